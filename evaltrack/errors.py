@@ -38,12 +38,17 @@ EXIT_INTERRUPTED = 130
 PROBLEMS_SHOWN = 20
 """Problems of a file that are listed; of the others it is said how many there are."""
 
+NEXT = "the next are shown once these are mended"
+"""How to see the others of a file that no command lists whole."""
+
 
 class Guide(StrEnum):
     """The section of the site that teaches about a kind of mistake, as an address below `SITE`."""
 
     GOLDEN_FILE = "how-to/golden-sets/#the-file"
     GOLDEN_LINES = "reference/formats/#golden-sets"
+    RESPONSES = "reference/formats/#recorded-responses"
+    VERDICTS = "reference/formats/#verdicts"
     REVIEW = "how-to/golden-sets/#review"
     LINT = "lint/#the-codes"
     IDS = "how-to/targets/#ids"
@@ -93,14 +98,16 @@ class GoldenError(UsageError):
     """A golden set cannot be used.
 
     `problems` holds one line for each bad place, ``FILE:LINE: what is wrong; what to do``; `lines` the line numbers,
-    where the problems are those of lines.
+    where the problems are those of lines. The message holds the first of them; `rest` says how to see all.
     """
 
-    def __init__(self, problems: Sequence[str], lines: Sequence[int] = (), *, guide: Guide | None = None) -> None:
+    def __init__(
+        self, problems: Sequence[str], lines: Sequence[int] = (), *, rest: str = "", guide: Guide | None = None
+    ) -> None:
         self.problems = tuple(map(printable, problems))
         self.lines = tuple(lines)
         self.total = len(self.problems)
-        super().__init__(listed(self.problems), guide=guide)
+        super().__init__(listed(self.problems, rest), guide=guide)
 
 
 class InconclusiveError(EvaltrackError):
@@ -115,10 +122,11 @@ class NothingMeasuredError(InconclusiveError):
     """Every question failed, so there is no number to report."""
 
 
-def listed(problems: Sequence[str]) -> str:
-    """The first problems, one a line, and how many more there are."""
+def listed(problems: Sequence[str], rest: str = "") -> str:
+    """The first problems, one a line, how many more there are, and what lists them all, if anything does."""
     more = len(problems) - PROBLEMS_SHOWN
-    tail = [f"... and {more} more problem{'' if more == 1 else 's'}"] if more > 0 else []
+    how = f"; {rest}" if rest else ""
+    tail = [f"... and {more:,} more problem{'' if more == 1 else 's'}{how}"] if more > 0 else []
     return "\n".join([*problems[:PROBLEMS_SHOWN], *tail])
 
 

@@ -104,6 +104,7 @@ class Plan:
     def notes(self) -> tuple[str, ...]:
         """What target, judges, golden set and cache found worth saying."""
         notes = [note for each in self._opened for note in each.notes]
+        notes += filter(None, (each.strangers(self.golden.ids) for each in self._opened))
         if self.settings.judge_mode == "batch" and not self.in_batches:
             notes.append("nothing was judged in batches: that is for judges openai:MODEL, and there is none")
         if drafts := self.golden.stats.drafts:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pydantic_core import from_json
+from evaltrack.records.json_text import InvalidJsonError, Repeats, kind_of, may_repeat, num_keys, parsed, refuse_repeats
 
 MAX_QUESTION_BYTES = 1 << 20
 MAX_ARRAY_BYTES = 64 << 20
@@ -29,7 +29,7 @@ def line_entries(path: Path) -> Iterator[Entry]:
                 continue
             raw = raw.removeprefix(b"\xef\xbb\xbf") if number == 1 else raw
             if text := raw.strip(b" \t\r\n"):
-                yield number, _parse(text)
+                yield number, _line(text)
 
 
 def array_entries(path: Path) -> Iterator[Entry]:
@@ -45,7 +45,10 @@ def array_entries(path: Path) -> Iterator[Entry]:
     elif not isinstance(value, list):
         yield 1, ValueError(f"holds {kind_of(value)}; a .json golden set is one array of objects")
     else:
-        yield from zip(_element_lines(raw.decode("utf-8-sig")), value, strict=True)
+        whole = raw.decode("utf-8-sig")
+        repeats = Repeats() if may_repeat(text, num_keys(value)) else None
+        for line, element in zip(_element_lines(whole, repeats), value, strict=True):
+            yield line, (repeats and repeats.take()) or element
 
 
 def _broken_line(raw: bytes, message: str) -> int:
@@ -57,36 +60,35 @@ def _broken_line(raw: bytes, message: str) -> int:
     return 1 + raw.count(b"\n", 0, max(at, 0))
 
 
-def _element_lines(text: str) -> Iterator[int]:
-    """The line on which each element of the (valid) outermost array starts."""
+def _element_lines(text: str, repeats: Repeats | None) -> Iterator[int]:
+    """The line on which each element of the (valid) outermost array starts; keys that it repeats go to `repeats`."""
     import json
 
-    decoder, at, line, position = json.JSONDecoder(), text.index("[") + 1, 1, 0
+    decoder, at, line, position = json.JSONDecoder(object_pairs_hook=repeats), text.index("[") + 1, 1, 0
     while True:
         while text[at] in " \t\r\n,":
             at += 1
         if text[at] == "]":
             return
         line, position = line + text.count("\n", position, at), at
+        _, at_end = decoder.raw_decode(text, at)
         yield line
-        _, at = decoder.raw_decode(text, at)
+        at = at_end
 
 
 def _parse(raw: bytes) -> Any:
     """The JSON value in `raw`, or a ValueError that says where it stops being JSON (returned, not raised)."""
     try:
-        raw.decode()
-    except UnicodeDecodeError as error:
-        return ValueError(f"is not valid UTF-8 at byte {error.start + 1}; save the file as UTF-8")
-    if b"\0" in raw:
-        return ValueError("holds a NUL byte; remove it")
+        return parsed(raw)
+    except InvalidJsonError as error:
+        return error
+
+
+def _line(raw: bytes) -> Any:
+    """The value of one line, or why it has none; as `_parse`, and no key may stand in it twice."""
     try:
-        return from_json(raw, allow_inf_nan=False)
-    except ValueError as error:
-        return ValueError(f"is not JSON: {str(error).replace(' at line 1 column ', ' at column ')}")
-
-
-def kind_of(value: object) -> str:
-    """What a JSON value is, in words."""
-    kinds = {list: "an array", str: "a string", bool: "a boolean", type(None): "null", dict: "an object"}
-    return kinds.get(type(value), "a number")
+        value = parsed(raw)
+        refuse_repeats(raw, value)
+    except InvalidJsonError as error:
+        return error
+    return value

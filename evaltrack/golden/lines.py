@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import get_args
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from evaltrack.golden.entries import kind_of
 from evaltrack.golden.plain_question import plain_question
-from evaltrack.records import Question, Role
+from evaltrack.records import Passage, Question, Role
+from evaltrack.records.finding_words import finding_words, id_words
+from evaltrack.records.json_text import kind_of
+from evaltrack.records.question import EXPECTATIONS
 
 MAX_DEPTH = 100
-FIELDS = tuple(Question.model_fields)
+FIELDS, PASSAGE_FIELDS = tuple(Question.model_fields), tuple(Passage.model_fields)
 LISTS = {
     "expected_chunks": 'chunk ids, like ["a", "b"]',
     "expected_sources": 'titles, like ["a", "b"]',
@@ -29,6 +30,8 @@ def checked_question(value: dict[str, object]) -> Question | list[str]:
     """The question that a JSON object is, or all that is wrong with it; it needs a `domain`."""
     if (plain := plain_question(value)) is not None:
         return plain
+    if reason := _graded_negative(value):
+        return [reason]
     try:
         question = Question.model_validate(value)
     except ValidationError as error:
@@ -52,6 +55,19 @@ def line_of(question: Question) -> dict[str, object]:
     return line
 
 
+def _graded_negative(value: dict[str, object]) -> str:
+    """Why the grades beside a list contradict it; empty where they do not."""
+    grades, least = value.get("grades"), value.get("relevant_grade", 1)
+    if not isinstance(grades, dict) or not isinstance(least, int):
+        return ""
+    empty = next((name for name in EXPECTATIONS if value.get(name) == []), None)
+    relevant = next((key for key, grade in grades.items() if isinstance(grade, int) and grade >= least), None)
+    if empty is None or relevant is None:
+        return ""
+    cure = f"write the grades in place of the list, or take `{relevant}` out of them"
+    return f"`grades` says that `{relevant}` is relevant, but `{empty}` is empty, as of a negative question; {cure}"
+
+
 def _too_deep(value: object, depth: int = 0) -> bool:
     """A row holds its question: what fills the 200 levels that JSON is read to would not come back from the journal."""
     if not value or not isinstance(value, dict | list):
@@ -64,24 +80,28 @@ def _explain(detail: ErrorDetails) -> str:
     """One pydantic finding as `field: what is wrong; what to do`."""
     place, kind = detail["loc"], detail["type"]
     name = str(place[0]) if place else ""
-    if kind == "extra_forbidden":
-        near = difflib.get_close_matches(name, FIELDS, n=1) or [field for field in FIELDS if name and name in field]
-        cure = f"did you mean `{near[0]}`?" if near else f"known fields: {', '.join(FIELDS)}"
-        return f"unknown field `{name}`; {cure}"
-    if kind == "missing":
+    if kind == "missing" and len(place) == 1:
         return f"`{name}` is missing; every question needs one"
-    if kind in ("string_too_short", "string_pattern_mismatch"):
-        return f"`{'.'.join(map(str, place))}` is empty; write some text"
     if name in LISTS and len(place) == 1:
         return _explain_list(name, detail)
-    if name == "grades":
-        return f"the grade of `{'.'.join(map(str, place[1:]))}` is no whole number from 0 to 1,000; write one"
-    message = detail["msg"].removeprefix("Value error, ")
-    return f"`{'.'.join(map(str, place))}`: {message}" if place else message
+    if name == "grades" and len(place) > 1:
+        return _explain_grade(place)
+    if place == ("id",) and kind == "string_type":
+        return id_words(detail["input"])
+    return finding_words(detail, FIELDS if len(place) == 1 else PASSAGE_FIELDS if name == "expected_passages" else ())
+
+
+def _explain_grade(place: tuple[int | str, ...]) -> str:
+    """That an id has a grade that is none, or is none itself."""
+    if place[-1] == "[key]":
+        return "`grades` names an empty id; write one"
+    return f"the grade of `{'.'.join(map(str, place[1:]))}` is no whole number from 0 to 1,000; write one"
 
 
 def _explain_list(name: str, detail: ErrorDetails) -> str:
-    """That a field is no list, or too long a one."""
+    """That a field is no list, too long a one, or one that does not fit another."""
+    if detail["type"] == "value_error":
+        return detail["msg"].removeprefix("Value error, ")
     if detail["type"] == "too_long":
         return f"`{name}` has {detail['ctx']['actual_length']:,} entries; write at most {detail['ctx']['max_length']:,}"
     return f"`{name}` is {kind_of(detail['input'])}; write a list of {LISTS[name]}"

@@ -9,9 +9,9 @@ from __future__ import annotations
 import difflib
 import hashlib
 import os
+import shlex
 import stat
 from array import array
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,11 +20,14 @@ from typing import NamedTuple
 from pydantic import TypeAdapter, ValidationError
 
 from evaltrack.errors import GoldenError, Guide
-from evaltrack.golden.entries import array_entries, kind_of, line_entries
+from evaltrack.golden.entries import array_entries, line_entries
 from evaltrack.golden.lines import checked_question
 from evaltrack.golden.selection import ALL, Sample, Selection, empty_words
+from evaltrack.golden.tally import GoldenStats, Tally
 from evaltrack.records import Question
 from evaltrack.records.base import Key
+from evaltrack.records.id_hashes import IdHashes
+from evaltrack.records.json_text import kind_of
 from evaltrack.records.signature import SelectedPart
 
 KEY: TypeAdapter[str] = TypeAdapter(Key)
@@ -42,30 +45,12 @@ class NumberedQuestion(NamedTuple):
 
 
 @dataclass(frozen=True)
-class GoldenStats:
-    """Counts over one golden set; `by` maps `domain`, `difficulty` and `category` to counts per label.
-
-    `with_history` and `with_variants` count the questions that have some. `drafts` are counted whether or not they are
-    among the questions.
-    """
-
-    questions: int = 0
-    negatives: int = 0
-    judged_only: int = 0
-    with_answer: int = 0
-    by: dict[str, Counter[str]] = field(default_factory=dict)
-    negatives_by_domain: Counter[str] = field(default_factory=Counter)
-    drafts: int = 0
-    with_history: int = 0
-    with_variants: int = 0
-
-
-@dataclass(frozen=True)
 class GoldenSet:
     """A checked golden set. Iterating reads the file again and yields its `Question` records in order.
 
     Of a set of which only a part is selected `digest`, `stats`, length and questions are those of that part; `part`
-    says which, and `sampled` holds the ids of a sample. Drafts are left out unless it was opened `with_drafts`.
+    says which, and `sampled` holds the ids of a sample. Drafts are left out unless it was opened `with_drafts`. `ids`
+    are those of all lines, selected or not.
     """
 
     path: Path
@@ -75,6 +60,7 @@ class GoldenSet:
     selection: Selection = ALL
     sampled: frozenset[str] | None = None
     part: SelectedPart | None = None
+    ids: IdHashes = field(default_factory=IdHashes, repr=False, compare=False)
     with_drafts: bool = False
 
     def __len__(self) -> int:
@@ -123,12 +109,12 @@ def open_golden(path: str | os.PathLike[str], selection: Selection | None = None
         drafts: Whether it gives drafts too, which nobody has confirmed yet; no run asks them.
 
     Raises:
-        GoldenError: the file cannot be read or has bad lines, all of which are listed; or nothing is selected.
+        GoldenError: the file cannot be read or has bad lines, all of which are in `problems`; or nothing is selected.
     """
     path, selection = Path(path), selection or ALL
     _check_file(path)
     problems: list[Problem] = []
-    digest, tally, id_hashes = hashlib.sha256(), _Tally(), array("q")
+    digest, tally, id_hashes = hashlib.sha256(), Tally(), array("q")
     sample = Sample(selection.sample, selection.seed) if selection.sample else None
     for _, question in _questions(path, problems, id_hashes):
         tally.drafts += question.draft
@@ -143,14 +129,15 @@ def open_golden(path: str | os.PathLike[str], selection: Selection | None = None
     if problems:
         problems.sort()
         places = [f"{path}:{line}: {what}" for line, what in problems]
-        raise GoldenError(places, [line for line, _ in problems], guide=Guide.GOLDEN_LINES)
+        command = f"`evaltrack golden lint {shlex.quote(str(path))} --output json` lists all"
+        raise GoldenError(places, [line for line, _ in problems], rest=command, guide=Guide.GOLDEN_LINES)
     if tally.drafts and not tally.questions:
         cure = "take `draft` from those that are right"
         raise GoldenError([f"{path}: holds drafts alone ({tally.drafts}); {cure}"], guide=Guide.REVIEW)
     if not tally.questions:
         cure = "write one JSON object a line, with `id` and `question`"
         raise GoldenError([f"{path}: holds no questions; {cure}"], guide=Guide.GOLDEN_LINES)
-    whole = GoldenSet(path, path.stem, digest.hexdigest(), tally.stats(), with_drafts=drafts)
+    whole = GoldenSet(path, path.stem, digest.hexdigest(), tally.stats(), ids=IdHashes(id_hashes), with_drafts=drafts)
     return whole if selection.takes_all else _part_of(whole, selection, sample)
 
 
@@ -163,7 +150,7 @@ def _part_of(whole: GoldenSet, selection: Selection, sample: Sample | None) -> G
     everything = SelectedPart(questions=len(whole), total=len(whole), by=selection.words(), whole_digest=whole.digest)
     sampled = None if sample is None else sample.ids
     selected = replace(whole, selection=selection, sampled=sampled, part=everything)
-    digest, tally = hashlib.sha256(), _Tally()
+    digest, tally = hashlib.sha256(), Tally()
     for question in selected:
         digest.update(_digest_line(question))
         tally.add(question)
@@ -261,40 +248,3 @@ def _duplicate_ids(path: Path) -> Iterator[Problem]:
 
 def _digest_line(question: Question) -> bytes:
     return f"{question.id}\t{question.digest}\n".encode()
-
-
-class _Tally:
-    """Counts questions as they stream by."""
-
-    def __init__(self) -> None:
-        self.questions = self.negatives = self.judged_only = self.with_answer = self.drafts = 0
-        self.with_history = self.with_variants = 0
-        self.by: dict[str, Counter[str]] = {"domain": Counter(), "difficulty": Counter(), "category": Counter()}
-        self.negatives_by_domain: Counter[str] = Counter()
-
-    def add(self, question: Question) -> None:
-        self.questions += 1
-        self.negatives += question.negative
-        self.judged_only += question.expected is None
-        self.with_answer += question.expected_answer is not None
-        self.with_history += bool(question.history)
-        self.with_variants += bool(question.variants)
-        for label, counter in self.by.items():
-            value = getattr(question, label)
-            if value is not None:
-                counter[value] += 1
-        if question.negative:
-            self.negatives_by_domain[question.domain] += 1
-
-    def stats(self) -> GoldenStats:
-        return GoldenStats(
-            self.questions,
-            self.negatives,
-            self.judged_only,
-            self.with_answer,
-            self.by,
-            self.negatives_by_domain,
-            self.drafts,
-            self.with_history,
-            self.with_variants,
-        )

@@ -23,9 +23,10 @@ from pydantic import BaseModel, ValidationError
 
 from evaltrack.judges.cache import VerdictCache
 from evaltrack.judges.neutral_text import SUFFIX, TAG_RULE, inert, with_suffix
-from evaltrack.judges.strict import findings, no_repeats, object_in
+from evaltrack.judges.strict import findings, object_in
 from evaltrack.llm import LLM, Answer, AnswerError, BatchCall, BatchReply, Schema
 from evaltrack.records import Judge, Question, Response, Usage, Verdict, together
+from evaltrack.records.json_text import no_repeats
 
 TEXT_LIMIT = 12_000
 """Characters shown to the judge of question, expected answer and answer each. What is cut is marked."""

@@ -13,16 +13,28 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
-from pydantic_core import from_json
+from pydantic_core import ErrorDetails
 
-from evaltrack.errors import UsageError, listed
-from evaltrack.judges.strict import findings, no_repeats, read_verdict
+from evaltrack.errors import NEXT, Guide, UsageError, listed, printable
+from evaltrack.judges.strict import read_verdict
 from evaltrack.metrics.measure import lacking
-from evaltrack.records import Judge, Observed, Question, Response, Verdict
+from evaltrack.records import Dimensions, Judge, Observed, Question, Response, Verdict
+from evaltrack.records.finding_words import finding_words
+from evaltrack.records.id_hashes import IdHashes, strangers_note
+from evaltrack.records.json_text import kind_of, parsed, refuse_repeats
 from evaltrack.records.recorded import WORDINGS, OneWording, named_variant, take_place
 
 NOT_IN_FILES = ("usage", "cached")
 """What says whether and how a verdict was paid for: reading it from a file costs nothing."""
+
+
+FIELDS = (
+    "id",
+    "wording",
+    *(name for name in Verdict.model_fields if name not in (*NOT_IN_FILES, "observed")),
+    *Observed.model_fields,
+)
+"""What a line may hold."""
 
 
 class NotJudgedError(LookupError):
@@ -42,6 +54,7 @@ class RecordedJudge(OneWording, Judge):
 
     def __init__(self, path: Path) -> None:
         self._path, self._verdicts = path, dict[tuple[str, int], Verdict]()
+        self._lines = dict[tuple[str, int], int]()
         problems: list[str] = []
         try:
             lines = path.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n")
@@ -56,24 +69,23 @@ class RecordedJudge(OneWording, Judge):
         if len(names) > 1:
             problems.append(f"recorded judge {path}: names several judges ({', '.join(names)}); one file, one judge")
         if problems:
-            raise UsageError(listed(problems))
+            raise UsageError(listed([printable(each) for each in problems], NEXT), guide=Guide.VERDICTS)
         self.name = names[0]
 
     def _add(self, number: int, raw: bytes, problems: list[str]) -> None:
+        place = f"{self._path}:{number}"
         try:
-            value = from_json(raw, allow_inf_nan=False)
-            no_repeats(raw)
-            key, wording, verdict = _judged(value)
+            key, wording, verdict = _judged(raw.strip())
         except ValidationError as error:
-            problems.append(f"{self._path}:{number}: {findings(error)}")
+            problems.extend(f"{place}: {_finding_words(each)}" for each in error.errors(include_url=False))
             return
         except ValueError as error:
-            problems.append(f"{self._path}:{number}: {error}")
+            problems.append(f"{place}: {error}")
             return
-        if (key, wording) in self._verdicts:
-            problems.append(
-                f"{self._path}:{number}: id `{key}`{named_variant('on', wording)} is judged twice; keep one of them"
-            )
+        first = self._lines.setdefault((key, wording), number)
+        if first != number:
+            what = f"id `{key}`{named_variant('on', wording)} is judged on line {first} already"
+            problems.append(f"{place}: {what}; keep one of them")
         self._verdicts[key, wording] = verdict
 
     @property
@@ -88,6 +100,11 @@ class RecordedJudge(OneWording, Judge):
             return ""
         cure = f"add a line for each with `wording`: {WORDINGS}"
         return f"recorded judge {self._path} holds no verdict on the answer to a variant; {cure}"
+
+    def strangers(self, golden: IdHashes) -> str:
+        """A note on verdicts of no question in the golden set."""
+        others = golden.others(dict.fromkeys(key for key, _ in self._verdicts))
+        return strangers_note(self._path, "verdicts", len(others), others)
 
     async def __call__(self, question: Question, _response: Response, /) -> Verdict:
         """The verdict on the question.
@@ -105,15 +122,26 @@ class RecordedJudge(OneWording, Judge):
         return verdict
 
 
-def _judged(value: object) -> tuple[str, int, Verdict]:
+def _judged(raw: bytes) -> tuple[str, int, Verdict]:
     """Question id, wording and verdict of one line."""
+    value = parsed(raw)
     if not isinstance(value, dict):
-        raise _BadLineError("is not a JSON object")
+        raise _BadLineError(f"is {kind_of(value)}; a verdict is a JSON object")
+    refuse_repeats(raw, value)
     key, wording = take_place(value, "judged")
     for name in NOT_IN_FILES:
         if name in value:
-            raise _BadLineError(f"{name}: stands in no file, as a verdict that is read costs nothing; take it out")
+            raise _BadLineError(f"`{name}` stands in no file, as a verdict that is read costs nothing; take it out")
+    if not value.keys() - {"judge", "reasoning"}:
+        raise _BadLineError("holds no verdict; write `overall_score`, `declined` (of a negative) or `dimensions`")
     return key, wording, read_verdict({"judge": "recorded", "reasoning": "", **folded(value)})
+
+
+def _finding_words(detail: ErrorDetails) -> str:
+    """One finding, with the place that the field has in the file: what was observed stands beside the others."""
+    place = detail["loc"][1:] if detail["loc"][0] == "observed" else detail["loc"]
+    known = tuple(Dimensions.model_fields) if place[0] == "dimensions" else FIELDS
+    return finding_words({**detail, "loc": place}, known)
 
 
 def folded(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -30,23 +29,6 @@ def object_in(text: str) -> str:
     if start < 0 or end < start:
         raise ValueError("there is no JSON object")
     return text[start : end + 1]
-
-
-def no_repeats(text: str | bytes) -> None:
-    """Refuse JSON with a name that stands twice in one object: which of them counts would be a guess.
-
-    Raises:
-        ValueError: there is one; the message names it.
-    """
-    json.loads(text, object_pairs_hook=_once)
-
-
-def _once(pairs: list[tuple[str, Any]]) -> None:
-    keys = set[str]()
-    for name, _ in pairs:
-        if name in keys:
-            raise ValueError(f"{name}: stands there twice")
-        keys.add(name)
 
 
 def findings(error: ValidationError) -> str:

@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from evaltrack.records.base import FreeObject, Key, Record, Text
 from evaltrack.records.passage import Passage
 from evaltrack.records.turn import Turn, WrittenText
 
 Difficulty = Literal["easy", "medium", "hard"]
-Grade = Annotated[int, Field(ge=0, le=1000)]
+Grade = Annotated[int, Field(ge=0, le=1000, strict=True)]
 
 MAX_TURNS = 1000
 """Turns before a question: with more it is a log, and no question about what was said."""
@@ -55,7 +55,7 @@ class Question(Record):
     expected_sources: tuple[Key, ...] | None = None
     expected_passages: tuple[Passage, ...] | None = None
     grades: Mapping[Key, Grade] = Field(default_factory=dict)
-    relevant_grade: Annotated[int, Field(ge=1, le=1000)] = 1
+    relevant_grade: Annotated[int, Field(ge=1, le=1000, strict=True)] = 1
     expected_answer: Text | None = None
     difficulty: Difficulty | None = None
     category: Text | None = None
@@ -64,7 +64,7 @@ class Question(Record):
     expected_tools: tuple[Key, ...] = ()
     expected_arguments: tuple[FreeObject, ...] = ()
     metadata: FreeObject = Field(default_factory=dict)
-    draft: bool = False
+    draft: Annotated[bool, Field(strict=True)] = False
 
     @model_validator(mode="before")
     @classmethod
@@ -82,14 +82,20 @@ class Question(Record):
         least = values.get("relevant_grade", 1)
         least = least if isinstance(least, int) else 1
         relevant = [key for key, grade in grades.items() if isinstance(grade, int) and grade >= least]
-        if not relevant and all(isinstance(grade, int) for grade in grades.values()):
-            raise ValueError(f"`{name}` has no grade of {least} or more; write [] for a negative question")
+        if not relevant and all(type(grade) is int and grade >= 0 for grade in grades.values()):
+            cure = "raise one, or write [] in place of the grades for a negative question"
+            raise ValueError(f"`{name}` has no grade of {least} or more, so that nothing is expected; {cure}")
         return values | {name: relevant, "grades": grades}
 
     @field_validator("expected_arguments")
     @classmethod
-    def _said_of_any(cls, arguments: tuple[FreeObject, ...]) -> tuple[FreeObject, ...]:
-        """None where nothing is said of any: such questions have the form and the digest that they always had."""
+    def _said_of_any(cls, arguments: tuple[FreeObject, ...], info: ValidationInfo) -> tuple[FreeObject, ...]:
+        """One for each tool; none where nothing is said of any: such questions keep the form and digest they had."""
+        tools, num = info.data.get("expected_tools"), len(arguments)
+        if tools is not None and num and num != len(tools):
+            entries = f"{num:,} entr{'y' if num == 1 else 'ies'} for {len(tools):,} `expected_tools`"
+            cure = "write one for each tool, {} where nothing is said of its arguments"
+            raise ValueError(f"`expected_arguments` has {entries}; {cure}")
         return arguments if any(arguments) else ()
 
     @model_validator(mode="after")
@@ -99,14 +105,6 @@ class Question(Record):
         empty = next((name for name, value in given.items() if not value), None)
         if full and empty:
             raise ValueError(f"`{full}` names {EXPECTATIONS[full]} but `{empty}` is empty; remove one of them")
-        return self
-
-    @model_validator(mode="after")
-    def _arguments_of_tools(self) -> Question:
-        arguments, tools = len(self.expected_arguments), len(self.expected_tools)
-        if arguments and arguments != tools:
-            cure = "write one for each tool, {} where nothing is said of its arguments"
-            raise ValueError(f"`expected_arguments` has {arguments:,} entries for {tools:,} `expected_tools`; {cure}")
         return self
 
     @model_validator(mode="after")

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from copy import copy
 from typing import Any, Self
 
+from evaltrack.records.finding_words import id_words
 from evaltrack.records.question import MAX_VARIANTS
+
+ID_NAME = re.compile(r"(?i)(?:^|[_-])id$|^q(?:uestion)?id$")
+"""Names of a field that may hold the id of a question."""
 
 WORDINGS = "0 is `question`, 1 its first variant"
 
@@ -34,11 +39,15 @@ def take_place(line: dict[str, Any], deed: str) -> tuple[str, int]:
     Raises:
         RecordedLineError: it has no id, or no such wording.
     """
-    key, wording = line.pop("id", None), line.pop("wording", 0)
-    if isinstance(key, bool) or not isinstance(key, str | int):
-        raise RecordedLineError(f"`id` is missing; name the question that was {deed}")
+    if "id" not in line:
+        near = next((name for name in line if ID_NAME.search(name)), "")
+        meant = f"rename `{near}`" if near else f"name the question that was {deed}"
+        raise RecordedLineError(f"`id` is missing; {meant}")
+    key, wording = line.pop("id"), line.pop("wording", 0)
+    if isinstance(key, bool) or not isinstance(key, str | int) or key == "":
+        raise RecordedLineError(id_words(key))
     if type(wording) is not int or not 0 <= wording <= MAX_VARIANTS:
-        raise RecordedLineError(f"`wording` is no whole number from 0 to {MAX_VARIANTS}: {WORDINGS}")
+        raise RecordedLineError(f"`wording` is no whole number from 0 to {MAX_VARIANTS}; {WORDINGS}")
     return str(key), wording
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Protocol, Self
 
+from evaltrack.records.id_hashes import IdHashes
 from evaltrack.records.own_score import OwnScore, OwnValues
 from evaltrack.records.question import Question
 from evaltrack.records.response import Response
@@ -23,6 +24,10 @@ class Closable(Protocol):
     @property
     def lacks_variants(self) -> str:
         """Why it can tell nothing of the variants of questions, and the cure; empty where it can."""
+        return ""
+
+    def strangers(self, golden: IdHashes) -> str:  # noqa: ARG002 - for those that hold what was given before
+        """A note on what it holds of other questions than those of the golden set; empty where there is nothing."""
         return ""
 
     def on_wording(self, wording: int) -> Self:  # noqa: ARG002 - for those that hold what was given before

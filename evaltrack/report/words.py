@@ -202,9 +202,9 @@ def first_ids(ids: Sequence[str], limit: int) -> str:
 
 
 def first_errors_words(result: RunResult) -> str:
-    """``; the first 20``, where a run had more errors than are listed; else nothing."""
+    """``; the first 20 by reason``, where a run had more errors than are listed; else nothing."""
     num_shown = len(result.errors)
-    return f"; the first {num_shown}" if result.totals["num_errors"] > num_shown else ""
+    return f"; the first {num_shown} by reason" if result.totals["num_errors"] > num_shown else ""
 
 
 def first_errors(result: RunResult) -> list[str]:

@@ -4,12 +4,34 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 from weakref import finalize
 
+from evaltrack.errors import NEXT, Guide, UsageError, listed, printable
+from evaltrack.records.id_hashes import IdHashes
 from evaltrack.targets.results.files import MAX_LINE_BYTES
+
+
+def numbered_lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
+    """Line number (from 1), byte offset and text of each line that is not blank."""
+    with path.open("rb") as file:
+        offset = number = 0
+        while raw := file.readline(MAX_LINE_BYTES):
+            number += 1
+            if len(raw) == MAX_LINE_BYTES:
+                raise UsageError(f"{path}:{number}: is longer than {MAX_LINE_BYTES:,} bytes; shorten the response")
+            text = raw.removeprefix(b"\xef\xbb\xbf").strip() if number == 1 else raw.strip()
+            if text:
+                yield number, offset, text
+            offset += len(raw)
+
+
+def refuse(problems: Sequence[str]) -> None:
+    """Raise a UsageError that lists problems, where there are some."""
+    if problems:
+        raise UsageError(listed([printable(each) for each in problems], NEXT), guide=Guide.RESPONSES)
 
 
 class LineIndex:
@@ -36,6 +58,13 @@ class LineIndex:
         key_hash = hash(key)
         start = bisect_left(self._hashes, key_hash)
         return self._offsets[start : bisect_right(self._hashes, key_hash, lo=start)].tolist()
+
+    def others(self, keys: IdHashes) -> list[int]:
+        """The offsets of lines whose key is none of these, ascending."""
+        import numpy as np
+
+        hashes = np.asarray(self._hashes)
+        return sorted(np.asarray(self._offsets)[~np.isin(hashes, keys.values())].tolist())
 
     def shared(self) -> list[int]:
         """The offsets of all lines whose hash another line has too, ascending: of a file without repeats none."""

@@ -15,19 +15,25 @@ from pydantic_core import core_schema as core
 
 from evaltrack.records import Response, Source
 from evaltrack.records.base import record_of
+from evaltrack.records.json_text import may_repeat
 from evaltrack.records.question import MAX_VARIANTS
 
 MAX_SOURCES = 1000
 """Sources of a plain line."""
+
+REQUIRED = frozenset({"id", "sources", "chunk_id"})
+"""Fields that a plain line, or a source of it, holds; the others may be left out."""
 
 NUL = b"\\u0000"
 """How JSON writes a NUL character, which no text may hold; what is no text otherwise is no JSON either."""
 
 
 def plain_place(raw: bytes) -> tuple[str, int] | None:
-    """Question id and wording of a plain line; None where it is not plain."""
+    """Question id and wording of a plain line; None where it is not plain, or a key may stand in it twice."""
     fields = _fields(raw, _checker())
-    return None if fields is None else (str(fields["id"]), fields["wording"])
+    if fields is None or may_repeat(raw, len(fields) + sum(map(len, fields["sources"]))):
+        return None
+    return str(fields["id"]), fields.get("wording", 0)
 
 
 def plain_response(raw: bytes) -> tuple[str, int, Response] | None:
@@ -35,7 +41,7 @@ def plain_response(raw: bytes) -> tuple[str, int, Response] | None:
     fields = _fields(raw, _reader())
     if fields is None:
         return None
-    key, wording = str(fields.pop("id")), fields.pop("wording")
+    key, wording = str(fields.pop("id")), fields.pop("wording", 0)
     return key, wording, record_of(Response, fields)
 
 
@@ -57,33 +63,33 @@ def _checker() -> SchemaValidator:
 
 @cache
 def _reader() -> SchemaValidator:
-    fields = {name: core.model_field(schema) for name, schema in _source_fields().items()}
+    fields = {
+        name: core.model_field(schema if name in REQUIRED else core.with_default_schema(schema, default=None))
+        for name, schema in _source_fields().items()
+    }
     return _line_of(core.model_schema(Source, core.model_fields_schema(fields, extra_behavior="forbid"), frozen=True))
 
 
 def _source_fields() -> dict[str, core.CoreSchema]:
-    text = core.with_default_schema(core.nullable_schema(core.str_schema()), default=None)
-    score = core.nullable_schema(core.float_schema(allow_inf_nan=False))
     return {
         "chunk_id": core.str_schema(min_length=1),
-        **dict.fromkeys(("title", "url", "text"), text),
-        "score": core.with_default_schema(score, default=None),
+        **dict.fromkeys(("title", "url", "text"), core.nullable_schema(core.str_schema())),
+        "score": core.nullable_schema(core.float_schema(allow_inf_nan=False)),
     }
 
 
 def _line_of(source: core.CoreSchema) -> SchemaValidator:
-    """A line whose sources are these; what it does not hold is no field of the result, but for the wording."""
-    wording = core.with_default_schema(core.int_schema(ge=0, le=MAX_VARIANTS), default=0)
-    line = {
-        "id": core.typed_dict_field(core.union_schema([core.str_schema(), core.int_schema()])),
-        "wording": core.typed_dict_field(wording),
-        "sources": core.typed_dict_field(core.tuple_variable_schema(source, max_length=MAX_SOURCES)),
-        **_typed({"answer": core.str_schema(), "abstained": core.bool_schema(), "model": core.str_schema()}),
+    """A line whose sources are these; what it does not hold is no field of the result."""
+    line: dict[str, core.CoreSchema] = {
+        "id": core.union_schema([core.str_schema(min_length=1), core.int_schema()]),
+        "wording": core.int_schema(ge=0, le=MAX_VARIANTS),
+        "sources": core.tuple_variable_schema(source, max_length=MAX_SOURCES),
+        "answer": core.str_schema(),
+        "abstained": core.bool_schema(),
+        "model": core.str_schema(),
     }
-    return SchemaValidator(core.typed_dict_schema(line, extra_behavior="forbid"))
+    return SchemaValidator(core.typed_dict_schema(_typed(line), extra_behavior="forbid"))
 
 
 def _typed(fields: dict[str, core.CoreSchema]) -> dict[str, core.TypedDictField]:
-    """Fields that may be left out."""
-    required = {"chunk_id"}
-    return {name: core.typed_dict_field(schema, required=name in required) for name, schema in fields.items()}
+    return {name: core.typed_dict_field(schema, required=name in REQUIRED) for name, schema in fields.items()}

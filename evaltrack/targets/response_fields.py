@@ -31,7 +31,7 @@ def take_fields(fields: Mapping[Any, Any], names: Collection[str], place: str, u
     missing = [name for name in names if name not in fields] if others else []
     for name in others:
         if meant := _slip(str(name), missing):
-            raise InvalidResponseError(f"{_at(place, name)}: is not read; write `{meant}`")
+            raise InvalidResponseError(f"unknown field `{_at(place, name)}`; did you mean `{meant}`?")
         unread.append(_at(_without_numbers(place), name))
     return {name: fields[name] for name in names if fields.get(name) is not None}
 

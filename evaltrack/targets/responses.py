@@ -13,6 +13,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from evaltrack.records import Response, Source
+from evaltrack.records.finding_words import finding_words
+from evaltrack.records.json_text import kind_of
 from evaltrack.targets.libraries import response_fields, source_fields
 from evaltrack.targets.response_fields import InvalidResponseError, take_fields
 from evaltrack.targets.tool_calls import as_tool_call, check_storable
@@ -112,10 +114,10 @@ def _from_mapping(value: Mapping[Any, Any], within: str = "sources") -> Response
     if unread and not any(name in value for name in FIELDS):
         raise InvalidResponseError(f"holds none of {', '.join(FIELDS)} but {', '.join(unread[:MOST_UNREAD])[:200]}")
     if "sources" in fields:
-        sources = _list(fields["sources"], "sources", "return a list, best first")
+        sources = _list(fields["sources"], "sources", "it must be a list, best first")
         fields["sources"] = tuple(_source_at(place, item, within, unread) for place, item in enumerate(sources))
     if "tool_calls" in fields:
-        calls = _list(fields["tool_calls"], "tool_calls", "return a list")
+        calls = _list(fields["tool_calls"], "tool_calls", "it must be a list")
         fields["tool_calls"] = tuple(as_tool_call(place, item, unread) for place, item in enumerate(calls))
     if "usage" in fields:
         unread += [f"usage.{name}" for name in unread_counts(fields["usage"])]
@@ -125,7 +127,7 @@ def _from_mapping(value: Mapping[Any, Any], within: str = "sources") -> Response
 
 def _list(value: object, name: str, cure: str) -> list[object] | tuple[object, ...]:
     if not isinstance(value, list | tuple):
-        raise InvalidResponseError(f"{name}: is {type(value).__name__}; {cure}")
+        raise InvalidResponseError(f"`{name}` is {kind_of(value)}; {cure}")
     return value
 
 
@@ -142,8 +144,7 @@ def _source_at(place: int, value: object, within: str, unread: list[str]) -> Sou
 
 
 def _explain(error: ValidationError, within: str = "") -> str:
-    """The first finding as `place: what is wrong`."""
+    """The first finding in words, with its place."""
     first = error.errors(include_url=False)[0]
-    place = ".".join(filter(None, [within, *map(str, first["loc"])]))
-    message = first["msg"].removeprefix("Value error, ")
-    return f"{place}: {message}" if place else message
+    place = tuple(within.split(".")) if within else ()
+    return finding_words({**first, "loc": (*place, *first["loc"])}, verb="it must be")

@@ -108,7 +108,7 @@ def test_a_bad_line_leaves_what_was_there(tmp_path: Path) -> None:
         ({"grades": "graded"}, "is graded; write keep or binary"),
         ({"encoding": "latin-99"}, "there is no `latin-99`"),
         ({"corpus": "gone.jsonl"}, "gone.jsonl: cannot be read"),
-        ({"corpus": "bad.jsonl"}, "bad.jsonl:2: is not JSON"),
+        ({"corpus": "bad.jsonl"}, "bad.jsonl:2: is not JSON: "),
         ({"corpus": "folder"}, "holds no pages"),
         ({"corpus": "blank.jsonl"}, "holds no passages"),
         ({"output": "folder.jsonl"}, "is a folder"),

@@ -355,7 +355,7 @@ def test_bad_labels_are_named_by_their_line(judged: Judged, tmp_path: Path) -> N
     rows = lines("middling.second.jsonl")
     rows[1]["dimensions"]["crux"] = 11
     labels = labels_file(tmp_path / "labels.jsonl", rows)
-    with pytest.raises(UsageError, match=r"labels.jsonl:2: observed.dimensions.crux: Input should be less than or eq"):
+    with pytest.raises(UsageError, match=r"labels.jsonl:2: `dimensions.crux` is too large; write at most 10"):
         agreed(judged, labels=labels)
 
 

@@ -49,7 +49,7 @@ MISTAKES = [
     ("run drafts.jsonl", 2, "drafts.jsonl: holds drafts alone (1); take `draft` from those that are right"),
     ("run twice.jsonl", 2, "twice.jsonl:2: id `1` is already on line 1; ids must be unique: give it another"),
     ("run field.jsonl", 2, "field.jsonl:1: unknown field `expected_chunk`; did you mean `expected_chunks`?"),
-    ("run torn.jsonl", 2, "torn.jsonl:1: is not JSON: EOF while parsing a value at column 9"),
+    ("run torn.jsonl", 2, "torn.jsonl:1: is not JSON: it ends before a value at column 9; write one on the same line"),
     ("run latin.jsonl", 2, "latin.jsonl:1: is not valid UTF-8 at byte 23; save the file as UTF-8"),
     ("golden lint form.jsonl", 2,
      "`Schengen-Visa#Overstay` is not in corpus/form, `schengen-visa#overstay` is; write "

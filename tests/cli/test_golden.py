@@ -51,6 +51,21 @@ def test_findings_for_machines(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert sum(finding["code"] == "near-duplicate" for finding in findings) == 29
 
 
+def test_what_an_error_leaves_out_is_listed_by_the_command_it_names(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run shows 20 of 31 bad lines, and names a command whose JSON holds all of them."""
+    path = written(tmp_path, *[{"questoin": "a"}] * 31)
+    with pytest.raises(SystemExit) as ended:
+        main(["run", str(path)])
+    assert ended.value.code == 2
+    last = capsys.readouterr().err.splitlines()[-2]
+    command = f"golden lint {path} --output json"
+    assert last == f"... and 42 more problems; `evaltrack {command}` lists all"
+    code, out, _ = called(capsys, *command.split()[1:])
+    assert (code, len(json.loads(out))) == (2, 62)
+
+
 def test_findings_for_people_are_bounded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The first of each code, and how many more there are; exit code 1 where warnings are to count."""
     path = written(tmp_path, *[MANY] * 30)

@@ -133,49 +133,60 @@ def test_empty_array(tmp_path: Path) -> None:
 
 # One bad line
 
+NO_WORD = "is not JSON: a word is not in quotes at column 2; write texts in double quotes"
+
 BAD_LINES = {
-    "broken": ('{"id": 1, "question": "a"', "is not JSON: EOF while parsing an object at column 25"),
-    "word": ("nope", "is not JSON: expected ident at column 2"),
-    "trailing comma": (GOOD + ",", "is not JSON: trailing characters at column 35"),
-    "two on a line": (GOOD + GOOD, "is not JSON: trailing characters at column 35"),
-    "single quotes": ("{'id': 1}", "is not JSON: key must be a string at column 2"),
+    "broken": (
+        '{"id": 1, "question": "a"',
+        "is not JSON: it ends inside an object at column 25; close it with `}` on the same line",
+    ),
+    "word": ("nope", NO_WORD),
+    "trailing comma": (GOOD + ",", "is not JSON: something follows the value at column 35; remove it"),
+    "two on a line": (GOOD + GOOD, "is not JSON: something follows the value at column 35; remove it"),
+    "single quotes": ("{'id': 1}", 'is not JSON: a key is not in double quotes at column 2; write `"key": value`'),
     "NaN": (
         '{"id": 1, "question": "a", "metadata": {"x": NaN}}',
-        "is not JSON: expected value at column 46",
+        "is not JSON: there is no value at column 46; write a text in quotes, a number, true, false or null",
     ),
     "infinity": (
         '{"id": 1, "question": "a", "metadata": {"x": -Infinity}}',
-        "is not JSON: invalid number at column 47",
+        "is not JSON: a number is not written as in JSON at column 47; write it like 12 or 0.5",
     ),
-    "huge integer": (f'{{"id": {"1" * 5000}}}', "is not JSON: number out of range at column 4309"),
+    "huge integer": (
+        f'{{"id": {"1" * 5000}}}',
+        "is not JSON: a number is too large at column 4309; write a smaller one",
+    ),
     "deep nesting": (
         '{"id": 1, "question": "a", "metadata": {"x": ' + "[" * 100_000 + "]" * 100_000 + "}}",
-        "is not JSON: recursion limit exceeded at column 245",
+        "is not JSON: it is nested too deep at column 245; make it flatter",
     ),
     "high surrogate alone": (
         r'{"id": 1, "question": "\ud800 a"}',
-        "is not JSON: unexpected end of hex escape at column 30",
+        "is not JSON: a `\\u` escape is cut off or half of a pair at column 30; write it whole",
     ),
     "low surrogate alone": (
         r'{"id": 1, "question": "\udc00 a"}',
-        "is not JSON: lone leading surrogate in hex escape at column 29",
+        "is not JSON: a `\\u` escape is half of a pair at column 29; write both halves",
     ),
     "invalid UTF-8": (
         b'{"id": 1, "question": "caf\xe9"}',
         "is not valid UTF-8 at byte 27; save the file as UTF-8",
     ),
     "NUL byte": (b'{"id": 1, "question": "a\0b"}', "holds a NUL byte; remove it"),
-    "escaped NUL": (r'{"id": 1, "question": "a\u0000b"}', "`question`: holds a NUL character"),
-    "escaped NUL in the id": (r'{"id": "a\u0000b", "question": "a"}', "`id`: holds a NUL character"),
+    "escaped NUL": (r'{"id": 1, "question": "a\u0000b"}', "`question` holds a NUL character; take it out"),
+    "escaped NUL in the id": (r'{"id": "a\u0000b", "question": "a"}', "`id` holds a NUL character; take it out"),
     "escaped NUL in a label": (
         r'{"id": 1, "question": "a", "category": "\u0000"}',
-        "`category`: holds a NUL character",
+        "`category` holds a NUL character; take it out",
     ),
     "escaped NUL in a chunk id": (
         r'{"id": 1, "question": "a", "expected_chunks": ["a", "\u0000"]}',
-        "`expected_chunks.1`: holds a NUL character",
+        "`expected_chunks.1` holds a NUL character; take it out",
     ),
-    "a mark in the second line": (b"\xef\xbb\xbf" + GOOD.encode(), "is not JSON: expected value at column 1"),
+    "a mark in the second line": (
+        b"\xef\xbb\xbf" + GOOD.encode(),
+        "is not JSON: there is no value at column 1; write a text in quotes, a number, true, false or null",
+    ),
     "array": ("[1]", "is an array; a question is a JSON object"),
     "string": ('"Why?"', "is a string; a question is a JSON object"),
     "integer": ("5", "is a number; a question is a JSON object"),
@@ -184,21 +195,21 @@ BAD_LINES = {
     "null": ("null", "is null; a question is a JSON object"),
     "no id": ('{"question": "a"}', "`id` is missing; every question needs one"),
     "no question": ('{"id": 1}', "`question` is missing; every question needs one"),
-    "bool id": ('{"id": true, "question": "a"}', "`id`: Input should be a valid string"),
-    "float id": ('{"id": 1.5, "question": "a"}', "`id`: Input should be a valid string"),
-    "null id": ('{"id": null, "question": "a"}', "`id`: Input should be a valid string"),
+    "bool id": ('{"id": true, "question": "a"}', "`id` is a boolean; write a whole number or a text"),
+    "float id": ('{"id": 1.5, "question": "a"}', "`id` is `1.5`, a decimal; write a whole number or a text"),
+    "null id": ('{"id": null, "question": "a"}', "`id` is null; write a whole number or a text"),
     "empty id": ('{"id": "", "question": "a"}', "`id` is empty; write some text"),
     "empty question": ('{"id": 1, "question": ""}', "`question` is empty; write some text"),
     "blank question": (r'{"id": 1, "question": " \t\n\u00a0"}', "`question` is empty; write some text"),
-    "number as question": ('{"id": 1, "question": 5}', "`question`: Input should be a valid string"),
+    "number as question": ('{"id": 1, "question": 5}', "`question` is a number; write a text"),
     "empty domain": ('{"id": 1, "question": "a", "domain": ""}', "`domain` is empty; write some text"),
     "difficulty": (
         '{"id": 1, "question": "a", "difficulty": "Easy"}',
-        "`difficulty`: Input should be 'easy', 'medium' or 'hard'",
+        "`difficulty` is none of easy, medium, hard; write one of them",
     ),
     "metadata": (
         '{"id": 1, "question": "a", "metadata": []}',
-        "`metadata`: Input should be a valid dictionary",
+        "`metadata` is an array; write an object",
     ),
     "chunks as string": (
         '{"id": 1, "question": "a", "expected_chunks": "doc-7"}',
@@ -210,7 +221,45 @@ BAD_LINES = {
     ),
     "nothing relevant": (
         '{"id": 1, "question": "a", "expected_chunks": {"a": 1, "b": 0}, "relevant_grade": 2}',
-        "`expected_chunks` has no grade of 2 or more; write [] for a negative question",
+        "`expected_chunks` has no grade of 2 or more, so that nothing is expected; "
+        "raise one, or write [] in place of the grades for a negative question",
+    ),
+    "a negative grade": (
+        '{"id": 1, "question": "a", "expected_chunks": {"a": -1}}',
+        "the grade of `a` is no whole number from 0 to 1,000; write one",
+    ),
+    "a grade that is no whole number": (
+        '{"id": 1, "question": "a", "expected_chunks": {"a": 1.0}}',
+        "the grade of `a` is no whole number from 0 to 1,000; write one",
+    ),
+    "grades of a negative": (
+        '{"id": 1, "question": "a", "expected_chunks": [], "grades": {"b": 0, "a": 1}}',
+        "`grades` says that `a` is relevant, but `expected_chunks` is empty, as of a negative question; "
+        "write the grades in place of the list, or take `a` out of them",
+    ),
+    "least grade as text": (
+        '{"id": 1, "question": "a", "expected_chunks": {"a": 1}, "relevant_grade": "1"}',
+        "`relevant_grade` is a string; write a whole number",
+    ),
+    "draft as text": ('{"id": 1, "question": "a", "draft": "yes"}', "`draft` is a string; write true or false"),
+    "draft as number": ('{"id": 1, "question": "a", "draft": 1}', "`draft` is a number; write true or false"),
+    "arguments of more tools, all empty": (
+        '{"id": 1, "question": "a", "expected_tools": ["b"], "expected_arguments": [{}, {}]}',
+        "`expected_arguments` has 2 entries for 1 `expected_tools`; "
+        "write one for each tool, {} where nothing is said of its arguments",
+    ),
+    "arguments as object": (
+        '{"id": 1, "question": "a", "expected_tools": ["b"], "expected_arguments": {}}',
+        '`expected_arguments` is an object; write a list of objects, one for each tool, like [{"query": "kea"}, {}]',
+    ),
+    "unknown field of a passage": (
+        '{"id": 1, "question": "a", "expected_passages": [{"quote": "b", "qoute": "c"}]}',
+        "unknown field `expected_passages.0.qoute`; did you mean `quote`?",
+    ),
+    "a key twice": ('{"id": 1, "question": "a", "question": "b"}', "`question` stands there twice; keep one of them"),
+    "a key twice, deeper": (
+        '{"id": 1, "question": "a: b", "metadata": {"x" : 1, "x" : 2}}',
+        "`x` stands there twice; keep one of them",
     ),
     "two graded": (
         '{"id": 1, "question": "a", "expected_chunks": {"a": 1}, "expected_sources": {"A": 1}}',
@@ -246,11 +295,11 @@ BAD_LINES = {
     ),
     "null among chunks": (
         '{"id": 1, "question": "a", "expected_chunks": ["a", null]}',
-        "`expected_chunks.1`: Input should be a valid string",
+        "`expected_chunks.1` is null; write a text",
     ),
     "bool among chunks": (
         '{"id": 1, "question": "a", "expected_chunks": [true]}',
-        "`expected_chunks.0`: Input should be a valid string",
+        "`expected_chunks.0` is a boolean; write a text",
     ),
     "unknown field with a near one": (
         '{"id": 1, "question": "a", "expected_chunk": []}',
@@ -304,8 +353,8 @@ def test_every_bad_line_in_one_error(tmp_path: Path) -> None:
     ]
     path = write(tmp_path, b"\n".join(lines))
     assert problems(path) == [
-        "1: is not JSON: EOF while parsing an object at column 8",
-        "4: is not JSON: expected ident at column 2",
+        "1: is not JSON: it ends inside an object at column 8; close it with `}` on the same line",
+        f"4: {NO_WORD}",
         "5: `id` is missing; every question needs one",
         "5: `question` is empty; write some text",
         f"5: unknown field `zzz`; known fields: {KNOWN}",
@@ -323,7 +372,8 @@ def test_many_bad_lines_are_counted(tmp_path: Path) -> None:
     assert len(caught.value.problems) == 203
     assert len(shown) == 21
     assert shown[19].startswith(f"{tmp_path / 'set.jsonl'}:20: ")
-    assert shown[20] == "... and 183 more problems"
+    command = f"evaltrack golden lint {tmp_path / 'set.jsonl'} --output json"
+    assert shown[20] == f"... and 183 more problems; `{command}` lists all"
 
 
 def test_duplicate_ids_name_both_lines(tmp_path: Path) -> None:
@@ -344,7 +394,7 @@ def test_the_repeat_of_an_id_on_a_bad_line_is_found(tmp_path: Path) -> None:
         "3: id `7` is already on line 2; ids must be unique: give it another",
         "4: `question` is empty; write some text",
         "4: id `7` is already on line 2; ids must be unique: give it another",
-        "5: `id`: Input should be a valid string",
+        "5: `id` is an array; write a whole number or a text",
     ]
 
 
@@ -355,7 +405,7 @@ def test_line_above_the_limit(tmp_path: Path, ending: bytes) -> None:
     long = frame % (b"x" * (MAX_QUESTION_BYTES + 1 - len(frame % b"")))
     assert len(long) == MAX_QUESTION_BYTES + 1
     more = b"nope" if ending else b""
-    after = ["2: is not JSON: expected ident at column 2"] if ending else []
+    after = [f"2: {NO_WORD}"] if ending else []
     assert problems(write(tmp_path, long + ending + more)) == [f"1: {TOO_LONG}", *after]
 
 
@@ -383,7 +433,10 @@ def test_enormous_line_in_bounded_memory(tmp_path: Path) -> None:
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert found == [f"2: {TOO_LONG}", "3: is not JSON: expected ident at column 2"]
+    assert found == [
+        f"2: {TOO_LONG}",
+        f"3: {NO_WORD}",
+    ]
     assert peak < 8 * MAX_QUESTION_BYTES
 
 
@@ -423,12 +476,19 @@ def test_one_problem_is_one_printable_line(tmp_path: Path, content: str) -> None
         ("5", "holds a number; a .json golden set is one array of objects"),
         ("true", "holds a boolean; a .json golden set is one array of objects"),
         ("null", "holds null; a .json golden set is one array of objects"),
-        ("", "is not JSON: EOF while parsing a value at column 0"),
-        ("[NaN]", "is not JSON: expected value at column 2"),
-        (r'[{"question": "\ud800"}]', "is not JSON: unexpected end of hex escape at column 22"),
+        ("", "is not JSON: it ends before a value at column 0; write one on the same line"),
+        (
+            "[NaN]",
+            "is not JSON: there is no value at column 2; write a text in quotes, a number, true, false or null",
+        ),
+        (
+            r'[{"question": "\ud800"}]',
+            "is not JSON: a `\\u` escape is cut off or half of a pair at column 22; write it whole",
+        ),
         (b'[{"question": "\xff"}]', "is not valid UTF-8 at byte 16; save the file as UTF-8"),
         (b'[{"question": "\0"}]', "holds a NUL byte; remove it"),
-        ("[" * 100_000 + "]" * 100_000, "is not JSON: recursion limit exceeded at column 202"),
+        ('[{"question": "a", "question": "b"}]', "`question` stands there twice; keep one of them"),
+        ("[" * 100_000 + "]" * 100_000, "is not JSON: it is nested too deep at column 202; make it flatter"),
     ],
 )
 def test_no_array(tmp_path: Path, content: str | bytes, message: str) -> None:

@@ -327,9 +327,9 @@ UNREADABLE = [
     (with_raw("overall_score", "true"), "overall_score: Input should be a valid number"),
     (with_raw("overall_score", "[0.9]"), "overall_score: Input should be a valid number"),
     (with_raw("reasoning", "7"), "reasoning: Input should be a valid string"),
-    (json.dumps(GOOD)[:-1] + ', "overall_score": 1.0}', "overall_score: stands there twice"),
-    (json.dumps(GOOD)[:-1] + ', "overall\\u005fscore": 0.7}', "overall_score: stands there twice"),
-    (with_raw("more", '{"a": 1, "a": 1}'), "a: stands there twice"),
+    (json.dumps(GOOD)[:-1] + ', "overall_score": 1.0}', "`overall_score` stands there twice"),
+    (json.dumps(GOOD)[:-1] + ', "overall\\u005fscore": 0.7}', "`overall_score` stands there twice"),
+    (with_raw("more", '{"a": 1, "a": 1}'), "`a` stands there twice"),
     (f"<think>I would say {json.dumps(GOOD)}", "there is no JSON object, only a thought that does not end"),
     (f"<think>It says </think>{json.dumps(GOOD)}, no.</think>{json.dumps(GOOD)}", "JSON: Invalid JSON"),
     (f"{json.dumps(GOOD)} It held <think></think>{json.dumps(GOOD)}", "JSON: Invalid JSON"),
@@ -403,7 +403,10 @@ def test_a_score_that_stands_there_twice_is_repaired(serve: Serve) -> None:
     twice = json.dumps(GOOD)[:-1] + ', "overall_score": 1.0}'
     server = serve(twice, json.dumps(GOOD))
     assert verdict_of().overall_score == 0.7
-    assert "That cannot be read: overall_score: stands there twice." in server.bodies[1]["messages"][3]["content"]
+    assert (
+        "That cannot be read: `overall_score` stands there twice; keep one of them."
+        in server.bodies[1]["messages"][3]["content"]
+    )
 
 
 @pytest.mark.parametrize(

@@ -413,7 +413,7 @@ def test_a_field_that_stands_there_twice_is_asked_for_again() -> None:
     twice = reply().replace('"crux": 7', '"crux": 7, "crux": 10')
     with serving(twice, reply()) as server:
         assert observed_by().dimensions.crux == 7
-    assert "crux: stands there twice" in server.bodies[1]["messages"][3]["content"]
+    assert "`crux` stands there twice" in server.bodies[1]["messages"][3]["content"]
 
 
 @pytest.mark.parametrize(

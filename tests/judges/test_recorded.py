@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+from array import array
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from evaltrack.errors import UsageError
+from evaltrack.errors import NEXT, UsageError
 from evaltrack.judges import open_judge
 from evaltrack.judges.recorded import NotJudgedError, RecordedJudge
 from evaltrack.records import Dimensions, Question, Response, Verdict
+from evaltrack.records.id_hashes import IdHashes
 
 ANSWER = Response(answer="Paris.")
 LINE = {
@@ -90,7 +92,7 @@ def test_a_verdict_on_reasoning_is_read_as_strictly(tmp_path: Path) -> None:
     for wrong in ({"hypotheses": "3"}, {"hypotheses": 3.5}, {"confidence": True}, {"hard_fails": "HF1"}):
         name = next(iter(wrong))
         said = refusal(tmp_path, json.dumps({"id": "1", **OBSERVED, **wrong}))
-        assert said.startswith(f"FILE:1: observed.{name}: ")
+        assert said.startswith(f"FILE:1: `{name}` is ")
 
 
 @pytest.mark.parametrize(
@@ -161,45 +163,61 @@ def test_a_file_that_cannot_be_read(make: Any, why: str, tmp_path: Path) -> None
 
 
 NO_ID = "`id` is missing; name the question that was judged"
-NOT_THERE = "{}: stands in no file, as a verdict that is read costs nothing; take it out"
-NOT_IN_UNIT = "Input should be less than or equal to 1"
+NO_OBJECT = "a verdict is a JSON object"
+NOT_AN_ID = "`id` is {}; write a whole number or a text"
+NO_VERDICT = "holds no verdict; write `overall_score`, `declined` (of a negative) or `dimensions`"
+NOT_THERE = "`{}` stands in no file, as a verdict that is read costs nothing; take it out"
+NOT_IN_UNIT = "is too large; write at most 1"
 
 
 @pytest.mark.parametrize(
     ("bad", "said"),
     [
-        ("[]", "is not a JSON object"),
-        ('["id"]', "is not a JSON object"),
-        ("7", "is not a JSON object"),
-        ("null", "is not a JSON object"),
-        ('"text"', "is not a JSON object"),
+        ("[]", f"is an array; {NO_OBJECT}"),
+        ('["id"]', f"is an array; {NO_OBJECT}"),
+        ("7", f"is a number; {NO_OBJECT}"),
+        ("null", f"is null; {NO_OBJECT}"),
+        ('"text"', f"is a string; {NO_OBJECT}"),
         ("{}", NO_ID),
         ('{"overall_score": 0.5}', NO_ID),
-        ('{"id": null, "overall_score": 0.5}', NO_ID),
-        ('{"id": true, "overall_score": 0.5}', NO_ID),
-        ('{"id": 1.5, "overall_score": 0.5}', NO_ID),
-        ('{"id": ["1"], "overall_score": 0.5}', NO_ID),
-        (line(overall_score=1.5), f"overall_score: {NOT_IN_UNIT}"),
-        (line(overall_score=85), f"overall_score: {NOT_IN_UNIT}"),
-        (line(accuracy=-0.1), "accuracy: Input should be greater than or equal to 0"),
-        (line(relevance="high"), "relevance: Input should be a valid number"),
-        (line(overall_score="0.9"), "overall_score: Input should be a valid number"),
-        (line(overall_score=True), "overall_score: Input should be a valid number"),
-        (line(reasoning=7), "reasoning: Input should be a valid string"),
-        (line(completeness=[1]), "completeness: Input should be a valid number"),
-        (line(overall_score=1e999).replace("Infinity", "1e999"), "overall_score: Input should be a finite number"),
-        (line(declined="perhaps"), "declined: Input should be a valid boolean"),
-        (line(declined="yes"), "declined: Input should be a valid boolean"),
-        (line(declined=1), "declined: Input should be a valid boolean"),
-        ('{"id": "1", "overall_score": 0.1, "overall_score": 0.9}', "overall_score: stands there twice"),
+        ('{"id": null, "overall_score": 0.5}', NOT_AN_ID.format("null")),
+        ('{"id": true, "overall_score": 0.5}', NOT_AN_ID.format("a boolean")),
+        ('{"id": 1.5, "overall_score": 0.5}', NOT_AN_ID.format("`1.5`, a decimal")),
+        ('{"id": ["1"], "overall_score": 0.5}', NOT_AN_ID.format("an array")),
+        ('{"id": 3.0, "overall_score": 0.5}', NOT_AN_ID.format("`3.0`, a decimal")),
+        ('{"id": "", "overall_score": 0.5}', NOT_AN_ID.format("empty")),
+        ('{"question_id": 1, "overall_score": 0.5}', "`id` is missing; rename `question_id`"),
+        ('{"id": 1}', NO_VERDICT),
+        ('{"id": 1, "judge": "a", "reasoning": "Right."}', NO_VERDICT),
+        (line(overal_score=1), "unknown field `overal_score`; did you mean `overall_score`?"),
+        (line(Accuracy=1), "unknown field `Accuracy`; did you mean `accuracy`?"),
+        (line(overall_score=1.5), f"`overall_score` {NOT_IN_UNIT}"),
+        (line(overall_score=85), f"`overall_score` {NOT_IN_UNIT}"),
+        (line(accuracy=-0.1), "`accuracy` is too small; write at least 0"),
+        (line(relevance="high"), "`relevance` is a string; write a number"),
+        (line(overall_score="0.9"), "`overall_score` is a string; write a number"),
+        (line(overall_score=True), "`overall_score` is a boolean; write a number"),
+        (line(reasoning=7), "`reasoning` is a number; write a text"),
+        (line(completeness=[1]), "`completeness` is an array; write a number"),
+        (
+            line(overall_score=1e999).replace("Infinity", "1e999"),
+            "`overall_score` is no finite number; write one, or leave it out",
+        ),
+        (line(declined="perhaps"), "`declined` is a string; write true or false"),
+        (line(declined="yes"), "`declined` is a string; write true or false"),
+        (line(declined=1), "`declined` is a number; write true or false"),
+        (
+            '{"id": "1", "overall_score": 0.1, "overall_score": 0.9}',
+            "`overall_score` stands there twice; keep one of them",
+        ),
         (
             line(score=0.5, accuracy="1"),
-            "accuracy: Input should be a valid number; score: Extra inputs are not permitted",
+            "`accuracy` is a string; write a number\nFILE:3: unknown field `score`; did you mean `overall_score`?",
         ),
-        (line(reasoning=None), "reasoning: Input should be a valid string"),
-        (line(judge=""), "judge: String should have at least 1 character"),
-        (line(judge="a\0b"), "judge: Value error, holds a NUL character"),
-        (line(score=0.5), "score: Extra inputs are not permitted"),
+        (line(reasoning=None), "`reasoning` is null; write a text"),
+        (line(judge=""), "`judge` is empty; write some text"),
+        (line(judge="a\0b"), "`judge` holds a NUL character; take it out"),
+        (line(score=0.5), "unknown field `score`; did you mean `overall_score`?"),
         (line(cached=True), NOT_THERE.format("cached")),
         (line(cached=False), NOT_THERE.format("cached")),
         (line(usage=None), NOT_THERE.format("usage")),
@@ -215,28 +233,28 @@ def test_a_bad_line(bad: str, said: str, tmp_path: Path) -> None:
     "bad", ["nonsense", '{"id": "1"', '{"id": NaN}', '{"id": "1"} {"id": "2"}', '{"id": "\\ud83d"}', b'{"id": "\xff"}']
 )
 def test_a_line_that_is_no_json(bad: str | bytes, tmp_path: Path) -> None:
-    """What cannot be parsed is refused with its number, and the parser's words."""
+    """What cannot be parsed is refused with its number, what is wrong with it, and the cure."""
     raw = bad if isinstance(bad, bytes) else bad.encode()
     said = refusal(tmp_path, line(id="first").encode() + b"\n" + raw)
-    assert said.startswith("FILE:2: ")
-    assert " at line 1 column " in said
+    assert said.startswith(("FILE:2: is not JSON: ", "FILE:2: is not valid UTF-8 at byte "))
+    assert "; " in said
 
 
 def test_all_bad_lines_at_once(tmp_path: Path) -> None:
     """Every bad line is listed, not only the first."""
     assert refusal(tmp_path, f"{{}}\n{line()}\n7\n{line(accuracy=2)}") == (
-        f"FILE:1: {NO_ID}\nFILE:3: is not a JSON object\nFILE:4: accuracy: {NOT_IN_UNIT}"
+        f"FILE:1: {NO_ID}\nFILE:3: is a number; {NO_OBJECT}\nFILE:4: `accuracy` {NOT_IN_UNIT}"
     )
 
 
 @pytest.mark.parametrize(
     ("bad", "shown", "more"),
-    [(20, 20, []), (21, 20, ["... and 1 more problem"]), (500, 20, ["... and 480 more problems"])],
+    [(20, 20, []), (21, 20, [f"... and 1 more problem; {NEXT}"]), (500, 20, [f"... and 480 more problems; {NEXT}"])],
 )
 def test_many_bad_lines(bad: int, shown: int, more: list[str], tmp_path: Path) -> None:
     """Of many bad lines the first are shown, and how many more there are."""
     lines = refusal(tmp_path, "7\n" * bad).split("\n")
-    assert lines[:shown] == [f"FILE:{number}: is not a JSON object" for number in range(1, shown + 1)]
+    assert lines[:shown] == [f"FILE:{number}: is a number; {NO_OBJECT}" for number in range(1, shown + 1)]
     assert lines[shown:] == more
 
 
@@ -244,7 +262,7 @@ def test_many_bad_lines(bad: int, shown: int, more: list[str], tmp_path: Path) -
 def test_a_question_that_was_judged_twice(again: str | int, tmp_path: Path) -> None:
     """Two lines on one question are refused: which of them counts is not guessed."""
     said = refusal(tmp_path, f"{line()}\n{line(id='2')}\n{line(id=again)}")
-    assert said == "FILE:3: id `1` is judged twice; keep one of them"
+    assert said == "FILE:3: id `1` is judged on line 1 already; keep one of them"
 
 
 def test_several_judges_in_one_file(tmp_path: Path) -> None:
@@ -261,8 +279,18 @@ def test_it_is_chosen_by_its_name(tmp_path: Path) -> None:
     path.write_text(line(judge="humans"))
     assert open_judge(f"recorded:{path}", concurrency=1, cache=None).name == "humans"
     path.write_text("7")
-    with pytest.raises(UsageError, match="is not a JSON object"):
+    with pytest.raises(UsageError, match="is a number; a verdict is a JSON object"):
         open_judge(f"recorded:{path}", concurrency=1, cache=None)
+
+
+def test_verdicts_on_other_questions_are_counted(tmp_path: Path) -> None:
+    """The first of them are named."""
+    judge = recorded(tmp_path, f"{line()}\n{line(id='x')}\n{line(id='x', wording=1)}")
+    note = judge.strangers(IdHashes(array("q", [hash("1")])))
+    assert note == (
+        f"{tmp_path / 'verdicts.jsonl'}: verdicts of no question in the golden set: 1 (`x`); nothing was done with them"
+    )
+    assert judge.strangers(IdHashes(array("q", [hash("1"), hash("x")]))) == ""
 
 
 # Wordings
@@ -288,4 +316,4 @@ def test_a_wording_is_a_small_whole_number(tmp_path: Path, wording: object) -> N
 def test_a_wording_is_judged_once(tmp_path: Path) -> None:
     """Two verdicts of one judge on one answer are a mistake."""
     text = f"{line(wording=1)}\n{line(wording=1)}"
-    assert refusal(tmp_path, text) == "FILE:2: id `1` on variant 1 is judged twice; keep one of them"
+    assert refusal(tmp_path, text) == "FILE:2: id `1` on variant 1 is judged on line 1 already; keep one of them"

@@ -421,7 +421,7 @@ def test_arguments_of_tools() -> None:
     """One object for each tool; where all are empty the question is the one without."""
     tools = {"expected_tools": ["a", "b"]}
     assert question(**tools, expected_arguments=[{}, {}]) == question(**tools)
-    with pytest.raises(ValidationError, match="`expected_arguments` has 1 entries for 2 `expected_tools`; write one"):
+    with pytest.raises(ValidationError, match="`expected_arguments` has 1 entry for 2 `expected_tools`; write one"):
         question(**tools, expected_arguments=[{"x": 1}])
 
 

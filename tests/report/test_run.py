@@ -691,8 +691,8 @@ def test_errors_that_are_not_all_listed_are_said_to_be_the_first() -> None:
     """Two of 70 are grouped: their count is not taken for that of the run."""
     rows = tuple(row(place, "Why?", failure=Failure(kind="target_error", message="down")) for place in range(2))
     many = result(errors=rows, totals={**result().totals, "num_questions": 70, "num_errors": 70})
-    assert "70 errors are in no mean, of 70 questions; the first 2:" in shown(many)
-    assert "**Errors**; the first 2" in run_note(many)
+    assert "70 errors are in no mean, of 70 questions; the first 2 by reason:" in shown(many)
+    assert "**Errors**; the first 2 by reason" in run_note(many)
     both = result(errors=rows, totals={**result().totals, "num_errors": 2})
     assert "the first 2" not in shown(both) + run_note(both)
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evaltrack.records.json_text import InvalidJsonError, may_repeat, num_keys
 from evaltrack.targets.plain_lines import MAX_SOURCES, plain_place, plain_response
-from evaltrack.targets.recorded import _response_in
+from evaltrack.targets.recorded_lines import _response_in
 
 TEXTS = st.one_of(st.text(max_size=5), st.sampled_from(["", "a\0b", "É 😀", "\u2028", "\x1c"]))
 ODD = st.one_of(st.none(), st.booleans(), st.integers(-2, 2), st.floats(), TEXTS, st.just([]), st.just({}))
@@ -49,7 +50,8 @@ def test_a_plain_line_is_read_as_field_by_field(line: dict[str, Any]) -> None:
     """Id, wording and response are the same to the letter, and no line is plain that would be refused."""
     raw = json.dumps(line).encode()
     plain = plain_response(raw)
-    assert plain_place(raw) == (plain and plain[:2])
+    suspect = may_repeat(raw, num_keys(line))
+    assert plain_place(raw) == (None if suspect else plain and plain[:2])
     if plain is not None:
         assert repr(plain) == repr(by_fields(raw))
 
@@ -60,7 +62,6 @@ def test_a_plain_line_is_read_as_field_by_field(line: dict[str, Any]) -> None:
         '{"id": "a", "sources": []}',
         '{"id": 7, "wording": 2, "answer": "", "sources": [{"chunk_id": "c", "score": 1}], "abstained": true}',
         '{"sources": [{"chunk_id": "c", "title": null, "text": "\\u00e9"}], "id": "a", "model": "m"}',
-        '{"id": "a", "id": "b", "sources": [], "sources": [{"chunk_id": "c", "chunk_id": "d"}]}',
     ],
 )
 def test_usual_lines_are_plain(line: str) -> None:
@@ -76,6 +77,7 @@ def test_usual_lines_are_plain(line: str) -> None:
         "",
         "[]",
         '{"id": "a"}',
+        '{"id": "", "sources": []}',
         '{"id": true, "sources": []}',
         '{"id": 1.0, "sources": []}',
         '{"id": "a", "sources": [{"chunk_id": 5}]}',
@@ -93,3 +95,19 @@ def test_other_lines_are_not(line: str) -> None:
     """Short forms, whole numbers as ids of chunks, and whatever is wrong are left to the reader of all forms."""
     assert plain_response(line.encode()) is None
     assert plain_place(line.encode()) is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"id": "a", "id": "b", "sources": []}',
+        '{"id": "a", "sources": [], "sources" : []}',
+        '{"id": "a", "answer": "b: c", "sources": [{"chunk_id": "c", "chunk_id": "d"}]}',
+        '{"id": "a", "sources": [{"chunk_id": "c", "\\u0063hunk_id": "d"}]}',
+    ],
+)
+def test_a_key_that_stands_twice_makes_no_plain_place(line: str) -> None:
+    """However it is written: the reader of all forms refuses the line."""
+    assert plain_place(line.encode()) is None
+    with pytest.raises(InvalidJsonError, match="stands there twice; keep one of them"):
+        _response_in(line.encode())

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import os
 import warnings
+from array import array
 from collections import defaultdict
 from collections.abc import Callable
 from itertools import permutations
@@ -14,10 +16,13 @@ from pathlib import Path
 import pytest
 
 from evaltrack import run_eval
-from evaltrack.errors import UsageError
+from evaltrack.errors import NEXT, UsageError
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Question, Response, Source, Target, ToolCall, Usage
-from evaltrack.targets.recorded import MAX_LINE_BYTES, NotRecordedError, open_recorded
+from evaltrack.records.id_hashes import IdHashes
+from evaltrack.targets.recorded import open_recorded
+from evaltrack.targets.results.files import MAX_LINE_BYTES
+from evaltrack.targets.results.paired import FailedElsewhereError, NotRecordedError
 
 Open = Callable[[str | bytes], Target]
 
@@ -82,7 +87,7 @@ def test_a_format_that_is_named_is_taken(opened: Open, tmp_path: Path) -> None:
     """Also where the content shows another."""
     opened("1 Q0 a 1 1 t")
     assert ranked(ask(open_recorded(str(tmp_path / "recorded"), {"format": "trec"}))) == ["a"]
-    with pytest.raises(UsageError, match=":1: trailing characters"):
+    with pytest.raises(UsageError, match=":1: is not JSON: something follows the value at column 3; remove it"):
         open_recorded(str(tmp_path / "recorded"), {"format": "lines"})
 
 
@@ -165,7 +170,7 @@ def test_all_sources_come_back(opened: Open, k: int) -> None:
 
 def test_no_sources_and_none_found(opened: Open) -> None:
     """An empty list of sources was looked for and not found; no list was not looked for."""
-    target = opened('{"id": 1, "sources": []}\n{"id": 2}\n{"id": 3, "sources": null}')
+    target = opened('{"id": 1, "sources": []}\n{"id": 2, "answer": "a"}\n{"id": 3, "answer": "a", "sources": null}')
     assert [ask(target, key).sources for key in "123"] == [(), None, None]
 
 
@@ -173,7 +178,8 @@ def test_no_sources_and_none_found(opened: Open) -> None:
 def test_layout_does_not_matter(opened: Open, ending: str) -> None:
     """A byte-order mark, CRLF, blank lines, blanks around a line and long texts do not shift the responses."""
     long = "é" * 50_000
-    lines = ["\ufeff", "", '  {"id": 1, "answer": "one"}\t', f'{{"id": 2, "answer": "{long}"}}', " ", '{"id": 3}', ""]
+    lines = ["\ufeff", "", '  {"id": 1, "answer": "one"}\t', f'{{"id": 2, "answer": "{long}"}}', " "]
+    lines += ['{"id": 3, "abstained": true}', ""]
     target = opened(ending.join(lines))
     assert [ask(target, key).answer for key in "321"] == [None, long, "one"]
 
@@ -191,51 +197,83 @@ def test_question_without_response(opened: Open, tmp_path: Path) -> None:
     assert str(caught.value) == f"no response with id `7` in {tmp_path / 'recorded'}"
 
 
+NO_RESPONSE = "holds no response; write `answer`, `sources` or both, or `error` where there was none"
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("{nope", "key must be a string at line 1 column 2"),
-        ('{"id": 2} x', "trailing characters at line 1 column 11"),
-        ('{"id": 2, "sources": [{"id": "a", "score": NaN}]}', "expected value at line 1 column 44"),
-        (b'{"id": 2, "answer": "\xff"}', "invalid unicode code point at line 1 column 22"),
-        (r'{"id": 2, "answer": "\ud800"}', "unexpected end of hex escape at line 1 column 28"),
-        ("[2]", "is not a JSON object"),
-        ("null", "is not a JSON object"),
+        ("{nope", 'is not JSON: a key is not in double quotes at column 2; write `"key": value`'),
+        ('{"id": 2} x', "is not JSON: something follows the value at column 11; remove it"),
+        (
+            '{"id": 2, "sources": [{"id": "a", "score": NaN}]}',
+            "is not JSON: there is no value at column 44; write a text in quotes, a number, true, false or null",
+        ),
+        (b'{"id": 2, "answer": "\xff"}', "is not valid UTF-8 at byte 22; save the file as UTF-8"),
+        (
+            r'{"id": 2, "answer": "\ud800"}',
+            "is not JSON: a `\\u` escape is cut off or half of a pair at column 28; write it whole",
+        ),
+        ("[2]", "is an array; a response is a JSON object"),
+        ("null", "is null; a response is a JSON object"),
         ('{"answer": "yes"}', "`id` is missing; name the question that was answered"),
-        ('{"id": null}', "`id` is missing; name the question that was answered"),
-        ('{"id": true}', "`id` is missing; name the question that was answered"),
-        ('{"id": 1.5}', "`id` is missing; name the question that was answered"),
-        ('{"id": "1"}', "id `1` is recorded twice; keep one of them"),
-        ('{"id": 2, "text": "yes"}', "holds none of answer, sources, abstained, tool_calls, usage, model but text"),
-        ('{"id": 2, "answer": 5}', "answer: Input should be a valid string"),
-        ('{"id": 2, "sources": "a"}', "sources: is str; return a list, best first"),
-        ('{"id": 2, "sources": [""]}', "sources.0.chunk_id: String should have at least 1 character"),
-        ('{"id": 2, "tool_calls": 5}', "tool_calls: is int; return a list"),
+        ('{"question_id": 2, "answer": "yes"}', "`id` is missing; rename `question_id`"),
+        ('{"ID": 2, "answer": "yes"}', "`id` is missing; rename `ID`"),
+        ('{"id": null}', "`id` is null; write a whole number or a text"),
+        ('{"id": true}', "`id` is a boolean; write a whole number or a text"),
+        ('{"id": 3.0}', "`id` is `3.0`, a decimal; write a whole number or a text"),
+        ('{"id": "", "answer": "yes"}', "`id` is empty; write a whole number or a text"),
+        ('{"id": "", "sources": []}', "`id` is empty; write a whole number or a text"),
+        ('{"id": "1", "answer": "no"}', "id `1` is recorded on line 1 already; keep one of them"),
+        ('{"id": 2}', NO_RESPONSE),
+        ('{"id": 2, "answer": null, "sources": null}', NO_RESPONSE),
+        ('{"id": 2, "abstained": false, "tool_calls": []}', NO_RESPONSE),
+        ('{"id": 2, "model": "m", "error": ""}', NO_RESPONSE),
+        ('{"id": 2, "text": "yes"}', NO_RESPONSE),
+        ('{"id": 2, "anwser": "yes"}', "unknown field `anwser`; did you mean `answer`?"),
+        ('{"id": 2, "Answer": "yes"}', "unknown field `Answer`; did you mean `answer`?"),
+        ('{"id": 2, "answer": "yes", "source": []}', "unknown field `source`; did you mean `sources`?"),
+        ('{"id": 2, "answer": "yes", "answer": "no"}', "`answer` stands there twice; keep one of them"),
+        (
+            '{"id": 2, "sources": [], "answer": "a: \\":", "sources": []}',
+            "`sources` stands there twice; keep one of them",
+        ),
+        (
+            '{"id": 2, "sources": [{"chunk_id": "a", "chunk_id" : "b"}]}',
+            "`chunk_id` stands there twice; keep one of them",
+        ),
+        ('{"id": 2, "usage": {"a": 1, "a": 1}, "answer": "a"}', "`a` stands there twice; keep one of them"),
+        ('{"id": 2, "answer": 5}', "`answer` is a number; it must be a text"),
+        ('{"id": 2, "sources": "a"}', "`sources` is a string; it must be a list, best first"),
+        ('{"id": 2, "sources": [""]}', "`sources.0.chunk_id` is empty; write some text"),
+        ('{"id": 2, "tool_calls": 5}', "`tool_calls` is a number; it must be a list"),
     ],
 )
 def test_bad_line(opened: Open, tmp_path: Path, line: str | bytes, message: str) -> None:
     """A line that cannot be read as a response is reported with its number."""
     raw = line if isinstance(line, bytes) else line.encode()
-    assert problems(opened, tmp_path, b'{"id": 1}\n\n' + raw + b'\n{"id": 3}') == [f"3: {message}"]
+    content = b'{"id": 1, "answer": "a"}\n\n' + raw + b'\n{"id": 3, "sources": []}'
+    assert problems(opened, tmp_path, content) == [f"3: {message}"]
 
 
 def test_bad_lines_are_listed_together(opened: Open, tmp_path: Path) -> None:
     """All bad lines are reported at once; past 20 the rest is counted."""
-    found = problems(opened, tmp_path, '{"id": 1}\n' * 25)
-    assert found[:20] == [f"{number}: id `1` is recorded twice; keep one of them" for number in range(2, 22)]
-    assert found[20:] == ["... and 4 more problems"]
-    assert len(problems(opened, tmp_path, '{"id": 1}\n' * 21)) == 20
+    found = problems(opened, tmp_path, '{"id": 1, "answer": "a"}\n' * 25)
+    said = "id `1` is recorded on line 1 already; keep one of them"
+    assert found[:20] == [f"{number}: {said}" for number in range(2, 22)]
+    assert found[20:] == [f"... and 4 more problems; {NEXT}"]
+    assert len(problems(opened, tmp_path, '{"id": 1, "answer": "a"}\n' * 21)) == 20
 
 
 def test_line_above_the_limit(opened: Open, tmp_path: Path) -> None:
     """A line too long for a response is refused without being read to its end."""
-    content = b'{"id": 1}\n{"id": 2, "answer": "' + b"x" * MAX_LINE_BYTES + b'"}'
+    content = b'{"id": 1, "answer": "a"}\n{"id": 2, "answer": "' + b"x" * MAX_LINE_BYTES + b'"}'
     assert problems(opened, tmp_path, content) == ["2: is longer than 16,777,216 bytes; shorten the response"]
 
 
 def test_what_was_checked_can_be_read(opened: Open) -> None:
     """A line that was found in order when the file was opened is read when it is asked for."""
-    target = opened(b'{"id": 1}\n\x0c{"id": 2, "answer": "two"}\n')
+    target = opened(b'{"id": 1, "answer": "one"}\n\x0c{"id": 2, "answer": "two"}\n')
     assert ask(target, "2").answer == "two"
 
 
@@ -254,6 +292,70 @@ def test_file_that_changes(opened: Open, tmp_path: Path, changed: str) -> None:
     with pytest.raises(NotRecordedError) as caught:
         ask(target, "2")
     assert str(caught.value) == (f"{tmp_path / 'recorded'} was changed during the run; keep it as it is and run again")
+
+
+# What was recorded beside responses
+
+
+def test_a_recorded_error_is_a_failure_of_its_question(opened: Open, tmp_path: Path) -> None:
+    """It is told with the question, whatever else the line holds; an error that says nothing is none."""
+    lines = ['{"id": 1, "error": "timeout after 30 s"}', '{"id": 2, "answer": "Sorry.", "error": {"code": 503}}']
+    target = opened("\n".join([*lines, '{"id": 3, "answer": "yes", "error": null}']))
+    for key, text in (("1", "timeout after 30 s"), ("2", '{"code": 503}')):
+        with pytest.raises(FailedElsewhereError) as caught:
+            ask(target, key)
+        assert str(caught.value) == f"the file recorded: {text}"
+    assert ask(target, "3") == Response(answer="yes")
+    (tmp_path / "array.json").write_text(f"[{', '.join(lines)}]")
+    with pytest.raises(FailedElsewhereError, match="lines recorded: timeout after 30 s"):
+        ask(open_recorded(str(tmp_path / "array.json"), {}))
+
+
+def ids(*keys: str) -> IdHashes:
+    """Those of a golden set."""
+    return IdHashes(array("q", map(hash, keys)))
+
+
+@pytest.mark.parametrize(
+    ("content", "note"),
+    [
+        ('{"id": 1, "answer": "a"}\n{"id": 2, "answer": "b"}', ""),
+        ('{"id": 21, "answer": "a"}\n{"id": 1, "answer": "b"}', "lines of no question in the golden set: 1 (`21`)"),
+        (
+            "".join(f'{{"id": {number}, "sources": []}}\n' for number in range(1, 9)),
+            "lines of no question in the golden set: 6 (`3`, `4`, `5`, …)",
+        ),
+        ('{"id": 1, "wording": 1, "answer": "a"}\n{"id": 2, "answer": "b"}', ""),
+        (
+            '{"id": 1, "wording": 1, "answer": "a"}\n{"id": 3, "wording": 2, "sources": ["b"]}',
+            "lines of no question in the golden set: 1 (`3`)",
+        ),
+        ("1 Q0 a 1 1 t\n5 Q0 a 1 1 t", "queries of no question in the golden set: 1 (`5`)"),
+    ],
+)
+def test_lines_of_other_questions_are_counted(opened: Open, tmp_path: Path, content: str, note: str) -> None:
+    """The first of them are named; a line of another wording is one of its question."""
+    whole = f"{tmp_path / 'recorded'}: {note}; nothing was done with them" if note else ""
+    assert opened(content).strangers(ids("1", "2")) == whole
+
+
+def test_a_selection_makes_no_line_a_stranger(opened: Open, tmp_path: Path, store_uri: str) -> None:
+    """What is left out of the run, drafts too, is a question of the golden set all the same."""
+    opened("".join(f'{{"id": {key}, "sources": ["b"]}}\n' for key in (1, 2, 3, 4)))
+    golden = tmp_path / "golden.jsonl"
+    lines = [{"id": key, "question": f"Why {key}?", "expected_chunks": ["b"], "draft": key == 3} for key in (1, 2, 3)]
+    golden.write_text("\n".join(map(json.dumps, lines)))
+    made = run_eval(
+        golden,
+        target=f"recorded:{tmp_path / 'recorded'}",
+        filter=["id=1"],
+        judge="none",
+        tracking_uri=store_uri,
+        traces="off",
+    )
+    assert [note for note in made.notes if "of no question" in note] == [
+        f"{tmp_path / 'recorded'}: lines of no question in the golden set: 1 (`4`); nothing was done with them"
+    ]
 
 
 # TREC runs
@@ -343,7 +445,7 @@ def test_query_that_is_not_in_the_run(opened: Open, tmp_path: Path) -> None:
         ("1 Q0 d 1 high t", "score `high` is not a finite number"),
         ("1 Q0 d 1 nan t", "score `nan` is not a finite number"),
         ("1 Q0 d 1 1e999 t", "score `1e999` is not a finite number"),
-        ("1 Q0 a\0b 1 0.5 t", "document `a\0b` holds a NUL character"),
+        ("1 Q0 a\0b 1 0.5 t", "document `a�b` holds a NUL character"),
     ],
 )
 def test_bad_trec_line(opened: Open, tmp_path: Path, line: str, message: str) -> None:
@@ -374,7 +476,7 @@ def test_many_bad_lines_of_a_run_are_counted(opened: Open, tmp_path: Path) -> No
     """The first 20 are shown."""
     found = problems(opened, tmp_path, "1 Q0 a 3\n" * 2000)
     assert len(found) == 21
-    assert found[20] == "... and 1980 more problems"
+    assert found[20] == f"... and 1,980 more problems; {NEXT}"
 
 
 @pytest.mark.parametrize("order", ["as it is", "by rank", "backwards"])
@@ -440,7 +542,7 @@ def test_a_wording_is_recorded_once(opened: Open, tmp_path: Path) -> None:
     """Two responses to one wording are a mistake."""
     line = '{"id": 1, "wording": 1, "answer": "a"}\n'
     (problem,) = problems(opened, tmp_path, line + line)
-    assert "id `1` to variant 1 is recorded twice; keep one of them" in problem
+    assert problem == "2: id `1` to variant 1 is recorded on line 1 already; keep one of them"
 
 
 # Ids whose hashes are equal
@@ -462,14 +564,16 @@ def test_ids_of_one_hash_are_told_apart(opened: Open) -> None:
 @pytest.mark.usefixtures("one_hash")
 def test_repeats_among_ids_of_one_hash(opened: Open, tmp_path: Path) -> None:
     """Only what is repeated is named, in the order of the lines, between other bad ones."""
-    lines = ['{"id": 1}', "no JSON", '{"id": 2}', '{"id": 1}', "none either", '{"id": 1}', '{"id": 3}']
+    lines = [1, "no JSON", 2, 1, "none either", 1, 3]
+    lines = [line if isinstance(line, str) else f'{{"id": {line}, "answer": "a"}}' for line in lines]
     places = [line.partition(":")[0] for line in problems(opened, tmp_path, "\n".join(lines))]
     assert places == ["2", "4", "5", "6"]
 
 
 def test_repeats_stand_among_the_bad_lines(opened: Open, tmp_path: Path) -> None:
     """All problems of a file come in the order of its lines."""
-    lines = ['{"id": "a"}', "no JSON", '{"id": "b"}', '{"id": "a"}', "none either", '{"id": "b"}']
+    lines = ["a", "no JSON", "b", "a", "none either", "b"]
+    lines = [f'{{"id": "{line}", "sources": []}}' if len(line) == 1 else line for line in lines]
     listed = problems(opened, tmp_path, "\n".join(lines))
     assert [line.partition(":")[0] for line in listed] == ["2", "4", "5", "6"]
-    assert listed[1] == "4: id `a` is recorded twice; keep one of them"
+    assert listed[1] == "4: id `a` is recorded on line 1 already; keep one of them"

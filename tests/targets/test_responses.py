@@ -157,48 +157,57 @@ INVALID: dict[str, tuple[Any, str]] = {
     "set": ({"a"}, f"is set; {RETURN}"),
     "path": (Path("a"), f"is PosixPath; {RETURN}"),
     "iterator": (iter(["a"]), f"is list_iterator; {RETURN}"),
-    "number as answer": ({"answer": 5}, "answer: Input should be a valid string"),
+    "number as answer": ({"answer": 5}, "`answer` is a"),
     "no field that is known": (
         {"text": "Yes.", 1: 2},
         "holds none of answer, sources, abstained, tool_calls, usage, model but text, 1",
     ),
-    "slip of the pen": ({"answer": "Yes.", "source": []}, "source: is not read; write `sources`"),
-    "slip in a source": ({"sources": [{"id": "a", "txt": "Yes."}]}, "sources.0.txt: is not read; write `text`"),
-    "sources as string": ({"sources": "a"}, "sources: is str; return a list, best first"),
-    "sources as mapping": ({"sources": {"id": "a"}}, "sources: is dict; return a list, best first"),
-    "empty chunk id": ([""], "chunk_id: String should have at least 1 character"),
+    "slip of the pen": ({"answer": "Yes.", "source": []}, "unknown field `source`; did you mean `sources`?"),
+    "slip in a source": (
+        {"sources": [{"id": "a", "txt": "Yes."}]},
+        "unknown field `sources.0.txt`; did you mean `text`?",
+    ),
+    "sources as string": ({"sources": "a"}, "`sources` is a string; it must be a list, best first"),
+    "sources as mapping": ({"sources": {"id": "a"}}, "`sources` is an object; it must be a list, best first"),
+    "empty chunk id": ([""], "`chunk_id` is empty; write some text"),
     "answer and ids in a tuple": (("Yes.", ["a", "b"]), f"1: is list, which is no source; {PAIR}"),
     "ids and answer in a list": ([("a", "b"), "Yes."], f"0: is tuple, which is no source; {PAIR}"),
-    "bool of numpy as chunk id": ([np.bool_(True)], "chunk_id: Input should be a valid string"),
-    "bool as chunk id": (["a", True], "chunk_id: Input should be a valid string"),
-    "nothing as chunk id": ({"sources": [None]}, "sources.0: a source needs a `chunk_id` or a `title`"),
-    "source without a name": ({"sources": [{}]}, "sources.0: a source needs a `chunk_id` or a `title`"),
-    "score that is no number": ([{"id": "a", "score": float("nan")}], "score: Input should be a finite number"),
-    "number as usage": ({"usage": 5}, "usage: Input should be a valid dictionary or instance of Usage"),
-    "half a usage": ({"usage": {"prompt_tokens": 3}}, "usage.completion_tokens: Field required"),
+    "bool of numpy as chunk id": ([np.bool_(True)], "`chunk_id` is "),
+    "bool as chunk id": (["a", True], "`chunk_id` is "),
+    "nothing as chunk id": ({"sources": [None]}, "`sources.0`: a source needs a `chunk_id` or a `title`"),
+    "source without a name": ({"sources": [{}]}, "`sources.0`: a source needs a `chunk_id` or a `title`"),
+    "score that is no number": (
+        [{"id": "a", "score": float("nan")}],
+        "`score` is no finite number; write one, or leave it out",
+    ),
+    "number as usage": ({"usage": 5}, "`usage` is a number; it must be an object"),
+    "half a usage": ({"usage": {"prompt_tokens": 3}}, "`usage.completion_tokens` is missing; write it"),
     "negative usage": (
         {"usage": {"prompt_tokens": -1, "completion_tokens": 0}},
-        "usage.prompt_tokens: Input should be greater than or equal to 0",
+        "`usage.prompt_tokens` is too small; it must be at least 0",
     ),
     "text in the details of a usage": (
         {"usage": {"prompt_tokens": 3, "completion_tokens": 4, "prompt_tokens_details": {"cached_tokens": "many"}}},
-        "usage.cached_tokens: Input should be a valid integer, unable to parse string as an integer",
+        "`usage.cached_tokens` is a string; it must be a whole number",
     ),
     "usage that nobody has": (
         {"usage": {"prompt_tokens": 1 << 62, "completion_tokens": 4}},
-        "usage.prompt_tokens: Input should be less than or equal to 1000000000000000",
+        "`usage.prompt_tokens` is too large; it must be at most 1,000,000,000,000,000",
     ),
-    "function without a name": ({"tool_calls": [openai_call("", "{}")]}, "tool_calls.0.name: String should have at"),
+    "function without a name": (
+        {"tool_calls": [openai_call("", "{}")]},
+        "`tool_calls.0.name` is empty; write some text",
+    ),
     "function that is a name": (
         {"tool_calls": [{"function": "search"}]},
         "tool_calls.0.function: is str; return name and arguments",
     ),
     "arguments in a list": (
         {"tool_calls": [{"name": "search", "arguments": [1]}]},
-        "tool_calls.0.arguments: Input should be a valid dictionary",
+        "`tool_calls.0.arguments` is an array; it must be an object",
     ),
-    "tool without a name": ({"tool_calls": ["a", {}]}, "tool_calls.1.name: Field required"),
-    "number as tool": ({"tool_calls": [5]}, "tool_calls.0: Input should be a valid dictionary or instance of ToolCall"),
+    "tool without a name": ({"tool_calls": ["a", {}]}, "`tool_calls.1.name` is missing; write it"),
+    "number as tool": ({"tool_calls": [5]}, "`tool_calls.0` is a number; it must be an object"),
 }
 
 
@@ -238,7 +247,7 @@ def test_fields_that_nobody_knows_are_named(value: dict[str, Any], names: tuple[
 @pytest.mark.parametrize("calls", [5, "search", {"name": "search"}])
 def test_tool_calls_are_a_list(calls: Any) -> None:
     """Tool calls that are no list are refused, and not read letter by letter or key by key."""
-    with pytest.raises(InvalidResponseError, match=r"^tool_calls: is "):
+    with pytest.raises(InvalidResponseError, match=r"^`tool_calls` is "):
         as_response({"tool_calls": calls})
 
 
@@ -260,7 +269,7 @@ def test_message_of_a_nameless_source() -> None:
 
 def test_message_names_the_source() -> None:
     """A bad source is named by its place among the sources."""
-    with pytest.raises(InvalidResponseError, match=r"^sources\.1\.chunk_id: "):
+    with pytest.raises(InvalidResponseError, match=r"^`sources\.1\.chunk_id` is empty; "):
         as_response({"sources": ["a", ""]})
 
 
@@ -332,9 +341,9 @@ def test_plain_fields_are_read_as_all_others_are(value: dict[str, object]) -> No
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        ({"sources": [{"chunk_id": "a"}, {"text": "t"}]}, "^sources.1: a source needs a `chunk_id` or a `title`$"),
-        ({"sources": [{"chunk_id": "a", "score": "high"}]}, "^sources.0.score: "),
-        ({"answer": 5, "sources": []}, "^answer: "),
+        ({"sources": [{"chunk_id": "a"}, {"text": "t"}]}, "^`sources.1`: a source needs a `chunk_id` or a `title`$"),
+        ({"sources": [{"chunk_id": "a", "score": "high"}]}, "^`sources.0.score` is a string; "),
+        ({"answer": 5, "sources": []}, "^`answer` is a number; "),
     ],
 )
 def test_a_wrong_plain_field_is_named(value: dict[str, object], said: str) -> None:

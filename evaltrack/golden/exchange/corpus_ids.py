@@ -9,10 +9,9 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from pydantic_core import from_json
-
 from evaltrack.errors import GoldenError
 from evaltrack.golden.corpus import read_corpus
+from evaltrack.records.json_text import InvalidJsonError, parsed
 
 MAX_LINE_BYTES = 8 << 20
 """Of one passage of a corpus."""
@@ -114,9 +113,9 @@ def _passage(raw: bytes) -> tuple[str, str] | str | None:
     if not raw.strip():
         return None
     try:
-        value: Any = from_json(raw.removeprefix(b"\xef\xbb\xbf"), allow_inf_nan=False)
-    except ValueError as error:
-        return f"is not JSON: {error}"
+        value: Any = parsed(raw.removeprefix(b"\xef\xbb\xbf"))
+    except InvalidJsonError as error:
+        return str(error)
     return _of_object(value)
 
 

@@ -9,11 +9,10 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from pydantic_core import from_json
-
 from evaltrack.errors import GoldenError
-from evaltrack.golden.entries import MAX_ARRAY_BYTES, MAX_QUESTION_BYTES, array_entries, kind_of, line_entries
+from evaltrack.golden.entries import MAX_ARRAY_BYTES, MAX_QUESTION_BYTES, array_entries, line_entries
 from evaltrack.golden.exchange.records import ImportSettings, shown
+from evaltrack.records.json_text import InvalidJsonError, kind_of, parsed
 
 Row: TypeAlias = tuple[str, dict[str, Any] | ValueError]
 """A place (`mine.csv:7`), and what stands there by column, or why it is no row."""
@@ -71,9 +70,9 @@ def read_json(path: Path, *, allow_nan: bool = False) -> Any:
     if path.stat().st_size > MAX_ARRAY_BYTES:
         raise GoldenError([f"{path}: is larger than {MAX_ARRAY_BYTES:,} bytes; write it as .jsonl, one object a line"])
     try:
-        return from_json(path.read_bytes().removeprefix(b"\xef\xbb\xbf"), allow_inf_nan=allow_nan)
-    except ValueError as error:
-        raise GoldenError([f"{path}: is not JSON: {error}"]) from None
+        return parsed(path.read_bytes().removeprefix(b"\xef\xbb\xbf"), allow_nan=allow_nan)
+    except InvalidJsonError as error:
+        raise GoldenError([f"{path}: {error}"]) from None
 
 
 def open_text(path: Path, settings: ImportSettings) -> TextIOWrapper:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from evaltrack.golden.lint.finding import Finding
-from evaltrack.golden.reader import GoldenStats
+from evaltrack.golden.tally import GoldenStats
 from evaltrack.stats.power import fewest_changes
 
 MIN_QUESTIONS, MIN_NEGATIVES = 10, 2

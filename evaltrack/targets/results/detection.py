@@ -8,6 +8,7 @@ from typing import Any
 
 from evaltrack.errors import UsageError
 from evaltrack.records import Response
+from evaltrack.targets.recorded_response import ANSWERS, NO_RESPONSE, error_text
 from evaltrack.targets.results import deepeval, inspect_log, own_rows, promptfoo, ragas
 from evaltrack.targets.results.result import Result, text_or_none
 
@@ -26,7 +27,7 @@ READERS: Mapping[str, Callable[[Mapping[str, Any], str], Result]] = {
 
 FORMATS = (*READERS, TREC)
 
-_RESPONSE_KEYS = frozenset({"id", *Response.model_fields}) - {"seconds"}
+_RESPONSE_KEYS = frozenset({"id", "error", *Response.model_fields}) - {"seconds"}
 
 
 def shown_formats(names: Collection[str]) -> list[str]:
@@ -63,4 +64,8 @@ def _response(row: Mapping[str, Any]) -> Result:
     key = text_or_none(row.get("id"))
     if key is None:
         raise ValueError("`id` is missing; name the question that was answered")
-    return Result({name: value for name, value in row.items() if name != "id"}, id=key)
+    if failure := row.get("error"):
+        return Result(id=key, failure=error_text(failure))
+    if all(row.get(name) is None for name in ANSWERS):
+        raise ValueError(NO_RESPONSE)
+    return Result({name: value for name, value in row.items() if name not in ("id", "error")}, id=key)

@@ -7,14 +7,12 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from pydantic_core import from_json
-
 from evaltrack.errors import UsageError
-from evaltrack.golden.entries import kind_of
 from evaltrack.golden.exchange.columnar import parquet_rows
 from evaltrack.golden.exchange.log_archive import samples_in
 from evaltrack.golden.exchange.records import ImportSettings, shown
 from evaltrack.golden.exchange.row_files import RESULT_LISTS, read_json, read_rows, results_in
+from evaltrack.records.json_text import InvalidJsonError, kind_of, parsed
 from evaltrack.targets.results.detection import LINES, only_format, shown_formats
 
 Entry: TypeAlias = tuple[str, dict[str, Any] | ValueError]
@@ -103,9 +101,9 @@ def _lines(path: Path) -> Iterator[Entry]:
 
 def _parsed(raw: bytes) -> Any:
     try:
-        return from_json(raw, allow_inf_nan=True)
-    except ValueError as error:
-        return ValueError(f"is not JSON: {error}")
+        return parsed(raw, allow_nan=True)
+    except InvalidJsonError as error:
+        return error
 
 
 def _json(raw: bytes) -> Any:

@@ -93,7 +93,11 @@ def test_every_bad_line_is_listed_at_its_place(tmp_path: Path) -> None:
         ("a.json", "{", "is not JSON"),
         ("a.json", "[1]", "is a number; a row is a JSON object"),
         ("a.json", '{"a": 1}', "holds an object without a list of objects"),
-        ("a.jsonl", '{"question": "a"}\nno\n', "a.jsonl:2: is not JSON"),
+        (
+            "a.jsonl",
+            '{"question": "a"}\nno\n',
+            "a.jsonl:2: is not JSON: a word is not in quotes at column 2; write texts in double quotes",
+        ),
         ("a.jsonl", '{"question": "\\u0000"}\n', "holds a NUL character"),
         ("a.jsonl", '{"question": {"a": 1, "b": 2}}\n', "is an object with the keys a, b"),
         ("a.jsonl", '{"question": true, "metadata": {"a": "x"}}\n{"question": []}', "has no question"),

@@ -108,6 +108,13 @@ def test_recorded_files_of_the_project_are_valid(kind: str) -> None:
         ("response", {"id": 1, "sources": [{"text": "nameless"}]}, False),
         ("response", {"answer": "of no question"}, False),
         ("response", {"id": 1, "anwser": "a"}, False),
+        ("response", {"id": 1}, False),
+        ("response", {"id": 1, "answer": None, "model": "m"}, False),
+        ("response", {"id": 1, "wording": 2, "abstained": True}, True),
+        ("response", {"id": 1, "wording": 101, "answer": "a"}, False),
+        ("response", {"id": 1, "error": "timeout"}, True),
+        ("verdict", {"id": 1, "wording": 1, "declined": False}, True),
+        ("verdict", {"id": 1, "reasoning": "Fine."}, False),
         ("verdict", {"id": 1, "overall_score": 0.5, "accuracy": 1, "completeness": 1, "relevance": 0}, True),
         ("verdict", {"id": 1, "declined": True}, True),
         ("verdict", {"id": 1, "overall_score": 1.5}, False),
@@ -118,11 +125,11 @@ def test_recorded_files_of_the_project_are_valid(kind: str) -> None:
 def test_recorded_lines_are_valid_where_the_readers_take_them(kind: str, line: dict[str, Any], right: bool) -> None:
     """The schema and the reader agree, but for verdicts that lack what a question needs."""
     from evaltrack.judges.recorded import _judged
-    from evaltrack.targets.recorded import _recorded_response
+    from evaltrack.targets.recorded_lines import _recorded_response
 
     def read() -> bool:
         try:
-            _judged(dict(line)) if kind == "verdict" else _recorded_response(json.dumps(line).encode())
+            _judged(json.dumps(line).encode()) if kind == "verdict" else _recorded_response(json.dumps(line).encode())
         except ValueError:
             return False
         return True

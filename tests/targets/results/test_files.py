@@ -36,7 +36,9 @@ def test_lines_that_are_no_json_are_listed(tmp_path: Path) -> None:
     """With the number of each."""
     lines = '{"user_input": "q", "response": "a"}\n{"user_input"\n\n[]\n'
     said = refusal(put(tmp_path / "a.jsonl", lines)).splitlines()
-    assert said[0].startswith("a.jsonl:2: is not JSON")
+    assert (
+        said[0] == "a.jsonl:2: is not JSON: it ends inside an object at column 13; close it with `}` on the same line"
+    )
     assert said[1:] == ["a.jsonl:4: is an array; a result is a JSON object"]
 
 

@@ -1,0 +1,66 @@
+"""Counts over the questions of a golden set."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from evaltrack.records import Question
+
+
+@dataclass(frozen=True)
+class GoldenStats:
+    """Counts over one golden set; `by` maps `domain`, `difficulty` and `category` to counts per label.
+
+    `with_history` and `with_variants` count the questions that have some. `drafts` are counted whether or not they are
+    among the questions.
+    """
+
+    questions: int = 0
+    negatives: int = 0
+    judged_only: int = 0
+    with_answer: int = 0
+    by: dict[str, Counter[str]] = field(default_factory=dict)
+    negatives_by_domain: Counter[str] = field(default_factory=Counter)
+    drafts: int = 0
+    with_history: int = 0
+    with_variants: int = 0
+
+
+class Tally:
+    """Counts questions as they stream by."""
+
+    def __init__(self) -> None:
+        self.questions = self.negatives = self.judged_only = self.with_answer = self.drafts = 0
+        self.with_history = self.with_variants = 0
+        self.by: dict[str, Counter[str]] = {"domain": Counter(), "difficulty": Counter(), "category": Counter()}
+        self.negatives_by_domain: Counter[str] = Counter()
+
+    def add(self, question: Question) -> None:
+        """Count a question."""
+        self.questions += 1
+        self.negatives += question.negative
+        self.judged_only += question.expected is None
+        self.with_answer += question.expected_answer is not None
+        self.with_history += bool(question.history)
+        self.with_variants += bool(question.variants)
+        for label, counter in self.by.items():
+            value = getattr(question, label)
+            if value is not None:
+                counter[value] += 1
+        if question.negative:
+            self.negatives_by_domain[question.domain] += 1
+
+    def stats(self) -> GoldenStats:
+        """The counts so far."""
+        return GoldenStats(
+            self.questions,
+            self.negatives,
+            self.judged_only,
+            self.with_answer,
+            self.by,
+            self.negatives_by_domain,
+            self.drafts,
+            self.with_history,
+            self.with_variants,
+        )

@@ -1,0 +1,93 @@
+"""What the validation of a file's field found, in words: what is wrong, and what to write instead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from pydantic_core import ErrorDetails
+
+from evaltrack.records.json_text import kind_of
+
+EXPECTED = {
+    "string_type": "a text",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "dict_type": "an object",
+    "mapping_type": "an object",
+    "model_type": "an object",
+    "model_attributes_type": "an object",
+    "tuple_type": "a list",
+    "list_type": "a list",
+}
+"""What must stand in place of a value of another type."""
+
+
+WORDS = {
+    "missing": "is missing; write it",
+    "string_too_short": "is empty; write some text",
+    "string_pattern_mismatch": "is empty; write some text",
+    "too_short": "is empty; write at least {min_length:,}",
+    "string_too_long": "is too long; {verb} at most {max_length:,} characters",
+    "too_long": "has {actual_length:,} entries; {verb} at most {max_length:,}",
+    "finite_number": "is no finite number; write one, or leave it out",
+    "greater_than_equal": "is too small; {verb} at least {ge:,.16g}",
+    "less_than_equal": "is too large; {verb} at most {le:,.16g}",
+}
+"""What is wrong otherwise, and the cure; names are those of the context of a finding."""
+
+
+def finding_words(detail: ErrorDetails, known: Sequence[str] = (), *, verb: str = "write") -> str:
+    """One finding as ```field` is wrong; what to do``, without the value.
+
+    Args:
+        detail: What the validation found.
+        known: The fields beside one that is unknown.
+        verb: What stands before the type that a value must have.
+    """
+    place, kind = ".".join(map(str, detail["loc"])), detail["type"]
+    if kind == "extra_forbidden":
+        return unknown_field(place, known)
+    what = _what(kind, detail.get("ctx") or {}, detail["input"], verb)
+    message = what or detail["msg"].removeprefix("Value error, ")
+    if not place:
+        return message
+    if message.startswith("holds "):
+        return f"`{place}` {message}; take it out"
+    return f"`{place}` {message}" if what else f"`{place}`: {message}"
+
+
+def _what(kind: str, context: dict[str, Any], value: object, verb: str) -> str:
+    """What is wrong, and the cure; empty where the message of the check says it better."""
+    if kind in EXPECTED:
+        has = "has a fraction" if kind == "int_from_float" else f"is {kind_of(value)}"
+        return f"{has}; {verb} {EXPECTED[kind]}"
+    if kind == "literal_error":
+        return f"is none of {context['expected'].replace(' or ', ', ').replace(chr(39), '')}; write one of them"
+    return WORDS[kind].format(verb=verb, **context) if kind in WORDS else ""
+
+
+def id_words(value: object) -> str:
+    """What is wrong with a value that is no id of a question."""
+    what = f"`{value!r}`, a decimal" if isinstance(value, float) else "empty" if value == "" else kind_of(value)
+    return f"`id` is {what}; write a whole number or a text"
+
+
+def unknown_field(place: str, known: Sequence[str]) -> str:
+    """That there is no such field, and the one that was meant, or those that there are."""
+    within, dot, name = place.rpartition(".")
+    near = near_name(name, known)
+    cure = f"did you mean `{near}`?" if near else f"known fields: {', '.join(known)}" if known else "take it out"
+    return f"unknown field `{within}{dot}{name}`; {cure}"
+
+
+def near_name(name: str, known: Sequence[str]) -> str:
+    """The known name that is nearest to another one, or holds it; empty where none is near."""
+    near = get_close_matches(name, known, n=1) or get_close_matches(name.lower(), known, n=1)
+    return next(iter(near or [each for each in known if name and name in each]), "")

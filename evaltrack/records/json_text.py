@@ -1,0 +1,134 @@
+"""JSON that people write: read to the letter, or refused with what is wrong, where, and what to write instead."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from pydantic_core import from_json
+
+FAULTS = {
+    "EOF while parsing an object": ("it ends inside an object", "close it with `}`"),
+    "EOF while parsing a list": ("it ends inside a list", "close it with `]`"),
+    "EOF while parsing a string": ("it ends inside a text", 'close it with `"`'),
+    "EOF while parsing a value": ("it ends before a value", "write one"),
+    "expected `:`": ("a key has no `:` after it", 'write `"key": value`'),
+    "expected `,` or `]`": ("a `,` or `]` is missing", "write it"),
+    "expected `,` or `}`": ("a `,` or `}` is missing", "write it"),
+    "expected ident": ("a word is not in quotes", "write texts in double quotes"),
+    "expected value": ("there is no value", "write a text in quotes, a number, true, false or null"),
+    "invalid escape": ("a text holds an unknown escape", "write `\\\\` for a backslash"),
+    "invalid number": ("a number is not written as in JSON", "write it like 12 or 0.5"),
+    "number out of range": ("a number is too large", "write a smaller one"),
+    "control character (\\u0000-\\u001F) found while parsing a string": (
+        "a text holds a line break or another control character",
+        "write `\\n` for a line break, `\\t` for a tab",
+    ),
+    "key must be a string": ("a key is not in double quotes", 'write `"key": value`'),
+    "lone leading surrogate in hex escape": ("a `\\u` escape is half of a pair", "write both halves"),
+    "unexpected end of hex escape": ("a `\\u` escape is cut off or half of a pair", "write it whole"),
+    "trailing comma": ("a comma stands before the end", "remove it"),
+    "trailing characters": ("something follows the value", "remove it"),
+    "recursion limit exceeded": ("it is nested too deep", "make it flatter"),
+}
+"""What the parser says, in words, and the cure."""
+
+KEY_ENDS = re.compile(rb':(?<=["\s]:)')
+"""What each key ends with; texts may hold some too."""
+
+
+class InvalidJsonError(ValueError):
+    """A text is no JSON, or says one thing twice; the message names the place and the cure."""
+
+
+def parsed(raw: bytes, *, allow_nan: bool = False) -> Any:
+    """The JSON value in `raw`; with `allow_nan` also where a tool wrote numbers that are not finite.
+
+    Raises:
+        InvalidJsonError: it is none.
+    """
+    try:
+        raw.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidJsonError(f"is not valid UTF-8 at byte {error.start + 1}; save the file as UTF-8") from None
+    if b"\0" in raw:
+        raise InvalidJsonError("holds a NUL byte; remove it")
+    try:
+        return from_json(raw, allow_inf_nan=allow_nan)
+    except ValueError as error:
+        raise InvalidJsonError(_words(str(error), is_line=b"\n" not in raw)) from None
+
+
+def _words(message: str, *, is_line: bool) -> str:
+    """``is not JSON: a comma stands before the end at column 12; remove it``; of several lines the line too."""
+    fault, _, place = message.rpartition(" at line ")
+    what, cure = FAULTS.get(fault, (fault, "correct it"))
+    here = f"line {place}" if not is_line else place.partition(" ")[2]
+    ends_early = is_line and fault.startswith("EOF")
+    return f"is not JSON: {what} at {here}; {cure}{' on the same line' if ends_early else ''}"
+
+
+def refuse_repeats(raw: bytes, value: object) -> None:
+    """Refuse JSON with a key that stands twice in one object: which of them counts would be a guess.
+
+    `value` is what was read from it, whose keys are counted: only texts that may hold more are read a second time.
+
+    Raises:
+        InvalidJsonError: there is one.
+    """
+    if may_repeat(raw, num_keys(value)):
+        no_repeats(raw)
+
+
+def may_repeat(raw: bytes, keys: int) -> bool:
+    """Whether a text may hold more keys than were read from it."""
+    return raw.count(b":") != keys and len(KEY_ENDS.findall(raw)) != keys
+
+
+def num_keys(value: object) -> int:
+    """The keys of all objects in a JSON value."""
+    if isinstance(value, dict):
+        return len(value) + sum(map(num_keys, value.values()))
+    return sum(map(num_keys, value)) if isinstance(value, list) else 0
+
+
+def no_repeats(text: str | bytes) -> None:
+    """Refuse JSON with a key that stands twice in one object.
+
+    Raises:
+        InvalidJsonError: there is one; the message names it.
+    """
+    repeats = Repeats()
+    json.loads(text, object_pairs_hook=repeats)
+    if error := repeats.take():
+        raise error
+
+
+class Repeats:
+    """Makes objects of pairs, and notes the first key that stands twice in one of them."""
+
+    def __init__(self) -> None:
+        self._error: InvalidJsonError | None = None
+
+    def __call__(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        """The object of these names and values; of a name that repeats the last value."""
+        fields: dict[str, Any] = {}
+        for name, value in pairs:
+            if name in fields and self._error is None:
+                self._error = InvalidJsonError(f"`{name[:80]}` stands there twice; keep one of them")
+            fields[name] = value
+        return fields
+
+    def take(self) -> InvalidJsonError | None:
+        """What was noted since the last time."""
+        error, self._error = self._error, None
+        return error
+
+
+def kind_of(value: object) -> str:
+    """What a JSON value is, in words; of another value its type."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return "a number"
+    kinds = {list: "an array", tuple: "an array", str: "a string", bool: "a boolean", type(None): "null"}
+    return "an object" if isinstance(value, dict) else kinds.get(type(value), type(value).__name__)

@@ -1,0 +1,126 @@
+"""A TREC run (`query Q0 document rank score tag`), its lines in any order.
+
+Scores rank the documents, and ranks those of one score, from whatever number they start. Where ranks contradict scores,
+a note says so, and it is as in trec_eval, which looks at no rank.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import isfinite, isnan, nan
+from pathlib import Path
+
+from evaltrack.records import Question, Response, Source, Target
+from evaltrack.records.id_hashes import IdHashes, strangers_note
+from evaltrack.records.recorded import WORDINGS
+from evaltrack.targets.line_index import numbered_lines, refuse
+from evaltrack.targets.results.paired import NotRecordedError
+
+
+class _BadLineError(ValueError):
+    """A line is none of a TREC run."""
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A document of a TREC run."""
+
+    document: str
+    rank: float
+    score: float
+
+
+class TrecRun(Target):
+    """Ranked lists of document ids from a TREC run, in whatever order its lines stand."""
+
+    notes: Sequence[str] = ()
+    takes_history: bool = True
+    answers_at_once: bool = True
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        by_query: defaultdict[str, list[_Line]] = defaultdict(list)
+        problems: list[str] = []
+        for number, _, raw in numbered_lines(path):
+            try:
+                query, line = _trec_line(raw)
+            except ValueError as error:
+                problems.append(f"{path}:{number}: {error}")
+                continue
+            by_query[query].append(line)
+        refuse(problems)
+        self._ranked, unlike = dict[str, tuple[Source, ...]](), list[str]()
+        for query, lines in by_query.items():
+            ranked, by_rank = _ranking(lines)
+            self._ranked[query] = tuple(Source(chunk_id=line.document, score=line.score) for line in ranked)
+            unlike += [] if by_rank else [query]
+        self.notes = [_disagreement(path, unlike, len(by_query))] if unlike else []
+
+    @property
+    def lacks_variants(self) -> str:
+        """A run has one list for each query."""
+        cure = f"record JSON Lines, one for each wording, with `wording`: {WORDINGS}"
+        return f"the TREC run {self._path} ranks documents for `question` alone; {cure}"
+
+    def strangers(self, golden: IdHashes) -> str:
+        """A note on queries that are no question of the golden set."""
+        others = golden.others(self._ranked)
+        return strangers_note(self._path, "queries", len(others), others)
+
+    async def __call__(self, question: Question, _k: int, /) -> Response:
+        """What the run ranks for the question.
+
+        Raises:
+            NotRecordedError: nothing.
+        """
+        sources = self._ranked.get(question.id)
+        if sources is None:
+            plain = question.id.lstrip("0")
+            padded = next((query for query in self._ranked if query.lstrip("0") == plain), None)
+            hint = "" if padded is None else f"; it has `{padded}`, which is another id: write both alike"
+            raise NotRecordedError(f"query `{question.id}` is not in the run {self._path}{hint}")
+        return Response(sources=sources)
+
+
+def _trec_line(raw: bytes) -> tuple[str, _Line]:
+    """The query and the document of one line; ValueError says what is wrong with it."""
+    columns = raw.decode("utf-8", "replace").split()
+    if len(columns) != 6:
+        raise _BadLineError(f"has {len(columns)} columns; a TREC run has 6, JSON Lines start with {{")
+    query, _, document, rank, score, _ = columns
+    line = _Line(document, _number(rank), _number(score))
+    if "\0" in document:
+        raise _BadLineError(f"document `{document}` holds a NUL character")
+    if not isfinite(line.score):
+        raise _BadLineError(f"score `{score}` is not a finite number")
+    if isnan(line.rank):
+        raise _BadLineError(f"rank `{rank}` is not a number")
+    return query, line
+
+
+def _ranking(lines: list[_Line]) -> tuple[list[_Line], bool]:
+    """The documents of a query, best first, and whether ranks and scores agree on that.
+
+    Where they agree, the ranks say in which order documents of one score stand. Where they do not, it is trec_eval's
+    order: by score, ties by document id from Z to A.
+    """
+    by_score = sorted(lines, key=lambda line: (line.score, line.document), reverse=True)
+    by_rank = sorted(by_score, key=lambda line: line.rank)
+    agree = all(one.score >= other.score for one, other in pairwise(by_rank))
+    return (by_rank, True) if agree else (by_score, False)
+
+
+def _disagreement(path: Path, queries: list[str], of: int) -> str:
+    which = f"query `{queries[0]}`" if len(queries) == 1 else f"{len(queries)} queries, `{queries[0]}` first"
+    decided = "the scores decide, ties by document id, as in trec_eval"
+    return f"{path}: ranks and scores disagree in {which}, of {of}; {decided}"
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return nan

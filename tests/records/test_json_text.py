@@ -1,0 +1,55 @@
+"""JSON that people write: keys that stand twice, and what is said of what is no JSON."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evaltrack.records.json_text import FAULTS, InvalidJsonError, no_repeats, parsed, refuse_repeats
+
+NAMES = st.sampled_from(["a", "b", 'a": "b', ":", "é", " "])
+SCALARS = st.one_of(st.none(), st.integers(0, 9), NAMES).map(json.dumps)
+BLANKS = st.sampled_from(["", " ", "\t", "\r", "\n "])
+
+
+@st.composite
+def objects(draw: st.DrawFn, inner: st.SearchStrategy[str] = SCALARS) -> str:
+    """The text of an object whose keys may repeat, with blanks where JSON allows them."""
+    pairs = draw(st.lists(st.tuples(NAMES, BLANKS, BLANKS, inner), max_size=4))
+    return "{" + ",".join(f"{json.dumps(name)}{one}:{other}{value}" for name, one, other, value in pairs) + "}"
+
+
+TEXTS = objects(st.recursive(SCALARS, lambda inner: objects(inner) | inner.map(lambda text: f"[{text}]"), max_leaves=6))
+
+
+def refuses(text: str, *, counted: bool) -> bool:
+    raw = text.encode()
+    try:
+        refuse_repeats(raw, parsed(raw)) if counted else no_repeats(raw)
+    except InvalidJsonError:
+        return True
+    return False
+
+
+@given(TEXTS)
+@settings(max_examples=400, deadline=None)
+def test_counting_keys_finds_every_repeat(text: str) -> None:
+    """What is told by counts is what a reader of every pair finds."""
+    assert refuses(text, counted=True) == refuses(text, counted=False)
+
+
+@pytest.mark.parametrize("text", ['{"a": 1', "[1", '{"a": "b', "", '{"a" 1}', "[1 2]", "nope", '["\\x"]', "01", "{,}"])
+def test_the_words_of_the_parser_are_not_shown(text: str) -> None:
+    """It is said in other words, with the place and a cure."""
+    with pytest.raises(InvalidJsonError, match=r"^is not JSON: .+ at column \d+; .+") as caught:
+        parsed(text.encode())
+    assert not any(fault in str(caught.value) for fault in FAULTS)
+
+
+def test_of_several_lines_the_line_is_named() -> None:
+    """An array is written over several."""
+    with pytest.raises(InvalidJsonError, match=r"^is not JSON: a `,` or `\]` is missing at line 3 column 1; write it$"):
+        parsed(b"[\n1\n2]")
