@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from evaltrack.compare.changes import Changes
 from evaltrack.compare.comparison import GateLine, GroupDelta, MetricDelta, Verdict
-from evaltrack.compare.evidence import FLIPS, rule_name, shown_losses
+from evaltrack.compare.evidence import FLIPS, is_worse, rule_name, shown_losses
 from evaltrack.compare.gate import ABOUT_DECLINING, MIN_COVERAGE, Gate
 from evaltrack.compare.pairing import Paired
 from evaltrack.compare.repeats import Asking
@@ -224,14 +224,12 @@ class _Words:
         return f"{self._moved(metric, '')}, which is not shown to be more than chance{p_value}"
 
     def held(self, metrics: Sequence[MetricDelta], groups: Sequence[GroupDelta]) -> Iterator[str]:
-        """Each rule that was kept: ``MRR fell 0.7 %, 10 % allowed``."""
+        """Each rule that was kept: ``MRR fell by 0.7 %; the gate allows a drop of 10 %``."""
         significant = self._gate.kind == "significant"
         for metric, where in _ruled(metrics, groups):
             if not metric.regressed and not (metric.over and not where):
-                limit = (
-                    "which is not shown to be more than chance" if significant else f"{tolerated_words(metric)} allowed"
-                )
-                yield f"{self._title(metric)}{where} {_course(metric)}, {limit}"
+                limit = _significant_limit(metric) if significant else f"; {_limit(metric)}"
+                yield f"{self._title(metric)}{where} {_course(metric)}{limit}"
 
     def _moved(self, metric: MetricDelta, where: str, limit: str = "") -> str:
         score = metric_form(metric.name)
@@ -262,6 +260,22 @@ def _course(metric: MetricDelta) -> str:
         size = score.change(abs(metric.delta)).removeprefix("+")
         return f"{way} by {'less than 0.001' if size == '≈ 0' else size}"
     return f"{way} by {f'{share:.1f}' if share >= SMALLEST else f'less than {SMALLEST}'} %"
+
+
+def _limit(metric: MetricDelta) -> str:
+    """``the gate allows a drop of 5 %``, which is what the rule is about whichever way the metric went."""
+    return f"the gate allows a {_worse_way(metric)} of {tolerated_words(metric)}"
+
+
+def _significant_limit(metric: MetricDelta) -> str:
+    """The same of a gate that any loss breaks that is shown."""
+    if is_worse(metric):
+        return ", which is not shown to be more than chance"
+    return f"; the gate allows any {_worse_way(metric)} that can be chance"
+
+
+def _worse_way(metric: MetricDelta) -> str:
+    return "drop" if metric.higher_is_better else "rise"
 
 
 SMALLEST = 0.1

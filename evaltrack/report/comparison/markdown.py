@@ -168,7 +168,7 @@ def _links(comparison: Comparison) -> str:
 
 
 def _metrics(comparison: Comparison) -> Iterator[str]:
-    yield "| metric | baseline | candidate | change | 95 % interval | questions | better / worse | allowed drop |"
+    yield "| metric | baseline | candidate | change | 95 % interval | questions | better / worse | may get worse by |"
     yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
     for metric in shown_metrics(comparison):
         title = metric_title(metric.name, comparison.candidate.signature.k)

@@ -103,7 +103,8 @@ def metric_words(metric: MetricDelta, k: int) -> str:
     delta = delta_words(metric)
     change = f"{course_words(metric)}{delta and f', {delta}'}{drop_words(metric)}"
     interval = f", 95 % interval {bounds}" if (bounds := interval_words(metric)) else ""
-    tolerated = f", allowed drop {tolerated_words(metric)}" if metric.threshold else ""
+    way = "drop" if metric.higher_is_better else "rise"
+    tolerated = f", allowed {way} {tolerated_words(metric)}" if metric.threshold else ""
     on = f", {both_words(metric)}" if metric.partial else ""
     return f"{metric_title(metric.name, k)} {change}{interval}, n {metric.n:,}{on}{tolerated}{noise_words(metric)}"
 
