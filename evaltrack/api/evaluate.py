@@ -41,6 +41,7 @@ from evaltrack.metrics.aggregate import Kept, Ledger, Summary
 from evaltrack.metrics.criteria import check_criteria
 from evaltrack.metrics.run_metrics import metric_table
 from evaltrack.records import Row
+from evaltrack.records.amount import count, verb
 from evaltrack.report.html.screen import run_screen
 from evaltrack.scorers.opening import Functions
 from evaltrack.tracking.datasets import register_golden
@@ -193,7 +194,7 @@ class _Evaluation:
         if self.journal.problem or not isinstance(error, KeyboardInterrupt | TrackingError):
             return error
         waiting = self.journal.num_batches_under_way
-        those = "1 batch of verdicts goes" if waiting == 1 else f"{waiting:,} batches of verdicts go"
+        those = f"{count(waiting, 'batch', 'batches')} of verdicts {verb(waiting, 'goes', 'go')}"
         batches = f"; {those} on at the server" if waiting else ""
         goes_on = f"no finished row is lost{batches}, go on with: evaltrack resume {self.run.run_id}"
         message = f"{str(error) or 'stopped'}; {goes_on}"

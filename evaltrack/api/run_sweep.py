@@ -23,6 +23,7 @@ from evaltrack.evaluation.signals import Stop
 from evaltrack.evaluation.sweep_file import read_sweep
 from evaltrack.evaluation.sweep_plan import Configuration, SweepPlan, plan_sweep
 from evaltrack.evaluation.sweep_result import SweepResult
+from evaltrack.records.amount import count
 from evaltrack.report.html.leaderboard_page import leaderboard_html
 from evaltrack.report.leaderboard.json_form import leaderboard_json
 from evaltrack.report.leaderboard.markdown import leaderboard_markdown, leaderboard_note
@@ -216,19 +217,20 @@ class _Running:
     def give_up(self, error: BaseException) -> None:
         """End the parent, with what was finished before, if the store still answers."""
         status: Status = "KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED"
-        note = f"{len(self.results)} of {len(self.plan.configurations)} configurations were evaluated\n"
+        note = f"{len(self.results)} of {count(len(self.plan.configurations), 'configuration')} evaluated\n"
         with suppress(EvaltrackError), impatient():
             end_parent(self.store, self.parent, status, self._run_ids, note, "sweep")
 
     def placed(self, error: BaseException) -> BaseException:
         """What ended the sweep, with the configuration in which it did, and the way to go on."""
         done, total = len(self.results), len(self.plan.configurations)
+        runs = f"{done} of {count(total, 'run')} finished"
         where = f"{self.plan.configurations[done].label}: " if done < total else ""
         go_on = f"go on with: evaltrack sweep {self.file} --resume {self.parent.run_id}"
         if isinstance(error, KeyboardInterrupt):
-            return KeyboardInterrupt(f"{where}stopped; {done} of {total} runs are finished, no row is lost; {go_on}")
+            return KeyboardInterrupt(f"{where}stopped; {runs}, no row is lost; {go_on}")
         if isinstance(error, TrackingError):
-            return TrackingError(f"{where}{error}; {done} of {total} runs are finished; {go_on}")
+            return TrackingError(f"{where}{error}; {runs}; {go_on}")
         return UsageError(f"{where}{error}; {go_on}") if type(error) is UsageError else error
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from evaltrack.records.amount import count
+
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
     from rich.progress import TaskID
@@ -47,7 +49,8 @@ class PlainProgress:
             rate = self._done / (now - self._started)
             seconds_left = (self._total - self._done) / rate
             click.echo(
-                f"{self._done}/{self._total} questions, {rate:.1f}/s, {self._errors} errors, {seconds_left:.0f} s left",
+                f"{self._done}/{count(self._total, 'question')}, {rate:.1f}/s, {count(self._errors, 'error')}, "
+                f"{seconds_left:.0f} s left",
                 err=True,
             )
 
@@ -108,7 +111,7 @@ class BarProgress:
         self._errors += row.failure is not None
         if self._asking is not None:
             rate = self._done / max(time.monotonic() - self._started, 1e-9)
-            errors = f"{self._errors} errors" if self._errors else ""
+            errors = count(self._errors, "error") if self._errors else ""
             self._rich.update(self._asking, advance=1, rate=f"{rate:.1f}/s", errors=errors)
 
     def note(self, phrase: str, done: int, total: int) -> None:

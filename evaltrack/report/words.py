@@ -14,6 +14,7 @@ from evaltrack.metrics.metric import MINUS
 from evaltrack.metrics.reasoning_aims import RubricAim
 from evaltrack.metrics.rubric import TIERS, tier_words
 from evaltrack.records import Row, Signature
+from evaltrack.records.amount import count, verb
 from evaltrack.report.ci_commands import BREAK, without_commands
 from evaltrack.rows.stored_row import StoredRow, stored_row
 
@@ -45,7 +46,8 @@ def selection_words(signature: Signature) -> str:
 
 def questions_words(result: RunResult) -> str:
     """``63 questions (3 negatives)``, and of which part of the golden set these are."""
-    words = f"{result.totals['num_questions']} questions ({result.totals['num_negatives']} negatives)"
+    questions, negatives = result.totals["num_questions"], result.totals["num_negatives"]
+    words = f"{count(questions, 'question')} ({count(negatives, 'negative')})"
     part = selection_words(result.signature)
     return f"{words}, selected: {part}" if part else words
 
@@ -156,7 +158,7 @@ def score_title(name: str, k: int | None) -> str:
 
 def errors_words(errors: int) -> str:
     """``72 errors are in no mean``."""
-    return f"{errors:,} error{' is' if errors == 1 else 's are'} in no mean"
+    return f"{count(errors, 'error')} {verb(errors, 'is', 'are')} in no mean"
 
 
 def grouped_errors(errors: Iterable[tuple[str, str]]) -> list[str]:
@@ -216,12 +218,12 @@ def judge_words(result: RunResult) -> str:
         return "no judge: answers were not judged; set OPENAI_API_KEY or OPENAI_BASE_URL, or name one with --judge"
     totals = result.totals
     was_paid = totals["num_judged"] > totals["cached_verdicts"]
-    tokens = f"{totals['judge_tokens']:,} tokens" if totals["judge_tokens"] or not was_paid else "no count of tokens"
+    tokens = count(totals["judge_tokens"], "token") if totals["judge_tokens"] or not was_paid else "no count of tokens"
     parts = [f"judge {result.signature.judge}: {totals['num_judged']} judged, {tokens}"]
     if totals["cached_verdicts"]:
-        parts.append(f"{totals['cached_verdicts']} verdicts from the cache")
+        parts.append(f"{count(totals['cached_verdicts'], 'verdict')} from the cache")
     if totals["judge_errors"]:
-        parts.append(f"{totals['judge_errors']} judge error{'' if totals['judge_errors'] == 1 else 's'}")
+        parts.append(count(totals["judge_errors"], "judge error"))
     return ", ".join(parts)
 
 
@@ -276,6 +278,6 @@ def _reasoned_words(row: StoredRow) -> str:
     if row.hard_fails:
         parts.append(", ".join(row.hard_fails))
     elif row.penalty:
-        bands = f"{row.coupling_gap} band{'' if row.coupling_gap == 1 else 's'}"
-        parts.append(f"{MINUS}{row.penalty} points: it claims {bands} more confidence than it earned")
+        bands = count(row.coupling_gap or 0, "band")
+        parts.append(f"{MINUS}{count(row.penalty, 'point')}: it claims {bands} more confidence than it earned")
     return "; ".join(parts)

@@ -572,7 +572,7 @@ def test_what_was_said_stands_with_its_numbers() -> None:
     """Answer, expected answer, judge, numbers and reasoning of each question; of a negative whether it declined."""
     asked = Question(id="1", question="Where?", domain="d", expected_chunks=("a",), expected_answer="In Paris.")
     assert page(judged("1", 0.85, question=asked)) == (
-        "# What the judge said\n\n1 questions, failures first.\n"
+        "# What the judge said\n\n1 question, failures first.\n"
         "\n## 1: Where?\n\n- answer: Paris.\n- expected: In Paris.\n"
         "- j: overall_score 0.85, accuracy 0.85, completeness 0.50, relevance 1.00\n\n  Because.\n"
     )

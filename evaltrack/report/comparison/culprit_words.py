@@ -10,7 +10,8 @@ from evaltrack.compare.change import CauseKind
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.culprits import Culprit
 from evaltrack.compare.run_info import RunDifference, about_answers
-from evaltrack.report.comparison.words import CAUSES, clip, count
+from evaltrack.records.amount import count, verb
+from evaltrack.report.comparison.words import CAUSES, clip
 from evaltrack.report.words import failure_message, failure_words
 
 HAPPENED = {
@@ -162,7 +163,7 @@ def worse_words(comparison: Comparison) -> str:
         return "that got worse"
     if lost < comparison.num_worse:
         return "that got worse or were lost"
-    return "that was lost" if lost == 1 else "that were lost"
+    return f"that {verb(lost, 'was', 'were')} lost"
 
 
 def riser_words(risen: Sequence[Culprit], comparison: Comparison, kind: CauseKind) -> str:

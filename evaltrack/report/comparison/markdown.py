@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from evaltrack.compare.change import Change
 from evaltrack.compare.comparison import Comparison
+from evaltrack.records.amount import count
 from evaltrack.report.comparison.counts import chance_words, counts_words, sections
 from evaltrack.report.comparison.culprit_words import behind_line, several_causes
 from evaltrack.report.comparison.differences import difference_words
@@ -197,7 +198,7 @@ def _groups(comparison: Comparison) -> Iterator[str]:
         cells += [group_flips(group)] if flips else []
         yield f"| {inert(group_words(group))} | {' | '.join(cells)} |"
     if len(groups) > SHOWN_GROUPS:
-        yield f"\n… and {len(groups) - SHOWN_GROUPS:,} more groups"
+        yield f"\n… and {count(len(groups) - SHOWN_GROUPS, 'more group')}"
 
 
 def _item(change: Change, k: int) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from evaltrack.compare.behind import Behind
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.culprits import Culprit, CulpritKind
+from evaltrack.records.amount import count
 from evaltrack.report.comparison.culprit_words import culprit_words, quoted, related_words
-from evaltrack.report.comparison.words import clip, count
+from evaltrack.report.comparison.words import clip
 from evaltrack.report.words import failure_message
 
 MOST = 3

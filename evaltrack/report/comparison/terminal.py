@@ -13,6 +13,7 @@ from rich.text import Text
 
 from evaltrack.compare.change import Change
 from evaltrack.compare.comparison import Comparison, MetricDelta
+from evaltrack.records.amount import count
 from evaltrack.report.ci_commands import BREAK, without_any_commands
 from evaltrack.report.comparison.counts import chance_words, counts_words, sections
 from evaltrack.report.comparison.culprit_words import behind_line, several_causes
@@ -28,7 +29,6 @@ from evaltrack.report.comparison.words import (
     cause_words,
     change_words,
     clip,
-    count,
     criteria_words,
     delta_cell,
     delta_words,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from evaltrack.compare.comparison import Comparison
+from evaltrack.records.amount import count
 from evaltrack.report.words import selection_words
 
 VERDICTS = {"ok": "No regression", "regression": "Regression", "unknown": "Could not tell"}
@@ -56,8 +57,8 @@ def verdict_words(comparison: Comparison) -> str:
 def _part_words(comparison: Comparison) -> str:
     """How much of the golden set each side was asked; empty where it was all of it."""
     was, now = comparison.baseline.signature.selection, comparison.candidate.signature.selection
-    words = f" in a selection of {now.questions:,} of {now.total:,} questions" if now else ""
-    return words + (f" against a baseline of {was.questions:,} of {was.total:,} questions" if was else "")
+    words = f" in a selection of {now.questions:,} of {count(now.total, 'question')}" if now else ""
+    return words + (f" against a baseline of {was.questions:,} of {count(was.total, 'question')}" if was else "")
 
 
 def selections_words(comparison: Comparison) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta
 from evaltrack.compare.outcome_table import outcome_table
 from evaltrack.metrics.catalogue import HEADLINES
+from evaltrack.records.amount import count
 from evaltrack.report.comparison.counts import FATES, count_parts, fates_legend
 from evaltrack.report.comparison.culprit_words import worse_sentence
 from evaltrack.report.comparison.group_words import group_flips, shown_groups
@@ -16,7 +17,6 @@ from evaltrack.report.comparison.notes import note_words
 from evaltrack.report.comparison.verdict_words import verdict_tone, verdict_words
 from evaltrack.report.comparison.words import (
     clip,
-    count,
     criteria_words,
     run_words,
     sides_words,

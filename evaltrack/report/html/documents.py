@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from evaltrack.compare.changed_documents import ChangedDocument, DocumentPart, changed_documents
 from evaltrack.compare.comparison import Comparison
+from evaltrack.records.amount import count
 from evaltrack.report.comparison.culprit_words import culprit_words
-from evaltrack.report.comparison.words import count
 from evaltrack.report.html.document_diff import DiffLine, document_diff
 from evaltrack.report.html.text import safe_link, shown
 from evaltrack.report.words import failure_words

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from evaltrack.evaluation.result import RunResult
 from evaltrack.metrics.catalogue import HEADLINES
-from evaltrack.report.comparison.words import clip, count
+from evaltrack.records.amount import count
+from evaltrack.report.comparison.words import clip
 from evaltrack.report.html.fitting import fitted
 from evaltrack.report.html.judged import grade_titles
 from evaltrack.report.html.page import Back, document, questions_script, templates, with_questions
@@ -221,4 +222,4 @@ def _listed_words(questions: list[dict[str, Any]], total: int) -> str:
         return f"All {count(total, 'question')}"
     missed = sum(question["group"] != "pass" for question in questions)
     which = "those" if missed < LISTED - SAMPLED else f"the first {missed:,}"
-    return f"{len(questions):,} of {total:,} questions: {which} that did not pass, and a sample of the others"
+    return f"{len(questions):,} of {count(total, 'question')}: {which} that did not pass, and a sample of the others"

@@ -9,7 +9,8 @@ from urllib.parse import quote
 
 from evaltrack.evaluation.result import RunResult
 from evaltrack.metrics.catalogue import HEADLINES
-from evaltrack.report.comparison.words import clip, count
+from evaltrack.records.amount import count
+from evaltrack.report.comparison.words import clip
 from evaltrack.report.html.page import document, templates
 from evaltrack.report.html.run_page import run_headline, run_kind
 from evaltrack.report.html.text import safe_link, shown
