@@ -270,12 +270,24 @@ def test_where_many_pages_have_one_fate_the_cause_is_behind_it() -> None:
     assert words.startswith("no single document: in 8 of 8 questions that got worse an expected source is returned low")
     assert behind_line(made) == f"Behind it: {words}"
     first, *others = next_steps(made)
-    assert first.startswith("An expected source ranks lower in 8 questions: look at what changed in search or ranking")
+    assert first.startswith("Expected sources rank lower in 8 questions: look at what changed in search or ranking")
     assert not any(" ranks lower in 2 questions" in step for step in others)
     one = tuple(demoted(number, "p0") for number in range(8))
     assert behind_words(comparison(flips=one, drops=(), lost=(), causes=made.causes)).startswith(
         "“p0” is returned lower, which explains 8 of 8 questions that got worse"
     )
+
+
+def test_the_step_for_several_sources_speaks_of_several() -> None:
+    """Ten sources that are gone are no single one to look for; of one question it is one."""
+    gone = tuple(replace(FLIP, id=str(n), cause=Cause("source_lost", "", f"s{n}", 1, None)) for n in range(10))
+    made = comparison(flips=gone, drops=(), lost=(), causes={"source_lost": 10})
+    assert next_steps(made)[0] == (
+        "Expected sources are no longer returned, and 10 questions got worse: look whether they are still in the index."
+    )
+    one = replace(gone[0], cause=Cause("source_lost", ""))
+    made = comparison(flips=(one,), drops=(), lost=(), causes={"source_lost": 1})
+    assert next_steps(made)[0].startswith("An expected source is no longer returned, and 1 question got worse: look")
 
 
 def test_a_page_that_was_edited_is_behind_it_from_a_third_on() -> None:

@@ -32,6 +32,17 @@ STEPS: dict[CulpritKind, str] = {
 }
 """What to do where this is behind it; each ends without a full stop."""
 
+OF_SEVERAL: dict[CulpritKind, str] = {
+    "source_text_changed": "Expected sources have other texts, and with them {questions} got worse: undo the edits, or "
+    "change what is expected",
+    "source_lost": "Expected sources are no longer returned, and {questions} got worse: look whether they are still in "
+    "the index",
+    "source_demoted": "Expected sources rank lower in {questions}: {search}",
+    "ids_changed": "Expected sources came back under other ids in {questions}: keep ids, or name the new ones in the "
+    "golden set",
+}
+"""The same where it is no single source, but those of several questions."""
+
 
 SEARCH, PAGE = "look at what changed in search or ranking", "edit it, rank it lower, or take it out"
 """A page is edited or taken out only where it is new or was edited; one that was there before did nothing."""
@@ -74,7 +85,8 @@ def _words(
     behind: Behind | None = None,
 ) -> str:
     differs = related_words(behind, "; ") if behind else ""
-    words = STEPS[kind].format(
+    several = not page and questions > 1
+    words = (OF_SEVERAL if several and kind in OF_SEVERAL else STEPS)[kind].format(
         page=page or "An expected source",
         rose=rose,
         questions=count(questions, "question"),
