@@ -17,11 +17,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from selectolax.lexbor import LexborHTMLParser
 
 from evaltrack.api.compare_sides import _brief
 from evaltrack.compare.change import Cause, Change
 from evaltrack.compare.changes import SAMPLED, WHOLE_ROWS
-from evaltrack.compare.comparison import Comparison, MetricDelta, Threshold
+from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta, Threshold
 from evaltrack.compare.engine import compare
 from evaltrack.compare.pairing import ALWAYS, Side
 from evaltrack.compare.repeats import Repeat
@@ -651,6 +652,25 @@ def test_the_culprits_with_the_most_questions_come_first_and_are_few() -> None:
     made = culprit_lines(comparison(flips=tuple(flips), lost=(), drops=()))
     assert [len(each.ids) for each in made] == [3, 3, 3, 3, 2, 2, 2, 2]
     assert culprit_lines(quiet()) == []
+
+
+def test_a_list_that_is_cut_says_how_many_it_leaves_out() -> None:
+    """Pages, their chunks and questions, and domains."""
+    places = [(page, place) for page in range(12) for place in range(9 if page == 0 else 1)]
+    flips = tuple(demoted(f"{page}-{place}", None, f"s{page}", "source_lost") for page, place in places)
+    groups = tuple(
+        GroupDelta("domain", f"d{number}", 9, (), pass_to_fail=1, fail_to_pass=0, p_value=1.0) for number in range(14)
+    )
+    html = comparison_html(comparison(flips=flips, lost=(), drops=(), groups=groups, fates={"broke": 60, "fixed": 0}))
+    words = " ".join(LexborHTMLParser(html).text(separator=" ").split())
+    assert "and 4 more, with fewer questions" in words
+    assert "5 more with their texts, 6 without" in words
+    assert "s0 is no longer returned 9" in words
+    assert "and 1 more " in words
+    assert "and 2 more domains, which changed less" in words
+    line = culprit_lines(comparison(flips=flips, lost=(), drops=()))[0]
+    assert (len(line.first_ids), line.more_ids, line.more_parts) == (8, 1, 0)
+    assert CulpritLine("p", "", None, tuple(f"p#{n}" for n in range(9)), ()).more_parts == 3
 
 
 # The past

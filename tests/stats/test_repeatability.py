@@ -148,6 +148,12 @@ def test_the_json_holds_every_response() -> None:
     ]
 
 
+def test_the_terminal_says_how_many_responses_it_leaves_out() -> None:
+    """The ten that scatter most are named."""
+    made = replay(*(row(f"r{number}", 50, 50 + number, 50) for number in range(1, 13)))
+    assert replay_lines(made)[-1] == "  … and 2 more responses"
+
+
 def test_the_terminal_says_how_stable_the_judge_is() -> None:
     """The widest first, failures by name, and what the noise means."""
     made = replay(

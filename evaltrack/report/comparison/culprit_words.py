@@ -67,6 +67,7 @@ def behind_words(comparison: Comparison) -> str:
 def related_words(behind: Behind, before: str) -> str:
     """``; the model changed: gpt-4o → gpt-4o-mini``: what differs between the runs and can have to do with it."""
     parts = [f"the {clip(each.name, 60)} changed{_values(each)}" for each in behind.differences[:RELATED]]
+    parts += [f"and {more:,} more"] if (more := len(behind.differences) - RELATED) > 0 else []
     return before + ", ".join(parts) if parts else ""
 
 

@@ -114,7 +114,8 @@ def _add_details(page: Page, comparison: Comparison) -> None:
     """Answers and sources of the first questions that broke, where there is room."""
     details = [_details(change, comparison.candidate.signature.k) for change in comparison.flips[:DETAILED]]
     closing = "\n</details>"
-    opening = "\n<details><summary>Answers and sources of what broke</summary>\n"
+    some = f", the first {len(details)}" if len(details) < comparison.count("broke") else ""
+    opening = f"\n<details><summary>Answers and sources of what broke{some}</summary>\n"
     if not details or not page.add(opening, len(details[0].encode()) + NOTE):
         return
     for each in details:

@@ -47,6 +47,7 @@ class DocumentView:
     parts: tuple[PartView, ...]
     questions: tuple[QuestionView, ...]
     more: int
+    more_parts: int
 
 
 def document_views(comparison: Comparison) -> list[DocumentView]:
@@ -73,6 +74,7 @@ def _view(document: ChangedDocument, k: int) -> DocumentView:
             for each in document.questions[:QUESTIONS]
         ),
         more=max(0, len(document.questions) - QUESTIONS),
+        more_parts=len(differing[PARTS:]),
     )
 
 

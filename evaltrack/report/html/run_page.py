@@ -45,7 +45,7 @@ FIRST = tuple(score.metric for score in HEADLINES)
 
 ORDER = ("error", "fail", "unmeasured", "pass")
 LISTED = 10_000
-MESSAGES = 10
+MESSAGES, GROUPS = 10, 60
 SAMPLED = 2_000
 """Questions that passed and are still listed where there are more than `LISTED` in all."""
 
@@ -124,6 +124,7 @@ def _body(result: RunResult, questions: list[dict[str, Any]], around: Around, ba
             aim_titles=AIM_TITLES,
             hints=list(low_metrics(result.metrics, result.signature)),
             groups=list(_groups(result)),
+            hidden_groups=max(0, len(result.groups) - GROUPS),
             group_titles=[metric_title(name, k) for name in group_metrics(result)],
             notes=[clip(note, 400) for note in result.notes],
             link=safe_link(result.link),
@@ -146,8 +147,10 @@ def _choose_questions(result: RunResult, read: Read, around: Around) -> list[dic
 
 
 def _messages(questions: list[dict[str, Any]]) -> list[str]:
-    """The most frequent errors of the questions that the page lists."""
-    return grouped_errors((each["id"], each["detail"]) for each in questions if each["group"] == "error")[:MESSAGES]
+    """The most frequent errors of the questions that the page lists, and how many others there are."""
+    messages = grouped_errors((each["id"], each["detail"]) for each in questions if each["group"] == "error")
+    more = len(messages) - MESSAGES
+    return [*messages[:MESSAGES], *([f"… and {count(more, 'other message')}"] if more > 0 else [])]
 
 
 def _num_rows(result: RunResult, around: Around) -> int:
@@ -205,7 +208,7 @@ def run_figure(result: RunResult, name: str) -> dict[str, Any]:
 def _groups(result: RunResult) -> Iterator[dict[str, Any]]:
     names = group_metrics(result)
     spans = {name: result.table.by_metric[name].span for name in names}
-    for group, metrics in list(result.groups.items())[:60]:
+    for group, metrics in list(result.groups.items())[:GROUPS]:
         yield {
             "name": clip(group, 60),
             "cells": [_cell(name, spans[name], *metrics[name]) if name in metrics else None for name in names],

@@ -49,11 +49,33 @@ def run_screen(result: RunResult) -> str:
             errors=errors_words(result.totals["num_errors"]),
             figures=[run_figure(result, name) for name in FIRST if name in result.metrics],
             criteria=[(checked.met, criterion_words(checked)) for checked in result.criteria],
-            questions=list(_questions(result)),
-            notes=[clip(note, 400) for note in result.notes[:LISTED]],
+            questions=(questions := list(_questions(result))),
+            listed=_listed(len(questions), _num_missed(result), "did not pass"),
+            notes=_notes(result),
             link=safe_link(result.link),
         )
     )
+
+
+def _listed(num_listed: int, total: int, what: str) -> str:
+    """``First 10 of 24 questions that broke``, or ``Questions that broke`` where they are all of them."""
+    return (
+        f"First {num_listed} of {count(total, 'question')} that {what}"
+        if total > num_listed
+        else f"Questions that {what}"
+    )
+
+
+def _num_missed(result: RunResult) -> int:
+    """Questions that failed or did not pass."""
+    n = result.counts.get("pass_rate", 0)
+    return result.totals["num_errors"] + n - round(result.metrics.get("pass_rate", 0) * n)
+
+
+def _notes(result: RunResult) -> list[str]:
+    """The first of them, and how many are left out."""
+    notes = [clip(note, 400) for note in result.notes[:LISTED]]
+    return [*notes, *([f"… and {count(more, 'more note')}"] if (more := len(result.notes) - LISTED) > 0 else [])]
 
 
 def _questions(result: RunResult) -> Iterator[tuple[str, str, str]]:
@@ -85,6 +107,7 @@ def comparison_screen(comparison: Comparison) -> str:
                 (flip.id, clip(flip.question), clip(failure_words(flip.cause.detail), 300))
                 for flip in comparison.flips[:LISTED]
             ],
+            listed=_listed(min(len(comparison.flips), LISTED), comparison.count("broke"), "broke"),
             link=safe_link(comparison.compare_link),
         )
     )

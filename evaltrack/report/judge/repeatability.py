@@ -60,8 +60,8 @@ def replay_lines(replay: Replay) -> list[str]:
         lines.append(f"mean spread of a response: {number(replay.mean_spread)}")
         lines.append(f"changed tier or outcome: {replay.num_changed} of {len(replay.rows)}")
         lines.append(f"noise of the judge: two runs' means differ by up to {number(replay.noise)} by it alone (95 %)")
-    widest = sorted((row for row in replay.rows if row.spread), key=lambda row: -row.spread)[:SHOWN]
-    for row in widest:
+    widest = sorted((row for row in replay.rows if row.spread), key=lambda row: -row.spread)
+    for row in widest[:SHOWN]:
         again = ", ".join("error" if value is None else number(value) for value in row.again)
         lines.append(f"  {one_line(row.id, 60)}: {number(row.score)}, again {again}")
-    return lines
+    return [*lines, *([f"  … and {count(more, 'more response')}"] if (more := len(widest) - SHOWN) > 0 else [])]

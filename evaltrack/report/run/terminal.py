@@ -95,6 +95,8 @@ def _groups(result: RunResult) -> Table:
     for group, metrics in list(result.groups.items())[: 2 * SHOWN]:
         cells = [f"{metric_number(n, metrics[n][0])} ({metrics[n][1]})" if n in metrics else "–" for n in names]
         table.add_row(Text(_uncommanded(one_line(group, 40))), *cells)
+    if (more := len(result.groups) - 2 * SHOWN) > 0:
+        table.add_row(Text(f"… {more:,} more"))
     return table
 
 
