@@ -12,11 +12,9 @@ from evaltrack.metrics.formats import metric_form, named_score
 from evaltrack.metrics.latencies import LATENCIES
 from evaltrack.metrics.metric import MINUS
 from evaltrack.metrics.reasoning_aims import RubricAim
-from evaltrack.metrics.rubric import TIERS, tier_words
-from evaltrack.records import Row, Signature
+from evaltrack.records import Signature
 from evaltrack.records.amount import count, verb
 from evaltrack.report.ci_commands import BREAK, without_commands
-from evaltrack.rows.stored_row import StoredRow, stored_row
 
 METRIC_TITLES = {score.metric: score.title for score in SCORES} | {"combined_score_best": "Combined, best"}
 
@@ -242,42 +240,3 @@ def state_words(checked: Checked) -> str:
     name = checked.criterion.metric
     most = "" if checked.reachable is None else f" of at most {metric_number(name, checked.reachable)}"
     return checked.state + ("" if checked.value is None else f" ({metric_number(name, checked.value)}{most})")
-
-
-def missed_words(row: Row, k: int) -> str:
-    """What was expected and what came instead, for a question that did not pass."""
-    return failed_words(stored_row(row, k), k, row.question.expected_tools)
-
-
-def failed_words(row: StoredRow, k: int, expected_tools: Iterable[str] = ()) -> str:
-    """The same of a row from the table, which does not hold the tools that were expected."""
-    if (row.trials or 0) > 1:
-        return f"passed {row.passes} of {row.trials} trials"
-    return _reasoned_words(row) if "reasoning_score" in row.scores else _answer_words(row, k, expected_tools)
-
-
-def _answer_words(row: StoredRow, k: int, expected_tools: Iterable[str]) -> str:
-    if row.negative:
-        return "answered, but should have declined"
-    if row.declined:
-        return "declined, but has an answer"
-    judged = row.scores.get("overall_score")
-    hit = row.scores.get("hit", not row.expected)  # where no source is expected none is missing
-    if hit and row.scores.get("tools_called", 1) == 1 and judged is not None:
-        return f"judged {number(judged)}: {row.verdicts[0].reasoning}"
-    if hit:
-        missing = [tool for tool in expected_tools if tool not in (row.tool_calls or ())]
-        return f"not called: {', '.join(missing)}" if missing else "an expected tool was not called"
-    return f"not in the first {k}: " + ", ".join(row.expected or ())
-
-
-def _reasoned_words(row: StoredRow) -> str:
-    """The rubric's score and tier, and what cost it points: hard fails, or a gap between claim and process."""
-    tier = tier_words(row.tier, row.hard_fails) if row.tier is not None and row.tier in TIERS else "no tier"
-    parts = [f"scored {row.scores['reasoning_score']:.0f}, {tier}"]
-    if row.hard_fails:
-        parts.append(", ".join(row.hard_fails))
-    elif row.penalty:
-        bands = count(row.coupling_gap or 0, "band")
-        parts.append(f"{MINUS}{count(row.penalty, 'point')}: it claims {bands} more confidence than it earned")
-    return "; ".join(parts)

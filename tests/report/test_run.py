@@ -27,14 +27,13 @@ from evaltrack.report.run.json_form import run_json, run_summary
 from evaltrack.report.run.markdown import plain, run_note
 from evaltrack.report.run.reasoning import reasoning_page, verdict_lines
 from evaltrack.report.run.terminal import print_run
+from evaltrack.report.why_failed import failed_words, missed_words
 from evaltrack.report.words import (
     METRIC_TITLES,
     criterion_words,
-    failed_words,
     judge_words,
     low_metrics,
     metric_title,
-    missed_words,
     number,
     one_line,
 )

@@ -22,8 +22,9 @@ from evaltrack.report.html.ranked import missing, ranked, source_texts
 from evaltrack.report.html.score_rows import ScoreScope, compared_scope, score_changes, score_lines, score_name
 from evaltrack.report.html.strips import with_strip
 from evaltrack.report.html.text import safe_link, shown
+from evaltrack.report.why_failed import failed_words
 from evaltrack.report.word_diff import Piece, condensed, word_diff
-from evaltrack.report.words import failed_words, failure_message, failure_words, metric_number
+from evaltrack.report.words import failure_message, failure_words, metric_number
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.tracking.traces import shown_trace
 
