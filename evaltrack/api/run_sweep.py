@@ -79,7 +79,7 @@ def run_sweep(
         tracking_uri: MLflow store; None follows MLflow's own settings.
         ui_url: Where MLflow's UI is, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
         progress: Receives the progress over all configurations.
-        say: Receives which configuration is evaluated.
+        say: Receives the parent run and how to go on with it, then which configuration is evaluated.
 
     Raises:
         UsageError: the file, the golden set, a target, a judge or a setting is wrong, or the sweep to resume is another
@@ -124,6 +124,7 @@ class _Running:
         finished = list(self._finished())
         total = finished.count(None) * len(self.plan.golden)
         overall = SweepProgress(progress, total)
+        self.say(f"MLflow run {self.parent.run_id}; if it is stopped, {self._going_on}")
         pairs = zip(self.plan.configurations, finished, strict=True)
         for place, (configuration, child) in enumerate(pairs, start=1):
             if stop.is_requested:
@@ -141,6 +142,10 @@ class _Running:
         if stop.is_requested:
             raise KeyboardInterrupt
         return result
+
+    @property
+    def _going_on(self) -> str:
+        return f"go on with: evaltrack sweep {self.file} --resume {self.parent.run_id}"
 
     @property
     def _run_ids(self) -> list[str]:
@@ -226,7 +231,7 @@ class _Running:
         done, total = len(self.results), len(self.plan.configurations)
         runs = f"{done} of {count(total, 'run')} finished"
         where = f"{self.plan.configurations[done].label}: " if done < total else ""
-        go_on = f"go on with: evaltrack sweep {self.file} --resume {self.parent.run_id}"
+        go_on = self._going_on
         if isinstance(error, KeyboardInterrupt):
             return KeyboardInterrupt(f"{where}stopped; {runs}, no row is lost; {go_on}")
         if isinstance(error, TrackingError):

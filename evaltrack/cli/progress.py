@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 PLAIN_SECONDS = 5.0
 
 
+def _run_words(run_id: str, resuming: str) -> str:
+    """Said before anything is asked, so that it is there however the process ends."""
+    return f"MLflow run {run_id}" + (f"; if it is stopped, go on with: {resuming}" if resuming else "")
+
+
 class PlainProgress:
     """One line every few seconds: done, rate, errors, time left."""
 
@@ -32,6 +37,10 @@ class PlainProgress:
 
     def __exit__(self, *exc_info: object) -> None:
         """Nothing is open."""
+
+    def opened(self, run_id: str, resuming: str) -> None:
+        """Name the run at once."""
+        click.echo(_run_words(run_id, resuming), err=True)
 
     def start(self, total: int) -> None:
         """Start the clock."""
@@ -96,6 +105,12 @@ class BarProgress:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._rich.stop()
+
+    def opened(self, run_id: str, resuming: str) -> None:
+        """Name the run above the bars."""
+        from rich.text import Text
+
+        self._rich.console.print(Text(_run_words(run_id, resuming), style="dim"), soft_wrap=True)
 
     def start(self, total: int) -> None:
         """Show the bar, in place of that of an earlier evaluation."""
