@@ -22,7 +22,7 @@ from selectolax.lexbor import LexborHTMLParser
 from evaltrack.api.compare_sides import _brief
 from evaltrack.compare.change import Cause, Change
 from evaltrack.compare.changes import SAMPLED, WHOLE_ROWS
-from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta, Threshold
+from evaltrack.compare.comparison import Comparison, GateLine, GroupDelta, MetricDelta, Threshold
 from evaltrack.compare.engine import compare
 from evaltrack.compare.pairing import ALWAYS, Side
 from evaltrack.compare.repeats import Repeat
@@ -38,7 +38,7 @@ from evaltrack.report.html.plots import AxisMark, Way, axis_head, axis_plot, fli
 from evaltrack.report.html.questions import TEXT_DIFFS, changed_questions, longest, run_questions
 from evaltrack.report.html.ranked import missing, ranked, source_texts
 from evaltrack.report.html.run_page import Around, run_html
-from evaltrack.report.html.text import safe_link, shown
+from evaltrack.report.html.text import safe_link, shown, with_code
 from evaltrack.report.html.trend_lines import TrendPoint, trend_line
 from evaltrack.rows.arrow_schema import schema
 from evaltrack.rows.stored_row import StoredRow
@@ -564,6 +564,24 @@ def test_texts_of_a_source_are_compared_where_both_are_there_and_differ() -> Non
     assert source_texts(before, after, "x") == ("text", "another")
     assert source_texts(before, after, "y") is None
     assert source_texts(before, patched(after, sources=None), "x") is None
+
+
+def test_names_in_our_sentences_are_code_and_all_of_it_is_escaped() -> None:
+    """Foreign text opens no element, and a backtick without its fellow stays one."""
+    assert with_code("`a<b>` fell & `c`") == "<code>a&lt;b&gt;</code> fell &amp; <code>c</code>"
+    assert with_code("<i>`x") == "&lt;i&gt;`x"
+    assert with_code("") == ""
+
+
+def test_no_sentence_of_ours_shows_a_bare_backtick() -> None:
+    """Rules, steps, notes and causes, on the page of a comparison and of a run, without its script."""
+    lines = (GateLine("held", "`mrr` has no rule"),)
+    notes = replace(FLIP, cause=replace(FLIP.cause, detail="`a<b>` fell from rank 1 to 4"))
+    html = comparison_html(comparison(flips=(notes,), gate_lines=lines, reasons=("`x` was edited",)))
+    body = re.sub(r"<(script|style)\b.*?</\1>", "", html, flags=re.S)
+    assert "<code>mrr</code> has no rule" in body
+    assert "<code>a&lt;b&gt;</code> fell from rank 1 to 4" in body
+    assert "`" not in body
 
 
 # Culprits

@@ -93,6 +93,7 @@ def test_a_screen_says_how_many_questions_and_notes_it_leaves_out(result: RunRes
     made = hard_comparisons.all_flips()
     many = replace(made, flips=made.flips * 20, fates={**made.fates, "broke": 20 * len(made.flips)})
     assert f"First 10 of {20 * len(made.flips)} questions that broke" in comparison_screen(many)
+    assert "<code>k=9</code> would do" in run_screen(replace(result, notes=("`k=9` would do",)))
     assert "… and 2 more notes" in run_screen(replace(result, notes=tuple(f"note {number}" for number in range(12))))
 
 

@@ -69,7 +69,7 @@ def _view(document: ChangedDocument, k: int) -> DocumentView:
                 shown(each.id, 200),
                 shown(each.question, 300),
                 f"{each.was} → {each.now}" if each.was != each.now else each.fate,
-                shown(failure_words(each.cause.detail).replace("`", ""), 200),
+                shown(failure_words(each.cause.detail), 200),
             )
             for each in document.questions[:QUESTIONS]
         ),

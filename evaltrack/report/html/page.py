@@ -13,7 +13,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from evaltrack.records.amount import count
-from evaltrack.report.html.text import shown
+from evaltrack.report.html.text import shown, with_code
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -66,7 +66,7 @@ def questions_script() -> str:
 def templates(package: str = __package__) -> Environment:
     """The templates of a package; whatever is put into one is escaped, `foreign` bounds and cleans a text.
 
-    `count` is an amount with its noun: ``3 | count("question")``.
+    `count` is an amount with its noun: ``3 | count("question")``; `with_code` shows names in backticks as code.
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -77,7 +77,7 @@ def templates(package: str = __package__) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"foreign": shown, "count": count}
+    environment.filters |= {"foreign": shown, "count": count, "with_code": with_code}
     return environment
 
 
