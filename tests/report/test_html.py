@@ -42,6 +42,7 @@ from evaltrack.report.html.text import safe_link, shown, with_code
 from evaltrack.report.html.trend_lines import TrendPoint, trend_line
 from evaltrack.rows.arrow_schema import schema
 from evaltrack.rows.stored_row import StoredRow
+from evaltrack.tracking.question_table import table_of
 from evaltrack.tracking.traces import has_trace, trace_id_of
 from tests.compared import found, question, row, rows_of, side
 from tests.comparisons import (
@@ -582,6 +583,16 @@ def test_no_sentence_of_ours_shows_a_bare_backtick() -> None:
     assert "<code>mrr</code> has no rule" in body
     assert "<code>a&lt;b&gt;</code> fell from rank 1 to 4" in body
     assert "`" not in body
+
+
+def test_a_row_whose_target_failed_shows_what_is_expected() -> None:
+    """It has no list of sources that would."""
+    failed = patched(flat("a"), sources=None, error="target_error: boom", answer=None, passed=None)
+    (fields,) = run_questions([failed], 5, 100, "off", "r", {})
+    assert fields["sides"][0]["expects"] == ["fees#refunds"]
+    (fields,) = run_questions([flat("a", "x")], 5, 100, "off", "r", {})
+    assert "expects" not in fields["sides"][0]
+    assert table_of([failed.columns()])["expected"] == ["fees#refunds"]
 
 
 # Culprits

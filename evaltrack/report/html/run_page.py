@@ -17,9 +17,10 @@ from evaltrack.report.html.page import Back, document, questions_script, templat
 from evaltrack.report.html.past import beside, past_lines, served_address
 from evaltrack.report.html.places import score_scale
 from evaltrack.report.html.questions import group_badges, longest, run_questions
-from evaltrack.report.html.text import safe_link, shown
+from evaltrack.report.html.text import safe_link, shown, with_code
 from evaltrack.report.words import (
     AIM_TITLES,
+    FAILURES,
     aim_cells,
     cost_words,
     criterion_words,
@@ -150,7 +151,9 @@ def _messages(questions: list[dict[str, Any]]) -> list[str]:
     """The most frequent errors of the questions that the page lists, and how many others there are."""
     messages = grouped_errors((each["id"], each["detail"]) for each in questions if each["group"] == "error")
     more = len(messages) - MESSAGES
-    return [*messages[:MESSAGES], *([f"… and {count(more, 'other message')}"] if more > 0 else [])]
+    foreign = f" × {FAILURES['target_error']}: "  # what a target raised is none of our sentences
+    shown_messages = (each if foreign in each else with_code(each) for each in messages[:MESSAGES])
+    return [*shown_messages, *([f"… and {count(more, 'other message')}"] if more > 0 else [])]
 
 
 def _num_rows(result: RunResult, around: Around) -> int:
