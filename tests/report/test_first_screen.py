@@ -393,11 +393,22 @@ def test_a_regression_by_the_rule_alone_says_so_in_its_first_words(made: Compari
     assert made.exit_code == {"regression": 1, "unknown": 3}[made.verdict]
 
 
+def test_words_of_our_own_are_explained_where_they_stand() -> None:
+    """A rule that counts what broke, the gate that counts evidence, and what judging again is for."""
+    net, chance = first_screen(flipped(7, 7, 1.0)), first_screen(flipped(1, 0, 1.0))
+    assert net.by_rule == "The rule: each question that breaks counts, and one that was fixed does not make up for it."
+    assert chance.by_rule.endswith("also where so few may break by chance.")
+    assert f'<p class="dim small">{chance.by_rule}</p>' in comparison_html(flipped(1, 0, 1.0))
+    assert first_screen(flipped(20, 0, 0.001)).by_rule == ""
+    assert "only a loss that is more than chance counts" in net.steps[-1]
+    assert "how far the judge's scores vary by themselves (evaltrack judge replay)" in STEPS["verdict_changed"]
+
+
 def test_the_rule_that_makes_it_one_names_what_it_allows() -> None:
     """None, or as many as were said to be allowed."""
     made = flipped(4, 4, 1.0, gate=Gate(allow_flips=2))
     assert change_sentence(made).startswith("4 questions broke, 4 were fixed; the gate allows 2 to break. Pass rate")
-    assert next_steps(flipped(7, 7, 1.0))[-1].startswith("Where answers vary, --gate evidence counts only a net loss")
+    assert next_steps(flipped(7, 7, 1.0))[-1].startswith("Where answers vary from run to run, compare with --gate evid")
 
 
 @pytest.mark.parametrize(

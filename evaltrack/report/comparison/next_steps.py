@@ -27,7 +27,8 @@ STEPS: dict[CulpritKind, str] = {
     "now_declines": "The target declines {questions} that have an answer: look at its floor or its prompt",
     "context_changed": "Other sources led to another answer in {questions}: {search}",
     "answer_changed": "The answer changed in {questions} and the sources did not{differs}: {before}",
-    "verdict_changed": "Only the verdict changed in {questions}: judge the answers again (evaltrack judge replay)",
+    "verdict_changed": "Only the verdict changed in {questions}: judge the stored answers again, which shows how far "
+    "the judge's scores vary by themselves (evaltrack judge replay)",
     "unknown": "Nothing that was recorded explains {questions}: open them below",
 }
 """What to do where this is behind it; each ends without a full stop."""
@@ -50,7 +51,10 @@ SEARCH, PAGE = "look at what changed in search or ranking", "edit it, rank it lo
 LOOK = "look at prompt and model"
 NAME = 40
 """Characters of a model or of a prompt's version that is named."""
-EVIDENCE = "Where answers vary, --gate evidence counts only a net loss that is shown."
+EVIDENCE = (
+    "Where answers vary from run to run, compare with --gate evidence: then only a loss that is more than "
+    "chance counts."
+)
 
 
 def next_steps(comparison: Comparison) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+from evaltrack.compare.chance import ByRule
 from evaltrack.compare.comparison import Comparison
 from evaltrack.records.amount import count
 from evaltrack.report.words import selection_words
@@ -15,6 +16,12 @@ Tone = Literal["ok", "bad", "warn"]
 """Green, red, or amber."""
 
 TONES: dict[str, Tone] = {"ok": "ok", "regression": "bad", "unknown": "warn"}
+
+BY_RULE: dict[ByRule, str] = {
+    "no net loss": "The rule: each question that breaks counts, and one that was fixed does not make up for it.",
+    "may be chance": "The rule: each question that breaks counts, also where so few may break by chance.",
+}
+"""What a regression by the rule on questions that break alone means."""
 
 PARTS = {
     "retrieval": "recall_at_k",
