@@ -23,7 +23,7 @@ from evaltrack.report.comparison.junit import comparison_junit
 from evaltrack.report.comparison.markdown import comparison_markdown
 from evaltrack.report.comparison.next_steps import MOST, STEPS, next_steps
 from evaltrack.report.comparison.terminal import comparison_text
-from evaltrack.report.comparison.verdict_words import verdict_tone, verdict_words
+from evaltrack.report.comparison.verdict_words import badge_of, verdict_tone, verdict_words
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.html.document_diff import LINES, ROWS, document_diff
 from evaltrack.report.html.edit import LINE, edit_view
@@ -391,6 +391,26 @@ def test_a_regression_by_the_rule_alone_says_so_in_its_first_words(made: Compari
     forms = (comparison_text, comparison_markdown, comparison_junit, comparison_html)
     assert all(words in form(made) for form in forms)
     assert made.exit_code == {"regression": 1, "unknown": 3}[made.verdict]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        flipped(7, 7, 1.0),
+        flipped(1, 0, 1.0),
+        flipped(3, 0, 0.25, left_out=("judge_score",), metrics=(PASSING, replace(RECALL, regressed=False))),
+        flipped(20, 0, 0.001),
+        flipped(3, 0, 0.25, verdict="unknown"),
+        quiet(),
+    ],
+)
+def test_a_badge_has_the_colour_and_the_words_of_the_page(made: Comparison) -> None:
+    """It is made of what was recorded: the verdict and its headline."""
+    words, tone = badge_of(made.verdict, verdict_words(made))
+    assert tone == verdict_tone(made)
+    assert all(word in verdict_words(made) for word in words.split(", "))
+    assert badge_of("regression", None) == ("Regression", "bad")
+    assert badge_of("<b>", None) == ("<b>", "warn")
 
 
 def test_words_of_our_own_are_explained_where_they_stand() -> None:

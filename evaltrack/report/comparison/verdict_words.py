@@ -32,6 +32,23 @@ PARTS = {
 """What a verdict can be about, each with the metric that stands for it."""
 
 
+BY_RULE_BADGES: dict[ByRule, str] = {
+    "no net loss": "No net loss, but a regression by the rule",
+    "may be chance": "Regression by the rule, may be chance",
+}
+"""What such a regression is called where there is room for a few words."""
+
+
+def badge_of(verdict: str, headline: str | None) -> tuple[str, Tone]:
+    """A recorded verdict in a few words, and its colour, as the page of its comparison has them.
+
+    Whether it is a regression by the rule alone is known from its `headline`, which is `verdict_words`.
+    """
+    if verdict == "regression" and " by the rule" in (headline or ""):
+        return BY_RULE_BADGES["no net loss" if (headline or "").startswith("No net loss") else "may be chance"], "warn"
+    return VERDICTS.get(verdict, verdict), TONES.get(verdict, "warn")
+
+
 def verdict_tone(comparison: Comparison) -> Tone:
     """The colour of the verdict: a regression by the rule on questions that break alone is amber, and no red one."""
     return "warn" if comparison.by_rule else TONES[comparison.verdict]
