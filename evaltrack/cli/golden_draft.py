@@ -107,8 +107,8 @@ def _by_model(
 def _kept(done: int, file: str) -> str:
     if not done:
         return "nothing was proposed yet"
-    made = f"{count(done, 'proposal')} {verb(done, 'was', 'were')} made"
-    return f"{made}; what holds of them is in {file}, and the same command goes on"
+    proposals = f"{count(done, 'proposal')} {verb(done, 'was', 'were')} made"
+    return f"{proposals}; what holds of them is in {file}, and the same command goes on"
 
 
 def _print(file: str, questions: Iterable[Question], output: str) -> None:

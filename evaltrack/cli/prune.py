@@ -51,8 +51,8 @@ def _print(pruning: Pruning) -> None:
         click.echo(f"... and {more:,} more")
     for reason, number in pruning.reasons_to_keep.items():
         click.echo(f"left alone: {number:,} ({reason})")
-    done = "removed" if pruning.done else "would be removed; --yes removes them"
-    click.echo(f"{len(pruning.items):,} older than {pruning.older_than}, {count(pruning.bytes, 'byte')}: {done}")
+    outcome = "removed" if pruning.done else "would be removed; --yes removes them"
+    click.echo(f"{len(pruning.items):,} older than {pruning.older_than}, {count(pruning.bytes, 'byte')}: {outcome}")
 
 
 def _warn(text: str) -> None:

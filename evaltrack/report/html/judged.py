@@ -70,9 +70,9 @@ def _quotes(observed: Observed) -> Iterator[str]:
 
 def _of_scores(row: StoredRow) -> Iterator[dict[str, Any]]:
     try:
-        said = json.loads(row.score_reasoning or "{}")
+        reasonings = json.loads(row.score_reasoning or "{}")
     except ValueError:
         return
-    for name, text in list(said.items())[:JUDGES] if isinstance(said, dict) else ():
+    for name, text in list(reasonings.items())[:JUDGES] if isinstance(reasonings, dict) else ():
         if isinstance(text, str) and text:
             yield {"judge": shown(name, 80), "said": shown(text, REASONING)}
