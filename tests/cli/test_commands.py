@@ -158,7 +158,7 @@ def test_low_coverage_is_exit_code_3_where_asked(store_uri: str, tmp_path: Path)
     strict = called(*arguments, "--min-coverage", "0.9", cwd=tmp_path, env=env)
 
     assert (plain.returncode, strict.returncode) == (0, 3)
-    assert "1 of 2 questions ended in errors and are in no mean" in plain.stderr
+    assert "1 of 2 questions ended in errors and is in no mean" in plain.stderr
     assert "coverage 0.500 is below --min-coverage 0.9" in strict.stderr
 
 
