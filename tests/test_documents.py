@@ -145,7 +145,7 @@ def test_run_with_a_custom_golden_set_and_only_a_domain_set(harness: Path, golde
     """`bob eval run --golden docs/eval/custom_gold.jsonl`."""
     ended = evaltrack("run", "--golden", golden, cwd=harness)
     assert ended.returncode == 0
-    assert ended.stdout.startswith(f"{Path(golden).stem}: 2 questions (1 negatives)")
+    assert ended.stdout.startswith(f"{Path(golden).stem}: 2 questions (1 negative)")
 
 
 def test_programmatic_api(harness: Path) -> None:

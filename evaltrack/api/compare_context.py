@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from evaltrack.compare.engine import JudgeContext
+from evaltrack.records.amount import count
 from evaltrack.tracking.judge_notes import Accepted, JudgeAgreement, JudgeNotes, judge_notes
 from evaltrack.tracking.reader import EvaluationRun
 from evaltrack.tracking.store import Store
@@ -34,7 +35,7 @@ def _falls_short(agreement: JudgeAgreement | None, least: float) -> str:
     """Why an agreement does not show that the judge agrees this well; nothing where it does."""
     if agreement is None:
         return "is not known (evaltrack judge agree)"
-    words = f"is {agreement.kappa:.3f} on {agreement.n} response{'' if agreement.n == 1 else 's'}"
+    words = f"is {agreement.kappa:.3f} on {count(agreement.n, 'response')}"
     if agreement.n < LEAST_RESPONSES:
         return f"{words}, too few to show it ({LEAST_RESPONSES} are needed)"
     if agreement.low is None:

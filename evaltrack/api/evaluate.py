@@ -28,7 +28,7 @@ from evaltrack.evaluation.inconsistent_verdicts import Misfits
 from evaltrack.evaluation.journal import Journal
 from evaltrack.evaluation.logged_metrics import left_out_words
 from evaltrack.evaluation.plan import Plan, planned
-from evaltrack.evaluation.progress import Progress, Silent
+from evaltrack.evaluation.progress import Progress, RunProgress, Silent
 from evaltrack.evaluation.result import RunResult
 from evaltrack.evaluation.resume import Choice, choose_run, kept_of
 from evaltrack.evaluation.run_name import default_run_name
@@ -41,6 +41,7 @@ from evaltrack.metrics.aggregate import Kept, Ledger, Summary
 from evaltrack.metrics.criteria import check_criteria
 from evaltrack.metrics.run_metrics import metric_table
 from evaltrack.records import Row
+from evaltrack.records.amount import count, verb
 from evaltrack.report.html.screen import run_screen
 from evaltrack.scorers.opening import Functions
 from evaltrack.tracking.datasets import register_golden
@@ -175,8 +176,15 @@ class _Evaluation:
         """Keep what goes on with this run, and name its golden set in MLflow; hints where that fails."""
         self.journal.belongs_to(self.run.run_id)
         self.plan.target.trace_into(trace_home(self.plan, self.store, self.run))
+        if isinstance(self.progress, RunProgress):
+            self.progress.opened(self.run.run_id, "" if self.journal.problem else self._resuming)
         self.hints.append(save_command(self.run.run_id, self.plan.command))
         self.hints.append(_registered(self.plan, self.store, self.run))
+
+    @property
+    def _resuming(self) -> str:
+        """The command that goes on with the run."""
+        return f"evaltrack resume {self.run.run_id}"
 
     def _give_up(self, error: BaseException, stop: Stop) -> None:
         """End the run if the store still answers."""
@@ -193,9 +201,9 @@ class _Evaluation:
         if self.journal.problem or not isinstance(error, KeyboardInterrupt | TrackingError):
             return error
         waiting = self.journal.num_batches_under_way
-        those = "1 batch of verdicts goes" if waiting == 1 else f"{waiting:,} batches of verdicts go"
+        those = f"{count(waiting, 'batch', 'batches')} of verdicts {verb(waiting, 'goes', 'go')}"
         batches = f"; {those} on at the server" if waiting else ""
-        goes_on = f"no finished row is lost{batches}, go on with: evaltrack resume {self.run.run_id}"
+        goes_on = f"no finished row is lost{batches}, go on with: {self._resuming}"
         message = f"{str(error) or 'stopped'}; {goes_on}"
         return type(error)(message)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from evaltrack.evaluation.progress import Progress
 from evaltrack.records import Row
+from evaltrack.records.amount import count
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -40,7 +41,7 @@ class BarOfTqdm:
         if self._bar is not None:
             self._errors += row.failure is not None
             if row.failure is not None:
-                self._bar.set_postfix_str(f"{self._errors} errors", refresh=False)
+                self._bar.set_postfix_str(count(self._errors, "error"), refresh=False)
             self._bar.update()
 
     def note(self, phrase: str, done: int, total: int) -> None:
@@ -57,7 +58,7 @@ class BarOfTqdm:
     def close(self) -> None:
         """Leave the bar as it is."""
         if self._bar is not None:
-            self._bar.set_postfix_str(f"{self._errors} errors" if self._errors else "")
+            self._bar.set_postfix_str(count(self._errors, "error") if self._errors else "")
             self._bar.close()
             self._bar = None
 

@@ -19,6 +19,7 @@ from evaltrack.evaluation.command import Command
 from evaltrack.evaluation.plan import Plan, planned
 from evaltrack.evaluation.trials import merge
 from evaltrack.records import Row
+from evaltrack.records.amount import count
 from evaltrack.rows.stored_row import StoredRow, stored_row
 from evaltrack.tracking.reader import EvaluationRun, newer_evaluation
 from evaltrack.tracking.store import Store
@@ -134,7 +135,7 @@ class CandidateAsker:
             raise InconclusiveError(f"{why}; --repeat-flips N asks it")
         self._read(set(ids) - self._digests.keys())
         if len(ids) * times >= LOUD or not self._times:
-            what = f"{len(ids):,} question{'' if len(ids) == 1 else 's'}"
+            what = count(len(ids), "question")
             often = "once" if times == 1 else f"{times} times"
             self.say(f"asking {what} again, {often}, to tell what broke from what scatters")
         outcomes: defaultdict[str, list[Again]] = defaultdict(list)

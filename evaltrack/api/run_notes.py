@@ -9,6 +9,7 @@ from evaltrack.evaluation.journal import Journal, Reuse
 from evaltrack.evaluation.plan import Plan
 from evaltrack.metrics.aggregate import Ledger, Summary
 from evaltrack.privacy.addresses import shown_text
+from evaltrack.records.amount import count, verb
 
 NOT_STATED = "not stated"
 """The model of a target that does not name it; `--model` does."""
@@ -25,14 +26,14 @@ def run_notes(
 
 def _of_responses(plan: Plan, ledger: Ledger, summary: Summary) -> Iterator[str]:
     if plan.several_trials and ledger.trial_errors:
-        failed = "1 trial" if ledger.trial_errors == 1 else f"{ledger.trial_errors:,} trials"
-        yield f"{failed} failed; a question is measured by its others"
+        yield f"{count(ledger.trial_errors, 'trial')} failed; a question is measured by its others"
     if ledger.num_unanswered and summary.num_judged:
-        yield f"{ledger.num_unanswered:,} responses had no answer, and are in no metric of a judge"
+        number = ledger.num_unanswered
+        yield f"{count(number, 'response')} had no answer, and {verb(number, 'is', 'are')} in no metric of a judge"
     if floor := _floor_words(plan, summary):
         yield floor
     if ledger.unread:
-        names = ", ".join(f"{name} (in {count:,})" for name, count in ledger.unread.items())
+        names = ", ".join(f"{name} (in {number:,})" for name, number in ledger.unread.items())
         yield f"responses have fields that are not read: {shown_text(names)}"
 
 
@@ -42,10 +43,10 @@ def _floor_words(plan: Plan, summary: Summary) -> str | None:
 
     if not isinstance(plan.target, Bm25Target | Bm25ByDomain) or not plan.target.floor or plan.several_trials:
         return None
-    rate, count = (each.get("false_abstention_rate", 0) for each in (summary.metrics, summary.counts))
-    if not (declined := round(rate * count)):
+    rate, measured = (each.get("false_abstention_rate", 0) for each in (summary.metrics, summary.counts))
+    if not (declined := round(rate * measured)):
         return None
-    questions = "1 answerable question was" if declined == 1 else f"{declined:,} answerable questions were"
+    questions = f"{count(declined, 'answerable question')} {verb(declined, 'was', 'were')}"
     return f"{questions} below the floor {plan.target.floor:g} (setting `floor`), and declined"
 
 
@@ -53,7 +54,8 @@ def _of_costs(plan: Plan, ledger: Ledger) -> Iterator[str]:
     for whose, price in (("target", plan.settings.prices), ("judge", prices_of_judge(plan.settings))):
         reports, calls = ledger.reports[whose], ledger.calls[whose]
         if price and reports < calls:
-            yield f"the cost of the {whose} is not known: tokens were reported for {reports:,} of {calls:,} calls"
+            of = f"{reports:,} of {count(calls, 'call')}"
+            yield f"the cost of the {whose} is not known: tokens were reported for {of}"
         elif price and whose == "judge" and not price.knows(ledger.judge_usage):
             yield "the cost of the judge is not known: set `judge_batch_price=`, the price of a batch at this server"
 
@@ -67,7 +69,7 @@ def _reuse_words(reuse: Reuse, *, whole: bool) -> str | None:
         "asked again because they had failed": reuse.retried,
         "dropped because their question is gone": reuse.dropped if whole else 0,
     }
-    rest = "".join(f", {count:,} {what}" for what, count in counts.items() if count)
+    rest = "".join(f", {number:,} {what}" for what, number in counts.items() if number)
     return f"resumed: {reuse.reused:,} of {reuse.num_rows:,} kept rows used again{rest}"
 
 

@@ -23,6 +23,7 @@ from evaltrack.evaluation.signals import Stop
 from evaltrack.evaluation.sweep_file import read_sweep
 from evaltrack.evaluation.sweep_plan import Configuration, SweepPlan, plan_sweep
 from evaltrack.evaluation.sweep_result import SweepResult
+from evaltrack.records.amount import count
 from evaltrack.report.html.leaderboard_page import leaderboard_html
 from evaltrack.report.leaderboard.json_form import leaderboard_json
 from evaltrack.report.leaderboard.markdown import leaderboard_markdown, leaderboard_note
@@ -78,7 +79,7 @@ def run_sweep(
         tracking_uri: MLflow store; None follows MLflow's own settings.
         ui_url: Where MLflow's UI is, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
         progress: Receives the progress over all configurations.
-        say: Receives which configuration is evaluated.
+        say: Receives the parent run and how to go on with it, then which configuration is evaluated.
 
     Raises:
         UsageError: the file, the golden set, a target, a judge or a setting is wrong, or the sweep to resume is another
@@ -123,6 +124,7 @@ class _Running:
         finished = list(self._finished())
         total = finished.count(None) * len(self.plan.golden)
         overall = SweepProgress(progress, total)
+        self.say(f"MLflow run {self.parent.run_id}; if it is stopped, {self._going_on}")
         pairs = zip(self.plan.configurations, finished, strict=True)
         for place, (configuration, child) in enumerate(pairs, start=1):
             if stop.is_requested:
@@ -140,6 +142,10 @@ class _Running:
         if stop.is_requested:
             raise KeyboardInterrupt
         return result
+
+    @property
+    def _going_on(self) -> str:
+        return f"go on with: evaltrack sweep {self.file} --resume {self.parent.run_id}"
 
     @property
     def _run_ids(self) -> list[str]:
@@ -216,19 +222,20 @@ class _Running:
     def give_up(self, error: BaseException) -> None:
         """End the parent, with what was finished before, if the store still answers."""
         status: Status = "KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED"
-        note = f"{len(self.results)} of {len(self.plan.configurations)} configurations were evaluated\n"
+        note = f"{len(self.results)} of {count(len(self.plan.configurations), 'configuration')} evaluated\n"
         with suppress(EvaltrackError), impatient():
             end_parent(self.store, self.parent, status, self._run_ids, note, "sweep")
 
     def placed(self, error: BaseException) -> BaseException:
         """What ended the sweep, with the configuration in which it did, and the way to go on."""
         done, total = len(self.results), len(self.plan.configurations)
+        runs = f"{done} of {count(total, 'run')} finished"
         where = f"{self.plan.configurations[done].label}: " if done < total else ""
-        go_on = f"go on with: evaltrack sweep {self.file} --resume {self.parent.run_id}"
+        go_on = self._going_on
         if isinstance(error, KeyboardInterrupt):
-            return KeyboardInterrupt(f"{where}stopped; {done} of {total} runs are finished, no row is lost; {go_on}")
+            return KeyboardInterrupt(f"{where}stopped; {runs}, no row is lost; {go_on}")
         if isinstance(error, TrackingError):
-            return TrackingError(f"{where}{error}; {done} of {total} runs are finished; {go_on}")
+            return TrackingError(f"{where}{error}; {runs}; {go_on}")
         return UsageError(f"{where}{error}; {go_on}") if type(error) is UsageError else error
 
 

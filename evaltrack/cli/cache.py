@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from evaltrack.cli.output import output_option, print_json
+from evaltrack.records.amount import count
 
 if TYPE_CHECKING:
     from evaltrack.judges.cache import CacheSize
@@ -49,5 +50,5 @@ def clear(yes: bool) -> None:
 
 
 def _amount(size: CacheSize) -> str:
-    verdicts = "an unknown number of" if size.verdicts is None else f"{size.verdicts:,}"
-    return f"{verdicts} verdicts ({size.bytes:,} bytes)"
+    verdicts = "an unknown number of verdicts" if size.verdicts is None else count(size.verdicts, "verdict")
+    return f"{verdicts} ({count(size.bytes, 'byte')})"

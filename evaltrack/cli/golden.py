@@ -17,6 +17,7 @@ from evaltrack.cli.golden_sync import pull, push
 from evaltrack.cli.output import output_option, print_json, result_is_in
 from evaltrack.errors import EXIT_MISSED, EXIT_USAGE, Guide, printable
 from evaltrack.privacy.addresses import shown_text
+from evaltrack.records.amount import count, verb
 
 if TYPE_CHECKING:
     from evaltrack.api.golden_power import GroupPower
@@ -85,7 +86,7 @@ def lint(
         return EXIT_USAGE
     result_is_in("the exit code")
     if output != "json":
-        click.echo(f"{len(files)} golden set{'s' * (len(files) > 1)} checked, all lines are good")
+        click.echo(f"{count(len(files), 'golden set')} checked, all lines are good")
     return EXIT_MISSED if strict and "warning" in severities else 0
 
 
@@ -93,7 +94,7 @@ def _print_cured(findings: Sequence[Finding], name: str) -> None:
     for finding in findings:
         click.echo(shown_text(printable(f"{finding.place}: fixed: {finding.change} [{finding.code}]")), err=True)
     if findings:
-        texts = "1 text was" if len(findings) == 1 else f"{len(findings)} texts were"
+        texts = f"{count(len(findings), 'text')} {verb(len(findings), 'was', 'were')}"
         click.echo(f"{name}: {texts} corrected; edited questions are compared with no earlier run", err=True)
 
 
@@ -107,9 +108,9 @@ def _print_findings(findings: Iterable[Finding]) -> None:
         shown[finding.file, finding.code] += 1
         if shown[finding.file, finding.code] <= FINDINGS_SHOWN:
             click.secho(with_options(shown_text(printable(str(finding)))), err=True, fg=colours[finding.severity])
-    for (file, code), count in shown.items():
-        if count > FINDINGS_SHOWN:
-            click.echo(f"{file}: ... and {count - FINDINGS_SHOWN:,} more [{code}]; --output json lists all", err=True)
+    for (file, code), number in shown.items():
+        if number > FINDINGS_SHOWN:
+            click.echo(f"{file}: ... and {number - FINDINGS_SHOWN:,} more [{code}]; --output json lists all", err=True)
     if shown:
         click.echo(Guide.LINT.reference, err=True)
 
@@ -128,14 +129,12 @@ def stats(files: tuple[str, ...], output: str) -> None:
         return
     for checked in sets:
         totals = checked.stats
-        counts = (
-            f"{totals.questions} questions, {totals.negatives} negatives, {totals.with_answer} with an expected answer"
-        )
+        sizes = f"{count(totals.questions, 'question')}, {count(totals.negatives, 'negative')}"
+        counts = f"{sizes}, {totals.with_answer} with an expected answer"
         counts += f", {totals.with_history} with a history" if totals.with_history else ""
         counts += f", {totals.with_variants} with variants" if totals.with_variants else ""
-        click.echo(
-            f"{checked.path}: {counts}" + (f"; {totals.drafts} drafts, which no run asks" if totals.drafts else "")
-        )
+        drafts = f"; {count(totals.drafts, 'draft')}, which no run asks" if totals.drafts else ""
+        click.echo(f"{checked.path}: {counts}{drafts}")
         for label, names in totals.by.items():
             if names:
                 click.echo(f"  {label}: " + ", ".join(f"{name} {n}" for name, n in names.most_common(20)))
@@ -193,7 +192,7 @@ def power(files: tuple[str, ...], output: str) -> None:
     for each in sets:
         for group in each.groups:
             place = each.file if group.domain is None else f"{each.file}, domain {group.domain}"
-            click.echo(printable(f"{place}: {group.answerable} answerable questions"))
+            click.echo(printable(f"{place}: {count(group.answerable, 'answerable question')}"))
             for line in _power_lines(group):
                 click.echo(f"  {line}")
     click.echo(POWER_MODEL)

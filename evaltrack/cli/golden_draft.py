@@ -9,6 +9,7 @@ import click
 
 from evaltrack.cli.output import output_option, print_json, result_is_in
 from evaltrack.errors import UsageError
+from evaltrack.records.amount import count, verb
 
 if TYPE_CHECKING:
     from evaltrack.api.draft_by_model import ModelDrafts
@@ -106,7 +107,8 @@ def _by_model(
 def _kept(done: int, file: str) -> str:
     if not done:
         return "nothing was proposed yet"
-    return f"{done} proposals were made; what holds of them is in {file}, and the same command goes on"
+    proposals = f"{count(done, 'proposal')} {verb(done, 'was', 'were')} made"
+    return f"{proposals}; what holds of them is in {file}, and the same command goes on"
 
 
 def _print(file: str, questions: Iterable[Question], output: str) -> None:
@@ -119,8 +121,9 @@ def _print(file: str, questions: Iterable[Question], output: str) -> None:
         return
     for each in made:
         click.echo(f"{one_line(each.id)}  {one_line(each.question)}  {click.style(each.category or '', dim=True)}")
-    count = sum(each.negative for each in made)
-    click.echo(f"{file}: {len(made)} drafts added, {count} of them negatives; a person confirms them", err=True)
+    negatives = sum(each.negative for each in made)
+    drafts = f"{count(len(made), 'draft')} added ({count(negatives, 'negative')})"
+    click.echo(f"{file}: {drafts}; a person confirms each", err=True)
 
 
 def _print_ledger(file: str, made: ModelDrafts, prices: tuple[float | None, float | None]) -> None:
@@ -131,9 +134,10 @@ def _print_ledger(file: str, made: ModelDrafts, prices: tuple[float | None, floa
     for note in made.notes:
         click.echo(f"  {one_line(note)}", err=True)
     if made.already:
-        click.echo(f"  {file} had {made.already} drafts of this model before; they count", err=True)
-    for reason, count in made.left_out.most_common():
-        click.echo(f"  left out: {count}: {one_line(reason)}", err=True)
+        drafts = f"{count(made.already, 'draft')} of this model before"
+        click.echo(f"  {file} had {drafts}; {verb(made.already, 'it counts', 'they count')}", err=True)
+    for reason, number in made.left_out.most_common():
+        click.echo(f"  left out: {number}: {one_line(reason)}", err=True)
     if made.usage is None:
         return
     cost = ""

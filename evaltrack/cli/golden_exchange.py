@@ -9,6 +9,7 @@ import click
 
 from evaltrack.cli.output import output_option, print_json, result_is_in
 from evaltrack.errors import UsageError
+from evaltrack.records.amount import count, verb
 
 if TYPE_CHECKING:
     from evaltrack.api.import_golden import GoldenImport
@@ -81,8 +82,8 @@ def import_command(
         print_json({**asdict(made), "path": str(made.path)})
         return
     click.echo(
-        f"{made.path} ({made.form}): {made.questions:,} questions, {made.negatives:,} negatives, "
-        f"{made.judged_only:,} that expect nothing of retrieval"
+        f"{made.path} ({made.form}): {count(made.questions, 'question')}, {count(made.negatives, 'negative')}, "
+        f"{made.judged_only:,} that {verb(made.judged_only, 'expects', 'expect')} nothing of retrieval"
     )
     for note in made.notes:
         click.echo(f"  {note}", err=True)
@@ -112,7 +113,7 @@ def export_command(golden: str, form: str, output_file: str, force: bool, output
     if output == "json":
         print_json({**asdict(made), "paths": [str(path) for path in made.paths]})
         return
-    click.echo(f"{', '.join(map(str, made.paths))}: {made.questions:,} questions")
+    click.echo(f"{', '.join(map(str, made.paths))}: {count(made.questions, 'question')}")
     for note in made.notes:
         click.echo(f"  {note}", err=True)
 

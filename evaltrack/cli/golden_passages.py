@@ -10,6 +10,7 @@ import click
 
 from evaltrack.cli.output import output_option, print_json, result_is_in
 from evaltrack.errors import EXIT_MISSED
+from evaltrack.records.amount import count, verb
 
 if TYPE_CHECKING:
     from evaltrack.golden.lint.library import Library
@@ -55,11 +56,10 @@ def anchor(file: str, corpus: str | None, target: str | None, dry_run: bool, out
         click.echo(f"{one_line(each.question)}  {one_line(each.chunk)}  {one_line(each.quote, SHOWN_TEXT)}{doubt}")
     for key, why in result.left:
         click.echo(f"question {one_line(key)} is left as it is: {one_line(why)}", err=True)
-    verb = "would get" if dry_run else "got"
+    change = "would get" if dry_run else "got"
     doubts = sum(bool(each.doubt) for each in result.anchors)
-    click.echo(
-        f"{result.questions} questions {verb} {len(result.anchors)} quotations, {doubts} of them in doubt", err=True
-    )
+    quotations = f"{count(len(result.anchors), 'quotation')}, {doubts} of them in doubt"
+    click.echo(f"{count(result.questions, 'question')} {change} {quotations}", err=True)
 
 
 @click.command(epilog=MIGRATE_EXAMPLES)
@@ -103,8 +103,9 @@ def migrate(
         print_json({"changed": result.changed, "moves": moves, "doubts": doubts})
     else:
         _print_moves(result.moves, result.doubts)
-        verb = "would have" if dry_run else "have"
-        click.echo(f"{result.changed} questions {verb} other ids, {len(result.doubts)} chunks are in doubt", err=True)
+        change = "would have" if dry_run else verb(result.changed, "has", "have")
+        chunks = f"{count(len(result.doubts), 'chunk')} {verb(len(result.doubts), 'is', 'are')} in doubt"
+        click.echo(f"{count(result.changed, 'question')} {change} other ids, {chunks}", err=True)
     return EXIT_MISSED if result.doubts else 0
 
 

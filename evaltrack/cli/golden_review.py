@@ -7,6 +7,8 @@ import sys
 
 import click
 
+from evaltrack.records.amount import count
+
 EXAMPLES = """\b
 Examples:
   evaltrack golden review golden/travel.jsonl
@@ -73,5 +75,5 @@ def _announce(address: str, *, opens: bool) -> None:
 
 
 def _print_end(confirmed: int, drafts: int) -> None:
-    left = f"{drafts} draft{'s' * (drafts != 1)} left" if drafts else "no drafts left"
-    click.echo(f"{confirmed} question{'s' * (confirmed != 1)} confirmed, {left}", err=True)
+    left = f"{count(drafts, 'draft')} left" if drafts else "no drafts left"
+    click.echo(f"{count(confirmed, 'question')} confirmed, {left}", err=True)

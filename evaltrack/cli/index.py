@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from evaltrack.cli.output import output_option, print_json
+from evaltrack.records.amount import count
 
 if TYPE_CHECKING:
     from evaltrack.golden.corpus import Chunk
@@ -65,6 +66,7 @@ def _print_table(name: str, folder: str, chunk: str, chunks: list[Chunk]) -> Non
     for page, parts in pages.items():
         click.echo(f"{click.style(one_line(page), bold=True)}  {one_line(parts[0].title)}")
         for each in parts:
-            click.echo(f"  {one_line(each.id)}  ({len(each.text.split()):,} words)")
+            click.echo(f"  {one_line(each.id)}  ({count(len(each.text.split()), 'word')})")
     target = f"bm25:{folder}" + (f"?chunk={chunk}" if chunk != "heading" else "")
-    click.echo(f"\n{one_line(name)}: {len(pages):,} pages, {len(chunks):,} chunks; ask with -t '{one_line(target)}'")
+    size = f"{count(len(pages), 'page')}, {count(len(chunks), 'chunk')}"
+    click.echo(f"\n{one_line(name)}: {size}; ask with -t '{one_line(target)}'")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evaltrack.errors import UsageError
+from evaltrack.records.amount import count, verb
 
 if TYPE_CHECKING:
     from evaltrack.api.project.plan import ProjectChoices, ProjectPlan
@@ -115,7 +116,8 @@ def _print_end(plan: ProjectPlan) -> None:
     golden = next((name for name in plan.files if name.endswith(".jsonl")), "")
     if plan.drafts:
         review = f"evaltrack golden review {quoted(golden)}"
-        click.echo(f"{plan.drafts} more questions are drafts, which no run asks; make them right: {review}", err=True)
+        drafts = f"{count(plan.drafts, 'more question')} {verb(plan.drafts, 'is a draft', 'are drafts')}"
+        click.echo(f"{drafts}, which no run asks; make {verb(plan.drafts, 'it', 'them')} right: {review}", err=True)
     for note in plan.notes:
         click.echo(with_options(shown_text(note)), err=True)
     there = "" if plan.folder == Path() else f"cd {quoted(str(plan.folder))} && "

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from evaltrack.records.amount import count
+
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
     from rich.progress import TaskID
@@ -16,6 +18,11 @@ if TYPE_CHECKING:
     from evaltrack.records import Row
 
 PLAIN_SECONDS = 5.0
+
+
+def _run_words(run_id: str, resuming: str) -> str:
+    """Said before anything is asked, so that it is there however the process ends."""
+    return f"MLflow run {run_id}" + (f"; if it is stopped, go on with: {resuming}" if resuming else "")
 
 
 class PlainProgress:
@@ -30,6 +37,10 @@ class PlainProgress:
 
     def __exit__(self, *exc_info: object) -> None:
         """Nothing is open."""
+
+    def opened(self, run_id: str, resuming: str) -> None:
+        """Name the run at once."""
+        click.echo(_run_words(run_id, resuming), err=True)
 
     def start(self, total: int) -> None:
         """Start the clock."""
@@ -47,7 +58,8 @@ class PlainProgress:
             rate = self._done / (now - self._started)
             seconds_left = (self._total - self._done) / rate
             click.echo(
-                f"{self._done}/{self._total} questions, {rate:.1f}/s, {self._errors} errors, {seconds_left:.0f} s left",
+                f"{self._done}/{count(self._total, 'question')}, {rate:.1f}/s, {count(self._errors, 'error')}, "
+                f"{seconds_left:.0f} s left",
                 err=True,
             )
 
@@ -94,6 +106,12 @@ class BarProgress:
     ) -> None:
         self._rich.stop()
 
+    def opened(self, run_id: str, resuming: str) -> None:
+        """Name the run above the bars."""
+        from rich.text import Text
+
+        self._rich.console.print(Text(_run_words(run_id, resuming), style="dim"), soft_wrap=True)
+
     def start(self, total: int) -> None:
         """Show the bar, in place of that of an earlier evaluation."""
         for task in self._rich.task_ids:
@@ -108,7 +126,7 @@ class BarProgress:
         self._errors += row.failure is not None
         if self._asking is not None:
             rate = self._done / max(time.monotonic() - self._started, 1e-9)
-            errors = f"{self._errors} errors" if self._errors else ""
+            errors = count(self._errors, "error") if self._errors else ""
             self._rich.update(self._asking, advance=1, rate=f"{rate:.1f}/s", errors=errors)
 
     def note(self, phrase: str, done: int, total: int) -> None:

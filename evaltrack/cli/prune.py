@@ -9,6 +9,7 @@ import click
 
 from evaltrack.cli.output import output_option, print_json
 from evaltrack.privacy.addresses import shown_text
+from evaltrack.records.amount import count
 
 if TYPE_CHECKING:
     from evaltrack.api.prune import Pruning
@@ -48,10 +49,10 @@ def _print(pruning: Pruning) -> None:
         click.echo(f"{item.kind:9}  {item.bytes:>15,} bytes  {item.last}  {shown_text(item.name)}")
     if (more := len(pruning.items) - SHOWN) > 0:
         click.echo(f"... and {more:,} more")
-    for reason, count in pruning.reasons_to_keep.items():
-        click.echo(f"left alone: {count:,} ({reason})")
-    verb = "removed" if pruning.done else "would be removed; --yes removes them"
-    click.echo(f"{len(pruning.items):,} older than {pruning.older_than}, {pruning.bytes:,} bytes: {verb}")
+    for reason, number in pruning.reasons_to_keep.items():
+        click.echo(f"left alone: {number:,} ({reason})")
+    outcome = "removed" if pruning.done else "would be removed; --yes removes them"
+    click.echo(f"{len(pruning.items):,} older than {pruning.older_than}, {count(pruning.bytes, 'byte')}: {outcome}")
 
 
 def _warn(text: str) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from evaltrack.cli.options import ui_option
+from evaltrack.records.amount import count
 
 EXAMPLES = """\b
 Examples:
@@ -72,5 +73,5 @@ def _check_several(baseline_run: str, baseline: str, output_file: str) -> None:
 
 def _print_written(paths: Sequence[Path]) -> None:
     size = sum(path.stat().st_size for path in paths) / 1e6
-    more = f" and {len(paths) - 1} pages in {paths[1].parent}/" if len(paths) > 1 else ""
+    more = f" and {count(len(paths) - 1, 'page')} in {paths[1].parent}/" if len(paths) > 1 else ""
     click.echo(f"{paths[0]}{more} ({size:.1f} MB)", err=True)

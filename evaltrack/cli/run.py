@@ -14,6 +14,7 @@ from evaltrack.cli.options import PAIRS, config_options, default_golden, from_ca
 from evaltrack.cli.output import output_option, print_result_as, result_is_in, wants_json
 from evaltrack.errors import EXIT_INCONCLUSIVE, EXIT_MISSED, Guide, NothingMeasuredError
 from evaltrack.evaluation.config import EvaluationConfig
+from evaltrack.records.amount import count, verb
 
 if TYPE_CHECKING:
     from evaltrack.evaluation.result import RunResult
@@ -200,6 +201,6 @@ def print_result(result: RunResult, output: str) -> None:
     print_result_as(output, partial(print_run, result), partial(run_json, result))
     failed, num_questions = result.totals["num_errors"], result.totals["num_questions"]
     if failed:
-        click.secho(
-            f"Warning: {failed} of {num_questions} questions ended in errors and are in no mean", err=True, fg="yellow"
-        )
+        of = f"{failed:,} of {count(num_questions, 'question')}"
+        warning = f"Warning: {of} ended in errors and {verb(failed, 'is', 'are')} in no mean"
+        click.secho(warning, err=True, fg="yellow")

@@ -26,6 +26,7 @@ from evaltrack.compare.leaderboard import (
 from evaltrack.errors import UsageError
 from evaltrack.metrics.catalogue import HEADLINES
 from evaltrack.metrics.run_metrics import MetricTable, metric_table
+from evaltrack.records.amount import count
 from evaltrack.rows.columns import own_scores_of
 from evaltrack.stats.intervals import paired_interval
 from evaltrack.stats.significance import holm, sign_flip
@@ -255,7 +256,7 @@ def _why_unranked(column: pd.Series | None, asked: int) -> str:
     """Why a configuration has no rank; empty where it has one."""
     if column is None:
         return "not measured"
-    return "" if len(column) >= COVERAGE * asked else f"measured {len(column):,} of {asked:,} questions"
+    return "" if len(column) >= COVERAGE * asked else f"measured {len(column):,} of {count(asked, 'question')}"
 
 
 def _common(columns: Iterable[pd.Series]) -> Any:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from evaltrack.compare.changes import Changes
 from evaltrack.compare.comparison import GateLine, GroupDelta, MetricDelta, Verdict
-from evaltrack.compare.evidence import FLIPS, rule_name, shown_losses
+from evaltrack.compare.evidence import FLIPS, is_worse, rule_name, shown_losses
 from evaltrack.compare.gate import ABOUT_DECLINING, MIN_COVERAGE, Gate
 from evaltrack.compare.pairing import Paired
 from evaltrack.compare.repeats import Asking
@@ -16,6 +16,7 @@ from evaltrack.compare.share_words import share_words
 from evaltrack.compare.tolerated import tolerated_words
 from evaltrack.metrics.formats import metric_form
 from evaltrack.metrics.metric import ROUNDING
+from evaltrack.records.amount import count, verb
 from evaltrack.stats.significance import LEVEL
 
 
@@ -72,8 +73,8 @@ def _no_flips(gate: Gate, changes: Changes, counted: int) -> Iterator[str]:
     """The rule on questions that broke, where none did that counts."""
     if changes.counted and not counted and gate.kind != "significant":
         spared = changes.counts["broke"]
-        words = {0: "no question broke", 1: "1 question broke, and does not count"}
-        which = words.get(spared, f"{spared:,} questions broke, and none of them counts")
+        remark = {0: "", 1: ", and does not count"}.get(spared, ", and none of them counts")
+        which = f"{count(spared, 'question') if spared else 'no question'} broke{remark}"
         yield f"{which}; {gate.allow_flips:,} allowed"
 
 
@@ -95,10 +96,10 @@ def _moved_reasons(changes: Changes) -> Iterator[str]:
         ("ids_changed", "the expected sources came back under other ids with the same texts; are ids made anew?"),
         ("source_text_changed", "the expected sources have the same ids and other texts: the corpus was edited"),
     ):
-        count = sum(change.cause.kind == kind for change in worse)
-        if count and 2 * count >= len(worse):
+        num_moved = sum(change.cause.kind == kind for change in worse)
+        if num_moved and 2 * num_moved >= len(worse):
             total = changes.counts["broke"] + changes.counts["lower score"]
-            yield f"{share_words(count, total)} that got worse: {words}"
+            yield f"{share_words(num_moved, total)} that got worse: {words}"
 
 
 def _flip_reasons(gate: Gate, changes: Changes, counted: int, shown: bool, asking: Asking) -> Iterator[str]:
@@ -120,27 +121,27 @@ def _what_asking_told(changes: Changes, asking: Asking) -> str:
         return ""
     found = [", which scatter does not explain"] * bool(kinds["real"])
     found += [f"; {kinds['not measured']:,} of them could not be measured again"] * bool(kinds["not measured"])
-    found += [f"; {kinds['scatter']:,} more {_is(kinds['scatter'])} scatter"] * bool(kinds["scatter"])
+    found += [f"; {kinds['scatter']:,} more {verb(kinds['scatter'], 'is', 'are')} scatter"] * bool(kinds["scatter"])
     return "".join(found)
 
 
 def _went(broke: int, fixed: int, gate: Gate) -> str:
     """``3 questions broke, 52 were fixed``, with how many are allowed where that is any."""
     allowed = f" ({gate.allow_flips} allowed)" if gate.allow_flips else ""
-    other = f", {fixed:,} {'was' if fixed == 1 else 'were'} fixed" if fixed else ""
-    return f"{broke:,} question{'s' * (broke != 1)} broke{allowed}{other}"
+    other = f", {fixed:,} {verb(fixed, 'was', 'were')} fixed" if fixed else ""
+    return f"{count(broke, 'question')} broke{allowed}{other}"
 
 
 def _unsettled(changes: Changes, asking: Asking) -> Iterator[str]:
     """Questions that fail every time, for which the baseline has no record."""
     unsettled = [flip.id for flip in changes.flips if flip.repeat is not None and flip.repeat.kind == "unsettled"]
     if unsettled:
-        count, names = len(unsettled), ", ".join(unsettled[:3]) + (", …" if len(unsettled) > 3 else "")
-        were = f"question ({names}) fails" if count == 1 else f"questions ({names}) fail"
+        number, names = len(unsettled), ", ".join(unsettled[:3]) + (", …" if len(unsettled) > 3 else "")
+        those = f"{count(number, 'question')} ({names}) {verb(number, 'fails', 'fail')}"
         lucky = f"{asking.lucky:,} of the questions that were fixed fail every time too; " if asking.lucky else ""
         before = "answers scatter, or it was mended just before" if asking.scatter is False else "answers scatter"
         cure = "evaluate the baseline with --trials 5, or several times, so that there is a record"
-        yield f"{count:,} {were} every time again and passed once in the baseline; {before}; {lucky}{cure}"
+        yield f"{those} every time again and passed once in the baseline; {before}; {lucky}{cure}"
 
 
 def _flips_allowed(gate: Gate, changes: Changes, counted: int) -> Iterator[str]:
@@ -159,19 +160,15 @@ def _no_regression(changes: Changes) -> str:
     scatter = sum(flip.repeat is not None and flip.repeat.kind == "scatter" for flip in changes.flips)
     if not scatter:
         return "no regression"
-    return f"no regression: {scatter:,} question{'s' * (scatter > 1)} that broke {_is(scatter)} scatter"
-
-
-def _is(count: int) -> str:
-    return "is" if count == 1 else "are"
+    return f"no regression: {count(scatter, 'question')} that broke {verb(scatter, 'is', 'are')} scatter"
 
 
 def _uncovered(gate: Gate, lost: int, paired: Paired) -> Iterator[str]:
     """Too many questions of the baseline that cannot be compared: lost, edited and removed ones."""
     measured = int((paired.frame["passed_b"].notna() | paired.frame["recall_at_k_b"].notna()).sum())
     if lost and (gate.min_coverage is None or 1 - lost / max(measured, 1) < gate.min_coverage):
-        were = "questions were" if lost > 1 else "question was"
-        yield f"{lost:,} {were} lost: measured in the baseline, not in the candidate"
+        those = f"{count(lost, 'question')} {verb(lost, 'was', 'were')}"
+        yield f"{those} lost: measured in the baseline, not in the candidate"
     edited, removed, common = len(paired.edited), len(paired.removed), len(paired.frame)
     if not common:
         yield "no question is left of which everything can be compared"
@@ -179,7 +176,7 @@ def _uncovered(gate: Gate, lost: int, paired: Paired) -> Iterator[str]:
     whole = common + edited + removed
     if (edited or removed) and (common - lost) / whole < needed:
         gone = f"{edited:,} edited, {lost:,} lost" + (f", {removed:,} removed" if removed else "")
-        left = f"{common - lost:,} of {whole:,} questions are left to compare"
+        left = f"{common - lost:,} of {count(whole, 'question')} {verb(common - lost, 'is', 'are')} left to compare"
         yield f"{left}: {gone} ({100 * needed:g} % must be left, see --min-coverage)"
 
 
@@ -226,14 +223,12 @@ class _Words:
         return f"{self._moved(metric, '')}, which is not shown to be more than chance{p_value}"
 
     def held(self, metrics: Sequence[MetricDelta], groups: Sequence[GroupDelta]) -> Iterator[str]:
-        """Each rule that was kept: ``MRR fell 0.7 %, 10 % allowed``."""
+        """Each rule that was kept: ``MRR fell by 0.7 %; the gate allows a drop of 10 %``."""
         significant = self._gate.kind == "significant"
         for metric, where in _ruled(metrics, groups):
             if not metric.regressed and not (metric.over and not where):
-                limit = (
-                    "which is not shown to be more than chance" if significant else f"{tolerated_words(metric)} allowed"
-                )
-                yield f"{self._title(metric)}{where} {_course(metric)}, {limit}"
+                limit = _significant_limit(metric) if significant else f"; {_limit(metric)}"
+                yield f"{self._title(metric)}{where} {_course(metric)}{limit}"
 
     def _moved(self, metric: MetricDelta, where: str, limit: str = "") -> str:
         score = metric_form(metric.name)
@@ -264,6 +259,22 @@ def _course(metric: MetricDelta) -> str:
         size = score.change(abs(metric.delta)).removeprefix("+")
         return f"{way} by {'less than 0.001' if size == '≈ 0' else size}"
     return f"{way} by {f'{share:.1f}' if share >= SMALLEST else f'less than {SMALLEST}'} %"
+
+
+def _limit(metric: MetricDelta) -> str:
+    """``the gate allows a drop of 5 %``, which is what the rule is about whichever way the metric went."""
+    return f"the gate allows a {_worse_way(metric)} of {tolerated_words(metric)}"
+
+
+def _significant_limit(metric: MetricDelta) -> str:
+    """The same of a gate that any loss breaks that is shown."""
+    if is_worse(metric):
+        return ", which is not shown to be more than chance"
+    return f"; the gate allows any {_worse_way(metric)} that can be chance"
+
+
+def _worse_way(metric: MetricDelta) -> str:
+    return "drop" if metric.higher_is_better else "rise"
 
 
 SMALLEST = 0.1

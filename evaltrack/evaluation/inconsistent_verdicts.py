@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from evaltrack.metrics.anchors import misfits
 from evaltrack.records import Row
+from evaltrack.records.amount import count, verb
 
 SHOWN = 3
 """Verdicts that are named."""
@@ -30,6 +31,6 @@ class Misfits:
         """How many verdicts, which are the first, and what is wrong with them."""
         if not self._count:
             return None
-        verdicts = "1 verdict gives a grade" if self._count == 1 else f"{self._count:,} verdicts give a grade"
+        verdicts = f"{count(self._count, 'verdict')} {verb(self._count, 'gives', 'give')} a grade"
         more = ", …" if self._count > SHOWN else ""
         return f"{verdicts} that its own count does not allow, and counts as it is: {', '.join(self._named)}{more}"

@@ -57,9 +57,9 @@ async def within(
     if not isinstance(outcome, BaseException):
         return outcome
     if isinstance(outcome, InvalidResponseError) and who == "target":
-        said = str(outcome)
-        joint = " " if said.startswith(("is ", "has ", "holds ")) else ": "
-        return Broken("target_invalid", f"what the target returned{joint}{said}", trace=trace_of(outcome))
+        problem = str(outcome)
+        joint = " " if problem.startswith(("is ", "has ", "holds ")) else ": "
+        return Broken("target_invalid", f"what the target returned{joint}{problem}", trace=trace_of(outcome))
     if who == "judge":
         return Broken("judge_error", described(outcome), usage_of(outcome))
     return Broken("target_error", described(outcome), usage_of(outcome), traceback_of(outcome), trace_of(outcome))

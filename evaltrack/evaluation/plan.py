@@ -47,6 +47,7 @@ from evaltrack.records import (
     Signature,
     Target,
 )
+from evaltrack.records.amount import count, verb
 from evaltrack.records.settings import CORPUS_TAG, PACKAGES_TAG, packages_text
 from evaltrack.scorers.opening import Functions, asks_judge
 from evaltrack.targets import default_target, open_target
@@ -108,11 +109,9 @@ class Plan:
         if self.settings.judge_mode == "batch" and not self.in_batches:
             notes.append("nothing was judged in batches: that is for judges openai:MODEL, and there is none")
         if drafts := self.golden.stats.drafts:
-            notes.append(
-                f"{drafts:,} draft{'s' * (drafts > 1)} of the golden set, which nobody has confirmed, left out"
-            )
+            notes.append(f"{count(drafts, 'draft')} of the golden set, which nobody has confirmed, left out")
         if (unheard := self.golden.stats.with_history) and not self.target.takes_history:
-            those = "1 question has" if unheard == 1 else f"{unheard:,} questions have"
+            those = f"{count(unheard, 'question')} {verb(unheard, 'has', 'have')}"
             notes.append(f"{those} a `history`, and the target was asked the question alone: it takes no other turns")
         return tuple(dict.fromkeys(notes + ([self.cache.problem] if self.cache and self.cache.problem else [])))
 

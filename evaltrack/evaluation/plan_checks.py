@@ -9,6 +9,7 @@ from evaltrack.errors import Guide, UsageError
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.golden.reader import GoldenSet
 from evaltrack.records import Judge, Target
+from evaltrack.records.amount import count, verb
 
 
 def check_measurable(golden: GoldenSet, settings: EvaluationConfig, judges: Sequence[str]) -> None:
@@ -37,8 +38,9 @@ def check_variants(golden: GoldenSet, opened: Sequence[Target | Judge]) -> None:
     if not golden.stats.with_variants:
         return
     for why in filter(None, (each.lacks_variants for each in opened)):
-        those = golden.stats.with_variants
-        raise UsageError(f"{golden.path}: {those:,} question{' has' if those == 1 else 's have'} `variants`, and {why}")
+        number = golden.stats.with_variants
+        those = f"{count(number, 'question')} {verb(number, 'has', 'have')}"
+        raise UsageError(f"{golden.path}: {those} `variants`, and {why}")
 
 
 def check_writable(path: Path) -> None:

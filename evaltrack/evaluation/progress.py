@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from evaltrack.records import Row
 
@@ -21,6 +21,14 @@ class Progress(Protocol):
 
     def warn(self, text: str) -> None:
         """Something is likely wrong; said once, while there is time to stop."""
+
+
+@runtime_checkable
+class RunProgress(Protocol):
+    """What a `Progress` may have besides."""
+
+    def opened(self, run_id: str, resuming: str) -> None:
+        """A run is open, and nothing is asked yet; `resuming` is the command that goes on with it, if one can."""
 
 
 class Silent:

@@ -13,6 +13,7 @@ from evaltrack.metrics.criteria import Checked
 from evaltrack.metrics.reasoning_aims import MeasuredAim, measured_aims
 from evaltrack.metrics.run_metrics import MetricTable, metric_table
 from evaltrack.records import Row, Signature
+from evaltrack.records.amount import count
 from evaltrack.rows.stored_row import StoredRow
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class RunResult:
         others = "" if failed == num_questions else ", and the target returned no sources for the others"
         errors = Counter(row.error for row in self.read_rows() if row.error).most_common(1)
         example = f"; most often: {errors[0][0][:300]}" if errors else ""
-        return f"{failed} of {num_questions} questions ended in errors{others}{example}"
+        return f"{failed:,} of {count(num_questions, 'question')} ended in errors{others}{example}"
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Row
+from evaltrack.records.amount import count
 
 REASONS = 100
 """Different reasons of one score that are counted; of further ones only that there are some."""
@@ -36,5 +37,5 @@ class ScoreGaps:
         for name, reasons in self._reasons.items():
             if reasons:
                 why, times = next((each for each in reasons.most_common(2) if each[0]), ("", 0))
-                much = f"{reasons.total():,} of {self._answered:,} questions that were answered"
+                much = f"{reasons.total():,} of {count(self._answered, 'question')} answered"
                 yield f"{name} was not measured on {much}: {shown_text(why)[:SHOWN]} ({times:,}x)"

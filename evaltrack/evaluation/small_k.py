@@ -5,6 +5,7 @@ from __future__ import annotations
 from evaltrack.errors import Guide
 from evaltrack.metrics.relevance import expected_of
 from evaltrack.records import Row
+from evaltrack.records.amount import count, verb
 
 
 class SmallK:
@@ -25,6 +26,6 @@ class SmallK:
         """How many questions, and the k that would do."""
         if not self._count:
             return None
-        questions = "1 question expects" if self._count == 1 else f"{self._count:,} questions expect"
+        questions = f"{count(self._count, 'question')} {verb(self._count, 'expects', 'expect')}"
         what = f"{questions} more than k = {self._k} sources, so that recall cannot reach 1; `k={self._most}` would do"
         return f"{what}. {Guide.RECALL.reference}"

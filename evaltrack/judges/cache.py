@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 from evaltrack.errors import UsageError
 from evaltrack.records import Verdict
+from evaltrack.records.amount import count, verb
 from evaltrack.system.folders import CACHE_VARIABLE, STATE_VARIABLE, cache_folder, state_folder
 from evaltrack.system.own_files import (
     NotPrivateError,
@@ -74,8 +75,11 @@ class VerdictCache:
     @property
     def notes(self) -> list[str]:
         """What it held and did not give."""
-        what = "verdicts of the cache were edited, or are not by this user or this version, and are asked for again"
-        return [f"{self._refused:,} {what}"] if self._refused else []
+        if not self._refused:
+            return []
+        was, now = verb(self._refused, "was", "were"), verb(self._refused, "is", "are")
+        why = f"edited, or {now} not by this user or this version, and {now} asked for again"
+        return [f"{count(self._refused, 'verdict')} of the cache {was} {why}"]
 
     def get(self, key: str) -> Verdict | None:
         """The verdict under a key; None where there is none, or none that can be read and is signed by the user."""

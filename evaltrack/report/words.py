@@ -13,10 +13,9 @@ from evaltrack.metrics.formats import metric_form, named_score
 from evaltrack.metrics.latencies import LATENCIES
 from evaltrack.metrics.metric import MINUS
 from evaltrack.metrics.reasoning_aims import RubricAim
-from evaltrack.metrics.rubric import TIERS, tier_words
-from evaltrack.records import Row, Signature
+from evaltrack.records import Signature
+from evaltrack.records.amount import count, verb
 from evaltrack.report.ci_commands import BREAK, without_commands
-from evaltrack.rows.stored_row import StoredRow, stored_row
 
 METRIC_TITLES = {score.metric: score.title for score in SCORES} | {"combined_score_best": "Combined, best"}
 
@@ -46,7 +45,8 @@ def selection_words(signature: Signature) -> str:
 
 def questions_words(result: RunResult) -> str:
     """``63 questions (3 negatives)``, and of which part of the golden set these are."""
-    words = f"{result.totals['num_questions']} questions ({result.totals['num_negatives']} negatives)"
+    questions, negatives = result.totals["num_questions"], result.totals["num_negatives"]
+    words = f"{count(questions, 'question')} ({count(negatives, 'negative')})"
     part = selection_words(result.signature)
     return f"{words}, selected: {part}" if part else words
 
@@ -158,7 +158,7 @@ def score_title(name: str, k: int | None) -> str:
 
 def errors_words(errors: int) -> str:
     """``72 errors are in no mean``."""
-    return f"{errors:,} error{' is' if errors == 1 else 's are'} in no mean"
+    return f"{count(errors, 'error')} {verb(errors, 'is', 'are')} in no mean"
 
 
 def grouped_errors(errors: Iterable[tuple[str, str]]) -> list[str]:
@@ -218,12 +218,12 @@ def judge_words(result: RunResult) -> str:
         return "no judge: answers were not judged; set OPENAI_API_KEY or OPENAI_BASE_URL, or name one with --judge"
     totals = result.totals
     was_paid = totals["num_judged"] > totals["cached_verdicts"]
-    tokens = f"{totals['judge_tokens']:,} tokens" if totals["judge_tokens"] or not was_paid else "no count of tokens"
+    tokens = count(totals["judge_tokens"], "token") if totals["judge_tokens"] or not was_paid else "no count of tokens"
     parts = [f"judge {result.signature.judge}: {totals['num_judged']} judged, {tokens}"]
     if totals["cached_verdicts"]:
-        parts.append(f"{totals['cached_verdicts']} verdicts from the cache")
+        parts.append(f"{count(totals['cached_verdicts'], 'verdict')} from the cache")
     if totals["judge_errors"]:
-        parts.append(f"{totals['judge_errors']} judge error{'' if totals['judge_errors'] == 1 else 's'}")
+        parts.append(count(totals["judge_errors"], "judge error"))
     return ", ".join(parts)
 
 
@@ -242,42 +242,3 @@ def state_words(checked: Checked) -> str:
     name = checked.criterion.metric
     most = "" if checked.reachable is None else f" of at most {metric_number(name, checked.reachable)}"
     return checked.state + ("" if checked.value is None else f" ({metric_number(name, checked.value)}{most})")
-
-
-def missed_words(row: Row, k: int) -> str:
-    """What was expected and what came instead, for a question that did not pass."""
-    return failed_words(stored_row(row, k), k, row.question.expected_tools)
-
-
-def failed_words(row: StoredRow, k: int, expected_tools: Iterable[str] = ()) -> str:
-    """The same of a row from the table, which does not hold the tools that were expected."""
-    if (row.trials or 0) > 1:
-        return f"passed {row.passes} of {row.trials} trials"
-    return _reasoned_words(row) if "reasoning_score" in row.scores else _answer_words(row, k, expected_tools)
-
-
-def _answer_words(row: StoredRow, k: int, expected_tools: Iterable[str]) -> str:
-    if row.negative:
-        return "answered, but should have declined"
-    if row.declined:
-        return "declined, but has an answer"
-    judged = row.scores.get("overall_score")
-    hit = row.scores.get("hit", not row.expected)  # where no source is expected none is missing
-    if hit and row.scores.get("tools_called", 1) == 1 and judged is not None:
-        return f"judged {number(judged)}: {row.verdicts[0].reasoning}"
-    if hit:
-        missing = [tool for tool in expected_tools if tool not in (row.tool_calls or ())]
-        return f"not called: {', '.join(missing)}" if missing else "an expected tool was not called"
-    return f"not in the first {k}: " + ", ".join(row.expected or ())
-
-
-def _reasoned_words(row: StoredRow) -> str:
-    """The rubric's score and tier, and what cost it points: hard fails, or a gap between claim and process."""
-    tier = tier_words(row.tier, row.hard_fails) if row.tier is not None and row.tier in TIERS else "no tier"
-    parts = [f"scored {row.scores['reasoning_score']:.0f}, {tier}"]
-    if row.hard_fails:
-        parts.append(", ".join(row.hard_fails))
-    elif row.penalty:
-        bands = f"{row.coupling_gap} band{'' if row.coupling_gap == 1 else 's'}"
-        parts.append(f"{MINUS}{row.penalty} points: it claims {bands} more confidence than it earned")
-    return "; ".join(parts)

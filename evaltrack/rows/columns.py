@@ -61,8 +61,8 @@ def _score_reasoning(row: Row, _: int) -> str | None:
     """What judges said whom scores of one's own asked, by the names of the scores, as JSON."""
     if not row.score_verdicts:
         return None
-    said = {name: verdict.reasoning for name, verdict in row.score_verdicts.items()}
-    return json.dumps(said) if said else None
+    reasonings = {name: verdict.reasoning for name, verdict in row.score_verdicts.items()}
+    return json.dumps(reasonings) if reasonings else None
 
 
 def _retrieval_digest(row: Row, k: int) -> str | None:

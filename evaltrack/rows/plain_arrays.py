@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 TEXT_LIMIT = 200_000
-"""Characters kept of any one text."""
+"""Characters kept of any one text; behind them stands how many are left out."""
 
 UNBOUNDED = frozenset(path for path, column in every_column() if column.unbounded)
 """Numbers that may lie above `LARGEST` in a sound row, and are read as null there."""
@@ -42,7 +42,7 @@ def plain_column(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _plain(name: str, array: pa.Array) -> Any:
-    """The array with plain texts of at most `TEXT_LIMIT` characters, and null for numbers that tell nothing."""
+    """The array with plain texts, those above `TEXT_LIMIT` cut, and null for numbers that tell nothing."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -50,7 +50,7 @@ def _plain(name: str, array: pa.Array) -> Any:
         texts = array.dictionary
         if (pc.max(pc.binary_length(texts)).as_py() or 0) > TEXT_LIMIT:
             texts.validate(full=True)
-            texts = pc.utf8_slice_codeunits(texts, 0, TEXT_LIMIT)
+            texts = _cut(texts)
         return texts.take(array.indices)
     if pa.types.is_list(array.type):
         return pa.ListArray.from_arrays(array.offsets, _plain(name, array.values), mask=array.is_null())
@@ -62,3 +62,15 @@ def _plain(name: str, array: pa.Array) -> Any:
         large = pc.and_(pc.greater(pc.abs(array), LARGEST), pc.is_finite(array))
         return pc.if_else(large, None, array)
     return array
+
+
+def _cut(texts: Any) -> Any:
+    """The texts in `TEXT_LIMIT` characters each; one that was longer ends with ``[... characters left out: 4711]``."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    before, after, nothing = (pa.scalar(each, texts.type) for each in (" [... characters left out: ", "]", ""))
+    left_out = pc.subtract(pc.utf8_length(texts), TEXT_LIMIT)
+    first = pc.utf8_slice_codeunits(texts, 0, TEXT_LIMIT)
+    marked = pc.binary_join_element_wise(first, before, pc.cast(left_out, texts.type), after, nothing)
+    return pc.if_else(pc.greater(left_out, 0), marked, texts)

@@ -95,7 +95,7 @@ def read_table(
     """The rows of a Parquet file as dictionaries of columns, streamed; with `ids` those rows alone, at little cost.
 
     A column that the file lacks, as one of an older version does, is null in every row; texts longer than `TEXT_LIMIT`
-    are cut.
+    are cut, and say how many characters are left out.
 
     Raises:
         TrackingError: the file is damaged, or holds more than an evaluation can.

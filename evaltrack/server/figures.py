@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from evaltrack.compare.comparable import alike, same_target
 from evaltrack.compare.trends import trend
 from evaltrack.metrics.catalogue import BY_METRIC, HEADLINES, RETRIEVAL_SCORES
+from evaltrack.records.amount import count
 from evaltrack.records.past_run import PastRun
 from evaltrack.report.html.plots import sparkline
 from evaltrack.report.words import METRIC_TITLES
@@ -69,7 +70,7 @@ def trend_plot(runs: Sequence[PastRun]) -> tuple[str, str]:
     if not values:
         return "", ""
     first, last = map(BY_METRIC[metric].shown, (values[0], values[-1]))
-    label = f"{title(metric)} of {len(values)} runs, oldest first: from {first} to {last}"
+    label = f"{title(metric)} of {count(len(values), 'run')}, oldest first: from {first} to {last}"
     return sparkline(values, label, width=90, height=26), title(metric)
 
 

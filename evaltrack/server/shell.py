@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from flask import Response, make_response
 
 from evaltrack.report.comparison.history_words import LETTERS, SIGNS
+from evaltrack.report.comparison.verdict_words import badge_of
 from evaltrack.report.html.page import BODY, templates
 from evaltrack.report.html.page import static as report_static
 from evaltrack.report.html.text import shown
@@ -21,10 +22,6 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 REASON_LIMIT = 500
-NAMES = {"ok": "No regression", "regression": "Regression", "unknown": "Could not tell", "baseline": "Baseline"}
-"""The verdicts on a badge."""
-
-KINDS = {"ok": "ok", "regression": "bad", "unknown": "warn", "baseline": "muted"}
 
 
 @cache
@@ -38,7 +35,7 @@ def page_templates() -> Environment:
     """The templates beside this module; whatever is put into one is escaped."""
     environment = templates("evaltrack.server")
     environment.filters |= {"shown": shown, "moment": moment, "day": day, "judge": judge_of}
-    environment.globals |= {"reason_limit": REASON_LIMIT, "verdict_names": NAMES, "verdict_kinds": KINDS}
+    environment.globals |= {"reason_limit": REASON_LIMIT, "badge_of": badge_of}
     environment.globals |= {"letter_signs": SIGNS, "letter_words": LETTERS}
     return environment
 

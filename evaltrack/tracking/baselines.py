@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from evaltrack.errors import Guide, TrackingError, UsageError
+from evaltrack.records.amount import count
 from evaltrack.records.base import Record
 from evaltrack.system.users import user_name
 from evaltrack.tracking.reader import EvaluationRun, find_evaluation, quoted
@@ -48,7 +49,7 @@ def set_baseline(
     if run.status != "FINISHED" and not force:
         raise UsageError(f"run {run.run_id} is {run.status}; only a FINISHED run makes a baseline", FORCE)
     if run.num_errors and not force:
-        errors = f"{run.num_errors} of {run.num_questions} questions of run {run.run_id} ended in errors"
+        errors = f"{run.num_errors:,} of {count(run.num_questions, 'question')} of run {run.run_id} ended in errors"
         raise UsageError(f"{errors}; a baseline should be fully measured", FORCE)
     moment = datetime.now(UTC)
     now = moment.isoformat(timespec="seconds")

@@ -114,7 +114,8 @@ def evaluation_of(run: Run) -> EvaluationRun:
     run_id = run.info.run_id
     text = run.data.tags.get("evaltrack.signature")
     if children := run.data.tags.get(CHILDREN_TAG):
-        names = ", ".join(RUN_ID.findall(children)[:LISTED])
+        ids = RUN_ID.findall(children)
+        names = ", ".join([*ids[:LISTED], *["..."] * (len(ids) > LISTED)])
         raise UsageError(f"MLflow run {run_id} is the parent of several evaluations; name one of them: {names}")
     if text is None:
         raise UsageError(f"MLflow run {run_id} is not an evaluation of evaltrack; see `evaltrack baseline list`")

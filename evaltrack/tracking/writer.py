@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from evaltrack.errors import TrackingError
 from evaltrack.records import Row
+from evaltrack.records.amount import count
 from evaltrack.records.clock import milliseconds_now
 from evaltrack.records.row import Traced
 from evaltrack.rows.reader import count_rows, read_table, stored_rows
@@ -205,7 +206,7 @@ class RunWriter:
             stored = count_rows(self._store.download(self._run_id, ROWS, folder))
         if stored != self._table.rows:
             raise TrackingError(
-                f"MLflow holds {stored} rows of run {self._run_id}, but {self._table.rows} were evaluated"
+                f"MLflow holds {count(stored, 'row')} of run {self._run_id}, but {self._table.rows:,} were evaluated"
             )
 
     def traced(self, traces: TraceChoice) -> Traced:

@@ -226,7 +226,7 @@ def test_the_command_line_says_what_it_cost(
     prices = ["--price-in", "1000", "--price-out", "10000"]
     assert _run([*arguments, "--number", "4", "--negatives", "0", "--category", "usage", *prices]) == 0
     printed = capsys.readouterr()
-    assert "3 drafts added, 0 of them negatives; a person confirms them" in printed.err
+    assert "3 drafts added (0 negatives); a person confirms each" in printed.err
     assert "left out: 1: quote: does not stand in the passage" in printed.err
     assert "500 prompt and 100 completion tokens, 1.5000 USD" in printed.err
     assert len(printed.out.splitlines()) == 3

@@ -119,5 +119,5 @@ def test_the_bar_counts_questions_and_errors(capsys: pytest.CaptureFixture[str])
     bar.start(1)
     bar.close()
     drawn = capsys.readouterr().err
-    for words in ("Warning: slow", "2/2", "1 errors", "logging the rows", "writing traces 1/2", "0/1"):
+    for words in ("Warning: slow", "2/2", "1 error", "logging the rows", "writing traces 1/2", "0/1"):
         assert words in drawn

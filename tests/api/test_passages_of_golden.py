@@ -101,7 +101,7 @@ def test_what_is_in_doubt_is_named_and_left(mine: Path, capsys: pytest.CaptureFi
     printed = capsys.readouterr()
     assert "1  visa -> permit" in printed.out
     assert f"2  fees ? no chunk of {folder}/new holds its words; perhaps " in printed.out
-    assert "1 questions have other ids, 1 chunks are in doubt" in printed.err
+    assert "1 question has other ids, 1 chunk is in doubt" in printed.err
     assert mine.read_text() == LINES.replace('["visa"]', '["permit"]')
     assert _run(["golden", "migrate", str(mine), *options, "--output", "json"]) == 1
     assert [doubt["chunk"] for doubt in json.loads(capsys.readouterr().out)["doubts"]] == ["permit", "fees"]

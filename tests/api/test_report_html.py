@@ -290,7 +290,7 @@ def test_a_run_of_several_trials_shows_each_question_once(store_uri: str, tmp_pa
     )
     page = logged(store_uri, made.run_id)
     assert [(each["id"], each["group"]) for each in page.questions] == [("b", "fail"), ("007", "pass"), ("c", "pass")]
-    assert page.questions[0]["detail"] == "passed 1 of 3 trials"
+    assert page.questions[0]["detail"] == "passed 1 of 3 trials; the first that failed: not in the first 5: b, c"
     assert "Flaky 33.3 %" in page.words
     assert written(made.run_id, tracking_uri=store_uri).data == page.data
 

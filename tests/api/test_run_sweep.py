@@ -99,6 +99,8 @@ def test_each_configuration_is_a_run_below_one_parent(golden: Path) -> None:
     ranks = {each.info.run_name: each.data.metrics["sweep/rank"] for each in children}
     assert ranks == {"good k=1": 1, "good k=2": 1, "bad k=1": 2, "bad k=2": 2}
     assert all("recall_at_k" in each.data.metrics for each in children)
+    how = "if it is stopped, go on with: evaltrack sweep SWEEP --resume"
+    assert said.pop(0) == f"MLflow run {result.run_id}; {how} {result.run_id}"
     assert said == ["good k=1 (1 of 4)", "good k=2 (2 of 4)", "bad k=1 (3 of 4)", "bad k=2 (4 of 4)", "leaderboard"]
     names = {each.path for each in mlflow.MlflowClient().list_artifacts(result.run_id)}
     assert names == {"leaderboard.json", "leaderboard.md", "leaderboard.html"}

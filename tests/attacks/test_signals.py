@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import time
 from pathlib import Path
 
 import pytest
+from mlflow import MlflowClient
 
 from evaltrack.evaluation.signals import stop_signals
 from tests.api.test_evaluate import golden
@@ -31,6 +33,27 @@ def test_a_signal_that_ends_a_process_ends_the_run_as_killed(store_uri: str, tmp
         _, errors = run.communicate(60)
     assert (run.returncode, status(store_uri)) == (130, "KILLED")
     assert "go on with: evaltrack resume" in errors
+
+
+def test_a_run_that_is_killed_at_once_has_said_how_to_go_on(store_uri: str, tmp_path: Path) -> None:
+    """Its id and the command stand on stderr before the first question; stdout holds the result alone."""
+    (tmp_path / "slow.py").write_text(SLOW)
+    words = ("run", str(many(tmp_path, 2000)), "-t", "python:slow:ask", "--concurrency", "2", "--output", "json")
+    asked, deadline = tmp_path / "asked", time.monotonic() + 60
+    with WarmProcess(("-m", "evaltrack", *words), tmp_path, {**os.environ, "MLFLOW_TRACKING_URI": store_uri}) as run:
+        while not asked.exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        run.send_signal(signal.SIGKILL)
+        printed, errors = run.communicate(60)
+    assert (run.returncode, printed) == (-signal.SIGKILL, "")
+    words_of_run = re.search(r"^MLflow run (\w{32}); if it is stopped, go on with: evaltrack resume \1$", errors, re.M)
+    assert words_of_run, errors
+    assert words_of_run[1] == newest(store_uri)
+
+
+def newest(store_uri: str) -> str:
+    """The id of the run that began last."""
+    return next(iter(MlflowClient(store_uri).search_runs(["0"], max_results=1))).info.run_id
 
 
 def test_a_signal_before_the_first_question_leaves_no_run_running(store_uri: str, tmp_path: Path) -> None:

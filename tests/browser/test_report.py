@@ -51,6 +51,16 @@ def test_it_opens_on_the_first_that_got_worse(files: Files, tab: Open, name: str
     assert page.locator(".item").first.get_attribute("aria-selected") == "true"
 
 
+@BOTH
+def test_a_question_whose_target_failed_shows_what_is_expected(files: Files, tab: Open, name: str) -> None:
+    """There is no list of sources in which it would stand."""
+    page = tab()
+    page.goto(f"{files[name]}#q-{FAILED}")
+    expected = next(asked[4] for asked in ASKED if asked[0] == FAILED)
+    page.locator("#detail p", has_text="None, as the target failed.").wait_for()
+    assert page.locator("#detail p", has_text="Expected: ").inner_text() == f"Expected: {expected}"
+
+
 FILTERS: list[tuple[str, str, set[str]]] = [
     ("f-group", "flip", set(FLIPPED)),
     ("f-group", "lost", {FAILED}),

@@ -166,7 +166,7 @@ def test_a_question_that_an_editor_removed_is_left(address: str, golden: Path, t
     golden.write_text("".join(lines[1:]))
     page.keyboard.press("Enter")
     page.get_by_role("heading", name=second).wait_for()
-    page.get_by_text("no question `1` any more").wait_for()
+    page.get_by_text("no question 1 any more").wait_for()
     assert page.locator("#place").inner_text() == "Question 1 of 2"
     page.keyboard.press("Enter")
     page.get_by_text("Question 2 of 2").wait_for()

@@ -144,7 +144,7 @@ def test_nothing_measured_is_exit_code_3(store_uri: str, tmp_path: Path) -> None
     )
 
     assert ended.returncode == 3
-    assert "nothing could be measured: 1 of 1 questions ended in errors" in ended.stderr
+    assert "nothing could be measured: 1 of 1 question ended in errors" in ended.stderr
 
 
 def test_low_coverage_is_exit_code_3_where_asked(store_uri: str, tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_low_coverage_is_exit_code_3_where_asked(store_uri: str, tmp_path: Path)
     strict = called(*arguments, "--min-coverage", "0.9", cwd=tmp_path, env=env)
 
     assert (plain.returncode, strict.returncode) == (0, 3)
-    assert "1 of 2 questions ended in errors and are in no mean" in plain.stderr
+    assert "1 of 2 questions ended in errors and is in no mean" in plain.stderr
     assert "coverage 0.500 is below --min-coverage 0.9" in strict.stderr
 
 
@@ -315,7 +315,7 @@ def test_lint_warns_of_thin_domains_and_strict_makes_it_count(tmp_path: Path) ->
     strict = evaltrack("golden", "lint", "--strict", "thin.jsonl", cwd=tmp_path)
 
     assert (lenient.returncode, strict.returncode) == (0, 1)
-    assert "domain thin has 1 questions, 0 of them negatives" in lenient.stderr
+    assert "domain thin has 1 question, of which 0 negatives" in lenient.stderr
 
 
 def test_lint_warns_of_an_answer_that_is_expected_of_a_negative(

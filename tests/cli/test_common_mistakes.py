@@ -79,7 +79,7 @@ MISTAKES = [
     ("run good.jsonl -t python:app:three", 2,
      "must take (question, k), (question) or (messages); write def three(question, k)"),
     ("run good.jsonl -t python:app:number", 3,
-     "nothing could be measured: 1 of 1 questions ended in errors; most often: target_invalid: what the "
+     "nothing could be measured: 1 of 1 question ended in errors; most often: target_invalid: what the "
      "target returned is int; return an answer, a list of sources, a mapping or a Response"),
     ("run good.jsonl -t python:app:field", 3, "anwser"),
     ("run good.jsonl -t python:app:fails", 3, "most often: target_error: KeyError: 'index'"),

@@ -139,7 +139,7 @@ def test_drafts_pass_lint_and_are_not_asked(tmp_path: Path, capsys: pytest.Captu
     golden = tmp_path / "mine.jsonl"
     assert _run(["golden", "draft", str(golden), "--corpus", TRAVEL]) == 0
     printed = capsys.readouterr()
-    assert "35 drafts added, 5 of them negatives" in printed.err
+    assert "35 drafts added (5 negatives); a person confirms each" in printed.err
     assert len(printed.out.splitlines()) == 35
     assert _run(["golden", "lint", str(golden), "--corpus", TRAVEL]) == 0
     assert _run(["golden", "draft", str(golden), "--corpus", TRAVEL, "--output", "json"]) == 0

@@ -20,9 +20,7 @@ def test_a_table_becomes_a_golden_set(tmp_path: Path, capsys: pytest.CaptureFixt
     columns = ["--column", "question=Query", "--column", "expected-chunks=doc_ids", "--separator", "|"]
     assert _run(["golden", "import", str(path), "-o", str(tmp_path / "out.jsonl"), *columns]) == 0
     printed = capsys.readouterr()
-    assert (
-        printed.out == f"{tmp_path}/out.jsonl (table): 1 questions, 0 negatives, 0 that expect nothing of retrieval\n"
-    )
+    assert printed.out == f"{tmp_path}/out.jsonl (table): 1 question, 0 negatives, 0 that expect nothing of retrieval\n"
     assert printed.err == f"  `tags` is no field of a golden set: kept in `metadata`: 1 ({path}:2)\n"
     assert _run(["golden", "lint", str(tmp_path / "out.jsonl")]) == 0
 

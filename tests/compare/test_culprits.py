@@ -198,5 +198,5 @@ def test_where_no_document_explains_most_of_it_that_is_said() -> None:
         "no single document: in all 4 questions that got worse an expected source is returned lower (rank 1 → 3 …)"
     )
     assert next_steps(made) == [
-        "An expected source ranks lower in 4 questions: look at what changed in search or ranking."
+        "Expected sources rank lower in 4 questions: look at what changed in search or ranking."
     ]

@@ -71,3 +71,14 @@ def test_the_words() -> None:
     assert words == "perhaps the code: both have uncommitted changes on top of 1a2b3c4d5e6f"
     many = replace(BASELINE, settings=dict(MADE) | {f"param.p{n:02}": "" for n in range(SHOWN + 2)})
     assert difference_words(replace(same, candidate=many)).endswith("p11 (none) to (empty); 3 more")
+
+
+def test_the_files_of_recorded_responses_are_not_named_as_a_change_of_the_target() -> None:
+    """Other recordings say nothing of what gave them; a recording of what was asked before does."""
+    targets = ("recorded:before.jsonl", "recorded:after.jsonl", "python:app:ask")
+    was, *others = (
+        replace(CANDIDATE, settings={}, signature=CANDIDATE.signature.model_copy(update={"target": target}))
+        for target in targets
+    )
+    words = [difference_words(replace(comparison(), baseline=was, candidate=each)) for each in others]
+    assert words == ["other recorded responses", "target recorded:before.jsonl to python:app:ask"]

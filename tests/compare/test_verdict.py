@@ -30,9 +30,9 @@ def test_every_rule_says_its_value_and_what_is_allowed() -> None:
     """Of a run against itself all of them hold."""
     assert states(compared(0)) == [
         ("held", "no question broke; 0 allowed"),
-        ("held", "Recall@5 did not change, 5 % allowed"),
-        ("held", "MRR did not change, 10 % allowed"),
-        ("held", "False abstentions did not change, 10 points allowed"),
+        ("held", "Recall@5 did not change; the gate allows a drop of 5 %"),
+        ("held", "MRR did not change; the gate allows a drop of 10 %"),
+        ("held", "False abstentions did not change; the gate allows a rise of 10 points"),
     ]
 
 
@@ -46,8 +46,8 @@ def test_broken_rules_come_first_and_are_the_reasons() -> None:
     ]
     assert tuple(broken) == made.reasons
     assert states(made)[2:] == [
-        ("held", "MRR fell by 10.0 %, 10 % allowed"),
-        ("held", "False abstentions did not change, 10 points allowed"),
+        ("held", "MRR fell by 10.0 %; the gate allows a drop of 10 %"),
+        ("held", "False abstentions did not change; the gate allows a rise of 10 points"),
     ]
 
 
@@ -77,7 +77,16 @@ def test_where_evidence_alone_decides_no_amount_is_allowed() -> None:
     """A drop that is not shown is not shown, whatever its size."""
     lines = [text for _, text in states(compared(1, Gate(kind="significant")))]
     assert any(text.endswith("which is not shown to be more than chance") for text in lines)
-    assert not any(text.endswith("% allowed") for text in lines)
+    assert not any("allows a drop of" in text or "allows a rise of" in text for text in lines)
+
+
+def test_the_limit_is_on_losses_whichever_way_a_metric_went() -> None:
+    """What rose is not held against a limit on rises, nor what fell where less is better."""
+    fewer = compare(side(rows_of(TEN, {each.id: found("x") for each in TEN[:5]})), side(rows_of(TEN, {})))
+    assert ("held", "Recall@5 rose by 100.0 %; the gate allows a drop of 5 %") in states(fewer)
+    gate = Gate(kind="significant")
+    better = compare(side(rows_of(TEN, {each.id: found("x") for each in TEN[:5]})), side(rows_of(TEN, {})), gate)
+    assert ("held", "Recall@5 rose by 100.0 %; the gate allows any drop that can be chance") in states(better)
 
 
 @pytest.mark.parametrize(("allowed", "state"), [(0, "not shown"), (2, "held")])

@@ -189,7 +189,7 @@ def test_of_a_target_that_answers_the_same_again_what_broke_is_broken() -> None:
 RULES = (
     GateLine("broken", "Recall@3 went from 0.800 to 0.700, 12.5 % worse (allowed: 5 %)"),
     GateLine("unknown", "2 questions were lost: measured in the baseline, not in the candidate"),
-    GateLine("held", "MRR did not change, 10 % allowed"),
+    GateLine("held", "MRR did not change; the gate allows a drop of 10 %"),
 )
 
 
@@ -200,7 +200,7 @@ def test_each_rule_of_the_gate_stands_on_a_line_with_its_mark() -> None:
     assert lines == [
         "✕ Recall@3 went from 0.800 to 0.700, 12.5 % worse (allowed: 5 %)",
         "? 2 questions were lost: measured in the baseline, not in the candidate",
-        "✓ MRR did not change, 10 % allowed",
+        "✓ MRR did not change; the gate allows a drop of 10 %",
         "✕ ids moved",
     ]
 

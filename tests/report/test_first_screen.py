@@ -23,7 +23,7 @@ from evaltrack.report.comparison.junit import comparison_junit
 from evaltrack.report.comparison.markdown import comparison_markdown
 from evaltrack.report.comparison.next_steps import MOST, STEPS, next_steps
 from evaltrack.report.comparison.terminal import comparison_text
-from evaltrack.report.comparison.verdict_words import verdict_tone, verdict_words
+from evaltrack.report.comparison.verdict_words import badge_of, verdict_tone, verdict_words
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.html.document_diff import LINES, ROWS, document_diff
 from evaltrack.report.html.edit import LINE, edit_view
@@ -273,12 +273,24 @@ def test_where_many_pages_have_one_fate_the_cause_is_behind_it() -> None:
     assert words.startswith("no single document: in all 8 questions that got worse an expected source is returned low")
     assert behind_line(made) == f"Behind it: {words}"
     first, *others = next_steps(made)
-    assert first.startswith("An expected source ranks lower in 8 questions: look at what changed in search or ranking")
+    assert first.startswith("Expected sources rank lower in 8 questions: look at what changed in search or ranking")
     assert not any(" ranks lower in 2 questions" in step for step in others)
     one = tuple(demoted(number, "p0") for number in range(8))
     assert behind_words(comparison(flips=one, drops=(), lost=(), causes=made.causes)).startswith(
         "“p0” is returned lower, which explains all 8 questions that got worse"
     )
+
+
+def test_the_step_for_several_sources_speaks_of_several() -> None:
+    """Ten sources that are gone are no single one to look for; of one question it is one."""
+    gone = tuple(replace(FLIP, id=str(n), cause=Cause("source_lost", "", f"s{n}", 1, None)) for n in range(10))
+    made = comparison(flips=gone, drops=(), lost=(), causes={"source_lost": 10})
+    assert next_steps(made)[0] == (
+        "Expected sources are no longer returned, and 10 questions got worse: look whether they are still in the index."
+    )
+    one = replace(gone[0], cause=Cause("source_lost", ""))
+    made = comparison(flips=(one,), drops=(), lost=(), causes={"source_lost": 1})
+    assert next_steps(made)[0].startswith("An expected source is no longer returned, and 1 question got worse: look")
 
 
 def test_a_page_that_was_edited_is_behind_it_from_a_third_on() -> None:
@@ -384,11 +396,42 @@ def test_a_regression_by_the_rule_alone_says_so_in_its_first_words(made: Compari
     assert made.exit_code == {"regression": 1, "unknown": 3}[made.verdict]
 
 
+@pytest.mark.parametrize(
+    "made",
+    [
+        flipped(7, 7, 1.0),
+        flipped(1, 0, 1.0),
+        flipped(3, 0, 0.25, left_out=("judge_score",), metrics=(PASSING, replace(RECALL, regressed=False))),
+        flipped(20, 0, 0.001),
+        flipped(3, 0, 0.25, verdict="unknown"),
+        quiet(),
+    ],
+)
+def test_a_badge_has_the_colour_and_the_words_of_the_page(made: Comparison) -> None:
+    """It is made of what was recorded: the verdict and its headline."""
+    words, tone = badge_of(made.verdict, verdict_words(made))
+    assert tone == verdict_tone(made)
+    assert all(word in verdict_words(made) for word in words.split(", "))
+    assert badge_of("regression", None) == ("Regression", "bad")
+    assert badge_of("<b>", None) == ("<b>", "warn")
+
+
+def test_words_of_our_own_are_explained_where_they_stand() -> None:
+    """A rule that counts what broke, the gate that counts evidence, and what judging again is for."""
+    net, chance = first_screen(flipped(7, 7, 1.0)), first_screen(flipped(1, 0, 1.0))
+    assert net.by_rule == "The rule: each question that breaks counts, and one that was fixed does not make up for it."
+    assert chance.by_rule.endswith("also where so few may break by chance.")
+    assert f'<p class="dim small">{chance.by_rule}</p>' in comparison_html(flipped(1, 0, 1.0))
+    assert first_screen(flipped(20, 0, 0.001)).by_rule == ""
+    assert "only a loss that is more than chance counts" in net.steps[-1]
+    assert "how far the judge's scores vary by themselves (evaltrack judge replay)" in STEPS["verdict_changed"]
+
+
 def test_the_rule_that_makes_it_one_names_what_it_allows() -> None:
     """None, or as many as were said to be allowed."""
     made = flipped(4, 4, 1.0, gate=Gate(allow_flips=2))
     assert change_sentence(made).startswith("4 questions broke, 4 were fixed; the gate allows 2 to break. Pass rate")
-    assert next_steps(flipped(7, 7, 1.0))[-1].startswith("Where answers vary, --gate evidence counts only a net loss")
+    assert next_steps(flipped(7, 7, 1.0))[-1].startswith("Where answers vary from run to run, compare with --gate evid")
 
 
 @pytest.mark.parametrize(

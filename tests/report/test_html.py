@@ -17,11 +17,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from selectolax.lexbor import LexborHTMLParser
 
 from evaltrack.api.compare_sides import _brief
 from evaltrack.compare.change import Cause, Change
 from evaltrack.compare.changes import SAMPLED, WHOLE_ROWS
-from evaltrack.compare.comparison import Comparison, MetricDelta, Threshold
+from evaltrack.compare.comparison import Comparison, GateLine, GroupDelta, MetricDelta, Threshold
 from evaltrack.compare.engine import compare
 from evaltrack.compare.pairing import ALWAYS, Side
 from evaltrack.compare.repeats import Repeat
@@ -37,10 +38,11 @@ from evaltrack.report.html.plots import AxisMark, Way, axis_head, axis_plot, fli
 from evaltrack.report.html.questions import TEXT_DIFFS, changed_questions, longest, run_questions
 from evaltrack.report.html.ranked import missing, ranked, source_texts
 from evaltrack.report.html.run_page import Around, run_html
-from evaltrack.report.html.text import safe_link, shown
+from evaltrack.report.html.text import safe_link, shown, with_code
 from evaltrack.report.html.trend_lines import TrendPoint, trend_line
 from evaltrack.rows.arrow_schema import schema
 from evaltrack.rows.stored_row import StoredRow
+from evaltrack.tracking.question_table import table_of
 from evaltrack.tracking.traces import has_trace, trace_id_of
 from tests.compared import found, question, row, rows_of, side
 from tests.comparisons import (
@@ -565,6 +567,34 @@ def test_texts_of_a_source_are_compared_where_both_are_there_and_differ() -> Non
     assert source_texts(before, patched(after, sources=None), "x") is None
 
 
+def test_names_in_our_sentences_are_code_and_all_of_it_is_escaped() -> None:
+    """Foreign text opens no element, and a backtick without its fellow stays one."""
+    assert with_code("`a<b>` fell & `c`") == "<code>a&lt;b&gt;</code> fell &amp; <code>c</code>"
+    assert with_code("<i>`x") == "&lt;i&gt;`x"
+    assert with_code("") == ""
+
+
+def test_no_sentence_of_ours_shows_a_bare_backtick() -> None:
+    """Rules, steps, notes and causes, on the page of a comparison and of a run, without its script."""
+    lines = (GateLine("held", "`mrr` has no rule"),)
+    notes = replace(FLIP, cause=replace(FLIP.cause, detail="`a<b>` fell from rank 1 to 4"))
+    html = comparison_html(comparison(flips=(notes,), gate_lines=lines, reasons=("`x` was edited",)))
+    body = re.sub(r"<(script|style)\b.*?</\1>", "", html, flags=re.S)
+    assert "<code>mrr</code> has no rule" in body
+    assert "<code>a&lt;b&gt;</code> fell from rank 1 to 4" in body
+    assert "`" not in body
+
+
+def test_a_row_whose_target_failed_shows_what_is_expected() -> None:
+    """It has no list of sources that would."""
+    failed = patched(flat("a"), sources=None, error="target_error: boom", answer=None, passed=None)
+    (fields,) = run_questions([failed], 5, 100, "off", "r", {})
+    assert fields["sides"][0]["expects"] == ["fees#refunds"]
+    (fields,) = run_questions([flat("a", "x")], 5, 100, "off", "r", {})
+    assert "expects" not in fields["sides"][0]
+    assert table_of([failed.columns()])["expected"] == ["fees#refunds"]
+
+
 # Culprits
 
 
@@ -652,6 +682,25 @@ def test_the_culprits_with_the_most_questions_come_first_and_are_few() -> None:
     made = culprit_lines(comparison(flips=tuple(flips), lost=(), drops=()))
     assert [len(each.ids) for each in made] == [3, 3, 3, 3, 2, 2, 2, 2]
     assert culprit_lines(quiet()) == []
+
+
+def test_a_list_that_is_cut_says_how_many_it_leaves_out() -> None:
+    """Pages, their chunks and questions, and domains."""
+    places = [(page, place) for page in range(12) for place in range(9 if page == 0 else 1)]
+    flips = tuple(demoted(f"{page}-{place}", None, f"s{page}", "source_lost") for page, place in places)
+    groups = tuple(
+        GroupDelta("domain", f"d{number}", 9, (), pass_to_fail=1, fail_to_pass=0, p_value=1.0) for number in range(14)
+    )
+    html = comparison_html(comparison(flips=flips, lost=(), drops=(), groups=groups, fates={"broke": 60, "fixed": 0}))
+    words = " ".join(LexborHTMLParser(html).text(separator=" ").split())
+    assert "and 4 more, with fewer questions" in words
+    assert "5 more with their texts, 6 without" in words
+    assert "s0 is no longer returned 9" in words
+    assert "and 1 more " in words
+    assert "and 2 more domains, which changed less" in words
+    line = culprit_lines(comparison(flips=flips, lost=(), drops=()))[0]
+    assert (len(line.first_ids), line.more_ids, line.more_parts) == (8, 1, 0)
+    assert CulpritLine("p", "", None, tuple(f"p#{n}" for n in range(9)), ()).more_parts == 3
 
 
 # The past

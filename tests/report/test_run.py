@@ -27,14 +27,13 @@ from evaltrack.report.run.json_form import run_json, run_summary
 from evaltrack.report.run.markdown import plain, run_note
 from evaltrack.report.run.reasoning import reasoning_page, verdict_lines
 from evaltrack.report.run.terminal import print_run
+from evaltrack.report.why_failed import failed_words, missed_words
 from evaltrack.report.words import (
     METRIC_TITLES,
     criterion_words,
-    failed_words,
     judge_words,
     low_metrics,
     metric_title,
-    missed_words,
     number,
     one_line,
 )
@@ -572,7 +571,7 @@ def test_what_was_said_stands_with_its_numbers() -> None:
     """Answer, expected answer, judge, numbers and reasoning of each question; of a negative whether it declined."""
     asked = Question(id="1", question="Where?", domain="d", expected_chunks=("a",), expected_answer="In Paris.")
     assert page(judged("1", 0.85, question=asked)) == (
-        "# What the judge said\n\n1 questions, failures first.\n"
+        "# What the judge said\n\n1 question, failures first.\n"
         "\n## 1: Where?\n\n- answer: Paris.\n- expected: In Paris.\n"
         "- j: overall_score 0.85, accuracy 0.85, completeness 0.50, relevance 1.00\n\n  Because.\n"
     )

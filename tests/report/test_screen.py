@@ -83,9 +83,19 @@ def test_a_comparison_shows_its_verdict(make: Callable[[], Comparison]) -> None:
     html = replace(comparison, screen=comparison_screen)._repr_html_() or ""
     tree = LexborHTMLParser(html)
     assert (tree.css_first("h4") or tree).text().strip()
-    assert ("First questions that broke" in html) == bool(comparison.flips)
+    many = f">First 10 of {len(comparison.flips)} questions that broke</th>"
+    assert (">Questions that broke</th>" in html or many in html) == bool(comparison.flips)
     for flip in comparison.flips[:10]:
         assert flip.id in tree.text()
+
+
+def test_a_screen_says_how_many_questions_and_notes_it_leaves_out(result: RunResult) -> None:
+    """It lists ten of each."""
+    made = hard_comparisons.all_flips()
+    many = replace(made, flips=made.flips * 20, fates={**made.fates, "broke": 20 * len(made.flips)})
+    assert f"First 10 of {20 * len(made.flips)} questions that broke" in comparison_screen(many)
+    assert "<code>k=9</code> would do" in run_screen(replace(result, notes=("`k=9` would do",)))
+    assert "… and 2 more notes" in run_screen(replace(result, notes=tuple(f"note {number}" for number in range(12))))
 
 
 def test_sets_that_could_not_be_compared_say_why() -> None:

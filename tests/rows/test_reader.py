@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from evaltrack.errors import TrackingError
-from evaltrack.rows.reader import _Table, stored_rows
+from evaltrack.rows.plain_arrays import TEXT_LIMIT
+from evaltrack.rows.reader import _Table, read_table, stored_rows
+from evaltrack.tracking.question_table import columns_of_table, table_of
 from tests.rows_file import rich_rows, written
 
 
@@ -30,3 +32,15 @@ def test_columns_that_hold_nothing_are_not_read(tmp_path: Path) -> None:
     bad = written([replace(row, digest=None) for row in rich_rows()], tmp_path / "bad.parquet")  # type: ignore[arg-type]
     with pytest.raises(TrackingError, match="column `digest` is empty in some rows"):
         list(stored_rows(bad))
+
+
+def test_a_text_that_is_cut_says_how_much_is_left_out(tmp_path: Path) -> None:
+    """In the table of MLflow too; one that just fits stays as it is."""
+    row = replace(rich_rows()[0], answer="ü" * (TEXT_LIMIT + 12), expected_answer="ü" * TEXT_LIMIT, category=None)
+    path = written([row, rich_rows()[1]], tmp_path / "rows.parquet")
+    first, second = stored_rows(path)
+    assert first.answer == "ü" * TEXT_LIMIT + " [... characters left out: 12]"
+    assert first.expected_answer == "ü" * TEXT_LIMIT
+    assert (first.category, second.answer) == (None, None)
+    table = table_of(read_table(path, columns_of_table(())))
+    assert str(table["answer"][0]).endswith("ü [... characters left out: 12]")

@@ -6,6 +6,7 @@ import pytest
 
 from evaltrack.records import Signature
 from evaltrack.server.chosen_runs import ANY_TARGET, Choice
+from evaltrack.server.shell import page_templates
 from evaltrack.tracking.store import Store, connect
 
 
@@ -47,3 +48,13 @@ def test_the_runs_that_are_named(store: Store, choice: Choice, names: str) -> No
     """Newest first, both ends of a stretch included."""
     runs = choice.chosen(choice.read(store, "0", "g"))
     assert "".join(run.name.removeprefix("run ") for run in runs) == names
+
+
+def test_the_badge_of_a_list_is_amber_where_the_page_is() -> None:
+    """A regression by the rule alone, whose few words may stand on two lines; a plain one is red."""
+    badge = page_templates().get_template("page_parts.html").module.verdict_badge
+    by_rule = badge("regression", "No net loss, but a regression by the rule; judge score not compared")
+    assert 'class="badge words warn"' in by_rule
+    assert ">No net loss, but a regression by the rule</span>" in by_rule
+    assert 'class="badge words bad"' in badge("regression", "Regression in retrieval")
+    assert 'class="badge muted">Baseline<' in badge("baseline", None)

@@ -148,6 +148,12 @@ def test_the_json_holds_every_response() -> None:
     ]
 
 
+def test_the_terminal_says_how_many_responses_it_leaves_out() -> None:
+    """The ten that scatter most are named."""
+    made = replay(*(row(f"r{number}", 50, 50 + number, 50) for number in range(1, 13)))
+    assert replay_lines(made)[-1] == "  … and 2 more responses"
+
+
 def test_the_terminal_says_how_stable_the_judge_is() -> None:
     """The widest first, failures by name, and what the noise means."""
     made = replay(
@@ -156,7 +162,7 @@ def test_the_terminal_says_how_stable_the_judge_is() -> None:
     assert replay_lines(made) == [
         "openai:m: 3 responses judged 2 times again, 4,321 tokens",
         "left out without a score: 2 rows",
-        "1 of 6 verdicts failed and are in no number",
+        "1 of 6 verdicts failed and is in no number",
         "within 5 % of the run's score: 80.0 %",
         "mean spread of a response: 10.333",
         "changed tier or outcome: 0 of 3",
@@ -170,5 +176,5 @@ def test_the_terminal_says_nothing_that_is_not_known() -> None:
     """Of a replay in which everything failed: that, and no more."""
     assert replay_lines(replay(row("a", 70, None))) == [
         "openai:m: 1 response judged once again, 0 tokens",
-        "1 of 1 verdicts failed and are in no number",
+        "1 of 1 verdict failed and is in no number",
     ]

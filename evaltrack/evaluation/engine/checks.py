@@ -29,8 +29,8 @@ def check_engine(settings: EvaluationConfig, target: str | Callable[..., Any] | 
     """
     if settings.engine == "local":
         own = ("engine_address", "engine_folder", "engine_workers")
-        if given := [name for name in own if getattr(settings, name)]:
-            names = ", ".join(f"`{name}={shown_text(str(getattr(settings, name)))}`" for name in given)
+        if engine_settings := [name for name in own if getattr(settings, name)]:
+            names = ", ".join(f"`{name}={shown_text(str(getattr(settings, name)))}`" for name in engine_settings)
             raise UsageError(f"{names}: is of an engine; set `engine=ray` or `engine=spark` too, or leave it out")
         return
     if problems := list(_problems(settings, target, functions)):

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 
 from evaltrack.golden.lint.finding import Finding
 from evaltrack.golden.tally import GoldenStats
+from evaltrack.records.amount import count
 from evaltrack.stats.power import fewest_changes
 
 MIN_QUESTIONS, MIN_NEGATIVES = 10, 2
@@ -20,7 +21,7 @@ def check_size(file: str, stats: GoldenStats) -> Iterator[Finding]:
     """A set in which an exact paired test shows nothing, even where every answerable question breaks."""
     answerable = stats.questions - stats.negatives - stats.judged_only
     if 0 < answerable < (fewest := fewest_changes()):
-        message = f"has {answerable} answerable questions; even if all break, no exact test shows it at 95 %"
+        message = f"has {count(answerable, 'answerable question')}; even if all break, no exact test shows it at 95 %"
         yield _of_set(
             file, "too-small", message, f"write {fewest} at least; `evaltrack golden power` says what they show"
         )
@@ -33,7 +34,7 @@ def check_domains(file: str, stats: GoldenStats) -> Iterator[Finding]:
     for domain, questions in stats.by["domain"].items():
         negatives = stats.negatives_by_domain[domain]
         if questions < MIN_QUESTIONS or negatives < MIN_NEGATIVES:
-            message = f"domain {domain} has {questions} questions, {negatives} of them negatives"
+            message = f"domain {domain} has {count(questions, 'question')}, of which {count(negatives, 'negative')}"
             cure = f"at least {MIN_QUESTIONS} with {MIN_NEGATIVES} or 3 negatives make a set"
             yield _of_set(file, "thin-domain", message, cure)
 
@@ -43,7 +44,7 @@ def check_categories(file: str, stats: GoldenStats) -> Iterator[Finding]:
     for category, questions in stats.by["category"].items():
         near = get_close_matches(category.casefold(), CATEGORIES, n=1, cutoff=0.8)
         if near and near != [category.casefold()]:
-            message = f"category `{category}` of {questions} question{'s' * (questions > 1)}"
+            message = f"category `{category}` of {count(questions, 'question')}"
             yield _of_set(file, "category-typo", message, f"did you mean `{near[0]}`?")
 
 

@@ -11,7 +11,8 @@ from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.culprits import Culprit
 from evaltrack.compare.run_info import RunDifference, about_answers
 from evaltrack.compare.share_words import share_words
-from evaltrack.report.comparison.words import CAUSES, clip, count
+from evaltrack.records.amount import count, verb
+from evaltrack.report.comparison.words import CAUSES, clip
 from evaltrack.report.words import failure_message, failure_words
 
 HAPPENED = {
@@ -67,6 +68,7 @@ def behind_words(comparison: Comparison) -> str:
 def related_words(behind: Behind, before: str) -> str:
     """``; the model changed: gpt-4o → gpt-4o-mini``: what differs between the runs and can have to do with it."""
     parts = [f"the {clip(each.name, 60)} changed{_values(each)}" for each in behind.differences[:RELATED]]
+    parts += [f"and {more:,} more"] if (more := len(behind.differences) - RELATED) > 0 else []
     return before + ", ".join(parts) if parts else ""
 
 
@@ -168,7 +170,7 @@ def worse_words(comparison: Comparison) -> str:
         return "that got worse"
     if lost < comparison.num_worse:
         return "that got worse or were lost"
-    return "that was lost" if lost == 1 else "that were lost"
+    return f"that {verb(lost, 'was', 'were')} lost"
 
 
 def riser_words(risen: Sequence[Culprit], comparison: Comparison, kind: CauseKind) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from evaltrack.compare.comparison import Comparison
-from evaltrack.compare.run_info import RunDifference
+from evaltrack.compare.run_info import RECORDED, TARGET, RunDifference
 from evaltrack.records.settings import COMMIT, UNCOMMITTED
 from evaltrack.report.comparison.words import clip
 
@@ -29,6 +29,9 @@ def difference_words(comparison: Comparison) -> str:
 
 
 def _words(difference: RunDifference) -> str:
+    values = (difference.baseline or "", difference.candidate or "")
+    if difference.name == TARGET and all(value.startswith(RECORDED) for value in values):
+        return "other recorded responses"  # the names of their files say nothing of what was asked
     was, now = (_value(value) for value in (difference.baseline, difference.candidate))
     return f"{clip(difference.name, 80)} {was} to {now}"
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from evaltrack.compare.comparison import Comparison, GateLine, RuleState
-from evaltrack.report.comparison.words import SHOWN_REASONS, clip, count
+from evaltrack.records.amount import count
+from evaltrack.report.comparison.words import SHOWN_REASONS, clip
 
 MARKS: dict[RuleState, str] = {"broken": "✕", "unknown": "?", "not shown": "~", "held": "✓"}
 """What stands before a rule of the gate."""

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from evaltrack.compare.change import Change
 from evaltrack.compare.comparison import Comparison
+from evaltrack.records.amount import count
 from evaltrack.report.comparison.counts import chance_words
 from evaltrack.report.comparison.culprit_words import behind_line, several_causes
 from evaltrack.report.comparison.headline import verdict_sentence
@@ -11,7 +12,6 @@ from evaltrack.report.comparison.words import (
     cause_words,
     change_words,
     clip,
-    count,
     reason_words,
     sides_words,
 )

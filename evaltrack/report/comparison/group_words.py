@@ -6,7 +6,8 @@ from collections import Counter
 
 from evaltrack.compare.comparison import Comparison, GroupDelta
 from evaltrack.metrics.metric import MINUS
-from evaltrack.report.comparison.words import clip, count, course_words, p_words
+from evaltrack.records.amount import count, verb
+from evaltrack.report.comparison.words import clip, course_words, p_words
 from evaltrack.report.words import (
     LATENCY_TITLES,
     METRIC_TITLES,
@@ -77,7 +78,7 @@ def group_sentence(group: GroupDelta, k: int, *, flips: bool) -> str:
         if metric.regressed or metric_change(metric.name, metric.delta) not in ("0", "≈ 0")
     ]
     broke, fixed = group.pass_to_fail, group.fail_to_pass
-    parts = [f"{broke:,} broke, {fixed:,} {'was' if fixed == 1 else 'were'} fixed"] if flips and broke + fixed else []
+    parts = [f"{broke:,} broke, {fixed:,} {verb(fixed, 'was', 'were')} fixed"] if flips and broke + fixed else []
     parts += [", ".join(moved)] if moved else []
     return f"{group_words(group)}, {count(group.num_questions, 'question')}: {'; '.join(parts) or 'no change'}"
 

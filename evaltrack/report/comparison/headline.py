@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from evaltrack.compare.comparison import Comparison, MetricDelta
+from evaltrack.records.amount import count, verb
 from evaltrack.report.comparison.verdict_words import Tone, verdict_tone, verdict_words
-from evaltrack.report.comparison.words import count, course_words
+from evaltrack.report.comparison.words import course_words
 from evaltrack.report.words import FAILURES, metric_course, metric_title
 
 
@@ -52,7 +53,7 @@ def broke_words(comparison: Comparison) -> str:
     broke, fixed = comparison.count("broke"), comparison.count("fixed")
     if not broke and not fixed:
         return "no question broke or was fixed"
-    return f"{count(broke, 'question')} broke, {fixed:,} {'was' if fixed == 1 else 'were'} fixed"
+    return f"{count(broke, 'question')} broke, {fixed:,} {verb(fixed, 'was', 'were')} fixed"
 
 
 def allowed_words(comparison: Comparison) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.histories import ABSENT, EDITED, ERROR, FAILED, PASSED, UNMEASURED, Histories, HistoryRun
-from evaltrack.report.comparison.words import clip, count
+from evaltrack.records.amount import count, verb
+from evaltrack.report.comparison.words import clip
 
 SIGNS = {PASSED: "·", FAILED: "✕", ERROR: "!", UNMEASURED: "?", EDITED: "~", ABSENT: " "}
 """A letter of a history as people see it, in a fixed width."""
@@ -65,4 +66,4 @@ def others_words(others: int, before: str = "") -> str:
     """``3 runs of other targets are left out``; empty where there are none."""
     if not others:
         return ""
-    return f"{before}{count(others, 'run')} of other targets {'is' if others == 1 else 'are'} left out"
+    return f"{before}{count(others, 'run')} of other targets {verb(others, 'is', 'are')} left out"

@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from evaltrack.compare.change import Change
 from evaltrack.compare.comparison import Comparison
+from evaltrack.records.amount import count
 from evaltrack.report.comparison.counts import chance_words, counts_words, sections
 from evaltrack.report.comparison.culprit_words import behind_line, several_causes
 from evaltrack.report.comparison.differences import difference_words
@@ -113,7 +114,8 @@ def _add_details(page: Page, comparison: Comparison) -> None:
     """Answers and sources of the first questions that broke, where there is room."""
     details = [_details(change, comparison.candidate.signature.k) for change in comparison.flips[:DETAILED]]
     closing = "\n</details>"
-    opening = "\n<details><summary>Answers and sources of what broke</summary>\n"
+    some = f", the first {len(details)}" if len(details) < comparison.count("broke") else ""
+    opening = f"\n<details><summary>Answers and sources of what broke{some}</summary>\n"
     if not details or not page.add(opening, len(details[0].encode()) + NOTE):
         return
     for each in details:
@@ -168,7 +170,7 @@ def _links(comparison: Comparison) -> str:
 
 
 def _metrics(comparison: Comparison) -> Iterator[str]:
-    yield "| metric | baseline | candidate | change | 95 % interval | questions | better / worse | allowed drop |"
+    yield "| metric | baseline | candidate | change | 95 % interval | questions | better / worse | may get worse by |"
     yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
     for metric in shown_metrics(comparison):
         title = metric_title(metric.name, comparison.candidate.signature.k)
@@ -197,7 +199,7 @@ def _groups(comparison: Comparison) -> Iterator[str]:
         cells += [group_flips(group)] if flips else []
         yield f"| {inert(group_words(group))} | {' | '.join(cells)} |"
     if len(groups) > SHOWN_GROUPS:
-        yield f"\n… and {len(groups) - SHOWN_GROUPS:,} more groups"
+        yield f"\n… and {count(len(groups) - SHOWN_GROUPS, 'more group')}"
 
 
 def _item(change: Change, k: int) -> str:

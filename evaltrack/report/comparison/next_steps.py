@@ -5,8 +5,9 @@ from __future__ import annotations
 from evaltrack.compare.behind import Behind
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.culprits import Culprit, CulpritKind
+from evaltrack.records.amount import count
 from evaltrack.report.comparison.culprit_words import culprit_words, quoted, related_words
-from evaltrack.report.comparison.words import clip, count
+from evaltrack.report.comparison.words import clip
 from evaltrack.report.words import failure_message
 
 MOST = 3
@@ -26,10 +27,22 @@ STEPS: dict[CulpritKind, str] = {
     "now_declines": "The target declines {questions} that have an answer: look at its floor or its prompt",
     "context_changed": "The sources changed, and the answer with them, in {questions}: {search}",
     "answer_changed": "The answer changed in {questions} and the sources did not{differs}: {before}",
-    "verdict_changed": "Only the verdict changed in {questions}: judge the answers again (evaltrack judge replay)",
+    "verdict_changed": "Only the verdict changed in {questions}: judge the stored answers again, which shows how far "
+    "the judge's scores vary by themselves (evaltrack judge replay)",
     "unknown": "Nothing that was recorded explains {questions}: open them below",
 }
 """What to do where this is behind it; each ends without a full stop."""
+
+OF_SEVERAL: dict[CulpritKind, str] = {
+    "source_text_changed": "Expected sources have other texts, and with them {questions} got worse: undo the edits, or "
+    "change what is expected",
+    "source_lost": "Expected sources are no longer returned, and {questions} got worse: look whether they are still in "
+    "the index",
+    "source_demoted": "Expected sources rank lower in {questions}: {search}",
+    "ids_changed": "Expected sources came back under other ids in {questions}: keep ids, or name the new ones in the "
+    "golden set",
+}
+"""The same where it is no single source, but those of several questions."""
 
 
 SEARCH, PAGE = "look at what changed in search or ranking", "edit it, rank it lower, or take it out"
@@ -40,7 +53,10 @@ INDEX, STILL = "look whether it is still in the index", f"other questions still 
 LOOK = "look at prompt and model"
 NAME = 40
 """Characters of a model or of a prompt's version that is named."""
-EVIDENCE = "Where answers vary, --gate evidence counts only a net loss that is shown."
+EVIDENCE = (
+    "Where answers vary from run to run, compare with --gate evidence: then only a loss that is more than "
+    "chance counts."
+)
 
 
 def next_steps(comparison: Comparison) -> list[str]:
@@ -77,7 +93,8 @@ def _words(
     behind: Behind | None = None,
 ) -> str:
     differs = related_words(behind, "; ") if behind else ""
-    words = STEPS[kind].format(
+    several = not page and questions > 1
+    words = (OF_SEVERAL if several and kind in OF_SEVERAL else STEPS)[kind].format(
         page=page or "An expected source",
         rose=rose,
         questions=count(questions, "question"),

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.compare.evidence import differs, is_worse
 from evaltrack.metrics.reasoning_aims import RUBRIC_AIMS
+from evaltrack.records.amount import count
 from evaltrack.report.comparison.counts import error_words
-from evaltrack.report.comparison.words import both_words, count
+from evaltrack.report.comparison.words import both_words
 from evaltrack.report.words import (
     aim_limit,
     aim_number,

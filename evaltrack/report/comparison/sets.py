@@ -14,6 +14,7 @@ from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.fate_kinds import Fate
 from evaltrack.compare.set_comparisons import EXIT_CODES, ComparedSet, SetComparisons
 from evaltrack.metrics.catalogue import HEADLINES
+from evaltrack.records.amount import count
 from evaltrack.report.ci_commands import json_without_commands
 from evaltrack.report.comparison.json_form import COMPARISON_SCHEMA, comparison_json
 from evaltrack.report.comparison.verdict_words import TONES, VERDICTS, Tone, verdict_tone, verdict_words
@@ -68,7 +69,7 @@ def print_set_comparisons(made: SetComparisons, console: Console) -> None:
 def sets_markdown(made: SetComparisons) -> str:
     """The same as Markdown."""
     titles, lines = comparisons_table(made)
-    page = [f"### evaltrack: {VERDICTS[made.verdict]} in {len(made.sets)} golden sets", ""]
+    page = [f"### evaltrack: {VERDICTS[made.verdict]} in {count(len(made.sets), 'golden set')}", ""]
     page += [f"| {' | '.join(titles)} |", "| --- | --- |" + " ---: |" * (len(titles) - 2)]
     page += [f"| {' | '.join(inert(cell) for cell in cells)} |" for cells in lines]
     page += ["", *(f"- {inert(line, 400)}" for line in _reasons(made))]

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from evaltrack.compare.change import Change
 from evaltrack.compare.comparison import Comparison, MetricDelta
+from evaltrack.records.amount import count
 from evaltrack.report.ci_commands import BREAK, without_any_commands
 from evaltrack.report.comparison.counts import chance_words, counts_words, sections
 from evaltrack.report.comparison.culprit_words import behind_line, several_causes
@@ -28,7 +29,6 @@ from evaltrack.report.comparison.words import (
     cause_words,
     change_words,
     clip,
-    count,
     criteria_words,
     delta_cell,
     delta_words,
@@ -120,7 +120,7 @@ def _plain_line(console: Console, text: str, style: str = "") -> None:
 def _more(console: Console, total: int, num_shown: int, noun: str, num_listed: int) -> None:
     if total > num_shown:
         where = "them all" if num_listed == total else f"the first {num_listed:,}"
-        _line(console, f"… and {total - num_shown:,} more {noun}; the JSON holds {where}", "dim", indent=2)
+        _line(console, f"… and {count(total - num_shown, f'more {noun}')}; the JSON holds {where}", "dim", indent=2)
 
 
 def _metrics(comparison: Comparison) -> Table:
@@ -172,7 +172,7 @@ def _print_changes(comparison: Comparison, console: Console) -> None:
         for place, change in enumerate(changes[:limit]):
             with_diff = fate == "broke" and place < DIFFS
             _print_change(change, console, comparison, with_diff=with_diff)
-        _more(console, total, limit, "questions", len(changes))
+        _more(console, total, limit, "question", len(changes))
 
 
 def _print_change(change: Change, console: Console, comparison: Comparison, *, with_diff: bool) -> None:

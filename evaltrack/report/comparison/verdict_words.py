@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+from evaltrack.compare.chance import ByRule
 from evaltrack.compare.comparison import Comparison
+from evaltrack.records.amount import count
 from evaltrack.report.words import selection_words
 
 VERDICTS = {"ok": "No regression", "regression": "Regression", "unknown": "Could not tell"}
@@ -15,6 +17,12 @@ Tone = Literal["ok", "bad", "warn"]
 
 TONES: dict[str, Tone] = {"ok": "ok", "regression": "bad", "unknown": "warn"}
 
+BY_RULE: dict[ByRule, str] = {
+    "no net loss": "The rule: each question that breaks counts, and one that was fixed does not make up for it.",
+    "may be chance": "The rule: each question that breaks counts, also where so few may break by chance.",
+}
+"""What a regression by the rule on questions that break alone means."""
+
 PARTS = {
     "retrieval": "recall_at_k",
     "pass": "pass_rate",
@@ -22,6 +30,23 @@ PARTS = {
     "reasoning score": "reasoning_score",
 }
 """What a verdict can be about, each with the metric that stands for it."""
+
+
+BY_RULE_BADGES: dict[ByRule, str] = {
+    "no net loss": "No net loss, but a regression by the rule",
+    "may be chance": "Regression by the rule, may be chance",
+}
+"""What such a regression is called where there is room for a few words."""
+
+
+def badge_of(verdict: str, headline: str | None) -> tuple[str, Tone]:
+    """A recorded verdict in a few words, and its colour, as the page of its comparison has them.
+
+    Whether it is a regression by the rule alone is known from its `headline`, which is `verdict_words`.
+    """
+    if verdict == "regression" and " by the rule" in (headline or ""):
+        return BY_RULE_BADGES["no net loss" if (headline or "").startswith("No net loss") else "may be chance"], "warn"
+    return VERDICTS.get(verdict, verdict), TONES.get(verdict, "warn")
 
 
 def verdict_tone(comparison: Comparison) -> Tone:
@@ -56,8 +81,8 @@ def verdict_words(comparison: Comparison) -> str:
 def _part_words(comparison: Comparison) -> str:
     """How much of the golden set each side was asked; empty where it was all of it."""
     was, now = comparison.baseline.signature.selection, comparison.candidate.signature.selection
-    words = f" in a selection of {now.questions:,} of {now.total:,} questions" if now else ""
-    return words + (f" against a baseline of {was.questions:,} of {was.total:,} questions" if was else "")
+    words = f" in a selection of {now.questions:,} of {count(now.total, 'question')}" if now else ""
+    return words + (f" against a baseline of {was.questions:,} of {count(was.total, 'question')}" if was else "")
 
 
 def selections_words(comparison: Comparison) -> str:

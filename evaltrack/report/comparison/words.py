@@ -11,6 +11,7 @@ from evaltrack.compare.run_info import RunInfo
 from evaltrack.compare.tolerated import tolerated_words
 from evaltrack.metrics.criteria import Checked
 from evaltrack.metrics.formats import metric_form
+from evaltrack.records.amount import count
 from evaltrack.report.ci_commands import without_commands
 from evaltrack.report.comparison.verdict_words import reasons, selections_words
 from evaltrack.report.words import (
@@ -60,11 +61,6 @@ def clip(text: str | None, limit: int = 160) -> str:
     return one_line(text if len(text) <= SCANNED else text[:SCANNED] + "…", limit)
 
 
-def count(number_of: int, noun: str) -> str:
-    """``1 question``, ``100,000 questions``."""
-    return f"{number_of:,} {noun}{'' if number_of == 1 else 's'}"
-
-
 def course_words(metric: MetricDelta) -> str:
     """``0.803 → 0.750``."""
     was, now, _ = metric_course(metric.name, metric.baseline, metric.candidate)
@@ -78,7 +74,8 @@ def sides_words(comparison: Comparison) -> str:
     golden = clip(comparison.candidate.signature.golden, 80)
     apart = len(comparison.edited) + len(comparison.removed)
     common = comparison.num_common
-    questions = f"compares {common:,} of {common + apart:,} questions" if apart else count(common, "common question")
+    whole = count(common + apart, "question")
+    questions = f"compares {common:,} of {whole}" if apart else count(common, "common question")
     return f"{sides}, {golden}, {questions}{selections_words(comparison)}"
 
 
@@ -105,7 +102,8 @@ def metric_words(metric: MetricDelta, k: int) -> str:
     delta = delta_words(metric)
     change = f"{course_words(metric)}{delta and f', {delta}'}{drop_words(metric)}"
     interval = f", 95 % interval {bounds}" if (bounds := interval_words(metric)) else ""
-    tolerated = f", allowed drop {tolerated_words(metric)}" if metric.threshold else ""
+    way = "drop" if metric.higher_is_better else "rise"
+    tolerated = f", allowed {way} {tolerated_words(metric)}" if metric.threshold else ""
     on = f", {both_words(metric)}" if metric.partial else ""
     return f"{metric_title(metric.name, k)} {change}{interval}, n {metric.n:,}{on}{tolerated}{noise_words(metric)}"
 
@@ -226,9 +224,10 @@ def repeat_words(change: Change) -> str:
     if repeat is None:
         return ""
     if repeat.kind == "not measured":
-        return f" [asked {repeat.times} times again, measured {repeat.passed}]"
+        return f" [asked {count(repeat.times, 'time')} again, measured {repeat.passed}]"
     record = f"; {repeat.record_failed} of {repeat.record_times} before" if repeat.record_times else ""
-    again = f": failed {repeat.failed} of {repeat.passed + repeat.failed} times again{record}" if repeat.times else ""
+    times = count(repeat.passed + repeat.failed, "time")
+    again = f": failed {repeat.failed} of {times} again{record}" if repeat.times else ""
     return f" [{repeat.kind}{again}]"
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta
 from evaltrack.compare.outcome_table import outcome_table
 from evaltrack.metrics.catalogue import HEADLINES
+from evaltrack.records.amount import count
 from evaltrack.report.comparison.counts import FATES, count_parts, fates_legend
 from evaltrack.report.comparison.culprit_words import worse_sentence
 from evaltrack.report.comparison.group_words import group_flips, shown_groups
@@ -16,7 +17,6 @@ from evaltrack.report.comparison.notes import note_words
 from evaltrack.report.comparison.verdict_words import verdict_tone, verdict_words
 from evaltrack.report.comparison.words import (
     clip,
-    count,
     criteria_words,
     run_words,
     sides_words,
@@ -34,7 +34,7 @@ from evaltrack.report.html.plots import axis_head
 from evaltrack.report.html.questions import cause_names, changed_questions, group_badges, score_titles
 from evaltrack.report.html.strips import strip_head
 from evaltrack.report.html.text import safe_link, shown
-from evaltrack.report.html.why import cause_views, place_views
+from evaltrack.report.html.why import cause_views, num_places, place_views
 from evaltrack.report.words import failure_words, low_metrics, metric_course, metric_title
 
 FIRST = tuple(score.metric for score in HEADLINES)
@@ -97,10 +97,22 @@ def _first_fields(comparison: Comparison) -> dict[str, Any]:
         "lost": comparison.count("lost"),
         "causes": cause_views(comparison),
         "worse": worse_sentence(comparison),
-        "places": place_views(comparison),
-        "culprits": culprit_lines(comparison),
-        "documents": document_views(comparison),
+        **_places_and_pages(comparison),
         "criteria": [(pair[1].met, criteria_words(pair)) for pair in comparison.criteria],
+    }
+
+
+def _places_and_pages(comparison: Comparison) -> dict[str, Any]:
+    """Where it got worse and the pages behind it, and how many of each are left out."""
+    places, culprits, documents = place_views(comparison), culprit_lines(comparison), document_views(comparison)
+    num_documents = sum(culprit.page is not None for culprit in comparison.culprits)
+    return {
+        "places": places,
+        "more_places": num_places(comparison) - len(places),
+        "culprits": culprits,
+        "more_culprits": len(comparison.culprits) - len(culprits),
+        "documents": documents,
+        "more_documents": num_documents - len(documents),
     }
 
 
@@ -114,6 +126,7 @@ def _later_fields(comparison: Comparison) -> dict[str, Any]:
         "hints": list(_hints(comparison)),
         "groups": [group for group in _groups(comparison) if group["first"]],
         "more_groups": [group for group in _groups(comparison) if not group["first"]],
+        "hidden_groups": max(0, len(shown_groups(comparison)[0]) - GROUPS),
         "group_titles": [metric_title(name, _k(comparison)) for name in _group_metrics(comparison)],
         "notes": [clip(note, 400) for note in note_words(comparison)],
         "runs": [(side, run_words(run), safe_link(run.link), run) for side, run in _runs(comparison)],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from evaltrack.records.amount import count
 from evaltrack.report.html.text import shown
 from evaltrack.rows.stored_row import StoredRow, StoredWording
 
@@ -35,5 +36,5 @@ def _outcome(wording: StoredWording) -> tuple[str, str]:
     if not wording.trials:
         return "not measured", "warn"
     has_passed = 2 * wording.passes > wording.trials
-    share = f", {wording.passes} of {wording.trials} trials" if wording.trials > 1 else ""
+    share = f", {wording.passes} of {count(wording.trials, 'trial')}" if wording.trials > 1 else ""
     return ("passed" if has_passed else "failed") + share, "good" if has_passed else "bad"

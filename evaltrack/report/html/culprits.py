@@ -28,9 +28,23 @@ class CulpritLine:
         return self.ids[:QUESTIONS]
 
     @property
+    def more_ids(self) -> int:
+        """Questions that are not linked to."""
+        return len(self.ids) - len(self.first_ids)
+
+    @property
     def first_parts(self) -> list[str]:
         """As many chunks as are named; none where the page is named alike."""
-        return [part for part in self.parts if part != self.name][:PARTS]
+        return self._named_parts[:PARTS]
+
+    @property
+    def more_parts(self) -> int:
+        """Chunks that are not named."""
+        return len(self._named_parts[PARTS:])
+
+    @property
+    def _named_parts(self) -> list[str]:
+        return [part for part in self.parts if part != self.name]
 
 
 def culprit_lines(comparison: Comparison) -> list[CulpritLine]:

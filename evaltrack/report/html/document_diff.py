@@ -9,6 +9,7 @@ from difflib import SequenceMatcher
 from itertools import zip_longest
 from typing import Literal
 
+from evaltrack.records.amount import count
 from evaltrack.report.word_diff import Piece, word_diff
 
 LineKind = Literal["same", "removed", "added", "gap"]
@@ -110,4 +111,4 @@ def _with_gaps(rows: Sequence[DiffLine], near: Iterable[int]) -> Iterator[DiffLi
 
 
 def _gap(lines: int) -> DiffLine:
-    return DiffLine("gap", None, None, (("same", f"{lines:,} line{'' if lines == 1 else 's'} the same"),))
+    return DiffLine("gap", None, None, (("same", f"{count(lines, 'line')} the same"),))

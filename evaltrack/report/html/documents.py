@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from evaltrack.compare.changed_documents import ChangedDocument, DocumentPart, changed_documents
 from evaltrack.compare.comparison import Comparison
+from evaltrack.records.amount import count
 from evaltrack.report.comparison.culprit_words import culprit_words
-from evaltrack.report.comparison.words import count
 from evaltrack.report.html.document_diff import DiffLine, document_diff
 from evaltrack.report.html.text import safe_link, shown
 from evaltrack.report.words import failure_words
@@ -47,6 +47,7 @@ class DocumentView:
     parts: tuple[PartView, ...]
     questions: tuple[QuestionView, ...]
     more: int
+    more_parts: int
 
 
 def document_views(comparison: Comparison) -> list[DocumentView]:
@@ -68,11 +69,12 @@ def _view(document: ChangedDocument, k: int) -> DocumentView:
                 shown(each.id, 200),
                 shown(each.question, 300),
                 f"{each.was} → {each.now}" if each.was != each.now else each.fate,
-                shown(failure_words(each.cause.detail).replace("`", ""), 200),
+                shown(failure_words(each.cause.detail), 200),
             )
             for each in document.questions[:QUESTIONS]
         ),
         more=max(0, len(document.questions) - QUESTIONS),
+        more_parts=len(differing[PARTS:]),
     )
 
 

@@ -10,6 +10,7 @@ from evaltrack.report.comparison.culprit_words import behind_words
 from evaltrack.report.comparison.differences import difference_words
 from evaltrack.report.comparison.gate_words import MARKS, gate_lines
 from evaltrack.report.comparison.next_steps import next_steps
+from evaltrack.report.comparison.verdict_words import BY_RULE
 from evaltrack.report.comparison.words import clip, p_words
 from evaltrack.report.html.edit import EditView, edit_view
 from evaltrack.report.html.text import shown
@@ -30,8 +31,12 @@ class RuleView:
 
 @dataclass(frozen=True)
 class FirstScreen:
-    """The parts of the first card below its headline; `p_value` says by which test it is known of chance."""
+    """The parts of the first card below its headline.
 
+    `by_rule` says what a regression by the rule is, where it is one; `p_value` by which test it is known of chance.
+    """
+
+    by_rule: str
     rules: tuple[RuleView, ...]
     chance: str
     p_value: str
@@ -45,6 +50,7 @@ class FirstScreen:
 def first_screen(comparison: Comparison) -> FirstScreen:
     """All of it, in words."""
     return FirstScreen(
+        by_rule=BY_RULE[comparison.by_rule] if comparison.by_rule else "",
         rules=tuple(map(_rule, gate_lines(comparison))),
         chance=chance_words(comparison),
         p_value=f"exact McNemar test: {p_words(comparison.mcnemar_p)}",

@@ -72,9 +72,9 @@ def _of_scores(row: StoredRow) -> Iterator[dict[str, Any]]:
     if row.score_reasoning is None:
         return
     try:
-        said = json.loads(row.score_reasoning)
+        reasonings = json.loads(row.score_reasoning)
     except ValueError:
         return
-    for name, text in list(said.items())[:JUDGES] if isinstance(said, dict) else ():
+    for name, text in list(reasonings.items())[:JUDGES] if isinstance(reasonings, dict) else ():
         if isinstance(text, str) and text:
             yield {"judge": shown(name, 80), "said": shown(text, REASONING)}

@@ -8,6 +8,7 @@ from typing import Any
 from evaltrack.compare.change import Outcome
 from evaltrack.compare.leaderboard import Group, Leaderboard, Standing
 from evaltrack.compare.outcomes import OutcomeMatrix
+from evaltrack.records.amount import count
 from evaltrack.report.html.page import document, templates
 from evaltrack.report.html.text import safe_link, shown
 from evaltrack.report.leaderboard.words import (
@@ -69,8 +70,9 @@ def leaderboard_parts(board: Leaderboard, matrix: OutcomeMatrix, runs: Sequence[
             }
             for row in matrix.rows
         ],
+        "all_listed": len(matrix.rows) == matrix.num_questions,
         "listed": f"{len(matrix.rows):,}",
-        "questions": f"{matrix.num_questions:,}",
+        "questions": count(matrix.num_questions, "question"),
         "differing": f"{matrix.num_differing:,}",
     }
 

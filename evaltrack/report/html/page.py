@@ -12,7 +12,8 @@ from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from evaltrack.report.html.text import shown
+from evaltrack.records.amount import count
+from evaltrack.report.html.text import shown, with_code
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -63,7 +64,10 @@ def questions_script() -> str:
 
 @cache
 def templates(package: str = __package__) -> Environment:
-    """The templates of a package; whatever is put into one is escaped, and `foreign` bounds and cleans a text."""
+    """The templates of a package; whatever is put into one is escaped, `foreign` bounds and cleans a text.
+
+    `count` is an amount with its noun: ``3 | count("question")``; `with_code` shows names in backticks as code.
+    """
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -73,7 +77,7 @@ def templates(package: str = __package__) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["foreign"] = shown
+    environment.filters |= {"foreign": shown, "count": count, "with_code": with_code}
     return environment
 
 

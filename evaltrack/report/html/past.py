@@ -11,6 +11,7 @@ from urllib.parse import quote, urlencode
 from evaltrack.compare.comparable import same_target
 from evaltrack.compare.trends import trend_runs
 from evaltrack.metrics.catalogue import HEADLINES, SCORES
+from evaltrack.records.amount import count
 from evaltrack.report.html.text import safe_link, shown
 from evaltrack.report.html.trend_lines import TrendPoint, trend_line
 from evaltrack.report.words import metric_number, metric_title
@@ -87,7 +88,7 @@ def _line(name: str, runs: Sequence[PastRun], address: Address, *, any_target: b
     title = metric_title(name, this.signature.k if this.signature else 0)
     points = [_point(name, run, address, other=run not in own) for run in shown_runs]
     first, last = (metric_number(name, own[place].metrics[name]) for place in (0, -1))
-    label = f"{title} over {len(shown_runs)} runs, this one last: from {first} to {last}"
+    label = f"{title} over {count(len(shown_runs), 'run')}, this one last: from {first} to {last}"
     return PastLine(
         title, trend_line(points, label), first, last, len(shown_runs), headline, others=len(runs) - len(own)
     )

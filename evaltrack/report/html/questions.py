@@ -18,12 +18,13 @@ from evaltrack.report.comparison.words import CAUSES, accepted_words, borderline
 from evaltrack.report.html.conversation import turns_before, wordings
 from evaltrack.report.html.judged import verdicts
 from evaltrack.report.html.places import numbers
-from evaltrack.report.html.ranked import missing, ranked, source_texts
+from evaltrack.report.html.ranked import expected_alone, missing, ranked, source_texts
 from evaltrack.report.html.score_rows import ScoreScope, compared_scope, score_changes, score_lines, score_name
 from evaltrack.report.html.strips import with_strip
 from evaltrack.report.html.text import safe_link, shown
+from evaltrack.report.why_failed import failed_words
 from evaltrack.report.word_diff import Piece, condensed, word_diff
-from evaltrack.report.words import failed_words, failure_message, failure_words, metric_number
+from evaltrack.report.words import failure_message, failure_words, metric_number
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.tracking.traces import shown_trace
 
@@ -205,6 +206,7 @@ def _side(row: StoredRow, other: StoredRow | None, k: int, limit: int, trace: st
             "sources": ranked(row, other, k),
             "wordings": wordings(row),
             "missing": missing(row),
+            "expects": expected_alone(row),
             "tools": [shown(tool, 80) for tool in row.tool_calls or ()],
             "verdicts": verdicts(row),
             "trials": [row.passes, row.trials] if (row.trials or 0) > 1 else None,

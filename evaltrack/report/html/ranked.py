@@ -51,6 +51,11 @@ def missing(row: StoredRow) -> list[str]:
     return [shown(name, NAME) for key, name in names.items() if key not in returned]
 
 
+def expected_alone(row: StoredRow) -> list[str]:
+    """What is expected of a row without sources, as of one whose target failed; of others their list tells it."""
+    return [] if row.sources is not None else [shown(name, NAME) for name in row.expected or ()]
+
+
 def source_texts(before: StoredRow, after: StoredRow, name: str | None) -> tuple[str, str] | None:
     """The texts of the source called `name` on both sides, where both kept them and they differ."""
     texts = []

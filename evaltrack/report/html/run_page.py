@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from evaltrack.evaluation.result import RunResult
 from evaltrack.metrics.catalogue import HEADLINES
-from evaltrack.report.comparison.words import clip, count
+from evaltrack.records.amount import count
+from evaltrack.report.comparison.words import clip
 from evaltrack.report.html.fitting import fitted
 from evaltrack.report.html.judged import grade_titles
 from evaltrack.report.html.page import Back, document, questions_script, templates, with_questions
 from evaltrack.report.html.past import beside, past_lines, served_address
 from evaltrack.report.html.places import score_scale
 from evaltrack.report.html.questions import group_badges, longest, run_questions
-from evaltrack.report.html.text import safe_link, shown
+from evaltrack.report.html.text import safe_link, shown, with_code
 from evaltrack.report.words import (
     AIM_TITLES,
+    FAILURES,
     aim_cells,
     cost_words,
     criterion_words,
@@ -44,7 +46,7 @@ FIRST = tuple(score.metric for score in HEADLINES)
 
 ORDER = ("error", "fail", "unmeasured", "pass")
 LISTED = 10_000
-MESSAGES = 10
+MESSAGES, GROUPS = 10, 60
 SAMPLED = 2_000
 """Questions that passed and are still listed where there are more than `LISTED` in all."""
 
@@ -123,6 +125,7 @@ def _body(result: RunResult, questions: list[dict[str, Any]], around: Around, ba
             aim_titles=AIM_TITLES,
             hints=list(low_metrics(result.metrics, result.signature)),
             groups=list(_groups(result)),
+            hidden_groups=max(0, len(result.groups) - GROUPS),
             group_titles=[metric_title(name, k) for name in group_metrics(result)],
             notes=[clip(note, 400) for note in result.notes],
             link=safe_link(result.link),
@@ -145,8 +148,12 @@ def _choose_questions(result: RunResult, read: Read, around: Around) -> list[dic
 
 
 def _messages(questions: list[dict[str, Any]]) -> list[str]:
-    """The most frequent errors of the questions that the page lists."""
-    return grouped_errors((each["id"], each["detail"]) for each in questions if each["group"] == "error")[:MESSAGES]
+    """The most frequent errors of the questions that the page lists, and how many others there are."""
+    messages = grouped_errors((each["id"], each["detail"]) for each in questions if each["group"] == "error")
+    more = len(messages) - MESSAGES
+    foreign = f" × {FAILURES['target_error']}: "  # what a target raised is none of our sentences
+    shown_messages = (each if foreign in each else with_code(each) for each in messages[:MESSAGES])
+    return [*shown_messages, *([f"… and {count(more, 'other message')}"] if more > 0 else [])]
 
 
 def _num_rows(result: RunResult, around: Around) -> int:
@@ -204,7 +211,7 @@ def run_figure(result: RunResult, name: str) -> dict[str, Any]:
 def _groups(result: RunResult) -> Iterator[dict[str, Any]]:
     names = group_metrics(result)
     spans = {name: result.table.by_metric[name].span for name in names}
-    for group, metrics in list(result.groups.items())[:60]:
+    for group, metrics in list(result.groups.items())[:GROUPS]:
         yield {
             "name": clip(group, 60),
             "cells": [_cell(name, spans[name], *metrics[name]) if name in metrics else None for name in names],
@@ -221,4 +228,4 @@ def _listed_words(questions: list[dict[str, Any]], total: int) -> str:
         return f"All {count(total, 'question')}"
     missed = sum(question["group"] != "pass" for question in questions)
     which = "those" if missed < LISTED - SAMPLED else f"the first {missed:,}"
-    return f"{len(questions):,} of {total:,} questions: {which} that did not pass, and a sample of the others"
+    return f"{len(questions):,} of {count(total, 'question')}: {which} that did not pass, and a sample of the others"

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from evaltrack.compare.comparison import Comparison
 from evaltrack.evaluation.result import RunResult
 from evaltrack.records import Row
+from evaltrack.records.amount import count
 from evaltrack.report.comparison.counts import chance_words, counts_words
 from evaltrack.report.comparison.culprit_words import behind_line, several_causes
 from evaltrack.report.comparison.headline import verdict_sentence
 from evaltrack.report.comparison.verdict_words import verdict_tone
-from evaltrack.report.comparison.words import clip, count, criteria_words, reason_words, sides_words
+from evaltrack.report.comparison.words import clip, criteria_words, reason_words, sides_words
 from evaltrack.report.html.comparison_page import FIRST
 from evaltrack.report.html.metric_table import axis_reach, metric_rows
 from evaltrack.report.html.page import templates
@@ -48,11 +49,33 @@ def run_screen(result: RunResult) -> str:
             errors=errors_words(result.totals["num_errors"]),
             figures=[run_figure(result, name) for name in FIRST if name in result.metrics],
             criteria=[(checked.met, criterion_words(checked)) for checked in result.criteria],
-            questions=list(_questions(result)),
-            notes=[clip(note, 400) for note in result.notes[:LISTED]],
+            questions=(questions := list(_questions(result))),
+            listed=_listed(len(questions), _num_missed(result), "did not pass"),
+            notes=_notes(result),
             link=safe_link(result.link),
         )
     )
+
+
+def _listed(num_listed: int, total: int, what: str) -> str:
+    """``First 10 of 24 questions that broke``, or ``Questions that broke`` where they are all of them."""
+    return (
+        f"First {num_listed} of {count(total, 'question')} that {what}"
+        if total > num_listed
+        else f"Questions that {what}"
+    )
+
+
+def _num_missed(result: RunResult) -> int:
+    """Questions that failed or did not pass."""
+    n = result.counts.get("pass_rate", 0)
+    return result.totals["num_errors"] + n - round(result.metrics.get("pass_rate", 0) * n)
+
+
+def _notes(result: RunResult) -> list[str]:
+    """The first of them, and how many are left out."""
+    notes = [clip(note, 400) for note in result.notes[:LISTED]]
+    return [*notes, *([f"… and {count(more, 'more note')}"] if (more := len(result.notes) - LISTED) > 0 else [])]
 
 
 def _questions(result: RunResult) -> Iterator[tuple[str, str, str]]:
@@ -84,6 +107,7 @@ def comparison_screen(comparison: Comparison) -> str:
                 (flip.id, clip(flip.question), clip(failure_words(flip.cause.detail), 300))
                 for flip in comparison.flips[:LISTED]
             ],
+            listed=_listed(min(len(comparison.flips), LISTED), comparison.count("broke"), "broke"),
             link=safe_link(comparison.compare_link),
         )
     )

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 _HARMFUL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """Control characters but for tab and new line, marks that reorder what is around them, halves of surrogate pairs."""
@@ -16,6 +20,15 @@ def shown(text: str | None, limit: int) -> str:
     if clipped.isprintable():  # as most texts are; none of these characters is
         return clipped
     return _HARMFUL.sub("\N{REPLACEMENT CHARACTER}", clipped.replace("\r\n", "\n"))
+
+
+def with_code(text: str) -> Markup:
+    """A sentence of ours as HTML, what stands in it between backticks as code. All of it is escaped."""
+    from markupsafe import Markup, escape
+
+    parts = re.split(r"`([^`\n]+)`", text)
+    pieces = (Markup("<code>{}</code>").format(part) if place % 2 else escape(part) for place, part in enumerate(parts))
+    return Markup("").join(pieces)
 
 
 def safe_link(url: str | None) -> str | None:

@@ -57,16 +57,25 @@ def cause_views(comparison: Comparison) -> list[CauseView]:
 
 
 def place_views(comparison: Comparison) -> list[PlaceView]:
-    """The domains in which a question broke or was fixed, the worst first."""
+    """At most `DOMAINS` in which a question broke or was fixed, the worst first."""
+    flipped = _flipped(comparison)[:DOMAINS]
+    most = max((max(group.pass_to_fail, group.fail_to_pass) for group in flipped), default=0)
+    return [_place(group, most) for group in flipped]
+
+
+def num_places(comparison: Comparison) -> int:
+    """How many there are, also those that are left out."""
+    return len(_flipped(comparison))
+
+
+def _flipped(comparison: Comparison) -> list[GroupDelta]:
     domains = [group for group in comparison.groups if group.kind == "domain"]
     if not comparison.passing_compared or len(domains) < 2:
         return []
-    flipped = sorted(
+    return sorted(
         (group for group in domains if group.pass_to_fail or group.fail_to_pass),
         key=lambda group: (group.fail_to_pass - group.pass_to_fail, -group.pass_to_fail),
-    )[:DOMAINS]
-    most = max((max(group.pass_to_fail, group.fail_to_pass) for group in flipped), default=0)
-    return [_place(group, most) for group in flipped]
+    )
 
 
 def _place(group: GroupDelta, most: int) -> PlaceView:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from evaltrack.compare.change import Change
 from evaltrack.compare.comparison import Comparison
-from evaltrack.report.comparison.words import count
+from evaltrack.records.amount import count, verb
 from evaltrack.report.html.places import JUDGED, REASONING, numbers
 from evaltrack.report.html.text import shown
 from evaltrack.report.words import failure_words, metric_number
@@ -75,10 +75,10 @@ def worst_groups(comparison: Comparison) -> list[WorstGroup]:
 
 def _group(comparison: Comparison, changes: Sequence[Change], fate: str) -> WorstGroup:
     total = comparison.count("broke" if fate == "broke" else "fixed")
-    verb = fate if fate == "broke" else f"{'was' if total == 1 else 'were'} fixed"
+    way = fate if fate == "broke" else f"{verb(total, 'was', 'were')} fixed"
     which = "The worst of the" if fate == "broke" and len(changes) < total else "Of the"
-    whole = f"The {'question' if total == 1 else count(total, 'question')} that {verb}"
-    title = whole if len(changes) >= total else f"{which} {total:,} that {verb}"
+    whole = f"The {'question' if total == 1 else count(total, 'question')} that {way}"
+    title = whole if len(changes) >= total else f"{which} {total:,} that {way}"
     return WorstGroup(title, fate != "broke", tuple(map(_view, changes)))
 
 

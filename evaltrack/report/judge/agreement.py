@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from evaltrack.report.comparison.words import count
+from evaltrack.records.amount import count
 from evaltrack.report.words import number, one_line
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def _notes(agreement: JudgesAgreement) -> Iterator[str]:
     first = next(iter(agreement.numbers.values()))
     for whose, missing in ((agreement.judge, first.without_a), (agreement.other, first.without_b)):
         if missing:
-            yield f"{missing} responses without a verdict of {one_line(whose, 80)}: in no figure"
+            yield f"{count(missing, 'response')} without a verdict of {one_line(whose, 80)}: in no figure"
     reasons: dict[str, list[str]] = {}
     for name, each in {**agreement.numbers, **agreement.labels}.items():
         for title, figure in each.figures.items():

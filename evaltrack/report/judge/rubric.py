@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from evaltrack.metrics.anchors import COUNTS
 from evaltrack.metrics.rubric_tables import Dimension, ReasoningRubric
+from evaltrack.records.amount import count
 from evaltrack.report.words import aim_limit, aim_number, change_words, metric_title
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def _tiers(rubric: ReasoningRubric) -> list[tuple[str, ...]]:
 
 
 def _coupling(rubric: ReasoningRubric) -> Section:
-    costs = [f"{gap} band{'s' * (gap > 1)} above: -{points} points" for gap, points in rubric.penalties.items()]
+    costs = [f"{count(gap, 'band')} above: -{count(points, 'point')}" for gap, points in rubric.penalties.items()]
     return Section(
         "Coupling: what a confidence has to be earned with, at least",
         ("confidence", "word", "hypotheses", "shifts", "crux", "uncertainty"),

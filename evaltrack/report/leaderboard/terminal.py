@@ -8,6 +8,7 @@ from rich.text import Text
 
 from evaltrack.evaluation.sweep_plan import SweepPlan
 from evaltrack.evaluation.sweep_result import SweepResult
+from evaltrack.records.amount import count
 from evaltrack.report.leaderboard.words import board_notes, group_words, table_cells, table_titles
 from evaltrack.report.words import errors_words, one_line
 
@@ -45,9 +46,9 @@ def print_plan(plan: SweepPlan, console: Console) -> None:
     ]
     _print_table(["", "configuration", "target calls", "judge calls"], lines, console)
     target, judge = (sum(map(count, plan.configurations)) for count in (plan.target_calls, plan.judge_calls))
-    runs = f"{len(plan.configurations)} configuration{'s' * (len(plan.configurations) != 1)}"
-    judged = f", judges at most {judge:,} times" if judge else ""
-    asked = f"{runs} × {len(plan.golden):,} questions: the target is called {target:,} times{judged}"
+    runs = count(len(plan.configurations), "configuration")
+    judged = f", judges at most {count(judge, 'time')}" if judge else ""
+    asked = f"{runs} × {count(len(plan.golden), 'question')}: the target is called {count(target, 'time')}{judged}"
     console.print(Text(f"{asked}; nothing was run"), soft_wrap=True)
 
 

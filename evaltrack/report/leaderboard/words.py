@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from evaltrack.compare.leaderboard import ContenderMean, Group, Leaderboard, Standing
+from evaltrack.records.amount import count
 from evaltrack.report.words import METRIC_TITLES, number, one_line
 
 NONE = "–"
@@ -96,14 +97,14 @@ def spread_words(standing: Standing) -> str:
     if standing.spread is None:
         return ""
     low, high = map(number, standing.spread)
-    return f"{low} to {high} over {len(standing.contender.runs)} seeds"
+    return f"{low} to {high} over {count(len(standing.contender.runs), 'seed')}"
 
 
 def group_words(board: Leaderboard, group: Group) -> str:
     """What tells a group from the others, and over how many questions it is; empty where there is one alone."""
     if len(board.groups) == 1:
         return ""
-    return f"{one_line(group.label, 200)} ({group.num_questions:,} questions)"
+    return f"{one_line(group.label, 200)} ({count(group.num_questions, 'question')})"
 
 
 def board_notes(board: Leaderboard) -> Iterator[str]:
@@ -111,15 +112,15 @@ def board_notes(board: Leaderboard) -> Iterator[str]:
     if board.rank_by is None:
         yield "Nothing was measured."
         return
-    count = f", over {board.groups[0].num_questions:,} questions" if len(board.groups) == 1 else ""
+    over = f", over {count(board.groups[0].num_questions, 'question')}" if len(board.groups) == 1 else ""
     better = "highest" if board.higher_is_better else "lowest"
-    those = count or ", in each group over the questions"
+    those = over or ", in each group over the questions"
     yield f"Ranked by {title_of(board, board.rank_by)}, {better} first{those} that every ranked configuration measured."
     if board.tests:
         whole = "all pairs, as the data chose the best" if board.reference == "best" else "all configurations"
         yield (
             f"Differences are to the {board.reference} of each group; an interval is that of one difference alone, "
-            f"p is exact and corrected for {board.tests:,} test{'s' * (board.tests > 1)} (Holm: {whole})."
+            f"p is exact and corrected for {count(board.tests, 'test')} (Holm: {whole})."
         )
     if len(board.groups) > 1:
         metric = title_of(board, board.rank_by)

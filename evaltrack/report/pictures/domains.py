@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from evaltrack.evaluation.result import RunResult
 from evaltrack.metrics.worst_domains import Means, worst_domains
+from evaltrack.records.amount import count
 from evaltrack.report.pictures.measure import JUDGED, REASONED, RECALL, Measure, first_measured
 from evaltrack.report.pictures.svg import bar, drawing, fitted, words
 
@@ -52,11 +53,11 @@ def _rows(domains: list[tuple[str, Means]], measures: list[Measure], k: int) -> 
 
 def _notes(result: RunResult, measures: list[Measure], measured: int) -> Iterator[str]:
     if measured > SHOWN:
-        yield f"{measured - SHOWN:,} of {measured:,} domains, which did better, are left out"
+        yield f"{measured - SHOWN:,} of {count(measured, 'domain')}, which did better, are left out"
     if nothing := len(worst_domains(result.groups)) - measured:
-        yield f"{nothing:,} domain{'' if nothing == 1 else 's'} without anything measured left out"
+        yield f"{count(nothing, 'domain')} without anything measured left out"
     num_questions = result.totals["num_questions"]
     for each in measures:
         missing = num_questions - result.counts[each.metric]
         title = each.title(result.signature.k)
-        yield f"{title}: measured on {num_questions - missing:,} of {num_questions:,} questions"
+        yield f"{title}: measured on {num_questions - missing:,} of {count(num_questions, 'question')}"

@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from evaltrack.records.amount import count
 from evaltrack.report.pictures.measure import Measure
 from evaltrack.report.pictures.svg import bar, drawing, left_out, line, words
 
@@ -37,7 +38,7 @@ class JudgeScores:
         if self._measure is None or not judged:
             return ""
         of = ", mean of the panel" if self._panel else ""
-        title = f"{self._measure.title(0)}{of}, {judged:,} question{'' if judged == 1 else 's'}"
+        title = f"{self._measure.title(0)}{of}, {count(judged, 'question')}"
         at_least = f"{judged - self._below:,} at {self._threshold:g} or above, {self._below:,} below"
         parts = [
             *self._bars(self._measure.top),
@@ -57,10 +58,10 @@ class JudgeScores:
             yield words(LEFT + step * edge, BOTTOM + 18, f"{top * edge / BINS:g}", "dim", anchor="middle")
 
     def _counts(self) -> Iterator[str]:
-        for place, (count, height) in enumerate(zip(self._found, self._heights(), strict=True)):
-            if count:
+        for place, (number, height) in enumerate(zip(self._found, self._heights(), strict=True)):
+            if number:
                 x = LEFT + WIDTH / BINS * (place + 0.5)
-                yield words(x, BOTTOM - height - 5, f"{count:,}", "over", anchor="middle")
+                yield words(x, BOTTOM - height - 5, f"{number:,}", "over", anchor="middle")
 
     def _heights(self) -> list[float]:
         return [HEIGHT * count / max(self._found) for count in self._found]

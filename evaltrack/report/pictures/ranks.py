@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from evaltrack.compare.ranks import in_order
+from evaltrack.records.amount import count
 from evaltrack.report.pictures.svg import bar, drawing, left_out, words
 from evaltrack.rows.stored_row import StoredRow
 
@@ -51,7 +52,7 @@ class Ranks:
         labels = [*self._labels, BEYOND, ABSENT]
         below = 74 + 24 * len(labels)
         parts = [*self._bars(labels, measured), *(words(20, below + 16 * i, n, "dim") for i, n in enumerate(notes))]
-        title = f"Rank of the first expected source, {measured:,} question{'' if measured == 1 else 's'}, k = {self._k}"
+        title = f"Rank of the first expected source, {count(measured, 'question')}, k = {self._k}"
         return drawing(640, below + 16 * len(notes), title, parts)
 
     def _bars(self, labels: list[str], measured: int) -> Iterator[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from evaltrack.metrics.reasoning import DIMENSIONS
+from evaltrack.records.amount import count
 from evaltrack.report.pictures.svg import drawing, words
 from evaltrack.report.words import metric_title
 
@@ -45,7 +46,7 @@ class Calibration:
     def svg(self) -> str:
         """The grid, also where nothing was claimed."""
         claimed = sum(self._found.values())
-        return drawing(560, 370, f"Confidence claimed and earned, {claimed:,} responses", self._grid(claimed))
+        return drawing(560, 370, f"Confidence claimed and earned, {count(claimed, 'response')}", self._grid(claimed))
 
     def _grid(self, total: int) -> Iterator[str]:
         yield words(330, 320, "band that the process earned", anchor="middle")

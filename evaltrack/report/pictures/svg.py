@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Iterable
 from html import escape
 
+from evaltrack.records.amount import count
 from evaltrack.report.comparison.words import clip
 
 BLUE, ORANGE, GREY = "#2563eb", "#c2410c", "#52606d"
@@ -58,6 +59,6 @@ def fitted(text: str, columns: int) -> str:
     return line_of_text
 
 
-def left_out(count: int, total: int, why: str) -> str:
+def left_out(number: int, total: int, why: str) -> str:
     """How many of all questions are not in the picture, and why."""
-    return f"not in the picture: {count:,} of {total:,} questions ({why})"
+    return f"not in the picture: {number:,} of {count(total, 'question')} ({why})"

@@ -8,6 +8,7 @@ from math import ceil, floor, log10
 from random import Random
 from typing import Any
 
+from evaltrack.records.amount import count
 from evaltrack.report.pictures.measure import Measure
 from evaltrack.report.pictures.svg import drawing, line, words
 
@@ -59,7 +60,7 @@ class TokenPoints:
         return drawing(
             640,
             BOTTOM + 76,
-            f"Tokens against {title}, {total:,} question{'' if total == 1 else 's'}",
+            f"Tokens against {title}, {count(total, 'question')}",
             [*self._legend(), *self._axes(self._measure), *self._points(self._measure.top), *self._notes(total)],
         )
 

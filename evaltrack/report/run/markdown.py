@@ -9,10 +9,12 @@ from evaltrack.compare.comparison import Comparison
 from evaltrack.evaluation.result import RunResult
 from evaltrack.metrics.aggregate import LEVELS
 from evaltrack.metrics.worst_domains import worst_domains
+from evaltrack.records.amount import count
 from evaltrack.report.comparison.counts import chance_words
 from evaltrack.report.comparison.culprit_words import behind_line
 from evaltrack.report.comparison.headline import verdict_sentence
-from evaltrack.report.comparison.words import clip, count, reason_words
+from evaltrack.report.comparison.words import clip, reason_words
+from evaltrack.report.why_failed import missed_words
 from evaltrack.report.words import (
     AIM_TITLES,
     aim_cells,
@@ -27,7 +29,6 @@ from evaltrack.report.words import (
     low_metrics,
     metric_number,
     metric_title,
-    missed_words,
     model_words,
     one_line,
     questions_words,
@@ -119,11 +120,11 @@ def _passed(result: RunResult) -> str:
     """How many questions passed, of how many that could."""
     num_questions = result.totals["num_questions"]
     if "pass_rate" not in result.metrics:
-        return f"none of {num_questions:,} questions could pass or fail"
+        return f"none of {count(num_questions, 'question')} could pass or fail"
     measured = result.counts["pass_rate"]
     passed = round(result.metrics["pass_rate"] * measured)
     missing = f" ({num_questions - measured:,} more could not be measured)" if num_questions > measured else ""
-    return f"{passed:,} of {measured:,} questions passed{missing}"
+    return f"{passed:,} of {count(measured, 'question')} passed{missing}"
 
 
 def _links(result: RunResult, pictures: Iterable[str]) -> Iterator[str]:
@@ -183,7 +184,7 @@ def _groups(result: RunResult) -> Iterator[str]:
         cells = [f"{metric_number(n, metrics[n][0])} ({metrics[n][1]})" if n in metrics else "–" for n in names]
         yield f"| {described(clip(group))} | " + " | ".join(cells) + " |"
     if len(domains) > SHOWN:
-        yield f"\nThe {SHOWN} worst of {len(domains):,} domains; `summary.json` holds them all."
+        yield f"\nThe {SHOWN} worst of {count(len(domains), 'domain')}; `summary.json` holds them all."
 
 
 def _misses(result: RunResult) -> Iterator[str]:

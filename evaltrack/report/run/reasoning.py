@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from evaltrack.metrics.rubric import tier_words
+from evaltrack.records.amount import count
 from evaltrack.records.verdict import ANSWER_GRADES
 from evaltrack.report.run.markdown import plain
 from evaltrack.report.words import failure_words
@@ -38,7 +39,7 @@ def reasoning_page(rows: Iterable[StoredRow]) -> Iterator[str]:
     """The page: judge errors, then questions that did not pass, then the rest by score."""
     judged = [row for row in rows if row.verdicts or row.judge_failed]
     judged.sort(key=_order)
-    yield f"# What the judge said\n\n{len(judged)} questions, failures first.\n"
+    yield f"# What the judge said\n\n{count(len(judged), 'question')}, failures first.\n"
     for row in judged[:SHOWN]:
         yield f"\n## {plain(row.id)}: {plain(row.wording_text, 300)}\n\n"
         for turn in row.history[-SHOWN_TURNS:]:

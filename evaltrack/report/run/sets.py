@@ -11,6 +11,7 @@ from rich.text import Text
 from evaltrack.evaluation.result import RunResult
 from evaltrack.evaluation.set_results import SetResults
 from evaltrack.metrics.catalogue import HEADLINES
+from evaltrack.records.amount import count
 from evaltrack.report.run.json_form import run_json
 from evaltrack.report.run.markdown import plain
 from evaltrack.report.words import metric_number, metric_title, one_line
@@ -53,7 +54,7 @@ def print_sets(sets: SetResults, console: Console) -> None:
 def sets_note(sets: SetResults) -> str:
     """The table as Markdown, each set with a link to its run, relative to MLflow's UI."""
     titles, lines = sets_table(sets)
-    note = [f"### {len(sets.results)} golden sets", "", f"| {' | '.join(titles)} |"]
+    note = [f"### {count(len(sets.results), 'golden set')}", "", f"| {' | '.join(titles)} |"]
     note.append("| --- |" + " ---: |" * (len(titles) - 1))
     for result, cells in list(zip(sets.results, lines, strict=True))[:NOTE_SETS]:
         run = f"#/experiments/{result.experiment_id}/runs/{result.run_id}"

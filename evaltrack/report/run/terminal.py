@@ -12,6 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from evaltrack.evaluation.result import RunResult
+from evaltrack.records.amount import count
+from evaltrack.report.why_failed import missed_words
 from evaltrack.report.words import (
     AIM_TITLES,
     aim_cells,
@@ -26,7 +28,6 @@ from evaltrack.report.words import (
     low_metrics,
     metric_number,
     metric_title,
-    missed_words,
     model_words,
     one_line,
     questions_words,
@@ -94,6 +95,8 @@ def _groups(result: RunResult) -> Table:
     for group, metrics in list(result.groups.items())[: 2 * SHOWN]:
         cells = [f"{metric_number(n, metrics[n][0])} ({metrics[n][1]})" if n in metrics else "–" for n in names]
         table.add_row(Text(_uncommanded(one_line(group, 40))), *cells)
+    if (more := len(result.groups) - 2 * SHOWN) > 0:
+        table.add_row(Text(f"… {more:,} more"))
     return table
 
 
@@ -114,7 +117,7 @@ def _print_rows(result: RunResult, console: Console) -> None:
     if len(result.missed) > SHOWN:
         console.print(Text("  … the run's per_question table holds them all", style="dim"))
     if result.errors:
-        title = f"{errors_words(result.totals['num_errors'])}, of {result.totals['num_questions']:,} questions"
+        title = f"{errors_words(result.totals['num_errors'])}, of {count(result.totals['num_questions'], 'question')}"
         title += f"{first_errors_words(result)}:"
         console.print(Text(title, style="bold red"))
     for line in first_errors(result)[:SHOWN]:

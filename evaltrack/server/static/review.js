@@ -14,8 +14,11 @@
     return made;
   }
 
+  /* Names in our own sentences stand between backticks. */
+  const ticked = (text) => (text || "").split(/`([^`\n]+)`/).map((part, place) => (place % 2 ? node("code", "", part) : part));
+
   function say(text, tone) {
-    el("status").textContent = text;
+    el("status").replaceChildren(...ticked(text));
     el("status").className = `status ${tone || ""}`;
   }
 

@@ -25,7 +25,7 @@ function described(question) {
   if (why) made.push(why);
   const sides = question.sides || [];
   made.push(...answers(question, sides), ...judgePanel(question, sides));
-  if (sides.some((side) => side.sources !== null)) made.push(sourceLists(sides));
+  if (sides.some((side) => side.sources !== null || side.expects)) made.push(sourceLists(sides));
   if (question.texts) made.push(el("h3", {}, "The text of the source"), difference(question.texts));
   made.push(...scoreTable(question));
   const rest = sides.map((side, place) => facts(side, place, sides));

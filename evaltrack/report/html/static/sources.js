@@ -6,10 +6,11 @@ function sourceLists(sides) {
   sides.forEach((side, place) => {
     const title = ["Sources", label(place, sides).toLowerCase()].filter(Boolean).join(", ");
     const box = el("div", { class: "side" }, el("h3", {}, title));
-    if (!side.sources) box.append(el("p", { class: "dim" }, "The target reports none."));
+    if (!side.sources) box.append(el("p", { class: "dim" }, side.error ? "None, as the target failed." : "The target reports none."));
     else if (!side.sources.length) box.append(el("p", { class: "dim" }, "None were returned."));
     else box.append(el("ol", { class: "ranked" }, ...side.sources.map((source) => sourceLine(source))));
     box.append(...missingWords(side, "returned"));
+    if (side.expects) box.append(el("p", { class: "small" }, el("b", {}, "Expected: "), foreign(side.expects.join(", "))));
     made.append(box);
   });
   return made;

@@ -1,0 +1,40 @@
+"""An amount with its noun."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from evaltrack.records.amount import count, verb
+
+PACKAGE = Path(__file__).parents[2] / "evaltrack"
+
+SHOWN = ("cli", "compare", "report", "server", "tracking")
+"""Rooms whose words people read."""
+
+SEVERAL = ("{len(matches)} runs", "{MOST} runs", "{MAX_CAUSES} questions")
+"""Of these there are always several."""
+
+NOUNS = "questions|negatives|runs|errors|rows|chunks|drafts|verdicts|tokens|domains|responses|pages|golden sets"
+
+
+@pytest.mark.parametrize(
+    ("amount", "words", "is_or_are"),
+    [(0, "0 questions", "are"), (1, "1 question", "is"), (2, "2 questions", "are"), (1000, "1,000 questions", "are")],
+)
+def test_the_noun_and_its_verb_follow_the_amount(amount: int, words: str, is_or_are: str) -> None:
+    """Of one thing alone they are singular."""
+    assert (count(amount, "question"), verb(amount, "is", "are")) == (words, is_or_are)
+    assert count(amount, "batch", "batches").endswith("batch" if amount == 1 else "batches")
+
+
+def test_no_noun_stands_in_the_plural_whatever_its_amount() -> None:
+    """Where an amount is written before a noun, the noun goes by it."""
+    found = []
+    for path in (path for room in SHOWN for path in (PACKAGE / room).rglob("*") if path.suffix in (".py", ".html")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            spots = re.findall(rf"(\{{[^{{}}]*\}}\}}? (?:{NOUNS}))\b", line)
+            found += [f"{path.name}: {spot}" for spot in spots if spot not in SEVERAL]
+    assert found == []

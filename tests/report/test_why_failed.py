@@ -1,0 +1,83 @@
+"""Why a question of several trials did not pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from evaltrack.evaluation.trials import merge
+from evaltrack.metrics.measure import Rules, measure
+from evaltrack.records import Question, Response, Row, Source, ToolCall, Verdict
+from evaltrack.report.why_failed import failed_words, missed_words
+from evaltrack.rows.stored_row import StoredRow
+
+K = 5
+
+
+def trial(number: int, response: Response, question: dict[str, Any], grade: float | None = None) -> Row:
+    """One trial of a question, scored as a run scores it."""
+    asked = Question.model_validate({"id": "q", "question": "?", "domain": "d", "expected_chunks": ["b"], **question})
+    verdict = [] if grade is None else [Verdict(judge="j", reasoning=f"Graded {grade}.", overall_score=grade)]
+    measured = measure(asked, response, Rules(k=K), verdict)
+    return Row(
+        question=asked,
+        position=0,
+        trial=number,
+        response=response,
+        verdicts=tuple(verdict),
+        scores=measured.scores,
+        passed=measured.passed,
+        started_at=0,
+        seconds=0,
+    )
+
+
+FOUND, LOST, NONE = (Response(answer="so", sources=tuple(Source(chunk_id=c) for c in ids)) for ids in ("b", "xy", ""))
+UNCALLED = FOUND.model_copy(update={"tool_calls": (ToolCall(name="page"),)})
+TOOLS = {"expected_tools": ["search"]}
+
+
+@pytest.mark.parametrize(
+    ("trials", "question", "words"),
+    [
+        ([(LOST, None)] * 3, {}, "passed 0 of 3 trials; the first that failed: not in the first 5: b"),
+        ([(FOUND, None), (LOST, None), (LOST, None)], {}, "passed 1 of 3 trials; the first that failed: not in the"),
+        ([(NONE, None)] * 2, {}, "passed 0 of 2 trials; the first that failed: declined, but has an answer"),
+        (
+            [(FOUND, 1.0), (FOUND, 0.25), (FOUND, 0.5)],
+            {},
+            "passed 1 of 3 trials; the first that failed: judged 0.250: Graded 0.25.",
+        ),
+        ([(LOST, 1.0), (FOUND, 0.25)], {}, "passed 0 of 2 trials; the first that failed: not in the first 5: b"),
+        ([(UNCALLED, 1.0)] * 2, TOOLS, "passed 0 of 2 trials; the first that failed: not called: search"),
+        (
+            [(FOUND, None)] * 2,
+            {"expected_chunks": []},
+            "passed 0 of 2 trials; the first that failed: answered, but should have declined",
+        ),
+    ],
+)
+def test_trials_say_why_the_first_that_failed_did(
+    trials: list[tuple[Response, float | None]], question: dict[str, Any], words: str
+) -> None:
+    """As a question of one trial does; a mean over trials is the reason of none."""
+    made = merge([trial(number, response, question, grade) for number, (response, grade) in enumerate(trials, 1)])
+    assert made.passed is False
+    assert missed_words(made, K).startswith(words)
+
+
+def test_trials_on_reasoning_name_the_tier_and_not_the_mean() -> None:
+    """The row shows the verdict of the first trial that failed, and the score of them all."""
+    scores, ended = {"reasoning_score": 61.0}, {"passed": False, "trials": 3, "passes": 1}
+    words = failed_words(StoredRow(id="a", scores=scores, tier=0, hard_fails=("HF1",), **ended), K)  # type: ignore[arg-type]
+    assert words.startswith("passed 1 of 3 trials; the first that failed: Hard Fail")
+    assert words.endswith("; HF1")
+    assert "61" not in words
+
+
+def test_trials_that_passed_and_rows_without_sources_say_no_more() -> None:
+    """What passed has no reason, and what was not read is none."""
+    assert failed_words(StoredRow(id="a", passed=True, trials=3, passes=2), K) == "passed 2 of 3 trials"
+    unread = StoredRow(id="a", expected=("b",), scores={"hit": 0.0}, passed=False, trials=2, passes=0)
+    assert failed_words(unread, K).endswith("the first that failed: not in the first 5: b")
