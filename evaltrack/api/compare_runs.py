@@ -31,6 +31,7 @@ from evaltrack.report.comparison.verdict_words import verdict_words
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.html.screen import comparison_screen
 from evaltrack.report.run.markdown import comparison_note
+from evaltrack.system.memory import give_back
 from evaltrack.tracking.comparisons import COMPARISON_PAGE, log_comparison
 from evaltrack.tracking.history import run_history
 from evaltrack.tracking.reader import EvaluationRun, shown_side_by_side, side_by_side
@@ -93,7 +94,8 @@ def compare_runs(
         if config.gate == "auto":
             again = asking_again(store, candidate_run, now, config.repeat_flips, named, records, resources, say)
         comparison = compare(was, now, rules, ignore=config.ignore, criteria=criteria, again=again, judge=judge)
-        del was, now, again  # before the reports are made: the columns of a million questions are 250 MB a side
+        del was, now, again
+    give_back()  # before the reports are made
     comparison = replace(
         comparison,
         compare_link=side_by_side(store, candidate_run, compared_run),

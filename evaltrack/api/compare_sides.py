@@ -19,7 +19,7 @@ from evaltrack.metrics.catalogue import BY_METRIC
 from evaltrack.rows.arrow_schema import schema
 from evaltrack.rows.coded import numbers, text_type
 from evaltrack.rows.columns import own_scores_of
-from evaltrack.rows.reader import check_rows, filled_columns, read_columns, read_groups, stored_rows
+from evaltrack.rows.reader import check_rows, filled_columns, read_columns, read_groups, slim_rows, stored_rows
 from evaltrack.rows.rows_error import damaged, rows_of_run
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.tracking.baselines import baseline_run, get_baseline, list_baselines, no_baseline
@@ -173,7 +173,7 @@ def side_of_table(info: RunInfo, path: Path) -> Side:
 
     def slim(ids: Collection[str]) -> Mapping[str, StoredRow]:
         with whose():
-            return {row.id: row.without_texts() for row in stored_rows(path, ids=ids)} if ids else {}
+            return {row.id: row for row in slim_rows(path, ids)} if ids else {}
 
     def brief(ids: Collection[str]) -> Iterator[StoredRow]:
         with whose():

@@ -52,6 +52,8 @@ def question_histories(store: Store, run: EvaluationRun, most: int = RUNS) -> Hi
     """
     columns: list[tuple[HistoryRun, list[AskedQuestion]]] = []
     past = history_evaluations(store, run, most)
+    if [each.evaluation.num_questions > MAX_ROWS for each in past.runs] == [True]:
+        return Histories(others=past.others)  # a run alone has no history, and a million rows take long to read
     with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder:
         for each in past.runs:
             own = Path(folder) / each.past.run_id

@@ -12,11 +12,12 @@ from evaltrack.compare.change import Cause, Change, Outcome
 from evaltrack.compare.errors_by_message import ErrorCount, error_counts
 from evaltrack.compare.fate_kinds import BY_URGENCY, WORSE, Borderline, Fate
 from evaltrack.compare.fates import Fates, result_scores
-from evaltrack.compare.pairing import MAIN_SCORES, Paired
+from evaltrack.compare.pairing import MAIN_SCORES, Paired, Side
 from evaltrack.compare.trial_causes import Trials, explain_by_trials, trials_of
 from evaltrack.metrics.rubric import PASS_SCORE
 from evaltrack.records import Signature
 from evaltrack.rows.stored_row import JUDGE_ERROR, StoredRow
+from evaltrack.system.memory import give_back
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,7 +59,9 @@ class Changes:
         self._changes = self._with_causes(ids, paired)
         all_fit = self.counts["identical"] <= room
         same = fates.part("identical", None if all_fit else SAMPLED)
+        give_back()
         self.same = tuple(paired.candidate.brief(set(same.id)))
+        give_back()
         self.unchanged = self._outcomes(same) if all_fit else ()
         self.flips, self.lost, self.drops, self.fixes, self.newly, self.gains, self.others = (
             tuple(self._changes[fate]) for fate in BY_URGENCY
@@ -77,7 +80,7 @@ class Changes:
     def _with_causes(self, ids: dict[Fate, list[str]], paired: Paired) -> dict[Fate, list[Change]]:
         explained_ids = [key for ids_of_fate in ids.values() for key in ids_of_fate][:MAX_CAUSES]
         whole, slim = set(explained_ids[:WHOLE_ROWS]), set(explained_ids[WHOLE_ROWS:])
-        before, after = ({**side.rows(whole), **side.slim(slim)} for side in (paired.baseline, paired.candidate))
+        before, after = (_rows(side, whole, slim) for side in (paired.baseline, paired.candidate))
         worse = {key for fate in WORSE for key in ids[fate]}
         worse_ids = [key for key in explained_ids if key in worse]
         self._trials = (
@@ -172,6 +175,14 @@ class Changes:
         if passed is None or passed is pd.NA or passed != passed:  # noqa: PLR0124 - NaN
             return "not measured"
         return "pass" if passed else "fail"
+
+
+def _rows(side: Side, whole: Collection[str], slim: Collection[str]) -> dict[str, StoredRow]:
+    """The rows of a side by id, of some with the texts of their sources."""
+    give_back()  # reading takes the most of all, and stands beside what was freed
+    rows = {**side.rows(whole), **side.slim(slim)}
+    give_back()
+    return rows
 
 
 def _noise_of_one(

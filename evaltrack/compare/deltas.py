@@ -109,13 +109,13 @@ class Measure:
 
     def groups(self, frame: pd.DataFrame) -> Iterator[GroupDelta]:
         """The metrics of each domain, difficulty and category; the p-values corrected within each kind."""
-        unknown = set(self._gate.domain_drops) - set(frame["domain_c"])
+        unknown = set(self._gate.domain_drops) - set(frame["domain_c"].unique())
         if unknown:
             raise UsageError(f"`max_drop=` or `max_rise=`: no common question is of domain `{sorted(unknown)[0]}`")
         kinds: tuple[Literal["domain", "difficulty", "category"], ...] = ("domain", "difficulty", "category")
         for kind in kinds:
             groups = []
-            for name, places in sorted(frame.groupby(f"{kind}_c", dropna=True, observed=True).indices.items()):
+            for name, places in _places(frame[f"{kind}_c"]):
                 drops = self._gate.domain_drops.get(str(name), {}) if kind == "domain" else {}
                 names = {*GROUP_METRICS, *self._table.own_names, *drops}
                 part = frame[self._columns(frame, names)].iloc[places]
@@ -131,6 +131,16 @@ class Measure:
         scores = (score.name for name, score in self._table.by_metric.items() if name in names)
         needed = {f"{column}_{end}" for column in ("passed", NUM_EXPECTED, *scores) for end in "bc"}
         return [column for column in frame if column in needed]
+
+
+def _places(groups: pd.Series) -> Iterator[tuple[Any, Any]]:
+    """Each group by its name, and where it stands: one after the other, as each takes much of a million questions."""
+    import numpy as np
+
+    codes = groups.array.codes
+    for code, name in sorted(enumerate(groups.array.categories), key=lambda each: str(each[1])):
+        if len(places := np.flatnonzero(codes == code)):
+            yield name, places
 
 
 def _reachable(frame: pd.DataFrame, pairs: Any, k: int) -> float | None:

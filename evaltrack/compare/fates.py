@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from evaltrack.compare.fate_kinds import Fate
 from evaltrack.compare.pairing import MAIN_SCORES, flipped
@@ -16,6 +16,9 @@ from evaltrack.rows.stored_row import JUDGE_ERROR
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
+    from numpy.typing import NDArray
+
+ORDER: tuple[Fate, ...] = get_args(Fate)
 
 
 def result_scores(frame: pd.DataFrame, left_out: Collection[str], table: MetricTable) -> list[Score]:
@@ -43,6 +46,12 @@ class Fates:
         self._frame, self._table = frame, table or MetricTable()
         self._left_out = left_out
         self.unmeasured = self._only_measured_in("b")
+        self._fates = self._first_of_each()
+
+    def _first_of_each(self) -> NDArray[np.int8]:
+        """The place of each question's fate in `ORDER`: where several hold it is the first."""
+        import numpy as np
+
         lower, higher = self._moved()
         masks: dict[Fate, Any] = {
             "broke": self._flipped(was=True),
@@ -53,22 +62,20 @@ class Fates:
             "higher score": higher & ~lower,
             "other content": ~self._same_content(),
         }
-        rest = frame["id"].notna()
-        self._masks: dict[Fate, Any] = {}
-        for fate, mask in masks.items():
-            self._masks[fate] = mask & rest
-            rest &= ~mask
-        self._masks["identical"] = rest
+        fates = np.full(len(self._frame), ORDER.index("identical"), np.int8)
+        for fate, mask in reversed(masks.items()):
+            fates[np.asarray(mask, dtype=bool)] = ORDER.index(fate)
+        return fates
 
     def count(self, fate: Fate) -> int:
         """How many questions have it."""
-        return int(self._masks[fate].sum())
+        return int((self._fates == ORDER.index(fate)).sum())
 
     def part(self, fate: Fate, most: int | None = None) -> Any:
         """The columns of the questions that have it, or of the first of them, in the order of the golden set."""
         import numpy as np
 
-        return self._frame.take(np.flatnonzero(self._masks[fate])[:most])
+        return self._frame.take(np.flatnonzero(self._fates == ORDER.index(fate))[:most])
 
     def worst_first(self, fate: Fate) -> list[str]:
         """Their ids by loss: of the judge's score, then of recall, then of the rank; of gains the largest first."""

@@ -97,7 +97,7 @@ class Paired:
         if not self.not_selected:
             return frozenset()
         sides = self.baseline.columns["domain"], self.candidate.columns["domain"]
-        return frozenset(sides[0]).union(sides[1]) - frozenset(self.frame["domain_c"])
+        return frozenset(sides[0].unique()).union(sides[1].unique()) - frozenset(self.frame["domain_c"].unique())
 
 
 def _paired(

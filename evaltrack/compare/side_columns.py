@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from evaltrack.rows.coded import coded_frame
 from evaltrack.rows.fingerprints import EXPECTED, columns_of, fingerprint, with_num_expected
+from evaltrack.system.memory import give_back
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,23 +19,24 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-ID, DIGEST, JUDGED_DIGEST = "id", "digest", "judged_digest"
-"""Columns that are not held; the last is of what a judge goes by, and runs of before have none."""
+ID, DIGEST, JUDGED_DIGEST, POSITION = "id", "digest", "judged_digest", "position"
+"""Columns that are not held. The third is of what a judge goes by, and runs of before have none."""
 
 TablesOf = Callable[[Sequence[str]], Iterable["pa.Table"]]
 """Gives all rows with these columns, as far as they have them, in tables that come one after the other."""
 
 
 class SideColumns:
-    """`frame` holds the columns of these names but for those above, and how many sources are expected."""
+    """`frame` holds the columns of these `names` but for those above, and how many sources are expected."""
 
     def __init__(self, tables_of: TablesOf, names: Sequence[str]) -> None:
         self._tables_of = tables_of
         wanted = [*(name for name in names if name not in (ID, DIGEST, JUDGED_DIGEST)), *EXPECTED]
         tables = (each.select([name for name in each.column_names if name in wanted]) for each in tables_of(wanted))
         frame = coded_frame(map(with_num_expected, tables))
-        self._order = _order(frame["position"].to_numpy(), self._texts)
+        self._order = _order(frame.pop(POSITION).to_numpy(), self._texts)
         self.frame = frame if self._order is None else _taken(frame, self._order)
+        give_back()
 
     def ids(self) -> pa.Array:
         """The id of each row."""
@@ -44,13 +46,14 @@ class SideColumns:
     def fingerprint(self, name: str) -> NDArray[np.uint64] | None:
         """A number for each row that stands for a part of it, or for the text in one column; None without it."""
         prints = fingerprint(self._tables_of(columns_of(name)), name)
+        give_back()
         return prints if prints is None or self._order is None else prints[self._order]
 
     def _texts(self) -> pa.Array:
         import pyarrow as pa
 
-        chunks = [chunk for table in self._tables_of([ID]) for chunk in table[ID].chunks]
-        return pa.chunked_array(chunks, pa.string()).cast(pa.large_string()).combine_chunks()
+        columns = (table[ID].cast(pa.large_string()) for table in self._tables_of([ID]))
+        return pa.concat_arrays([chunk for column in columns for chunk in column.chunks])
 
 
 def _taken(frame: pd.DataFrame, order: Any) -> pd.DataFrame:

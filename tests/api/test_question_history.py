@@ -18,6 +18,7 @@ from evaltrack.api.question_history import (
     outcomes_json,
     question_histories,
 )
+from evaltrack.compare.histories import Histories
 from evaltrack.records import Response, Source
 from evaltrack.report.comparison.json_form import comparison_json
 from evaltrack.report.comparison.markdown import comparison_markdown
@@ -54,8 +55,13 @@ def ids(store_uri: str, tmp_path: Path) -> list[str]:
     return made
 
 
-def test_a_strip_for_each_question_and_the_run_that_broke_it(store_uri: str, ids: list[str], tmp_path: Path) -> None:
-    """Of the runs up to the one that is looked at; the same from downloaded files; a run without rows is left out."""
+def test_a_strip_for_each_question_and_the_run_that_broke_it(
+    store_uri: str, ids: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the runs up to the one that is looked at; the same from downloaded files; a run without rows is left out.
+
+    Where only the run itself fits none of it is read: alone it has no history.
+    """
     store = connect(store_uri)
     run = find_evaluation(store, ids[4])
     made = question_histories(store, run)
@@ -70,6 +76,10 @@ def test_a_strip_for_each_question_and_the_run_that_broke_it(store_uri: str, ids
         "c": "pfp",
     }
     assert len(question_histories(store, run, most=2).runs) == 2
+
+    monkeypatch.setattr("evaltrack.api.question_history.MAX_ROWS", 2)  # room for no second run
+    assert question_histories(store, run) == Histories()
+    monkeypatch.undo()
 
     runs, lines, kept = history_evaluations(store, run).runs, [], tmp_path / "outcomes.jsonl"
     for each in runs:

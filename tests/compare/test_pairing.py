@@ -37,7 +37,6 @@ def test_questions_are_paired_by_id_in_the_order_of_the_candidate(was: list[Stor
     assert paired.removed == tuple(sorted(old.keys() - new.keys()))
     assert paired.edited == tuple(sorted({one.id for one in common} - {one.id for one in alike}))
     assert list(paired.frame["id"]) == [one.id for one in alike]
-    assert list(paired.frame["position_c"]) == [one.position for one in alike]
     for end, sides in (("b", old), ("c", new)):
         assert list(paired.frame[f"recall_at_k_{end}"]) == [sides[one.id].scores["recall_at_k"] for one in alike]
 

@@ -9,7 +9,8 @@ import pytest
 
 from evaltrack.errors import TrackingError
 from evaltrack.rows.plain_arrays import TEXT_LIMIT
-from evaltrack.rows.reader import _Table, read_table, stored_rows
+from evaltrack.rows.reader import read_table, slim_rows, stored_rows
+from evaltrack.rows.rows_file import RowsFile
 from evaltrack.tracking.question_table import columns_of_table, table_of
 from tests.rows_file import rich_rows, written
 
@@ -22,10 +23,19 @@ def test_rows_come_back_as_they_were(tmp_path: Path) -> None:
     assert list(stored_rows(written(empty, tmp_path / "empty.parquet"))) == empty
 
 
+def test_slim_rows_lack_the_texts_of_sources_and_nothing_else(tmp_path: Path) -> None:
+    """Of the ids that are named alone."""
+    rows = rich_rows()
+    path = written(rows, tmp_path / "rows.parquet")
+    assert any(source.text for row in rows for source in row.sources or ())
+    assert list(slim_rows(path, {row.id for row in rows})) == [row.without_texts() for row in rows]
+    assert list(slim_rows(path, {rows[1].id})) == [rows[1].without_texts()]
+
+
 def test_columns_that_hold_nothing_are_not_read(tmp_path: Path) -> None:
     """They are null in every row all the same; lists, and what no row may lack, are always looked at."""
     path = written([replace(rich_rows()[0], category=None)], tmp_path / "rows.parquet")
-    with _Table(path) as table:
+    with RowsFile(path) as table:
         names = table.worth_reading
     assert {"id", "domain", "recall_at_k", "sources", "tool_calls", "history"} <= set(names)
     assert {"category", "traceback", "negative_pass", "trial"}.isdisjoint(names)
