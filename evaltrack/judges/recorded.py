@@ -140,8 +140,8 @@ def _judged(raw: bytes) -> tuple[str, int, Verdict]:
 def _finding_words(detail: ErrorDetails) -> str:
     """One finding, with the place that the field has in the file: what was observed stands beside the others."""
     place = detail["loc"][1:] if detail["loc"][0] == "observed" else detail["loc"]
-    known = tuple(Dimensions.model_fields) if place[0] == "dimensions" else FIELDS
-    return finding_words({**detail, "loc": place}, known)
+    fields = tuple(Dimensions.model_fields) if place[0] == "dimensions" else FIELDS
+    return finding_words({**detail, "loc": place}, fields)
 
 
 def folded(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -43,17 +43,17 @@ WORDS = {
 """What is wrong otherwise, and the cure; names are those of the context of a finding."""
 
 
-def finding_words(detail: ErrorDetails, known: Sequence[str] = (), *, verb: str = "write") -> str:
+def finding_words(detail: ErrorDetails, fields: Sequence[str] = (), *, verb: str = "write") -> str:
     """One finding as ```field` is wrong; what to do``, without the value.
 
     Args:
         detail: What the validation found.
-        known: The fields beside one that is unknown.
+        fields: The fields beside one that is unknown.
         verb: What stands before the type that a value must have.
     """
     place, kind = ".".join(map(str, detail["loc"])), detail["type"]
     if kind == "extra_forbidden":
-        return unknown_field(place, known)
+        return unknown_field(place, fields)
     what = _what(kind, detail.get("ctx") or {}, detail["input"], verb)
     message = what or detail["msg"].removeprefix("Value error, ")
     if not place:
@@ -79,15 +79,15 @@ def id_words(value: object) -> str:
     return f"`id` is {what}; write a whole number or a text"
 
 
-def unknown_field(place: str, known: Sequence[str]) -> str:
+def unknown_field(place: str, fields: Sequence[str]) -> str:
     """That there is no such field, and the one that was meant, or those that there are."""
     within, dot, name = place.rpartition(".")
-    near = near_name(name, known)
-    cure = f"did you mean `{near}`?" if near else f"known fields: {', '.join(known)}" if known else "take it out"
+    near = near_name(name, fields)
+    cure = f"did you mean `{near}`?" if near else f"known fields: {', '.join(fields)}" if fields else "take it out"
     return f"unknown field `{within}{dot}{name}`; {cure}"
 
 
-def near_name(name: str, known: Sequence[str]) -> str:
+def near_name(name: str, fields: Sequence[str]) -> str:
     """The known name that is nearest to another one, or holds it; empty where none is near."""
-    near = get_close_matches(name, known, n=1) or get_close_matches(name.lower(), known, n=1)
-    return next(iter(near or [each for each in known if name and name in each]), "")
+    near = get_close_matches(name, fields, n=1) or get_close_matches(name.lower(), fields, n=1)
+    return next(iter(near or [each for each in fields if name and name in each]), "")
