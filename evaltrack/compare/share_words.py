@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from evaltrack.records.amount import count
+
 
 def share_words(number: int, total: int) -> str:
     """``3 of 9 questions``, ``all 9 questions``, ``both questions``, ``the only question``."""
     if number < total:
-        return f"{number:,} of {total:,} questions"
-    return {1: "the only question", 2: "both questions"}.get(total, f"all {total:,} questions")
+        return f"{number:,} of {count(total, 'question')}"
+    return {1: "the only question", 2: "both questions"}.get(total, f"all {count(total, 'question')}")

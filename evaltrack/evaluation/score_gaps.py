@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Row
-from evaltrack.records.amount import count
+from evaltrack.records.amount import count, verb
 
 REASONS = 100
 """Different reasons of one score that are counted; of further ones only that there are some."""
@@ -34,8 +34,9 @@ class ScoreGaps:
     @property
     def notes(self) -> Iterator[str]:
         """For each score with a gap: of how many questions it has no value, and the most frequent reason."""
+        answered = f"{count(self._answered, 'question')} that {verb(self._answered, 'was', 'were')} answered"
         for name, reasons in self._reasons.items():
             if reasons:
                 why, times = next((each for each in reasons.most_common(2) if each[0]), ("", 0))
-                much = f"{reasons.total():,} of {count(self._answered, 'question')} answered"
+                much = f"{reasons.total():,} of {answered}"
                 yield f"{name} was not measured on {much}: {shown_text(why)[:SHOWN]} ({times:,}x)"

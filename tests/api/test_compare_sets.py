@@ -109,7 +109,7 @@ def test_markdown_is_inert() -> None:
     """A golden set's name and a reason are text, whatever stands in them."""
     hostile = ComparedSet("a|b<img>", problem="run `x` <script> is gone\n# title")
     page = sets_markdown(SetComparisons((hostile,)))
-    assert page.startswith("### evaltrack: Could not tell in 1 golden sets\n")
+    assert page.startswith("### evaltrack: Could not tell in 1 golden set\n")
     assert "<img>" not in page
     assert "<script>" not in page
     assert "\n#" not in page

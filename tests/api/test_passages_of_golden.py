@@ -150,5 +150,5 @@ def test_what_cannot_be_done_is_said(mine: Path, tmp_path: Path) -> None:
     left = anchor_golden(mine).left
     assert dict(left) == dict.fromkeys(["1", "2"], "there is no corpus with its chunks")
     mine.write_text('{"id": 1, "question": "?", "expected_chunks": ["visa"], "expected_chunks": ["visa"]}\n')
-    with pytest.raises(GoldenError, match="is there twice"):
+    with pytest.raises(GoldenError, match="stands there twice"):
         anchor_golden(mine, tmp_path / "old")
