@@ -37,6 +37,8 @@ NUM_EXPECTED = "num_expected"
 """Column of how many sources are expected, by the key they are compared by; none where there is no expectation."""
 
 _FACTOR = 6364136223846793005
+_NOTHING = "\x1anothing\x1a"
+"""Stands for a text that is not there; older pandas reads texts up to their first NUL, so that it holds none."""
 
 
 def columns_of(name: str) -> tuple[str, ...]:
@@ -100,7 +102,7 @@ def _hashes(array: pa.Array) -> Any:
         return _of_lists(array, _hashes(array.values))
     if not pa.types.is_string(array.type):
         array = pc.cast(array, pa.string())
-    texts = pc.fill_null(array, "\0").to_numpy(zero_copy_only=False)
+    texts = pc.fill_null(array, _NOTHING).to_numpy(zero_copy_only=False)
     return pd.util.hash_array(texts, categorize=True)
 
 
