@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     import pandas as pd
 
-_NUMBER = re.compile(r"\d+")
+_NUMBER = re.compile(r"(?<!\d)(?<!HTTP )(?<!status )(?<!status code )\d+")
+"""A number in a message, but for the status of a response: 500 is another error than 503."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class ErrorCount:
 
 
 def message_kind(message: str) -> str:
-    """What messages have in common that differ in numbers alone, as of a port or of seconds."""
+    """What messages have in common that differ in numbers alone, as of a port or of seconds, not of an HTTP status."""
     return _NUMBER.sub("#", message)
 
 

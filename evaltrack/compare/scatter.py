@@ -192,11 +192,10 @@ def _against_records(flips: Sequence[str], records: Mapping[str, Record], attemp
     """
     looks = list(dict.fromkeys(min(look, attempts.most) for look in LOOKS))
     level = RECORD_LEVEL / (len(looks) * max(1, len(flips)))
-    kinds: dict[str, RepeatKind] = {}
-    for key in flips:
-        record = records.get(key, Record())
-        if worse_than_record(attempts.most, attempts.most, record.failed, record.times) >= level and record.failed:
-            kinds[key] = "scatter"  # it failed before, and however often it fails now is not shown to be more often
+    doubt = DOUBT_LEVEL / max(1, len(flips))
+    failed_before = [key for key in flips if records.get(key, Record()).failed]
+    faint = [key for key in failed_before if not _can_be_shown(records[key], _Tally(), attempts.most, level)]
+    kinds = _of_faint_records([key for key in flips if key in faint], records, attempts, doubt)
     open_ = [k for k in flips if k not in kinds and _can_be_shown(records.get(k), _Tally(), attempts.most, level)]
     for look in dict.fromkeys((1, *looks)):
         attempts.up_to(open_, look)
@@ -208,6 +207,21 @@ def _against_records(flips: Sequence[str], records: Mapping[str, Record], attemp
                 kinds[key] = _doubted(tally, record, len(flips))
         open_ = [key for key in open_ if key not in kinds]
     return kinds | {key: _doubted(attempts.tally(key), records[key], len(flips)) for key in open_}
+
+
+def _of_faint_records(
+    flips: Sequence[str], records: Mapping[str, Record], attempts: _Attempts, doubt: float
+) -> dict[str, RepeatKind]:
+    """The questions that failed before, in so few of so few answers that failing each time now would not be shown.
+
+    Where it would be doubted they are asked as long as they fail, and are unsettled if they always do.
+    """
+    open_ = list(flips)
+    for look in dict.fromkeys((1, *(min(look, attempts.most) for look in LOOKS))):
+        open_ = [k for k in open_ if _can_be_shown(records[k], attempts.tally(k), attempts.most, doubt)]
+        attempts.up_to(open_, look)
+    doubted = {k for k in open_ if _can_be_shown(records[k], attempts.tally(k), attempts.tally(k).times, doubt)}
+    return {key: "unsettled" if key in doubted else "scatter" for key in flips}
 
 
 def _doubted(tally: _Tally, record: Record, flips: int) -> RepeatKind:

@@ -81,6 +81,7 @@ def test_one_other_answer_anywhere_is_scatter() -> None:
         (Record(1, 10), "real"),
         (Record(9, 10), "scatter"),
         (Record(1, 2), "scatter"),
+        (Record(1, 3), "unsettled"),
         (Record(0, 1), "unsettled"),
         (Record(0, 0), "unsettled"),
     ],
@@ -89,6 +90,16 @@ def test_a_question_that_fails_every_time_is_held_against_its_record(record: Rec
     """It broke if it passed before; a record that is too short tells nothing."""
     answers = Answers({"a": ALWAYS, "b": SOMETIMES}, {"a": record})
     assert kinds(answers, "ab")["a"] == kind
+
+
+@pytest.mark.parametrize(("answers", "kind", "times"), [([False], "unsettled", 30), ([False, True], "scatter", 5)])
+def test_a_question_that_fails_each_time_is_no_scatter_because_it_failed_once(
+    answers: list[bool], kind: str, times: int
+) -> None:
+    """Of three trials that a baseline made one failure is no record to excuse thirty; one pass again is."""
+    target = Answers({"a": answers, "b": [False, False, True]}, {"a": Record(1, 3)})
+    assert kinds(target, "a", others="b") == {"a": kind}
+    assert target.asked["a"] <= times + PROBES
 
 
 def test_what_passes_as_often_as_before_is_scatter() -> None:

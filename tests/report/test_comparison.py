@@ -381,6 +381,8 @@ def test_what_the_set_can_show_is_said_for_each_ruled_metric() -> None:
         "How small a drop of Recall@3 1 question would show cannot be told, as all changed alike",
     ]
     assert "with so few questions likely a larger one too" in shown(comparison())
+    few = comparison(metrics=(replace(RECALL, n=3, detectable=1.617),))  # no drop is as large as that
+    assert list(comparison_notes.detectable_words(few)) == ["With 3 questions any drop of Recall@3 can go unseen"]
     fell = replace(large, interval=(-0.15, -0.05), candidate=large.baseline - 0.1)
     assert list(comparison_notes.detectable_words(comparison(metrics=(fell,)))) == []  # that drop is shown
     rose = replace(large, interval=(0.05, 0.15), candidate=large.baseline + 0.1)

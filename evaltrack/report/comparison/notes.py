@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 
 from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.compare.evidence import differs, is_worse
+from evaltrack.metrics.catalogue import BY_METRIC
 from evaltrack.metrics.reasoning_aims import RUBRIC_AIMS
 from evaltrack.records.amount import count
 from evaltrack.report.comparison.counts import error_words
@@ -49,9 +51,18 @@ def detectable_words(comparison: Comparison) -> Iterator[str]:
         if metric.detectable is None:
             yield f"How small a drop of {title} {questions} would show cannot be told, as all changed alike"
             continue
+        if metric.detectable >= _span(metric.name):
+            yield f"With {questions} any drop of {title} can go unseen"
+            continue
         few = "; with so few questions likely a larger one too" if metric.n < SMALL else ""
         smallest = metric_change(metric.name, metric.detectable).removeprefix("+")
         yield f"With {questions} a drop of {title} below {smallest} can go unseen{few}"
+
+
+def _span(name: str) -> float:
+    """The largest drop of a metric there can be."""
+    span = BY_METRIC[name].span if name in BY_METRIC else None
+    return inf if span is None else span
 
 
 def aim_words(comparison: Comparison) -> Iterator[str]:
