@@ -136,7 +136,7 @@ def golden_set(
 ) -> tuple[Path, str]:
     """A golden set with a question for each answer, and the name of a recorded target that gives them.
 
-    Each answer comes with the same `sources`, where some are given.
+    Each answer comes with the same `sources`, where some are given; None without them is a target that failed.
     """
     folder.mkdir(exist_ok=True, parents=True)
     golden, given = folder / f"{name}.jsonl", folder / f"{name}.answers.jsonl"
@@ -144,7 +144,11 @@ def golden_set(
     golden.write_text("".join(json.dumps(each) + "\n" for each in asked))
     used = {"prompt_tokens": 10, "completion_tokens": 5}  # told, so that nothing need be counted
     brought = {} if sources is None else {"sources": list(sources)}
-    rows = [{"id": key, "answer": answer, "usage": used, **brought} for key, answer in answers.items()]
+    given_answers = {
+        key: {"error": "no answer"} if answer is None and not brought else {"answer": answer, "usage": used, **brought}
+        for key, answer in answers.items()
+    }
+    rows = [{"id": key, **fields_of_line} for key, fields_of_line in given_answers.items()]
     given.write_text("".join(json.dumps(each) + "\n" for each in rows))
     return golden, f"recorded:{given}"
 

@@ -112,7 +112,7 @@ def test_the_baseline_tells_what_broke(session: Session, store_uri: str, monkeyp
     monkeypatch.setenv("SECOND", "down")
     broken = session("--evaltrack", "golden/small.jsonl::a")
     broken.assert_outcomes(failed=1)
-    broken.stdout.fnmatch_lines(["*target_error: RuntimeError: *the index*is down*"])
+    broken.stdout.fnmatch_lines(["*the target failed: RuntimeError: *the index*is down*"])
     assert "##[error]" not in "\n".join(line for line in broken.outlines if "the index" in line)
 
 

@@ -133,13 +133,11 @@ def test_a_sweep_that_was_stopped_goes_on(golden: Path, monkeypatch: pytest.Monk
     """Finished runs are not made again, the one under way is gone on with, and no question is asked twice."""
     monkeypatch.setattr("tests.api.test_run_sweep.STOP_AT", "bad q4")
     whole = sweep(golden, k=2, seeds=[1, 2])
-    with pytest.raises(
-        KeyboardInterrupt, match=r"bad seed=1: stopped; 2 of 4 runs are finished, no row is lost; go on"
-    ):
+    with pytest.raises(KeyboardInterrupt, match=r"bad seed=1: stopped; 2 of 4 runs finished, no row is lost; go on"):
         run_sweep(whole)
     (parent,) = mlflow.MlflowClient().search_runs(["0"], "tags.`evaltrack.kind` = 'sweep'")
     assert parent.info.status == "KILLED"
-    assert parent.data.tags["mlflow.note.content"] == "2 of 4 configurations were evaluated\n"
+    assert parent.data.tags["mlflow.note.content"] == "2 of 4 configurations evaluated\n"
     before = {each.info.run_id for each in runs(parent.info.run_id)}
     assert len(before) == 3
     monkeypatch.setattr("tests.api.test_run_sweep.STOP_AT", "")

@@ -226,8 +226,8 @@ def repeat_words(change: Change) -> str:
     if repeat.kind == "not measured":
         return f" [asked {count(repeat.times, 'time')} again, measured {repeat.passed}]"
     record = f"; {repeat.record_failed} of {repeat.record_times} before" if repeat.record_times else ""
-    times = count(repeat.passed + repeat.failed, "time")
-    again = f": failed {repeat.failed} of {times} again{record}" if repeat.times else ""
+    measured = repeat.passed + repeat.failed
+    again = f": failed {repeat.failed:,} of {measured:,} times again{record}" if repeat.times else ""
     return f" [{repeat.kind}{again}]"
 
 
