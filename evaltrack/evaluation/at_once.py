@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from evaltrack.records import Question, Row
 
-AT_ONCE = 64
+AT_ONCE = 256
 """Rows made between two looks at the event loop where none is waited for."""
 
 Numbered = tuple[int, Question, int]

@@ -1,7 +1,8 @@
 """Read, check and digest golden sets.
 
 `open_golden` reads a file once to check *every* line, and returns a `GoldenSet` whose iteration streams the questions
-again, so that a set of a million lines needs no more memory than one of ten. All bad places are reported in one error.
+again, so that a set of a million lines needs little more memory than one of ten; those of a small file are held. All
+bad places are reported in one error.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
 from evaltrack.errors import GoldenError, Guide
 from evaltrack.golden.entries import array_entries, line_entries
+from evaltrack.golden.held import HeldQuestions, NumberedQuestion
 from evaltrack.golden.lines import checked_question
 from evaltrack.golden.selection import ALL, Sample, Selection, empty_words
 from evaltrack.golden.tally import GoldenStats, Tally
@@ -36,17 +37,9 @@ Problem = tuple[int, str]
 """A line number (from 1) and what is wrong there; what to do."""
 
 
-class NumberedQuestion(NamedTuple):
-    """A question, its place among those of the file (from 0), and the line on which it starts (from 1)."""
-
-    number: int
-    line: int
-    question: Question
-
-
 @dataclass(frozen=True)
 class GoldenSet:
-    """A checked golden set. Iterating reads the file again and yields its `Question` records in order.
+    """A checked golden set. Iterating yields its `Question` records in order, of a large file by reading it again.
 
     Of a set of which only a part is selected `digest`, `stats`, length and questions are those of that part; `part`
     says which, and `sampled` holds the ids of a sample. Drafts are left out unless it was opened `with_drafts`. `ids`
@@ -62,6 +55,7 @@ class GoldenSet:
     part: SelectedPart | None = None
     ids: IdHashes = field(default_factory=IdHashes, repr=False, compare=False)
     with_drafts: bool = False
+    held: HeldQuestions | None = field(default=None, repr=False, compare=False)
 
     def __len__(self) -> int:
         return self.stats.questions
@@ -80,16 +74,24 @@ class GoldenSet:
         Raises:
             GoldenError: the file no longer holds what was checked.
         """
-        digest = hashlib.sha256()
         _check_file(self.path)
-        for number, (line, question) in enumerate(_questions(self.path, [])):
-            if question.draft and not self.with_drafts:
-                continue
-            digest.update(_digest_line(question))
-            if self._takes(question):
-                yield NumberedQuestion(number, line, question)
-        if digest.hexdigest() != (self.part.whole_digest if self.part else self.digest):
+        if self.held is not None and self.held.are_those_of_the_file:
+            yield from (each for each in self.held.questions if self._takes(each.question))
+            changed = not self.held.are_those_of_the_file
+        else:
+            digest = hashlib.sha256()
+            for each in self._read_again():
+                digest.update(_digest_line(each.question))
+                if self._takes(each.question):
+                    yield each
+            changed = digest.hexdigest() != (self.part.whole_digest if self.part else self.digest)
+        if changed:
             raise GoldenError([f"{self.path}: changed while it was read; run again with a file that stays as it is"])
+
+    def _read_again(self) -> Iterator[NumberedQuestion]:
+        for number, (line, question) in enumerate(_questions(self.path, [])):
+            if self.with_drafts or not question.draft:
+                yield NumberedQuestion(number, line, question)
 
     def _takes(self, question: Question) -> bool:
         return self.selection.admits(question) if self.sampled is None else question.id in self.sampled
@@ -114,14 +116,16 @@ def open_golden(path: str | os.PathLike[str], selection: Selection | None = None
     path, selection = Path(path), selection or ALL
     _check_file(path)
     problems: list[Problem] = []
+    held = HeldQuestions(path)
     digest, tally, id_hashes = hashlib.sha256(), Tally(), array("q")
     sample = Sample(selection.sample, selection.seed) if selection.sample else None
-    for _, question in _questions(path, problems, id_hashes):
+    for number, (line, question) in enumerate(_questions(path, problems, id_hashes)):
         tally.drafts += question.draft
         if question.draft and not drafts:
             continue
         digest.update(_digest_line(question))
         tally.add(question)
+        held.add(NumberedQuestion(number, line, question))
         if sample is not None and selection.admits(question):
             sample.offer(question.id)
     if _repeats(id_hashes):
@@ -137,7 +141,9 @@ def open_golden(path: str | os.PathLike[str], selection: Selection | None = None
     if not tally.questions:
         cure = "write one JSON object a line, with `id` and `question`"
         raise GoldenError([f"{path}: holds no questions; {cure}"], guide=Guide.GOLDEN_LINES)
-    whole = GoldenSet(path, path.stem, digest.hexdigest(), tally.stats(), ids=IdHashes(id_hashes), with_drafts=drafts)
+    whole = GoldenSet(
+        path, path.stem, digest.hexdigest(), tally.stats(), ids=IdHashes(id_hashes), with_drafts=drafts, held=held
+    )
     return whole if selection.takes_all else _part_of(whole, selection, sample)
 
 

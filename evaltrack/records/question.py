@@ -207,7 +207,7 @@ def _digest(parts: tuple[object, ...]) -> str:
         return _new_digest(parts)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=16_384)  # the rows of a batch are written long after their questions were asked
 def _short_digest(parts: tuple[object, ...]) -> str:
     return _new_digest(parts)
 

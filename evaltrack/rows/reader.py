@@ -85,15 +85,36 @@ def read_table(
         TrackingError: the file is damaged, or holds more than an evaluation can.
     """
     with RowsFile(path) as table:
-        yield from _rows(table, columns, ids)
+        nulls = dict.fromkeys(schema(table.own).names) if columns is None else {}
+        yield from (nulls | row for row in _rows(table, columns, ids))
+
+
+def read_lists(path: Path, columns: Sequence[str]) -> dict[str, list[Any]]:
+    """Some columns of all rows, each as the list of its values; all null where the file lacks it.
+
+    Much faster than `read_table`, and held in memory at once. Of objects single fields can be named, as it does.
+
+    Raises:
+        TrackingError: the file is damaged, or holds more than an evaluation can.
+    """
+    lists: dict[str, list[Any]] = {name.partition(".")[0]: [] for name in columns}
+    with RowsFile(path) as table:
+        worth_reading = set(table.worth_reading)
+        there = [name for name in columns if name.partition(".")[0] in worth_reading]
+        for number in range(len(table.groups)):
+            group = table.group(number, there)
+            for name, values in lists.items():
+                in_group = name in group.column_names
+                values.extend(group[name].to_pylist() if in_group else [None] * group.num_rows)
+    return lists
 
 
 def _rows(table: RowsFile, columns: Sequence[str] | None, ids: Collection[str] | None) -> Iterator[dict[str, Any]]:
+    """The rows; where all columns are read those that hold no value in any row are left out."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     wanted_ids = None if ids is None else pa.array(list(ids), pa.string())
-    missing = dict.fromkeys(schema(table.own).names) if columns is None else {}
     for number in range(len(table.groups)):
         mask = None
         if wanted_ids is not None:
@@ -103,8 +124,7 @@ def _rows(table: RowsFile, columns: Sequence[str] | None, ids: Collection[str] |
         group = table.group(number, table.worth_reading if columns is None else columns)
         group = group if mask is None else group.filter(mask)
         for start in range(0, group.num_rows, AT_ONCE):
-            for row in group.slice(start, AT_ONCE).to_pylist():
-                yield missing | row if missing else row
+            yield from group.slice(start, AT_ONCE).to_pylist()
 
 
 def read_columns(path: Path, columns: Sequence[str], always: Collection[str] = ()) -> pa.Table:

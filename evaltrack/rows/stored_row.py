@@ -290,8 +290,9 @@ def _values(kind: type[_Part], item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _source(item: Mapping[str, Any]) -> StoredSource:
-    values = item if item.keys() <= _SOURCE_FIELDS else _values(StoredSource, item)
-    return StoredSource(**{**values, "finds": tuple(values.get("finds") or ())})
+    values = dict(item) if item.keys() <= _SOURCE_FIELDS else _values(StoredSource, item)
+    values["finds"] = tuple(values.get("finds") or ())
+    return StoredSource(**values)
 
 
 def _object(item: _Part) -> dict[str, Any]:

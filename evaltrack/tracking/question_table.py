@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from operator import itemgetter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from evaltrack.metrics.catalogue import AGENT_SCORES, OF_TRIALS, OF_WORDINGS, REASONING_SCORES
 from evaltrack.records import Reasoned
+from evaltrack.records.json_text import finite_json
 from evaltrack.rows.columns import columns_with
 from evaltrack.rows.stored_row import outcome_of
 
-Row = Mapping[str, Any]
-"""The columns of a row."""
+AT_ONCE = 200
+"""Rows that become JSON together."""
 
 
 def columns_of_table(own: tuple[str, ...]) -> list[str]:
@@ -23,58 +22,65 @@ def columns_of_table(own: tuple[str, ...]) -> list[str]:
     return [*names, *(f"sources.list.element.{name}" for name in ("chunk_id", "title"))]
 
 
-def table_of(rows: Iterable[Row], own: tuple[str, ...] = ()) -> dict[str, list[Any]]:
+def table_of(columns: Mapping[str, Sequence[Any]], own: tuple[str, ...] = ()) -> dict[str, list[Any]]:
     """The rows as MLflow's table shows them: one column a list, lists and sources as short text.
 
-    `rows` are the columns of each row, as `read_table` reads them; `own` names the scores of one's own.
+    `columns` are those of all rows, as `read_lists` reads them; `own` names the scores of one's own.
     """
-    all_rows = list(rows)
-
-    def column(cell: Callable[[Row], Any]) -> list[Any]:
-        return [cell(row) for row in all_rows]
-
-    judges = {verdict["judge"] for row in all_rows for verdict in row["verdicts"] or ()}
-    panel = sorted(judges) if len(judges) > 1 else []
+    plain = [each.name for each in columns_with(own) if each.name not in _SHOWN_OTHERWISE]
     table = {
-        **{name: column(itemgetter(name)) for name in ("question", "answer", "id")},
-        "result": column(lambda row: outcome_of(row["error"], passed=row["passed"])),
-        "expected": column(lambda row: ", ".join(row["expected"] or ())),
-        "retrieved": column(_retrieved),
-        "history": column(_history),
-        "wordings": column(_wordings),
-        **{f"judge_score: {judge}": column(partial(_judge_score, judge)) for judge in panel},
-        "reasoning": column(lambda row: "\n".join(verdict["reasoning"] for verdict in row["verdicts"] or ())),
-        **{each.name: column(itemgetter(each.name)) for each in columns_with(own) if each.name not in _SHOWN_OTHERWISE},
+        **{name: list(columns[name]) for name in ("question", "answer", "id")},
+        "result": [
+            outcome_of(error, passed=passed) for error, passed in zip(columns["error"], columns["passed"], strict=True)
+        ],
+        "expected": [", ".join(names or ()) for names in columns["expected"]],
+        "retrieved": list(map(_retrieved, columns["sources"], columns["by_title"])),
+        "history": list(map(_history, columns["history"])),
+        "wordings": list(map(_wordings, columns["wordings"])),
+        **_of_verdicts(columns["verdicts"]),
+        **{name: list(columns[name]) for name in plain},
     }
     return {name: values for name, values in table.items() if name not in _RARE or any(v is not None for v in values)}
 
 
 def table_json(table: Mapping[str, Sequence[Any]]) -> Iterator[str]:
     """The table in the form that MLflow's artifact view reads, in pieces."""
-    as_json = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
-    yield f'{{"columns":{as_json(list(table))},"data":['
-    for number, row in enumerate(zip(*table.values(), strict=True)):
-        yield f"{',' if number else ''}{as_json(row)}"
+    yield f'{{"columns":{finite_json(list(table))},"data":['
+    rows = zip(*table.values(), strict=True)
+    separator = ""
+    while batch := list(islice(rows, AT_ONCE)):
+        yield separator + finite_json(batch)[1:-1]
+        separator = ","
     yield "]}"
 
 
-def _retrieved(row: Row) -> str:
+def _of_verdicts(verdicts: Sequence[list[dict[str, Any]] | None]) -> dict[str, list[Any]]:
+    """The own score of each judge of a panel, and the reasoning of all."""
+    judges = {verdict["judge"] for each in verdicts for verdict in each or ()}
+    panel = sorted(judges) if len(judges) > 1 else []
+    return {
+        **{f"judge_score: {judge}": [_judge_score(judge, each) for each in verdicts] for judge in panel},
+        "reasoning": ["\n".join(verdict["reasoning"] for verdict in each or ()) for each in verdicts],
+    }
+
+
+def _retrieved(sources: list[dict[str, Any]] | None, by_title: bool | None) -> str:
     """The names of the sources: what they are compared by, else their titles."""
-    name = "title" if row["by_title"] else "chunk_id"
-    return ", ".join(source[name] or source["title"] or "?" for source in row["sources"] or ())
+    name = "title" if by_title else "chunk_id"
+    return ", ".join(source[name] or source["title"] or "?" for source in sources or ())
 
 
-def _history(row: Row) -> str | None:
-    return "\n".join(f"{turn['role']}: {turn['content']}" for turn in row["history"] or ()) or None
+def _history(turns: list[dict[str, Any]] | None) -> str | None:
+    return "\n".join(f"{turn['role']}: {turn['content']}" for turn in turns or ()) or None
 
 
-def _wordings(row: Row) -> str | None:
-    return "\n".join(f"{each['passes']} of {each['trials']}: {each['text']}" for each in row["wordings"] or ()) or None
+def _wordings(wordings: list[dict[str, Any]] | None) -> str | None:
+    return "\n".join(f"{each['passes']} of {each['trials']}: {each['text']}" for each in wordings or ()) or None
 
 
-def _judge_score(judge: str, row: Row) -> float | None:
+def _judge_score(judge: str, verdicts: list[dict[str, Any]] | None) -> float | None:
     """The own overall score of a judge of a panel."""
-    return next((each["overall_score"] for each in row["verdicts"] or () if each["judge"] == judge), None)
+    return next((each["overall_score"] for each in verdicts or () if each["judge"] == judge), None)
 
 
 _RARE = frozenset(

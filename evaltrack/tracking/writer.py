@@ -19,7 +19,7 @@ from evaltrack.records import Row
 from evaltrack.records.amount import count
 from evaltrack.records.clock import milliseconds_now
 from evaltrack.records.row import Traced
-from evaltrack.rows.reader import count_rows, read_table, stored_rows
+from evaltrack.rows.reader import count_rows, read_lists, read_table, stored_rows
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.rows.table import TableWriter
 from evaltrack.tracking.artifacts import Artifacts
@@ -123,7 +123,7 @@ class RunWriter:
         self._check_rows()
 
     def _log_table(self) -> None:
-        table = table_of(self.plain_rows(columns_of_table(self._own)), self._own)
+        table = table_of(read_lists(self._file, columns_of_table(self._own)), self._own)
         local = self._file.with_name(TABLE)
         with local.open("w", encoding="utf-8") as file:
             file.writelines(table_json(table))

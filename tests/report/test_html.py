@@ -592,7 +592,7 @@ def test_a_row_whose_target_failed_shows_what_is_expected() -> None:
     assert fields["sides"][0]["expects"] == ["fees#refunds"]
     (fields,) = run_questions([flat("a", "x")], 5, 100, "off", "r", {})
     assert "expects" not in fields["sides"][0]
-    assert table_of([failed.columns()])["expected"] == ["fees#refunds"]
+    assert table_of({name: [value] for name, value in failed.columns().items()})["expected"] == ["fees#refunds"]
 
 
 # Culprits

@@ -9,7 +9,7 @@ import pytest
 
 from evaltrack.errors import TrackingError
 from evaltrack.rows.plain_arrays import TEXT_LIMIT
-from evaltrack.rows.reader import read_table, slim_rows, stored_rows
+from evaltrack.rows.reader import read_lists, slim_rows, stored_rows
 from evaltrack.rows.rows_file import RowsFile
 from evaltrack.tracking.question_table import columns_of_table, table_of
 from tests.rows_file import rich_rows, written
@@ -52,5 +52,5 @@ def test_a_text_that_is_cut_says_how_much_is_left_out(tmp_path: Path) -> None:
     assert first.answer == "ü" * TEXT_LIMIT + " [... characters left out: 12]"
     assert first.expected_answer == "ü" * TEXT_LIMIT
     assert (first.category, second.answer) == (None, None)
-    table = table_of(read_table(path, columns_of_table(())))
+    table = table_of(read_lists(path, columns_of_table(())))
     assert str(table["answer"][0]).endswith("ü [... characters left out: 12]")

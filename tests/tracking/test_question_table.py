@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
-from evaltrack.rows.reader import read_table
-from evaltrack.tracking.question_table import columns_of_table, table_of
+import pytest
+
+from evaltrack.rows.reader import read_lists, read_table
+from evaltrack.tracking.question_table import AT_ONCE, columns_of_table, table_json, table_of
 from tests.rows_file import rich_rows, written
 
 
 def test_the_table_needs_no_texts_of_sources(tmp_path: Path) -> None:
     """It is the same from the columns that it names as from all of them."""
     path = written(rich_rows(("own",)), tmp_path / "rows.parquet", ("own",))
-    table = table_of(read_table(path, columns_of_table(("own",))), ("own",))
-    assert table == table_of(read_table(path), ("own",))
+    table = table_of(read_lists(path, columns_of_table(("own",))), ("own",))
+    rows = list(read_table(path))
+    assert table == table_of({name: [row[name] for row in rows] for name in rows[0]}, ("own",))
     assert table["retrieved"][:2] == ["a, B, c", "A, B, ?"]
     assert table["history"] == [*[None] * 6, "user: before"]
     assert table["wordings"] == [*[None] * 6, "0 of 1: q\n2 of 2: r"]
     assert table["own"] == [*[None] * 6, -1.5]
     assert not any("of a" in str(cell) for cells in table.values() for cell in cells)
+
+
+def test_its_json_is_that_of_the_rows() -> None:
+    """Whatever texts hold, in batches of any size; a word such as NaN is a text, a number that is none an error."""
+    texts = ["NaN of Infinity", 'ü"\\\n\u2028', *map(str, range(2 * AT_ONCE))]
+    table: dict[str, list[Any]] = {"question": texts, "recall_at_k": [0.5, None, *range(2 * AT_ONCE)]}
+    read = json.loads("".join(table_json(table)))
+    assert read == {"columns": list(table), "data": [list(row) for row in zip(*table.values(), strict=True)]}
+    assert json.loads("".join(table_json({"id": []}))) == {"columns": ["id"], "data": []}
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        list(table_json({"recall_at_k": [float("nan")]}))
