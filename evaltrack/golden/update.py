@@ -10,9 +10,10 @@ from pathlib import Path
 from evaltrack.errors import GoldenError, UsageError
 from evaltrack.golden.additions import with_questions, without_questions
 from evaltrack.golden.fields import ABSENT, set_fields, written_as_before
+from evaltrack.golden.held import NumberedQuestion
 from evaltrack.golden.json_spans import members, object_starts
 from evaltrack.golden.lines import line_of
-from evaltrack.golden.reader import NumberedQuestion, open_golden
+from evaltrack.golden.reader import open_golden
 from evaltrack.golden.rewrite import only_writer, replace_content
 from evaltrack.records import Question
 

@@ -16,9 +16,10 @@ from pathlib import Path
 
 from evaltrack.errors import UsageError
 from evaltrack.golden.fields import set_fields
+from evaltrack.golden.held import NumberedQuestion
 from evaltrack.golden.json_spans import members, object_starts
 from evaltrack.golden.lines import checked_question
-from evaltrack.golden.reader import NumberedQuestion, open_golden
+from evaltrack.golden.reader import open_golden
 from evaltrack.golden.review.actions import Action, Confirm, Restore, after, before, changed_fields
 from evaltrack.golden.rewrite import only_writer, replace_content
 from evaltrack.records import Question
