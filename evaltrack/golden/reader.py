@@ -55,7 +55,7 @@ class GoldenSet:
     part: SelectedPart | None = None
     ids: IdHashes = field(default_factory=IdHashes, repr=False, compare=False)
     with_drafts: bool = False
-    held: HeldQuestions | None = field(default=None, repr=False, compare=False)
+    _held: HeldQuestions | None = field(default=None, repr=False, compare=False)
 
     def __len__(self) -> int:
         return self.stats.questions
@@ -75,9 +75,9 @@ class GoldenSet:
             GoldenError: the file no longer holds what was checked.
         """
         _check_file(self.path)
-        if self.held is not None and self.held.are_those_of_the_file:
-            yield from (each for each in self.held.questions if self._takes(each.question))
-            changed = not self.held.are_those_of_the_file
+        if self._held is not None and self._held.are_those_of_the_file:
+            yield from (each for each in self._held.questions if self._takes(each.question))
+            changed = not self._held.are_those_of_the_file
         else:
             digest = hashlib.sha256()
             for each in self._read_again():
@@ -142,7 +142,7 @@ def open_golden(path: str | os.PathLike[str], selection: Selection | None = None
         cure = "write one JSON object a line, with `id` and `question`"
         raise GoldenError([f"{path}: holds no questions; {cure}"], guide=Guide.GOLDEN_LINES)
     whole = GoldenSet(
-        path, path.stem, digest.hexdigest(), tally.stats(), ids=IdHashes(id_hashes), with_drafts=drafts, held=held
+        path, path.stem, digest.hexdigest(), tally.stats(), ids=IdHashes(id_hashes), with_drafts=drafts, _held=held
     )
     return whole if selection.takes_all else _part_of(whole, selection, sample)
 

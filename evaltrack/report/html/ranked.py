@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from math import isfinite
 from typing import Any
 
@@ -44,11 +45,11 @@ def ranked(row: StoredRow, other: StoredRow | None, k: int) -> list[dict[str, An
 
 def missing(row: StoredRow) -> list[str]:
     """The expected sources that were not returned at all, as the golden set names them; none where none could be."""
-    if row.sources is None:
+    if row.sources is None or not row.expected:
         return []
-    names = dict(zip(row.expected_keys, row.expected or (), strict=True))
-    returned = by_key(row) if names else {}
-    return [shown(name, NAME) for key, name in names.items() if key not in returned]
+    returned = set(chain.from_iterable(row.source_keys))
+    names = zip(row.expected_keys, row.expected, strict=True)
+    return [shown(name, NAME) for key, name in dict(names).items() if key not in returned]
 
 
 def expected_alone(row: StoredRow) -> list[str]:
