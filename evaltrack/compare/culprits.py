@@ -25,9 +25,10 @@ class Culprit:
     """A page (its `parts` are the chunks of it) and what happened to it, with the questions that it made worse.
 
     Where no source is concerned `page` is None; of errors there is one for each kind of `message`. Of one that rose
-    `novelty` says whether its parts are all new, or one of them has another text, and `num_above` in how many questions
-    it newly stands above the expected source. Of one that is no longer returned `gone` says whether the candidate
-    returns it for no common question, where the baseline did for several; None where that cannot be told.
+    `novelty` says whether its parts are all new, or one of them has another text, `num_above` in how many questions it
+    newly stands above the expected source, and `num_instead` in how many it stands where one stood that is no longer
+    returned. Of one that is no longer returned `gone` says whether the candidate returns it for no common question,
+    where the baseline did for several; None where that cannot be told.
     """
 
     page: str | None
@@ -38,6 +39,7 @@ class Culprit:
     ids: list[str] = field(default_factory=list)
     novelty: Novelty | None = None
     num_above: int = 0
+    num_instead: int = 0
     gone: bool | None = None
 
     @property
@@ -134,15 +136,16 @@ def _grouped(worse: Sequence[Change], risen: Mapping[str, Riser]) -> list[Culpri
         each.parts += [part for part in culprit.parts if part not in each.parts]
         if each is not culprit:
             each.num_above += culprit.num_above
+            each.num_instead += culprit.num_instead
             each.novelty = _both(each.novelty, culprit.novelty)
     return list(by_name.values())
 
 
 def _risen(riser: Riser) -> Culprit:
     """What rose in this one question, as yet without its id."""
-    return Culprit(
-        riser.page, "rose", "", riser.link, [riser.part], novelty=riser.novelty, num_above=1 if riser.above else 0
-    )
+    culprit = Culprit(riser.page, "rose", "", riser.link, [riser.part], novelty=riser.novelty)
+    culprit.num_above, culprit.num_instead = int(riser.above), int(riser.instead)
+    return culprit
 
 
 def _both(one: Novelty | None, other: Novelty | None) -> Novelty | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from evaltrack.compare.change import Change
+from evaltrack.compare.change import Cause, Change
 from evaltrack.rows.stored_row import StoredRow, StoredSource
 
 Novelty = Literal["new", "edited"]
@@ -22,7 +22,8 @@ MOST = 20
 class Riser:
     """A source that rose in one question; `page` is its title where that is known, else its name.
 
-    `above`: it newly stands above the expected source. Else it is newly among the first k, with another answer.
+    `above`: it newly stands above the expected source. `instead`: the expected source is no longer returned, and this
+    stands where it stood. Else it is newly among the first k, with another answer.
     """
 
     page: str
@@ -30,6 +31,7 @@ class Riser:
     link: str | None
     novelty: Novelty | None
     above: bool
+    instead: bool = False
 
 
 def find_risers(worse: Sequence[Change], returned: Iterable[StoredRow], *, whole: bool) -> dict[str, Riser]:
@@ -75,7 +77,8 @@ def page_of(name: str | None, change: Change) -> str | None:
 def _weight(questions: Mapping[str, Riser]) -> tuple[int, int, int]:
     """How many questions it rose in; of equally many first what is new or edited, then what stands above."""
     each = questions.values()
-    return len(questions), sum(riser.novelty is not None for riser in each), sum(riser.above for riser in each)
+    ahead = sum(riser.above or riser.instead for riser in each)
+    return len(questions), sum(riser.novelty is not None for riser in each), ahead
 
 
 def _candidates(worse: Sequence[Change], returned: Iterable[StoredRow], *, whole: bool) -> dict[str, list[Riser]]:
@@ -84,25 +87,35 @@ def _candidates(worse: Sequence[Change], returned: Iterable[StoredRow], *, whole
     baseline = _Baseline({name for those in names.values() for name in those}, returned, whole=whole)
     by_id: dict[str, list[Riser]] = {}
     for change in worse:
-        above = change.cause.kind != "context_changed"
-        rose = [_riser(name, change, baseline, above=above) for name in names[change.id]]
-        if kept := [riser for riser in rose if above or riser.novelty]:
+        rose = [_riser(name, change, baseline) for name in names[change.id]]
+        if kept := [riser for riser in rose if riser.above or riser.instead or riser.novelty]:
             by_id[change.id] = kept
     return by_id
 
 
 def _names(change: Change) -> list[str]:
     """What newly stands above any of the expected sources that fell; else what the cause names."""
-    causes = (change.cause, *(each for each in change.also if change.cause.kind in FALLS and each.kind in FALLS))
-    each_of = [cause.risers or ((cause.displaced_by,) if cause.displaced_by else ()) for cause in causes]
-    return list(dict.fromkeys(name for names in each_of for name in names))
+    return list(dict.fromkeys(name for cause in _falls(change) for name in _risers(cause)))
 
 
-def _riser(name: str, change: Change, baseline: _Baseline, *, above: bool) -> Riser:
+def _falls(change: Change) -> list[Cause]:
+    """The cause, and where an expected source fell the others that did."""
+    also = (each for each in change.also if change.cause.kind in FALLS and each.kind in FALLS)
+    return [change.cause, *also]
+
+
+def _risers(cause: Cause) -> tuple[str, ...]:
+    return cause.risers or ((cause.displaced_by,) if cause.displaced_by else ())
+
+
+def _riser(name: str, change: Change, baseline: _Baseline) -> Riser:
     rows = [row for row in (change.after, change.before) if row is not None]
     same = [source for row in rows for source in row.sources or () if row.name_of(source) == name]
     link = change.cause.link if change.cause.displaced_by == name else next((each.url for each in same), None)
-    return Riser(page_of(name, change) or name, name, link, baseline.novelty(name, same), above)
+    kinds = {cause.kind for cause in _falls(change) if name in _risers(cause)}
+    above = bool(kinds - {"context_changed", "source_lost"})
+    instead = "source_lost" in kinds and not above
+    return Riser(page_of(name, change) or name, name, link, baseline.novelty(name, same), above, instead)
 
 
 class _Baseline:

@@ -54,6 +54,13 @@ def test_the_text_of_one_that_newly_stands_above_is_the_cause() -> None:
     assert [other.kind for other in also] == ["source_demoted"]
 
 
+def test_the_text_of_one_that_took_the_place_of_a_lost_source_is_the_cause() -> None:
+    """It stands above nothing: the expected source is not returned any more."""
+    cause, *_ = causes(found("a", "c", "d"), found("d", "c", texts={"d": "edited"}))
+    assert (cause.kind, cause.source) == ("source_text_changed", "d")
+    assert cause.detail == "the text of `d` changed, and it took the place of `a`, which is no longer returned"
+
+
 def test_the_text_of_an_expected_source_that_held_its_rank_does_not_explain_another_that_is_lost() -> None:
     """It does where the judge thinks less of the answer."""
     was, now = found("a", "b", "c"), found("a", "c", texts={"a": "edited"})

@@ -52,6 +52,23 @@ def test_a_new_page_above_the_expected_ones_is_named() -> None:
     )
 
 
+def test_a_new_page_in_the_place_of_what_is_gone_ranks_above_nothing() -> None:
+    """The expected sources are not returned any more: there is nothing below it."""
+    now = {f"q{place}": found("promo#1", "other") for place in range(5)}
+    made = compared(now)
+    riser = first(made)
+    assert (riser.page, riser.num_above, riser.num_instead) == ("promo#1", 0, 5)
+    assert behind_words(made) == (
+        "“promo#1” is new in the results and now takes the place of an expected source "
+        "in all 5 questions that got worse"
+    )
+    assert "no longer returned, most often with “promo#1” in its place (5)" in cause_summary(made)
+    assert "and now takes the place of an expected source in 5 questions that got worse" in next_steps(made)[0]
+    both = compared({**now, "q0": found("promo#1", "q0!", "other")})
+    assert (first(both).num_above, first(both).num_instead) == (1, 4)
+    assert "now ranks above the expected source or takes the place of an expected source in" in behind_words(both)
+
+
 def test_an_edited_page_that_rose_is_named_with_its_text() -> None:
     """It was returned before, below, with another text."""
     was = {f"q{place}": found(f"q{place}!", "promo", texts={"promo": "old"}) for place in range(4)}

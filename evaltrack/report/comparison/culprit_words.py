@@ -39,10 +39,17 @@ def culprit_words(culprit: Culprit, k: int) -> str:
     if culprit.message:
         return clip(failure_words(culprit.message), 200)
     if culprit.kind == "rose":
-        above = culprit.num_above == len(culprit.ids)
-        where = "ranks above the expected source" if above else f"among the first {k} sources"
-        return f"{NOVELTIES[culprit.novelty]} {where}"
+        return f"{NOVELTIES[culprit.novelty]} {_where_words(culprit, k)}"
     return HAPPENED[culprit.kind] if culprit.page is not None else CAUSES[culprit.kind]
+
+
+def _where_words(culprit: Culprit, k: int) -> str:
+    """Where a page that rose stands in all of its questions: ``ranks above the expected source``."""
+    if culprit.num_above + culprit.num_instead < len(culprit.ids):
+        return f"among the first {k} sources"
+    if not culprit.num_instead:
+        return "ranks above the expected source"
+    return f"{'ranks above the expected source or ' if culprit.num_above else ''}takes the place of an expected source"
 
 
 def behind_words(comparison: Comparison) -> str:
@@ -121,8 +128,11 @@ def _document_part(comparison: Comparison, first: Culprit) -> str:
     of = _of_worse(len(first.ids), comparison)
     if first.kind != "rose":
         return f"{words}, which explains {of}"
-    some = 0 < first.num_above < len(first.ids)
-    return f"{words} in {of}{f', above the expected source in {first.num_above:,} of them' if some else ''}"
+    if first.num_above + first.num_instead == len(first.ids):
+        return f"{words} in {of}"
+    above = f", above the expected source in {first.num_above:,} of them" if first.num_above else ""
+    instead = f", in the place of an expected source in {first.num_instead:,} of them" if first.num_instead else ""
+    return f"{words} in {of}{above}{instead}"
 
 
 def behind_line(comparison: Comparison) -> str:
@@ -181,5 +191,6 @@ def riser_words(risen: Sequence[Culprit], comparison: Comparison, kind: CauseKin
     first = max(times, key=lambda place: times[place], default=0)
     if times.get(first, 0) < 2:
         return ""
-    how = "with" if kind == "context_changed" else "below"
-    return f", most often {how} {quoted(risen[first].part or risen[first].page, 80)} ({times[first]:,})"
+    how = "below" if kind in ("source_demoted", "source_text_changed") else "with"
+    place = " in its place" if kind == "source_lost" else ""
+    return f", most often {how} {quoted(risen[first].part or risen[first].page, 80)}{place} ({times[first]:,})"
