@@ -114,11 +114,11 @@ def delta_words(metric: MetricDelta) -> str:
 
 
 def delta_cell(metric: MetricDelta) -> str:
-    """The same in a table: ``no change``, or ``not compared, 20 lost`` where it is not one of the whole."""
+    """The same in a table: ``no change``, or ``left out, 20 lost`` where it is not one of the whole."""
     was, now, change = metric_course(metric.name, metric.baseline, metric.candidate)
     if change == "0" or (was == now and not metric.shows_change):
         return "no change"
-    return change if metric.shows_change else f"not compared, {_num_lost(metric):,} lost"
+    return change if metric.shows_change else f"left out, {_num_lost(metric):,} lost"
 
 
 def _num_lost(metric: MetricDelta) -> int:
