@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Literal
 
-from evaltrack.compare.change import CauseKind, Change
+from evaltrack.compare.change import Cause, CauseKind, Change
 from evaltrack.compare.errors_by_message import message_kind
-from evaltrack.compare.risers import Novelty, Riser, find_risers, page_of
+from evaltrack.compare.risers import Novelty, Riser, fallen_sources, find_risers, page_of
 from evaltrack.records.titles import title_key
 from evaltrack.rows.stored_row import StoredRow
 
@@ -125,9 +125,10 @@ def _grouped(worse: Sequence[Change], risen: Mapping[str, Riser]) -> list[Culpri
     """Each question under what rose in it, else under what happened to its expected source."""
     by_name: dict[tuple[str | None, str, str], Culprit] = {}
     messages: dict[str, str] = {}
+    fallen = fallen_sources(worse)
     for change in worse:
         riser = risen.get(change.id)
-        culprit = _risen(riser) if riser else _culprit(change)
+        culprit = _risen(riser) if riser else _culprit(change, fallen.get(change.id, change.cause))
         if change.cause.kind in ("target_failed", "judge_failed"):
             detail = change.cause.detail
             culprit.message = messages.setdefault(message_kind(detail), detail)
@@ -153,9 +154,8 @@ def _both(one: Novelty | None, other: Novelty | None) -> Novelty | None:
     return one if one == other else "edited" if "edited" in (one, other) else None
 
 
-def _culprit(change: Change) -> Culprit:
-    """What is behind this one question, as yet without its id."""
-    cause = change.cause
+def _culprit(change: Change, cause: Cause) -> Culprit:
+    """What is behind this one question by one of its causes, as yet without its id."""
     page = page_of(cause.source, change)
     if page is None:
         return Culprit(None, cause.kind)

@@ -44,7 +44,8 @@ def find_risers(worse: Sequence[Change], returned: Iterable[StoredRow], *, whole
     the page that rose in most of those that have none yet.
     """
     by_id = _candidates(worse, returned, whole=whole)
-    lost = {change.id: page_of(change.cause.source, change) for change in worse if change.cause.kind in FALLS}
+    fallen = fallen_sources(worse)
+    lost = {change.id: page_of(fallen[change.id].source, change) for change in worse if change.id in fallen}
     times = Counter(lost.values())
     needed = {change.id: max(times[lost.get(change.id)], 2) if change.id in lost else 2 for change in worse}
     chosen: dict[str, Riser] = {}
@@ -65,6 +66,23 @@ def find_risers(worse: Sequence[Change], returned: Iterable[StoredRow], *, whole
             for key in others.keys() & taken.keys():
                 del others[key]
     return chosen
+
+
+def fallen_sources(worse: Sequence[Change]) -> dict[str, Cause]:
+    """Of each question with expected sources that fell the one whose page fell in most of the questions, by its id.
+
+    Of equally many it is the first; of others than the cause only those that fell in the same way.
+    """
+    falls = {
+        change.id: [each for each in (change.cause, *change.also) if each.kind == change.cause.kind]
+        for change in worse
+        if change.cause.kind in FALLS
+    }
+    by_id = {change.id: change for change in worse}
+    pages = {key: [page_of(each.source, by_id[key]) for each in causes] for key, causes in falls.items()}
+    times = Counter(page for names in pages.values() for page in set(names))
+    places = {key: max(range(len(names)), key=lambda place: times[names[place]]) for key, names in pages.items()}
+    return {key: falls[key][place] for key, place in places.items()}
 
 
 def page_of(name: str | None, change: Change) -> str | None:

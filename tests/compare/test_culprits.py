@@ -14,6 +14,7 @@ from evaltrack.compare.gate import Gate
 from evaltrack.records import Response
 from evaltrack.report.comparison.culprit_words import behind_line, behind_words, cause_summary, culprit_words
 from evaltrack.report.comparison.next_steps import next_steps
+from evaltrack.report.comparison.words import cause_words
 from tests.compared import K, found, question, rows_of, side
 from tests.metrics.test_collections import pytestmark as with_real_data
 from tests.planted_causes import real_collections
@@ -111,6 +112,20 @@ def lost_pages(pages: Mapping[int, str], still: tuple[str, ...] = ()) -> Compari
     was = {f"q{place}": found(page, "a", "b") for place, page in pages.items()} | {"q9": same}
     now = {f"q{place}": found("a", "b") for place in pages} | {"q9": same}
     return compare(side(rows_of(asked, was)), side(rows_of(asked, now)), Gate(), resamples=50)
+
+
+def test_of_several_lost_sources_the_one_that_most_questions_lost_is_named() -> None:
+    """It is the second of each question; the sentence on the question names both."""
+    asked = [question(f"q{place}", expected_chunks=[f"own{place}", "gone"]) for place in range(4)]
+    was = rows_of(asked, {each.id: found(*each.expected_chunks or (), "a", "b") for each in asked})
+    now = rows_of(asked, {each.id: found("a", "b") for each in asked})
+    made = compare(side(was), side(now), Gate(), resamples=50)
+    assert [(each.kind, each.page, len(each.ids)) for each in made.culprits] == [("source_lost", "gone", 4)]
+    assert cause_words(made.flips[0]) == (
+        "`own0` (rank 1) is no longer returned (also: `gone` (rank 2) is no longer returned)"
+    )
+    back = compare(side(now), side(was), Gate(), resamples=50)
+    assert "(also: `gone` is returned now, at rank 2, and was not before" in cause_words(back.fixes[0])
 
 
 @pytest.mark.parametrize(

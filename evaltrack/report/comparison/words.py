@@ -238,8 +238,10 @@ def cause_words(change: Change) -> str:
 
 
 def _also_words(cause: Cause) -> str:
-    """What the cause means; of other sources which ones, as another cause may have named them."""
-    return clip(cause.detail, 200) if cause.kind == "context_changed" else CAUSES[cause.kind]
+    """What the cause means; of sources which ones, as the cause before names others."""
+    if cause.source is None and cause.kind != "context_changed":
+        return CAUSES[cause.kind]
+    return clip(cause.detail.removesuffix(f"; `{cause.displaced_by}` took its place"), 200)
 
 
 def dropped_words(change: Change, k: int | None = None) -> str:
