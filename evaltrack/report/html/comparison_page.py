@@ -21,7 +21,7 @@ from evaltrack.report.comparison.words import (
     run_words,
     sides_words,
 )
-from evaltrack.report.html.culprits import culprit_lines
+from evaltrack.report.html.culprits import culprit_lines, more_culprits
 from evaltrack.report.html.documents import document_views
 from evaltrack.report.html.first_screen import difference_lines, first_screen
 from evaltrack.report.html.fitting import fitted
@@ -110,7 +110,7 @@ def _places_and_pages(comparison: Comparison) -> dict[str, Any]:
         "places": places,
         "more_places": num_places(comparison) - len(places),
         "culprits": culprits,
-        "more_culprits": len(comparison.culprits) - len(culprits),
+        "more_culprits": more_culprits(comparison),
         "documents": documents,
         "more_documents": num_documents - len(documents),
     }
