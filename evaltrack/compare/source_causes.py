@@ -141,4 +141,4 @@ class SourceCauses:
 
 def _unsearched(rows: Differences) -> bool:
     """Whether the target declines on the second side alone, and without sources."""
-    return rows.after.declined and not rows.before.declined and not rows.after.sources
+    return rows.declined == (False, True) and not rows.after.sources

@@ -191,6 +191,17 @@ def test_an_abstention_is_no_lost_source(sources: Any, scores: Any) -> None:
     assert "source_lost" in [cause.kind for cause in also]
 
 
+def test_the_same_answer_without_sources_does_not_decline() -> None:
+    """What is expected is not returned any more; where the answer is another, it is said that nothing was returned."""
+    assert kinds(found("a", "c"), found()) == ["source_lost"]
+    assert [cause.kind for cause in gains(found(), found("a", "c"))] == ["source_gained"]
+    (cause, *_) = causes(found("a", "c"), found(answer="I found nothing."))
+    assert cause.detail == "the target returns no sources now, which counts as declining"
+    (back, *_) = gains(found(answer="I found nothing."), found("a", "c"))
+    assert back.kind == "no_longer_declines"
+    assert back.detail == "the target answers now, where it returned no sources, which counts as declining"
+
+
 def test_an_abstention_with_its_sources_is_one_too() -> None:
     """It found what is expected, and says that it does not know; on other sources these are told besides."""
     declining = {"abstained": True, "answer": "I do not know."}

@@ -31,6 +31,7 @@ from evaltrack.report.comparison.markdown import comparison_markdown
 from evaltrack.report.comparison.next_steps import next_steps
 from evaltrack.report.comparison.terminal import comparison_text, print_comparison
 from evaltrack.report.comparison.verdict_words import VERDICTS
+from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.words import metric_change, metric_number
 from evaltrack.rows.stored_row import StoredRow
 from tests.comparisons import DEMOTED, DROP, FLIP, GROUPS, LOST, MRR, RECALL, TOKENS, comparison, flat, hostile, quiet
@@ -370,6 +371,24 @@ def test_a_question_that_is_measured_now_says_that_it_failed_before() -> None:
     newly = replace(FLIP, fate="newly measured", was="error", now="pass", cause=failed)
     assert words.change_words(newly) == "7 (travel) is newly measured: the target failed before"
     assert words.change_words(replace(newly, fate="lost", was="pass", now="error")).endswith("the target failed")
+
+
+def test_the_title_of_a_cause_is_not_said_twice() -> None:
+    """What follows it is the message; another kind of failure than the title says is named."""
+    failed = replace(LOST, cause=Cause("target_failed", "target_error: HttpError: 503"))
+    assert words.cause_words(failed) == "HttpError: 503"
+    assert words.cause_words(LOST).startswith("the target took too long: ")
+    for render in (shown, comparison_markdown, comparison_junit):
+        assert "failed: the target failed" not in render(comparison(lost=(failed,))).replace("\\", "")
+
+
+def test_where_the_result_is_the_same_there_is_nothing_to_explain() -> None:
+    """A question that failed before and fails now, on other sources that do not matter."""
+    same = replace(FLIP, fate="other content", was="fail", cause=Cause("unknown", "the same answer on other sources"))
+    assert words.change_words(same) == "7 (travel) has other content (fail as before): the result is the same"
+    made = comparison(others=(same,), flips=())
+    assert words.CAUSES["unknown"] not in shown(made) + comparison_markdown(made) + comparison_html(made)
+    assert words.cause_title(replace(same, fate="broke")) == words.CAUSES["unknown"]
 
 
 def test_what_the_set_can_show_is_said_for_each_ruled_metric() -> None:

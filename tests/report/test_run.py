@@ -148,7 +148,8 @@ def test_one_word_of_a_megabyte_stays_short() -> None:
     ("made", "words"),
     [
         (row(1, response=Response(sources=(Source(chunk_id="x"),))), "not in the first 5: a#b"),
-        (row(1, response=Response(sources=())), "declined, but has an answer"),
+        (row(1, response=Response(sources=(), abstained=True)), "declined, but has an answer"),
+        (row(1, response=Response(sources=())), "returned no sources, which counts as declining, but has an answer"),
     ],
 )
 def test_a_miss_is_explained(made: Row, words: str) -> None:

@@ -187,10 +187,19 @@ def change_words(change: Change) -> str:
 
 
 def cause_title(change: Change) -> str:
-    """What the cause means: ``the target failed``, of a newly measured question ``the target failed before``."""
+    """What the cause means: ``the target failed``, of a newly measured question ``the target failed before``.
+
+    Where the result is the same there is nothing to explain.
+    """
     kind = change.cause.kind
+    if kind == "unknown" and change.fate in UNCHANGED:
+        return "the result is the same"
     before = kind in ("target_failed", "judge_failed") and change.fate not in WORSE and change.now != "error"
     return f"{CAUSES[kind]}{' before' * before}"
+
+
+UNCHANGED: tuple[Fate, ...] = ("other content", "identical")
+"""What became of questions with the same result."""
 
 
 def remark_words(change: Change) -> str:
@@ -232,9 +241,10 @@ def repeat_words(change: Change) -> str:
 
 
 def cause_words(change: Change) -> str:
-    """The cause in its own sentence, and the others that apply."""
+    """The cause in its own sentence, without its title where it begins with that, and the others that apply."""
     also = "; ".join(map(_also_words, change.also))
-    return clip(failure_words(change.cause.detail), 300) + (f" (also: {also})" if also else "")
+    words = failure_words(change.cause.detail).removeprefix(f"{CAUSES[change.cause.kind]}: ")
+    return clip(words, 300) + (f" (also: {also})" if also else "")
 
 
 def _also_words(cause: Cause) -> str:
