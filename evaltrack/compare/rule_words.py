@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from evaltrack.compare.comparison import GroupDelta, MetricDelta
 from evaltrack.compare.evidence import is_worse
 from evaltrack.compare.gate import Gate
+from evaltrack.compare.share_words import p_words
 from evaltrack.compare.tolerated import tolerated_words
 from evaltrack.metrics.formats import metric_form
 from evaltrack.metrics.metric import ROUNDING
@@ -24,13 +25,13 @@ class RuleWords:
         significant = self._gate.kind == "significant"
         for metric, where in _ruled(metrics, groups):
             if metric.regressed:
-                by_p = significant and metric.p_value is not None
-                yield self._moved(metric, where, f"exact p {metric.p_value:.3g}" if by_p else "")
+                p_value = metric.p_value if significant else None
+                yield self._moved(metric, where, "" if p_value is None else f"exact test: {p_words(p_value)}")
 
     def not_shown(self, metric: MetricDelta) -> str:
         """A drop that exceeds its rule, and that chance explains."""
-        level = f"below {LEVEL:g} when corrected for being several would be"
-        p_value = "" if metric.p_value is None else f" (exact p {metric.p_value:.3g}; {level})"
+        level = f"it is shown where p is below {LEVEL:g}, corrected for several rules"
+        p_value = "" if metric.p_value is None else f" (exact test: {p_words(metric.p_value)}; {level})"
         return f"{self._moved(metric, '')}, which is not shown to be more than chance{p_value}"
 
     def held(self, metrics: Sequence[MetricDelta], groups: Sequence[GroupDelta]) -> Iterator[str]:
@@ -53,9 +54,7 @@ class RuleWords:
             if _is_left_out(metric)
         ]
 
-    def _kept(
-        self, metrics: Sequence[MetricDelta], groups: Sequence[GroupDelta]
-    ) -> Iterator[tuple[MetricDelta, str]]:
+    def _kept(self, metrics: Sequence[MetricDelta], groups: Sequence[GroupDelta]) -> Iterator[tuple[MetricDelta, str]]:
         for metric, where in _ruled(metrics, groups):
             if not metric.regressed and not (metric.over and not where):
                 yield metric, where

@@ -124,6 +124,15 @@ def test_a_limit_that_is_exceeded_without_evidence_is_not_said_to_hold(allowed: 
     assert {line.state for line in made.gate_lines if "Recall" in line.text} == {"not shown"}
 
 
+def test_a_drop_that_chance_explains_says_when_it_would_be_shown() -> None:
+    """With p as elsewhere."""
+    (line,) = [text for _, text in states(compared(2, Gate(kind="evidence"))) if text.startswith("Recall@5")]
+    assert line.endswith(
+        "not shown to be more than chance (exact test: p = 0.50; it is shown where p is below 0.05, "
+        "corrected for several rules)"
+    )
+
+
 RECALL = MetricDelta("recall_at_k", 0.8, 0.84, 20, -0.05, 1, 19, 0, threshold=Threshold(0.05, relative=True))
 
 

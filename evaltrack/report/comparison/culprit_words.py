@@ -65,11 +65,10 @@ def behind_words(comparison: Comparison) -> str:
     if culprit is None:
         words = _cause_part(comparison, behind)
     elif culprit.page is None:
-        words = _error_part(comparison, culprit, behind.cause)
+        words = f"no document: {CAUSES[behind.cause]} in {_of_worse(num_failed(culprit, comparison), comparison)}"
     else:
         words = _document_part(comparison, culprit)
-    message = f" ({clip(failure_message(culprit.message), 200)})" if culprit and culprit.message else ""
-    return f"{words}{where_words(comparison)}{message}{related_words(behind, '; ')}"
+    return f"{words}{where_words(comparison)}{_message_part(comparison, culprit)}{related_words(behind, '; ')}"
 
 
 def related_words(behind: Behind, before: str) -> str:
@@ -118,8 +117,19 @@ def _cause_part(comparison: Comparison, behind: Behind) -> str:
     return f"no single document: {of} {OF_SEARCH[behind.cause]}{ranks}{below}"
 
 
-def _error_part(comparison: Comparison, error: Culprit, cause: CauseKind) -> str:
-    return f"no document: {CAUSES[cause]} in {_of_worse(len(error.ids), comparison)}"
+def num_failed(error: Culprit, comparison: Comparison) -> int:
+    """How many questions failed like those of an error, whatever the message."""
+    alike = (number for kind, number in comparison.causes.items() if kind == error.kind)
+    return max(len(error.ids), next(alike, 0))
+
+
+def _message_part(comparison: Comparison, error: Culprit | None) -> str:
+    """`` (HTTP 503)``, or `` (in 2 of them: HTTP 503)`` where others have another message; empty without one."""
+    if error is None or not error.message:
+        return ""
+    num_alike = len(error.ids)
+    some = f"in {num_alike:,} of them: " if num_alike < num_failed(error, comparison) else ""
+    return f" ({some}{clip(failure_message(error.message), 200)})"
 
 
 def _document_part(comparison: Comparison, first: Culprit) -> str:

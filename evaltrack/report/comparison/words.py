@@ -62,9 +62,8 @@ def clip(text: str | None, limit: int = 160) -> str:
 
 
 def course_words(metric: MetricDelta) -> str:
-    """``0.803 → 0.750``."""
-    was, now, _ = metric_course(metric.name, metric.baseline, metric.candidate)
-    return f"{was} → {now}"
+    """``0.803 → 0.750``, for a line without their difference, which alone can take more decimals."""
+    return f"{metric_number(metric.name, metric.baseline)} → {metric_number(metric.name, metric.candidate)}"
 
 
 def sides_words(comparison: Comparison) -> str:
@@ -100,7 +99,8 @@ def shown_metrics(comparison: Comparison) -> list[MetricDelta]:
 def metric_words(metric: MetricDelta, k: int) -> str:
     """One metric on a line: ``Recall@5 0.803 → 0.750, −0.053 (6.6 % worse), 95 % interval −0.102 to −0.004, n 22``."""
     delta = delta_words(metric)
-    change = f"{course_words(metric)}{delta and f', {delta}'}{drop_words(metric)}"
+    was, now, _ = metric_course(metric.name, metric.baseline, metric.candidate)
+    change = f"{was} → {now}{delta and f', {delta}'}{drop_words(metric)}"
     interval = f", 95 % interval {bounds}" if (bounds := interval_words(metric)) else ""
     way = "drop" if metric.higher_is_better else "rise"
     tolerated = f", allowed {way} {tolerated_words(metric)}" if metric.threshold else ""
@@ -158,13 +158,6 @@ def threshold_words(metric: MetricDelta) -> str:
     """What drop is tolerated, and whether the gate calls this one a regression."""
     tolerated = tolerated_words(metric)
     return f"{tolerated} FAIL".strip() if metric.regressed else tolerated
-
-
-def p_words(p_value: float) -> str:
-    """``p = 0.62``, or ``p < 0.001``."""
-    if p_value < 0.001:
-        return "p < 0.001"
-    return f"p = {p_value:.2f}" if p_value >= 0.0095 else f"p = {p_value:.3f}"
 
 
 WAYS: dict[Fate, str] = {
