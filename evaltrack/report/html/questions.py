@@ -16,7 +16,7 @@ from evaltrack.metrics.catalogue import BY_NAME
 from evaltrack.records.row import Traced
 from evaltrack.report.comparison.words import CAUSES, UNCHANGED, accepted_words, borderline_words, repeat_words
 from evaltrack.report.html.conversation import turns_before, wordings
-from evaltrack.report.html.judged import verdicts
+from evaltrack.report.html.judged import more_judges, verdicts
 from evaltrack.report.html.places import numbers
 from evaltrack.report.html.ranked import expected_alone, missing, ranked, source_texts
 from evaltrack.report.html.score_rows import ScoreScope, compared_scope, score_changes, score_lines, score_name
@@ -215,6 +215,7 @@ def _side(row: StoredRow, other: StoredRow | None, k: int, limit: int, trace: st
             "expects": expected_alone(row),
             "tools": [shown(tool, 80) for tool in row.tool_calls or ()],
             "verdicts": verdicts(row),
+            "more_judges": more_judges(row) or None,
             "trials": [row.passes, row.trials] if (row.trials or 0) > 1 else None,
             "trace": trace,
         },
