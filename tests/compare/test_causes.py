@@ -311,7 +311,8 @@ def check(cause: Cause, was: Response, now: Response, *, first: bool) -> None:
     if cause.kind in ("source_lost", "source_demoted"):
         assert cause.source in ("a", "b")
         assert (cause.rank_before, cause.rank_after) == (rank(old, cause.source), rank(new, cause.source))
-        assert new or was.declined or not first  # where nothing came back, it newly declines
+        same = was.answer == now.answer and not now.abstained
+        assert new or was.declined or not first or same  # where nothing came back for another answer, it newly declines
     if cause.displaced_by:
         assert cause.displaced_by not in ("a", "b")
         assert rank(new, cause.displaced_by) is not None
