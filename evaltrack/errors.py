@@ -52,6 +52,7 @@ class Guide(StrEnum):
     REVIEW = "how-to/golden-sets/#review"
     LINT = "lint/#the-codes"
     IDS = "how-to/targets/#ids"
+    QUOTATIONS = "how-to/golden-sets/#quotations"
     RECALL = "definitions/#retrieval"
     TARGETS = "how-to/targets/#connect-your-app"
     FUNCTION = "how-to/targets/#a-python-function"

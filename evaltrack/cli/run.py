@@ -14,7 +14,6 @@ from evaltrack.cli.options import PAIRS, config_options, default_golden, from_ca
 from evaltrack.cli.output import output_option, print_result_as, result_is_in, wants_json
 from evaltrack.errors import EXIT_INCONCLUSIVE, EXIT_MISSED, Guide, NothingMeasuredError
 from evaltrack.evaluation.config import EvaluationConfig
-from evaltrack.records.amount import count, verb
 
 if TYPE_CHECKING:
     from evaltrack.evaluation.result import RunResult
@@ -178,7 +177,7 @@ def end_of(result: RunResult, min_coverage: float = 0.0, whose: str = "") -> int
         NothingMeasuredError: there is no number.
     """
     if not result.success:
-        raise NothingMeasuredError(f"nothing could be measured: {result.why_nothing}", guide=Guide.ALL_FAILED)
+        raise NothingMeasuredError(result.why_nothing, guide=Guide.ALL_FAILED)
     if any(checked.met is False for checked in result.criteria):
         click.echo(f"{whose}A required criterion was missed.", err=True)
         return EXIT_MISSED
@@ -196,11 +195,9 @@ def print_result(result: RunResult, output: str) -> None:
     """Print a run on stdout, as a table or as JSON."""
     from evaltrack.report.run.json_form import run_json
     from evaltrack.report.run.terminal import print_run
+    from evaltrack.report.words import warning_words
 
     result_is_in(f"MLflow run {result.run_id}")
     print_result_as(output, partial(print_run, result), partial(run_json, result))
-    failed, num_questions = result.totals["num_errors"], result.totals["num_questions"]
-    if failed:
-        of = f"{failed:,} of {count(num_questions, 'question')}"
-        warning = f"Warning: {of} ended in errors and {verb(failed, 'is', 'are')} in no mean"
-        click.secho(warning, err=True, fg="yellow")
+    if result.totals["num_errors"]:
+        click.secho(f"Warning: {warning_words(result.totals)}", err=True, fg="yellow")

@@ -67,7 +67,7 @@ def sweep(file: str, dry_run: bool, resume: str, retry_errors: bool, ui_url: str
     _print_sweep(result, output)
     for each in result.results:
         if not each.success:
-            click.secho(f"run {each.run_id}: nothing could be measured: {each.why_nothing}", err=True, fg="red")
+            click.secho(f"run {each.run_id}: {each.why_nothing}", err=True, fg="red")
     return 0 if result.success else EXIT_INCONCLUSIVE
 
 

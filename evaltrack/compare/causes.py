@@ -18,6 +18,8 @@ from evaltrack.rows.stored_row import StoredRow
 ORDER: tuple[CauseKind, ...] = get_args(CauseKind)
 
 NOTHING_DIFFERS = "nothing that the rows hold differs"
+NONE_NOW = "the target returns no sources now, which counts as declining"
+NONE_BEFORE = "the target answers now, where it returned no sources, which counts as declining"
 
 
 def causes_of(before: StoredRow, after: StoredRow, k: int, *, worse: bool = True) -> list[Cause]:
@@ -106,7 +108,7 @@ def _after_retrieval(sources: SourceCauses) -> Iterator[Finding]:
 
 def _declines(rows: Differences) -> Cause | None:
     """The target itself declines on one side; or on another answer the judge of a negative says that it did."""
-    was, now = rows.before.declined, rows.after.declined
+    was, now = rows.declined
     by_judge = ""
     if was == now and not rows.same_answer:
         before, after = rows.before.scores.get("negative_pass"), rows.after.scores.get("negative_pass")
@@ -115,9 +117,12 @@ def _declines(rows: Differences) -> Cause | None:
             by_judge = ", as the judge reads the answers"
     if was == now:
         return None
+    silent = not by_judge and not (rows.after if now else rows.before).abstained
     if now:
-        return Cause("now_declines", f"the target declines now, where it answered{by_judge}")
-    return Cause("no_longer_declines", f"the target answers now, where it declined{by_judge}")
+        words = NONE_NOW if silent else f"the target declines now, where it answered{by_judge}"
+        return Cause("now_declines", words)
+    words = NONE_BEFORE if silent else f"the target answers now, where it declined{by_judge}"
+    return Cause("no_longer_declines", words)
 
 
 def _answer(rows: Differences, declines: bool) -> Cause | None:

@@ -38,6 +38,8 @@ SAMPLED = 2000
 """Identical questions that are still shown, where all of them would be more than `LISTED` leaves room for."""
 
 ALWAYS_LISTED: tuple[Fate, ...] = ("broke", "lost", "fixed")
+BETTER: tuple[Fate, ...] = ("fixed", "higher score")
+"""What became of questions whose trials say why they got better."""
 
 
 class Changes:
@@ -52,6 +54,7 @@ class Changes:
         fates = Fates(paired.frame, left_out, paired.table)
         self.counts = {fate: fates.count(fate) for fate in (*BY_URGENCY, "identical")}
         self.num_lost = int(fates.unmeasured.sum())
+        self.failed_again = fates.failed_again
         self._noise = _noise_of_one(paired.frame, signature, noise) if self.counted else None
         self._scores = result_scores(paired.frame, left_out, paired.table)
         ids, room = self._ids_by_fate(fates)
@@ -82,10 +85,11 @@ class Changes:
         whole, slim = set(explained_ids[:WHOLE_ROWS]), set(explained_ids[WHOLE_ROWS:])
         before, after = (_rows(side, whole, slim) for side in (paired.baseline, paired.candidate))
         worse = {key for fate in WORSE for key in ids[fate]}
-        worse_ids = [key for key in explained_ids if key in worse]
+        better = {key for fate in BETTER for key in ids[fate]}
+        read_ids = [key for keys in (worse, better) for key in explained_ids if key in keys]
         self._trials = (
-            trials_of(before, worse_ids, paired.baseline.trials),
-            trials_of(after, worse_ids, paired.candidate.trials),
+            trials_of(before, read_ids, paired.baseline.trials),
+            trials_of(after, read_ids, paired.candidate.trials),
         )
         carried = set(explained_ids[:CARRIED_ROWS])
         all_ids = {key for ids_of_fate in ids.values() for key in ids_of_fate}
@@ -103,11 +107,8 @@ class Changes:
     ) -> Change:
         if before is None or after is None:
             causes = [Cause("unknown", f"its rows were not read: more than {MAX_CAUSES} questions changed")]
-        elif fate in WORSE:
-            before, after, causes = self._explained(key, light, before, after)
         else:
-            k = self._signature.k
-            causes = _differences(causes_of(before, after, k, worse=False), before, after, k)
+            before, after, causes = self._explained(key, fate, light, before, after)
         by_judge = _by_judge(before, after)
         return Change(
             id=key,
@@ -129,15 +130,18 @@ class Changes:
         )
 
     def _explained(
-        self, key: str, light: Any, before: StoredRow, after: StoredRow
+        self, key: str, fate: Fate, light: Any, before: StoredRow, after: StoredRow
     ) -> tuple[StoredRow, StoredRow, list[Cause]]:
-        """The rows as they are shown, and why the question is worse; of several trials, what those that failed show."""
+        """The rows as they are shown, and why the question changed; of several trials, what those that failed show."""
+        worse, k = fate in WORSE, self._signature.k
         was, now = (trials.get(key, ()) for trials in self._trials)
-        if (was or now) and not after.error:
-            drops = tuple(self._moved(light, worse=True))
-            if explanation := explain_by_trials(before, after, (was, now), drops, self._signature.k):
-                return explanation.before, explanation.after, explanation.causes
-        return before, after, causes_of(before, after, self._signature.k)
+        if (was or now) and not after.error and not (fate in BETTER and before.error):
+            moved = tuple(self._moved(light, worse=worse))
+            made = explain_by_trials(before, after, (was, now), moved, k, worse=worse)
+            if made and (worse or made.causes[0].kind != "unknown"):
+                return made.before, made.after, made.causes
+        causes = causes_of(before, after, k, worse=worse)
+        return before, after, causes if worse else _differences(causes, before, after, k)
 
     def _moved(self, light: Any, *, worse: bool) -> Iterator[tuple[str, float, float]]:
         """The scores that fell, or rose: the main ones, and where none of them did the others."""

@@ -128,6 +128,7 @@ class Comparison:
     `gate_lines` holds the rules one by one, those that were broken first.
     `texts` are the questions that were not compared, by id, of very many none. `question_history` is how the
     candidate's questions went over the last runs.
+    `failed_again` counts the questions that ended in errors and were not measured in the baseline either: none is lost.
     `not_selected` are the questions that one side lacks because it was asked a selection of the golden set. `screen`
     renders the comparison for a notebook.
     """
@@ -161,6 +162,7 @@ class Comparison:
     same: tuple[StoredRow, ...] = ()
     fates: Mapping[Fate, int] = field(default_factory=dict)
     errors: tuple[ErrorCount, ...] = ()
+    failed_again: int = 0
     history: tuple[PastRun, ...] = ()
     asking: Asking = field(default_factory=Asking)
     gate: Gate | None = None

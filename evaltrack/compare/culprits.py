@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Literal
 
-from evaltrack.compare.change import CauseKind, Change
+from evaltrack.compare.change import Cause, CauseKind, Change
 from evaltrack.compare.errors_by_message import message_kind
-from evaltrack.compare.risers import Novelty, Riser, find_risers, page_of
+from evaltrack.compare.risers import Novelty, Riser, fallen_sources, find_risers, page_of
 from evaltrack.records.titles import title_key
 from evaltrack.rows.stored_row import StoredRow
 
@@ -25,9 +25,10 @@ class Culprit:
     """A page (its `parts` are the chunks of it) and what happened to it, with the questions that it made worse.
 
     Where no source is concerned `page` is None; of errors there is one for each kind of `message`. Of one that rose
-    `novelty` says whether its parts are all new, or one of them has another text, and `num_above` in how many questions
-    it newly stands above the expected source. Of one that is no longer returned `gone` says whether the candidate
-    returns it for no common question, where the baseline did for several; None where that cannot be told.
+    `novelty` says whether its parts are all new, or one of them has another text, `num_above` in how many questions it
+    newly stands above the expected source, and `num_instead` in how many it stands where one stood that is no longer
+    returned. Of one that is no longer returned `gone` says whether the candidate returns it for no common question,
+    where the baseline did for several; None where that cannot be told.
     """
 
     page: str | None
@@ -38,6 +39,7 @@ class Culprit:
     ids: list[str] = field(default_factory=list)
     novelty: Novelty | None = None
     num_above: int = 0
+    num_instead: int = 0
     gone: bool | None = None
 
     @property
@@ -123,9 +125,10 @@ def _grouped(worse: Sequence[Change], risen: Mapping[str, Riser]) -> list[Culpri
     """Each question under what rose in it, else under what happened to its expected source."""
     by_name: dict[tuple[str | None, str, str], Culprit] = {}
     messages: dict[str, str] = {}
+    fallen = fallen_sources(worse)
     for change in worse:
         riser = risen.get(change.id)
-        culprit = _risen(riser) if riser else _culprit(change)
+        culprit = _risen(riser) if riser else _culprit(change, fallen.get(change.id, change.cause))
         if change.cause.kind in ("target_failed", "judge_failed"):
             detail = change.cause.detail
             culprit.message = messages.setdefault(message_kind(detail), detail)
@@ -134,15 +137,16 @@ def _grouped(worse: Sequence[Change], risen: Mapping[str, Riser]) -> list[Culpri
         each.parts += [part for part in culprit.parts if part not in each.parts]
         if each is not culprit:
             each.num_above += culprit.num_above
+            each.num_instead += culprit.num_instead
             each.novelty = _both(each.novelty, culprit.novelty)
     return list(by_name.values())
 
 
 def _risen(riser: Riser) -> Culprit:
     """What rose in this one question, as yet without its id."""
-    return Culprit(
-        riser.page, "rose", "", riser.link, [riser.part], novelty=riser.novelty, num_above=1 if riser.above else 0
-    )
+    culprit = Culprit(riser.page, "rose", "", riser.link, [riser.part], novelty=riser.novelty)
+    culprit.num_above, culprit.num_instead = int(riser.above), int(riser.instead)
+    return culprit
 
 
 def _both(one: Novelty | None, other: Novelty | None) -> Novelty | None:
@@ -150,9 +154,8 @@ def _both(one: Novelty | None, other: Novelty | None) -> Novelty | None:
     return one if one == other else "edited" if "edited" in (one, other) else None
 
 
-def _culprit(change: Change) -> Culprit:
-    """What is behind this one question, as yet without its id."""
-    cause = change.cause
+def _culprit(change: Change, cause: Cause) -> Culprit:
+    """What is behind this one question by one of its causes, as yet without its id."""
     page = page_of(cause.source, change)
     if page is None:
         return Culprit(None, cause.kind)

@@ -152,6 +152,17 @@ class Differences:
         return (self.before.answer or "") == (self.after.answer or "") and self.same_tools
 
     @cached_property
+    def declined(self) -> tuple[bool, bool]:
+        """Whether the target declined, on each side.
+
+        An answer that did not change is none for want of sources: what is expected was not returned, that is all.
+        """
+        was, now = self.before.declined, self.after.declined
+        flagged = self.before.abstained or self.after.abstained
+        unsaid = was != now and bool(self.expected and self.before.answer) and self.same_answer and not flagged
+        return (False, False) if unsaid else (was, now)
+
+    @cached_property
     def same_tools(self) -> bool:
         """Whether the same tools were called, in whatever order."""
         return sorted(self.before.tool_calls or []) == sorted(self.after.tool_calls or [])

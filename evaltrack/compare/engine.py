@@ -173,6 +173,7 @@ def _comparison(
         same=changes.same,
         fates=changes.counts,
         errors=changes.errors,
+        failed_again=changes.failed_again,
         aims=tuple(aims_of(decided.metrics)) if candidate.signature.rubric == "reasoning" else (),
     )
 

@@ -67,6 +67,14 @@ class Fates:
             fates[np.asarray(mask, dtype=bool)] = ORDER.index(fate)
         return fates
 
+    @property
+    def failed_again(self) -> int:
+        """How many questions ended in errors in the candidate, and were not measured in the baseline either."""
+        failed = self._frame["error_c"].notna()
+        if "pass_rate" in self._left_out:  # as of those that are lost
+            failed &= ~self._by_judge("c")
+        return int((failed & ~self.unmeasured).sum())
+
     def count(self, fate: Fate) -> int:
         """How many questions have it."""
         return int((self._fates == ORDER.index(fate)).sum())
@@ -95,8 +103,12 @@ class Fates:
         frame, other = self._frame, "b" if side == "c" else "c"
         mask = frame[f"passed_{side}"].notna() & frame[f"passed_{other}"].isna()
         if "pass_rate" in self._left_out:  # whether a judge failed that is not compared says nothing
-            mask &= ~frame[f"error_{other}"].str.startswith(JUDGE_ERROR).fillna(True).astype(bool)
+            mask &= ~self._by_judge(other)
         return mask | (frame[f"recall_at_k_{side}"].notna() & frame[f"recall_at_k_{other}"].isna())
+
+    def _by_judge(self, side: str) -> Any:
+        """Which questions ended in an error of the judge, or in none."""
+        return self._frame[f"error_{side}"].str.startswith(JUDGE_ERROR).fillna(True).astype(bool)
 
     def _moved(self) -> tuple[Any, Any]:
         """Which questions have a lower, and which a higher score; of the lesser scores where no main one moved."""

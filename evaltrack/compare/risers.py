@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from evaltrack.compare.change import Change
+from evaltrack.compare.change import Cause, Change
 from evaltrack.rows.stored_row import StoredRow, StoredSource
 
 Novelty = Literal["new", "edited"]
@@ -22,7 +22,8 @@ MOST = 20
 class Riser:
     """A source that rose in one question; `page` is its title where that is known, else its name.
 
-    `above`: it newly stands above the expected source. Else it is newly among the first k, with another answer.
+    `above`: it newly stands above the expected source. `instead`: the expected source is no longer returned, and this
+    stands where it stood. Else it is newly among the first k, with another answer.
     """
 
     page: str
@@ -30,6 +31,7 @@ class Riser:
     link: str | None
     novelty: Novelty | None
     above: bool
+    instead: bool = False
 
 
 def find_risers(worse: Sequence[Change], returned: Iterable[StoredRow], *, whole: bool) -> dict[str, Riser]:
@@ -42,7 +44,8 @@ def find_risers(worse: Sequence[Change], returned: Iterable[StoredRow], *, whole
     the page that rose in most of those that have none yet.
     """
     by_id = _candidates(worse, returned, whole=whole)
-    lost = {change.id: page_of(change.cause.source, change) for change in worse if change.cause.kind in FALLS}
+    fallen = fallen_sources(worse)
+    lost = {change.id: page_of(fallen[change.id].source, change) for change in worse if change.id in fallen}
     times = Counter(lost.values())
     needed = {change.id: max(times[lost.get(change.id)], 2) if change.id in lost else 2 for change in worse}
     chosen: dict[str, Riser] = {}
@@ -65,6 +68,23 @@ def find_risers(worse: Sequence[Change], returned: Iterable[StoredRow], *, whole
     return chosen
 
 
+def fallen_sources(worse: Sequence[Change]) -> dict[str, Cause]:
+    """Of each question with expected sources that fell the one whose page fell in most of the questions, by its id.
+
+    Of equally many it is the first; of others than the cause only those that fell in the same way.
+    """
+    falls = {
+        change.id: [each for each in (change.cause, *change.also) if each.kind == change.cause.kind]
+        for change in worse
+        if change.cause.kind in FALLS
+    }
+    by_id = {change.id: change for change in worse}
+    pages = {key: [page_of(each.source, by_id[key]) for each in causes] for key, causes in falls.items()}
+    times = Counter(page for names in pages.values() for page in set(names))
+    places = {key: max(range(len(names)), key=lambda place: times[names[place]]) for key, names in pages.items()}
+    return {key: falls[key][place] for key, place in places.items()}
+
+
 def page_of(name: str | None, change: Change) -> str | None:
     """The title of a source, where a row of the question knows it; else its name."""
     rows = [row for row in (change.after, change.before) if row is not None]
@@ -75,7 +95,8 @@ def page_of(name: str | None, change: Change) -> str | None:
 def _weight(questions: Mapping[str, Riser]) -> tuple[int, int, int]:
     """How many questions it rose in; of equally many first what is new or edited, then what stands above."""
     each = questions.values()
-    return len(questions), sum(riser.novelty is not None for riser in each), sum(riser.above for riser in each)
+    ahead = sum(riser.above or riser.instead for riser in each)
+    return len(questions), sum(riser.novelty is not None for riser in each), ahead
 
 
 def _candidates(worse: Sequence[Change], returned: Iterable[StoredRow], *, whole: bool) -> dict[str, list[Riser]]:
@@ -84,25 +105,35 @@ def _candidates(worse: Sequence[Change], returned: Iterable[StoredRow], *, whole
     baseline = _Baseline({name for those in names.values() for name in those}, returned, whole=whole)
     by_id: dict[str, list[Riser]] = {}
     for change in worse:
-        above = change.cause.kind != "context_changed"
-        rose = [_riser(name, change, baseline, above=above) for name in names[change.id]]
-        if kept := [riser for riser in rose if above or riser.novelty]:
+        rose = [_riser(name, change, baseline) for name in names[change.id]]
+        if kept := [riser for riser in rose if riser.above or riser.instead or riser.novelty]:
             by_id[change.id] = kept
     return by_id
 
 
 def _names(change: Change) -> list[str]:
     """What newly stands above any of the expected sources that fell; else what the cause names."""
-    causes = (change.cause, *(each for each in change.also if change.cause.kind in FALLS and each.kind in FALLS))
-    each_of = [cause.risers or ((cause.displaced_by,) if cause.displaced_by else ()) for cause in causes]
-    return list(dict.fromkeys(name for names in each_of for name in names))
+    return list(dict.fromkeys(name for cause in _falls(change) for name in _risers(cause)))
 
 
-def _riser(name: str, change: Change, baseline: _Baseline, *, above: bool) -> Riser:
+def _falls(change: Change) -> list[Cause]:
+    """The cause, and where an expected source fell the others that did."""
+    also = (each for each in change.also if change.cause.kind in FALLS and each.kind in FALLS)
+    return [change.cause, *also]
+
+
+def _risers(cause: Cause) -> tuple[str, ...]:
+    return cause.risers or ((cause.displaced_by,) if cause.displaced_by else ())
+
+
+def _riser(name: str, change: Change, baseline: _Baseline) -> Riser:
     rows = [row for row in (change.after, change.before) if row is not None]
     same = [source for row in rows for source in row.sources or () if row.name_of(source) == name]
     link = change.cause.link if change.cause.displaced_by == name else next((each.url for each in same), None)
-    return Riser(page_of(name, change) or name, name, link, baseline.novelty(name, same), above)
+    kinds = {cause.kind for cause in _falls(change) if name in _risers(cause)}
+    above = bool(kinds - {"context_changed", "source_lost"})
+    instead = "source_lost" in kinds and not above
+    return Riser(page_of(name, change) or name, name, link, baseline.novelty(name, same), above, instead)
 
 
 class _Baseline:

@@ -1,4 +1,4 @@
-"""How many of the questions that got worse something concerns, in words. Pure."""
+"""How many of the questions that got worse something concerns, and a p-value, in words. Pure."""
 
 from __future__ import annotations
 
@@ -10,3 +10,10 @@ def share_words(number: int, total: int) -> str:
     if number < total:
         return f"{number:,} of {count(total, 'question')}"
     return {1: "the only question", 2: "both questions"}.get(total, f"all {count(total, 'question')}")
+
+
+def p_words(p_value: float) -> str:
+    """``p = 0.62``, or ``p < 0.001``."""
+    if p_value < 0.001:
+        return "p < 0.001"
+    return f"p = {p_value:.2f}" if p_value >= 0.0095 else f"p = {p_value:.3f}"

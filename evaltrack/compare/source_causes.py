@@ -102,6 +102,8 @@ class SourceCauses:
         if passed is not None:
             over = self.rows.name(self.ahead.old[passed][1])
             where = f", and it newly stands above `{over}`" if self.worse else f", and it stands below `{over}` now"
+            if self.worse and passed not in self.rows.new:
+                where = f", and it took the place of `{over}`, which is no longer returned"
         rose = self.worse and passed is not None and key not in self.rows.expected
         detail, risers = f"the text of `{name}` changed{where}", (name,) if rose else ()
         return Cause("source_text_changed", detail, name, rank, now, link=source.url, risers=risers)
@@ -139,4 +141,4 @@ class SourceCauses:
 
 def _unsearched(rows: Differences) -> bool:
     """Whether the target declines on the second side alone, and without sources."""
-    return rows.after.declined and not rows.before.declined and not rows.after.sources
+    return rows.declined == (False, True) and not rows.after.sources

@@ -1,4 +1,6 @@
-"""Why a question of several trials got worse: each trial that failed, beside the passing one that is most like it.
+"""Why a question of several trials changed: each trial that failed, beside the passing one that is most like it.
+
+Of one that got worse they failed in the candidate, of one that got better in the baseline.
 
 The row of such a question is a mean, and shows one of its trials. Trials scatter, so that any two of them may differ in
 something that explains nothing: what a passing trial of the baseline shares with a failing one is not why it failed.
@@ -57,7 +59,13 @@ def trials_of(rows: Mapping[str, StoredRow], ids: Collection[str], read: Callabl
 
 
 def explain_by_trials(
-    before: StoredRow, after: StoredRow, trials: tuple[Sequence[StoredRow], Sequence[StoredRow]], drops: Moved, k: int
+    before: StoredRow,
+    after: StoredRow,
+    trials: tuple[Sequence[StoredRow], Sequence[StoredRow]],
+    moved: Moved,
+    k: int,
+    *,
+    worse: bool = True,
 ) -> Explained | None:
     """The cause that most of the worse trials have; of equally many the earliest in the flow.
 
@@ -65,27 +73,30 @@ def explain_by_trials(
         before: The baseline's row of the question.
         after: The candidate's.
         trials: The trials behind them; empty where the row is of one.
-        drops: Scores of the question that fell.
+        moved: Scores of the question that fell; of a gain those that rose.
         k: How many sources are scored.
+        worse: Whether a loss is to be explained; else it is a gain, which is the loss the other way round.
 
     Returns:
-        None where no trial of the candidate is worse than the baseline.
+        None where no trial of the candidate is worse than the baseline, of a gain none of the baseline.
     """
-    was, now = (rows or [row] for rows, row in zip(trials, (before, after), strict=True))
-    was, now = _of_worse_wordings(was, now)
-    worse, what = _worse(was, now, drops)
-    if not worse:
+    sides = [rows or [row] for rows, row in zip(trials, (before, after), strict=True)]
+    better, lower = _of_worse_wordings(*(sides if worse else sides[::-1]))
+    drops = moved if worse else [(name, high, low) for name, low, high in moved]
+    failed, what = _worse(better, lower, drops)
+    if not failed:
         return None
-    read = [(*_closest(row, _passing(row, was), k), times) for row, times in _distinct(worse)]
+    read = [(*_closest(row, _passing(row, better), k, worse=worse), times) for row, times in _distinct(failed)]
     votes = Counter[tuple[str, str | None]]()
     for _, _, causes, times in read:
         votes[_vote(causes)] += times
     winner = max(votes, key=lambda vote: (votes[vote], -ORDER.index(vote[0])))
     old, new, causes, _ = next(each for each in read if _vote(each[2]) == winner)
-    if now[0].wording is not None:
-        causes = [replace(causes[0], detail=f"{causes[0].detail}, in {_wordings(worse)}"), *causes[1:]]
-    elif len(now) > 1:
-        detail = f"{causes[0].detail}, in {_share(votes[winner], len(worse))} {what}"
+    if lower[0].wording is not None:
+        causes = [replace(causes[0], detail=f"{causes[0].detail}, in {_wordings(failed)}"), *causes[1:]]
+    elif len(lower) > 1:
+        share = f"{_share(votes[winner], len(failed))} {what}{'' if worse else ' before'}"
+        detail = f"{causes[0].detail}, in {share}"
         causes = [replace(causes[0], detail=detail), *causes[1:]]
     return Explained(_showing(before, old), _showing(after, new), causes)
 
@@ -142,9 +153,12 @@ def _beyond(row: StoredRow, name: str, before: float, now: float) -> bool:
     return value is not None and (value < before if now < before else value > before)
 
 
-def _closest(row: StoredRow, others: Sequence[StoredRow], k: int) -> tuple[StoredRow, StoredRow, list[Cause]]:
-    """The baseline's trial from which this one departs last in the flow, and why it does."""
-    pairs = [(other, row, causes_of(other, row, k)) for other, _ in _distinct(others)]
+def _closest(
+    row: StoredRow, others: Sequence[StoredRow], k: int, *, worse: bool
+) -> tuple[StoredRow, StoredRow, list[Cause]]:
+    """The other side's trial from which this one departs last in the flow, both in their order, and why it does."""
+    ordered = [(other, row) if worse else (row, other) for other, _ in _distinct(others)]
+    pairs = [(old, new, causes_of(old, new, k, worse=worse)) for old, new in ordered]
     return max(pairs, key=lambda pair: (ORDER.index(pair[2][0].kind), -len(pair[2])))
 
 

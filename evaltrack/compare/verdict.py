@@ -8,16 +8,13 @@ from dataclasses import dataclass, replace
 
 from evaltrack.compare.changes import Changes
 from evaltrack.compare.comparison import GateLine, GroupDelta, MetricDelta, Verdict
-from evaltrack.compare.evidence import FLIPS, is_worse, rule_name, shown_losses
+from evaltrack.compare.evidence import FLIPS, rule_name, shown_losses
 from evaltrack.compare.gate import ABOUT_DECLINING, MIN_COVERAGE, Gate
 from evaltrack.compare.pairing import Paired
 from evaltrack.compare.repeats import Asking
+from evaltrack.compare.rule_words import RuleWords
 from evaltrack.compare.share_words import share_words
-from evaltrack.compare.tolerated import tolerated_words
-from evaltrack.metrics.formats import metric_form
-from evaltrack.metrics.metric import ROUNDING
 from evaltrack.records.amount import count, verb
-from evaltrack.stats.significance import LEVEL
 
 
 @dataclass(frozen=True)
@@ -48,7 +45,7 @@ def decide(
     groups = tuple(
         replace(group, metrics=tuple(_settled(gate, m, group, shown) for m in group.metrics)) for group in groups
     )
-    words = _Words(gate, paired.candidate.info.signature.k)
+    words = RuleWords(gate, paired.candidate.info.signature.k)
     broken = list(_flip_reasons(gate, changes, counted, shown is not None and FLIPS in shown, asking))
     worse = [*words.broken(metrics, groups), *broken]
     unsure = [*_unsettled(changes, asking), *_uncovered(gate, changes.num_lost, paired)]
@@ -58,8 +55,10 @@ def decide(
     not_shown = [words.not_shown(metric) for metric in metrics if metric.over and not metric.regressed]
     not_shown += [] if broken else _flips_not_shown(gate, changes, counted)
     allowed = [] if broken else list(_flips_allowed(gate, changes, counted))
-    held = [*allowed, *_no_flips(gate, changes, counted), *words.held(metrics, groups)]
-    states = (("broken", worse), ("unknown", unsure), ("not shown", not_shown), ("held", held))
+    part = words.left_out(metrics, groups)
+    open_rules, kept = (part, []) if _too_many_lost(gate, changes.num_lost, paired) else ([], part)
+    held = [*allowed, *_no_flips(gate, changes, counted), *words.held(metrics, groups), *kept]
+    states = (("broken", worse), ("unknown", [*unsure, *open_rules]), ("not shown", not_shown), ("held", held))
     lines = tuple(GateLine(state, text) for state, texts in states for text in texts)  # type: ignore[arg-type]
     tolerated = (*not_shown, *allowed)
     if worse:
@@ -165,8 +164,7 @@ def _no_regression(changes: Changes) -> str:
 
 def _uncovered(gate: Gate, lost: int, paired: Paired) -> Iterator[str]:
     """Too many questions of the baseline that cannot be compared: lost, edited and removed ones."""
-    measured = int((paired.frame["passed_b"].notna() | paired.frame["recall_at_k_b"].notna()).sum())
-    if lost and (gate.min_coverage is None or 1 - lost / max(measured, 1) < gate.min_coverage):
+    if _too_many_lost(gate, lost, paired):
         those = f"{count(lost, 'question')} {verb(lost, 'was', 'were')}"
         yield f"{those} lost: measured in the baseline, not in the candidate"
     edited, removed, common = len(paired.edited), len(paired.removed), len(paired.frame)
@@ -178,6 +176,12 @@ def _uncovered(gate: Gate, lost: int, paired: Paired) -> Iterator[str]:
         gone = f"{edited:,} edited, {lost:,} lost" + (f", {removed:,} removed" if removed else "")
         left = f"{common - lost:,} of {count(whole, 'question')} {verb(common - lost, 'is', 'are')} left to compare"
         yield f"{left}: {gone} ({100 * needed:g} % must be left, see --min-coverage)"
+
+
+def _too_many_lost(gate: Gate, lost: int, paired: Paired) -> bool:
+    """Whether more questions were lost than the gate allows: where nothing is said, any."""
+    measured = int((paired.frame["passed_b"].notna() | paired.frame["recall_at_k_b"].notna()).sum())
+    return bool(lost) and (gate.min_coverage is None or 1 - lost / max(measured, 1) < gate.min_coverage)
 
 
 def _may_flip(changes: Changes, paired: Paired) -> bool:
@@ -200,82 +204,3 @@ def _no_rule(gate: Gate, metrics: Sequence[MetricDelta], groups: Sequence[GroupD
     ruled = any(m.threshold for m in deciding) or any(m.threshold for g in groups for m in g.metrics)
     if metrics and not ruled and not flips:
         yield "no rule of the gate could be applied: what they are about is not compared"
-
-
-class _Words:
-    """The rules on metrics in sentences, under the titles that people read."""
-
-    def __init__(self, gate: Gate, k: int) -> None:
-        self._gate, self._k = gate, k
-
-    def broken(self, metrics: Sequence[MetricDelta], groups: Sequence[GroupDelta]) -> Iterator[str]:
-        """Each rule that was broken: ``MRR went from 0.900 to 0.750, 16.7 % worse (allowed: 10 %)``."""
-        significant = self._gate.kind == "significant"
-        for metric, where in _ruled(metrics, groups):
-            if metric.regressed:
-                by_p = significant and metric.p_value is not None
-                yield self._moved(metric, where, f"exact p {metric.p_value:.3g}" if by_p else "")
-
-    def not_shown(self, metric: MetricDelta) -> str:
-        """A drop that exceeds its rule, and that chance explains."""
-        level = f"below {LEVEL:g} when corrected for being several would be"
-        p_value = "" if metric.p_value is None else f" (exact p {metric.p_value:.3g}; {level})"
-        return f"{self._moved(metric, '')}, which is not shown to be more than chance{p_value}"
-
-    def held(self, metrics: Sequence[MetricDelta], groups: Sequence[GroupDelta]) -> Iterator[str]:
-        """Each rule that was kept: ``MRR fell by 0.7 %; the gate allows a drop of 10 %``."""
-        significant = self._gate.kind == "significant"
-        for metric, where in _ruled(metrics, groups):
-            if not metric.regressed and not (metric.over and not where):
-                limit = _significant_limit(metric) if significant else f"; {_limit(metric)}"
-                yield f"{self._title(metric)}{where} {_course(metric)}{limit}"
-
-    def _moved(self, metric: MetricDelta, where: str, limit: str = "") -> str:
-        score = metric_form(metric.name)
-        change = f"{score.shown(metric.baseline)} to {score.shown(metric.candidate)}"
-        drop = f", {100 * metric.drop:.1f} % worse" if metric.drop is not None else ""
-        return (
-            f"{self._title(metric)}{where} went from {change}{drop} ({limit or f'allowed: {tolerated_words(metric)}'})"
-        )
-
-    def _title(self, metric: MetricDelta) -> str:
-        return metric_form(metric.name).title.format(k=self._k)
-
-
-def _ruled(metrics: Sequence[MetricDelta], groups: Sequence[GroupDelta]) -> Iterator[tuple[MetricDelta, str]]:
-    """The metrics that have a rule, and where it applies."""
-    yield from ((metric, "") for metric in metrics if metric.threshold)
-    yield from ((m, f" in {group.name}") for group in groups for m in group.metrics if m.threshold)
-
-
-def _course(metric: MetricDelta) -> str:
-    """``fell 0.7 %`` of the baseline's value, ``rose 0.050`` where the rule is an amount, or ``did not change``."""
-    score, absolute = metric_form(metric.name), metric.threshold is not None and not metric.threshold.relative
-    if abs(metric.delta) < ROUNDING:
-        return "did not change"
-    way = "rose" if metric.delta > 0 else "fell"
-    share = 100 * abs(metric.drop) if metric.drop is not None else None
-    if absolute or share is None:
-        size = score.change(abs(metric.delta)).removeprefix("+")
-        return f"{way} by {'less than 0.001' if size == '≈ 0' else size}"
-    return f"{way} by {f'{share:.1f}' if share >= SMALLEST else f'less than {SMALLEST}'} %"
-
-
-def _limit(metric: MetricDelta) -> str:
-    """``the gate allows a drop of 5 %``, which is what the rule is about whichever way the metric went."""
-    return f"the gate allows a {_worse_way(metric)} of {tolerated_words(metric)}"
-
-
-def _significant_limit(metric: MetricDelta) -> str:
-    """The same of a gate that any loss breaks that is shown."""
-    if is_worse(metric):
-        return ", which is not shown to be more than chance"
-    return f"; the gate allows any {_worse_way(metric)} that can be chance"
-
-
-def _worse_way(metric: MetricDelta) -> str:
-    return "drop" if metric.higher_is_better else "rise"
-
-
-SMALLEST = 0.1
-"""Per cent below which a change is not written as a number."""

@@ -87,12 +87,14 @@ class RunResult:
 
     @property
     def why_nothing(self) -> str:
-        """For a run that measured nothing: why."""
+        """For a run in which no question passed or failed: what could not be measured or judged, and why."""
         failed, num_questions = self.totals["num_errors"], self.totals["num_questions"]
+        what = "judged, so that no question passed or failed" if self.totals["judge_errors"] else "measured"
         others = "" if failed == num_questions else ", and the target returned no sources for the others"
         errors = Counter(row.error for row in self.read_rows() if row.error).most_common(1)
         example = f"; most often: {errors[0][0][:300]}" if errors else ""
-        return f"{failed:,} of {count(num_questions, 'question')} ended in errors{others}{example}"
+        those = f"{failed:,} of {count(num_questions, 'question')} ended in errors"
+        return f"nothing could be {what}: {those}{others}{example}"
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:

@@ -1,8 +1,8 @@
-"""Whether what is expected ever comes back: ids of another form than the target's make every question a miss."""
+"""Whether what is expected ever comes back: ids of another form, or texts of another corpus, make all a miss."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from evaltrack.errors import Guide
 from evaltrack.metrics.relevance import expected_of, relevant_keys, source_keys
@@ -12,7 +12,7 @@ ENOUGH = 10
 """Answerable questions after which it is said that nothing that they expect came back."""
 
 SHOWN = 60
-"""Characters of an id that are shown."""
+"""Characters of an id or of a text that are shown."""
 
 
 class Returned:
@@ -23,6 +23,7 @@ class Returned:
         self._measured = 0
         self._came_back = False
         self._example = ""
+        self._quoted = False
 
     def add(self, row: Row) -> None:
         """Take one finished question; what came back beyond the first k counts, too."""
@@ -32,10 +33,8 @@ class Returned:
         by_name = row.finds is None
         self._came_back = not relevant_keys(row.question).isdisjoint(keys) if by_name else any(row.finds or ())
         self._measured += 1
-        examples = [key for key in keys if not key.startswith("\0")]
-        if examples and not self._example:
-            expected = min(expected_of(row) or ())
-            self._example = f"expected {expected[:SHOWN]}, returned e.g. {examples[0][:SHOWN]}"
+        if not self._example:
+            self._example, self._quoted = _example(row, keys)
         if self._measured == ENOUGH and (note := self.note):
             self._warn(note)
 
@@ -45,5 +44,30 @@ class Returned:
         if self._came_back or self._measured < ENOUGH or not self._example:
             return None
         questions = f"{self._measured:,} questions"
+        if self._quoted:
+            what = f"no source held an expected quotation in any of {questions}: {self._example}"
+            return f"{what}; are the quotations from the pages that the target searches? {Guide.QUOTATIONS.reference}"
         what = f"no expected source of {questions} ever came back: {self._example}; are the ids those of the target?"
         return f"{what} {Guide.IDS.reference}"
+
+
+def _example(row: Row, keys: Sequence[str]) -> tuple[str, bool]:
+    """What a question expects and the first that came back, both whole or with an ellipsis, and whether it is a text.
+
+    Empty where nothing came back that can be shown.
+    """
+    passages = row.question.expected_passages if row.finds is not None else None
+    quotes = [_quoted(passage.quote) for passage in passages or () if passage.quote is not None]
+    if quotes:
+        text = next((each.text for each in (row.response.sources if row.response else None) or () if each.text), "")
+        return f"expected {quotes[0]}, returned e.g. {_quoted(text)}" if text else "", True
+    named = next((key for key in keys if not key.startswith("\0")), "")
+    return f"expected {_short(min(expected_of(row) or ()))}, returned e.g. {_short(named)}" if named else "", False
+
+
+def _quoted(text: str) -> str:
+    return f"“{_short(' '.join(text.split()))}”"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"

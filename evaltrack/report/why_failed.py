@@ -65,7 +65,8 @@ def _retrieval_words(row: StoredRow, k: int) -> str:
     if row.negative:
         return "answered, but should have declined"
     if row.declined:
-        return "declined, but has an answer"
+        how = "declined" if row.abstained else "returned no sources, which counts as declining"
+        return f"{how}, but has an answer"
     return f"not in the first {k}: " + ", ".join(row.expected or ())
 
 

@@ -156,9 +156,26 @@ def score_title(name: str, k: int | None) -> str:
     return score.title.format(k="k" if k is None else k) if score else name
 
 
-def errors_words(errors: int) -> str:
-    """``72 errors are in no mean``."""
-    return f"{count(errors, 'error')} {verb(errors, 'is', 'are')} in no mean"
+def errors_words(totals: Mapping[str, int]) -> str:
+    """``72 errors are in no mean``; of a judge's errors that they are in no mean of the judge."""
+    return _left_out(totals, count(totals["num_errors"], "error"), " ")
+
+
+def warning_words(totals: Mapping[str, int]) -> str:
+    """The same of the questions: ``2 of 63 questions ended in errors and are in no mean``."""
+    of = f"{totals['num_errors']:,} of {count(totals['num_questions'], 'question')}"
+    return _left_out(totals, f"{of} ended in errors", " and ")
+
+
+def _left_out(totals: Mapping[str, int], errors: str, link: str) -> str:
+    """In which means errors are not; what was measured before a judge failed is in the others."""
+    by_judge, others = totals["judge_errors"], totals["num_errors"] - totals["judge_errors"]
+    if not by_judge:
+        return f"{errors}{link}{verb(others, 'is', 'are')} in no mean"
+    if others <= 0:
+        return f"{errors} of the judge{link}{verb(by_judge, 'is', 'are')} in no mean of the judge"
+    no_mean = f"{others:,} {verb(others, 'is', 'are')} in no mean"
+    return f"{errors}: {no_mean}, {by_judge:,} of the judge {verb(by_judge, 'is', 'are')} in no mean of the judge"
 
 
 def grouped_errors(errors: Iterable[tuple[str, str]]) -> list[str]:

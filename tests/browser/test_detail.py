@@ -117,6 +117,20 @@ def test_markdown_is_shown_and_nothing_in_it_acts(address: str, tab: Open) -> No
     assert seen.problems == []
 
 
+def test_judges_that_are_not_shown_are_counted(tmp_path: Path, tab: Open) -> None:
+    """Twelve of fourteen have their place; the title counts all, a line those without."""
+    panel = [{"judge": f"judge {place}", "reasoning": "Fine.", "overall_score": 0.9} for place in range(14)]
+    row = patched(flat("Yes.", "fees#refunds"), verdicts=panel, overall_score=0.9)
+    made = comparison(flips=(replace(FLIP, before=row, after=row),), drops=(), left_out=())
+    path = tmp_path / "page.html"
+    path.write_text(comparison_html(made), encoding="utf-8")
+    page = tab()
+    page.goto(f"{path.as_uri()}#q-7")
+    detail = page.locator("#detail").inner_text()
+    assert "Judges (14)" in detail
+    assert "and 2 more judges" in detail
+
+
 def test_each_judge_stands_with_both_sides(address: str, tab: Open) -> None:
     """Bars, reasoning and trials; what the reasoning quotes of the answer is marked in both, other quotes in none."""
     page = tab()

@@ -147,6 +147,22 @@ def test_nothing_measured_is_exit_code_3(store_uri: str, tmp_path: Path) -> None
     assert "nothing could be measured: 1 of 1 question ended in errors" in ended.stderr
 
 
+def test_a_judge_that_fails_everywhere_leaves_retrieval_measured(store_uri: str, tmp_path: Path) -> None:
+    """It is said that nothing was judged, not that nothing was measured."""
+    (tmp_path / "good.jsonl").write_text(GOOD)
+    (tmp_path / "answers.jsonl").write_text('{"id": 1, "answer": "b", "sources": ["a"]}\n')
+    (tmp_path / "verdicts.jsonl").write_text(
+        '{"id": "other", "accuracy": 1, "completeness": 1, "relevance": 1, "overall_score": 1, "reasoning": "So."}\n'
+    )
+    judged = ("-t", "recorded:answers.jsonl", "--judge", "recorded:verdicts.jsonl", "--output", "table")
+    ended = called("run", "good.jsonl", *judged, cwd=tmp_path, env={"MLFLOW_TRACKING_URI": store_uri})
+
+    assert ended.returncode == 3
+    assert "Recall@5" in ended.stdout
+    assert "Warning: 1 of 1 question ended in errors of the judge and is in no mean of the judge" in ended.stderr
+    assert "Error: nothing could be judged, so that no question passed or failed: 1 of 1 question" in ended.stderr
+
+
 def test_low_coverage_is_exit_code_3_where_asked(store_uri: str, tmp_path: Path) -> None:
     """Some error rows still finish a run, loudly; `--min-coverage` makes them count."""
     (tmp_path / "two.jsonl").write_text(GOOD + '{"id": 2, "question": "b?", "expected_chunks": ["b"]}\n')

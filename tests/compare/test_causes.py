@@ -54,6 +54,13 @@ def test_the_text_of_one_that_newly_stands_above_is_the_cause() -> None:
     assert [other.kind for other in also] == ["source_demoted"]
 
 
+def test_the_text_of_one_that_took_the_place_of_a_lost_source_is_the_cause() -> None:
+    """It stands above nothing: the expected source is not returned any more."""
+    cause, *_ = causes(found("a", "c", "d"), found("d", "c", texts={"d": "edited"}))
+    assert (cause.kind, cause.source) == ("source_text_changed", "d")
+    assert cause.detail == "the text of `d` changed, and it took the place of `a`, which is no longer returned"
+
+
 def test_the_text_of_an_expected_source_that_held_its_rank_does_not_explain_another_that_is_lost() -> None:
     """It does where the judge thinks less of the answer."""
     was, now = found("a", "b", "c"), found("a", "c", texts={"a": "edited"})
@@ -184,6 +191,17 @@ def test_an_abstention_is_no_lost_source(sources: Any, scores: Any) -> None:
     assert "source_lost" in [cause.kind for cause in also]
 
 
+def test_the_same_answer_without_sources_does_not_decline() -> None:
+    """What is expected is not returned any more; where the answer is another, it is said that nothing was returned."""
+    assert kinds(found("a", "c"), found()) == ["source_lost"]
+    assert [cause.kind for cause in gains(found(), found("a", "c"))] == ["source_gained"]
+    (cause, *_) = causes(found("a", "c"), found(answer="I found nothing."))
+    assert cause.detail == "the target returns no sources now, which counts as declining"
+    (back, *_) = gains(found(answer="I found nothing."), found("a", "c"))
+    assert back.kind == "no_longer_declines"
+    assert back.detail == "the target answers now, where it returned no sources, which counts as declining"
+
+
 def test_an_abstention_with_its_sources_is_one_too() -> None:
     """It found what is expected, and says that it does not know; on other sources these are told besides."""
     declining = {"abstained": True, "answer": "I do not know."}
@@ -293,7 +311,8 @@ def check(cause: Cause, was: Response, now: Response, *, first: bool) -> None:
     if cause.kind in ("source_lost", "source_demoted"):
         assert cause.source in ("a", "b")
         assert (cause.rank_before, cause.rank_after) == (rank(old, cause.source), rank(new, cause.source))
-        assert new or was.declined or not first  # where nothing came back, it newly declines
+        same = was.answer == now.answer and not now.abstained
+        assert new or was.declined or not first or same  # where nothing came back for another answer, it newly declines
     if cause.displaced_by:
         assert cause.displaced_by not in ("a", "b")
         assert rank(new, cause.displaced_by) is not None

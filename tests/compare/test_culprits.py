@@ -14,6 +14,7 @@ from evaltrack.compare.gate import Gate
 from evaltrack.records import Response
 from evaltrack.report.comparison.culprit_words import behind_line, behind_words, cause_summary, culprit_words
 from evaltrack.report.comparison.next_steps import next_steps
+from evaltrack.report.comparison.words import cause_words
 from tests.compared import K, found, question, rows_of, side
 from tests.metrics.test_collections import pytestmark as with_real_data
 from tests.planted_causes import real_collections
@@ -50,6 +51,23 @@ def test_a_new_page_above_the_expected_ones_is_named() -> None:
         "“promo#1” is new in the results and now ranks above the expected source in 5 questions that got worse: "
         "edit it, rank it lower, or take it out."
     )
+
+
+def test_a_new_page_in_the_place_of_what_is_gone_ranks_above_nothing() -> None:
+    """The expected sources are not returned any more: there is nothing below it."""
+    now = {f"q{place}": found("promo#1", "other") for place in range(5)}
+    made = compared(now)
+    riser = first(made)
+    assert (riser.page, riser.num_above, riser.num_instead) == ("promo#1", 0, 5)
+    assert behind_words(made) == (
+        "“promo#1” is new in the results and now takes the place of an expected source "
+        "in all 5 questions that got worse"
+    )
+    assert "no longer returned, most often with “promo#1” in its place (5)" in cause_summary(made)
+    assert "and now takes the place of an expected source in 5 questions that got worse" in next_steps(made)[0]
+    both = compared({**now, "q0": found("promo#1", "q0!", "other")})
+    assert (first(both).num_above, first(both).num_instead) == (1, 4)
+    assert "now ranks above the expected source or takes the place of an expected source in" in behind_words(both)
 
 
 def test_an_edited_page_that_rose_is_named_with_its_text() -> None:
@@ -94,6 +112,20 @@ def lost_pages(pages: Mapping[int, str], still: tuple[str, ...] = ()) -> Compari
     was = {f"q{place}": found(page, "a", "b") for place, page in pages.items()} | {"q9": same}
     now = {f"q{place}": found("a", "b") for place in pages} | {"q9": same}
     return compare(side(rows_of(asked, was)), side(rows_of(asked, now)), Gate(), resamples=50)
+
+
+def test_of_several_lost_sources_the_one_that_most_questions_lost_is_named() -> None:
+    """It is the second of each question; the sentence on the question names both."""
+    asked = [question(f"q{place}", expected_chunks=[f"own{place}", "gone"]) for place in range(4)]
+    was = rows_of(asked, {each.id: found(*each.expected_chunks or (), "a", "b") for each in asked})
+    now = rows_of(asked, {each.id: found("a", "b") for each in asked})
+    made = compare(side(was), side(now), Gate(), resamples=50)
+    assert [(each.kind, each.page, len(each.ids)) for each in made.culprits] == [("source_lost", "gone", 4)]
+    assert cause_words(made.flips[0]) == (
+        "`own0` (rank 1) is no longer returned (also: `gone` (rank 2) is no longer returned)"
+    )
+    back = compare(side(now), side(was), Gate(), resamples=50)
+    assert "(also: `gone` is returned now, at rank 2, and was not before" in cause_words(back.fixes[0])
 
 
 @pytest.mark.parametrize(

@@ -131,11 +131,32 @@ def test_the_cause_is_read_from_the_wordings_that_got_worse(store_uri: str, tmp_
         assert "".join(source.chunk_id or "" for source in row.sources or ()) == ids
 
 
-def test_a_gain_of_several_trials_is_told_of_those_that_are_shown(store_uri: str, tmp_path: Path) -> None:
-    """One of the others had the source before, so that no more is said."""
-    made = compared(store_uri, tmp_path, "bc bc abc", "abc abc abc")
+def test_a_gain_of_several_trials_is_read_from_those_that_failed_before(store_uri: str, tmp_path: Path) -> None:
+    """One of the others had the source before; that `c` scatters explains nothing."""
+    made = compared(store_uri, tmp_path, "bc b abc", "abc abc abc")
     (fix,) = made.fixes
-    assert fix.cause.detail == "`a` is returned now, at rank 1, and was not before, in the trials that are shown"
+    gained = "`a` is returned now, at rank 1, and was not before"
+    assert fix.cause.detail == f"{gained}, in both trials that failed before"
+    made = compared(store_uri, tmp_path, "ab b b :no", "ab ab ab ab")
+    (fix,) = made.fixes
+    assert fix.cause.detail == f"{gained}, in 2 of the 3 trials that failed before"
+    assert fix.before is not None
+    assert [source.chunk_id for source in fix.before.sources or ()] == ["b"]  # a trial of which this is true
+
+
+def test_a_higher_score_is_explained_by_the_trials_that_lacked_it(store_uri: str, tmp_path: Path) -> None:
+    """All of them passed before; two found one of the two expected sources."""
+    made = compared(store_uri, tmp_path, "abc ac ac", "abc abc abc", expected=("a", "b"))
+    (gain,) = made.gains
+    assert (gain.cause.kind, gain.cause.source) == ("source_gained", "b")
+    assert gain.cause.detail.endswith("in both trials with a lower score before")
+
+
+def test_the_same_result_of_several_trials_is_told_of_those_that_are_shown(store_uri: str, tmp_path: Path) -> None:
+    """Others may differ."""
+    made = compared(store_uri, tmp_path, "abc:one abc:two", "abc:three abc:two")
+    (other,) = made.others
+    assert other.cause.detail == "the answer is another, in the trials that are shown"
 
 
 def test_trials_are_the_same_by_what_they_say() -> None:

@@ -9,7 +9,9 @@ import pytest
 from evaltrack.compare.comparison import Comparison, MetricDelta, Threshold
 from evaltrack.compare.engine import JudgeContext, compare
 from evaltrack.compare.gate import Gate
-from evaltrack.compare.verdict import _course
+from evaltrack.compare.rule_words import _course
+from evaltrack.records import Failure
+from evaltrack.report.comparison.words import delta_cell
 from tests.compared import found, question, rows_of, side
 
 TEN = [question(f"q{n}") for n in range(10)]
@@ -89,6 +91,28 @@ def test_the_limit_is_on_losses_whichever_way_a_metric_went() -> None:
     assert ("held", "Recall@5 rose by 100.0 %; the gate allows any drop that can be chance") in states(better)
 
 
+@pytest.mark.parametrize(("coverage", "state"), [(None, "unknown"), (0.5, "held")])
+def test_a_change_that_the_tables_leave_out_is_in_no_rule(coverage: float | None, state: str) -> None:
+    """One question was lost, and may have lifted the mean of what is left; what did not change is said of that."""
+    failed = Failure(kind="target_error", message="down")
+    now = rows_of(TEN, {"q0": found("x", "q0!"), "q1": failed})
+    made = compare(side(rows_of(TEN, {})), side(now), Gate(min_coverage=coverage), resamples=100)
+    mrr = next(metric for metric in made.metrics if metric.name == "mrr")
+    assert delta_cell(mrr) == "left out, 1 lost"
+    words = "MRR: the change is left out, 1 lost; on the 9 measured in both it keeps to the drop of 10 % that the gate"
+    assert (state, f"{words} allows") in states(made)
+    same = "Recall@5 did not change on the 9 measured in both; the gate allows a drop of 5 %"
+    assert ("held", same) in states(made)
+
+
+def test_an_exceeded_limit_says_on_which_questions() -> None:
+    """Where some were lost."""
+    failed = Failure(kind="target_error", message="down")
+    now = rows_of(TEN, {**{f"q{n}": found("x") for n in range(2)}, "q9": failed})
+    made = compare(side(rows_of(TEN, {})), side(now), Gate(), resamples=100)
+    assert "Recall@5 went from 1.000 to 0.778, 22.2 % worse on the 9 measured in both (allowed: 5 %)" in made.reasons
+
+
 @pytest.mark.parametrize(("allowed", "state"), [(0, "not shown"), (2, "held")])
 def test_a_limit_that_is_exceeded_without_evidence_is_not_said_to_hold(allowed: int, state: str) -> None:
     """Two questions broke, which chance explains: as many are allowed, or that is what is said."""
@@ -98,6 +122,15 @@ def test_a_limit_that_is_exceeded_without_evidence_is_not_said_to_hold(allowed: 
         (state, not allowed)
     ]
     assert {line.state for line in made.gate_lines if "Recall" in line.text} == {"not shown"}
+
+
+def test_a_drop_that_chance_explains_says_when_it_would_be_shown() -> None:
+    """With p as elsewhere."""
+    (line,) = [text for _, text in states(compared(2, Gate(kind="evidence"))) if text.startswith("Recall@5")]
+    assert line.endswith(
+        "not shown to be more than chance (exact test: p = 0.50; it is shown where p is below 0.05, "
+        "corrected for several rules)"
+    )
 
 
 RECALL = MetricDelta("recall_at_k", 0.8, 0.84, 20, -0.05, 1, 19, 0, threshold=Threshold(0.05, relative=True))

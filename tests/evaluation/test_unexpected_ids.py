@@ -11,7 +11,7 @@ from evaltrack import run_eval
 from evaltrack.cli.progress import BarProgress, PlainProgress
 from evaltrack.evaluation.unexpected_ids import ENOUGH, Returned
 from evaltrack.metrics.measure import Rules, measure
-from evaltrack.records import Failure, Question, Response, Row, Source
+from evaltrack.records import Failure, Passage, Question, Response, Row, Source
 
 WARNING = "no expected source of 10 questions ever came back: expected v2/a#1, returned e.g. a#1"
 
@@ -50,6 +50,35 @@ def test_one_that_came_back_settles_it() -> None:
     assert after(row(99, "x", "y", "z", "v2/a#1"), *misses) == ([], None)
     said, note = after(*misses, row(99, "v2/a#1"))
     assert (len(said), note) == (1, None)
+
+
+def quoted_row(position: int, quote: str, text: str) -> Row:
+    """The row of a question that expects a quotation, and got one source with this text."""
+    asked = Question(id=str(position), question="?", domain="d", expected_passages=(Passage(quote=quote),))
+    given = Response(sources=(Source(chunk_id="a#1", text=text),))
+    made = measure(asked, given, Rules(2))
+    scored = {"scores": made.scores, "unmeasured": made.unmeasured, "passed": made.passed, "finds": made.finds}
+    return Row(position=position, question=asked, response=given, started_at=0.0, seconds=0.1, **scored)
+
+
+def test_quotations_are_no_ids() -> None:
+    """What is expected and what came back is shown as text, whole or with an ellipsis, and ids are not blamed."""
+    quote = "Cash of 10,000 euros or more per person must be declared to customs on entering or leaving the Union."
+    said, note = after(*(quoted_row(number, quote, "A visa\nis " + "long " * 30) for number in range(12)))
+    assert len(said) == 1
+    assert note is not None
+    assert note.startswith("no source held an expected quotation in any of 12 questions: expected “Cash of 10,000")
+    assert "…”, returned e.g. “A visa is long long" in note
+    assert note.count("“") == note.count("”") == 2
+    assert "ids" not in note
+    assert after(*(quoted_row(number, quote, quote) for number in range(12))) == ([], None)
+
+
+def test_an_id_that_is_cut_ends_with_an_ellipsis() -> None:
+    """So that it is not taken for the whole one."""
+    _, note = after(*(row(number, "x" * 70) for number in range(12)))
+    assert note is not None
+    assert f"returned e.g. {'x' * 59}…; are the ids" in note
 
 
 def test_what_was_not_measured_says_nothing() -> None:

@@ -15,7 +15,7 @@ import pytest
 from rich.console import Console
 
 from evaltrack.compare.change import Cause, CauseKind
-from evaltrack.compare.comparison import Asking, Comparison, GateLine, MetricDelta, Threshold
+from evaltrack.compare.comparison import Asking, Comparison, GateLine, GroupDelta, MetricDelta, Threshold
 from evaltrack.errors import UsageError
 from evaltrack.report.comparison import notes as comparison_notes
 from evaltrack.report.comparison import row_words, words
@@ -23,7 +23,7 @@ from evaltrack.report.comparison.counts import chance_words, flips_words
 from evaltrack.report.comparison.culprit_words import cause_summary
 from evaltrack.report.comparison.files import FORMS, form_of, json_text, write_comparison
 from evaltrack.report.comparison.github_annotations import annotations
-from evaltrack.report.comparison.group_words import group_sentence, shown_groups
+from evaltrack.report.comparison.group_words import group_cell, group_sentence, shown_groups
 from evaltrack.report.comparison.headline import headline_words
 from evaltrack.report.comparison.json_form import comparison_json
 from evaltrack.report.comparison.junit import comparison_junit
@@ -31,6 +31,7 @@ from evaltrack.report.comparison.markdown import comparison_markdown
 from evaltrack.report.comparison.next_steps import next_steps
 from evaltrack.report.comparison.terminal import comparison_text, print_comparison
 from evaltrack.report.comparison.verdict_words import VERDICTS
+from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.words import metric_change, metric_number
 from evaltrack.rows.stored_row import StoredRow
 from tests.comparisons import DEMOTED, DROP, FLIP, GROUPS, LOST, MRR, RECALL, TOKENS, comparison, flat, hostile, quiet
@@ -372,13 +373,40 @@ def test_a_question_that_is_measured_now_says_that_it_failed_before() -> None:
     assert words.change_words(replace(newly, fate="lost", was="pass", now="error")).endswith("the target failed")
 
 
+def test_values_without_their_difference_have_the_decimals_of_others() -> None:
+    """Four are for a difference that stands beside them."""
+    recall = replace(RECALL, baseline=0.86364, candidate=0.81524, drop=0.056)
+    assert words.course_words(recall) == "0.864 → 0.815"
+    assert words.metric_words(recall, 5).startswith("Recall@5 0.8636 → 0.8152, −0.0484")
+    group = GroupDelta("category", "food", 12, (recall, replace(MRR, baseline=0.90909, candidate=0.72727)), 1, 0, 1.0)
+    assert (group_cell(group, "recall_at_k"), group_cell(group, "mrr")) == ("0.815 (−0.048) FAIL", "0.727 (−0.182)")
+
+
+def test_the_title_of_a_cause_is_not_said_twice() -> None:
+    """What follows it is the message; another kind of failure than the title says is named."""
+    failed = replace(LOST, cause=Cause("target_failed", "target_error: HttpError: 503"))
+    assert words.cause_words(failed) == "HttpError: 503"
+    assert words.cause_words(LOST).startswith("the target took too long: ")
+    for render in (shown, comparison_markdown, comparison_junit):
+        assert "failed: the target failed" not in render(comparison(lost=(failed,))).replace("\\", "")
+
+
+def test_where_the_result_is_the_same_there_is_nothing_to_explain() -> None:
+    """A question that failed before and fails now, on other sources that do not matter."""
+    same = replace(FLIP, fate="other content", was="fail", cause=Cause("unknown", "the same answer on other sources"))
+    assert words.change_words(same) == "7 (travel) has other content (fail as before): the result is the same"
+    made = comparison(others=(same,), flips=())
+    assert words.CAUSES["unknown"] not in shown(made) + comparison_markdown(made) + comparison_html(made)
+    assert words.cause_title(replace(same, fate="broke")) == words.CAUSES["unknown"]
+
+
 def test_what_the_set_can_show_is_said_for_each_ruled_metric() -> None:
     """The smallest drop it would show; that it is a larger one below 30 questions; or that it cannot be told."""
     large = replace(RECALL, n=300, detectable=0.0412)
     made = comparison(metrics=(large, replace(RECALL, n=1, detectable=None), TOKENS))
     assert list(comparison_notes.detectable_words(made)) == [
         "With 300 questions a drop of Recall@3 below 0.041 can go unseen",
-        "How small a drop of Recall@3 1 question would show cannot be told, as all changed alike",
+        "With 1 question it is not known how small a drop of Recall@3 would be seen: that takes two questions or more",
     ]
     assert "with so few questions likely a larger one too" in shown(comparison())
     few = comparison(metrics=(replace(RECALL, n=3, detectable=1.617),))  # no drop is as large as that

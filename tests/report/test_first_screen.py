@@ -351,6 +351,22 @@ def test_an_error_is_behind_what_was_lost_and_nothing_is_said_to_be_worse() -> N
     )
 
 
+def test_errors_with_several_messages_are_one_step_with_all_their_questions() -> None:
+    """Two failed alike, one otherwise: as many as the table of causes says."""
+    messages = ("HTTP 503", "HTTP 503", "no route")
+    lost = tuple(
+        replace(LOST, id=f"{place}", cause=Cause("target_failed", f"target_error: {text}"))
+        for place, text in enumerate(messages)
+    )
+    made = quiet(lost=lost, fates={"lost": 3}, causes={"target_failed": 3}, verdict="unknown")
+    assert behind_words(made) == (
+        "no document: the target failed in all 3 questions that were lost (in 2 of them: HTTP 503)"
+    )
+    assert next_steps(made) == [
+        "The target failed in 3 questions: fix the error (HTTP 503, in 2 of them), then evaluate again."
+    ]
+
+
 # Whether it is a regression by the rule alone
 
 

@@ -30,7 +30,7 @@ from evaltrack.metrics.criteria import Checked
 from evaltrack.records.past_run import PastRun
 from evaltrack.report.html import run_page
 from evaltrack.report.html.comparison_page import comparison_html
-from evaltrack.report.html.culprits import CulpritLine, culprit_lines
+from evaltrack.report.html.culprits import CulpritLine, culprit_lines, more_culprits
 from evaltrack.report.html.metric_table import axis_reach, metric_rows, way_of
 from evaltrack.report.html.page import SCRIPTS, STYLES, document, questions_script, script_safe, static, style_sheet
 from evaltrack.report.html.past import beside, past_lines, served_address
@@ -684,6 +684,22 @@ def test_the_culprits_with_the_most_questions_come_first_and_are_few() -> None:
     assert culprit_lines(quiet()) == []
 
 
+@pytest.mark.parametrize(
+    ("sizes", "words"),
+    [
+        ((2,) * 10, "and 2 more, with 2 questions each"),
+        ((2,) * 8 + (1,), "and 1 more, with 1 question"),
+        ((3,) * 9 + (1,), "and 2 more, with at most 3 questions each"),
+        ((1,) * 8, ""),
+    ],
+)
+def test_culprits_that_are_not_shown_are_counted_with_their_questions(sizes: tuple[int, ...], words: str) -> None:
+    """They may have as many as the last one that is shown."""
+    places = [(page, place) for page, size in enumerate(sizes) for place in range(size)]
+    flips = [demoted(f"{page}-{place}", None, f"s{page}", "source_lost") for page, place in places]
+    assert more_culprits(comparison(flips=tuple(flips), lost=(), drops=())) == words
+
+
 def test_a_list_that_is_cut_says_how_many_it_leaves_out() -> None:
     """Pages, their chunks and questions, and domains."""
     places = [(page, place) for page in range(12) for place in range(9 if page == 0 else 1)]
@@ -693,11 +709,11 @@ def test_a_list_that_is_cut_says_how_many_it_leaves_out() -> None:
     )
     html = comparison_html(comparison(flips=flips, lost=(), drops=(), groups=groups, fates={"broke": 60, "fixed": 0}))
     words = " ".join(LexborHTMLParser(html).text(separator=" ").split())
-    assert "and 4 more, with fewer questions" in words
+    assert "and 4 more, with 1 question each" in words
     assert "5 more with their texts, 6 without" in words
     assert "s0 is no longer returned 9" in words
     assert "and 1 more " in words
-    assert "and 2 more domains, which changed less" in words
+    assert "and 2 more domains with questions that broke or were fixed" in words
     line = culprit_lines(comparison(flips=flips, lost=(), drops=()))[0]
     assert (len(line.first_ids), line.more_ids, line.more_parts) == (8, 1, 0)
     assert CulpritLine("p", "", None, tuple(f"p#{n}" for n in range(9)), ()).more_parts == 3

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from evaltrack.records.verdict import Observed
-from evaltrack.report.html.judged import JUDGES, QUOTE, QUOTES, grade_titles, verdicts
+from evaltrack.report.html.judged import JUDGES, QUOTE, QUOTES, grade_titles, more_judges, verdicts
 from evaltrack.rows.stored_row import StoredRow, StoredVerdict
 
 DIMENSIONS = ("h_count", "oscillation", "crux", "epistemic_honesty", "process_integrity")
@@ -39,6 +39,7 @@ def test_a_verdict_on_reasoning_has_its_dimensions_and_quotes() -> None:
     assert made["quotes"][0] == "this"
     assert len(made["quotes"]) == QUOTES
     assert max(map(len, made["quotes"])) == QUOTE
+    assert made["more_quotes"] == 31 - QUOTES
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[", '{"dimensions": 1}', "null"])
@@ -54,6 +55,7 @@ def test_judges_of_own_scores_come_last_and_panels_are_bounded() -> None:
     said = json.dumps({"polite": "Very.\x00", "empty": "", "number": 3})
     made = verdicts(StoredRow(id="1", verdicts=panel, score_reasoning=said))
     assert len(made) == JUDGES + 1
+    assert (more_judges(StoredRow(id="1", verdicts=panel)), more_judges(StoredRow(id="1"))) == (3, 0)
     assert made[-1] == {"judge": "polite", "said": "Very.�"}
 
 

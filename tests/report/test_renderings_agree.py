@@ -319,7 +319,7 @@ def test_what_grew_by_losing_is_grey_and_says_so() -> None:
     text = comparison_html(made)
     assert ("Recall@5", "+0.071") in facts(made).hidden
     (row,) = (line for line in said("errors_on_one_side", "page").lines if line.startswith("Recall@5 "))
-    assert "not compared, 12 lost" in row
+    assert "left out, 12 lost" in row
     assert "on the 28 measured in both" in row
     assert 'class="plot' not in text.partition('aria-label="Metrics of both runs"')[2].partition("</table>")[0].replace(
         'class="plot ticks"', ""

@@ -6,7 +6,7 @@ import asyncio
 import io
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,6 +21,7 @@ from evaltrack.judges.recorded import RecordedJudge
 from evaltrack.metrics.criteria import Checked, Criterion
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Failure, Question, Response, Row, Signature, Source, Tokens, ToolCall, Usage, Verdict
+from evaltrack.report.html.screen import run_screen
 from evaltrack.report.run import reasoning
 from evaltrack.report.run.evaluation_json import RESULT_COLUMNS, evaluation_json
 from evaltrack.report.run.json_form import run_json, run_summary
@@ -147,7 +148,8 @@ def test_one_word_of_a_megabyte_stays_short() -> None:
     ("made", "words"),
     [
         (row(1, response=Response(sources=(Source(chunk_id="x"),))), "not in the first 5: a#b"),
-        (row(1, response=Response(sources=())), "declined, but has an answer"),
+        (row(1, response=Response(sources=(), abstained=True)), "declined, but has an answer"),
+        (row(1, response=Response(sources=())), "returned no sources, which counts as declining, but has an answer"),
     ],
 )
 def test_a_miss_is_explained(made: Row, words: str) -> None:
@@ -714,15 +716,35 @@ def test_a_result_tells_what_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("errors", "why"),
+    ("errors", "by_judge", "why"),
     [
-        (5, "5 of 5 questions ended in errors"),
-        (2, "2 of 5 questions ended in errors, and the target returned no sources for the others"),
+        (5, 0, "measured: 5 of 5 questions ended in errors"),
+        (2, 0, "measured: 2 of 5 questions ended in errors, and the target returned no sources for the others"),
+        (5, 5, "judged, so that no question passed or failed: 5 of 5 questions ended in errors"),
     ],
 )
-def test_why_nothing_was_measured(errors: int, why: str) -> None:
-    """A run without a number says why."""
-    assert result(totals={**result().totals, "num_errors": errors}).why_nothing == why
+def test_why_nothing_was_measured(errors: int, by_judge: int, why: str) -> None:
+    """A run without a number says why; where the judge failed, retrieval was measured all the same."""
+    totals = {**result().totals, "num_errors": errors, "judge_errors": by_judge}
+    assert result(totals=totals).why_nothing == f"nothing could be {why}"
+
+
+@pytest.mark.parametrize("render", [shown, run_note, run_screen])
+@pytest.mark.parametrize(
+    ("errors", "by_judge", "words"),
+    [
+        (1, 1, "1 error of the judge is in no mean of the judge"),
+        (5, 5, "5 errors of the judge are in no mean of the judge"),
+        (5, 4, "5 errors: 1 is in no mean, 4 of the judge are in no mean of the judge"),
+    ],
+)
+def test_errors_of_a_judge_are_in_no_mean_of_the_judge(
+    render: Callable[[RunResult], str], errors: int, by_judge: int, words: str
+) -> None:
+    """What was measured before the judge failed is in the means of retrieval."""
+    failed = (row(1, failure=Failure(kind="judge_error", message="no verdict")),)
+    made = result(errors=failed, totals={**result().totals, "num_errors": errors, "judge_errors": by_judge})
+    assert words in render(made)
 
 
 @pytest.mark.parametrize(("gap", "points", "bands"), [(1, 10, "1 band"), (2, 25, "2 bands")])

@@ -43,7 +43,7 @@ TOOLS = {"expected_tools": ["search"]}
     [
         ([(LOST, None)] * 3, {}, "passed 0 of 3 trials; the first that failed: not in the first 5: b"),
         ([(FOUND, None), (LOST, None), (LOST, None)], {}, "passed 1 of 3 trials; the first that failed: not in the"),
-        ([(NONE, None)] * 2, {}, "passed 0 of 2 trials; the first that failed: declined, but has an answer"),
+        ([(NONE, None)] * 2, {}, "passed 0 of 2 trials; the first that failed: returned no sources, which"),
         (
             [(FOUND, 1.0), (FOUND, 0.25), (FOUND, 0.5)],
             {},

@@ -11,9 +11,10 @@ from evaltrack.compare.change import Change
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.fate_kinds import BY_URGENCY, Fate
 from evaltrack.compare.repeats import REPEAT_KINDS
+from evaltrack.compare.share_words import p_words
 from evaltrack.records.amount import count
 from evaltrack.report.comparison.headline import broke_words
-from evaltrack.report.comparison.words import clip, p_words
+from evaltrack.report.comparison.words import clip
 from evaltrack.report.words import failure_words
 from evaltrack.stats.significance import MIN_CHANGED
 

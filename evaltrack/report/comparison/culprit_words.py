@@ -39,10 +39,17 @@ def culprit_words(culprit: Culprit, k: int) -> str:
     if culprit.message:
         return clip(failure_words(culprit.message), 200)
     if culprit.kind == "rose":
-        above = culprit.num_above == len(culprit.ids)
-        where = "ranks above the expected source" if above else f"among the first {k} sources"
-        return f"{NOVELTIES[culprit.novelty]} {where}"
+        return f"{NOVELTIES[culprit.novelty]} {_where_words(culprit, k)}"
     return HAPPENED[culprit.kind] if culprit.page is not None else CAUSES[culprit.kind]
+
+
+def _where_words(culprit: Culprit, k: int) -> str:
+    """Where a page that rose stands in all of its questions: ``ranks above the expected source``."""
+    if culprit.num_above + culprit.num_instead < len(culprit.ids):
+        return f"among the first {k} sources"
+    if not culprit.num_instead:
+        return "ranks above the expected source"
+    return f"{'ranks above the expected source or ' if culprit.num_above else ''}takes the place of an expected source"
 
 
 def behind_words(comparison: Comparison) -> str:
@@ -58,11 +65,10 @@ def behind_words(comparison: Comparison) -> str:
     if culprit is None:
         words = _cause_part(comparison, behind)
     elif culprit.page is None:
-        words = _error_part(comparison, culprit, behind.cause)
+        words = f"no document: {CAUSES[behind.cause]} in {_of_worse(num_failed(culprit, comparison), comparison)}"
     else:
         words = _document_part(comparison, culprit)
-    message = f" ({clip(failure_message(culprit.message), 200)})" if culprit and culprit.message else ""
-    return f"{words}{where_words(comparison)}{message}{related_words(behind, '; ')}"
+    return f"{words}{where_words(comparison)}{_message_part(comparison, culprit)}{related_words(behind, '; ')}"
 
 
 def related_words(behind: Behind, before: str) -> str:
@@ -111,8 +117,19 @@ def _cause_part(comparison: Comparison, behind: Behind) -> str:
     return f"no single document: {of} {OF_SEARCH[behind.cause]}{ranks}{below}"
 
 
-def _error_part(comparison: Comparison, error: Culprit, cause: CauseKind) -> str:
-    return f"no document: {CAUSES[cause]} in {_of_worse(len(error.ids), comparison)}"
+def num_failed(error: Culprit, comparison: Comparison) -> int:
+    """How many questions failed like those of an error, whatever the message."""
+    alike = (number for kind, number in comparison.causes.items() if kind == error.kind)
+    return max(len(error.ids), next(alike, 0))
+
+
+def _message_part(comparison: Comparison, error: Culprit | None) -> str:
+    """`` (HTTP 503)``, or `` (in 2 of them: HTTP 503)`` where others have another message; empty without one."""
+    if error is None or not error.message:
+        return ""
+    num_alike = len(error.ids)
+    some = f"in {num_alike:,} of them: " if num_alike < num_failed(error, comparison) else ""
+    return f" ({some}{clip(failure_message(error.message), 200)})"
 
 
 def _document_part(comparison: Comparison, first: Culprit) -> str:
@@ -121,8 +138,11 @@ def _document_part(comparison: Comparison, first: Culprit) -> str:
     of = _of_worse(len(first.ids), comparison)
     if first.kind != "rose":
         return f"{words}, which explains {of}"
-    some = 0 < first.num_above < len(first.ids)
-    return f"{words} in {of}{f', above the expected source in {first.num_above:,} of them' if some else ''}"
+    if first.num_above + first.num_instead == len(first.ids):
+        return f"{words} in {of}"
+    above = f", above the expected source in {first.num_above:,} of them" if first.num_above else ""
+    instead = f", in the place of an expected source in {first.num_instead:,} of them" if first.num_instead else ""
+    return f"{words} in {of}{above}{instead}"
 
 
 def behind_line(comparison: Comparison) -> str:
@@ -181,5 +201,6 @@ def riser_words(risen: Sequence[Culprit], comparison: Comparison, kind: CauseKin
     first = max(times, key=lambda place: times[place], default=0)
     if times.get(first, 0) < 2:
         return ""
-    how = "with" if kind == "context_changed" else "below"
-    return f", most often {how} {quoted(risen[first].part or risen[first].page, 80)} ({times[first]:,})"
+    how = "below" if kind in ("source_demoted", "source_text_changed") else "with"
+    place = " in its place" if kind == "source_lost" else ""
+    return f", most often {how} {quoted(risen[first].part or risen[first].page, 80)}{place} ({times[first]:,})"

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections import Counter
 
 from evaltrack.compare.comparison import Comparison, GroupDelta
+from evaltrack.compare.share_words import p_words
 from evaltrack.metrics.metric import MINUS
 from evaltrack.records.amount import count, verb
-from evaltrack.report.comparison.words import clip, course_words, p_words
+from evaltrack.report.comparison.words import clip, course_words
 from evaltrack.report.words import (
     LATENCY_TITLES,
     METRIC_TITLES,
     OWN_IN_GROUPS,
     metric_change,
-    metric_course,
+    metric_number,
     metric_title,
 )
 
@@ -88,6 +89,6 @@ def group_cell(group: GroupDelta, name: str) -> str:
     metric = next((metric for metric in group.metrics if metric.name == name), None)
     if metric is None:
         return "–"
-    _, now, difference = metric_course(name, metric.baseline, metric.candidate)
+    now, difference = metric_number(name, metric.candidate), metric_change(name, metric.delta)
     change = f" ({difference})" if metric.delta and metric.shows_change else ""
     return f"{now}{change}{' FAIL' if metric.regressed else ''}"

@@ -65,14 +65,21 @@ def allowed_words(comparison: Comparison) -> str:
 
 
 def lost_words(comparison: Comparison) -> str:
-    """``20 of 315 questions could not be measured (the target failed)``; empty where none was lost."""
-    lost = comparison.count("lost")
-    if not lost:
+    """``20 of 315 questions could not be measured (the target failed)``; empty where all were.
+
+    Of those that the baseline did not measure either that is said.
+    """
+    lost, again = comparison.count("lost"), comparison.failed_again
+    if not lost and not again:
         return ""
     kinds = {change.cause.detail.partition(":")[0] for change in comparison.lost}
+    if again:
+        kinds |= {each.message.partition(":")[0] for each in comparison.errors if each.side == "candidate"}
     reason = FAILURES.get(next(iter(kinds)), "") if len(kinds) == 1 else ""
-    words = f"{lost:,} of {count(comparison.num_common, 'question')} could not be measured"
-    return f"{words}{f' ({reason})' if reason else ''}"
+    what = "judged" if kinds == {"judge_error"} else "measured"
+    words = f"{lost + again:,} of {count(comparison.num_common, 'question')} could not be {what}"
+    before = f", {again:,} of them not in the baseline either" if lost else ", nor in the baseline"
+    return f"{words}{f' ({reason})' if reason else ''}{before if again else ''}"
 
 
 def headline_words(comparison: Comparison) -> str:

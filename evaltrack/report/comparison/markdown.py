@@ -45,6 +45,9 @@ NOTE = 160
 ITEM = 800
 """Bytes kept free for each question of the sections that follow, up to an eighth of what is left."""
 
+CAUSE = 800
+"""Characters of why a question changed, with what differs besides."""
+
 DETAILED = 25
 LISTED = 200
 SHOWN_GROUPS = 20
@@ -104,7 +107,7 @@ def _broken(changes: Sequence[Change], comparison: Comparison) -> Iterator[str]:
     for change in changes[:LISTED]:
         name = f"{code(change.id, 80)} {inert(f'{clip(change.domain, 40)}{remark_words(change)}', 340)}"
         question = f"{inert(change.question)}<br>{name}" if change.question else name
-        why = f"{CAUSES[change.cause.kind]}: {sentence(cause_words(change), 400)}"
+        why = f"{CAUSES[change.cause.kind]}: {sentence(cause_words(change), CAUSE)}"
         history = f" {inert(history_words(comparison, change.id), 300)} |" if shows_history else ""
         scores = inert(dropped_words(change, k))
         yield f"| {question} | {why}{address(change.cause.link, 'source')} | {scores} |{history}"
@@ -205,7 +208,7 @@ def _groups(comparison: Comparison) -> Iterator[str]:
 def _item(change: Change, k: int) -> str:
     question = f" Asked: {inert(change.question)}" if change.question else ""
     scores = f" Scores: {inert(score_words)}." if (score_words := dropped_words(change, k)) else ""
-    why = f"{sentence(cause_words(change), 400)}{address(change.cause.link, 'source')}"
+    why = f"{sentence(cause_words(change), CAUSE)}{address(change.cause.link, 'source')}"
     return f"- {inert(change_words(change))}: {why}.{scores}{question}"
 
 
@@ -213,7 +216,7 @@ def _details(change: Change, k: int) -> str:
     parts = [f"\n<details><summary>{raw_html(change_words(change))}</summary>\n"]
     if change.question:
         parts.append(f"**Asked:** {inert(change.question, 300)}\n")
-    parts.append(f"**Why:** {sentence(cause_words(change), 400)}{address(change.cause.link, 'source')}\n")
+    parts.append(f"**Why:** {sentence(cause_words(change), CAUSE)}{address(change.cause.link, 'source')}\n")
     if scores := dropped_words(change, k):
         parts.append(f"**Scores:** {inert(scores)}\n")
     if pair := answers(change):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from evaltrack.compare.behind import Behind
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.culprits import Culprit, CulpritKind
 from evaltrack.records.amount import count
-from evaltrack.report.comparison.culprit_words import culprit_words, quoted, related_words
+from evaltrack.report.comparison.culprit_words import culprit_words, num_failed, quoted, related_words
 from evaltrack.report.comparison.words import clip
 from evaltrack.report.words import failure_message
 
@@ -66,6 +68,7 @@ def next_steps(comparison: Comparison) -> list[str]:
     steps = [] if behind is None or cause is None else [_words(cause, behind.questions, cure=INDEX, behind=behind)]
     first = [behind.culprit] if behind is not None and behind.culprit is not None else []
     culprits = [*first, *(each for each in comparison.culprits if each not in first and each.kind != cause)]
+    culprits = [each for each in culprits if not each.message or each is _first_of_kind(each.kind, culprits)]
     steps += [_step(culprit, comparison) for culprit in culprits[: MOST - len(steps)]]
     steps += [EVIDENCE] * bool(comparison.by_rule and not comparison.asking.possible)
     if comparison.verdict == "ok" and not steps:
@@ -73,13 +76,22 @@ def next_steps(comparison: Comparison) -> list[str]:
     return steps
 
 
+def _first_of_kind(kind: CulpritKind, culprits: Sequence[Culprit]) -> Culprit:
+    """That of the kind with the most questions: all errors of a target are one step."""
+    return next(each for each in culprits if each.kind == kind)
+
+
 def _step(culprit: Culprit, comparison: Comparison) -> str:
     page, k = quoted(culprit.part or culprit.page, 80), comparison.candidate.signature.k
     cure = PAGE if culprit.novelty else SEARCH
     if culprit.kind == "source_lost":
         cure = STILL if culprit.gone is False else INDEX
-    rose = culprit_words(culprit, k)
-    return _words(culprit.kind, len(culprit.ids), page, rose, culprit.message, cure=cure)
+    rose, questions = culprit_words(culprit, k), len(culprit.ids)
+    if culprit.message:
+        questions = num_failed(culprit, comparison)
+    some = f", in {len(culprit.ids):,} of them" if len(culprit.ids) < questions else ""
+    message = f"{clip(failure_message(culprit.message), 120)}{some}"
+    return _words(culprit.kind, questions, page, rose, message, cure=cure)
 
 
 def _words(
@@ -98,7 +110,7 @@ def _words(
         page=page or "An expected source",
         rose=rose,
         questions=count(questions, "question"),
-        message=clip(failure_message(message), 120) or "see below",
+        message=message or "see below",
         cure=cure,
         search=SEARCH,
         differs=differs,

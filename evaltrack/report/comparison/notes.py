@@ -49,7 +49,9 @@ def detectable_words(comparison: Comparison) -> Iterator[str]:
         if metric.detectable is None and not metric.wins + metric.losses:
             continue
         if metric.detectable is None:
-            yield f"How small a drop of {title} {questions} would show cannot be told, as all changed alike"
+            unknown = f"With {questions} it is not known how small a drop of {title} would be seen"
+            missing = "two questions or more" if metric.n < 2 else "questions that change by different amounts"
+            yield f"{unknown}: that takes {missing}{', and these all changed alike' if metric.n > 1 else ''}"
             continue
         if metric.detectable >= _span(metric.name):
             yield f"With {questions} any drop of {title} can go unseen"

@@ -62,9 +62,8 @@ def clip(text: str | None, limit: int = 160) -> str:
 
 
 def course_words(metric: MetricDelta) -> str:
-    """``0.803 → 0.750``."""
-    was, now, _ = metric_course(metric.name, metric.baseline, metric.candidate)
-    return f"{was} → {now}"
+    """``0.803 → 0.750``, for a line without their difference, which alone can take more decimals."""
+    return f"{metric_number(metric.name, metric.baseline)} → {metric_number(metric.name, metric.candidate)}"
 
 
 def sides_words(comparison: Comparison) -> str:
@@ -100,7 +99,8 @@ def shown_metrics(comparison: Comparison) -> list[MetricDelta]:
 def metric_words(metric: MetricDelta, k: int) -> str:
     """One metric on a line: ``Recall@5 0.803 → 0.750, −0.053 (6.6 % worse), 95 % interval −0.102 to −0.004, n 22``."""
     delta = delta_words(metric)
-    change = f"{course_words(metric)}{delta and f', {delta}'}{drop_words(metric)}"
+    was, now, _ = metric_course(metric.name, metric.baseline, metric.candidate)
+    change = f"{was} → {now}{delta and f', {delta}'}{drop_words(metric)}"
     interval = f", 95 % interval {bounds}" if (bounds := interval_words(metric)) else ""
     way = "drop" if metric.higher_is_better else "rise"
     tolerated = f", allowed {way} {tolerated_words(metric)}" if metric.threshold else ""
@@ -114,11 +114,11 @@ def delta_words(metric: MetricDelta) -> str:
 
 
 def delta_cell(metric: MetricDelta) -> str:
-    """The same in a table: ``no change``, or ``not compared, 20 lost`` where it is not one of the whole."""
+    """The same in a table: ``no change``, or ``left out, 20 lost`` where it is not one of the whole."""
     was, now, change = metric_course(metric.name, metric.baseline, metric.candidate)
     if change == "0" or (was == now and not metric.shows_change):
         return "no change"
-    return change if metric.shows_change else f"not compared, {_num_lost(metric):,} lost"
+    return change if metric.shows_change else f"left out, {_num_lost(metric):,} lost"
 
 
 def _num_lost(metric: MetricDelta) -> int:
@@ -160,13 +160,6 @@ def threshold_words(metric: MetricDelta) -> str:
     return f"{tolerated} FAIL".strip() if metric.regressed else tolerated
 
 
-def p_words(p_value: float) -> str:
-    """``p = 0.62``, or ``p < 0.001``."""
-    if p_value < 0.001:
-        return "p < 0.001"
-    return f"p = {p_value:.2f}" if p_value >= 0.0095 else f"p = {p_value:.3f}"
-
-
 WAYS: dict[Fate, str] = {
     "broke": "broke",
     "lost": "was lost",
@@ -187,10 +180,19 @@ def change_words(change: Change) -> str:
 
 
 def cause_title(change: Change) -> str:
-    """What the cause means: ``the target failed``, of a newly measured question ``the target failed before``."""
+    """What the cause means: ``the target failed``, of a newly measured question ``the target failed before``.
+
+    Where the result is the same there is nothing to explain.
+    """
     kind = change.cause.kind
+    if kind == "unknown" and change.fate in UNCHANGED:
+        return "the result is the same"
     before = kind in ("target_failed", "judge_failed") and change.fate not in WORSE and change.now != "error"
     return f"{CAUSES[kind]}{' before' * before}"
+
+
+UNCHANGED: tuple[Fate, ...] = ("other content", "identical")
+"""What became of questions with the same result."""
 
 
 def remark_words(change: Change) -> str:
@@ -232,14 +234,17 @@ def repeat_words(change: Change) -> str:
 
 
 def cause_words(change: Change) -> str:
-    """The cause in its own sentence, and the others that apply."""
+    """The cause in its own sentence, without its title where it begins with that, and the others that apply."""
     also = "; ".join(map(_also_words, change.also))
-    return clip(failure_words(change.cause.detail), 300) + (f" (also: {also})" if also else "")
+    words = failure_words(change.cause.detail).removeprefix(f"{CAUSES[change.cause.kind]}: ")
+    return clip(words, 300) + (f" (also: {also})" if also else "")
 
 
 def _also_words(cause: Cause) -> str:
-    """What the cause means; of other sources which ones, as another cause may have named them."""
-    return clip(cause.detail, 200) if cause.kind == "context_changed" else CAUSES[cause.kind]
+    """What the cause means; of sources which ones, as the cause before names others."""
+    if cause.source is None and cause.kind != "context_changed":
+        return CAUSES[cause.kind]
+    return clip(cause.detail.removesuffix(f"; `{cause.displaced_by}` took its place"), 200)
 
 
 def dropped_words(change: Change, k: int | None = None) -> str:

@@ -21,7 +21,7 @@ from evaltrack.report.comparison.words import (
     run_words,
     sides_words,
 )
-from evaltrack.report.html.culprits import culprit_lines
+from evaltrack.report.html.culprits import culprit_lines, more_culprits
 from evaltrack.report.html.documents import document_views
 from evaltrack.report.html.first_screen import difference_lines, first_screen
 from evaltrack.report.html.fitting import fitted
@@ -35,7 +35,7 @@ from evaltrack.report.html.questions import cause_names, changed_questions, grou
 from evaltrack.report.html.strips import strip_head
 from evaltrack.report.html.text import safe_link, shown
 from evaltrack.report.html.why import cause_views, num_places, place_views
-from evaltrack.report.words import failure_words, low_metrics, metric_course, metric_title
+from evaltrack.report.words import failure_words, low_metrics, metric_change, metric_number, metric_title
 
 FIRST = tuple(score.metric for score in HEADLINES)
 """They share one axis on the first screen; the others stand in a table below."""
@@ -110,7 +110,7 @@ def _places_and_pages(comparison: Comparison) -> dict[str, Any]:
         "places": places,
         "more_places": num_places(comparison) - len(places),
         "culprits": culprits,
-        "more_culprits": len(comparison.culprits) - len(culprits),
+        "more_culprits": more_culprits(comparison),
         "documents": documents,
         "more_documents": num_documents - len(documents),
     }
@@ -205,10 +205,9 @@ def _badness(group: GroupDelta) -> tuple[int, bool, float]:
 def _cell(comparison: Comparison, metric: MetricDelta | None) -> dict[str, Any] | None:
     if metric is None:
         return None
-    _, now, difference = metric_course(metric.name, metric.baseline, metric.candidate)
-    change = difference if metric.delta else "="
+    change = metric_change(metric.name, metric.delta) if metric.delta else "="
     return {
-        "now": now,
+        "now": metric_number(metric.name, metric.candidate),
         "delta": change if metric.shows_change else "",
         "way": way_of(comparison, metric),
         "n": metric.n,

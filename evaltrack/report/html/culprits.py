@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.culprits import Culprit
+from evaltrack.records.amount import count
 from evaltrack.report.comparison.culprit_words import culprit_words
 from evaltrack.report.html.text import safe_link, shown
 
@@ -50,6 +51,15 @@ class CulpritLine:
 def culprit_lines(comparison: Comparison) -> list[CulpritLine]:
     """At most `SHOWN`, those with the most questions first."""
     return [_line(culprit, comparison.candidate.signature.k) for culprit in comparison.culprits[:SHOWN]]
+
+
+def more_culprits(comparison: Comparison) -> str:
+    """``and 2 more, with 1 question each``: how many are not shown, with how many questions; empty where all are."""
+    sizes = [len(culprit.ids) for culprit in comparison.culprits[SHOWN:]]
+    if not sizes:
+        return ""
+    most = f"{'' if sizes[0] == sizes[-1] else 'at most '}{count(sizes[0], 'question')}"
+    return f"and {len(sizes):,} more, with {most}{' each' if len(sizes) > 1 else ''}"
 
 
 def _line(culprit: Culprit, k: int) -> CulpritLine:

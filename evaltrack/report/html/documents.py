@@ -8,9 +8,9 @@ from evaltrack.compare.changed_documents import ChangedDocument, DocumentPart, c
 from evaltrack.compare.comparison import Comparison
 from evaltrack.records.amount import count
 from evaltrack.report.comparison.culprit_words import culprit_words
+from evaltrack.report.comparison.words import cause_words
 from evaltrack.report.html.document_diff import DiffLine, document_diff
 from evaltrack.report.html.text import safe_link, shown
-from evaltrack.report.words import failure_words
 
 DOCUMENTS, PARTS, QUESTIONS = 6, 6, 12
 
@@ -69,7 +69,7 @@ def _view(document: ChangedDocument, k: int) -> DocumentView:
                 shown(each.id, 200),
                 shown(each.question, 300),
                 f"{each.was} → {each.now}" if each.was != each.now else each.fate,
-                shown(failure_words(each.cause.detail), 200),
+                shown(cause_words(each), 400),
             )
             for each in document.questions[:QUESTIONS]
         ),

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from evaltrack.compare.comparison import Comparison, GateLine, RuleState
+from evaltrack.compare.share_words import p_words
 from evaltrack.report.comparison.counts import chance_words
 from evaltrack.report.comparison.culprit_words import behind_words
 from evaltrack.report.comparison.differences import difference_words
 from evaltrack.report.comparison.gate_words import MARKS, gate_lines
 from evaltrack.report.comparison.next_steps import next_steps
 from evaltrack.report.comparison.verdict_words import BY_RULE
-from evaltrack.report.comparison.words import clip, p_words
+from evaltrack.report.comparison.words import clip
 from evaltrack.report.html.edit import EditView, edit_view
 from evaltrack.report.html.text import shown
 from evaltrack.report.html.worst import WorstGroup, worst_groups

@@ -33,23 +33,30 @@ def grade_titles(questions: Iterable[dict[str, Any]]) -> dict[str, list[Any]]:
 
 
 def verdicts(row: StoredRow) -> list[dict[str, Any]]:
-    """One object a judge: `judge`, `said`, and where there are: `score`, `declined`, `grades`, `quotes`.
+    """One object a judge: `judge`, `said`, and where there are: `score`, `declined`, `grades`, `quotes`, `more_quotes`.
 
     Behind them what those said whom scores of one's own asked, under the name of the score.
     """
     return [*map(_verdict, row.verdicts[:JUDGES]), *_of_scores(row)]
 
 
+def more_judges(row: StoredRow) -> int:
+    """How many judges of the response `verdicts` leaves out."""
+    return max(0, len(row.verdicts) - JUDGES)
+
+
 def _verdict(verdict: StoredVerdict) -> dict[str, Any]:
     grades = {name: value for name in PARTS if (value := getattr(verdict, name)) is not None}
     observed = _observed(verdict.observed)
+    quotes = _quotes(observed) if observed else []
     fields: dict[str, Any] = {
         "judge": shown(verdict.judge, 80),
         "said": shown(verdict.reasoning, REASONING),
         "score": verdict.overall_score,
         "declined": verdict.declined,
         "grades": grades | (observed.dimensions.model_dump() if observed else {}),
-        "quotes": list(_quotes(observed)) if observed else [],
+        "quotes": [shown(quote, QUOTE) for quote in quotes[:QUOTES]],
+        "more_quotes": len(quotes[QUOTES:]) or None,
     }
     return {name: value for name, value in fields.items() if value is not None and value not in ({}, [])}
 
@@ -62,10 +69,9 @@ def _observed(text: str | None) -> Observed | None:
         return None
 
 
-def _quotes(observed: Observed) -> Iterator[str]:
-    quotes = dict.fromkeys(quote for each in observed.quotes.values() for quote in each if quote.strip())
-    for quote in list(quotes)[:QUOTES]:
-        yield shown(quote, QUOTE)
+def _quotes(observed: Observed) -> list[str]:
+    """Each of them once, whole."""
+    return list(dict.fromkeys(quote for each in observed.quotes.values() for quote in each if quote.strip()))
 
 
 def _of_scores(row: StoredRow) -> Iterator[dict[str, Any]]:

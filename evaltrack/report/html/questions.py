@@ -14,9 +14,9 @@ from evaltrack.compare.fate_kinds import Fate
 from evaltrack.compare.run_info import RunInfo
 from evaltrack.metrics.catalogue import BY_NAME
 from evaltrack.records.row import Traced
-from evaltrack.report.comparison.words import CAUSES, accepted_words, borderline_words, repeat_words
+from evaltrack.report.comparison.words import CAUSES, UNCHANGED, accepted_words, borderline_words, repeat_words
 from evaltrack.report.html.conversation import turns_before, wordings
-from evaltrack.report.html.judged import verdicts
+from evaltrack.report.html.judged import more_judges, verdicts
 from evaltrack.report.html.places import numbers
 from evaltrack.report.html.ranked import expected_alone, missing, ranked, source_texts
 from evaltrack.report.html.score_rows import ScoreScope, compared_scope, score_changes, score_lines, score_name
@@ -107,6 +107,12 @@ def _expected(row: StoredRow, limit: int) -> dict[str, Any]:
     return {"wanted": shown(row.expected_answer, limit), "negative": row.negative}
 
 
+def _cause_code(change: Change, group: Group) -> str:
+    """The cause of what got worse, and what differs with the same result; empty where nothing is to be explained."""
+    unexplained = change.cause.kind == "unknown" and change.fate in UNCHANGED
+    return "" if unexplained or group in ("fix", "gain", "new") else change.cause.kind
+
+
 def _change_fields(
     change: Change, group: Group, comparison: Comparison, limit: int, *, compared: bool
 ) -> dict[str, Any]:
@@ -119,7 +125,7 @@ def _change_fields(
         "category": shown(change.category, 80),
         "was": change.was,
         "now": change.now,
-        "cause": change.cause.kind if group not in ("fix", "gain", "new") else "",
+        "cause": _cause_code(change, group),
         "detail": shown(failure_message(change.cause.detail), 400),
         "also": [f"{CAUSES[cause.kind]}: {shown(failure_message(cause.detail), 300)}" for cause in change.also],
         "again": change.repeat.kind if change.repeat else "",
@@ -209,6 +215,7 @@ def _side(row: StoredRow, other: StoredRow | None, k: int, limit: int, trace: st
             "expects": expected_alone(row),
             "tools": [shown(tool, 80) for tool in row.tool_calls or ()],
             "verdicts": verdicts(row),
+            "more_judges": more_judges(row) or None,
             "trials": [row.passes, row.trials] if (row.trials or 0) > 1 else None,
             "trace": trace,
         },

@@ -112,7 +112,7 @@ def _body(result: RunResult, questions: list[dict[str, Any]], around: Around, ba
             selection=selection_words(result.signature),
             judge=clip(judge_words(result), 400),
             cost=cost_words(result),
-            errors=errors_words(result.totals["num_errors"]),
+            errors=errors_words(result.totals),
             messages=_messages(questions),
             figures=[run_figure(result, name) for name in FIRST if name in result.metrics],
             others=[

@@ -46,7 +46,7 @@ def run_screen(result: RunResult) -> str:
             model=model_words(result.signature),
             judge=clip(judge_words(result), 400),
             cost=cost_words(result),
-            errors=errors_words(result.totals["num_errors"]),
+            errors=errors_words(result.totals),
             figures=[run_figure(result, name) for name in FIRST if name in result.metrics],
             criteria=[(checked.met, criterion_words(checked)) for checked in result.criteria],
             questions=(questions := list(_questions(result))),

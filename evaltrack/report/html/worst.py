@@ -121,7 +121,7 @@ def _measured(row: StoredRow, other: StoredRow | None) -> Iterator[str]:
     if rank is not None and (rank != was or other is None):
         yield f"rank {rank}" if rank else "not returned"
     if row.declined:
-        yield "declined"
+        yield "declined" if row.abstained or row.negative else "no sources"
     if score is not None:
         reasoned = REASONING in row.scores
         yield f"{'score' if reasoned else 'judge'} {metric_number(REASONING if reasoned else JUDGED, score)}"

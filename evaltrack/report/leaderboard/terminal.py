@@ -10,7 +10,7 @@ from evaltrack.evaluation.sweep_plan import SweepPlan
 from evaltrack.evaluation.sweep_result import SweepResult
 from evaltrack.records.amount import count
 from evaltrack.report.leaderboard.words import board_notes, group_words, table_cells, table_titles
-from evaltrack.report.words import errors_words, one_line
+from evaltrack.report.words import one_line
 
 
 def print_sweep(result: SweepResult, console: Console) -> None:
@@ -27,7 +27,7 @@ def print_sweep(result: SweepResult, console: Console) -> None:
         console.print(Text(note, style="dim"), soft_wrap=True)
     for each in board.standings:
         if each.num_errors:
-            words = f"In {one_line(each.name, 120)} {errors_words(each.num_errors)}"
+            words = f"In {one_line(each.name, 120)} {count(each.num_errors, 'question')} ended in errors"
             console.print(Text(words, style="bold red"), soft_wrap=True)
     for note in result.notes:
         console.print(Text(f"Note: {one_line(note, 300)}", style="yellow"), soft_wrap=True)

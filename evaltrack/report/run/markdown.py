@@ -105,7 +105,7 @@ def _head(result: RunResult) -> Iterator[str]:
     questions = described(questions_words(result), 500)
     yield f"Target `{clip(signature.target.replace('`', ''), 300)}`{model} on {questions}."
     if totals["num_errors"]:
-        yield f"**{errors_words(totals['num_errors'])}.**"
+        yield f"**{errors_words(totals)}.**"
     yield ""
     yield described(judge_words(result), 400)
     if cost := cost_words(result):

@@ -117,7 +117,7 @@ def _print_rows(result: RunResult, console: Console) -> None:
     if len(result.missed) > SHOWN:
         console.print(Text("  … the run's per_question table holds them all", style="dim"))
     if result.errors:
-        title = f"{errors_words(result.totals['num_errors'])}, of {count(result.totals['num_questions'], 'question')}"
+        title = f"{errors_words(result.totals)}, of {count(result.totals['num_questions'], 'question')}"
         title += f"{first_errors_words(result)}:"
         console.print(Text(title, style="bold red"))
     for line in first_errors(result)[:SHOWN]:

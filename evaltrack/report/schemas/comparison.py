@@ -96,7 +96,8 @@ class CauseForm(Form):
 class CulpritForm(Form):
     """What is behind questions that got worse: a page with its chunks, or an error; each question is in one of them.
 
-    `rose`: it newly stands above the expected source of `num_above` of the questions, or is newly among the first k.
+    `rose`: it newly stands above the expected source of `num_above` of the questions, in `num_instead` of them where
+    one stood that is no longer returned, or is newly among the first k.
     `gone`, of a page that is no longer returned: the candidate returns it for no common question, where the baseline
     did for several; false: it does for other questions; null: that cannot be told.
     """
@@ -109,6 +110,7 @@ class CulpritForm(Form):
     ids: list[str]
     novelty: Novelty | None
     num_above: int
+    num_instead: int = 0
     gone: bool | None = None
     words: str
 

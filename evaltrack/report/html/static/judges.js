@@ -3,7 +3,8 @@ function judgePanel(question, sides) {
   const names = [...new Set(sides.flatMap((side) => (side.verdicts || []).map((verdict) => verdict.judge)))];
   const tried = sides.some((side) => side.trials);
   if (!names.length && !tried) return [];
-  const title = names.length > 1 ? `Judges (${names.length})` : names.length ? "Judge" : "Trials";
+  const more = Math.max(0, ...sides.map((side) => side.more_judges || 0));
+  const title = names.length > 1 ? `Judges (${names.length + more})` : names.length ? "Judge" : "Trials";
   const panel = el("div", { class: `panel of-${sides.length}${question.wanted || question.negative ? " wide-label" : ""}` });
   if (tried) panel.append(el("div", { class: "panel-name" }, el("h4", {}, "Trials")), ...sides.map((side, at) => el("div", { class: "panel-cell" }, sideName(at, sides), trialDots(side.trials))));
   for (const name of names) {
@@ -13,7 +14,7 @@ function judgePanel(question, sides) {
       panel.append(el("div", { class: "panel-cell" }, sideName(at, sides), ...(verdict ? judgement(verdict, side) : [el("p", { class: "dim" }, "No verdict.")])));
     });
   }
-  return [el("h3", {}, title), panel];
+  return [el("h3", {}, title), panel, ...(more ? [el("p", { class: "small dim" }, `and ${more} more judge${more === 1 ? "" : "s"}`)] : [])];
 }
 
 const sideName = (at, sides) => (sides.length > 1 ? el("span", { class: "panel-side dim small" }, label(at, sides)) : "");
@@ -57,5 +58,6 @@ function saidWords(verdict, side) {
   wrapRanges(text, ranges, "span", "quoted");
   const shown = (verdict.quotes || []).filter(isInAnswer);
   const list = shown.length ? [el("ul", { class: "quotes" }, ...shown.map((quote) => el("li", {}, foreign(quote, "span", "quoted"))))] : [];
-  return [text, ...list];
+  const more = verdict.more_quotes, rest = more ? [el("p", { class: "small dim" }, `and ${more} more quote${more === 1 ? "" : "s"}`)] : [];
+  return [text, ...list, ...rest];
 }
