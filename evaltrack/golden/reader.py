@@ -28,6 +28,7 @@ from evaltrack.records import Question
 from evaltrack.records.base import Key
 from evaltrack.records.id_hashes import IdHashes
 from evaltrack.records.json_text import kind_of
+from evaltrack.records.recorded import wording_key
 from evaltrack.records.signature import SelectedPart
 
 KEY: TypeAdapter[str] = TypeAdapter(Key)
@@ -50,7 +51,7 @@ class GoldenSet:
 
     Of a set of which only a part is selected `digest`, `stats`, length and questions are those of that part; `part`
     says which, and `sampled` holds the ids of a sample. Drafts are left out unless it was opened `with_drafts`. `ids`
-    are those of all lines, selected or not.
+    are those of all lines and of their variants, selected or not.
     """
 
     path: Path
@@ -114,10 +115,11 @@ def open_golden(path: str | os.PathLike[str], selection: Selection | None = None
     path, selection = Path(path), selection or ALL
     _check_file(path)
     problems: list[Problem] = []
-    digest, tally, id_hashes = hashlib.sha256(), Tally(), array("q")
+    digest, tally, id_hashes, variant_hashes = hashlib.sha256(), Tally(), array("q"), array("q")
     sample = Sample(selection.sample, selection.seed) if selection.sample else None
     for _, question in _questions(path, problems, id_hashes):
         tally.drafts += question.draft
+        variant_hashes.extend(hash(wording_key(question.id, each)) for each in range(1, 1 + len(question.variants)))
         if question.draft and not drafts:
             continue
         digest.update(_digest_line(question))
@@ -137,7 +139,8 @@ def open_golden(path: str | os.PathLike[str], selection: Selection | None = None
     if not tally.questions:
         cure = "write one JSON object a line, with `id` and `question`"
         raise GoldenError([f"{path}: holds no questions; {cure}"], guide=Guide.GOLDEN_LINES)
-    whole = GoldenSet(path, path.stem, digest.hexdigest(), tally.stats(), ids=IdHashes(id_hashes), with_drafts=drafts)
+    ids = IdHashes(id_hashes + variant_hashes)
+    whole = GoldenSet(path, path.stem, digest.hexdigest(), tally.stats(), ids=ids, with_drafts=drafts)
     return whole if selection.takes_all else _part_of(whole, selection, sample)
 
 

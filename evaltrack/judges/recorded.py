@@ -20,9 +20,9 @@ from evaltrack.judges.strict import read_verdict
 from evaltrack.metrics.measure import lacking
 from evaltrack.records import Dimensions, Judge, Observed, Question, Response, Verdict
 from evaltrack.records.finding_words import finding_words
-from evaltrack.records.id_hashes import IdHashes, strangers_note
+from evaltrack.records.id_hashes import EXAMPLES, IdHashes, shown_id, strangers_note
 from evaltrack.records.json_text import kind_of, parsed, refuse_repeats
-from evaltrack.records.recorded import WORDINGS, OneWording, named_variant, take_place
+from evaltrack.records.recorded import WORDINGS, OneWording, named_variant, take_place, wording_key
 
 NOT_IN_FILES = ("usage", "cached")
 """What says whether and how a verdict was paid for: reading it from a file costs nothing."""
@@ -102,9 +102,12 @@ class RecordedJudge(OneWording, Judge):
         return f"recorded judge {self._path} holds no verdict on the answer to a variant; {cure}"
 
     def strangers(self, golden: IdHashes) -> str:
-        """A note on verdicts of no question in the golden set."""
-        others = golden.others(dict.fromkeys(key for key, _ in self._verdicts))
-        return strangers_note(self._path, "verdicts", len(others), others)
+        """A note on verdicts of no question in the golden set, or of no variant that its question has."""
+        places = {wording_key(*place): place for place in self._verdicts}
+        others = [places[key] for key in golden.others(places)]
+        first = [shown_id(key) + named_variant("on", wording) for key, wording in others[:EXAMPLES]]
+        of = "question or variant" if any(wording for _, wording in self._verdicts) else "question"
+        return strangers_note(self._path, "verdicts", len(others), first, of=of)
 
     async def __call__(self, question: Question, _response: Response, /) -> Verdict:
         """The verdict on the question.

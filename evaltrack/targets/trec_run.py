@@ -14,7 +14,7 @@ from math import isfinite, isnan, nan
 from pathlib import Path
 
 from evaltrack.records import Question, Response, Source, Target
-from evaltrack.records.id_hashes import IdHashes, strangers_note
+from evaltrack.records.id_hashes import EXAMPLES, IdHashes, shown_id, strangers_note
 from evaltrack.records.recorded import WORDINGS
 from evaltrack.targets.line_index import numbered_lines, refuse
 from evaltrack.targets.results.paired import NotRecordedError
@@ -68,7 +68,7 @@ class TrecRun(Target):
     def strangers(self, golden: IdHashes) -> str:
         """A note on queries that are no question of the golden set."""
         others = golden.others(self._ranked)
-        return strangers_note(self._path, "queries", len(others), others)
+        return strangers_note(self._path, "queries", len(others), list(map(shown_id, others[:EXAMPLES])))
 
     async def __call__(self, question: Question, _k: int, /) -> Response:
         """What the run ranks for the question.

@@ -285,12 +285,22 @@ def test_it_is_chosen_by_its_name(tmp_path: Path) -> None:
 
 def test_verdicts_on_other_questions_are_counted(tmp_path: Path) -> None:
     """The first of them are named."""
-    judge = recorded(tmp_path, f"{line()}\n{line(id='x')}\n{line(id='x', wording=1)}")
-    note = judge.strangers(IdHashes(array("q", [hash("1")])))
-    assert note == (
+    judge = recorded(tmp_path, f"{line()}\n{line(id='x')}")
+    assert judge.strangers(IdHashes(array("q", [hash("1")]))) == (
         f"{tmp_path / 'verdicts.jsonl'}: verdicts of no question in the golden set: 1 (`x`); nothing was done with them"
     )
     assert judge.strangers(IdHashes(array("q", [hash("1"), hash("x")]))) == ""
+
+
+def test_verdicts_on_variants_that_no_question_has_are_counted(tmp_path: Path) -> None:
+    """Also where the question is one of the golden set."""
+    judge = recorded(tmp_path, f"{line()}\n{line(id='x')}\n{line(id='x', wording=1)}\n{line(wording=2)}")
+    ids = [hash("1"), hash(("1", 2))]
+    of_none = "verdicts of no question or variant in the golden set"
+    for more, counted in (([], "2 (`x`, `x` on variant 1)"), ([hash("x")], "1 (`x` on variant 1)")):
+        note = judge.strangers(IdHashes(array("q", [*ids, *more])))
+        assert note == f"{tmp_path / 'verdicts.jsonl'}: {of_none}: {counted}; nothing was done with them"
+    assert judge.strangers(IdHashes(array("q", [*ids, hash("x"), hash(("x", 1))]))) == ""
 
 
 # Wordings

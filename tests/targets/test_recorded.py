@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from evaltrack import run_eval
+from evaltrack.cli import main
 from evaltrack.errors import NEXT, UsageError
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Question, Response, Source, Target, ToolCall, Usage
@@ -311,8 +312,8 @@ def test_a_recorded_error_is_a_failure_of_its_question(opened: Open, tmp_path: P
         ask(open_recorded(str(tmp_path / "array.json"), {}))
 
 
-def ids(*keys: str) -> IdHashes:
-    """Those of a golden set."""
+def ids(*keys: str | tuple[str, int]) -> IdHashes:
+    """Those of a golden set, and of its variants."""
     return IdHashes(array("q", map(hash, keys)))
 
 
@@ -328,15 +329,42 @@ def ids(*keys: str) -> IdHashes:
         ('{"id": 1, "wording": 1, "answer": "a"}\n{"id": 2, "answer": "b"}', ""),
         (
             '{"id": 1, "wording": 1, "answer": "a"}\n{"id": 3, "wording": 2, "sources": ["b"]}',
-            "lines of no question in the golden set: 1 (`3`)",
+            "lines of no question or variant in the golden set: 1 (`3` to variant 2)",
+        ),
+        (
+            "".join(f'{{"id": 1, "wording": {number}, "answer": "a"}}\n' for number in range(6)),
+            "lines of no question or variant in the golden set: 4 (`1` to variant 2, `1` to variant 3, "
+            "`1` to variant 4, …)",
+        ),
+        (
+            '{"id": 2, "wording": 1, "answer": "a"}',
+            "lines of no question or variant in the golden set: 1 (`2` to variant 1)",
         ),
         ("1 Q0 a 1 1 t\n5 Q0 a 1 1 t", "queries of no question in the golden set: 1 (`5`)"),
     ],
 )
 def test_lines_of_other_questions_are_counted(opened: Open, tmp_path: Path, content: str, note: str) -> None:
-    """The first of them are named; a line of another wording is one of its question."""
+    """The first of them are named; a line of another wording is one of its question, if that has so many."""
     whole = f"{tmp_path / 'recorded'}: {note}; nothing was done with them" if note else ""
-    assert opened(content).strangers(ids("1", "2")) == whole
+    assert opened(content).strangers(ids("1", "2", ("1", 1))) == whole
+
+
+def test_what_is_of_no_question_is_said_before_anything_is_asked(
+    opened: Open, tmp_path: Path, store_uri: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On stderr, whatever stdout is; of the golden set's own variants none."""
+    opened("".join(f'{{"id": 1, "wording": {number}, "sources": ["b"]}}\n' for number in range(4)))
+    golden = tmp_path / "golden.jsonl"
+    line = {"id": 1, "question": "Why?", "variants": ["What for?", "How come?"], "expected_chunks": ["b"]}
+    golden.write_text(json.dumps(line))
+    target = f"recorded:{tmp_path / 'recorded'}"
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", store_uri)
+    with pytest.raises(SystemExit) as ended:
+        main(["run", str(golden), "-t", target, "--judge", "none", "--output", "json"])
+    out, err = capsys.readouterr()
+    note = f"{tmp_path / 'recorded'}: lines of no question or variant in the golden set: 1 (`1` to variant 3)"
+    assert (ended.value.code, err.count(f"Warning: {note}; nothing was done with them\n")) == (0, 1)
+    assert [each.startswith(note) for each in json.loads(out)["notes"]].count(True) == 1
 
 
 def test_a_selection_makes_no_line_a_stranger(opened: Open, tmp_path: Path, store_uri: str) -> None:
