@@ -54,7 +54,7 @@ class RecordedJudge(OneWording, Judge):
 
     def __init__(self, path: Path) -> None:
         self._path, self._verdicts = path, dict[tuple[str, int], Verdict]()
-        self._lines = dict[tuple[str, int], int]()
+        self._lines = dict[tuple[str, int, str], int]()
         problems: list[str] = []
         try:
             lines = path.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n")
@@ -65,9 +65,12 @@ class RecordedJudge(OneWording, Judge):
                 self._add(number, raw, problems)
         if not problems and not self._verdicts:
             problems.append(f"recorded judge {path}: is empty; write one JSON object a line")
-        names = sorted({verdict.judge for verdict in self._verdicts.values()})
+        names = sorted({judge for _, _, judge in self._lines})
         if len(names) > 1:
-            problems.append(f"recorded judge {path}: names several judges ({', '.join(names)}); one file, one judge")
+            cure = (
+                "one file, one judge: write the lines of each to a file of its own, and name all of these in `judge=`"
+            )
+            problems.insert(0, f"recorded judge {path}: names several judges ({', '.join(names)}); {cure}")
         if problems:
             raise UsageError(listed([printable(each) for each in problems], NEXT), guide=Guide.VERDICTS)
         self.name = names[0]
@@ -82,7 +85,7 @@ class RecordedJudge(OneWording, Judge):
         except ValueError as error:
             problems.append(f"{place}: {error}")
             return
-        first = self._lines.setdefault((key, wording), number)
+        first = self._lines.setdefault((key, wording, verdict.judge), number)
         if first != number:
             what = f"id `{key}`{named_variant('on', wording)} is judged on line {first} already"
             problems.append(f"{place}: {what}; keep one of them")

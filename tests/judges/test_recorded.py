@@ -268,9 +268,18 @@ def test_a_question_that_was_judged_twice(again: str | int, tmp_path: Path) -> N
 def test_several_judges_in_one_file(tmp_path: Path) -> None:
     """Verdicts of several judges are refused, a missing name beside a name too: a comparison must know who judged."""
     text = f"{line(judge='zoe')}\n{line(id='2', judge='amy')}\n{line(id='3')}"
-    assert (
-        refusal(tmp_path, text) == "recorded judge FILE: names several judges (amy, recorded, zoe); one file, one judge"
-    )
+    cure = "one file, one judge: write the lines of each to a file of its own, and name all of these in `judge=`"
+    assert refusal(tmp_path, text) == f"recorded judge FILE: names several judges (amy, recorded, zoe); {cure}"
+
+
+def test_several_judges_on_one_question(tmp_path: Path) -> None:
+    """As the verdicts of a panel stand in the file of its run: no line is one too many, a repeat of one judge's is."""
+    panel = [line(judge=name, id=key) for key in "12" for name in ("amy", "zoe")]
+    first = "recorded judge FILE: names several judges (amy, zoe); one file, one judge: "
+    assert (said := refusal(tmp_path, "\n".join(panel))).startswith(first)
+    assert "\n" not in said
+    twice = refusal(tmp_path, "\n".join([*panel, panel[1]])).split("\n")
+    assert (len(twice), twice[1]) == (2, "FILE:5: id `1` is judged on line 2 already; keep one of them")
 
 
 def test_it_is_chosen_by_its_name(tmp_path: Path) -> None:
