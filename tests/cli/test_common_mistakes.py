@@ -211,6 +211,19 @@ def _check_guide(guide: Guide | None, lines: list[str], said: str) -> None:
     assert len(lines[-1]) <= len(lines[-2])
 
 
+@pytest.mark.parametrize(
+    "words",
+    [["compare", ""], ["compare", "a", ""], ["report", "", "-o", "report.html"], ["run", ""], ["baseline", "set", ""]],
+)
+def test_a_variable_that_is_not_set_names_no_run(
+    project: Path, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    """An empty name is none that was left out, which stands for the newest run: that may be another one."""
+    assert _run(words) == 2
+    said = "Error: an argument is empty (a variable that is not set?); write a name, or leave it out\n"
+    assert capsys.readouterr().err == said
+
+
 def test_most_mistakes_have_a_page() -> None:
     """All of them are in the table."""
     assert len(GUIDES) > 30
