@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from evaltrack.errors import NEXT, Guide, UsageError, listed, printable
+from evaltrack.errors import BadLinesError, Guide, UsageError
 from evaltrack.judges.strict import read_verdict
 from evaltrack.metrics.measure import lacking
 from evaltrack.records import Dimensions, Judge, Observed, Question, Response, Verdict
@@ -72,7 +72,7 @@ class RecordedJudge(OneWording, Judge):
             )
             problems.insert(0, f"recorded judge {path}: names several judges ({', '.join(names)}); {cure}")
         if problems:
-            raise UsageError(listed([printable(each) for each in problems], NEXT), guide=Guide.VERDICTS)
+            raise BadLinesError(problems, guide=Guide.VERDICTS)
         self.name = names[0]
 
     def _add(self, number: int, raw: bytes, problems: list[str]) -> None:

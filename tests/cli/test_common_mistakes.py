@@ -7,6 +7,7 @@ import shutil
 import socket
 import sys
 from collections.abc import Iterator
+from contextlib import redirect_stderr
 from pathlib import Path
 
 import pytest
@@ -222,6 +223,22 @@ def test_a_variable_that_is_not_set_names_no_run(
     assert _run(words) == 2
     said = "Error: an argument is empty (a variable that is not set?); write a name, or leave it out\n"
     assert capsys.readouterr().err == said
+
+
+def test_a_file_on_stderr_gets_every_bad_line(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of a recorded file; elsewhere the first 20, and how to see the others."""
+    Path("bad.jsonl").write_text('{"id": 1}\n' * 30)
+    words = ["run", "good.jsonl", "-t", "recorded:bad.jsonl"]
+    with Path("problems.txt").open("w") as file, redirect_stderr(file):
+        assert _run(words) == 2
+    every = Path("problems.txt").read_text().splitlines()
+    places = [line.removeprefix("Error: ").partition(": ")[0] for line in every]
+    assert places[:-1] == [f"bad.jsonl:{number}" for number in range(1, 31)]
+    assert _run(words) == 2
+    assert capsys.readouterr().err.splitlines()[19:-1] == [
+        every[19],
+        "... and 10 more problems; `2> FILE` saves all of them",
+    ]
 
 
 def test_most_mistakes_have_a_page() -> None:

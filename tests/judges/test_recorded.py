@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from evaltrack.errors import NEXT, UsageError
+from evaltrack.errors import SAVED, UsageError
 from evaltrack.judges import open_judge
 from evaltrack.judges.recorded import NotJudgedError, RecordedJudge
 from evaltrack.records import Dimensions, Question, Response, Verdict
@@ -249,7 +249,7 @@ def test_all_bad_lines_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("bad", "shown", "more"),
-    [(20, 20, []), (21, 20, [f"... and 1 more problem; {NEXT}"]), (500, 20, [f"... and 480 more problems; {NEXT}"])],
+    [(20, 20, []), (21, 20, [f"... and 1 more problem{SAVED}"]), (500, 20, [f"... and 480 more problems{SAVED}"])],
 )
 def test_many_bad_lines(bad: int, shown: int, more: list[str], tmp_path: Path) -> None:
     """Of many bad lines the first are shown, and how many more there are."""

@@ -17,7 +17,7 @@ import pytest
 
 from evaltrack import run_eval
 from evaltrack.cli import main
-from evaltrack.errors import NEXT, UsageError
+from evaltrack.errors import SAVED, BadLinesError, UsageError
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Question, Response, Source, Target, ToolCall, Usage
 from evaltrack.records.id_hashes import IdHashes
@@ -258,11 +258,17 @@ def test_bad_line(opened: Open, tmp_path: Path, line: str | bytes, message: str)
 
 
 def test_bad_lines_are_listed_together(opened: Open, tmp_path: Path) -> None:
-    """All bad lines are reported at once; past 20 the rest is counted."""
+    """All bad lines are reported at once; past 20 the rest is counted, and all stand in `problems`."""
     found = problems(opened, tmp_path, '{"id": 1, "answer": "a"}\n' * 25)
     said = "id `1` is recorded on line 1 already; keep one of them"
     assert found[:20] == [f"{number}: {said}" for number in range(2, 22)]
-    assert found[20:] == [f"... and 4 more problems; {NEXT}"]
+    assert found[20:] == [f"... and 4 more problems{SAVED}"]
+    with pytest.raises(BadLinesError) as caught:
+        open_recorded(str(tmp_path / "recorded"), {})
+    assert caught.value.message.endswith("\n... and 4 more problems")
+    assert [each.rpartition(": ")[0] for each in caught.value.problems] == [
+        f"{tmp_path / 'recorded'}:{number}" for number in range(2, 26)
+    ]
     assert len(problems(opened, tmp_path, '{"id": 1, "answer": "a"}\n' * 21)) == 20
 
 
@@ -504,7 +510,7 @@ def test_many_bad_lines_of_a_run_are_counted(opened: Open, tmp_path: Path) -> No
     """The first 20 are shown."""
     found = problems(opened, tmp_path, "1 Q0 a 3\n" * 2000)
     assert len(found) == 21
-    assert found[20] == f"... and 1,980 more problems; {NEXT}"
+    assert found[20] == f"... and 1,980 more problems{SAVED}"
 
 
 @pytest.mark.parametrize("order", ["as it is", "by rank", "backwards"])
