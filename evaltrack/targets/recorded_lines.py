@@ -16,7 +16,7 @@ from evaltrack.records.json_text import kind_of, parsed, refuse_repeats
 from evaltrack.records.recorded import WORDINGS, OneWording, named_variant, take_place, wording_key
 from evaltrack.targets.line_index import LineFile, LineIndex, numbered_lines, refuse
 from evaltrack.targets.plain_lines import plain_place, plain_response
-from evaltrack.targets.recorded_response import error_text, response_of
+from evaltrack.targets.recorded_response import response_of, take_failure
 from evaltrack.targets.response_fields import InvalidResponseError
 from evaltrack.targets.results.paired import FailedElsewhereError, NotRecordedError
 
@@ -127,6 +127,6 @@ def _response_in(raw: bytes) -> tuple[str, int, Response | FailedElsewhereError]
         raise InvalidResponseError(f"is {kind_of(value)}; a response is a JSON object")
     refuse_repeats(raw, value)
     key, wording = take_place(value, "answered")
-    if error := value.pop("error", None):
-        return key, wording, FailedElsewhereError(f"the file recorded: {error_text(error)}")
+    if failure := take_failure(value):
+        return key, wording, FailedElsewhereError(f"the file recorded: {failure}")
     return key, wording, response_of(value)

@@ -14,6 +14,7 @@ from math import isfinite, isnan, nan
 from pathlib import Path
 
 from evaltrack.records import Question, Response, Source, Target
+from evaltrack.records.amount import count
 from evaltrack.records.id_hashes import EXAMPLES, IdHashes, shown_id, strangers_note
 from evaltrack.records.recorded import WORDINGS
 from evaltrack.targets.line_index import numbered_lines, refuse
@@ -89,7 +90,8 @@ def _trec_line(raw: bytes) -> tuple[str, _Line]:
     """The query and the document of one line; ValueError says what is wrong with it."""
     columns = raw.decode("utf-8", "replace").split()
     if len(columns) != 6:
-        raise _BadLineError(f"has {len(columns)} columns; a TREC run has 6, JSON Lines start with {{")
+        hint = ", and a file with commas ends in .csv" if b"," in raw else ""
+        raise _BadLineError(f"has {count(len(columns), 'column')}; a TREC run has 6, JSON Lines start with {{{hint}")
     query, _, document, rank, score, _ = columns
     line = _Line(document, _number(rank), _number(score))
     if "\0" in document:

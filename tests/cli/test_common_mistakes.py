@@ -32,6 +32,8 @@ SETS = {
     "empty": [],
     "twice": [LINE, LINE],
     "field": [{"id": 1, "question": "Q?", "expected_chunk": ["a"]}],
+    "expect": [LINE | {"expect": ["a"]}],
+    "letter": [LINE | {"x": ["a"]}],
     "form": [LINE | {"expected_chunks": ["Schengen-Visa#Overstay"]}],
     "absent": [LINE | {"expected_chunks": ["nowhere#at-all"]}],
     "judged": [{"id": 1, "question": "Q?"}],
@@ -52,6 +54,10 @@ MISTAKES = [
     ("run field.jsonl", 2, "field.jsonl:1: unknown field `expected_chunk`; did you mean `expected_chunks`?"),
     ("run torn.jsonl", 2, "torn.jsonl:1: is not JSON: it ends before a value at column 9; write one on the same line"),
     ("run latin.jsonl", 2, "latin.jsonl:1: is not valid UTF-8 at byte 23; save the file as UTF-8"),
+    ("run expect.jsonl", 2,
+     "expect.jsonl:1: unknown field `expect`; did you mean `expected_chunks`, `expected_sources`, `expected_passages`, "
+     "`expected_answer`, `expected_tools` or `expected_arguments`?"),
+    ("run letter.jsonl", 2, "letter.jsonl:1: unknown field `x`; known fields: id, question, history, "),
     ("golden lint form.jsonl", 2,
      "`Schengen-Visa#Overstay` is not in corpus/form, `schengen-visa#overstay` is; write "
      "`schengen-visa#overstay`"),
@@ -124,6 +130,7 @@ GUIDES = {
     "run field.jsonl": Guide.GOLDEN_LINES,
     "run torn.jsonl": Guide.GOLDEN_LINES,
     "run latin.jsonl": Guide.GOLDEN_LINES,
+    **dict.fromkeys(("run expect.jsonl", "run letter.jsonl"), Guide.GOLDEN_LINES),
     "golden lint form.jsonl": Guide.LINT,
     "golden lint absent.jsonl": Guide.LINT,
     "run others.jsonl -t python:app:ask": Guide.IDS,

@@ -199,6 +199,7 @@ def test_question_without_response(opened: Open, tmp_path: Path) -> None:
 
 
 NO_RESPONSE = "holds no response; write `answer`, `sources` or both, or `error` where there was none"
+NO_ERROR = "write why there was no response, or take it out"
 
 
 @pytest.mark.parametrize(
@@ -229,7 +230,15 @@ NO_RESPONSE = "holds no response; write `answer`, `sources` or both, or `error` 
         ('{"id": 2}', NO_RESPONSE),
         ('{"id": 2, "answer": null, "sources": null}', NO_RESPONSE),
         ('{"id": 2, "abstained": false, "tool_calls": []}', NO_RESPONSE),
-        ('{"id": 2, "model": "m", "error": ""}', NO_RESPONSE),
+        ('{"id": 2, "model": "m", "error": ""}', f"`error` is empty; {NO_ERROR}"),
+        ('{"id": 2, "answer": "a", "error": "  "}', f"`error` is empty; {NO_ERROR}"),
+        ('{"id": 2, "answer": "a", "error": {}}', f"`error` is empty; {NO_ERROR}"),
+        ('{"id": 2, "answer": "a", "error": false}', f"`error` is a boolean; {NO_ERROR}"),
+        ('{"id": 2, "answer": "a", "abstained": "yes"}', "`abstained` is a string; it must be true or false"),
+        (
+            '{"id": 2, "sources": [{"chunk_id": "b"}], "abstained": 1}',
+            "`abstained` is a number; it must be true or false",
+        ),
         ('{"id": 2, "text": "yes"}', NO_RESPONSE),
         ('{"id": 2, "anwser": "yes"}', "unknown field `anwser`; did you mean `answer`?"),
         ('{"id": 2, "Answer": "yes"}', "unknown field `Answer`; did you mean `answer`?"),
@@ -493,6 +502,7 @@ def test_real_run(data: Path, name: str) -> None:
     path = data / "collections" / "adi" / f"{name}.run"
     expected: defaultdict[str, list[str]] = defaultdict(list)
     for line in path.read_text().splitlines():
+        ("id,answer", "has 1 column; a TREC run has 6, JSON Lines start with {, and a file with commas ends in .csv"),
         query, _, document, *_ = line.split()
         expected[query].append(document)
     target = open_recorded(str(path), {})
