@@ -20,14 +20,14 @@ from typing import NamedTuple
 from pydantic import TypeAdapter, ValidationError
 
 from evaltrack.errors import GoldenError, Guide
-from evaltrack.golden.entries import array_entries, line_entries
+from evaltrack.golden.entries import ARRAY, array_entries, line_entries
 from evaltrack.golden.lines import checked_question
 from evaltrack.golden.selection import ALL, Sample, Selection, empty_words
 from evaltrack.golden.tally import GoldenStats, Tally
 from evaltrack.records import Question
 from evaltrack.records.base import Key
 from evaltrack.records.id_hashes import IdHashes
-from evaltrack.records.json_text import kind_of
+from evaltrack.records.json_text import kind_of, other_encoding
 from evaltrack.records.recorded import wording_key
 from evaltrack.records.signature import SelectedPart
 
@@ -172,8 +172,9 @@ def _check_file(path: Path) -> None:
             raise GoldenError([f"{path}: is a directory; name a .jsonl or .json file in it"])
         if not stat.S_ISREG(mode):
             raise GoldenError([f"{path}: is not a regular file (a pipe?); save it to a file, it is read twice"])
-        with path.open("rb"):
-            pass
+        with path.open("rb") as file:
+            if words := other_encoding(file.read(2)):
+                raise GoldenError([f"{path}: {words}"])
     except FileNotFoundError:
         raise _no_such_file(path) from None
     except (OSError, ValueError) as error:
@@ -215,7 +216,9 @@ def _objects(path: Path, problems: list[Problem]) -> Iterator[tuple[int, dict[st
         if isinstance(value, ValueError):
             problems.append((line, str(value)))
         elif not isinstance(value, dict):
-            problems.append((line, f"is {kind_of(value)}; a question is a JSON object"))
+            is_array = position == 1 and isinstance(value, list) and path.suffix == ".jsonl"
+            cure = ARRAY if is_array else "a question is a JSON object"
+            problems.append((line, f"is {kind_of(value)}; {cure}"))
         else:
             value.setdefault("domain", path.stem)
             if path.suffix == ".json":

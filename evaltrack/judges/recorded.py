@@ -21,7 +21,7 @@ from evaltrack.metrics.measure import lacking
 from evaltrack.records import Dimensions, Judge, Observed, Question, Response, Verdict
 from evaltrack.records.finding_words import finding_words
 from evaltrack.records.id_hashes import EXAMPLES, IdHashes, shown_id, strangers_note
-from evaltrack.records.json_text import kind_of, parsed, refuse_repeats
+from evaltrack.records.json_text import kind_of, other_encoding, parsed, refuse_repeats, spread_kind
 from evaltrack.records.recorded import WORDINGS, OneWording, named_variant, take_place, wording_key
 
 NOT_IN_FILES = ("usage", "cached")
@@ -57,9 +57,12 @@ class RecordedJudge(OneWording, Judge):
         self._lines = dict[tuple[str, int, str], int]()
         problems: list[str] = []
         try:
-            lines = path.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n")
+            raw_text = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
         except OSError as error:
             raise UsageError(f"recorded judge {path}: cannot be read: {error.strerror}") from None
+        if words := other_encoding(raw_text) or _spread_words(raw_text):
+            raise UsageError(f"recorded judge {path}: {words}")
+        lines = raw_text.split(b"\n")
         for number, raw in enumerate(lines, start=1):
             if raw.strip():
                 self._add(number, raw, problems)
@@ -126,6 +129,14 @@ class RecordedJudge(OneWording, Judge):
         if name := lacking(question, verdict):
             raise NotJudgedError(f"the verdict with id `{question.id}` in {self._path} has no `{name}`")
         return verdict
+
+
+def _spread_words(raw_text: bytes) -> str:
+    """That the first verdict goes on over several lines, and the cure; empty where it does not."""
+    first, _, rest = raw_text.lstrip().partition(b"\n")
+    kind = spread_kind(first.strip(), rest.lstrip()[:1])
+    cure = f"write each verdict on one line, as `jq -c {'.[]' if kind == 'an array' else '.'}` does"
+    return f"holds {kind} over several lines; {cure}" if kind else ""
 
 
 def _judged(raw: bytes) -> tuple[str, int, Verdict]:

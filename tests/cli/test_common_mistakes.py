@@ -54,6 +54,12 @@ MISTAKES = [
     ("run field.jsonl", 2, "field.jsonl:1: unknown field `expected_chunk`; did you mean `expected_chunks`?"),
     ("run torn.jsonl", 2, "torn.jsonl:1: is not JSON: it ends before a value at column 9; write one on the same line"),
     ("run latin.jsonl", 2, "latin.jsonl:1: is not valid UTF-8 at byte 23; save the file as UTF-8"),
+    ("run pretty.jsonl", 2,
+     "pretty.jsonl:1: holds an object over several lines; write each question on one line, as `jq -c .` does"),
+    ("run array.jsonl", 2, "array.jsonl:1: is an array; write one question a line, or name the file .json"),
+    ("run lines.jsonl", 2,
+     "lines.jsonl:1: holds an array over several lines; write one question a line, or name the file .json"),
+    ("run wide.jsonl", 2, "wide.jsonl: is UTF-16; save it as UTF-8"),
     ("run expect.jsonl", 2,
      "expect.jsonl:1: unknown field `expect`; did you mean `expected_chunks`, `expected_sources`, `expected_passages`, "
      "`expected_answer`, `expected_tools` or `expected_arguments`?"),
@@ -130,6 +136,7 @@ GUIDES = {
     "run field.jsonl": Guide.GOLDEN_LINES,
     "run torn.jsonl": Guide.GOLDEN_LINES,
     "run latin.jsonl": Guide.GOLDEN_LINES,
+    **dict.fromkeys(("run pretty.jsonl", "run array.jsonl", "run lines.jsonl"), Guide.GOLDEN_LINES),
     **dict.fromkeys(("run expect.jsonl", "run letter.jsonl"), Guide.GOLDEN_LINES),
     "golden lint form.jsonl": Guide.LINT,
     "golden lint absent.jsonl": Guide.LINT,
@@ -170,6 +177,10 @@ def project(store_uri: str, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, lines in SETS.items():
         Path(f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     Path("torn.jsonl").write_text('{"id": 1,')
+    Path("wide.jsonl").write_text(json.dumps(LINE), "utf-16")
+    Path("array.jsonl").write_text(json.dumps([LINE, LINE]))
+    for name, value in (("pretty", LINE), ("lines", [LINE])):
+        Path(f"{name}.jsonl").write_text(json.dumps(value, indent=2))
     Path("latin.jsonl").write_bytes(b'{"id": 1, "question": \xe9}')
     Path("app.py").write_text(APP)
     Path("needs.py").write_text("import no_such_library\n")

@@ -240,6 +240,17 @@ def test_a_line_that_is_no_json(bad: str | bytes, tmp_path: Path) -> None:
     assert "; " in said
 
 
+def test_a_file_of_another_form_has_one_fault(tmp_path: Path) -> None:
+    """Not one a line."""
+    verdict = json.loads(line())
+    for value, kind, command in ((verdict, "an object", "jq -c ."), ([verdict], "an array", "jq -c .[]")):
+        cure = f"write each verdict on one line, as `{command}` does"
+        said = refusal(tmp_path, json.dumps(value, indent=2))
+        assert said == f"recorded judge FILE: holds {kind} over several lines; {cure}"
+    said = refusal(tmp_path, f"{line()}\n{line(id='2')}".encode("utf-16"))
+    assert said == "recorded judge FILE: is UTF-16; save it as UTF-8"
+
+
 def test_all_bad_lines_at_once(tmp_path: Path) -> None:
     """Every bad line is listed, not only the first."""
     assert refusal(tmp_path, f"{{}}\n{line()}\n7\n{line(accuracy=2)}") == (

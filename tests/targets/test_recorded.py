@@ -6,6 +6,7 @@ import asyncio
 import gc
 import json
 import os
+import re
 import warnings
 from array import array
 from collections import defaultdict
@@ -198,8 +199,8 @@ def test_question_without_response(opened: Open, tmp_path: Path) -> None:
     assert str(caught.value) == f"no response with id `7` in {tmp_path / 'recorded'}"
 
 
-NO_RESPONSE = "holds no response; write `answer`, `sources` or both, or `error` where there was none"
 NO_ERROR = "write why there was no response, or take it out"
+NO_RESPONSE = "holds no response; write `answer`, `sources` or both, or `error` where there was none"
 
 
 @pytest.mark.parametrize(
@@ -279,6 +280,24 @@ def test_bad_lines_are_listed_together(opened: Open, tmp_path: Path) -> None:
         f"{tmp_path / 'recorded'}:{number}" for number in range(2, 26)
     ]
     assert len(problems(opened, tmp_path, '{"id": 1, "answer": "a"}\n' * 21)) == 20
+
+
+SPREAD = "holds an object over several lines; write each response on one line, as `jq -c .` does"
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_an_object_over_several_lines_is_one_fault(opened: Open, times: int) -> None:
+    """Whether one response is printed so, or all of them."""
+    with pytest.raises(UsageError, match=f"^recorded target .*: {re.escape(SPREAD)}$"):
+        opened("\n".join(json.dumps({"id": key, "answer": "a", "sources": []}, indent=2) for key in range(times)))
+
+
+def test_another_encoding_is_one_fault(opened: Open) -> None:
+    """UTF-16, with and without its mark, whatever stands in it."""
+    for text in ('{"id": 1, "answer": "a"}\n{"id": 2, "answer": "b"}', '[{"id": 1, "answer": "a"}]'):
+        for encoding in ("utf-16", "utf-16-le", "utf-16-be"):
+            with pytest.raises(UsageError, match=r"^recorded target .*: is UTF-16; save it as UTF-8$"):
+                opened(text.encode(encoding))
 
 
 def test_line_above_the_limit(opened: Open, tmp_path: Path) -> None:
@@ -483,6 +502,7 @@ def test_query_that_is_not_in_the_run(opened: Open, tmp_path: Path) -> None:
     ("line", "message"),
     [
         ("1 Q0 d 1 1", "has 5 columns; a TREC run has 6, JSON Lines start with {"),
+        ("id,answer", "has 1 column; a TREC run has 6, JSON Lines start with {, and a file with commas ends in .csv"),
         ("1 Q0 d 1 1 t more", "has 7 columns; a TREC run has 6, JSON Lines start with {"),
         ('{"id": 1}', "has 2 columns; a TREC run has 6, JSON Lines start with {"),
         ("1 Q0 d 1 high t", "score `high` is not a finite number"),
@@ -502,7 +522,6 @@ def test_real_run(data: Path, name: str) -> None:
     path = data / "collections" / "adi" / f"{name}.run"
     expected: defaultdict[str, list[str]] = defaultdict(list)
     for line in path.read_text().splitlines():
-        ("id,answer", "has 1 column; a TREC run has 6, JSON Lines start with {, and a file with commas ends in .csv"),
         query, _, document, *_ = line.split()
         expected[query].append(document)
     target = open_recorded(str(path), {})
