@@ -4,6 +4,7 @@
 
     EvaltrackError
     ├── UsageError              2   an option, setting or file is wrong; nothing was run
+    │   ├── BadLinesError       2   a recorded file has bad lines; the first of them are listed
     │   ├── GoldenError         2   a golden set has bad lines; the first of them are listed
     │   ├── NoQuestionError     2   a question is not in the golden set any more
     │   ├── JournalBusyError    2   another process writes the journal of this run
@@ -38,8 +39,8 @@ EXIT_INTERRUPTED = 130
 PROBLEMS_SHOWN = 20
 """Problems of a file that are listed; of the others it is said how many there are."""
 
-NEXT = "the next are shown once these are mended"
-"""How to see the others of a file that no command lists whole."""
+SAVED = "; `2> FILE` saves all of them"
+"""How to see the others on a command line, which lists all of them where stderr is a file."""
 
 
 class Guide(StrEnum):
@@ -93,6 +94,15 @@ class UsageError(EvaltrackError):
     """An option, a setting or a file is wrong. Raised before anything is run."""
 
     exit_code = EXIT_USAGE
+
+
+class BadLinesError(UsageError):
+    """A recorded file cannot be used. `problems` holds all that is wrong with it, the message the first of that."""
+
+    def __init__(self, problems: Sequence[str], *, guide: Guide | None = None) -> None:
+        self.problems = tuple(map(printable, problems))
+        more = len(self.problems) > PROBLEMS_SHOWN
+        super().__init__(listed(self.problems), SAVED if more else "", guide=guide)
 
 
 class GoldenError(UsageError):

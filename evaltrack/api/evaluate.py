@@ -173,11 +173,12 @@ class _Evaluation:
         return result
 
     def _begin(self) -> None:
-        """Keep what goes on with this run, and name its golden set in MLflow; hints where that fails."""
+        """Keep what goes on with this run, name its golden set in MLflow, and warn; hints where that fails."""
         self.journal.belongs_to(self.run.run_id)
         self.plan.target.trace_into(trace_home(self.plan, self.store, self.run))
         if isinstance(self.progress, RunProgress):
             self.progress.opened(self.run.run_id, "" if self.journal.problem else self._resuming)
+        self.plan.warn_of_strangers(self.progress)
         self.hints.append(save_command(self.run.run_id, self.plan.command))
         self.hints.append(_registered(self.plan, self.store, self.run))
 

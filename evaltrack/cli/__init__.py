@@ -17,8 +17,8 @@ from typing import Any
 import click
 
 from evaltrack import __version__
-from evaltrack.cli.output import code_after_output, commandless_output
-from evaltrack.errors import EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EvaltrackError, UsageError
+from evaltrack.cli.output import code_after_output, commandless_output, is_file
+from evaltrack.errors import EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, BadLinesError, EvaltrackError, UsageError
 from evaltrack.evaluation.signals import OTHERS
 from evaltrack.privacy.addresses import shown_text
 
@@ -166,6 +166,11 @@ def _ignore_more_signals() -> None:
             signal.signal(getattr(signal, name), signal.SIG_IGN)
 
 
+def _message(error: EvaltrackError) -> str:
+    """What is wrong; where stderr is a file, every bad line."""
+    return "\n".join(error.problems) if isinstance(error, BadLinesError) and is_file(sys.stderr) else str(error)
+
+
 def _run(arguments: list[str] | None) -> int:
     try:
         code: Any = cli.main(arguments, prog_name="evaltrack", standalone_mode=False)
@@ -173,7 +178,7 @@ def _run(arguments: list[str] | None) -> int:
     except EvaltrackError as error:
         from evaltrack.cli.wording import with_options
 
-        click.secho(f"Error: {shown_text(with_options(str(error)))}", err=True, fg="red")
+        click.secho(f"Error: {shown_text(with_options(_message(error)))}", err=True, fg="red")
         if error.guide:
             click.echo(error.guide.reference, err=True)
         return error.exit_code

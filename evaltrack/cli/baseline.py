@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from evaltrack.cli.options import no_empty_name
 from evaltrack.cli.output import output_option, print_json
 from evaltrack.privacy.addresses import shown_text
 
@@ -28,7 +29,7 @@ def baseline() -> None:
 
 
 @baseline.command("set", epilog=SET_EXAMPLES)
-@click.argument("run", default="")
+@click.argument("run", default="", callback=no_empty_name)
 @click.option("--reason", default="", help="Why; kept with who and when.")
 @click.option("--force", is_flag=True, help="Also a run that is not FINISHED or not fully measured.")
 @EXPERIMENT

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evaltrack.cli.help_groups import COMPARISON, GroupedCommand, in_group
-from evaltrack.cli.options import config_options, pairs_of, ui_option
+from evaltrack.cli.options import config_options, no_empty_name, pairs_of, ui_option
 from evaltrack.cli.output import output_option, print_command, print_result_as, result_is_in
 from evaltrack.compare.config import ComparisonConfig
 
@@ -49,7 +49,7 @@ def _say(text: str) -> None:
 
 
 @click.command(cls=GroupedCommand, epilog=EXAMPLES)
-@click.argument("runs", nargs=-1, metavar="[RUN|GOLDEN...]")
+@click.argument("runs", nargs=-1, metavar="[RUN|GOLDEN...]", callback=no_empty_name)
 @click.option("--baseline-run", default="", help=BASELINE_HELP, **COMPARED)
 @click.option("--baseline", default="", type=click.Path(), help=SAVED_HELP, **COMPARED)
 @config_options(ComparisonConfig, COMPARISON)

@@ -46,6 +46,18 @@ PAIRS = {"target_options": "--target-option", "param": "--param", "tag": "--tag"
 """Settings of which each value is a pair ``KEY=VALUE``, with their options."""
 
 
+def no_empty_name(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
+    """The value of an argument that may be left out, for its callback.
+
+    Raises:
+        UsageError: an empty text was typed, as a shell makes of a variable that is not set.
+    """
+    typed = param.name and ctx.get_parameter_source(param.name) is click.core.ParameterSource.COMMANDLINE
+    if typed and (value == "" or (isinstance(value, tuple) and "" in value)):
+        raise UsageError("an argument is empty (a variable that is not set?); write a name, or leave it out")
+    return value
+
+
 def config_options(record: type[Config], headings: Mapping[str, str] = MappingProxyType({})) -> Callable[[Any], Any]:
     """An option for each setting of a record, in their order, under its heading."""
 

@@ -40,10 +40,10 @@ def output_option(*others: str, default: Literal["table", "auto"] = "table") -> 
 
 def wants_json(output: str) -> bool:
     """Whether stdout gets JSON: where that is asked for, and by default where it is a file."""
-    return output == "json" or (output == "auto" and _is_file(sys.stdout))
+    return output == "json" or (output == "auto" and is_file(sys.stdout))
 
 
-def _is_file(stream: TextIO) -> bool:
+def is_file(stream: TextIO) -> bool:
     """Whether a stream writes into a file, and not to a terminal or a pipe."""
     try:
         return stat.S_ISREG(os.fstat(stream.fileno()).st_mode)

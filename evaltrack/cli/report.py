@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from evaltrack.cli.options import ui_option
+from evaltrack.cli.options import no_empty_name, ui_option
 from evaltrack.records.amount import count
 
 EXAMPLES = """\b
@@ -22,7 +22,7 @@ Examples:
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("runs", nargs=-1, metavar="[RUN]...")
+@click.argument("runs", nargs=-1, metavar="[RUN]...", callback=no_empty_name)
 @click.option(
     "--baseline-run",
     default="",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evaltrack.cli.help_groups import EVALUATION, GroupedCommand, in_group
-from evaltrack.cli.options import PAIRS, config_options, default_golden, from_caller, pairs_of, ui_option
+from evaltrack.cli.options import PAIRS, config_options, default_golden, from_caller, no_empty_name, pairs_of, ui_option
 from evaltrack.cli.output import output_option, print_result_as, result_is_in, wants_json
 from evaltrack.errors import EXIT_INCONCLUSIVE, EXIT_MISSED, Guide, NothingMeasuredError
 from evaltrack.evaluation.config import EvaluationConfig
@@ -51,7 +51,7 @@ COVERAGE_HELP = "Exit 3 if a smaller share of the questions was answered without
 @click.command(
     cls=GroupedCommand, epilog=EXAMPLES, context_settings={"token_normalize_func": lambda name: name.replace("_", "-")}
 )
-@click.argument("paths", nargs=-1, metavar="[GOLDEN]...")
+@click.argument("paths", nargs=-1, metavar="[GOLDEN]...", callback=no_empty_name)
 @click.option("--golden", default="", help=GOLDEN_HELP, **SET)
 @click.option("-t", "--target", default="auto", show_default=True, help=TARGET_HELP, **SET)
 @config_options(EvaluationConfig, EVALUATION)

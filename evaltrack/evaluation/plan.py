@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -26,6 +26,7 @@ from evaltrack.evaluation.journal import Journal
 from evaltrack.evaluation.judge_opening import judges_of, open_cache, open_judges, open_scores
 from evaltrack.evaluation.loop import close_all, evaluate, run_to_end, take_all
 from evaltrack.evaluation.plan_checks import check_measurable, check_names, check_variants, check_writable
+from evaltrack.evaluation.progress import Progress
 from evaltrack.evaluation.signature import signature_of, with_scores
 from evaltrack.golden.reader import GoldenSet, open_golden
 from evaltrack.golden.selection import Selection
@@ -102,10 +103,19 @@ class Plan:
     def _opened(self) -> tuple[Closable, ...]:
         return (self.target, *self.judges, *self.scorers)
 
+    def warn_of_strangers(self, progress: Progress) -> None:
+        """Tell at once of what target and judges hold of other questions than those of the golden set."""
+        for note in self._strangers:
+            progress.warn(note)
+
+    @cached_property
+    def _strangers(self) -> tuple[str, ...]:
+        return tuple(filter(None, (each.strangers(self.golden.ids) for each in self._opened)))
+
     def notes(self) -> tuple[str, ...]:
         """What target, judges, golden set and cache found worth saying."""
         notes = [note for each in self._opened for note in each.notes]
-        notes += filter(None, (each.strangers(self.golden.ids) for each in self._opened))
+        notes += self._strangers
         if self.settings.judge_mode == "batch" and not self.in_batches:
             notes.append("nothing was judged in batches: that is for judges openai:MODEL, and there is none")
         if drafts := self.golden.stats.drafts:

@@ -5,21 +5,37 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-from evaltrack.records.json_text import InvalidJsonError, Repeats, kind_of, may_repeat, num_keys, parsed, refuse_repeats
+from evaltrack.records.json_text import (
+    InvalidJsonError,
+    Repeats,
+    kind_of,
+    may_repeat,
+    num_keys,
+    parsed,
+    refuse_repeats,
+    spread_kind,
+)
 
 MAX_QUESTION_BYTES = 1 << 20
 MAX_ARRAY_BYTES = 64 << 20
+
+ARRAY = "write one question a line, or name the file .json"
+SPREAD = "write each question on one line, as `jq -c .` does"
+"""The cures of an array, and of an object over several lines, in a `.jsonl` file."""
 
 Entry = tuple[int, object | ValueError]
 """A line number (from 1) and what stands there: a parsed JSON value, or why it cannot be parsed."""
 
 
 def line_entries(path: Path) -> Iterator[Entry]:
-    """The lines of a `.jsonl` file. A byte-order mark, CRLF and blank lines are simply read."""
+    """The lines of a `.jsonl` file. A byte-order mark, CRLF and blank lines are simply read.
+
+    Of one whose first value goes on over several lines there is one entry, which says so.
+    """
     with path.open("rb") as file:
-        number = 0
+        number, is_first = 0, True
         while raw := file.readline(MAX_QUESTION_BYTES + 2):
             number += 1
             if len(raw.rstrip(b"\r\n")) > MAX_QUESTION_BYTES:
@@ -29,7 +45,21 @@ def line_entries(path: Path) -> Iterator[Entry]:
                 continue
             raw = raw.removeprefix(b"\xef\xbb\xbf") if number == 1 else raw
             if text := raw.strip(b" \t\r\n"):
-                yield number, _line(text)
+                value = _line(text)
+                if is_first and isinstance(value, ValueError) and (kind := spread_kind(text, _next_line(file))):
+                    yield number, ValueError(f"holds {kind} over several lines; {ARRAY if 'array' in kind else SPREAD}")
+                    return
+                is_first = False
+                yield number, value
+
+
+def _next_line(file: BinaryIO) -> bytes:
+    """The next line that is not blank, which stays to be read; empty where there is none."""
+    place, text = file.tell(), b""
+    while not text and (raw := file.readline(MAX_QUESTION_BYTES)):
+        text = raw.strip()
+    file.seek(place)
+    return text
 
 
 def array_entries(path: Path) -> Iterator[Entry]:

@@ -20,7 +20,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from evaltrack.errors import GoldenError, Guide
-from evaltrack.golden.entries import array_entries, line_entries
+from evaltrack.golden.entries import ARRAY, array_entries, line_entries
 from evaltrack.golden.held import HeldQuestions, NumberedQuestion
 from evaltrack.golden.lines import checked_question
 from evaltrack.golden.selection import ALL, Sample, Selection, empty_words
@@ -28,7 +28,8 @@ from evaltrack.golden.tally import GoldenStats, Tally
 from evaltrack.records import Question
 from evaltrack.records.base import Key
 from evaltrack.records.id_hashes import IdHashes
-from evaltrack.records.json_text import kind_of
+from evaltrack.records.json_text import kind_of, other_encoding
+from evaltrack.records.recorded import wording_key
 from evaltrack.records.signature import SelectedPart
 
 KEY: TypeAdapter[str] = TypeAdapter(Key)
@@ -43,7 +44,7 @@ class GoldenSet:
 
     Of a set of which only a part is selected `digest`, `stats`, length and questions are those of that part; `part`
     says which, and `sampled` holds the ids of a sample. Drafts are left out unless it was opened `with_drafts`. `ids`
-    are those of all lines, selected or not.
+    are those of all lines and of their variants, selected or not.
     """
 
     path: Path
@@ -117,10 +118,11 @@ def open_golden(path: str | os.PathLike[str], selection: Selection | None = None
     _check_file(path)
     problems: list[Problem] = []
     held = HeldQuestions(path)
-    digest, tally, id_hashes = hashlib.sha256(), Tally(), array("q")
+    digest, tally, id_hashes, variant_hashes = hashlib.sha256(), Tally(), array("q"), array("q")
     sample = Sample(selection.sample, selection.seed) if selection.sample else None
     for number, (line, question) in enumerate(_questions(path, problems, id_hashes)):
         tally.drafts += question.draft
+        variant_hashes.extend(hash(wording_key(question.id, each)) for each in range(1, 1 + len(question.variants)))
         if question.draft and not drafts:
             continue
         digest.update(_digest_line(question))
@@ -141,9 +143,8 @@ def open_golden(path: str | os.PathLike[str], selection: Selection | None = None
     if not tally.questions:
         cure = "write one JSON object a line, with `id` and `question`"
         raise GoldenError([f"{path}: holds no questions; {cure}"], guide=Guide.GOLDEN_LINES)
-    whole = GoldenSet(
-        path, path.stem, digest.hexdigest(), tally.stats(), ids=IdHashes(id_hashes), with_drafts=drafts, _held=held
-    )
+    ids = IdHashes(id_hashes + variant_hashes)
+    whole = GoldenSet(path, path.stem, digest.hexdigest(), tally.stats(), ids=ids, with_drafts=drafts, _held=held)
     return whole if selection.takes_all else _part_of(whole, selection, sample)
 
 
@@ -175,8 +176,9 @@ def _check_file(path: Path) -> None:
             raise GoldenError([f"{path}: is a directory; name a .jsonl or .json file in it"])
         if not stat.S_ISREG(mode):
             raise GoldenError([f"{path}: is not a regular file (a pipe?); save it to a file, it is read twice"])
-        with path.open("rb"):
-            pass
+        with path.open("rb") as file:
+            if words := other_encoding(file.read(2)):
+                raise GoldenError([f"{path}: {words}"])
     except FileNotFoundError:
         raise _no_such_file(path) from None
     except (OSError, ValueError) as error:
@@ -218,7 +220,9 @@ def _objects(path: Path, problems: list[Problem]) -> Iterator[tuple[int, dict[st
         if isinstance(value, ValueError):
             problems.append((line, str(value)))
         elif not isinstance(value, dict):
-            problems.append((line, f"is {kind_of(value)}; a question is a JSON object"))
+            is_array = position == 1 and isinstance(value, list) and path.suffix == ".jsonl"
+            cure = ARRAY if is_array else "a question is a JSON object"
+            problems.append((line, f"is {kind_of(value)}; {cure}"))
         else:
             value.setdefault("domain", path.stem)
             if path.suffix == ".json":

@@ -15,14 +15,14 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from evaltrack.errors import NEXT, Guide, UsageError, listed, printable
+from evaltrack.errors import BadLinesError, Guide, UsageError
 from evaltrack.judges.strict import read_verdict
 from evaltrack.metrics.measure import lacking
 from evaltrack.records import Dimensions, Judge, Observed, Question, Response, Verdict
 from evaltrack.records.finding_words import finding_words
-from evaltrack.records.id_hashes import IdHashes, strangers_note
-from evaltrack.records.json_text import kind_of, parsed, refuse_repeats
-from evaltrack.records.recorded import WORDINGS, OneWording, named_variant, take_place
+from evaltrack.records.id_hashes import EXAMPLES, IdHashes, shown_id, strangers_note
+from evaltrack.records.json_text import kind_of, other_encoding, parsed, refuse_repeats, spread_kind
+from evaltrack.records.recorded import WORDINGS, OneWording, named_variant, take_place, wording_key
 
 NOT_IN_FILES = ("usage", "cached")
 """What says whether and how a verdict was paid for: reading it from a file costs nothing."""
@@ -54,22 +54,28 @@ class RecordedJudge(OneWording, Judge):
 
     def __init__(self, path: Path) -> None:
         self._path, self._verdicts = path, dict[tuple[str, int], Verdict]()
-        self._lines = dict[tuple[str, int], int]()
+        self._lines = dict[tuple[str, int, str], int]()
         problems: list[str] = []
         try:
-            lines = path.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n")
+            raw_text = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
         except OSError as error:
             raise UsageError(f"recorded judge {path}: cannot be read: {error.strerror}") from None
+        if words := other_encoding(raw_text) or _spread_words(raw_text):
+            raise UsageError(f"recorded judge {path}: {words}")
+        lines = raw_text.split(b"\n")
         for number, raw in enumerate(lines, start=1):
             if raw.strip():
                 self._add(number, raw, problems)
         if not problems and not self._verdicts:
             problems.append(f"recorded judge {path}: is empty; write one JSON object a line")
-        names = sorted({verdict.judge for verdict in self._verdicts.values()})
+        names = sorted({judge for _, _, judge in self._lines})
         if len(names) > 1:
-            problems.append(f"recorded judge {path}: names several judges ({', '.join(names)}); one file, one judge")
+            cure = (
+                "one file, one judge: write the lines of each to a file of its own, and name all of these in `judge=`"
+            )
+            problems.insert(0, f"recorded judge {path}: names several judges ({', '.join(names)}); {cure}")
         if problems:
-            raise UsageError(listed([printable(each) for each in problems], NEXT), guide=Guide.VERDICTS)
+            raise BadLinesError(problems, guide=Guide.VERDICTS)
         self.name = names[0]
 
     def _add(self, number: int, raw: bytes, problems: list[str]) -> None:
@@ -82,7 +88,7 @@ class RecordedJudge(OneWording, Judge):
         except ValueError as error:
             problems.append(f"{place}: {error}")
             return
-        first = self._lines.setdefault((key, wording), number)
+        first = self._lines.setdefault((key, wording, verdict.judge), number)
         if first != number:
             what = f"id `{key}`{named_variant('on', wording)} is judged on line {first} already"
             problems.append(f"{place}: {what}; keep one of them")
@@ -102,9 +108,12 @@ class RecordedJudge(OneWording, Judge):
         return f"recorded judge {self._path} holds no verdict on the answer to a variant; {cure}"
 
     def strangers(self, golden: IdHashes) -> str:
-        """A note on verdicts of no question in the golden set."""
-        others = golden.others(dict.fromkeys(key for key, _ in self._verdicts))
-        return strangers_note(self._path, "verdicts", len(others), others)
+        """A note on verdicts of no question in the golden set, or of no variant that its question has."""
+        places = {wording_key(*place): place for place in self._verdicts}
+        others = [places[key] for key in golden.others(places)]
+        first = [shown_id(key) + named_variant("on", wording) for key, wording in others[:EXAMPLES]]
+        of = "question or variant" if any(wording for _, wording in self._verdicts) else "question"
+        return strangers_note(self._path, "verdicts", len(others), first, of=of)
 
     async def __call__(self, question: Question, _response: Response, /) -> Verdict:
         """The verdict on the question.
@@ -120,6 +129,14 @@ class RecordedJudge(OneWording, Judge):
         if name := lacking(question, verdict):
             raise NotJudgedError(f"the verdict with id `{question.id}` in {self._path} has no `{name}`")
         return verdict
+
+
+def _spread_words(raw_text: bytes) -> str:
+    """That the first verdict goes on over several lines, and the cure; empty where it does not."""
+    first, _, rest = raw_text.lstrip().partition(b"\n")
+    kind = spread_kind(first.strip(), rest.lstrip()[:1])
+    cure = f"write each verdict on one line, as `jq -c {'.[]' if kind == 'an array' else '.'}` does"
+    return f"holds {kind} over several lines; {cure}" if kind else ""
 
 
 def _judged(raw: bytes) -> tuple[str, int, Verdict]:

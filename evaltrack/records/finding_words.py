@@ -43,6 +43,10 @@ WORDS = {
 """What is wrong otherwise, and the cure; names are those of the context of a finding."""
 
 
+SHORTEST = 3
+"""Characters of a name from which on it says something that it stands within another one."""
+
+
 def finding_words(detail: ErrorDetails, fields: Sequence[str] = (), *, verb: str = "write") -> str:
     """One finding as ```field` is wrong; what to do``, without the value.
 
@@ -80,14 +84,17 @@ def id_words(value: object) -> str:
 
 
 def unknown_field(place: str, fields: Sequence[str]) -> str:
-    """That there is no such field, and the one that was meant, or those that there are."""
+    """That there is no such field, and the one or those that may be meant, or those that there are."""
     within, dot, name = place.rpartition(".")
-    near = near_name(name, fields)
-    cure = f"did you mean `{near}`?" if near else f"known fields: {', '.join(fields)}" if fields else "take it out"
+    *others, last = [f"`{each}`" for each in near_names(name, fields)] or [""]
+    meant = f"{', '.join(others)} or {last}" if others else last
+    cure = f"did you mean {meant}?" if meant else f"known fields: {', '.join(fields)}" if fields else "take it out"
     return f"unknown field `{within}{dot}{name}`; {cure}"
 
 
-def near_name(name: str, fields: Sequence[str]) -> str:
-    """The known name that is nearest to another one, or holds it; empty where none is near."""
-    near = get_close_matches(name, fields, n=1) or get_close_matches(name.lower(), fields, n=1)
-    return next(iter(near or [each for each in fields if name and name in each]), "")
+def near_names(name: str, fields: Sequence[str]) -> list[str]:
+    """The known names that hold another one, where several do; else the nearest one, or that which holds it."""
+    holders = [each for each in fields if len(name) >= SHORTEST and name.lower() in each]
+    if len(holders) > 1:
+        return holders
+    return get_close_matches(name, fields, n=1) or get_close_matches(name.lower(), fields, n=1) or holders

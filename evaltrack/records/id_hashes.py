@@ -1,11 +1,13 @@
-"""The ids of a golden set, to tell what was recorded of other questions."""
+"""The ids of a golden set and the variants of its questions, to tell what was recorded of others."""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
+
+from evaltrack.errors import printable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -13,9 +15,11 @@ if TYPE_CHECKING:
 
 EXAMPLES = 3
 
+Key = TypeVar("Key", bound=Hashable)
+
 
 class IdHashes:
-    """The hashes of ids, in 8 bytes an id; they are those of this process."""
+    """The hashes of what `wording_key` gives for each wording of each question, in 8 bytes; those of this process."""
 
     def __init__(self, hashes: array[int] | None = None) -> None:
         self._hashes = array("q") if hashes is None else hashes
@@ -26,8 +30,8 @@ class IdHashes:
 
         return np.frombuffer(self._hashes, dtype=np.int64)
 
-    def others(self, keys: Iterable[str]) -> list[str]:
-        """The keys that are none of the ids, in their order."""
+    def others(self, keys: Iterable[Key]) -> list[Key]:
+        """The keys that are of no wording of a question, in their order."""
         import numpy as np
 
         keys = list(keys)
@@ -35,16 +39,22 @@ class IdHashes:
         return [key for key, is_known in zip(keys, known, strict=True) if not is_known]
 
 
-def strangers_note(path: Path, what: str, count: int, ids: Sequence[str]) -> str:
+def strangers_note(path: Path, what: str, count: int, ids: Sequence[str], *, of: str = "question") -> str:
     """``answers.jsonl: lines of no question in the golden set: 2 (`21`, `22`); …``; nothing where there are none.
 
     Args:
         path: The recording.
         what: What it holds, in the plural.
         count: How many of them are of other questions.
-        ids: The first ids of these.
+        ids: The first of these, as they are named.
+        of: What they are of, where that is more than a question.
     """
     if not count:
         return ""
-    first = ", ".join(f"`{key[:60]}`" for key in ids[:EXAMPLES]) + (", …" if count > EXAMPLES else "")
-    return f"{path}: {what} of no question in the golden set: {count:,} ({first}); nothing was done with them"
+    first = ", ".join(ids[:EXAMPLES]) + (", …" if count > EXAMPLES else "")
+    return printable(f"{path}: {what} of no {of} in the golden set: {count:,} ({first}); nothing was done with them")
+
+
+def shown_id(key: str) -> str:
+    """The id of a question, between backticks, of bounded length."""
+    return f"`{key[:60]}`"

@@ -54,6 +54,33 @@ class InvalidJsonError(ValueError):
     """A text is no JSON, or says one thing twice; the message names the place and the cure."""
 
 
+def other_encoding(start: bytes) -> str:
+    """``is UTF-16; save it as UTF-8``, where the first bytes of a file of JSON show so; empty where they do not."""
+    wide = start.startswith((b"\xff\xfe", b"\xfe\xff")) or start[:2] in (b"{\0", b"[\0", b"\0{", b"\0[")
+    return "is UTF-16; save it as UTF-8" if wide else ""
+
+
+def spread_kind(first: bytes, second: bytes) -> str:
+    """What goes on over several lines at the start of a file that has one object a line; empty where nothing does.
+
+    Args:
+        first: Its first line that is not blank.
+        second: The next of these; where an object begins there, the first line is only cut off.
+    """
+    kind = open_kind(first)
+    return "" if not second or (kind == "an object" and second.startswith(b"{")) else kind
+
+
+def open_kind(line: bytes) -> str:
+    """What a line begins and does not end, `an array` or `an object`; empty where it has another fault or none."""
+    try:
+        from_json(line)
+    except ValueError as error:
+        ends_early = str(error).startswith("EOF while parsing") and "a string" not in str(error)
+        return {b"[": "an array", b"{": "an object"}.get(line[:1], "") if ends_early else ""
+    return ""
+
+
 def parsed(raw: bytes, *, allow_nan: bool = False) -> Any:
     """The JSON value in `raw`; with `allow_nan` also where a tool wrote numbers that are not finite.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Hashable
 from copy import copy
 from typing import Any, Self
 
@@ -49,6 +50,11 @@ def take_place(line: dict[str, Any], deed: str) -> tuple[str, int]:
     if type(wording) is not int or not 0 <= wording <= MAX_VARIANTS:
         raise RecordedLineError(f"`wording` is no whole number from 0 to {MAX_VARIANTS}; {WORDINGS}")
     return str(key), wording
+
+
+def wording_key(question: str, wording: int) -> Hashable:
+    """What one wording of a question is told by among others: `question` itself by the id alone."""
+    return (question, wording) if wording else question
 
 
 def named_variant(preposition: str, wording: int) -> str:

@@ -137,6 +137,8 @@ class RowsFile:
             sound.validate(full=True)  # texts that are no UTF-8
             check_values(sound)
         except DamagedError as error:
+            if "id" in self.names - set(names):  # by which the error names the rows
+                self.group(number, [*names, "id"])
             raise damaged_file(self._path, str(error)) from None
         except (OSError, ValueError, pa.ArrowException) as error:
             raise damaged_file(self._path, type(error).__name__) from None

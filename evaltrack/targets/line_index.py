@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 from weakref import finalize
 
-from evaltrack.errors import NEXT, Guide, UsageError, listed, printable
+from evaltrack.errors import BadLinesError, Guide, UsageError
 from evaltrack.records.id_hashes import IdHashes
 from evaltrack.targets.results.files import MAX_LINE_BYTES
 
@@ -29,9 +29,9 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
 
 
 def refuse(problems: Sequence[str]) -> None:
-    """Raise a UsageError that lists problems, where there are some."""
+    """Raise a BadLinesError that lists problems, where there are some."""
     if problems:
-        raise UsageError(listed([printable(each) for each in problems], NEXT), guide=Guide.RESPONSES)
+        raise BadLinesError(problems, guide=Guide.RESPONSES)
 
 
 class LineIndex:

@@ -12,11 +12,12 @@ from pathlib import Path
 from evaltrack.errors import Guide, UsageError
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Target
+from evaltrack.records.json_text import other_encoding
 from evaltrack.targets import no_more_settings
 from evaltrack.targets.line_index import numbered_lines
 from evaltrack.targets.recorded_lines import RecordedLines
 from evaltrack.targets.results.detection import FORMATS, LINES, TREC
-from evaltrack.targets.results.files import is_other_form
+from evaltrack.targets.results.files import TABLES, is_other_form
 from evaltrack.targets.results.paired import VARIANTS, Choice, PairedResults
 from evaltrack.targets.trec_run import TrecRun
 
@@ -47,6 +48,8 @@ def open_recorded(place: str, settings: dict[str, str]) -> Target:
         ) from None
     if start is None:
         raise UsageError(f"recorded target {path}: is empty; write one JSON object a line, or a TREC run")
+    if path.suffix.lower() not in TABLES and (words := other_encoding(start)):
+        raise UsageError(f"recorded target {path}: {words}")
     if choice.format not in ("", LINES, TREC) or (not choice.format and is_other_form(path, start)):
         return PairedResults(path, start, choice)
     if choice.format == LINES and start.startswith(b"["):

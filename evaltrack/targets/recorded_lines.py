@@ -11,12 +11,12 @@ from collections.abc import Hashable, Iterator
 from pathlib import Path
 
 from evaltrack.records import Question, Response, Target
-from evaltrack.records.id_hashes import EXAMPLES, IdHashes, strangers_note
+from evaltrack.records.id_hashes import EXAMPLES, IdHashes, shown_id, strangers_note
 from evaltrack.records.json_text import kind_of, parsed, refuse_repeats
-from evaltrack.records.recorded import WORDINGS, OneWording, named_variant, take_place
+from evaltrack.records.recorded import WORDINGS, OneWording, named_variant, take_place, wording_key
 from evaltrack.targets.line_index import LineFile, LineIndex, numbered_lines, refuse
 from evaltrack.targets.plain_lines import plain_place, plain_response
-from evaltrack.targets.recorded_response import error_text, response_of
+from evaltrack.targets.recorded_response import response_of, take_failure
 from evaltrack.targets.response_fields import InvalidResponseError
 from evaltrack.targets.results.paired import FailedElsewhereError, NotRecordedError
 
@@ -52,7 +52,7 @@ class RecordedLines(OneWording, Target):
                 problems.append((number, str(error)))
                 continue
             self._has_variants |= place[1] > 0
-            yield _key(*place), offset
+            yield wording_key(*place), offset
 
     def _repeats(self) -> Iterator[_Problem]:
         """The lines of a question that another line was of before; the file is read again only for these."""
@@ -67,16 +67,15 @@ class RecordedLines(OneWording, Target):
                     yield number, f"{what}; keep one of them"
 
     def strangers(self, golden: IdHashes) -> str:
-        """A note on lines of no question in the golden set."""
+        """A note on lines of no question in the golden set, or of no variant that its question has."""
         offsets = self._index.others(golden)
-        if self._has_variants:  # whose keys are no ids: they are looked at one by one
-            others = golden.others(self._id_at(offset) for offset in offsets)
-            return strangers_note(self._path, "lines", len(others), others)
-        ids = [self._id_at(offset) for offset in offsets[:EXAMPLES]]
-        return strangers_note(self._path, "lines", len(offsets), ids)
+        first = [self._name_at(offset) for offset in offsets[:EXAMPLES]]
+        of = "question or variant" if self._has_variants else "question"
+        return strangers_note(self._path, "lines", len(offsets), first, of=of)
 
-    def _id_at(self, offset: int) -> str:
-        return _recorded_response(self._file.line_at(offset))[0]
+    def _name_at(self, offset: int) -> str:
+        key, wording, _ = _recorded_response(self._file.line_at(offset))
+        return shown_id(key) + named_variant("to", wording)
 
     @property
     def lacks_variants(self) -> str:
@@ -93,7 +92,7 @@ class RecordedLines(OneWording, Target):
             FailedElsewhereError: a failure was recorded.
             NotRecordedError: no line is of the question, or the file was changed.
         """
-        offsets = self._index.offsets(_key(question.id, self.wording))
+        offsets = self._index.offsets(wording_key(question.id, self.wording))
         if not offsets:
             raise NotRecordedError(
                 f"no response with id `{question.id}`{named_variant('to', self.wording)} in {self._path}"
@@ -115,11 +114,6 @@ class RecordedLines(OneWording, Target):
         self._file.close()
 
 
-def _key(question: str, wording: int) -> Hashable:
-    """What the index knows a line by: of most the question's id alone, as a golden set knows it."""
-    return (question, wording) if wording else question
-
-
 def _recorded_response(raw: bytes) -> tuple[str, int, Response | FailedElsewhereError]:
     """Question id, wording and response of one line, or its failure; ValueError says what is wrong with it."""
     plain = plain_response(raw)
@@ -133,6 +127,6 @@ def _response_in(raw: bytes) -> tuple[str, int, Response | FailedElsewhereError]
         raise InvalidResponseError(f"is {kind_of(value)}; a response is a JSON object")
     refuse_repeats(raw, value)
     key, wording = take_place(value, "answered")
-    if error := value.pop("error", None):
-        return key, wording, FailedElsewhereError(f"the file recorded: {error_text(error)}")
+    if failure := take_failure(value):
+        return key, wording, FailedElsewhereError(f"the file recorded: {failure}")
     return key, wording, response_of(value)

@@ -14,7 +14,8 @@ from math import isfinite, isnan, nan
 from pathlib import Path
 
 from evaltrack.records import Question, Response, Source, Target
-from evaltrack.records.id_hashes import IdHashes, strangers_note
+from evaltrack.records.amount import count
+from evaltrack.records.id_hashes import EXAMPLES, IdHashes, shown_id, strangers_note
 from evaltrack.records.recorded import WORDINGS
 from evaltrack.targets.line_index import numbered_lines, refuse
 from evaltrack.targets.results.paired import NotRecordedError
@@ -68,7 +69,7 @@ class TrecRun(Target):
     def strangers(self, golden: IdHashes) -> str:
         """A note on queries that are no question of the golden set."""
         others = golden.others(self._ranked)
-        return strangers_note(self._path, "queries", len(others), others)
+        return strangers_note(self._path, "queries", len(others), list(map(shown_id, others[:EXAMPLES])))
 
     async def __call__(self, question: Question, _k: int, /) -> Response:
         """What the run ranks for the question.
@@ -89,7 +90,8 @@ def _trec_line(raw: bytes) -> tuple[str, _Line]:
     """The query and the document of one line; ValueError says what is wrong with it."""
     columns = raw.decode("utf-8", "replace").split()
     if len(columns) != 6:
-        raise _BadLineError(f"has {len(columns)} columns; a TREC run has 6, JSON Lines start with {{")
+        hint = ", and a file with commas ends in .csv" if b"," in raw else ""
+        raise _BadLineError(f"has {count(len(columns), 'column')}; a TREC run has 6, JSON Lines start with {{{hint}")
     query, _, document, rank, score, _ = columns
     line = _Line(document, _number(rank), _number(score))
     if "\0" in document:

@@ -7,6 +7,7 @@ import shutil
 import socket
 import sys
 from collections.abc import Iterator
+from contextlib import redirect_stderr
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,8 @@ SETS = {
     "empty": [],
     "twice": [LINE, LINE],
     "field": [{"id": 1, "question": "Q?", "expected_chunk": ["a"]}],
+    "expect": [LINE | {"expect": ["a"]}],
+    "letter": [LINE | {"x": ["a"]}],
     "form": [LINE | {"expected_chunks": ["Schengen-Visa#Overstay"]}],
     "absent": [LINE | {"expected_chunks": ["nowhere#at-all"]}],
     "judged": [{"id": 1, "question": "Q?"}],
@@ -51,6 +54,16 @@ MISTAKES = [
     ("run field.jsonl", 2, "field.jsonl:1: unknown field `expected_chunk`; did you mean `expected_chunks`?"),
     ("run torn.jsonl", 2, "torn.jsonl:1: is not JSON: it ends before a value at column 9; write one on the same line"),
     ("run latin.jsonl", 2, "latin.jsonl:1: is not valid UTF-8 at byte 23; save the file as UTF-8"),
+    ("run pretty.jsonl", 2,
+     "pretty.jsonl:1: holds an object over several lines; write each question on one line, as `jq -c .` does"),
+    ("run array.jsonl", 2, "array.jsonl:1: is an array; write one question a line, or name the file .json"),
+    ("run lines.jsonl", 2,
+     "lines.jsonl:1: holds an array over several lines; write one question a line, or name the file .json"),
+    ("run wide.jsonl", 2, "wide.jsonl: is UTF-16; save it as UTF-8"),
+    ("run expect.jsonl", 2,
+     "expect.jsonl:1: unknown field `expect`; did you mean `expected_chunks`, `expected_sources`, `expected_passages`, "
+     "`expected_answer`, `expected_tools` or `expected_arguments`?"),
+    ("run letter.jsonl", 2, "letter.jsonl:1: unknown field `x`; known fields: id, question, history, "),
     ("golden lint form.jsonl", 2,
      "`Schengen-Visa#Overstay` is not in corpus/form, `schengen-visa#overstay` is; write "
      "`schengen-visa#overstay`"),
@@ -123,6 +136,8 @@ GUIDES = {
     "run field.jsonl": Guide.GOLDEN_LINES,
     "run torn.jsonl": Guide.GOLDEN_LINES,
     "run latin.jsonl": Guide.GOLDEN_LINES,
+    **dict.fromkeys(("run pretty.jsonl", "run array.jsonl", "run lines.jsonl"), Guide.GOLDEN_LINES),
+    **dict.fromkeys(("run expect.jsonl", "run letter.jsonl"), Guide.GOLDEN_LINES),
     "golden lint form.jsonl": Guide.LINT,
     "golden lint absent.jsonl": Guide.LINT,
     "run others.jsonl -t python:app:ask": Guide.IDS,
@@ -162,6 +177,10 @@ def project(store_uri: str, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, lines in SETS.items():
         Path(f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     Path("torn.jsonl").write_text('{"id": 1,')
+    Path("wide.jsonl").write_text(json.dumps(LINE), "utf-16")
+    Path("array.jsonl").write_text(json.dumps([LINE, LINE]))
+    for name, value in (("pretty", LINE), ("lines", [LINE])):
+        Path(f"{name}.jsonl").write_text(json.dumps(value, indent=2))
     Path("latin.jsonl").write_bytes(b'{"id": 1, "question": \xe9}')
     Path("app.py").write_text(APP)
     Path("needs.py").write_text("import no_such_library\n")
@@ -209,6 +228,35 @@ def _check_guide(guide: Guide | None, lines: list[str], said: str) -> None:
     assert said.count(SITE) == 1
     assert lines[-1] == guide.reference
     assert len(lines[-1]) <= len(lines[-2])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["compare", ""], ["compare", "a", ""], ["report", "", "-o", "report.html"], ["run", ""], ["baseline", "set", ""]],
+)
+def test_a_variable_that_is_not_set_names_no_run(
+    project: Path, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    """An empty name is none that was left out, which stands for the newest run: that may be another one."""
+    assert _run(words) == 2
+    said = "Error: an argument is empty (a variable that is not set?); write a name, or leave it out\n"
+    assert capsys.readouterr().err == said
+
+
+def test_a_file_on_stderr_gets_every_bad_line(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of a recorded file; elsewhere the first 20, and how to see the others."""
+    Path("bad.jsonl").write_text('{"id": 1}\n' * 30)
+    words = ["run", "good.jsonl", "-t", "recorded:bad.jsonl"]
+    with Path("problems.txt").open("w") as file, redirect_stderr(file):
+        assert _run(words) == 2
+    every = Path("problems.txt").read_text().splitlines()
+    places = [line.removeprefix("Error: ").partition(": ")[0] for line in every]
+    assert places[:-1] == [f"bad.jsonl:{number}" for number in range(1, 31)]
+    assert _run(words) == 2
+    assert capsys.readouterr().err.splitlines()[19:-1] == [
+        every[19],
+        "... and 10 more problems; `2> FILE` saves all of them",
+    ]
 
 
 def test_most_mistakes_have_a_page() -> None:

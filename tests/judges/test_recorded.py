@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from evaltrack.errors import NEXT, UsageError
+from evaltrack.errors import SAVED, UsageError
 from evaltrack.judges import open_judge
 from evaltrack.judges.recorded import NotJudgedError, RecordedJudge
 from evaltrack.records import Dimensions, Question, Response, Verdict
@@ -240,6 +240,17 @@ def test_a_line_that_is_no_json(bad: str | bytes, tmp_path: Path) -> None:
     assert "; " in said
 
 
+def test_a_file_of_another_form_has_one_fault(tmp_path: Path) -> None:
+    """Not one a line."""
+    verdict = json.loads(line())
+    for value, kind, command in ((verdict, "an object", "jq -c ."), ([verdict], "an array", "jq -c .[]")):
+        cure = f"write each verdict on one line, as `{command}` does"
+        said = refusal(tmp_path, json.dumps(value, indent=2))
+        assert said == f"recorded judge FILE: holds {kind} over several lines; {cure}"
+    said = refusal(tmp_path, f"{line()}\n{line(id='2')}".encode("utf-16"))
+    assert said == "recorded judge FILE: is UTF-16; save it as UTF-8"
+
+
 def test_all_bad_lines_at_once(tmp_path: Path) -> None:
     """Every bad line is listed, not only the first."""
     assert refusal(tmp_path, f"{{}}\n{line()}\n7\n{line(accuracy=2)}") == (
@@ -249,7 +260,7 @@ def test_all_bad_lines_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("bad", "shown", "more"),
-    [(20, 20, []), (21, 20, [f"... and 1 more problem; {NEXT}"]), (500, 20, [f"... and 480 more problems; {NEXT}"])],
+    [(20, 20, []), (21, 20, [f"... and 1 more problem{SAVED}"]), (500, 20, [f"... and 480 more problems{SAVED}"])],
 )
 def test_many_bad_lines(bad: int, shown: int, more: list[str], tmp_path: Path) -> None:
     """Of many bad lines the first are shown, and how many more there are."""
@@ -268,9 +279,18 @@ def test_a_question_that_was_judged_twice(again: str | int, tmp_path: Path) -> N
 def test_several_judges_in_one_file(tmp_path: Path) -> None:
     """Verdicts of several judges are refused, a missing name beside a name too: a comparison must know who judged."""
     text = f"{line(judge='zoe')}\n{line(id='2', judge='amy')}\n{line(id='3')}"
-    assert (
-        refusal(tmp_path, text) == "recorded judge FILE: names several judges (amy, recorded, zoe); one file, one judge"
-    )
+    cure = "one file, one judge: write the lines of each to a file of its own, and name all of these in `judge=`"
+    assert refusal(tmp_path, text) == f"recorded judge FILE: names several judges (amy, recorded, zoe); {cure}"
+
+
+def test_several_judges_on_one_question(tmp_path: Path) -> None:
+    """As the verdicts of a panel stand in the file of its run: no line is one too many, a repeat of one judge's is."""
+    panel = [line(judge=name, id=key) for key in "12" for name in ("amy", "zoe")]
+    first = "recorded judge FILE: names several judges (amy, zoe); one file, one judge: "
+    assert (said := refusal(tmp_path, "\n".join(panel))).startswith(first)
+    assert "\n" not in said
+    twice = refusal(tmp_path, "\n".join([*panel, panel[1]])).split("\n")
+    assert (len(twice), twice[1]) == (2, "FILE:5: id `1` is judged on line 2 already; keep one of them")
 
 
 def test_it_is_chosen_by_its_name(tmp_path: Path) -> None:
@@ -285,12 +305,22 @@ def test_it_is_chosen_by_its_name(tmp_path: Path) -> None:
 
 def test_verdicts_on_other_questions_are_counted(tmp_path: Path) -> None:
     """The first of them are named."""
-    judge = recorded(tmp_path, f"{line()}\n{line(id='x')}\n{line(id='x', wording=1)}")
-    note = judge.strangers(IdHashes(array("q", [hash("1")])))
-    assert note == (
+    judge = recorded(tmp_path, f"{line()}\n{line(id='x')}")
+    assert judge.strangers(IdHashes(array("q", [hash("1")]))) == (
         f"{tmp_path / 'verdicts.jsonl'}: verdicts of no question in the golden set: 1 (`x`); nothing was done with them"
     )
     assert judge.strangers(IdHashes(array("q", [hash("1"), hash("x")]))) == ""
+
+
+def test_verdicts_on_variants_that_no_question_has_are_counted(tmp_path: Path) -> None:
+    """Also where the question is one of the golden set."""
+    judge = recorded(tmp_path, f"{line()}\n{line(id='x')}\n{line(id='x', wording=1)}\n{line(wording=2)}")
+    ids = [hash("1"), hash(("1", 2))]
+    of_none = "verdicts of no question or variant in the golden set"
+    for more, counted in (([], "2 (`x`, `x` on variant 1)"), ([hash("x")], "1 (`x` on variant 1)")):
+        note = judge.strangers(IdHashes(array("q", [*ids, *more])))
+        assert note == f"{tmp_path / 'verdicts.jsonl'}: {of_none}: {counted}; nothing was done with them"
+    assert judge.strangers(IdHashes(array("q", [*ids, hash("x"), hash(("x", 1))]))) == ""
 
 
 # Wordings

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaltrack.records.json_text import FAULTS, InvalidJsonError, no_repeats, parsed, refuse_repeats
+from evaltrack.records.json_text import FAULTS, InvalidJsonError, no_repeats, parsed, refuse_repeats, spread_kind
 
 NAMES = st.sampled_from(["a", "b", 'a": "b', ":", "é", " "])
 SCALARS = st.one_of(st.none(), st.integers(0, 9), NAMES).map(json.dumps)
@@ -53,3 +53,24 @@ def test_of_several_lines_the_line_is_named() -> None:
     """An array is written over several."""
     with pytest.raises(InvalidJsonError, match=r"^is not JSON: a `,` or `\]` is missing at line 3 column 1; write it$"):
         parsed(b"[\n1\n2]")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "kind"),
+    [
+        ("{", '"id": 1,', "an object"),
+        ('{"id": 1,', '"answer": "a"}', "an object"),
+        ("[", "{", "an array"),
+        ('[{"id": 1},', '{"id": 2}]', "an array"),
+        ('{"id": 1,', '{"id": 2}', ""),
+        ('{"id": 1', "", ""),
+        ('{"id": "1', '2"}', ""),
+        ('{"id": 1}', '{"id": 2}', ""),
+        ('{"id": 1},', '{"id": 2}', ""),
+        ("[1]", "[2]", ""),
+        ("nope", "{", ""),
+    ],
+)
+def test_a_value_over_several_lines_is_told_from_a_line_that_is_cut_off(first: str, second: str, kind: str) -> None:
+    """By where the second line begins."""
+    assert spread_kind(first.encode(), second.encode()) == kind

@@ -9,7 +9,7 @@ import pytest
 
 from evaltrack.errors import TrackingError
 from evaltrack.rows.plain_arrays import TEXT_LIMIT
-from evaltrack.rows.reader import read_lists, slim_rows, stored_rows
+from evaltrack.rows.reader import read_columns, read_lists, slim_rows, stored_rows
 from evaltrack.rows.rows_file import RowsFile
 from evaltrack.tracking.question_table import columns_of_table, table_of
 from tests.rows_file import rich_rows, written
@@ -42,6 +42,14 @@ def test_columns_that_hold_nothing_are_not_read(tmp_path: Path) -> None:
     bad = written([replace(row, digest=None) for row in rich_rows()], tmp_path / "bad.parquet")  # type: ignore[arg-type]
     with pytest.raises(TrackingError, match="column `digest` is empty in some rows"):
         list(stored_rows(bad))
+
+
+def test_an_error_names_the_rows_whatever_columns_are_read(tmp_path: Path) -> None:
+    """Also where ids are not among them."""
+    rows = rich_rows()
+    path = written([replace(rows[0], difficulty="impossible"), *rows[1:]], tmp_path / "rows.parquet")
+    with pytest.raises(TrackingError, match=f"column `difficulty` holds `impossible` in row `{rows[0].id}`"):
+        read_columns(path, ["difficulty"])
 
 
 def test_a_text_that_is_cut_says_how_much_is_left_out(tmp_path: Path) -> None:

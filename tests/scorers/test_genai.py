@@ -96,7 +96,7 @@ ANSWERED: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ),
     ({"expected_chunks": []}, {"answer": "I do not know.", "sources": []}),
     ({"expected_answer": "Paris"}, {"answer": "It is Paris, [1] in France", "sources": [["a", None]]}),
-    ({"expected_answer": "Paris", "expected_tools": ["f"], "expected_arguments": [{"x": [1, None]}]}, {"answer": None})
+    ({"expected_answer": "Paris", "expected_tools": ["f"], "expected_arguments": [{"x": [1, None]}]}, {"sources": []}),
 ]  # fmt: skip
 """What is expected, and what came back: sources as ids and texts."""
 

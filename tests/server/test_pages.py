@@ -545,12 +545,16 @@ def test_nobody_comes_in_unknown(servers: Servers, team: Team) -> None:
 
 def test_what_one_may_not_read_is_neither_listed_nor_shown(servers: Servers, team: Team) -> None:
     """A reader sees one experiment of two, a user without grants none, the administrator both."""
-    listed = {
-        name: [each in page for each in (">seen<", ">hidden<")]
-        for name in ("reader", "editor", "nobody", ADMIN)
-        if (page := Browser(servers.auth, (name, PASSWORD)).get("").text)
+    pages = {
+        name: Browser(servers.auth, (name, PASSWORD)).get("").text for name in ("reader", "editor", "nobody", ADMIN)
     }
+    addresses = [
+        f'href="golden?experiment_id={experiment}&amp;golden=few"' for experiment, _ in (team.seen, team.hidden)
+    ]
+    listed = {name: [address in page for address in addresses] for name, page in pages.items()}
     assert listed == {"reader": [True, False], "editor": [True, False], "nobody": [False, False], ADMIN: [True, True]}
+    named = {name: [each in page for each in (">seen<", ">hidden<")] for name, page in pages.items()}
+    assert named == {name: [name == ADMIN] * 2 for name in pages}  # where there are several
 
     experiment, run = team.hidden
     for name in ("reader", "nobody"):

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import json
 import os
+import re
 import warnings
 from array import array
 from collections import defaultdict
@@ -16,7 +17,8 @@ from pathlib import Path
 import pytest
 
 from evaltrack import run_eval
-from evaltrack.errors import NEXT, UsageError
+from evaltrack.cli import main
+from evaltrack.errors import SAVED, BadLinesError, UsageError
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Question, Response, Source, Target, ToolCall, Usage
 from evaltrack.records.id_hashes import IdHashes
@@ -197,6 +199,7 @@ def test_question_without_response(opened: Open, tmp_path: Path) -> None:
     assert str(caught.value) == f"no response with id `7` in {tmp_path / 'recorded'}"
 
 
+NO_ERROR = "write why there was no response, or take it out"
 NO_RESPONSE = "holds no response; write `answer`, `sources` or both, or `error` where there was none"
 
 
@@ -228,7 +231,15 @@ NO_RESPONSE = "holds no response; write `answer`, `sources` or both, or `error` 
         ('{"id": 2}', NO_RESPONSE),
         ('{"id": 2, "answer": null, "sources": null}', NO_RESPONSE),
         ('{"id": 2, "abstained": false, "tool_calls": []}', NO_RESPONSE),
-        ('{"id": 2, "model": "m", "error": ""}', NO_RESPONSE),
+        ('{"id": 2, "model": "m", "error": ""}', f"`error` is empty; {NO_ERROR}"),
+        ('{"id": 2, "answer": "a", "error": "  "}', f"`error` is empty; {NO_ERROR}"),
+        ('{"id": 2, "answer": "a", "error": {}}', f"`error` is empty; {NO_ERROR}"),
+        ('{"id": 2, "answer": "a", "error": false}', f"`error` is a boolean; {NO_ERROR}"),
+        ('{"id": 2, "answer": "a", "abstained": "yes"}', "`abstained` is a string; it must be true or false"),
+        (
+            '{"id": 2, "sources": [{"chunk_id": "b"}], "abstained": 1}',
+            "`abstained` is a number; it must be true or false",
+        ),
         ('{"id": 2, "text": "yes"}', NO_RESPONSE),
         ('{"id": 2, "anwser": "yes"}', "unknown field `anwser`; did you mean `answer`?"),
         ('{"id": 2, "Answer": "yes"}', "unknown field `Answer`; did you mean `answer`?"),
@@ -257,12 +268,36 @@ def test_bad_line(opened: Open, tmp_path: Path, line: str | bytes, message: str)
 
 
 def test_bad_lines_are_listed_together(opened: Open, tmp_path: Path) -> None:
-    """All bad lines are reported at once; past 20 the rest is counted."""
+    """All bad lines are reported at once; past 20 the rest is counted, and all stand in `problems`."""
     found = problems(opened, tmp_path, '{"id": 1, "answer": "a"}\n' * 25)
     said = "id `1` is recorded on line 1 already; keep one of them"
     assert found[:20] == [f"{number}: {said}" for number in range(2, 22)]
-    assert found[20:] == [f"... and 4 more problems; {NEXT}"]
+    assert found[20:] == [f"... and 4 more problems{SAVED}"]
+    with pytest.raises(BadLinesError) as caught:
+        open_recorded(str(tmp_path / "recorded"), {})
+    assert caught.value.message.endswith("\n... and 4 more problems")
+    assert [each.rpartition(": ")[0] for each in caught.value.problems] == [
+        f"{tmp_path / 'recorded'}:{number}" for number in range(2, 26)
+    ]
     assert len(problems(opened, tmp_path, '{"id": 1, "answer": "a"}\n' * 21)) == 20
+
+
+SPREAD = "holds an object over several lines; write each response on one line, as `jq -c .` does"
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_an_object_over_several_lines_is_one_fault(opened: Open, times: int) -> None:
+    """Whether one response is printed so, or all of them."""
+    with pytest.raises(UsageError, match=f"^recorded target .*: {re.escape(SPREAD)}$"):
+        opened("\n".join(json.dumps({"id": key, "answer": "a", "sources": []}, indent=2) for key in range(times)))
+
+
+def test_another_encoding_is_one_fault(opened: Open) -> None:
+    """UTF-16, with and without its mark, whatever stands in it."""
+    for text in ('{"id": 1, "answer": "a"}\n{"id": 2, "answer": "b"}', '[{"id": 1, "answer": "a"}]'):
+        for encoding in ("utf-16", "utf-16-le", "utf-16-be"):
+            with pytest.raises(UsageError, match=r"^recorded target .*: is UTF-16; save it as UTF-8$"):
+                opened(text.encode(encoding))
 
 
 def test_line_above_the_limit(opened: Open, tmp_path: Path) -> None:
@@ -311,8 +346,8 @@ def test_a_recorded_error_is_a_failure_of_its_question(opened: Open, tmp_path: P
         ask(open_recorded(str(tmp_path / "array.json"), {}))
 
 
-def ids(*keys: str) -> IdHashes:
-    """Those of a golden set."""
+def ids(*keys: str | tuple[str, int]) -> IdHashes:
+    """Those of a golden set, and of its variants."""
     return IdHashes(array("q", map(hash, keys)))
 
 
@@ -328,15 +363,42 @@ def ids(*keys: str) -> IdHashes:
         ('{"id": 1, "wording": 1, "answer": "a"}\n{"id": 2, "answer": "b"}', ""),
         (
             '{"id": 1, "wording": 1, "answer": "a"}\n{"id": 3, "wording": 2, "sources": ["b"]}',
-            "lines of no question in the golden set: 1 (`3`)",
+            "lines of no question or variant in the golden set: 1 (`3` to variant 2)",
+        ),
+        (
+            "".join(f'{{"id": 1, "wording": {number}, "answer": "a"}}\n' for number in range(6)),
+            "lines of no question or variant in the golden set: 4 (`1` to variant 2, `1` to variant 3, "
+            "`1` to variant 4, …)",
+        ),
+        (
+            '{"id": 2, "wording": 1, "answer": "a"}',
+            "lines of no question or variant in the golden set: 1 (`2` to variant 1)",
         ),
         ("1 Q0 a 1 1 t\n5 Q0 a 1 1 t", "queries of no question in the golden set: 1 (`5`)"),
     ],
 )
 def test_lines_of_other_questions_are_counted(opened: Open, tmp_path: Path, content: str, note: str) -> None:
-    """The first of them are named; a line of another wording is one of its question."""
+    """The first of them are named; a line of another wording is one of its question, if that has so many."""
     whole = f"{tmp_path / 'recorded'}: {note}; nothing was done with them" if note else ""
-    assert opened(content).strangers(ids("1", "2")) == whole
+    assert opened(content).strangers(ids("1", "2", ("1", 1))) == whole
+
+
+def test_what_is_of_no_question_is_said_before_anything_is_asked(
+    opened: Open, tmp_path: Path, store_uri: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On stderr, whatever stdout is; of the golden set's own variants none."""
+    opened("".join(f'{{"id": 1, "wording": {number}, "sources": ["b"]}}\n' for number in range(4)))
+    golden = tmp_path / "golden.jsonl"
+    line = {"id": 1, "question": "Why?", "variants": ["What for?", "How come?"], "expected_chunks": ["b"]}
+    golden.write_text(json.dumps(line))
+    target = f"recorded:{tmp_path / 'recorded'}"
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", store_uri)
+    with pytest.raises(SystemExit) as ended:
+        main(["run", str(golden), "-t", target, "--judge", "none", "--output", "json"])
+    out, err = capsys.readouterr()
+    note = f"{tmp_path / 'recorded'}: lines of no question or variant in the golden set: 1 (`1` to variant 3)"
+    assert (ended.value.code, err.count(f"Warning: {note}; nothing was done with them\n")) == (0, 1)
+    assert [each.startswith(note) for each in json.loads(out)["notes"]].count(True) == 1
 
 
 def test_a_selection_makes_no_line_a_stranger(opened: Open, tmp_path: Path, store_uri: str) -> None:
@@ -440,6 +502,7 @@ def test_query_that_is_not_in_the_run(opened: Open, tmp_path: Path) -> None:
     ("line", "message"),
     [
         ("1 Q0 d 1 1", "has 5 columns; a TREC run has 6, JSON Lines start with {"),
+        ("id,answer", "has 1 column; a TREC run has 6, JSON Lines start with {, and a file with commas ends in .csv"),
         ("1 Q0 d 1 1 t more", "has 7 columns; a TREC run has 6, JSON Lines start with {"),
         ('{"id": 1}', "has 2 columns; a TREC run has 6, JSON Lines start with {"),
         ("1 Q0 d 1 high t", "score `high` is not a finite number"),
@@ -476,7 +539,7 @@ def test_many_bad_lines_of_a_run_are_counted(opened: Open, tmp_path: Path) -> No
     """The first 20 are shown."""
     found = problems(opened, tmp_path, "1 Q0 a 3\n" * 2000)
     assert len(found) == 21
-    assert found[20] == f"... and 1,980 more problems; {NEXT}"
+    assert found[20] == f"... and 1,980 more problems{SAVED}"
 
 
 @pytest.mark.parametrize("order", ["as it is", "by rank", "backwards"])

@@ -7,12 +7,13 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from evaltrack.errors import UsageError
+from evaltrack.errors import GoldenError, UsageError
 from evaltrack.golden.exchange.columnar import parquet_rows
 from evaltrack.golden.exchange.log_archive import samples_in
 from evaltrack.golden.exchange.records import ImportSettings, shown
 from evaltrack.golden.exchange.row_files import RESULT_LISTS, read_json, read_rows, results_in
-from evaltrack.records.json_text import InvalidJsonError, kind_of, parsed
+from evaltrack.records.json_text import FAULTS, InvalidJsonError, kind_of, open_kind, parsed
+from evaltrack.targets.recorded_response import ANSWERS
 from evaltrack.targets.results.detection import LINES, only_format, shown_formats
 
 Entry: TypeAlias = tuple[str, dict[str, Any] | ValueError]
@@ -23,6 +24,8 @@ SAMPLE_ROWS = 20
 """Rows whose keys show the format; a row may lack what others have."""
 
 TABLES = (".csv", ".tsv")
+
+SPREAD = "holds an object over several lines; write each response on one line, as `jq -c .` does"
 
 
 def is_other_form(path: Path, start: bytes) -> bool:
@@ -74,12 +77,23 @@ def _entries(path: Path, start: bytes) -> Iterator[Entry]:
     elif start.startswith(b"{") and isinstance(value := _json(start), dict) and not results_in(value)[0]:
         yield from _lines(path)
     else:
-        yield from _whole(path)
+        yield from _whole(path, is_open=open_kind(start) == "an object")
 
 
-def _whole(path: Path) -> Iterator[Entry]:
-    """The objects of the one array, or of the list that a tool keeps in its object."""
-    value = read_json(path, allow_nan=True)
+def _whole(path: Path, *, is_open: bool) -> Iterator[Entry]:
+    """The objects of the one array, or of the list that a tool keeps in its object.
+
+    Where the first line `is_open`, an object goes on after it, which may also be a response of ours.
+    """
+    spread = UsageError(f"recorded target {path}: {SPREAD}")
+    try:
+        value = read_json(path, allow_nan=True)
+    except GoldenError as error:
+        if is_open and FAULTS["trailing characters"][0] in error.message:
+            raise spread from None
+        raise
+    if is_open and set(value) & {"id", *ANSWERS} and not results_in(value)[0]:
+        raise spread
     name, items = results_in(value) if isinstance(value, dict) else ("", value)
     if not isinstance(items, list) or (isinstance(value, dict) and not name):
         keys = ", ".join(".".join(place) for place in RESULT_LISTS)

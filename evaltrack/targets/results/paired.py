@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from evaltrack.errors import UsageError, listed
+from evaltrack.errors import BadLinesError, UsageError
 from evaltrack.golden.exchange.corpus_ids import CorpusIds
 from evaltrack.golden.exchange.records import shown
 from evaltrack.golden.words import text_key
@@ -107,7 +107,7 @@ class PairedResults(Target):
             except ValueError as error:
                 problems.append(f"{place}: {error}")
         if problems:
-            raise UsageError(listed(problems))
+            raise BadLinesError(problems)
         self._check_choice(choice, variants)
         self._refuse_repeats(choice, variants)
 
@@ -154,7 +154,7 @@ class PairedResults(Target):
             for what, results in self._twice.items()
             for stored in results
         ]
-        raise UsageError(listed(problems))
+        raise BadLinesError(problems)
 
     @property
     def notes(self) -> list[str]:
