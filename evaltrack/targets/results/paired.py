@@ -24,6 +24,7 @@ from evaltrack.targets.results.result import Result, TextNames
 VARIANTS = ("provider", "prompt", "epoch", "trial")
 """Settings that choose one of several results of a question."""
 
+
 class NotRecordedError(LookupError):
     """The file holds no response for a question."""
 
