@@ -388,7 +388,8 @@ def test_three_calls_in_ten_fail_and_the_run_ends(serve: Serve, store_uri: str, 
     page = Path(mlflow.MlflowClient(store_uri).download_artifacts(result.run_id, "judge/reasoning.md")).read_text()
     sections = page.split("\n## ")[1:]
     assert len(sections) == 200
-    assert [r"judge\_error" in section for section in sections] == [True] * len(failed) + [False] * len(judged)
+    shown_failed = [r"- **the judge failed\: " in section for section in sections]
+    assert shown_failed == [True] * len(failed) + [False] * len(judged)
 
     verdicts = Counter(question for question, was_good in history if was_good)
     assert set(verdicts.values()) == {1}

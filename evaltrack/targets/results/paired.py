@@ -13,6 +13,7 @@ from evaltrack.golden.exchange.corpus_ids import CorpusIds
 from evaltrack.golden.exchange.records import shown
 from evaltrack.golden.words import text_key
 from evaltrack.records import Question, Response, Target
+from evaltrack.records.id_hashes import EXAMPLES, IdHashes, shown_id, strangers_note
 from evaltrack.targets.mapping import bounded
 from evaltrack.targets.responses import as_response
 from evaltrack.targets.results.detection import READERS
@@ -22,8 +23,6 @@ from evaltrack.targets.results.result import Result, TextNames
 
 VARIANTS = ("provider", "prompt", "epoch", "trial")
 """Settings that choose one of several results of a question."""
-
-EXAMPLES = 3
 
 
 class NotRecordedError(LookupError):
@@ -179,6 +178,12 @@ class PairedResults(Target):
             cure = "an expected quotation may stand in what is missing; keep k as it was"
             notes.append(f"{self._path}: rows without the whole texts of all sources: {self._cut:,}; {cure}")
         return notes
+
+    def strangers(self, golden: IdHashes) -> str:
+        """A note on results that only an id pairs, and that of no question in the golden set."""
+        by_id = [key for key, stored in self._by_id.items() if stored.text is None or self._pair == "id"]
+        others = golden.others(by_id)
+        return strangers_note(self._path, "results", len(others), list(map(shown_id, others[:EXAMPLES])))
 
     async def __call__(self, question: Question, _k: int, /) -> Response:
         """What was recorded of the question.

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from array import array
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from evaltrack import run_eval
+from evaltrack.records.id_hashes import IdHashes
 from tests.conftest import REPO
 from tests.files import put
 
@@ -52,6 +54,19 @@ def test_pairing_by_ids_or_texts_alone(tmp_path: Path) -> None:
     rows = put(tmp_path / "r.json", [{"user_input": "q", "response": "a"}])
     assert refusal(rows, "pair=id").endswith("has no id of a question; leave out `pair=`, or give the question an id")
     assert refusal(path, "pair=x") == "recorded target: pair is `x`; write id or text"
+
+
+def test_results_of_other_questions_are_counted(tmp_path: Path) -> None:
+    """Where an id alone says of which question they are; a text may be that of a question with another id."""
+    golden = IdHashes(array("q", [hash("1")]))
+    rows = put(tmp_path / "rows.json", [{"id": key, "answer": "a"} for key in (1, 7, 8)])
+    table = put(tmp_path / "rows.csv", "id,answer\n1,a\n7,b\n8,c\n")
+    for path in (rows, table):
+        whole = f"{path}: results of no question in the golden set: 2 (`7`, `8`); nothing was done with them"
+        assert opened(path).strangers(golden) == whole
+    log = put(tmp_path / "log.json", answers(a="one", b="two"))
+    assert [opened(log, pair).strangers(golden) for pair in ("", "pair=text")] == ["", ""]
+    assert "of no question in the golden set: 2 (`a`, `b`)" in opened(log, "pair=id").strangers(golden)
 
 
 def test_many_questions_without_a_result_are_one_note(tmp_path: Path) -> None:
