@@ -56,8 +56,8 @@ def decide(
     not_shown += [] if broken else _flips_not_shown(gate, changes, counted)
     allowed = [] if broken else list(_flips_allowed(gate, changes, counted))
     part = words.left_out(metrics, groups)
-    open_rules, kept = (part, []) if _too_many_lost(gate, changes.num_lost, paired) else ([], part)
-    held = [*allowed, *_no_flips(gate, changes, counted), *words.held(metrics, groups), *kept]
+    open_rules, kept_rules = (part, []) if _too_many_lost(gate, changes.num_lost, paired) else ([], part)
+    held = [*allowed, *_no_flips(gate, changes, counted), *words.held(metrics, groups), *kept_rules]
     states = (("broken", worse), ("unknown", [*unsure, *open_rules]), ("not shown", not_shown), ("held", held))
     lines = tuple(GateLine(state, text) for state, texts in states for text in texts)  # type: ignore[arg-type]
     tolerated = (*not_shown, *allowed)
