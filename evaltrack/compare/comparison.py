@@ -88,9 +88,14 @@ class MetricDelta:
         return self.measured is not None and self.measured != (self.n, self.n)
 
     @property
+    def num_lost(self) -> int:
+        """Questions that only the baseline measured."""
+        return self.measured[0] - self.n if self.measured else 0
+
+    @property
     def shows_change(self) -> bool:
         """Whether the difference is one of the whole: what was lost may have lifted it, unless it is a regression."""
-        return self.regressed or self.measured is None or self.measured[0] == self.n
+        return self.regressed or not self.num_lost
 
 
 RuleState = Literal["broken", "unknown", "not shown", "held"]

@@ -106,8 +106,8 @@ def _candidates(worse: Sequence[Change], returned: Iterable[StoredRow], *, whole
     by_id: dict[str, list[Riser]] = {}
     for change in worse:
         rose = [_riser(name, change, baseline) for name in names[change.id]]
-        if kept := [riser for riser in rose if riser.above or riser.instead or riser.novelty]:
-            by_id[change.id] = kept
+        if blamed := [riser for riser in rose if riser.above or riser.instead or riser.novelty]:
+            by_id[change.id] = blamed
     return by_id
 
 

@@ -35,26 +35,28 @@ class RuleWords:
         return f"{self._moved(metric, '')}, which is not shown to be more than chance{p_value}"
 
     def held(self, metrics: Sequence[MetricDelta], groups: Sequence[GroupDelta]) -> Iterator[str]:
-        """Each rule that was kept: ``MRR fell by 0.7 %; the gate allows a drop of 10 %``."""
+        """Each rule that holds: ``MRR fell by 0.7 %; the gate allows a drop of 10 %``."""
         significant = self._gate.kind == "significant"
-        for metric, where in self._kept(metrics, groups):
+        for metric, where in self._holding(metrics, groups):
             if not _is_left_out(metric):
                 limit = _significant_limit(metric) if significant else f"; {_limit(metric)}"
                 yield f"{self._title(metric)}{where} {_course(metric)}{_of_part(metric)}{limit}"
 
     def left_out(self, metrics: Sequence[MetricDelta], groups: Sequence[GroupDelta]) -> list[str]:
-        """Each that was kept by the questions measured in both, where those that were lost may have lifted the mean.
+        """Each that holds on the questions measured in both, where those that were lost may have lifted the mean.
 
         As in ``MRR: the change is left out, 3 lost; on the 55 measured in both it keeps to the drop of 10 % that …``.
         """
         return [
-            f"{self._title(metric)}{where}: the change is left out, {_num_lost(metric):,} lost; "
+            f"{self._title(metric)}{where}: the change is left out, {metric.num_lost:,} lost; "
             f"on the {metric.n:,} measured in both it keeps to the {self._allowed(metric)}"
-            for metric, where in self._kept(metrics, groups)
+            for metric, where in self._holding(metrics, groups)
             if _is_left_out(metric)
         ]
 
-    def _kept(self, metrics: Sequence[MetricDelta], groups: Sequence[GroupDelta]) -> Iterator[tuple[MetricDelta, str]]:
+    def _holding(
+        self, metrics: Sequence[MetricDelta], groups: Sequence[GroupDelta]
+    ) -> Iterator[tuple[MetricDelta, str]]:
         for metric, where in _ruled(metrics, groups):
             if not metric.regressed and not (metric.over and not where):
                 yield metric, where
@@ -89,14 +91,9 @@ def _is_left_out(metric: MetricDelta) -> bool:
     return not metric.shows_change and was != now
 
 
-def _num_lost(metric: MetricDelta) -> int:
-    """Questions that only the baseline measured."""
-    return metric.measured[0] - metric.n if metric.measured else 0
-
-
 def _of_part(metric: MetricDelta) -> str:
     """`` on the 55 measured in both``; empty where all that the baseline measured are."""
-    return f" on the {metric.n:,} measured in both" if _num_lost(metric) else ""
+    return f" on the {metric.n:,} measured in both" if metric.num_lost else ""
 
 
 def _course(metric: MetricDelta) -> str:

@@ -56,8 +56,8 @@ def decide(
     not_shown += [] if broken else _flips_not_shown(gate, changes, counted)
     allowed = [] if broken else list(_flips_allowed(gate, changes, counted))
     part = words.left_out(metrics, groups)
-    open_rules, kept_rules = (part, []) if _too_many_lost(gate, changes.num_lost, paired) else ([], part)
-    held = [*allowed, *_no_flips(gate, changes, counted), *words.held(metrics, groups), *kept_rules]
+    open_rules, held_rules = (part, []) if _too_many_lost(gate, changes.num_lost, paired) else ([], part)
+    held = [*allowed, *_no_flips(gate, changes, counted), *words.held(metrics, groups), *held_rules]
     states = (("broken", worse), ("unknown", [*unsure, *open_rules]), ("not shown", not_shown), ("held", held))
     lines = tuple(GateLine(state, text) for state, texts in states for text in texts)  # type: ignore[arg-type]
     tolerated = (*not_shown, *allowed)
@@ -179,7 +179,7 @@ def _uncovered(gate: Gate, lost: int, paired: Paired) -> Iterator[str]:
 
 
 def _too_many_lost(gate: Gate, lost: int, paired: Paired) -> bool:
-    """Whether more questions were lost than the gate allows: where nothing is said, any."""
+    """Whether more questions were lost than `min_coverage` allows; without it no question may be lost."""
     measured = int((paired.frame["passed_b"].notna() | paired.frame["recall_at_k_b"].notna()).sum())
     return bool(lost) and (gate.min_coverage is None or 1 - lost / max(measured, 1) < gate.min_coverage)
 

@@ -118,12 +118,7 @@ def delta_cell(metric: MetricDelta) -> str:
     was, now, change = metric_course(metric.name, metric.baseline, metric.candidate)
     if change == "0" or (was == now and not metric.shows_change):
         return "no change"
-    return change if metric.shows_change else f"left out, {_num_lost(metric):,} lost"
-
-
-def _num_lost(metric: MetricDelta) -> int:
-    """Questions of the baseline that are not in the means."""
-    return metric.measured[0] - metric.n if metric.measured else 0
+    return change if metric.shows_change else f"left out, {metric.num_lost:,} lost"
 
 
 def both_words(metric: MetricDelta) -> str:

@@ -14,10 +14,15 @@ function judgePanel(question, sides) {
       panel.append(el("div", { class: "panel-cell" }, sideName(at, sides), ...(verdict ? judgement(verdict, side) : [el("p", { class: "dim" }, "No verdict.")])));
     });
   }
-  return [el("h3", {}, title), panel, ...(more ? [el("p", { class: "small dim" }, `and ${more} more judge${more === 1 ? "" : "s"}`)] : [])];
+  return [el("h3", {}, title), panel, ...moreLine(more, "judge")];
 }
 
 const sideName = (at, sides) => (sides.length > 1 ? el("span", { class: "panel-side dim small" }, label(at, sides)) : "");
+
+// How many of them are not shown, where there are some.
+function moreLine(number, noun) {
+  return number ? [el("p", { class: "small dim" }, `and ${number} more ${noun}${number === 1 ? "" : "s"}`)] : [];
+}
 
 /* ● passed, ○ did not. */
 function trialDots(trials) {
@@ -58,6 +63,5 @@ function saidWords(verdict, side) {
   wrapRanges(text, ranges, "span", "quoted");
   const shown = (verdict.quotes || []).filter(isInAnswer);
   const list = shown.length ? [el("ul", { class: "quotes" }, ...shown.map((quote) => el("li", {}, foreign(quote, "span", "quoted"))))] : [];
-  const more = verdict.more_quotes, rest = more ? [el("p", { class: "small dim" }, `and ${more} more quote${more === 1 ? "" : "s"}`)] : [];
-  return [text, ...list, ...rest];
+  return [text, ...list, ...moreLine(verdict.more_quotes, "quote")];
 }
