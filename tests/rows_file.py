@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from evaltrack.rows.arrow_schema import metadata, schema
-from evaltrack.rows.stored_row import StoredRow, StoredSource, StoredTurn, StoredVerdict, StoredWording
+from evaltrack.rows.stored_parts import StoredSource, StoredTurn, StoredVerdict, StoredWording
+from evaltrack.rows.stored_row import StoredRow
 
 SOURCES = (
     StoredSource(chunk_id="a", title="A", url="http://x", score=0.5, text="of a", text_digest="1" * 16, finds=("p",)),

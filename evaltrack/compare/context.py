@@ -12,7 +12,8 @@ from functools import cached_property
 from evaltrack.compare.differences import Differences
 from evaltrack.compare.ranks import in_order
 from evaltrack.records.titles import title_key
-from evaltrack.rows.stored_row import StoredRow, StoredSource
+from evaltrack.rows.stored_parts import StoredSource
+from evaltrack.rows.stored_row import StoredRow
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from evaltrack.compare.ranks import Ranked, by_key
-from evaltrack.rows.stored_row import NAMELESS, StoredRow, StoredSource
+from evaltrack.rows.stored_parts import StoredSource
+from evaltrack.rows.stored_row import NAMELESS, StoredRow
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from evaltrack.rows.stored_row import StoredRow, StoredSource
+from evaltrack.rows.stored_parts import StoredSource
+from evaltrack.rows.stored_row import StoredRow
 
 Ranked = dict[str, tuple[int, StoredSource]]
 """Each source returned with its rank, by the keys it is compared by; the best first.

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from evaltrack.compare.change import Cause, Change
-from evaltrack.rows.stored_row import StoredRow, StoredSource
+from evaltrack.rows.stored_parts import StoredSource
+from evaltrack.rows.stored_row import StoredRow
 
 Novelty = Literal["new", "edited"]
 """`new`: the baseline returned it for no common question; `edited`: it did, with another text."""

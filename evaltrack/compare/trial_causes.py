@@ -17,7 +17,8 @@ from dataclasses import dataclass, replace
 from evaltrack.compare.causes import ORDER, causes_of
 from evaltrack.compare.change import Cause
 from evaltrack.records import Reasoned
-from evaltrack.rows.stored_row import StoredRow, StoredSource, StoredVerdict
+from evaltrack.rows.stored_parts import StoredSource, StoredVerdict
+from evaltrack.rows.stored_row import StoredRow
 
 Trials = Mapping[str, Sequence[StoredRow]]
 """The rows of single trials, by question."""

@@ -8,11 +8,19 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from evaltrack.metrics.catalogue import SCORES
-from evaltrack.records import Mode, Role, Row
+from evaltrack.records import Mode, Row
 from evaltrack.records.row import FailureKind
 from evaltrack.records.titles import title_key
 from evaltrack.rows.columns import COLUMNS, columns_with, flatten
-from evaltrack.rows.fields import SOURCE_COLUMNS, TURN_COLUMNS, VERDICT_COLUMNS, WORDING_COLUMNS
+from evaltrack.rows.stored_parts import (
+    StoredSource,
+    StoredTurn,
+    StoredVerdict,
+    StoredWording,
+    object_of,
+    source_of,
+    values_of,
+)
 
 RowOutcome = Literal["pass", "fail", "error", "not measured"]
 
@@ -21,59 +29,6 @@ JUDGE_ERROR: FailureKind = "judge_error"
 
 NAMELESS = "\0"
 """Begins the key of a source that lacks the one it is compared by; such a key says nothing but its place."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredSource:
-    """One source that was returned.
-
-    `text` is None beyond the first k, `text_digest` is of all of it. `finds` names the expected passages that it holds
-    and no source above it does; a repeat has those of its first occurrence.
-    """
-
-    chunk_id: str | None = None
-    title: str | None = None
-    url: str | None = None
-    score: float | None = None
-    text: str | None = None
-    text_digest: str | None = None
-    finds: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredVerdict:
-    """What one judge said; `observed` is JSON of an `Observed`."""
-
-    judge: str
-    reasoning: str = ""
-    overall_score: float | None = None
-    accuracy: float | None = None
-    completeness: float | None = None
-    relevance: float | None = None
-    declined: bool | None = None
-    observed: str | None = None
-    cached: bool = False
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    cached_tokens: int | None = None
-    reasoning_tokens: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredWording:
-    """One wording of a question with variants: how many of its trials were measured, and how many of these passed."""
-
-    text: str = ""
-    trials: int = 0
-    passes: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredTurn:
-    """One message before the question."""
-
-    role: Role = "user"
-    content: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,12 +106,12 @@ class StoredRow:
             own=own,
             scores=scores,
             expected=_tuple(columns.get("expected")),
-            sources=None if sources is None else tuple(map(_source, sources)),
+            sources=None if sources is None else tuple(map(source_of, sources)),
             tool_calls=_tuple(columns.get("tool_calls")),
             hard_fails=_tuple(columns.get("hard_fails")) or (),
-            verdicts=tuple(StoredVerdict(**_values(StoredVerdict, each)) for each in verdicts or ()),
-            wordings=tuple(StoredWording(**_values(StoredWording, each)) for each in wordings),
-            history=tuple(StoredTurn(**_values(StoredTurn, each)) for each in history),
+            verdicts=tuple(StoredVerdict(**values_of(StoredVerdict, each)) for each in verdicts or ()),
+            wordings=tuple(StoredWording(**values_of(StoredWording, each)) for each in wordings),
+            history=tuple(StoredTurn(**values_of(StoredTurn, each)) for each in history),
         )
 
     def columns(self, but: Collection[str] = ()) -> dict[str, Any]:
@@ -168,9 +123,9 @@ class StoredRow:
             return self.scores.get(name)
         value = getattr(self, name)
         if name in ("sources", "verdicts"):
-            return None if value is None else [_object(each) for each in value]
+            return None if value is None else [object_of(each) for each in value]
         if name in ("wordings", "history"):
-            return [_object(each) for each in value] or None
+            return [object_of(each) for each in value] or None
         if name == "hard_fails" and self.mode is None:
             return None
         return list(value) if isinstance(value, tuple) else value
@@ -271,33 +226,6 @@ def stored_row(row: Row, k: int) -> StoredRow:
 _SCORES = frozenset(score.name for score in SCORES)
 _LISTS = frozenset({"expected", "sources", "tool_calls", "hard_fails", "verdicts", "wordings", "history"})
 _PLAIN = tuple(column.name for column in COLUMNS if column.name not in _SCORES | _LISTS)
-_FIELDS = {
-    StoredSource: tuple(column.name for column in SOURCE_COLUMNS),
-    StoredVerdict: tuple(column.name for column in VERDICT_COLUMNS),
-    StoredWording: tuple(column.name for column in WORDING_COLUMNS),
-    StoredTurn: tuple(column.name for column in TURN_COLUMNS),
-}
-
-
-_SOURCE_FIELDS = frozenset(_FIELDS[StoredSource])
-
-_Part = StoredSource | StoredVerdict | StoredWording | StoredTurn
-
-
-def _values(kind: type[_Part], item: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that are there; those of a newer version are left alone."""
-    return {name: item[name] for name in _FIELDS[kind] if name in item}
-
-
-def _source(item: Mapping[str, Any]) -> StoredSource:
-    values = dict(item) if item.keys() <= _SOURCE_FIELDS else _values(StoredSource, item)
-    values["finds"] = tuple(values.get("finds") or ())
-    return StoredSource(**values)
-
-
-def _object(item: _Part) -> dict[str, Any]:
-    values = {name: getattr(item, name) for name in _FIELDS[type(item)]}
-    return values | {"finds": list(values["finds"]) or None} if "finds" in values else values
 
 
 def _tuple(values: list[str] | None) -> tuple[str, ...] | None:

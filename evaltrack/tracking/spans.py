@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evaltrack.records.verdict import ANSWER_GRADES
-from evaltrack.rows.stored_row import StoredRow, StoredSource
+from evaltrack.rows.stored_parts import StoredSource
+from evaltrack.rows.stored_row import StoredRow
 
 if TYPE_CHECKING:
     from mlflow.entities import Span

@@ -8,7 +8,8 @@ import pytest
 
 from evaltrack.records.verdict import Observed
 from evaltrack.report.html.judged import JUDGES, QUOTE, QUOTES, grade_titles, more_judges, verdicts
-from evaltrack.rows.stored_row import StoredRow, StoredVerdict
+from evaltrack.rows.stored_parts import StoredVerdict
+from evaltrack.rows.stored_row import StoredRow
 
 DIMENSIONS = ("h_count", "oscillation", "crux", "epistemic_honesty", "process_integrity")
 GRADES = dict.fromkeys((*DIMENSIONS, "actionability", "brevity", "format"), 8.0)

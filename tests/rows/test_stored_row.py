@@ -16,7 +16,8 @@ from evaltrack.rows.columns import COLUMNS, flatten
 from evaltrack.rows.fields import SOURCE_COLUMNS, VERDICT_COLUMNS
 from evaltrack.rows.reader import read_table
 from evaltrack.rows.restore import question_of
-from evaltrack.rows.stored_row import StoredRow, StoredSource, StoredVerdict, stored_row
+from evaltrack.rows.stored_parts import StoredSource, StoredVerdict
+from evaltrack.rows.stored_row import StoredRow, stored_row
 from evaltrack.rows.table import TableWriter
 
 from .test_table import FAILED, FULL

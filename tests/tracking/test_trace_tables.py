@@ -17,7 +17,8 @@ from mlflow.exceptions import MlflowException
 from mlflow.store.tracking.dbmodels.models import SqlTraceInfo
 from sqlalchemy import event
 
-from evaltrack.rows.stored_row import StoredRow, StoredSource, StoredTurn, StoredVerdict
+from evaltrack.rows.stored_parts import StoredSource, StoredTurn, StoredVerdict
+from evaltrack.rows.stored_row import StoredRow
 from evaltrack.tracking import traces as module
 from evaltrack.tracking.store import Store, connect
 from evaltrack.tracking.trace_rows import NewTrace

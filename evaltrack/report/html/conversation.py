@@ -6,7 +6,8 @@ from typing import Any
 
 from evaltrack.records.amount import count
 from evaltrack.report.html.text import shown
-from evaltrack.rows.stored_row import StoredRow, StoredWording
+from evaltrack.rows.stored_parts import StoredWording
+from evaltrack.rows.stored_row import StoredRow
 
 LAST_TURNS = 20
 """Turns before a question that a page shows, the last ones."""

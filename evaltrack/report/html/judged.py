@@ -11,7 +11,8 @@ from pydantic import ValidationError
 from evaltrack.records.verdict import ANSWER_GRADES, Dimensions, Observed
 from evaltrack.report.html.text import shown
 from evaltrack.report.words import metric_title
-from evaltrack.rows.stored_row import StoredRow, StoredVerdict
+from evaltrack.rows.stored_parts import StoredVerdict
+from evaltrack.rows.stored_row import StoredRow
 
 JUDGES, REASONING, QUOTES, QUOTE = 12, 3000, 16, 300
 """Judges of a response, characters of what one said, its quotes, and characters of a quote; at most."""

@@ -8,7 +8,8 @@ from typing import Any
 
 from evaltrack.compare.ranks import by_key, in_order
 from evaltrack.report.html.text import safe_link, shown
-from evaltrack.rows.stored_row import StoredRow, StoredSource
+from evaltrack.rows.stored_parts import StoredSource
+from evaltrack.rows.stored_row import StoredRow
 
 LISTED, MOST = 12, 30
 """Ranks listed at least, and at most; of those behind, and behind k, only expected sources."""

@@ -11,7 +11,8 @@ from evaltrack.records.amount import count
 from evaltrack.records.verdict import ANSWER_GRADES
 from evaltrack.report.run.markdown import plain
 from evaltrack.report.words import failure_words
-from evaltrack.rows.stored_row import StoredRow, StoredVerdict
+from evaltrack.rows.stored_parts import StoredVerdict
+from evaltrack.rows.stored_row import StoredRow
 
 FIELDS = ("judge", "reasoning", *ANSWER_GRADES, "declined")
 """What a line holds of a verdict. Not what it cost: whoever reads it back pays nothing."""

@@ -1,0 +1,94 @@
+"""The parts of a stored row: its sources, verdicts, wordings and turns, from the objects of a table and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from evaltrack.records import Role
+from evaltrack.rows.fields import SOURCE_COLUMNS, TURN_COLUMNS, VERDICT_COLUMNS, WORDING_COLUMNS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredSource:
+    """One source that was returned.
+
+    `text` is None beyond the first k, `text_digest` is of all of it. `finds` names the expected passages that it holds
+    and no source above it does; a repeat has those of its first occurrence.
+    """
+
+    chunk_id: str | None = None
+    title: str | None = None
+    url: str | None = None
+    score: float | None = None
+    text: str | None = None
+    text_digest: str | None = None
+    finds: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredVerdict:
+    """What one judge said; `observed` is JSON of an `Observed`."""
+
+    judge: str
+    reasoning: str = ""
+    overall_score: float | None = None
+    accuracy: float | None = None
+    completeness: float | None = None
+    relevance: float | None = None
+    declined: bool | None = None
+    observed: str | None = None
+    cached: bool = False
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cached_tokens: int | None = None
+    reasoning_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredWording:
+    """One wording of a question with variants: how many of its trials were measured, and how many of these passed."""
+
+    text: str = ""
+    trials: int = 0
+    passes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredTurn:
+    """One message before the question."""
+
+    role: Role = "user"
+    content: str = ""
+
+
+_FIELDS = {
+    StoredSource: tuple(column.name for column in SOURCE_COLUMNS),
+    StoredVerdict: tuple(column.name for column in VERDICT_COLUMNS),
+    StoredWording: tuple(column.name for column in WORDING_COLUMNS),
+    StoredTurn: tuple(column.name for column in TURN_COLUMNS),
+}
+
+
+_SOURCE_FIELDS = frozenset(_FIELDS[StoredSource])
+
+Part = StoredSource | StoredVerdict | StoredWording | StoredTurn
+
+
+def values_of(kind: type[Part], item: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that are there; those of a newer version are left alone."""
+    return {name: item[name] for name in _FIELDS[kind] if name in item}
+
+
+def source_of(item: Mapping[str, Any]) -> StoredSource:
+    """A source; one without `finds` finds nothing."""
+    values = dict(item) if item.keys() <= _SOURCE_FIELDS else values_of(StoredSource, item)
+    values["finds"] = tuple(values.get("finds") or ())
+    return StoredSource(**values)
+
+
+def object_of(item: Part) -> dict[str, Any]:
+    """The object of a part as a table holds it."""
+    values = {name: getattr(item, name) for name in _FIELDS[type(item)]}
+    return values | {"finds": list(values["finds"]) or None} if "finds" in values else values
