@@ -27,3 +27,15 @@ def in_order(row: StoredRow) -> Iterator[tuple[int, tuple[str, ...], StoredSourc
 def by_key(row: StoredRow) -> Ranked:
     """Each source returned, by the keys it is compared by, with its rank among distinct sources."""
     return {key: (rank, source) for rank, keys, source in in_order(row) for key in keys}
+
+
+def first_rank(row: StoredRow) -> int | None:
+    """The rank of the first expected source among all distinct ones that were returned; None if none was."""
+    expected, seen, rank = set(row.expected_keys), set[str](), 0
+    for keys in row.source_keys if expected else ():
+        if keys[0] not in seen:
+            rank += 1
+            if not expected.isdisjoint(keys):
+                return rank
+            seen.update(keys)
+    return None

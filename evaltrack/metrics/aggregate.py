@@ -5,10 +5,11 @@ from __future__ import annotations
 from array import array
 from collections import defaultdict
 from collections.abc import Mapping
-from fractions import Fraction
+from dataclasses import dataclass
 from math import ceil, fsum
 from typing import Literal
 
+from evaltrack.metrics.exact_mean import ExactMean, exact_sum
 from evaltrack.metrics.relevance import num_expected
 from evaltrack.metrics.run_metrics import MetricTable
 from evaltrack.records import Row, Usage
@@ -21,32 +22,8 @@ DOMAIN_PREFIX = "domain-"
 Whose = Literal["target", "judge"]
 
 
-class ExactMean:
-    """A running mean whose value does not depend on the order of what was added (Shewchuk 1997, as in `math.fsum`)."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self._partials: list[float] = []
-
-    def add(self, value: float) -> None:
-        """Add one value; the sum stays exact."""
-        self.count += 1
-        if not value:
-            return
-        num_kept = 0
-        for partial in self._partials:
-            large, small = (value, partial) if abs(value) >= abs(partial) else (partial, value)
-            value = large + small
-            if rest := small - (value - large):
-                self._partials[num_kept] = rest
-                num_kept += 1
-        self._partials[num_kept:] = [value]
-
-    @property
-    def mean(self) -> float:
-        """The mean of at least one value, rounded once."""
-        return float(sum(map(Fraction, self._partials)) / self.count)
-
+PENDING = 10_000
+"""Values that wait to be added up together."""
 
 MAX_MODELS = 10
 """Models that a run names; further ones are left out."""
@@ -128,6 +105,22 @@ class Ledger:
         }
 
 
+@dataclass(frozen=True)
+class _Pending:
+    """Values of one score that are still to be added to the means that they enter."""
+
+    means: tuple[ExactMean, ...]
+    values: list[float]
+
+    def settle(self) -> None:
+        """Add them: their sum is made once for all of these means."""
+        if self.values:
+            total = exact_sum(self.values)
+            for mean in self.means:
+                mean.add_sum(total, len(self.values))
+            self.values.clear()
+
+
 class Summary:
     """The metrics of a run, from one row for each question as they come by; its space does not grow with them."""
 
@@ -136,7 +129,8 @@ class Summary:
         self.num_questions = self.num_measured = self.num_errors = self.num_negatives = self.duplicates = 0
         self._overall: defaultdict[str, ExactMean] = defaultdict(ExactMean)
         self._groups: defaultdict[str, defaultdict[str, ExactMean]] = defaultdict(lambda: defaultdict(ExactMean))
-        self._entered: dict[tuple[str, tuple[str, ...]], list[ExactMean]] = {}
+        self._pending: dict[tuple[str, tuple[str, ...]], _Pending] = {}
+        self._num_pending = 0
         self._judges: defaultdict[str, ExactMean] = defaultdict(ExactMean)
         self._best: float | None = None
         self.num_judged = self.judge_errors = 0
@@ -152,21 +146,30 @@ class Summary:
         for group in groups:
             self._groups[group]  # it is one also where nothing was measured
         for name, value in row.scores.items():
-            for mean in self._means_of(name, groups):
-                mean.add(value)
+            self._pending_of(name, groups).values.append(value)
+        self._num_pending += len(row.scores)
+        if self._num_pending >= PENDING:
+            self._settle()
         self._add_judged(row)
         if "precision_at_k" in row.scores:
             reachable = min(self._k, num_expected(row)) / self._k
             self._overall["precision_at_k.max"].add(reachable)
 
-    def _means_of(self, name: str, groups: tuple[str, ...]) -> list[ExactMean]:
-        """The means that a score enters: of the run, and of the groups of its question."""
-        means = self._entered.get((name, groups))
-        if means is None:
+    def _pending_of(self, name: str, groups: tuple[str, ...]) -> _Pending:
+        """Where a score of a question in these groups waits: it enters means of the run, and of those groups."""
+        pending = self._pending.get((name, groups))
+        if pending is None:
             score = self._table.by_name[name]
             holders = [self._overall, *(self._groups[group] for group in groups if score.by_group)]
-            means = self._entered[name, groups] = [holder[score.metric] for holder in holders]
-        return means
+            pending = _Pending(tuple(holder[score.metric] for holder in holders), [])
+            self._pending[name, groups] = pending
+        return pending
+
+    def _settle(self) -> None:
+        """Add up what waits, before a mean or a count is read."""
+        for pending in self._pending.values() if self._num_pending else ():
+            pending.settle()
+        self._num_pending = 0
 
     def _add_judged(self, row: Row) -> None:
         combined = row.scores.get("combined_score")
@@ -193,6 +196,7 @@ class Summary:
     @property
     def metrics(self) -> dict[str, float]:
         """Means by metric name, in the order of their table; only what was measured."""
+        self._settle()
         names = [name for score in self._table.scores for name in (score.metric, f"{score.metric}.max")]
         means = {name: self._overall[name].mean for name in names if name in self._overall}
         return means if self._best is None else {**means, "combined_score_best": self._best}
@@ -200,6 +204,7 @@ class Summary:
     @property
     def counts(self) -> dict[str, int]:
         """Over how many questions each of `metrics` is."""
+        self._settle()
         best = self._overall["combined_score"].count if self._best is not None else 0
         return {name: best if name == "combined_score_best" else self._overall[name].count for name in self.metrics}
 
@@ -219,6 +224,7 @@ class Summary:
     @property
     def groups(self) -> dict[str, dict[str, tuple[float, int]]]:
         """Mean and count by metric for each domain, the largest first, then each difficulty."""
+        self._settle()
         sized = sorted(self._groups.items(), key=lambda item: (_level(item[0]), -_size(item[1]), item[0]))
         return {
             group: {s.metric: (m[s.metric].mean, m[s.metric].count) for s in self._table.scores if s.metric in m}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from evaltrack.compare.ranks import in_order
+from evaltrack.compare.ranks import first_rank
 from evaltrack.metrics.metric import MINUS
 from evaltrack.metrics.rubric import TIERS, tier_words
 from evaltrack.records import Row
@@ -45,10 +45,9 @@ def _trial(row: StoredRow, k: int, expected_tools: Iterable[str]) -> str:
 
 def _found(row: StoredRow, k: int) -> bool:
     """Whether an expected source is among the first k; true where none is expected, or that is not measured."""
-    expected = set(row.expected_keys)
-    if not expected or row.sources is None:
+    if not row.expected or row.sources is None:
         return row.scores.get("hit", 1.0) > 0
-    return any(rank <= k and not expected.isdisjoint(keys) for rank, keys, _ in in_order(row))
+    return (first_rank(row) or k + 1) <= k
 
 
 def _answer_words(row: StoredRow, k: int, expected_tools: Iterable[str]) -> str:

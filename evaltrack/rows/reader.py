@@ -16,13 +16,11 @@ from evaltrack.rows.parquet_claims import DamagedError
 from evaltrack.rows.rows_file import RowsFile, bounded_groups, damaged_file
 from evaltrack.rows.schema_checks import check_columns
 from evaltrack.rows.stored_row import StoredRow
+from evaltrack.rows.table_rows import AT_ONCE, typed_rows
 from evaltrack.rows.values import check_ids
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-AT_ONCE = 200
-"""Rows that become Python together."""
 
 
 def count_rows(path: Path) -> int:
@@ -64,13 +62,15 @@ def stored_rows(
 ) -> Iterator[StoredRow]:
     """The rows of a Parquet file with their types, read as `read_table` does; `columns` must hold `id`."""
     with RowsFile(path) as table:
-        yield from (StoredRow.of(row, table.own) for row in _rows(table, columns, ids))
+        for group in _groups(table, columns, ids):
+            yield from typed_rows(group, table.own)
 
 
 def slim_rows(path: Path, ids: Collection[str]) -> Iterator[StoredRow]:
     """The rows of these ids without the texts of their sources, which are most of a file and are not read."""
     with RowsFile(path) as table:
-        yield from (StoredRow.of(row, table.own) for row in _rows(table, table.without_texts, ids))
+        for group in _groups(table, table.without_texts, ids):
+            yield from typed_rows(group, table.own)
 
 
 def read_table(
@@ -86,7 +86,9 @@ def read_table(
     """
     with RowsFile(path) as table:
         nulls = dict.fromkeys(schema(table.own).names) if columns is None else {}
-        yield from (nulls | row for row in _rows(table, columns, ids))
+        for group in _groups(table, columns, ids):
+            for start in range(0, group.num_rows, AT_ONCE):
+                yield from (nulls | row for row in group.slice(start, AT_ONCE).to_pylist())
 
 
 def read_lists(path: Path, columns: Sequence[str]) -> dict[str, list[Any]]:
@@ -109,8 +111,8 @@ def read_lists(path: Path, columns: Sequence[str]) -> dict[str, list[Any]]:
     return lists
 
 
-def _rows(table: RowsFile, columns: Sequence[str] | None, ids: Collection[str] | None) -> Iterator[dict[str, Any]]:
-    """The rows; where all columns are read those that hold no value in any row are left out."""
+def _groups(table: RowsFile, columns: Sequence[str] | None, ids: Collection[str] | None) -> Iterator[pa.Table]:
+    """The row groups, of all rows or of some; where all columns are read those without any value are left out."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -122,9 +124,7 @@ def _rows(table: RowsFile, columns: Sequence[str] | None, ids: Collection[str] |
             if not pc.any(mask).as_py():
                 continue
         group = table.group(number, table.worth_reading if columns is None else columns)
-        group = group if mask is None else group.filter(mask)
-        for start in range(0, group.num_rows, AT_ONCE):
-            yield from group.slice(start, AT_ONCE).to_pylist()
+        yield group if mask is None else group.filter(mask)
 
 
 def read_columns(path: Path, columns: Sequence[str], always: Collection[str] = ()) -> pa.Table:

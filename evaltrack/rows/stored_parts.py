@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, dataclass_transform
 
 from evaltrack.records import Role
 from evaltrack.rows.fields import SOURCE_COLUMNS, TURN_COLUMNS, VERDICT_COLUMNS, WORDING_COLUMNS
 
+T = TypeVar("T")
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
+def stored_record(kind: type[T]) -> type[T]:
+    """Make a data class of keywords whose fields a type checker lets nobody set.
+
+    It is not frozen at run time: that would make a record three times as slow to build, and a table has millions.
+    """
+    return dataclass(slots=True, kw_only=True, unsafe_hash=True)(kind)
+
+
+@stored_record
 class StoredSource:
     """One source that was returned.
 
@@ -27,7 +38,7 @@ class StoredSource:
     finds: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@stored_record
 class StoredVerdict:
     """What one judge said; `observed` is JSON of an `Observed`."""
 
@@ -46,7 +57,7 @@ class StoredVerdict:
     reasoning_tokens: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@stored_record
 class StoredWording:
     """One wording of a question with variants: how many of its trials were measured, and how many of these passed."""
 
@@ -55,7 +66,7 @@ class StoredWording:
     passes: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@stored_record
 class StoredTurn:
     """One message before the question."""
 
@@ -76,16 +87,24 @@ _SOURCE_FIELDS = frozenset(_FIELDS[StoredSource])
 Part = StoredSource | StoredVerdict | StoredWording | StoredTurn
 
 
-def values_of(kind: type[Part], item: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that are there; those of a newer version are left alone."""
-    return {name: item[name] for name in _FIELDS[kind] if name in item}
+P = TypeVar("P", StoredVerdict, StoredWording, StoredTurn)
+
+
+def parts_of(kind: type[P], items: list[dict[str, Any]] | None) -> tuple[P, ...]:
+    """Objects of one kind, none where there is no list."""
+    return tuple([kind(**_values_of(kind, item)) for item in items]) if items else ()
 
 
 def source_of(item: Mapping[str, Any]) -> StoredSource:
     """A source; one without `finds` finds nothing."""
-    values = dict(item) if item.keys() <= _SOURCE_FIELDS else values_of(StoredSource, item)
+    values = dict(item) if item.keys() <= _SOURCE_FIELDS else _values_of(StoredSource, item)
     values["finds"] = tuple(values.get("finds") or ())
     return StoredSource(**values)
+
+
+def _values_of(kind: type[Part], item: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that are there; those of a newer version are left alone."""
+    return {name: item[name] for name in _FIELDS[kind] if name in item}
 
 
 def object_of(item: Part) -> dict[str, Any]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import field, replace
+from functools import lru_cache, partial
 from typing import Any, Literal
 
 from evaltrack.metrics.catalogue import SCORES
@@ -18,8 +18,9 @@ from evaltrack.rows.stored_parts import (
     StoredVerdict,
     StoredWording,
     object_of,
+    parts_of,
     source_of,
-    values_of,
+    stored_record,
 )
 
 RowOutcome = Literal["pass", "fail", "error", "not measured"]
@@ -31,7 +32,7 @@ NAMELESS = "\0"
 """Begins the key of a source that lacks the one it is compared by; such a key says nothing but its place."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@stored_record
 class StoredRow:
     """One question of a run, or one trial of it.
 
@@ -96,23 +97,10 @@ class StoredRow:
     @classmethod
     def of(cls, columns: Mapping[str, Any], own: tuple[str, ...] = ()) -> StoredRow:
         """The row of these columns; those that are not there have their defaults, and so has null where a list is."""
-        plain, score_names = _layout(tuple(columns), own)
-        values = {name: columns[name] for name in plain}
+        plain, lists, score_names = layout(tuple(columns), own)
+        values = {name: columns[name] for name in plain} | {name: LISTS[name](columns[name]) for name in lists}
         scores = {name: value for name in score_names if (value := columns[name]) is not None}
-        sources, verdicts = columns.get("sources"), columns.get("verdicts")
-        wordings, history = columns.get("wordings") or (), columns.get("history") or ()
-        return cls(
-            **values,
-            own=own,
-            scores=scores,
-            expected=_tuple(columns.get("expected")),
-            sources=None if sources is None else tuple(map(source_of, sources)),
-            tool_calls=_tuple(columns.get("tool_calls")),
-            hard_fails=_tuple(columns.get("hard_fails")) or (),
-            verdicts=tuple(StoredVerdict(**values_of(StoredVerdict, each)) for each in verdicts or ()),
-            wordings=tuple(StoredWording(**values_of(StoredWording, each)) for each in wordings),
-            history=tuple(StoredTurn(**values_of(StoredTurn, each)) for each in history),
-        )
+        return cls(**values, own=own, scores=scores)
 
     def columns(self, but: Collection[str] = ()) -> dict[str, Any]:
         """The row as columns again but for some, in their order; lists are lists, objects dictionaries."""
@@ -211,11 +199,15 @@ def outcome_of(error: str | None, *, passed: bool | None) -> RowOutcome:
     return "not measured" if passed is None else "pass" if passed else "fail"
 
 
+Names = tuple[str, ...]
+
+
 @lru_cache(maxsize=64)
-def _layout(names: tuple[str, ...], own: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Which of these columns are read as they are, and which are scores; it is the same for all rows of a file."""
-    plain = tuple(name for name in _PLAIN if name in names)
-    return plain, tuple(name for name in (*_SCORES, *own) if name in names)
+def layout(names: Names, own: Names) -> tuple[Names, Names, Names]:
+    """Which of these columns are read as they are, which are lists, and which scores; one answer a file."""
+    parts = (_PLAIN, LISTS, (*_SCORES, *own))
+    plain, lists, scores = (tuple(name for name in part if name in names) for part in parts)
+    return plain, lists, scores
 
 
 def stored_row(row: Row, k: int) -> StoredRow:
@@ -223,10 +215,24 @@ def stored_row(row: Row, k: int) -> StoredRow:
     return StoredRow.of(flatten(row, k))
 
 
-_SCORES = frozenset(score.name for score in SCORES)
-_LISTS = frozenset({"expected", "sources", "tool_calls", "hard_fails", "verdicts", "wordings", "history"})
-_PLAIN = tuple(column.name for column in COLUMNS if column.name not in _SCORES | _LISTS)
-
-
-def _tuple(values: list[str] | None) -> tuple[str, ...] | None:
+def _texts(values: list[str] | None) -> Names | None:
     return None if values is None else tuple(values)
+
+
+def _sources(items: list[dict[str, Any]] | None) -> tuple[StoredSource, ...] | None:
+    return None if items is None else tuple(map(source_of, items))
+
+
+LISTS: Mapping[str, Callable[[Any], Any]] = {
+    "expected": _texts,
+    "sources": _sources,
+    "tool_calls": _texts,
+    "hard_fails": lambda values: tuple(values or ()),
+    "verdicts": partial(parts_of, StoredVerdict),
+    "wordings": partial(parts_of, StoredWording),
+    "history": partial(parts_of, StoredTurn),
+}
+"""What makes the value of each column that holds a list from the list, or from null."""
+
+_SCORES = frozenset(score.name for score in SCORES)
+_PLAIN = tuple(column.name for column in COLUMNS if not (column.name in _SCORES or column.name in LISTS))

@@ -13,6 +13,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from evaltrack import RunResult, run_eval
+from evaltrack.compare.ranks import first_rank
 from evaltrack.metrics.aggregate import Summary
 from evaltrack.metrics.reasoning import DIMENSIONS
 from evaltrack.metrics.worst_domains import worst_domains
@@ -21,7 +22,7 @@ from evaltrack.report.pictures import PICTURE_COLUMNS, run_pictures
 from evaltrack.report.pictures.domains import domains_svg
 from evaltrack.report.pictures.judge_scores import JudgeScores
 from evaltrack.report.pictures.measure import JUDGED, REASONED, RECALL
-from evaltrack.report.pictures.ranks import Ranks, first_rank, rank_ends
+from evaltrack.report.pictures.ranks import Ranks, rank_ends
 from evaltrack.report.pictures.reasoning import BANDS, Calibration, dimensions_svg
 from evaltrack.report.pictures.svg import BLUE, GREY, ORANGE, fitted
 from evaltrack.report.pictures.tokens import DRAWN, TICKS, TokenPoints, log_range, log_ticks

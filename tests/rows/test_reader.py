@@ -9,8 +9,9 @@ import pytest
 
 from evaltrack.errors import TrackingError
 from evaltrack.rows.plain_arrays import TEXT_LIMIT
-from evaltrack.rows.reader import read_columns, read_lists, slim_rows, stored_rows
+from evaltrack.rows.reader import read_columns, read_lists, read_table, slim_rows, stored_rows
 from evaltrack.rows.rows_file import RowsFile
+from evaltrack.rows.stored_row import StoredRow
 from evaltrack.tracking.question_table import columns_of_table, table_of
 from tests.rows_file import rich_rows, written
 
@@ -62,3 +63,13 @@ def test_a_text_that_is_cut_says_how_much_is_left_out(tmp_path: Path) -> None:
     assert (first.category, second.answer) == (None, None)
     table = table_of(read_lists(path, columns_of_table(())))
     assert str(table["answer"][0]).endswith("ü [... characters left out: 12]")
+
+
+@pytest.mark.parametrize("columns", [None, ["id", "sources"], ["id", "sources.list.element.title", "expected"]])
+def test_rows_made_of_columns_are_those_made_one_by_one(columns: list[str] | None, tmp_path: Path) -> None:
+    """With and without sources, verdicts, wordings and turns, whichever columns are read."""
+    rows = rich_rows()
+    rows += [replace(rows[0], id="none", sources=None, expected=None), replace(rows[1], id="empty", sources=())]
+    rows += [replace(row, id=f"{row.id}-{number}") for number in range(200) for row in rows]
+    path = written(rows, tmp_path / "rows.parquet")
+    assert list(stored_rows(path, columns)) == [StoredRow.of(row) for row in read_table(path, columns)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from evaltrack.compare.ranks import in_order
+from evaltrack.compare.ranks import first_rank
 from evaltrack.metrics.rubric import PASS_SCORE
 from evaltrack.records import Signature
 from evaltrack.rows.stored_row import StoredRow
@@ -39,7 +39,4 @@ def _score(row: StoredRow | None) -> float | None:
 
 def _rank(row: StoredRow | None) -> int | None:
     """Where the first expected source stands."""
-    if row is None or not row.expected or row.sources is None:
-        return None
-    expected = set(row.expected_keys)
-    return next((rank for rank, keys, _ in in_order(row) if not expected.isdisjoint(keys)), 0)
+    return None if row is None or not row.expected or row.sources is None else first_rank(row) or 0

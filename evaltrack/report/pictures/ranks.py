@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from evaltrack.compare.ranks import in_order
+from evaltrack.compare.ranks import first_rank
 from evaltrack.records.amount import count
 from evaltrack.report.pictures.svg import bar, drawing, left_out, words
 from evaltrack.rows.stored_row import StoredRow
@@ -63,12 +63,6 @@ class Ranks:
             yield words(120, y + 14, label, anchor="end")
             yield bar(130, y, 370 * count / most, 18, kind)
             yield words(136 + 370 * count / most, y + 14, f"{count:,} ({100 * count / measured:.1f} %)")
-
-
-def first_rank(row: StoredRow) -> int | None:
-    """Rank (from 1, repeats dropped) of the first expected source among all that were returned; None if none was."""
-    expected = set(row.expected_keys)
-    return next((rank for rank, keys, _ in in_order(row) if not expected.isdisjoint(keys)), None)
 
 
 def rank_ends(k: int) -> list[int]:
