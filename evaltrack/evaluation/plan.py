@@ -159,7 +159,8 @@ class Plan:
         """Ask all questions, or those given, and hand each row on.
 
         Target and judges are closed at the end; with a `runner` they stay open until `close`. Verdicts come in batches
-        where that is set and `memory` is a journal.
+        where that is set and `memory` is a journal. Answers at hand are not kept there: reading them again costs less
+        than keeping them.
         """
         settings, watch = self.settings, watch or Watch()
         asked = self.golden if questions is None else questions
@@ -171,8 +172,8 @@ class Plan:
                 return evaluate_in_batches(
                     asked, evaluator, memory, watch, trials=rounds, concurrency=settings.concurrency
                 )
-            most = settings.concurrency
-            return evaluate(asked, evaluator, trials=rounds, memory=memory, stop=watch.stop, concurrency=most)
+            most, earlier = settings.concurrency, None if evaluator.answers_at_once else memory
+            return evaluate(asked, evaluator, trials=rounds, memory=earlier, stop=watch.stop, concurrency=most)
 
         take_all(rows, take, self._opened, runner)
 
