@@ -162,7 +162,8 @@ class Question(Record):
     @property
     def negative(self) -> bool:
         """Whether the target should say that it does not know."""
-        return self.expected is not None and not self.expected
+        expected = self.expected
+        return expected is not None and not expected
 
     @property
     def digest(self) -> str:

@@ -32,7 +32,7 @@ def ranked(row: StoredRow, other: StoredRow | None, k: int) -> list[dict[str, An
         is_expected = not expected.isdisjoint(keys)
         if rank > last and not is_expected:
             continue
-        fields = {"rank": rank, **_source_fields(source, row)}
+        fields = {"rank": rank} | _source_fields(source, row)
         if is_expected:
             fields["expected"] = True
         if there is not None:
@@ -73,19 +73,19 @@ def _source_fields(source: StoredSource, row: StoredRow) -> dict[str, Any]:
     fields: dict[str, Any] = {"name": shown(name, NAME)}
     if source.title and source.title != name:
         fields["title"] = shown(source.title, NAME)
-    if url := safe_link(source.url):
+    if source.url and (url := safe_link(source.url)):
         fields["url"] = url
-    if (score := _short(source.score)) is not None:
+    if source.score is not None and (score := _short(source.score)) is not None:
         fields["score"] = score
     if source.text:
         fields["text"] = shown(source.text, SNIPPET)
     return fields
 
 
-def _short(score: float | None) -> float | None:
+def _short(score: float) -> float | None:
     """Four digits of it; None for what JSON cannot hold, which the largest floats round to."""
-    rounded = None if score is None else float(f"{score:.4g}")
-    return rounded if rounded is not None and isfinite(rounded) else None
+    rounded = float(f"{score:.4g}")
+    return rounded if isfinite(rounded) else None
 
 
 def _texts_differ(one: StoredSource, other: StoredSource | None) -> bool:

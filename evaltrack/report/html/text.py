@@ -15,7 +15,8 @@ _HARMFUL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud
 
 def shown(text: str | None, limit: int) -> str:
     """The text in at most `limit` characters, with a replacement character for each that could do harm."""
-    text = text or ""
+    if not text:
+        return ""
     clipped = text if len(text) <= limit else text[: limit - 1] + "…"
     if clipped.isprintable():  # as most texts are; none of these characters is
         return clipped
