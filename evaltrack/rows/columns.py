@@ -69,7 +69,12 @@ def _retrieval_digest(row: Row, k: int) -> str | None:
     """Of the ranked list that was scored: the same where the same sources came back in the same order."""
     if row.response is None or row.response.sources is None:
         return None
-    keys = [(source.chunk_id, source.title) for source in row.response.sources[:k]]
+    return _keys_digest(tuple([(source.chunk_id, source.title) for source in row.response.sources[:k]]))
+
+
+@lru_cache(maxsize=4096)
+def _keys_digest(keys: tuple[tuple[str | None, str | None], ...]) -> str:
+    """Questions about one thing bring the same list."""
     return text_digest(_as_json(keys))
 
 
