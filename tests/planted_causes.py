@@ -44,6 +44,7 @@ from .planted_changes import (
     renumber,
     retrieve_nothing,
     shuffle_context,
+    skip_tool,
     swap_context,
     verdict,
 )
@@ -133,6 +134,7 @@ LOSSES = (
     Plant("other order + answer", "context_changed", (shuffle_context, answer), judged=True),
     Plant("edit other + answer", "context_changed", (edit_other, answer), judged=True),
     Plant("promote + answer", "context_changed", (promote, answer), judged=True),
+    Plant("another tool", "tools_changed", (skip_tool,), judged=True),
     Plant("answer", "answer_changed", (answer,), judged=True),
     Plant("verdict", "verdict_changed", (verdict,), judged=True),
     Plant("verdict on a negative", "verdict_changed", (verdict,), negative=True),

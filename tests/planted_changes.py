@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from evaltrack.metrics.measure import Rules, measure
-from evaltrack.records import Failure, FailureKind, Question, Response, Row, Source, Verdict
+from evaltrack.records import Failure, FailureKind, Question, Response, Row, Source, ToolCall, Verdict
 from evaltrack.rows.stored_row import StoredRow, stored_row
 
 K = 5
@@ -25,6 +25,7 @@ class Given:
     score: float | None = None
     says_declined: bool | None = None
     abstained: bool = False
+    tools: tuple[str, ...] = ("search",)
     failure: FailureKind | None = None
 
     def row(self) -> StoredRow:
@@ -34,7 +35,8 @@ class Given:
             failure = Failure(kind=self.failure, message="RuntimeError: down")
             return stored_row(Row.model_validate({**timing, "failure": failure}), K)
         sources = None if self.chunks is None else tuple(Source(chunk_id=key, text=text) for key, text in self.chunks)
-        response = Response(answer=self.answer, sources=sources, abstained=self.abstained)
+        calls = tuple(ToolCall(name=name) for name in self.tools)
+        response = Response(answer=self.answer, sources=sources, abstained=self.abstained, tool_calls=calls)
         made = measure(self.asked, response, Rules(K), self._verdicts(), judge_failed=self.failure == "judge_error")
         failure = Failure(kind="judge_error", message="empty") if self.failure else None
         scored = {"scores": made.scores, "unmeasured": made.unmeasured, "passed": made.passed}
@@ -193,6 +195,11 @@ def promote(given: Given, rng: random.Random) -> Given | None:
 def answer(given: Given, rng: random.Random) -> Given:
     """The model says something else, and the judge likes it less."""
     return replace(given, answer="It is not so.", score=None if given.score is None else 0.2)
+
+
+def skip_tool(given: Given, rng: random.Random) -> Given:
+    """The agent calls another tool and says the same; the judge likes it less."""
+    return replace(given, tools=("read",), score=None if given.score is None else 0.2)
 
 
 def answer_alike(given: Given, rng: random.Random) -> Given:

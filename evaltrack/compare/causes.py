@@ -129,14 +129,23 @@ def _answer(rows: Differences, declines: bool) -> Cause | None:
     """Another answer; that it declines is another cause, unless it did on other sources."""
     if rows.same_answer or (declines and (rows.same_context or not rows.before.sources or not rows.after.sources)):
         return None
-    what = "other tools were called" if rows.before.answer == rows.after.answer else "the answer is another"
+    what = _answer_words(rows)
     if rows.same_context:
-        return Cause("answer_changed", what)
+        return Cause("tools_changed" if rows.same_text else "answer_changed", what)
     if rows.same_texts:
         return Cause("context_changed", f"{what}, on the same texts under other ids")
     context = Context(rows)
     link, risers = next((each.url for each in context.arrived), None), tuple(map(rows.name, context.arrived))
     return Cause("context_changed", f"{what}, on {context.words()}", link=link, risers=risers)
+
+
+def _answer_words(rows: Differences) -> str:
+    """What is other about the answer; a target may give none at all."""
+    if rows.same_text:
+        return "other tools were called"
+    if rows.after.answer is None:
+        return "the target gives no answer now"
+    return "the target gave no answer before" if rows.before.answer is None else "the answer is another"
 
 
 def _verdict(rows: Differences, declines: bool) -> Cause | None:

@@ -21,6 +21,7 @@ CauseKind = Literal[
     "no_longer_declines",
     "now_declines",
     "context_changed",
+    "tools_changed",
     "answer_changed",
     "verdict_changed",
     "judge_failed",

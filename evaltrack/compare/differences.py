@@ -150,7 +150,12 @@ class Differences:
     @cached_property
     def same_answer(self) -> bool:
         """Whether the target said the same and called the same tools."""
-        return (self.before.answer or "") == (self.after.answer or "") and self.same_tools
+        return self.same_text and self.same_tools
+
+    @property
+    def same_text(self) -> bool:
+        """Whether the text of the answer is the same; an empty one is none."""
+        return (self.before.answer or "") == (self.after.answer or "")
 
     @cached_property
     def declined(self) -> tuple[bool, bool]:

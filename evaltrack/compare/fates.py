@@ -99,12 +99,20 @@ class Fates:
         return mask & ("pass_rate" not in self._left_out)
 
     def _only_measured_in(self, side: str) -> Any:
-        """Which questions only this side measured: it may pass by its judge alone, or be found without one."""
+        """Which questions only this side measured: whether they pass, what was found, or what their judge says.
+
+        One that passes by what was found alone, as its target gives no answer now, was not judged.
+        """
         frame, other = self._frame, "b" if side == "c" else "c"
         mask = frame[f"passed_{side}"].notna() & frame[f"passed_{other}"].isna()
         if "pass_rate" in self._left_out:  # whether a judge failed that is not compared says nothing
             mask &= ~self._by_judge(other)
-        return mask | (frame[f"recall_at_k_{side}"].notna() & frame[f"recall_at_k_{other}"].isna())
+        names = ("recall_at_k",) if "judge_score" in self._left_out else ("recall_at_k", "overall_score")
+        for name in names:
+            if f"{name}_{side}" in frame:
+                gone = frame[f"{name}_{other}"].isna() if f"{name}_{other}" in frame else True
+                mask |= frame[f"{name}_{side}"].notna() & gone
+        return mask
 
     def _by_judge(self, side: str) -> Any:
         """Which questions ended in an error of the judge, or in none."""

@@ -251,12 +251,19 @@ def test_the_same_answer_to_the_word_is_wanted_for_another_verdict() -> None:
     assert kinds(was, found("a", "c", texts={"c": "new"}), **JUDGED) == ["verdict_changed", "source_text_changed"]
 
 
-def test_other_tools_are_another_answer() -> None:
-    """Said as such."""
+def test_other_tools_are_no_other_answer() -> None:
+    """Where the text is the same they are a cause of their own."""
     asked = question("q", expected_chunks=["a"], expected_tools=["search"])
     was, now = found("a", tool_calls=(ToolCall(name="search"),)), found("a")
     (cause,) = causes(was, now, asked)
-    assert (cause.kind, cause.detail) == ("answer_changed", "other tools were called")
+    assert (cause.kind, cause.detail) == ("tools_changed", "other tools were called")
+
+
+def test_an_answer_that_is_not_there_is_said_to_be_missing() -> None:
+    """It is no other one."""
+    (gone,), (new,) = causes(found("a"), found("a", answer=None)), causes(found("a", answer=None), found("a"))
+    assert (gone.kind, gone.detail) == ("answer_changed", "the target gives no answer now")
+    assert new.detail == "the target gave no answer before"
 
 
 def test_a_judge_that_failed_explains_that_nothing_was_measured() -> None:

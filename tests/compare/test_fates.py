@@ -54,6 +54,8 @@ def fates(made: Comparison) -> dict[str, Fate]:
         ((found("x", "a!"), 0.9), (found("a!", "x"), 0.95), "higher score"),
         ((found("a!", "x"), 0.9), (found("x", "a!"), 0.95), "lower score"),
         ((found("a!"), 0.9), (BROKEN, None), "lost"),
+        ((found("a!"), 0.9), (found("a!", answer=None), None), "lost"),
+        ((found("a!", answer=None), None), (found("a!"), 0.9), "newly measured"),
         ((BROKEN, None), (found("a!"), 0.9), "newly measured"),
         ((BROKEN, None), (Failure(kind="target_error", message="off"), None), "other content"),
         ((found("a!"), 0.9), (found("a!", answer="It is not."), 0.9), "other content"),

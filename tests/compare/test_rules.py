@@ -96,10 +96,10 @@ def called(*tools: str) -> Response:
     [
         (("search", "read"), ("read", "search"), "verdict_changed"),
         (("search",), ("search",), "verdict_changed"),
-        (("search",), ("search", "search"), "answer_changed"),
-        (("search",), ("read",), "answer_changed"),
-        (("search",), (), "answer_changed"),
-        ((), ("search",), "answer_changed"),
+        (("search",), ("search", "search"), "tools_changed"),
+        (("search",), ("read",), "tools_changed"),
+        (("search",), (), "tools_changed"),
+        ((), ("search",), "tools_changed"),
     ],
 )
 def test_tools_are_compared_by_what_was_called_and_how_often(

@@ -28,6 +28,8 @@ STEPS: dict[CulpritKind, str] = {
     "no_longer_declines": "The target answers {questions} that it should decline: look at its floor or its prompt",
     "now_declines": "The target declines {questions} that have an answer: look at its floor or its prompt",
     "context_changed": "The sources changed, and the answer with them, in {questions}: {search}",
+    "tools_changed": "Other tools were called in {questions}, with the same sources and answer: look at the agent's "
+    "prompt and its tools",
     "answer_changed": "The answer changed in {questions} and the sources did not{differs}: {before}",
     "verdict_changed": "Only the verdict changed in {questions}: judge the stored answers again, which shows how far "
     "the judge's scores vary by themselves (evaltrack judge replay)",

@@ -40,6 +40,7 @@ CAUSES: dict[CauseKind, str] = {
     "no_longer_declines": "the target answers where it declined",
     "now_declines": "the target declines where it answered",
     "context_changed": "changed sources, another answer",
+    "tools_changed": "same sources and answer, other tools called",
     "answer_changed": "same sources, another answer",
     "verdict_changed": "same answer, another verdict",
     "judge_failed": "the judge failed",
