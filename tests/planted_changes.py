@@ -38,9 +38,14 @@ class Given:
         calls = tuple(ToolCall(name=name) for name in self.tools)
         response = Response(answer=self.answer, sources=sources, abstained=self.abstained, tool_calls=calls)
         made = measure(self.asked, response, Rules(K), self._verdicts(), judge_failed=self.failure == "judge_error")
-        failure = Failure(kind="judge_error", message="empty") if self.failure else None
+        judge_failure = Failure(kind="judge_error", message="empty") if self.failure else None
         scored = {"scores": made.scores, "unmeasured": made.unmeasured, "passed": made.passed}
-        told = {"response": response, "verdicts": self._verdicts(), "failure": failure, "duplicates": made.duplicates}
+        told = {
+            "response": response,
+            "verdicts": self._verdicts(),
+            "failure": judge_failure,
+            "duplicates": made.duplicates,
+        }
         return stored_row(Row.model_validate({**timing, **told, **scored}), K)
 
     def _verdicts(self) -> tuple[Verdict, ...]:
