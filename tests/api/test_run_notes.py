@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,3 +40,32 @@ def test_questions_below_the_floor_are_counted(
     place = pages.parent if "by=domain" in settings else pages
     made = run_eval(golden, target=f"bm25:{place}?{settings}", tracking_uri=store_uri)
     assert [note for note in made.notes if "floor" in note] == ([floor] if floor else [])
+
+
+def small_set(folder: Path) -> Path:
+    """A set of three questions that expect one chunk, and a negative."""
+    lines = [{"id": n, "question": f"number {n}?", "expected_chunks": ["a#1"] if n else []} for n in range(4)]
+    path = folder / "small.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+EMPTY = "hold neither an answer nor sources; return an answer, a list of sources or a mapping with `answer`, `sources`"
+
+
+@pytest.mark.parametrize(
+    ("response", "number"),
+    [({}, 4), ("", 4), (" \n", 4), ({"answer": ""}, 4), ([], 0), ({"abstained": True}, 0), ({"tool_calls": ["f"]}, 0)],
+)
+def test_responses_without_content_are_counted(store_uri: str, tmp_path: Path, response: Any, number: int) -> None:
+    """One note says how many hold nothing; to find no source, to decline and to call a tool is something."""
+    made = run_eval(small_set(tmp_path), target=lambda _: response, tracking_uri=store_uri, traces="off")
+    notes = [note for note in made.notes if "neither an answer nor sources" in note]
+    assert len(notes) == bool(number)
+    assert all(note.startswith(f"{number} of 4 responses {EMPTY}") for note in notes)
+
+
+def test_a_response_without_content_is_counted_in_every_trial(store_uri: str, tmp_path: Path) -> None:
+    """Responses are counted, not questions."""
+    made = run_eval(small_set(tmp_path), target=lambda _: {}, tracking_uri=store_uri, traces="off", trials=2)
+    assert [note for note in made.notes if note.startswith(f"8 of 8 responses {EMPTY}")]
