@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evaltrack import run_eval
+from evaltrack import load_run, run_eval
 
 PAGES = {"cats.md": "Cats sleep all day.", "dogs.md": "Dogs run in the park.", "fish.md": "Fish swim."}
 
@@ -63,9 +63,18 @@ def test_responses_without_content_are_counted(store_uri: str, tmp_path: Path, r
     notes = [note for note in made.notes if "neither an answer nor sources" in note]
     assert len(notes) == bool(number)
     assert all(note.startswith(f"{number} of 4 responses {EMPTY}") for note in notes)
+    assert not number or not [note for note in made.notes if "was not measured" in note]
 
 
 def test_a_response_without_content_is_counted_in_every_trial(store_uri: str, tmp_path: Path) -> None:
     """Responses are counted, not questions."""
     made = run_eval(small_set(tmp_path), target=lambda _: {}, tracking_uri=store_uri, traces="off", trials=2)
     assert [note for note in made.notes if note.startswith(f"8 of 8 responses {EMPTY}")]
+
+
+def test_retrieval_that_could_not_be_measured_is_noted(store_uri: str, tmp_path: Path) -> None:
+    """Of a target that answers alone, where sources are expected; the note is kept with the run."""
+    made = run_eval(small_set(tmp_path), target=lambda _: "Yes.", tracking_uri=store_uri, traces="off")
+    said = "the retrieval of 3 of 3 questions was not measured: the target reports no sources; return `sources`"
+    assert [note for note in made.notes if note.startswith(said)]
+    assert load_run(made.run_id, tracking_uri=store_uri).notes == made.notes
