@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from evaltrack import load_run, run_eval
+from evaltrack.report.words import judge_words
 
 PAGES = {"cats.md": "Cats sleep all day.", "dogs.md": "Dogs run in the park.", "fish.md": "Fish swim."}
 
@@ -78,3 +79,15 @@ def test_retrieval_that_could_not_be_measured_is_noted(store_uri: str, tmp_path:
     said = "the retrieval of 3 of 3 questions was not measured: the target reports no sources; return `sources`"
     assert [note for note in made.notes if note.startswith(said)]
     assert load_run(made.run_id, tracking_uri=store_uri).notes == made.notes
+
+
+def test_a_judge_that_had_no_answer_to_judge_is_named(store_uri: str, tmp_path: Path) -> None:
+    """Nobody is told to name one; the signature is that of a run that was not judged."""
+    judge = tmp_path / "verdicts.jsonl"
+    judge.write_text('{"id": 1, "overall_score": 1, "judge": "people"}\n')
+    shared: dict[str, Any] = {"target": lambda _: ["a#1"], "tracking_uri": store_uri, "traces": "off"}
+    made = run_eval(small_set(tmp_path), judge=f"recorded:{judge}", **shared)
+    assert made.signature.judge == "none"
+    assert judge_words(made) == "judge people: 0 judged, no response had an answer to judge"
+    assert judge_words(load_run(made.run_id, tracking_uri=store_uri)) == judge_words(made)
+    assert judge_words(run_eval(small_set(tmp_path), judge="none", **shared)).startswith("no judge: answers were not")
