@@ -24,19 +24,16 @@ from evaltrack.errors import TrackingError
 from evaltrack.evaluation.batch_judging import Watch, prices_of_judge
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.engine.asking import Ask, asking_of
-from evaltrack.evaluation.inconsistent_verdicts import Misfits
 from evaltrack.evaluation.journal import Journal
 from evaltrack.evaluation.logged_metrics import left_out_words
+from evaltrack.evaluation.lookouts import Lookouts
 from evaltrack.evaluation.plan import Plan, planned
 from evaltrack.evaluation.progress import Progress, RunProgress, Silent
 from evaltrack.evaluation.result import RunResult
 from evaltrack.evaluation.resume import Choice, choose_run, kept_of
 from evaltrack.evaluation.run_name import default_run_name
-from evaltrack.evaluation.score_gaps import ScoreGaps
 from evaltrack.evaluation.signals import Stop
-from evaltrack.evaluation.small_k import SmallK
 from evaltrack.evaluation.trials import Gathering
-from evaltrack.evaluation.unexpected_ids import Returned
 from evaltrack.metrics.aggregate import Kept, Ledger, Summary
 from evaltrack.metrics.criteria import check_criteria
 from evaltrack.metrics.run_metrics import metric_table
@@ -215,9 +212,8 @@ class _Evaluation:
         interruption: BaseException | None = None
         trials_of_each = settings.trials if self.plan.several_trials else 0
         with RunWriter(self.store, self.run, settings.k, trials_of_each, signature.own_names) as writer:
-            gaps = ScoreGaps(signature.own_names)
-            lookouts = Returned(self.progress.warn), Misfits(), SmallK(settings.k)
-            takers = (writer.add, summary.add, shown_rows.add, gaps.add, *(each.add for each in lookouts))
+            lookouts = Lookouts(settings.k, signature.own_names, self.progress.warn)
+            takers = writer.add, summary.add, shown_rows.add, lookouts.add
             pulse = ProgressTag(self.store, self.run.run_id, len(self.plan.golden))
             trials = Gathering(settings.trials, _each(*takers, pulse.add, self.progress.advance))
             self.progress.start(len(self.plan.golden))
@@ -230,10 +226,9 @@ class _Evaluation:
             trials.close()
             pulse.close()
             stop.log_from_now_on()
-            warnings = (*(each.note for each in lookouts), *gaps.notes)
             self.hints.append(link_evaluated(self.plan, self.store, self.run.run_id))
             status = _status(summary, interruption, stop.is_requested)
-            result = self._result(ledger, summary, shown_rows, status, warnings)
+            result = self._result(ledger, summary, shown_rows, status, lookouts.notes)
             writer.log_rows(self.progress.note)
             log_reports(self.plan, self.store, self.run, writer, result)
             writer.log_traces(self.plan.traces, self.progress.note, lambda: stop.is_requested)
@@ -241,7 +236,7 @@ class _Evaluation:
         return result, interruption
 
     def _result(
-        self, ledger: Ledger, summary: Summary, shown_rows: Kept, status: Status, warnings: tuple[str | None, ...]
+        self, ledger: Ledger, summary: Summary, shown_rows: Kept, status: Status, warnings: tuple[str, ...]
     ) -> RunResult:
         plan, run, settings = self.plan, self.run, self.plan.settings
         judged = summary.num_judged + summary.judge_errors or not ledger.num_unanswered

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from evaltrack.errors import Guide
 from evaltrack.evaluation.batch_judging import prices_of_judge
 from evaltrack.evaluation.journal import Journal, Reuse
 from evaltrack.evaluation.plan import Plan
@@ -27,6 +28,8 @@ def run_notes(
 def _of_responses(plan: Plan, ledger: Ledger, summary: Summary) -> Iterator[str]:
     if plan.several_trials and ledger.trial_errors:
         yield f"{count(ledger.trial_errors, 'trial')} failed; a question is measured by its others"
+    if ledger.num_empty:
+        yield _empty_words(ledger)
     if ledger.num_unanswered and summary.num_judged:
         number = ledger.num_unanswered
         yield f"{count(number, 'response')} had no answer, and {verb(number, 'is', 'are')} in no metric of a judge"
@@ -35,6 +38,14 @@ def _of_responses(plan: Plan, ledger: Ledger, summary: Summary) -> Iterator[str]
     if ledger.unread:
         names = ", ".join(f"{name} (in {number:,})" for name, number in ledger.unread.items())
         yield f"responses have fields that are not read: {shown_text(names)}"
+
+
+def _empty_words(ledger: Ledger) -> str:
+    """How many responses there is nothing to measure in, and what to return."""
+    those = f"{ledger.num_empty:,} of {count(ledger.num_responses, 'response')}"
+    cure = "return an answer, a list of sources or a mapping with `answer`, `sources` or both"
+    what = f"{those} {verb(ledger.num_empty, 'holds', 'hold')} neither an answer nor sources; {cure}"
+    return f"{what}. {Guide.FUNCTION.reference}"
 
 
 def _floor_words(plan: Plan, summary: Summary) -> str | None:

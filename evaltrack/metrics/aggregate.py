@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from math import ceil, fsum
 from typing import Literal
 
+from evaltrack.metrics.empty_response import holds_nothing
 from evaltrack.metrics.exact_mean import ExactMean, exact_sum
 from evaltrack.metrics.relevance import num_expected
 from evaltrack.metrics.run_metrics import MetricTable
@@ -37,6 +38,7 @@ class Ledger:
     def __init__(self) -> None:
         self.target_usage = self.judge_usage = Usage(prompt_tokens=0, completion_tokens=0)
         self.total_tokens = self.cached_verdicts = self.trial_errors = self.num_unanswered = 0
+        self.num_empty = 0
         self.calls = {"target": 0, "judge": 0}
         self.reports = {"target": 0, "judge": 0}
         self._seconds = array("d")
@@ -51,6 +53,7 @@ class Ledger:
         if response is not None:
             self._seconds.append(row.seconds)
             self.num_unanswered += response.answer is None
+            self.num_empty += holds_nothing(response)
             if response.model and len(self.models) < MAX_MODELS:
                 self.models.add(response.model)
             for name in response.unread:
@@ -91,6 +94,11 @@ class Ledger:
             "num_unanswered": self.num_unanswered,
             "trial_errors": self.trial_errors,
         } | ({"judge_batch_tokens": in_batches} if in_batches else {})
+
+    @property
+    def num_responses(self) -> int:
+        """Trials that a response came back of."""
+        return len(self._seconds)
 
     def seconds(self) -> dict[str, float]:
         """Mean and 95th percentile (nearest rank) of the target's time; empty where nothing was answered."""

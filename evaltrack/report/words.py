@@ -230,7 +230,10 @@ def first_errors(result: RunResult) -> list[str]:
 
 
 def judge_words(result: RunResult) -> str:
-    """Who judged, and how much; or that there was no judge."""
+    """Who judged, and how much; or that there was no judge, or no answer for one."""
+    named = result.settings.get("judge", "none")
+    if result.signature.judge == "none" and named != "none":
+        return f"judge {named}: 0 judged, no response had an answer to judge"
     if result.signature.judge == "none":
         return "no judge: answers were not judged; set OPENAI_API_KEY or OPENAI_BASE_URL, or name one with --judge"
     totals = result.totals

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from evaltrack import run_eval
+from evaltrack import load_run, run_eval
+from evaltrack.report.words import judge_words
 
 PAGES = {"cats.md": "Cats sleep all day.", "dogs.md": "Dogs run in the park.", "fish.md": "Fish swim."}
 
@@ -39,3 +41,53 @@ def test_questions_below_the_floor_are_counted(
     place = pages.parent if "by=domain" in settings else pages
     made = run_eval(golden, target=f"bm25:{place}?{settings}", tracking_uri=store_uri)
     assert [note for note in made.notes if "floor" in note] == ([floor] if floor else [])
+
+
+def small_set(folder: Path) -> Path:
+    """A set of three questions that expect one chunk, and a negative."""
+    lines = [{"id": n, "question": f"number {n}?", "expected_chunks": ["a#1"] if n else []} for n in range(4)]
+    path = folder / "small.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+EMPTY = "hold neither an answer nor sources; return an answer, a list of sources or a mapping with `answer`, `sources`"
+
+
+@pytest.mark.parametrize(
+    ("response", "number"),
+    [({}, 4), ("", 4), (" \n", 4), ({"answer": ""}, 4), ([], 0), ({"abstained": True}, 0), ({"tool_calls": ["f"]}, 0)],
+)
+def test_responses_without_content_are_counted(store_uri: str, tmp_path: Path, response: Any, number: int) -> None:
+    """One note says how many hold nothing; to find no source, to decline and to call a tool is something."""
+    made = run_eval(small_set(tmp_path), target=lambda _: response, tracking_uri=store_uri, traces="off")
+    notes = [note for note in made.notes if "neither an answer nor sources" in note]
+    assert len(notes) == bool(number)
+    assert all(note.startswith(f"{number} of 4 responses {EMPTY}") for note in notes)
+    assert not number or not [note for note in made.notes if "was not measured" in note]
+
+
+def test_a_response_without_content_is_counted_in_every_trial(store_uri: str, tmp_path: Path) -> None:
+    """Responses are counted, not questions."""
+    made = run_eval(small_set(tmp_path), target=lambda _: {}, tracking_uri=store_uri, traces="off", trials=2)
+    assert [note for note in made.notes if note.startswith(f"8 of 8 responses {EMPTY}")]
+
+
+def test_retrieval_that_could_not_be_measured_is_noted(store_uri: str, tmp_path: Path) -> None:
+    """Of a target that answers alone, where sources are expected; the note is kept with the run."""
+    made = run_eval(small_set(tmp_path), target=lambda _: "Yes.", tracking_uri=store_uri, traces="off")
+    said = "the retrieval of 3 of 3 questions was not measured: the target reports no sources; return `sources`"
+    assert [note for note in made.notes if note.startswith(said)]
+    assert load_run(made.run_id, tracking_uri=store_uri).notes == made.notes
+
+
+def test_a_judge_that_had_no_answer_to_judge_is_named(store_uri: str, tmp_path: Path) -> None:
+    """Nobody is told to name one; the signature is that of a run that was not judged."""
+    judge = tmp_path / "verdicts.jsonl"
+    judge.write_text('{"id": 1, "overall_score": 1, "judge": "people"}\n')
+    shared: dict[str, Any] = {"target": lambda _: ["a#1"], "tracking_uri": store_uri, "traces": "off"}
+    made = run_eval(small_set(tmp_path), judge=f"recorded:{judge}", **shared)
+    assert made.signature.judge == "none"
+    assert judge_words(made) == "judge people: 0 judged, no response had an answer to judge"
+    assert judge_words(load_run(made.run_id, tracking_uri=store_uri)) == judge_words(made)
+    assert judge_words(run_eval(small_set(tmp_path), judge="none", **shared)).startswith("no judge: answers were not")

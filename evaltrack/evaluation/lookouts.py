@@ -1,0 +1,31 @@
+"""What looks at the questions of a run as they are measured, for something that its numbers do not say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from evaltrack.evaluation.inconsistent_verdicts import Misfits
+from evaltrack.evaluation.retrieval_gaps import RetrievalGaps
+from evaltrack.evaluation.score_gaps import ScoreGaps
+from evaltrack.evaluation.small_k import SmallK
+from evaltrack.evaluation.unexpected_ids import Returned
+from evaltrack.records import Row
+
+
+class Lookouts:
+    """All of them; `warn` is called while the run can still be stopped."""
+
+    def __init__(self, k: int, own_names: Sequence[str], warn: Callable[[str], object]) -> None:
+        self._of_one_note = (Returned(warn), Misfits(), SmallK(k))
+        self._of_several = (RetrievalGaps(), ScoreGaps(own_names))
+
+    def add(self, row: Row) -> None:
+        """Take one finished question."""
+        for each in (*self._of_one_note, *self._of_several):
+            each.add(row)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What they have to say at the end."""
+        notes = [each.note for each in self._of_one_note if each.note]
+        return (*notes, *(note for each in self._of_several for note in each.notes))
