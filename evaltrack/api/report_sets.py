@@ -75,8 +75,6 @@ def report_sets(
     path = Path(output_file)
     if path.suffix not in (".html", ".htm"):
         raise UsageError(f"{path}: is no .html file; name one, the pages of the runs are put into a folder beside it")
-    for each in (path, path.with_suffix("") / "set.html"):
-        check_result_file(each)
     store = connect(tracking_uri, ui_url)
     evaluations = list({each.run_id: each for run in runs for each in named_evaluations(store, run)}.values())
     for each in evaluations:
@@ -84,6 +82,8 @@ def report_sets(
             raise InconclusiveError(f"run {each.run_id} is still {each.status}; write its page when it has ended")
     if not evaluations:
         raise UsageError("no run was named; name one, or several")
+    for file in (path, path.with_suffix("") / "set.html"):
+        check_result_file(file)
     names = _file_names(evaluations)
     pages = [_write_set(store, each, path, name) for each, name in zip(evaluations, names, strict=True)]
     repeated = _repeated(evaluations)

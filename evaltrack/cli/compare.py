@@ -13,7 +13,7 @@ import click
 
 from evaltrack.cli.help_groups import COMPARISON, GroupedCommand, in_group
 from evaltrack.cli.options import config_options, no_empty_name, pairs_of, ui_option
-from evaltrack.cli.output import output_option, print_command, print_result_as, result_is_in
+from evaltrack.cli.output import IN_EXIT_CODE, output_option, print_command, print_result_as, result_is_in
 from evaltrack.compare.config import ComparisonConfig
 from evaltrack.errors import EXIT_INCONCLUSIVE, EvaltrackError
 from evaltrack.privacy.addresses import shown_text
@@ -107,7 +107,7 @@ def compare(
         comparison = compare_runs(
             run or None, baseline_run or None, baseline_file=baseline or None, say=_say, **options
         )
-    result_is_in(f"MLflow run {comparison.candidate.run_id}" if options["log"] else "the exit code")
+    result_is_in(f"MLflow run {comparison.candidate.run_id}" if options["log"] else IN_EXIT_CODE)
     code_of_files = write_files(comparison, files)
     table = partial(print_comparison, comparison, all_groups=all_groups)
     print_result_as(output, table, lambda: [json_text(comparison)], partial(comparison_markdown, comparison))

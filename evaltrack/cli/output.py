@@ -138,6 +138,10 @@ def _open_closed_descriptors() -> None:
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # the lowest number that is free
 
 
+IN_EXIT_CODE = "the exit code"
+"""The place of a result that is nowhere but in the code with which the command ends."""
+
+
 def result_is_in(place: str) -> None:
     """Say where the result of a command is besides on stdout; a stdout that is closed then decides nothing."""
     if isinstance(sys.stdout, CommandlessStream):
@@ -153,10 +157,12 @@ def code_after_output(code: int) -> int:
     sys.stdout.flush()
     if not isinstance(sys.stdout, CommandlessStream) or not sys.stdout.problem:
         return code
-    place, is_cut = sys.stdout.result_place, sys.stdout.is_cut
+    place = sys.stdout.result_place
+    if sys.stdout.is_cut and not code:
+        code, place = EXIT_INCONCLUSIVE, "" if place == IN_EXIT_CODE else place
     where = f"the result is in {place}" if place else "what is missing is lost"
     click.echo(f"stdout could not be written: {sys.stdout.problem}; {where}", err=True)
-    return code if code or (place and not is_cut) else EXIT_INCONCLUSIVE
+    return code if place or code else EXIT_INCONCLUSIVE
 
 
 def _replace_what_cannot_be_written(stream: TextIO | None) -> None:

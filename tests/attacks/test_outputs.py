@@ -103,6 +103,7 @@ def test_a_verdict_holds_on_a_full_disk(
     with Path("/dev/full").open("w") as disk:
         monkeypatch.setattr(sys, "stdout", disk)
         assert code("golden", "lint", path) == 3, "it would be 0"
+        assert capfd.readouterr().err.endswith(f"{SAID}No space left on device; what is missing is lost\n")
 
 
 CODES = [(FULL, "stdout", 3), (UNREAD, "stdout", 0), (CLOSED, "stdout", 0), (FULL, "stderr", 0)]
