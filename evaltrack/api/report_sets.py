@@ -25,6 +25,7 @@ from evaltrack.report.run.stored_summary import read_summary
 from evaltrack.rows.reader import stored_rows
 from evaltrack.rows.rows_error import rows_of_run
 from evaltrack.rows.stored_row import StoredRow
+from evaltrack.system.result_files import check_result_file, write_result_file
 from evaltrack.tracking.reader import EvaluationRun, named_evaluations
 from evaltrack.tracking.run_files import fetch_rows, fetch_summary
 from evaltrack.tracking.store import Store, connect
@@ -67,8 +68,8 @@ def report_sets(
         The files, that of all runs first.
 
     Raises:
-        UsageError: there is no such run, it is none of evaltrack's, or a file cannot be written.
-        InconclusiveError: a run has not ended.
+        UsageError: there is no such run, it is none of evaltrack's, or a file can never be written.
+        InconclusiveError: a run has not ended, or the disk is full or fails.
         TrackingError: the store is out of reach, or a run or what it held is gone.
     """
     path = Path(output_file)
@@ -81,6 +82,8 @@ def report_sets(
             raise InconclusiveError(f"run {each.run_id} is still {each.status}; write its page when it has ended")
     if not evaluations:
         raise UsageError("no run was named; name one, or several")
+    for file in (path, path.with_suffix("") / "set.html"):
+        check_result_file(file)
     names = _file_names(evaluations)
     pages = [_write_set(store, each, path, name) for each, name in zip(evaluations, names, strict=True)]
     repeated = _repeated(evaluations)
@@ -89,7 +92,7 @@ def report_sets(
         for page, each in zip(pages, evaluations, strict=True)
     ]
     boards = [_board(store, golden, pages, evaluations) for golden in repeated]
-    write_page(path, sets_html(named, boards))
+    write_result_file(path, [sets_html(named, boards)])
     return [path, *(path.with_suffix("") / f"{name}.html" for name in names)]
 
 
@@ -111,19 +114,6 @@ def _board(store: Store, golden: str, pages: Sequence[SetPage], evaluations: Seq
     return leaderboard_parts(made.leaderboard, made.matrix, made.runs, f"Runs of {golden}, compared")
 
 
-def write_page(path: Path, text: str) -> None:
-    """Write a page, and the folder that it is in.
-
-    Raises:
-        UsageError: it cannot be written.
-    """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror}; name another file") from None
-
-
 def _file_names(evaluations: Sequence[EvaluationRun]) -> list[str]:
     """A name for the page of each run: that of its golden set, with the run's id where there are several of one."""
     stems = [re.sub(r"[^\w.-]+", "-", each.signature.golden).strip(".-")[:80] or "set" for each in evaluations]
@@ -141,7 +131,7 @@ def _write_set(store: Store, run: EvaluationRun, overview: Path, name: str) -> S
     with tempfile.TemporaryDirectory(prefix="evaltrack-") as temporary, rows_of_run(run.run_id):
         stored = read_summary(fetch_summary(store, run.run_id, Path(temporary)), run.run_id)
         rows, info = fetch_rows(store, run, Path(temporary)), info_of_run(store, run)
-        write_page(folder / f"{name}.html", run_page(info, stored, rows, around_run(store, run), back))
+        write_result_file(folder / f"{name}.html", [run_page(info, stored, rows, around_run(store, run), back)])
         result = result_of(stored, run.run_id, info.link, None, partial(stored_rows, rows))
         return SetPage(result, _worst(rows), f"{quote(folder.name)}/{quote(name)}.html")
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
-from evaltrack.errors import InconclusiveError
 from evaltrack.evaluation.logged_metrics import logged_metrics
 from evaltrack.evaluation.plan import Plan
 from evaltrack.evaluation.result import RunResult
@@ -18,6 +17,7 @@ from evaltrack.report.run.evaluation_json import RESULT_COLUMNS, evaluation_json
 from evaltrack.report.run.json_form import run_summary
 from evaltrack.report.run.markdown import run_note, with_own_note
 from evaltrack.report.run.reasoning import reasoning_page, verdict_lines
+from evaltrack.system.result_files import write_result_file
 from evaltrack.tracking.history import run_history
 from evaltrack.tracking.runs import OpenRun
 from evaltrack.tracking.store import Store
@@ -52,13 +52,7 @@ def _evaluation(plan: Plan, writer: RunWriter, result: RunResult) -> Iterable[st
 
 def _write(path: Path, pieces: Iterable[str], run: OpenRun) -> None:
     """Write the user's own copy of `evaluation.json`."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("w", encoding="utf-8") as file:
-            file.writelines(pieces)
-    except OSError as error:
-        where = f"it is in MLflow run {run.run_id}, as the artifact evaluation.json"
-        raise InconclusiveError(f"{path}: cannot be written: {error.strerror or error}; {where}") from error
+    write_result_file(path, pieces, f"it is in MLflow run {run.run_id}, as the artifact evaluation.json")
 
 
 def _log_verdicts(plan: Plan, writer: RunWriter) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from contextlib import redirect_stdout
 from functools import partial
 from pathlib import Path
@@ -12,8 +13,10 @@ import click
 
 from evaltrack.cli.help_groups import COMPARISON, GroupedCommand, in_group
 from evaltrack.cli.options import config_options, no_empty_name, pairs_of, ui_option
-from evaltrack.cli.output import output_option, print_command, print_result_as, result_is_in
+from evaltrack.cli.output import IN_EXIT_CODE, output_option, print_command, print_result_as, result_is_in
 from evaltrack.compare.config import ComparisonConfig
+from evaltrack.errors import EXIT_INCONCLUSIVE, EvaltrackError
+from evaltrack.privacy.addresses import shown_text
 
 if TYPE_CHECKING:
     from evaltrack.compare.comparison import Comparison
@@ -82,12 +85,14 @@ def compare(
     """
     from evaltrack.api.compare_runs import compare_runs
     from evaltrack.golden.reader import golden_name
-    from evaltrack.report.comparison.files import form_of, json_text, write_comparison
+    from evaltrack.report.comparison.files import form_of, json_text
     from evaltrack.report.comparison.markdown import comparison_markdown
     from evaltrack.report.comparison.terminal import print_comparison
+    from evaltrack.system.result_files import check_result_file
 
     for name in files:
         form_of(name)
+        check_result_file(Path(name))
     options["experiment"] = options["experiment"] or None
     options["target_options"] = pairs_of(options["target_options"])
     if len(runs) > 1:
@@ -102,14 +107,30 @@ def compare(
         comparison = compare_runs(
             run or None, baseline_run or None, baseline_file=baseline or None, say=_say, **options
         )
-    result_is_in(f"MLflow run {comparison.candidate.run_id}" if options["log"] else "the exit code")
-    for name in files:
-        write_comparison(comparison, Path(name))
+    result_is_in(f"MLflow run {comparison.candidate.run_id}" if options["log"] else IN_EXIT_CODE)
+    code_of_files = write_files(comparison, files)
     table = partial(print_comparison, comparison, all_groups=all_groups)
     print_result_as(output, table, lambda: [json_text(comparison)], partial(comparison_markdown, comparison))
     if github:
         print_annotations(comparison, output)
-    return comparison.exit_code
+    return comparison.exit_code or code_of_files
+
+
+def write_files(comparison: Comparison, files: Sequence[str]) -> int:
+    """Write each file that can be written, and name the others; gives the exit code that they come to.
+
+    What was compared is printed all the same.
+    """
+    from evaltrack.report.comparison.files import write_comparison
+
+    code = 0
+    for name in files:
+        try:
+            write_comparison(comparison, Path(name))
+        except EvaltrackError as error:
+            click.secho(f"Error: {shown_text(str(error))}", err=True, fg="red")
+            code = EXIT_INCONCLUSIVE
+    return code
 
 
 def print_annotations(comparison: Comparison, output: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from evaltrack.cli.output import print_result_as, result_is_in
+from evaltrack.cli.output import IN_EXIT_CODE, print_result_as, result_is_in
 
 OF_ONE = {
     "baseline_run": "--baseline-run",
@@ -37,7 +37,7 @@ def compare_several(
             raise click.UsageError(f"`{name}` is no golden set (.jsonl or .json); of several each must be one")
     with redirect_stdout(sys.stderr):
         made = compare_sets(names, say=say, **options)
-    result_is_in("the runs in MLflow" if options["log"] else "the exit code")
+    result_is_in("the runs in MLflow" if options["log"] else IN_EXIT_CODE)
     table, markdown = partial(print_set_comparisons, made), partial(sets_markdown, made)
     print_result_as(output, table, lambda: [sets_json_text(made)], markdown)
     for each in made.sets if github else ():

@@ -14,7 +14,7 @@ from evaltrack.cli.golden_exchange import export_command, import_command
 from evaltrack.cli.golden_passages import anchor, migrate
 from evaltrack.cli.golden_review import review
 from evaltrack.cli.golden_sync import pull, push
-from evaltrack.cli.output import output_option, print_json, result_is_in
+from evaltrack.cli.output import IN_EXIT_CODE, output_option, print_json, result_is_in
 from evaltrack.errors import EXIT_MISSED, EXIT_USAGE, Guide, printable
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records.amount import count, verb
@@ -84,7 +84,7 @@ def lint(
         _print_findings(findings)
     if "error" in severities:
         return EXIT_USAGE
-    result_is_in("the exit code")
+    result_is_in(IN_EXIT_CODE)
     if output != "json":
         click.echo(f"{count(len(files), 'golden set')} checked, all lines are good")
     return EXIT_MISSED if strict and "warning" in severities else 0

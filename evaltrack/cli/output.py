@@ -54,12 +54,13 @@ def is_file(stream: TextIO) -> bool:
 class CommandlessStream:
     """A text stream on which no line is a command of a CI runner, whoever writes it.
 
-    Once it cannot be written any more (`| head`, a full disk, a closed descriptor) the rest goes nowhere: what is
-    printed decides nothing. `problem` says why, but not for a closed pipe.
+    Once it cannot be written any more (`| head`, a full disk, a closed descriptor) the rest goes nowhere. `problem`
+    says why, but not for a closed pipe; `is_cut` that a file or terminal was there, and lacks a part.
     """
 
     def __init__(self, stream: TextIO | None) -> None:
         self.problem = ""
+        self.is_cut = False
         self.is_closed = stream is None
         self.result_place = ""
         self.stream = _nowhere() if stream is None else stream
@@ -94,6 +95,7 @@ class CommandlessStream:
 
     def _give_up(self, error: OSError | ValueError) -> None:
         if not isinstance(error, BrokenPipeError):
+            self.is_cut = self.is_cut or isinstance(error, OSError)
             self.problem = self.problem or getattr(error, "strerror", None) or str(error)
         try:
             descriptor = self.stream.fileno()
@@ -136,21 +138,28 @@ def _open_closed_descriptors() -> None:
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # the lowest number that is free
 
 
+IN_EXIT_CODE = "the exit code"
+"""The place of a result that is nowhere but in the code with which the command ends."""
+
+
 def result_is_in(place: str) -> None:
-    """Say where the result of a command is besides on stdout, which then decides nothing of the exit code."""
+    """Say where the result of a command is besides on stdout; a stdout that is closed then decides nothing."""
     if isinstance(sys.stdout, CommandlessStream):
         sys.stdout.result_place = place
 
 
 def code_after_output(code: int) -> int:
-    """The exit code of a command, once what it printed is written; a result that is lost is no success.
+    """The exit code of a command, once what it printed is written; a result that is cut or lost is no success.
 
-    Where stdout cannot be written, stderr says so and where the result is.
+    Where stdout cannot be written, stderr says so and where the result is. A full disk is never a success: what was
+    printed may be a file that the next step reads. A reader that went away (`| head`) had what it wanted.
     """
     sys.stdout.flush()
     if not isinstance(sys.stdout, CommandlessStream) or not sys.stdout.problem:
         return code
     place = sys.stdout.result_place
+    if sys.stdout.is_cut and not code:
+        code, place = EXIT_INCONCLUSIVE, "" if place == IN_EXIT_CODE else place
     where = f"the result is in {place}" if place else "what is missing is lost"
     click.echo(f"stdout could not be written: {sys.stdout.problem}; {where}", err=True)
     return code if place or code else EXIT_INCONCLUSIVE

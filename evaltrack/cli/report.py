@@ -44,9 +44,12 @@ def report(
     the verdict: `evaltrack compare` is the gate.
     """
     from evaltrack.api.report_html import report_html
-    from evaltrack.api.report_sets import report_sets, run_ids_of, write_page
+    from evaltrack.api.report_sets import report_sets, run_ids_of
     from evaltrack.report.ci_commands import without_any_commands
+    from evaltrack.system.result_files import check_result_file, write_result_file
 
+    if output_file != "-":
+        check_result_file(Path(output_file))
     ids = run_ids_of(runs)
     if len(ids) > 1:
         _check_several(baseline_run, baseline, output_file)
@@ -59,7 +62,7 @@ def report(
     if output_file == "-":
         click.echo(without_any_commands(text).encode(), nl=False)
         return
-    write_page(Path(output_file), text)
+    write_result_file(Path(output_file), [text])
     _print_written([Path(output_file)])
 
 

@@ -25,7 +25,7 @@ from evaltrack.evaluation.evaluator import evaluator_of
 from evaltrack.evaluation.journal import Journal
 from evaltrack.evaluation.judge_opening import judges_of, open_cache, open_judges, open_scores
 from evaltrack.evaluation.loop import close_all, evaluate, run_to_end, take_all
-from evaltrack.evaluation.plan_checks import check_measurable, check_names, check_variants, check_writable
+from evaltrack.evaluation.plan_checks import check_measurable, check_names, check_variants
 from evaltrack.evaluation.progress import Progress
 from evaltrack.evaluation.signature import signature_of, with_scores
 from evaltrack.golden.reader import GoldenSet, open_golden
@@ -51,6 +51,7 @@ from evaltrack.records import (
 from evaltrack.records.amount import count, verb
 from evaltrack.records.settings import CORPUS_TAG, PACKAGES_TAG, packages_text
 from evaltrack.scorers.opening import Functions, asks_judge
+from evaltrack.system.result_files import check_result_file
 from evaltrack.targets import default_target, open_target
 from evaltrack.targets.traces import TracedAnswers
 from evaltrack.tracking.writer import TRACED_QUESTIONS, TraceChoice
@@ -216,7 +217,7 @@ def planned(
             check_engine(settings, target, functions)
         golden = open_golden(golden_path, selection)
         if settings.evaluation_json and not repeats:
-            check_writable(Path(settings.evaluation_json))
+            check_result_file(Path(settings.evaluation_json), "evaluation_json")
         opened_target, target_name = _named_target(target, golden, settings, store_uri)
         opened.callback(opened_target.close)  # also where it is never asked
         names = judges_of(settings, target_name)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from evaltrack.errors import Guide, UsageError
 from evaltrack.evaluation.config import EvaluationConfig
@@ -41,12 +40,3 @@ def check_variants(golden: GoldenSet, opened: Sequence[Target | Judge]) -> None:
         number = golden.stats.with_variants
         those = f"{count(number, 'question')} {verb(number, 'has', 'have')}"
         raise UsageError(f"{golden.path}: {those} `variants`, and {why}")
-
-
-def check_writable(path: Path) -> None:
-    """Find out before the questions are asked that a file cannot be written."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.open("a", encoding="utf-8").close()
-    except OSError as error:
-        raise UsageError(f"`evaluation_json={path}`: cannot be written: {error.strerror}") from None

@@ -1,4 +1,4 @@
-"""Stdout and stderr that are closed or full: the exit code stays that of the verdict."""
+"""Stdout and stderr that are closed or full: a verdict stays, and a result that is cut is no success."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from tests.small_targets import good, worse
 NUMBERS = {"stdout": 1, "stderr": 2}
 CLOSED = "os.close({number}); sys.{name} = None\n"
 FULL = "os.dup2(os.open('/dev/full', os.O_WRONLY), {number})\n"
+UNREAD = "ends = os.pipe(); os.close(ends[0]); sys.{name} = os.fdopen(ends[1], 'w')\n"
 MAIN = "from evaltrack.cli import main\nmain({words!r})\n"
 SAID = "stdout could not be written: "
 
@@ -101,4 +102,34 @@ def test_a_verdict_holds_on_a_full_disk(
         assert capfd.readouterr().err.endswith(f"{SAID}No space left on device; the result is in MLflow run {now}\n")
     with Path("/dev/full").open("w") as disk:
         monkeypatch.setattr(sys, "stdout", disk)
-        assert code("golden", "lint", path) == 0
+        assert code("golden", "lint", path) == 3, "it would be 0"
+        assert capfd.readouterr().err.endswith(f"{SAID}No space left on device; what is missing is lost\n")
+
+
+CODES = [(FULL, "stdout", 3), (UNREAD, "stdout", 0), (CLOSED, "stdout", 0), (FULL, "stderr", 0)]
+
+
+@full
+@pytest.mark.parametrize(
+    ("around", "expected"),
+    [
+        (became(FULL, "stdout"), 3),
+        (became(UNREAD, "stdout"), 0),
+        (became(CLOSED, "stdout"), 0),
+        (became(FULL, "stderr"), 0),
+    ],
+    ids=["full", "no reader", "closed", "full stderr"],
+)
+def test_a_result_that_is_cut_is_no_success(store_uri: str, tmp_path: Path, around: str, expected: int) -> None:
+    """A job would go on with the file; who reads a part of a pipe, or closes stdout, has no file."""
+    words = ("run", golden(tmp_path), "-t", recorded(tmp_path, "a"), "--traces", "off", "--output", "json")
+    process = ended(Path.cwd(), around, *words)
+    (run,) = mlflow.MlflowClient(store_uri).search_runs(["0"])
+    assert (process.returncode, run.info.status) == (expected, "FINISHED")
+    if expected:
+        where = f"the result is in MLflow run {run.info.run_id}"
+        assert process.stderr.endswith(f"{SAID}No space left on device; {where}\n")
+
+    again = run_eval(words[1], target=words[3], tracking_uri=store_uri, traces="off").run_id
+    same = ("compare", again, "--baseline-run", run.info.run_id, "--gate", "seed", "--no-log")
+    assert ended(Path.cwd(), around, *same).returncode == expected

@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import mlflow
 import pytest
@@ -25,7 +26,8 @@ from evaltrack.tracking.traces import read_counts
 from tests import warm
 from tests.api.test_evaluate import golden
 from tests.attacks.test_outputs import ended, recorded
-from tests.small_targets import good
+from tests.cli.test_output import code
+from tests.small_targets import good, worse
 from tests.warm import WarmProcess
 
 SIXTY_YEARS = 60 * 365.25 * 86_400
@@ -237,6 +239,35 @@ def test_a_file_on_a_full_disk(store_uri: str, tmp_path: Path, small_disk: Path)
     where = f"it is in MLflow run {run.info.run_id}, as the artifact evaluation.json"
     assert process.returncode == 3
     assert process.stderr.endswith(f"Error: {file}: cannot be written: No space left on device; {where}\n")
+    assert [each.name for each in small_disk.iterdir()] == ["filler"]
+
+
+@pytest.mark.parametrize(("later", "expected"), [(good, 3), (worse, 1)], ids=["good", "worse"])
+def test_a_page_on_a_full_disk(
+    store_uri: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], small_disk: Path, later: Any, expected: int
+) -> None:
+    """No success, and no regression hidden: the verdict and the other files are there, the older page is whole."""
+    path = golden(tmp_path)
+    was, now = (run_eval(path, target=ask, tracking_uri=store_uri, traces="off").run_id for ask in (good, later))
+    page, other = small_disk / "page.html", tmp_path / "other.json"
+    page.write_text("older")
+    fill(small_disk)
+    words = ("compare", now, "--baseline-run", was, "--gate", "seed", "--no-log", "--output", "json")
+    assert code(*words, "-o", page, "-o", other) == expected
+    written = capfd.readouterr()
+    assert f"Error: {page}: cannot be written: No space left on device; name another file\n" in written.err
+    assert written.out == other.read_text()
+    assert code("report", now, "-o", page) == 3
+    assert ({each.name for each in small_disk.iterdir()}, page.read_text()) == ({"page.html", "filler"}, "older")
+
+
+def test_a_page_that_can_never_be_written_is_refused_before_work(tmp_path: Path) -> None:
+    """No run is looked for."""
+    (tmp_path / "file").touch()
+    for command in ("compare", "report"):
+        process = ended(tmp_path, "", command, "-o", "file/page.html")
+        assert process.returncode == 2
+        assert process.stderr == "Error: file/page.html: cannot be written: Not a directory; name another file\n"
 
 
 def test_a_store_that_cannot_grow(store_uri: str, tmp_path: Path) -> None:

@@ -626,8 +626,10 @@ def test_an_unknown_suffix_is_refused_with_those_that_are_known(tmp_path: Path, 
 def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     """With the reason and the cure."""
     (tmp_path / "file").touch()
-    with pytest.raises(UsageError, match=r"\); name another file"):
-        write_comparison(comparison(), tmp_path / "file" / "report.md")
+    path = tmp_path / "file" / "report.md"
+    with pytest.raises(UsageError) as raised:
+        write_comparison(comparison(), path)
+    assert str(raised.value) == f"{path}: cannot be written: Not a directory; name another file"
 
 
 @pytest.mark.parametrize("suffix", FORMS)

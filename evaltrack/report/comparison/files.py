@@ -14,6 +14,7 @@ from evaltrack.report.comparison.junit import comparison_junit
 from evaltrack.report.comparison.markdown import comparison_markdown
 from evaltrack.report.comparison.terminal import comparison_text
 from evaltrack.report.html.comparison_page import comparison_html
+from evaltrack.system.result_files import check_result_file, write_result_file
 
 
 def json_text(comparison: Comparison) -> str:
@@ -50,12 +51,9 @@ def write_comparison(comparison: Comparison, path: Path | str) -> None:
     Folders that are missing are made.
 
     Raises:
-        UsageError: the suffix names no form, or the file cannot be written.
+        UsageError: the suffix names no form, or the file can never be written.
+        InconclusiveError: the disk is full or fails; what was there before is whole.
     """
-    text = form_of(path)(comparison)
-    try:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        Path(path).write_text(text, encoding="utf-8", newline="\n")
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise UsageError(f"{path}: cannot be written ({reason}); name another file") from error
+    form = form_of(path)
+    check_result_file(Path(path))
+    write_result_file(Path(path), [form(comparison)])
