@@ -124,7 +124,9 @@ def _groups(table: RowsFile, columns: Sequence[str] | None, ids: Collection[str]
             if not pc.any(mask).as_py():
                 continue
         group = table.group(number, table.worth_reading if columns is None else columns)
-        yield group if mask is None else group.filter(mask)
+        if mask is not None:
+            group = group.filter(mask)  # the whole group is not held while some of its rows are used
+        yield group
 
 
 def read_columns(path: Path, columns: Sequence[str], always: Collection[str] = ()) -> pa.Table:
