@@ -99,9 +99,9 @@ class Fates:
         return mask & ("pass_rate" not in self._left_out)
 
     def _only_measured_in(self, side: str) -> Any:
-        """Which questions only this side measured: whether they pass, what was found, or what their judge says.
+        """Which questions only this side measured: their outcome, their retrieval, or the score of their judge.
 
-        One that passes by what was found alone, as its target gives no answer now, was not judged.
+        One whose target gives no answer passes by its retrieval alone, and has no score of a judge.
         """
         frame, other = self._frame, "b" if side == "c" else "c"
         mask = frame[f"passed_{side}"].notna() & frame[f"passed_{other}"].isna()

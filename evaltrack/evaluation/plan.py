@@ -173,8 +173,8 @@ class Plan:
                 return evaluate_in_batches(
                     asked, evaluator, memory, watch, trials=rounds, concurrency=settings.concurrency
                 )
-            most, earlier = settings.concurrency, None if evaluator.answers_at_once else memory
-            return evaluate(asked, evaluator, trials=rounds, memory=earlier, stop=watch.stop, concurrency=most)
+            most, row_memory = settings.concurrency, None if evaluator.answers_at_once else memory
+            return evaluate(asked, evaluator, trials=rounds, memory=row_memory, stop=watch.stop, concurrency=most)
 
         take_all(rows, take, self._opened, runner)
 

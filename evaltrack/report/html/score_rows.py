@@ -39,10 +39,7 @@ def compared_scope(comparison: Comparison) -> ScoreScope:
 
 def score_lines(row: StoredRow, scope: ScoreScope) -> list[list[str]]:
     """Name and value of each score of one side."""
-    scores = row.scores
-    lines = [[title, metric_number(name, scores[name])] for name, title, _ in scope.lines if name in scores]
-    own = (name for name in row.own if name in scores and name not in scope.left_out)
-    return lines + [[name, metric_number(name, scores[name])] for name in own]
+    return [[title, metric_number(name, row.scores[name])] for name, title, _ in _scores((row,), scope)]
 
 
 def score_changes(before: StoredRow, after: StoredRow, scope: ScoreScope) -> list[list[str]]:
