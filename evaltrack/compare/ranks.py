@@ -31,11 +31,5 @@ def by_key(row: StoredRow) -> Ranked:
 
 def first_rank(row: StoredRow) -> int | None:
     """The rank of the first expected source among all distinct ones that were returned; None if none was."""
-    expected, seen, rank = set(row.expected_keys), set[str](), 0
-    for keys in row.source_keys if expected else ():
-        if keys[0] not in seen:
-            rank += 1
-            if not expected.isdisjoint(keys):
-                return rank
-            seen.update(keys)
-    return None
+    expected = set(row.expected_keys)
+    return next((rank for rank, keys, _ in in_order(row) if not expected.isdisjoint(keys)), None)
