@@ -135,7 +135,7 @@ def template() -> tuple[RunResult, list[StoredRow], Comparison]:
         missed=tuple(made[1:3]),
         errors=(made[3],),
         totals={**result().totals, "num_errors": 1, "num_judged": 3, "num_questions": 4},
-        read_rows=lambda: [],
+        read_table=lambda: [],
     )
     return run, flat, compared(flat, signature)
 
@@ -219,7 +219,7 @@ def terminal(run: RunResult) -> str:
 
 
 def whole_run(run: RunResult, flat: list[StoredRow]) -> str:
-    return "".join(run_json(dataclasses.replace(run, read_rows=lambda: flat)))
+    return "".join(run_json(dataclasses.replace(run, read_table=lambda: map(StoredRow.columns, flat))))
 
 
 def pictures(run: RunResult, flat: list[StoredRow]) -> str:

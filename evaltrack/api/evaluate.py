@@ -44,7 +44,7 @@ from evaltrack.scorers.opening import Functions
 from evaltrack.tracking.datasets import register_golden
 from evaltrack.tracking.patience import impatient
 from evaltrack.tracking.progress_tag import ProgressTag
-from evaltrack.tracking.run_files import read_rows_of
+from evaltrack.tracking.run_files import read_table_of
 from evaltrack.tracking.run_inputs import Dataset
 from evaltrack.tracking.runs import JOURNAL_TAG, Description, OpenRun, Place, Status, close_run, open_run, reopen_run
 from evaltrack.tracking.store import Store, StoreAddress
@@ -272,7 +272,7 @@ class _Evaluation:
             missed=tuple(shown_rows.missed),
             link=self.store.run_link(run.experiment_id, run.run_id),
             serve_command=self.store.serve_command,
-            read_rows=partial(read_rows_of, self.store, run.run_id),
+            read_table=partial(read_table_of, self.store, run.run_id),
             settings=run.settings,
             screen=run_screen,
         )

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from evaltrack.api.compare_context import accepted_words
 from evaltrack.api.compare_runs import compare_runs
@@ -22,13 +23,12 @@ from evaltrack.report.html.page import Back
 from evaltrack.report.html.run_page import Around, run_html
 from evaltrack.report.html.screen import run_screen
 from evaltrack.report.run.stored_summary import StoredMean, StoredSummary, read_summary
-from evaltrack.rows.reader import check_rows, count_rows, stored_rows
+from evaltrack.rows.reader import check_rows, count_rows, read_table, stored_rows
 from evaltrack.rows.rows_error import rows_of_run
-from evaltrack.rows.stored_row import StoredRow
 from evaltrack.tracking.history import past_run, run_history
 from evaltrack.tracking.judge_notes import judge_notes
 from evaltrack.tracking.reader import EvaluationRun
-from evaltrack.tracking.run_files import fetch_rows, fetch_summary, read_rows
+from evaltrack.tracking.run_files import fetch_rows, fetch_summary, read_run_table
 from evaltrack.tracking.store import Store, connect
 
 
@@ -98,7 +98,7 @@ def run_page(run: RunInfo, stored: StoredSummary, rows: Path, around: Around, ba
     """
     with rows_of_run(run.run_id):
         check_rows(rows, run.num_questions)
-        result = result_of(stored, run.run_id or "", run.link, None, partial(stored_rows, rows))
+        result = result_of(stored, run.run_id or "", run.link, None, partial(read_table, rows))
         return run_html(result, partial(stored_rows, rows), replace(around, num_rows=count_rows(rows)), back)
 
 
@@ -110,7 +110,7 @@ def stored_result(store: Store, run: EvaluationRun) -> RunResult:
     """
     with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder:
         stored = read_summary(fetch_summary(store, run.run_id, Path(folder)), run.run_id)
-    link, rows = store.run_link(run.experiment_id, run.run_id), partial(read_rows, store, run)
+    link, rows = store.run_link(run.experiment_id, run.run_id), partial(read_run_table, store, run)
     return result_of(stored, run.run_id, link, store.serve_command, rows)
 
 
@@ -119,7 +119,7 @@ def result_of(
     run_id: str,
     link: str | None,
     serve_command: str | None,
-    read: Callable[[], Iterable[StoredRow]],
+    read: Callable[[], Iterable[dict[str, Any]]],
 ) -> RunResult:
     """A run's result out of its summary; `read` gives its rows."""
     return RunResult(
@@ -140,7 +140,7 @@ def result_of(
         missed=(),
         link=link,
         serve_command=serve_command,
-        read_rows=read,
+        read_table=read,
         settings=stored.settings,
         screen=run_screen,
     )

@@ -22,7 +22,7 @@ from evaltrack.report.html.leaderboard_page import leaderboard_parts
 from evaltrack.report.html.page import Back
 from evaltrack.report.html.sets_page import SetPage, sets_html
 from evaltrack.report.run.stored_summary import read_summary
-from evaltrack.rows.reader import stored_rows
+from evaltrack.rows.reader import read_table, stored_rows
 from evaltrack.rows.rows_error import rows_of_run
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.system.result_files import check_result_file, write_result_file
@@ -132,7 +132,7 @@ def _write_set(store: Store, run: EvaluationRun, overview: Path, name: str) -> S
         stored = read_summary(fetch_summary(store, run.run_id, Path(temporary)), run.run_id)
         rows, info = fetch_rows(store, run, Path(temporary)), info_of_run(store, run)
         write_result_file(folder / f"{name}.html", [run_page(info, stored, rows, around_run(store, run), back)])
-        result = result_of(stored, run.run_id, info.link, None, partial(stored_rows, rows))
+        result = result_of(stored, run.run_id, info.link, None, partial(read_table, rows))
         return SetPage(result, _worst(rows), f"{quote(folder.name)}/{quote(name)}.html")
 
 

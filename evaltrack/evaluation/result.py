@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,6 +14,7 @@ from evaltrack.metrics.reasoning_aims import MeasuredAim, measured_aims
 from evaltrack.metrics.run_metrics import MetricTable, metric_table
 from evaltrack.records import Row, Signature
 from evaltrack.records.amount import count
+from evaltrack.rows.columns import own_scores_of
 from evaltrack.rows.stored_row import StoredRow
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class RunResult:
     `target` and `judge` where prices are known. `notes` says what is worth knowing. `errors` and `missed` are the first
     rows that failed or did not pass. `link` is the run's page in MLflow's UI; where that address is not known,
     `serve_command` starts one. `settings` is how it was made: its params, and the commit of the working directory.
-    `screen` renders the result for a notebook.
+    `screen` renders the result for a notebook. `read_table` streams the rows as columns from MLflow.
     """
 
     run_id: str
@@ -51,7 +52,7 @@ class RunResult:
     missed: tuple[Row, ...]
     link: str | None
     serve_command: str | None
-    read_rows: Callable[[], Iterable[StoredRow]] = field(repr=False, compare=False)
+    read_table: Callable[[], Iterable[dict[str, Any]]] = field(repr=False, compare=False)
     settings: Mapping[str, str] = field(default_factory=dict)
     screen: Callable[[RunResult], str] | None = field(default=None, repr=False, compare=False)
 
@@ -99,7 +100,12 @@ class RunResult:
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
         """Every row as columns, in the order of the golden set, read back from MLflow."""
-        return [row.columns() for row in self.read_rows()]
+        return list(self.read_table())
+
+    def read_rows(self) -> Iterator[StoredRow]:
+        """Every row with its types, in the order of the golden set, streamed from MLflow."""
+        own = tuple(score.name for score in own_scores_of(self.signature))
+        return (StoredRow.of(columns, own) for columns in self.read_table())
 
     def to_pandas(self) -> pd.DataFrame:
         """Every row as a pandas data frame, in the order of the golden set; what was not measured is None or NaN."""

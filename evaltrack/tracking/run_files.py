@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from evaltrack.errors import TrackingError
-from evaltrack.rows.reader import check_rows, stored_rows
+from evaltrack.rows.reader import check_rows, read_table, stored_rows
 from evaltrack.rows.rows_error import rows_of_run
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.tracking.reader import EvaluationRun, find_evaluation
@@ -84,21 +86,35 @@ def read_rows(
     Raises:
         TrackingError: the run or its rows are not there, or they are damaged.
     """
-    with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder, rows_of_run(run.run_id):
-        path = fetch_rows(store, run, Path(folder))
-        check_rows(path, run.num_questions)
+    with _checked_rows(store, run) as path:
         yield from stored_rows(path, columns, ids)
 
 
-def read_rows_of(
-    store: Store, run_id: str, columns: list[str] | None = None, ids: Collection[str] | None = None
-) -> Iterator[StoredRow]:
-    """As `read_rows`, of the run with this id, which is looked up when its rows are read.
+def read_run_table(store: Store, run: EvaluationRun) -> Iterator[dict[str, Any]]:
+    """All rows of a run as `read_rows` gives them, each as a dictionary of its columns.
 
     Raises:
         TrackingError: the run or its rows are not there, or they are damaged.
     """
-    yield from read_rows(store, find_evaluation(store, run_id), columns, ids)
+    with _checked_rows(store, run) as path:
+        yield from read_table(path)
+
+
+def read_table_of(store: Store, run_id: str) -> Iterator[dict[str, Any]]:
+    """As `read_run_table`, of the run with this id, which is looked up when its rows are read.
+
+    Raises:
+        TrackingError: the run or its rows are not there, or they are damaged.
+    """
+    yield from read_run_table(store, find_evaluation(store, run_id))
+
+
+@contextmanager
+def _checked_rows(store: Store, run: EvaluationRun) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder, rows_of_run(run.run_id):
+        path = fetch_rows(store, run, Path(folder))
+        check_rows(path, run.num_questions)
+        yield path
 
 
 def fetch_summary(store: Store, run_id: str, folder: Path) -> Path:

@@ -159,7 +159,7 @@ def small_summary() -> bytes:
         totals={"num_questions": 4, "num_errors": 0, "num_negatives": 0, "num_passed": 3},
         groups={"d": {"recall_at_k": (0.5, 4), "pass_rate": (0.75, 4)}, "easy": {"mrr": (0.5, 4)}},
         seconds={"target_seconds.p50": 0.5}, by_judge={"j": (0.5, 4)}, cost_usd={"target": 0.25}, criteria=(),
-        notes=("a note",), errors=(), missed=(), link="", serve_command=None, read_rows=list,
+        notes=("a note",), errors=(), missed=(), link="", serve_command=None, read_table=list,
     )  # fmt: skip
     said = run_summary(made) | {"criteria": [{"criterion": "recall_at_k>=0.8", "value": 0.5, "met": False}]}
     return json.dumps(said).encode()

@@ -155,7 +155,7 @@ def test_what_is_read_back_of_a_run_is_what_it_was(store_uri: str, tmp_path: Pat
     )
     store = connect(store_uri)
     back = stored_result(store, find_evaluation(store, made.run_id))
-    for name in sorted(set(Result.__dataclass_fields__) - {"errors", "missed", "read_rows"}):
+    for name in sorted(set(Result.__dataclass_fields__) - {"errors", "missed", "read_table"}):
         assert getattr(back, name) == getattr(made, name), name
     assert back.rows == made.rows
 

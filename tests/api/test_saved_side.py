@@ -12,7 +12,7 @@ from evaltrack.api.saved_side import side_of_file
 from evaltrack.errors import UsageError
 from evaltrack.records import Question, Response, Row, Source
 from evaltrack.report.run.json_form import RUN_SCHEMA, machine_row
-from evaltrack.rows.stored_row import stored_row
+from evaltrack.rows.columns import flatten
 
 
 def saved(**other: Any) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def saved(**other: Any) -> dict[str, Any]:
         for number in range(2)
     ]
     signature = {"golden": "g", "golden_digest": "d", "k": 5, "target": "t"}
-    whole = {"schema": RUN_SCHEMA, "signature": signature, "rows": [machine_row(stored_row(row, 5)) for row in rows]}
+    whole = {"schema": RUN_SCHEMA, "signature": signature, "rows": [machine_row(flatten(row, 5)) for row in rows]}
     return {**whole, **other}
 
 

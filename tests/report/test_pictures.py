@@ -130,7 +130,7 @@ def test_a_run_holds_pictures_whose_numbers_are_those_of_its_rows(store_uri: str
 def test_a_run_on_reasoning_has_its_own_scale(store_uri: str) -> None:
     """Scores of 100, its threshold of 70, and its two pictures beside the others; nothing of retrieval."""
     made = run_eval(REPO / "golden/reasoning.jsonl", rubric="reasoning", traces="off")
-    pictures = run_pictures(made, (row.columns() for row in made.read_rows()), 0.75)
+    pictures = run_pictures(made, made.read_table(), 0.75)
     assert sorted(pictures) == ["calibration.svg", "dimensions.svg", "domains.svg", "judge_scores.svg", "tokens.svg"]
     assert "passes from 70" in texts(pictures["judge_scores.svg"])
     assert "100" in texts(pictures["judge_scores.svg"])

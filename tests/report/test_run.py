@@ -85,7 +85,7 @@ def result(**fields: object) -> RunResult:
         missed=(),
         link="http://127.0.0.1:5000/#/experiments/0/runs/r",
         serve_command="mlflow server --backend-store-uri sqlite:///mlflow.db",
-        read_rows=lambda: [],
+        read_table=lambda: [],
     )
     return replace(made, **fields)  # type: ignore[arg-type]
 
@@ -317,8 +317,8 @@ def test_everything_about_a_run_but_its_rows_for_machines() -> None:
 
 def test_rows_for_machines_have_their_reasons_as_an_object() -> None:
     """Each row of the JSON output is the flat row; why scores are missing is an object by name, empty where none is."""
-    rows = [stored_row(row(1, "Où?", unmeasured={"hit": "é"}), 5), stored_row(row(2), 5)]
-    text = "".join(run_json(result(read_rows=lambda: rows)))
+    rows = [flatten(row(1, "Où?", unmeasured={"hit": "é"}), 5), flatten(row(2), 5)]
+    text = "".join(run_json(result(read_table=lambda: rows)))
     found = json.loads(text)["rows"]
     assert [one["unmeasured"] for one in found] == [{"hit": "é"}, {}]
     assert [one["verdicts"] for one in found] == [[], []]
@@ -702,11 +702,11 @@ def test_a_result_tells_what_it_is() -> None:
     """Success, metrics and totals by name, coverage, and the rows, which are read once."""
     reads: list[int] = []
 
-    def read() -> list[StoredRow]:
+    def read() -> list[dict[str, Any]]:
         reads.append(1)
-        return [stored_row(row(1), 5)]
+        return [flatten(row(1), 5)]
 
-    made = result(read_rows=read, totals={**result().totals, "num_errors": 1})
+    made = result(read_table=read, totals={**result().totals, "num_errors": 1})
     assert (made.success, result(status="FAILED").success, result(status="KILLED").success) == (True, False, False)
     assert (made.data["recall_at_k"], made.data["num_questions"]) == (0.5, 5)
     assert (made.coverage, result().coverage) == (0.8, 1)

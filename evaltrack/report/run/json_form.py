@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 from evaltrack.evaluation.result import RunResult
+from evaltrack.records.json_text import finite_json
 from evaltrack.report.ci_commands import json_without_commands
-from evaltrack.rows.stored_row import StoredRow
+from evaltrack.rows.columns import OBJECTS
 
 RUN_SCHEMA = "evaltrack.run/1"
+
+AT_ONCE = 50
+"""Rows that are printed together."""
 
 
 def run_summary(result: RunResult) -> dict[str, Any]:
@@ -42,10 +48,12 @@ def run_summary(result: RunResult) -> dict[str, Any]:
 
 def run_json(result: RunResult) -> Iterator[str]:
     """One JSON object in pieces, its rows streamed, so that a large run needs no more memory than a small one."""
-    head = _text({**run_summary(result), "aims": list(_aims(result))})
-    yield head[:-1] + ', "rows": ['
-    for number, row in enumerate(result.read_rows()):
-        yield ("\n" if number == 0 else ",\n") + _text(machine_row(row))
+    head = json.dumps({**run_summary(result), "aims": list(_aims(result))}, ensure_ascii=False, allow_nan=False)
+    yield json_without_commands(head[:-1]) + ', "rows": ['
+    rows, break_before = iter(result.read_table()), "\n"
+    while texts := [finite_json(machine_row(row)) for row in islice(rows, AT_ONCE)]:
+        yield break_before + json_without_commands(",\n".join(texts))
+        break_before = ",\n"
     yield "]}\n"
 
 
@@ -63,15 +71,13 @@ def _aims(result: RunResult) -> Iterator[dict[str, Any]]:
         }
 
 
-_as_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
-"""Made once: `json.dumps` makes an encoder at each call."""
+def machine_row(columns: dict[str, Any]) -> dict[str, Any]:
+    """The row with reasons and what judges of scores said as objects."""
+    return columns | {name: _object_of(columns[name]) for name in OBJECTS}
 
 
-def _text(value: dict[str, Any]) -> str:
-    return json_without_commands(_as_json(value))
-
-
-def machine_row(row: StoredRow) -> dict[str, Any]:
-    """The row as columns, with reasons and what judges of scores said as objects."""
-    objects = {"unmeasured": row.unmeasured, "score_reasoning": row.score_reasoning}
-    return row.columns() | {name: json.loads(text) if text else {} for name, text in objects.items()}
+@lru_cache(maxsize=100)
+def _object_of(text: str | None) -> dict[str, str]:
+    """The same few reasons stand in most rows."""
+    objects: dict[str, str] = json.loads(text) if text else {}
+    return objects
