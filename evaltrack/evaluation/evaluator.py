@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
+from typing import Literal
 
 from evaltrack.evaluation.ask import Counter, Evaluator
 from evaltrack.evaluation.config import EvaluationConfig
@@ -36,6 +38,12 @@ def _counter(model: str | None) -> Counter:
 
     def count(texts: Sequence[str]) -> Tokens:
         tokens = count_tokens(texts, model)
-        return Tokens(count=tokens.tokens, known="estimated" if model and tokens.estimated else "counted")
+        return _tokens(tokens.tokens, "estimated" if model and tokens.estimated else "counted")
 
     return count
+
+
+@lru_cache(maxsize=4096)
+def _tokens(count: int, known: Literal["counted", "estimated"]) -> Tokens:
+    """Many responses have as many tokens."""
+    return Tokens(count=count, known=known)

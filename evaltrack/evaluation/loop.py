@@ -11,7 +11,6 @@ import asyncio
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,7 +24,7 @@ STOP_SECONDS = 5.0
 """How long the questions in flight may take to stop."""
 
 
-async def evaluate(
+def evaluate(
     questions: Iterable[Question],
     evaluator: RowMaker,
     *,
@@ -34,7 +33,7 @@ async def evaluate(
     stop: Callable[[], bool] = lambda: False,
     concurrency: int = CONCURRENCY,
 ) -> AsyncGenerator[Row]:
-    """Yield one row for each trial of each question, in the order in which they finish.
+    """Give one row for each trial of each question, in the order in which they finish.
 
     `trials` numbers the rounds: in each of them a question is asked once in each of its wordings.
 
@@ -46,12 +45,10 @@ async def evaluate(
         ValueError: `concurrency` is below 1.
     """
     numbered = ((*one, trial) for one in enumerate(questions) for trial in one[1].trials_of(trials))
-    async with aclosing(evaluate_each(numbered, evaluator, memory=memory, stop=stop, concurrency=concurrency)) as rows:
-        async for row in rows:
-            yield row
+    return evaluate_each(numbered, evaluator, memory=memory, stop=stop, concurrency=concurrency)
 
 
-async def evaluate_each(
+def evaluate_each(
     numbered: Iterator[Numbered],
     evaluator: RowMaker,
     *,
@@ -59,7 +56,7 @@ async def evaluate_each(
     stop: Callable[[], bool] = lambda: False,
     concurrency: int = CONCURRENCY,
 ) -> AsyncGenerator[Row]:
-    """Yield a row for each position, question and trial, as `evaluate` does.
+    """Give a row for each position, question and trial, as `evaluate` does.
 
     Raises:
         ValueError: `concurrency` is below 1.
@@ -67,10 +64,12 @@ async def evaluate_each(
     if concurrency < 1:
         raise ValueError(f"concurrency is {concurrency}; at least 1 question must be in flight")
     if evaluator.answers_at_once:
-        async for row in rows_at_once(numbered, evaluator, memory, stop):
-            yield row
-        return
-    loop = _Loop(evaluator, memory, stop, numbered, asyncio.Semaphore(concurrency))
+        return rows_at_once(numbered, evaluator, memory, stop)
+    return _rows_of(_Loop(evaluator, memory, stop, numbered, asyncio.Semaphore(concurrency)), concurrency)
+
+
+async def _rows_of(loop: _Loop, concurrency: int) -> AsyncGenerator[Row]:
+    """The rows of a loop, whose questions are asked by so many workers."""
     workers = [asyncio.create_task(loop.work()) for _ in range(concurrency)]
     whole = asyncio.create_task(loop.end_with(workers))
     try:

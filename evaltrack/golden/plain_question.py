@@ -10,11 +10,11 @@ from functools import cache
 from typing import get_args
 
 from pydantic import ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import SchemaValidator
 from pydantic_core import core_schema as core
 
 from evaltrack.records import Question
-from evaltrack.records.base import defaulted
 from evaltrack.records.question import Difficulty
 
 TEXT = r"^[^\x00]*$"
@@ -36,6 +36,15 @@ class _NotPlain:
     """No value is one, so that a field of this kind can only be left out."""
 
 
+def _defaulted(schema: core.CoreSchema, field: FieldInfo) -> core.CoreSchema:
+    """The schema with the default of a field, where it has one."""
+    if field.is_required():
+        return schema
+    if field.default_factory is not None:
+        return core.with_default_schema(schema, default_factory=field.default_factory)
+    return core.with_default_schema(schema, default=field.default)
+
+
 @cache
 def _validator() -> SchemaValidator:
     text = core.str_schema(pattern=TEXT, strict=True)
@@ -51,7 +60,7 @@ def _validator() -> SchemaValidator:
     }
     other = core.is_instance_schema(_NotPlain)
     fields = {
-        name: core.model_field(defaulted(plain.get(name, other), field))
+        name: core.model_field(_defaulted(plain.get(name, other), field))
         for name, field in Question.model_fields.items()
     }
     return SchemaValidator(core.model_schema(Question, core.model_fields_schema(fields, extra_behavior="forbid")))

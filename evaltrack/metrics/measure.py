@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from evaltrack.metrics import retrieval
@@ -17,8 +17,8 @@ from evaltrack.records.row import Finds
 from evaltrack.records.verdict import ANSWER_GRADES
 
 OF_RETRIEVAL = tuple(score.name for score in SCORES if score.retrieval)
-RETRIEVED = frozenset({*OF_RETRIEVAL, "judged_at_k"})
 TOOLS = frozenset({"tools_called", "tool_invoked", "tools_coordinated", "sources_included"})
+RETURNED = frozenset({*OF_RETRIEVAL, "judged_at_k", *TOOLS})
 """Scores of what came back, which no verdict changes."""
 
 PASS_THRESHOLD = 0.75
@@ -77,8 +77,15 @@ def measure(
     """
     if rules.reasoning is not None:
         return _reasoning(question, response, rules.reasoning, verdicts, tokens, judge_failed)
-    returned = before or look_at(question, response, rules.k)
+    returned = _returned(before) if before else look_at(question, response, rules.k)
     return _answering(question, response, rules, verdicts, tokens, judge_failed, returned)
+
+
+def _returned(before: Measured) -> Measured:
+    """The scores of sources and tools among those of a response."""
+    scores = {name: value for name, value in before.scores.items() if name in RETURNED}
+    unmeasured = {name: why for name, why in before.unmeasured.items() if name in RETURNED}
+    return replace(before, scores=scores, unmeasured=unmeasured)
 
 
 def look_at(question: Question, response: Response, k: int) -> Measured:
@@ -101,8 +108,7 @@ def _answering(
     returned: Measured,
 ) -> Measured:
     """What came back, and the answer."""
-    scores = {name: value for name, value in returned.scores.items() if name in RETRIEVED}
-    unmeasured = {name: why for name, why in returned.unmeasured.items() if name in RETRIEVED}
+    scores, unmeasured = dict(returned.scores), dict(returned.unmeasured)
     declined = response.declined or any(verdict.declined for verdict in verdicts)
     negative = question.negative
     if negative and judge_failed and not declined:
@@ -115,7 +121,6 @@ def _answering(
         scores |= _judged(verdicts)
     if "overall_score" not in scores:
         unmeasured["overall_score"] = _why_not_judged(question, response, verdicts, judge_failed)
-    scores |= {name: value for name, value in returned.scores.items() if name in TOOLS}
     if tokens is not None:
         scores["num_tokens"] = float(tokens.count)
     combined = combined_score(scores, rules.weights)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from math import isfinite
 from numbers import Integral
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
-from pydantic.fields import FieldInfo
-from pydantic_core import SchemaValidator
-from pydantic_core import core_schema as core
 
 
 class Record(BaseModel):
@@ -26,25 +23,29 @@ R = TypeVar("R", bound=Record)
 def record_of(kind: type[R], fields: dict[str, Any]) -> R:
     """A record of fields that are valid already, each as the record holds it; nothing is checked again.
 
-    It has the defaults of what is left out, and takes a third of the time of `model_construct`.
+    It has the defaults of what is left out, and takes a tenth of the time of `model_construct`.
     """
-    record: R = _maker(kind).validate_python(fields)
+    defaults, factories = _defaults(kind)
+    values = defaults | fields
+    for name, factory in factories:
+        if name not in fields:
+            values[name] = factory()
+    record = kind.__new__(kind)
+    put = object.__setattr__  # a record is frozen; these four are all that pydantic's `BaseModel` holds
+    put(record, "__dict__", values)
+    put(record, "__pydantic_fields_set__", set(fields))
+    put(record, "__pydantic_extra__", None)
+    put(record, "__pydantic_private__", None)
     return record
 
 
 @cache
-def _maker(kind: type[Record]) -> SchemaValidator:
-    fields = {name: core.model_field(defaulted(core.any_schema(), field)) for name, field in kind.model_fields.items()}
-    return SchemaValidator(core.model_schema(kind, core.model_fields_schema(fields), frozen=True))
-
-
-def defaulted(schema: core.CoreSchema, field: FieldInfo) -> core.CoreSchema:
-    """The schema with the default of a field, where it has one."""
-    if field.is_required():
-        return schema
-    if field.default_factory is not None:
-        return core.with_default_schema(schema, default_factory=field.default_factory)
-    return core.with_default_schema(schema, default=field.default)
+def _defaults(kind: type[Record]) -> tuple[dict[str, Any], tuple[tuple[str, Callable[[], Any]], ...]]:
+    """The fields of a record in their order, each with its default, and what makes the defaults of some of them."""
+    fields = kind.model_fields
+    factories = ((name, field.default_factory) for name, field in fields.items() if field.default_factory is not None)
+    plain = {name: None if field.is_required() else field.default for name, field in fields.items()}
+    return plain, cast("tuple[tuple[str, Callable[[], Any]], ...]", tuple(factories))
 
 
 def _key(value: object) -> object:

@@ -191,6 +191,8 @@ class Question(Record):
     @property
     def _conversation(self) -> tuple[object, ...]:
         """History and variants for a digest, where there are any: questions without have the digest they always had."""
+        if not self.history and not self.variants:
+            return ()
         turns = [[turn.role, turn.content] for turn in self.history]
         parts = (("history", turns), ("variants", list(self.variants)))
         return tuple(part for part in parts if part[1])

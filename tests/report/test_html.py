@@ -31,6 +31,7 @@ from evaltrack.records.past_run import PastRun
 from evaltrack.report.html import run_page
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.html.culprits import CulpritLine, culprit_lines, more_culprits
+from evaltrack.report.html.fitting import WHOLE, fitted
 from evaltrack.report.html.metric_table import axis_reach, metric_rows, way_of
 from evaltrack.report.html.page import SCRIPTS, STYLES, document, questions_script, script_safe, static, style_sheet
 from evaltrack.report.html.past import beside, past_lines, served_address
@@ -869,6 +870,18 @@ def test_answers_share_a_budget(questions: int, characters: int) -> None:
     (made,) = run_questions(rows, 3, longest(questions), "off", "r", {})
     assert made["sides"][0]["answer"] == "x" * (characters - 1) + "…"
     assert len(made["wanted"]) == characters
+
+
+def test_what_passed_behind_a_full_page_is_made_slim_and_no_other_question() -> None:
+    """The page holds the same as if each were made whole and then cut; what failed stays whole wherever it stands."""
+    long = replace(with_source(flat("x" * 6000, "c"), text="y" * 400), scores={"recall_at_k": 1.0})
+    rows = [replace(long, id=str(number)) for number in range(WHOLE // 6000 + 50)]
+    rows[-2] = replace(rows[-2], passed=False)
+    made = list(run_questions(rows, 3, 6000, "off", "r", {}))
+    assert [("scores" in each) for each in made[-3:]] == [False, True, False]
+    alone = [question for row in rows for question in run_questions([row], 3, 6000, "off", "r", {})]
+    assert list(map(json.loads, fitted(made[:-2]))) == list(map(json.loads, fitted(alone[:-2])))
+    assert made[-2] == alone[-2]
 
 
 def test_texts_of_sources_are_compared_in_the_first_changes_only() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -280,13 +281,20 @@ def test_wide_letters_take_two_columns() -> None:
 
 def test_ranks_are_counted_without_repeats() -> None:
     """As the scores count them: a repeat keeps its first rank, a nameless source has its own, titles are folded."""
-    assert first_rank(flat(sources=sources("b", "b", "a"))) == 2
-    assert first_rank(flat(sources=sources(None, None, "a"))) == 3
-    assert first_rank(flat(sources=sources("b"))) is None
-    titled = flat(
-        by_title=True, expected=["Gone Home"], sources=[{"chunk_id": None, "title": t} for t in (None, "gone_home")]
-    )
-    assert first_rank(titled) == 2
+    unscored = partial(flat, reciprocal_rank=None)
+    assert first_rank(unscored(sources=sources("b", "b", "a"))) == 2
+    assert first_rank(unscored(sources=sources(None, None, "a"))) == 3
+    assert first_rank(unscored(sources=sources("b"))) is None
+    titles = [{"chunk_id": None, "title": title} for title in (None, "gone_home")]
+    assert first_rank(unscored(by_title=True, expected=["Gone Home"], sources=titles)) == 2
+
+
+def test_the_rank_of_a_single_trial_is_read_off_its_score() -> None:
+    """Of several trials the score is a mean, and one of a hostile file may be none."""
+    back = sources("b", "c", "a")
+    assert first_rank(flat(sources=back, reciprocal_rank=1 / 3)) == 3
+    assert first_rank(flat(sources=back, reciprocal_rank=0.5, trials=2)) == 3
+    assert first_rank(flat(sources=back, reciprocal_rank=5e-324)) == 3
 
 
 def test_each_rank_is_counted_once() -> None:

@@ -24,7 +24,7 @@ from evaltrack.records import Failure, Question, Response, Row, Signature, Sourc
 from evaltrack.report.html.screen import run_screen
 from evaltrack.report.run import reasoning
 from evaltrack.report.run.evaluation_json import RESULT_COLUMNS, evaluation_json
-from evaltrack.report.run.json_form import run_json, run_summary
+from evaltrack.report.run.json_form import AT_ONCE, run_json, run_summary
 from evaltrack.report.run.markdown import plain, run_note
 from evaltrack.report.run.reasoning import reasoning_page, verdict_lines
 from evaltrack.report.run.terminal import print_run
@@ -323,6 +323,14 @@ def test_rows_for_machines_have_their_reasons_as_an_object() -> None:
     assert [one["unmeasured"] for one in found] == [{"hit": "é"}, {}]
     assert [one["verdicts"] for one in found] == [[], []]
     assert "Où?" in text
+
+
+def test_many_rows_are_printed_in_pieces_that_make_one_object() -> None:
+    """Each row on a line of its own, also where one piece ends and the next begins."""
+    rows = [flatten(row(number), 5) for number in range(2 * AT_ONCE + 1)]
+    text = "".join(run_json(result(read_table=lambda: rows)))
+    assert [each["id"] for each in json.loads(text)["rows"]] == [each["id"] for each in rows]
+    assert len(text.splitlines()) == 1 + len(rows)
 
 
 # evaluation.json

@@ -18,6 +18,8 @@ TURN_LIMIT = 2000
 
 def turns_before(row: StoredRow, limit: int) -> dict[str, Any]:
     """The last turns before the question, each as role and text, and how many stood before these."""
+    if not row.history:  # as in most rows
+        return {}
     last = row.history[-LAST_TURNS:]
     room = max(100, min(TURN_LIMIT, limit // max(1, len(last))))
     return {

@@ -24,8 +24,8 @@ def fitted(questions: Iterable[dict[str, Any]]) -> list[str]:
     texts: list[str] = []
     total = 0
     for question in questions:
-        text = script_safe(question)
-        if total + len(text) > WHOLE:
+        text = script_safe(question) if total < WHOLE else ""
+        if not text or total + len(text) > WHOLE:
             text = script_safe(_slim(question))
         if total + len(text) > SLIM:
             text = script_safe(_bare(question))

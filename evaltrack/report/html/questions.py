@@ -16,6 +16,7 @@ from evaltrack.metrics.catalogue import BY_NAME
 from evaltrack.records.row import Traced
 from evaltrack.report.comparison.words import CAUSES, UNCHANGED, accepted_words, borderline_words, repeat_words
 from evaltrack.report.html.conversation import turns_before, wordings
+from evaltrack.report.html.fitting import WHOLE
 from evaltrack.report.html.judged import more_judges, verdicts
 from evaltrack.report.html.places import numbers
 from evaltrack.report.html.ranked import expected_alone, missing, ranked, source_texts
@@ -76,15 +77,26 @@ def changed_questions(comparison: Comparison) -> Iterator[dict[str, Any]]:
 def run_questions(
     rows: Iterable[StoredRow], k: int, limit: int, traces: Traced, run_id: str, acceptances: dict[str, str]
 ) -> Iterator[dict[str, Any]]:
-    """Each question of one run, in the order of its rows."""
-    scope = ScoreScope(k)
+    """Each question of one run, in the order of its rows; those that passed are slim once what they show fills a page.
+
+    They are the last of a page, so that those before them there fill it at least as far.
+    """
+    scope, filled = ScoreScope(k), 0
     for row in rows:
-        trace = shown_trace(traces, run_id, row)
+        trace, slim = shown_trace(traces, run_id, row), filled >= WHOLE and row.outcome == "pass"
         why = shown(failure_words(row.error or "") or (failed_words(row, k) if row.passed is False else ""), 400)
         fields = _about(row, _outcome_group(row)) | {"detail": why, "note": acceptances.get(row.id)}
-        fields |= turns_before(row, limit) | numbers(None, row)
-        fields |= _expected(row, limit) | {"scores": score_lines(row, scope)}
-        yield _without_empty(fields | {"sides": [_side(row, None, k, limit, trace)]})
+        fields |= numbers(None, row) | _expected(row, limit)
+        if not slim:
+            fields |= turns_before(row, limit) | {"scores": score_lines(row, scope)}
+        sides = [_side(row, None, k, limit, trace, slim=slim)]
+        filled += 0 if slim else _least_size(sides[0])
+        yield _without_empty(fields | {"sides": sides})
+
+
+def _least_size(side: dict[str, Any]) -> int:
+    """Characters that a side takes in a page at least: those of its texts."""
+    return len(side.get("answer", "")) + sum(len(source.get("text", "")) for source in side["sources"] or ())
 
 
 def _outcome_group(row: StoredRow) -> Group:
@@ -202,25 +214,30 @@ def _trace(run: RunInfo, row: StoredRow) -> str | None:
     return shown_trace(run.traces, run.run_id, row) if run.run_id else None
 
 
-def _side(row: StoredRow, other: StoredRow | None, k: int, limit: int, trace: str | None) -> dict[str, Any]:
-    """One side."""
-    return _without_empty(
-        {
-            "answer": shown(row.answer, limit),
-            "declined": bool(row.abstained),
-            "error": shown(failure_words(row.error or ""), 600),
-            "sources": ranked(row, other, k),
-            "wordings": wordings(row),
-            "missing": missing(row),
-            "expects": expected_alone(row),
-            "tools": [shown(tool, 80) for tool in row.tool_calls or ()],
-            "verdicts": verdicts(row),
-            "more_judges": more_judges(row) or None,
-            "trials": [row.passes, row.trials] if (row.trials or 0) > 1 else None,
-            "trace": trace,
-        },
-        but=("sources",),
-    )
+def _side(
+    row: StoredRow, other: StoredRow | None, k: int, limit: int, trace: str | None, *, slim: bool = False
+) -> dict[str, Any]:
+    """One side; a `slim` one holds what a page keeps of it where it has no room for all."""
+    fields = {
+        "answer": shown(row.answer, limit),
+        "error": shown(failure_words(row.error or ""), 600),
+        "sources": ranked(row, other, k, slim=slim),
+        "trace": trace,
+    }
+    return _without_empty(fields if slim else fields | _more_of_side(row), but=("sources",))
+
+
+def _more_of_side(row: StoredRow) -> dict[str, Any]:
+    return {
+        "declined": bool(row.abstained),
+        "wordings": wordings(row),
+        "missing": missing(row),
+        "expects": expected_alone(row),
+        "tools": [shown(tool, 80) for tool in row.tool_calls or ()],
+        "verdicts": verdicts(row),
+        "more_judges": more_judges(row) or None,
+        "trials": [row.passes, row.trials] if (row.trials or 0) > 1 else None,
+    }
 
 
 def _without_empty(fields: dict[str, Any], but: Sequence[str] = ()) -> dict[str, Any]:

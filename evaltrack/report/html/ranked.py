@@ -17,11 +17,12 @@ LISTED, MOST = 12, 30
 NAME, SNIPPET = 160, 400
 
 
-def ranked(row: StoredRow, other: StoredRow | None, k: int) -> list[dict[str, Any]] | None:
+def ranked(row: StoredRow, other: StoredRow | None, k: int, *, slim: bool = False) -> list[dict[str, Any]] | None:
     """One object a source, repeats left out as in the scores; None where the target reports no sources.
 
     It holds `rank`, `name`, and where there are: `title`, `url`, `score`, `text` (its beginning), `expected`, `moved`
     (its rank on the other side, 0 where it is not there) and `changed`: its text is another than on the other side.
+    A `slim` one holds neither `title`, `url`, `score` nor `text`.
     """
     if row.sources is None:
         return None
@@ -32,7 +33,10 @@ def ranked(row: StoredRow, other: StoredRow | None, k: int) -> list[dict[str, An
         is_expected = not expected.isdisjoint(keys)
         if rank > last and not is_expected:
             continue
-        fields = {"rank": rank} | _source_fields(source, row)
+        name = row.name_of(source)
+        fields = {"rank": rank, "name": shown(name, NAME)}
+        if not slim:
+            fields |= _source_fields(source, name)
         if is_expected:
             fields["expected"] = True
         if there is not None:
@@ -46,7 +50,7 @@ def ranked(row: StoredRow, other: StoredRow | None, k: int) -> list[dict[str, An
 
 def missing(row: StoredRow) -> list[str]:
     """The expected sources that were not returned at all, as the golden set names them; none where none could be."""
-    if row.sources is None or not row.expected:
+    if row.sources is None or not row.expected or row.scores.get("recall_at_k") == 1:
         return []
     returned = set(chain.from_iterable(row.source_keys))
     names = zip(row.expected_keys, row.expected, strict=True)
@@ -67,10 +71,9 @@ def source_texts(before: StoredRow, after: StoredRow, name: str | None) -> tuple
     return (texts[0], texts[1]) if texts[0] and texts[1] and texts[0] != texts[1] else None
 
 
-def _source_fields(source: StoredSource, row: StoredRow) -> dict[str, Any]:
-    """What there is of them."""
-    name = row.name_of(source)
-    fields: dict[str, Any] = {"name": shown(name, NAME)}
+def _source_fields(source: StoredSource, name: str) -> dict[str, Any]:
+    """What there is of a source besides its name."""
+    fields: dict[str, Any] = {}
     if source.title and source.title != name:
         fields["title"] = shown(source.title, NAME)
     if source.url and (url := safe_link(source.url)):

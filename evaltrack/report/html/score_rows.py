@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from evaltrack.compare.comparison import Comparison
 from evaltrack.metrics.catalogue import SCORES
@@ -39,7 +39,13 @@ def compared_scope(comparison: Comparison) -> ScoreScope:
 
 def score_lines(row: StoredRow, scope: ScoreScope) -> list[list[str]]:
     """Name and value of each score of one side."""
-    return [[title, metric_number(name, row.scores[name])] for name, title, _ in _scores((row,), scope)]
+    return [[title, _number(name, row.scores[name])] for name, title, _ in _scores((row,), scope)]
+
+
+@lru_cache(maxsize=4096)
+def _number(name: str, value: float) -> str:
+    """Many questions have the same scores."""
+    return metric_number(name, value)
 
 
 def score_changes(before: StoredRow, after: StoredRow, scope: ScoreScope) -> list[list[str]]:

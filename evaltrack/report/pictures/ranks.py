@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from evaltrack.compare.ranks import first_rank
+from evaltrack.compare.ranks import first_rank, scored_rank
 from evaltrack.records.amount import count
 from evaltrack.report.pictures.svg import bar, drawing, left_out, words
 from evaltrack.rows.stored_row import StoredRow
@@ -35,7 +35,7 @@ class Ranks:
         if reciprocal is None or row["sources"] is None or not row["expected"]:
             return
         self._trials |= is_mean
-        rank = round(1 / reciprocal) if reciprocal and not is_mean else first_rank(StoredRow.of(row))
+        rank = scored_rank(reciprocal, row["trials"]) or first_rank(StoredRow.of(row))
         if rank is None:
             self._found[ABSENT] += 1
         else:
