@@ -874,7 +874,7 @@ def test_answers_share_a_budget(questions: int, characters: int) -> None:
 
 def test_what_passed_behind_a_full_page_is_made_slim_and_no_other_question() -> None:
     """The page holds the same as if each were made whole and then cut; what failed stays whole wherever it stands."""
-    long = replace(with_source(flat("x" * 6000, "c"), text="y" * 400), scores={"recall_at_k": 1.0})
+    long = replace(with_source(flat("x" * 6000, "c"), text="y" * 400), passed=True, scores={"recall_at_k": 1.0})
     rows = [replace(long, id=str(number)) for number in range(WHOLE // 6000 + 50)]
     rows[-2] = replace(rows[-2], passed=False)
     made = list(run_questions(rows, 3, 6000, "off", "r", {}))
