@@ -44,7 +44,7 @@ COMMANDS = {
 }
 """Each command's home and short help, so that `--help` imports none of them."""
 
-SELDOM = (100_000, 20, 20)
+SELDOM = (400_000, 20, 20)
 """How seldom this process looks for objects that refer to each other: Python's own choice takes a tenth of a run."""
 
 

@@ -70,7 +70,8 @@ def _retrieval_words(row: StoredRow, k: int) -> str:
 
 
 def _judged_words(row: StoredRow, grade: float) -> str:
-    return f"judged {number(grade)}: {row.verdicts[0].reasoning}"
+    grade_words = f"judged {number(grade)}"  # a table that others wrote may lack the verdict
+    return f"{grade_words}: {row.verdicts[0].reasoning}" if row.verdicts else grade_words
 
 
 def _tool_words(missing: list[str]) -> str:

@@ -62,7 +62,9 @@ def stored_rows(
 ) -> Iterator[StoredRow]:
     """The rows of a Parquet file with their types, read as `read_table` does; `columns` must hold `id`."""
     with RowsFile(path) as table:
-        for group in _groups(table, columns, ids):
+        worth_reading = set(table.worth_reading)
+        there = [name for name in columns or () if name.partition(".")[0] in worth_reading] or None
+        for group in _groups(table, there, ids):
             yield from typed_rows(group, table.own)
 
 

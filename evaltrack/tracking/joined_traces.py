@@ -21,7 +21,9 @@ def joined_root(row: StoredRow) -> str | None:
 
     A row may come from a store that others write to.
     """
-    whole = re.match(TRACE_ID, row.trace_id or "") and re.match(SPAN_ID, row.root_span_id or "")
+    if not row.trace_id:
+        return None
+    whole = re.match(TRACE_ID, row.trace_id) and re.match(SPAN_ID, row.root_span_id or "")
     return row.root_span_id if whole else None
 
 

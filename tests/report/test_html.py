@@ -42,6 +42,7 @@ from evaltrack.report.html.run_page import Around, run_html
 from evaltrack.report.html.text import safe_link, shown, with_code
 from evaltrack.report.html.trend_lines import TrendPoint, trend_line
 from evaltrack.rows.arrow_schema import schema
+from evaltrack.rows.reader import stored_rows
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.tracking.question_table import table_of
 from evaltrack.tracking.traces import has_trace, trace_id_of
@@ -62,6 +63,7 @@ from tests.comparisons import (
     quiet,
 )
 from tests.report.test_run import result
+from tests.rows_file import rich_rows, written
 from tests.stored import patched
 
 TAGS = {"html", "head", "meta", "title", "style", "body", "script", "main", "header", "section", "nav", "footer"} | {
@@ -870,6 +872,13 @@ def test_answers_share_a_budget(questions: int, characters: int) -> None:
     (made,) = run_questions(rows, 3, longest(questions), "off", "r", {})
     assert made["sides"][0]["answer"] == "x" * (characters - 1) + "…"
     assert len(made["wanted"]) == characters
+
+
+def test_the_columns_that_a_page_reads_are_all_that_it_shows(tmp_path: Path) -> None:
+    """With sources, verdicts, wordings, turns, traces and tools it is the page of whole rows."""
+    path = written(rich_rows(), tmp_path / "rows.parquet")
+    part = run_html(result(), partial(stored_rows, path), Around("run"))
+    assert part == run_html(result(), lambda _, ids: stored_rows(path, None, ids), Around("run"))
 
 
 def test_what_passed_behind_a_full_page_is_made_slim_and_no_other_question() -> None:

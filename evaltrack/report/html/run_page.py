@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from evaltrack.evaluation.result import RunResult
 from evaltrack.metrics.catalogue import HEADLINES
+from evaltrack.records import Signature
 from evaltrack.records.amount import count
 from evaltrack.report.comparison.words import clip
 from evaltrack.report.html.fitting import fitted
@@ -34,6 +35,8 @@ from evaltrack.report.words import (
     model_words,
     selection_words,
 )
+from evaltrack.rows.columns import columns_with, own_scores_of
+from evaltrack.rows.fields import SOURCE_COLUMNS, USAGE_PARTS
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.stats.intervals import share_interval
 
@@ -143,8 +146,25 @@ def _choose_questions(result: RunResult, read: Read, around: Around) -> list[dic
     total = _num_rows(result, around)
     ids = None if total <= LISTED else _listed_ids(read(["id", "passed", "error"], None))
     limit = longest(LISTED if ids else total)
-    all_questions = run_questions(read(None, ids), result.signature.k, limit, around.traces, result.run_id, acceptances)
+    rows = read(_shown_columns(result.signature), ids)
+    all_questions = run_questions(rows, result.signature.k, limit, around.traces, result.run_id, acceptances)
     return sorted(all_questions, key=lambda question: ORDER.index(question["group"]))
+
+
+UNSHOWN = frozenset(
+    {
+        *("unmeasured", "retrieval_digest", "duplicates", "model", "seconds", "started_at", "traceback"),
+        *("digest", "judged_digest", "position", "trial", "tokens_known", *USAGE_PARTS),
+    }
+)
+"""Columns that the page shows nothing of; of sources it shows no digests."""
+
+
+def _shown_columns(signature: Signature) -> list[str]:
+    """The columns that the page needs, with those of one's own scores."""
+    own = tuple(score.name for score in own_scores_of(signature))
+    plain = [each.name for each in columns_with(own) if each.name not in UNSHOWN and each.name != "sources"]
+    return [*plain, *(f"sources.list.element.{each.name}" for each in SOURCE_COLUMNS if each.name != "text_digest")]
 
 
 def _messages(questions: list[dict[str, Any]]) -> list[str]:
