@@ -7,6 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from operator import attrgetter
 from typing import Any, Literal, TypeVar
 
 from evaltrack.evaluation.outcomes import Broken, Outcome, failure, storable, within
@@ -211,10 +212,8 @@ async def _together(asking: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
 
 def _is_long(response: Response) -> bool:
     """Whether work on the response may take so long that it is done beside the event loop."""
-    size = len(response.answer or "")
-    for source in response.sources or ():
-        size += len(source.text or "")
-    return size >= LONG_RESPONSE
+    texts = map(attrgetter("text"), response.sources or ())
+    return len(response.answer or "") + sum(map(len, filter(None, texts))) >= LONG_RESPONSE
 
 
 async def _aside(is_long: bool, work: Callable[..., T], *arguments: Any) -> T:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from evaltrack.errors import UsageError
@@ -127,8 +129,10 @@ class Redactor:
 
 def _texts_of(response: Response) -> list[str | None]:
     """Every text of a response without tool calls that is redacted."""
-    sources = response.sources or ()
-    return [response.answer, *(text for each in sources for text in (each.chunk_id, each.title, each.url, each.text))]
+    return [response.answer, *chain.from_iterable(map(_TEXTS, response.sources or ()))]
+
+
+_TEXTS = attrgetter("chunk_id", "title", "url", "text")
 
 
 def _updated(record: T, **fields: Any) -> T:

@@ -128,8 +128,8 @@ def may_repeat(raw: bytes, keys: int) -> bool:
 def num_keys(value: object) -> int:
     """The keys of all objects in a JSON value."""
     if isinstance(value, dict):
-        return len(value) + sum(map(num_keys, value.values()))
-    return sum(map(num_keys, value)) if isinstance(value, list) else 0
+        return len(value) + sum(num_keys(each) for each in value.values() if isinstance(each, dict | list))
+    return sum(num_keys(each) for each in value if isinstance(each, dict | list)) if isinstance(value, list) else 0
 
 
 def no_repeats(text: str | bytes) -> None:

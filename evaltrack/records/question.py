@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from operator import attrgetter
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
@@ -168,13 +169,7 @@ class Question(Record):
     @property
     def digest(self) -> str:
         """SHA-256 (16 hex digits) of what is evaluated: question and expectations, not notes or labels."""
-        evaluated: tuple[object, ...] = (
-            self.question,
-            self.expected_chunks,
-            self.expected_sources,
-            self.expected_answer,
-            self.expected_tools,
-        )
+        evaluated: tuple[object, ...] = _EVALUATED(self)
         if self.expected_passages is not None:
             evaluated += ([each.model_dump(exclude={"source"}) for each in self.expected_passages],)
         if self.expected_arguments:
@@ -197,6 +192,8 @@ class Question(Record):
         parts = (("history", turns), ("variants", list(self.variants)))
         return tuple(part for part in parts if part[1])
 
+
+_EVALUATED = attrgetter("question", "expected_chunks", "expected_sources", "expected_answer", "expected_tools")
 
 _as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 """Made once: `json.dumps` makes an encoder at each call."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, chain
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from evaltrack.records import Row, Source
@@ -65,7 +66,7 @@ def _sources(rows: Sequence[Row], k: int, kind: pa.ListType) -> pa.ListArray:
     texts = chain.from_iterable(_texts(each or (), k) for each in lists)
     finds = chain.from_iterable(_finds(row, len(each or ())) for row, each in zip(rows, lists, strict=True))
     values = {
-        **{name: [getattr(each, name) for each in sources] for name in ("chunk_id", "title", "url", "score")},
+        **{name: list(map(attrgetter(name), sources)) for name in ("chunk_id", "title", "url", "score")},
         "text": list(texts),
         "text_digest": [text_digest(each.text) if each.text else None for each in sources],
         "finds": list(finds),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
+from operator import attrgetter
 from typing import Any, get_args
 
 from evaltrack.metrics.catalogue import SCORES
@@ -69,7 +70,10 @@ def _retrieval_digest(row: Row, k: int) -> str | None:
     """Of the ranked list that was scored: the same where the same sources came back in the same order."""
     if row.response is None or row.response.sources is None:
         return None
-    return _keys_digest(tuple([(source.chunk_id, source.title) for source in row.response.sources[:k]]))
+    return _keys_digest(tuple(map(_KEYS, row.response.sources[:k])))
+
+
+_KEYS = attrgetter("chunk_id", "title")
 
 
 @lru_cache(maxsize=4096)

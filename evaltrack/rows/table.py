@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import heapq
+from itertools import chain
+from operator import attrgetter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from evaltrack.records import Row
 from evaltrack.rows.arrow_schema import metadata, schema
 from evaltrack.rows.batch import table_of_rows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+AT_ONCE = 250
+"""Rows that become columns together: soon after they were made, which is quicker than later."""
 
 BATCH = 4000
 """Rows written to Parquet at a time, fewer where texts are long; what a file says of each part is held in memory."""
@@ -49,7 +58,8 @@ class TableWriter:
         self._added = 0
         self._waiting: list[tuple[_Place, int, int, bool, Row]] = []
         self._held = 0
-        self._batch: list[Row] = []
+        self._new: list[Row] = []
+        self._tables: list[pa.Table] = []
         self._characters = 0
         self.rows = 0
 
@@ -73,6 +83,7 @@ class TableWriter:
         """Write what waits, and close the file."""
         while self._waiting:
             self._release()
+        self._gather()
         self._flush()
         self._writer.close()
 
@@ -80,16 +91,28 @@ class TableWriter:
         (position, trial), _, size, is_last, row = heapq.heappop(self._waiting)
         self._held -= size
         self._next = (position + 1, 1) if is_last else (position, trial + 1)
-        self._batch.append(row)
+        self._new.append(row)
         self._characters += size
-        if len(self._batch) >= BATCH or self._characters >= GROUP_BYTES:
+        is_full = self._characters >= GROUP_BYTES
+        if len(self._new) >= AT_ONCE or is_full:
+            self._gather()
+        if is_full or len(self._tables) * AT_ONCE >= BATCH:
             self._flush()
 
+    def _gather(self) -> None:
+        """Make columns of the rows that are none yet."""
+        if self._new:
+            self._tables.append(table_of_rows(self._new, self._k, self._own))
+            self.rows += len(self._new)
+            self._new = []
+
     def _flush(self) -> None:
-        if self._batch:
-            self._writer.write_table(table_of_rows(self._batch, self._k, self._own))
-            self.rows += len(self._batch)
-            self._batch, self._characters = [], 0
+        """Write the columns that were made, as one part of the file."""
+        import pyarrow as pa
+
+        if self._tables:
+            self._writer.write_table(pa.concat_tables(self._tables))
+            self._tables, self._characters = [], 0
 
 
 def _characters(row: Row) -> int:
@@ -97,13 +120,18 @@ def _characters(row: Row) -> int:
     question, response, failure = row.question, row.response, row.failure
     size = ROW_SIZE + len(question.question) + len(question.expected_answer or "")
     if response is not None:
-        size += len(response.answer or "")
-        for source in response.sources or ():
-            size += SOURCE_SIZE + len(source.text or "") + len(source.title or "")
+        sources = response.sources or ()
+        texts = chain.from_iterable(map(_TEXTS, sources))
+        size += len(response.answer or "") + SOURCE_SIZE * len(sources) + sum(map(len, filter(None, texts)))
     if question.history or question.variants:
         size += sum(len(turn.content) for turn in question.history) + sum(map(len, question.variants))
     if failure is not None:
         size += len(failure.traceback or "")
+    if not row.verdicts and not row.score_verdicts:
+        return size
     for verdict in (*row.verdicts, *row.score_verdicts.values()):
         size += len(verdict.reasoning) + sum(map(len, verdict.observed.quotes if verdict.observed else ()))
     return size
+
+
+_TEXTS = attrgetter("text", "title")
