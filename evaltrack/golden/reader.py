@@ -122,7 +122,8 @@ def open_golden(path: str | os.PathLike[str], selection: Selection | None = None
     sample = Sample(selection.sample, selection.seed) if selection.sample else None
     for number, (line, question) in enumerate(_questions(path, problems, id_hashes)):
         tally.drafts += question.draft
-        variant_hashes.extend(hash(wording_key(question.id, each)) for each in range(1, 1 + len(question.variants)))
+        for wording in range(1, 1 + len(question.variants)):
+            variant_hashes.append(hash(wording_key(question.id, wording)))
         if question.draft and not drafts:
             continue
         digest.update(_digest_line(question))

@@ -38,9 +38,11 @@ class Tally:
 
     def add(self, question: Question) -> None:
         """Count a question."""
+        expected = question.expected
+        is_negative = expected is not None and not expected
         self.questions += 1
-        self.negatives += question.negative
-        self.judged_only += question.expected is None
+        self.negatives += is_negative
+        self.judged_only += expected is None
         self.with_answer += question.expected_answer is not None
         self.with_history += bool(question.history)
         self.with_variants += bool(question.variants)
@@ -48,7 +50,7 @@ class Tally:
             value = getattr(question, label)
             if value is not None:
                 counter[value] += 1
-        if question.negative:
+        if is_negative:
             self.negatives_by_domain[question.domain] += 1
 
     def stats(self) -> GoldenStats:
