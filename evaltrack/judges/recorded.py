@@ -2,12 +2,14 @@
 
 Each line: `id` (of the question), `accuracy`, `completeness`, `relevance`, `overall_score`, `declined`, `reasoning`,
 and `judge`, who gave it; a verdict on reasoning: `dimensions` and the other fields of `records.Observed`. Lines that
-name a judge count as that judge's, so that a comparison knows who judged. Of a question with variants `wording` says
-the answer to which of them was judged: 0 is `question` and the default, 1 its first variant.
+name a judge count as that judge's, so that a comparison knows who judged. `answer_digest` says of which answer the
+verdict is: SHA-256 (16 hex digits) of its text; another answer is not judged by it. Of a question with variants
+`wording` says the answer to which of them was judged: 0 is `question` and the default, 1 its first variant.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -23,14 +25,17 @@ from evaltrack.records.finding_words import finding_words
 from evaltrack.records.id_hashes import EXAMPLES, IdHashes, shown_id, strangers_note
 from evaltrack.records.json_text import kind_of, other_encoding, parsed, refuse_repeats, spread_kind
 from evaltrack.records.recorded import WORDINGS, OneWording, named_variant, take_place, wording_key
+from evaltrack.rows.fields import text_digest
 
 NOT_IN_FILES = ("usage", "cached")
 """What says whether and how a verdict was paid for: reading it from a file costs nothing."""
 
+ANSWER_DIGEST = re.compile(r"[0-9a-f]{16}")
 
 FIELDS = (
     "id",
     "wording",
+    "answer_digest",
     *(name for name in Verdict.model_fields if name not in (*NOT_IN_FILES, "observed")),
     *Observed.model_fields,
 )
@@ -54,6 +59,7 @@ class RecordedJudge(OneWording, Judge):
 
     def __init__(self, path: Path) -> None:
         self._path, self._verdicts = path, dict[tuple[str, int], Verdict]()
+        self._answer_digests = dict[tuple[str, int], str]()
         self._lines = dict[tuple[str, int, str], int]()
         problems: list[str] = []
         try:
@@ -81,7 +87,7 @@ class RecordedJudge(OneWording, Judge):
     def _add(self, number: int, raw: bytes, problems: list[str]) -> None:
         place = f"{self._path}:{number}"
         try:
-            key, wording, verdict = _judged(raw.strip())
+            key, wording, digest, verdict = _judged(raw.strip())
         except ValidationError as error:
             problems.extend(f"{place}: {_finding_words(each)}" for each in error.errors(include_url=False))
             return
@@ -93,6 +99,8 @@ class RecordedJudge(OneWording, Judge):
             what = f"id `{key}`{named_variant('on', wording)} is judged on line {first} already"
             problems.append(f"{place}: {what}; keep one of them")
         self._verdicts[key, wording] = verdict
+        if digest is not None:
+            self._answer_digests[key, wording] = digest
 
     @property
     def verdicts(self) -> Mapping[tuple[str, int], Verdict]:
@@ -115,17 +123,21 @@ class RecordedJudge(OneWording, Judge):
         of = "question or variant" if any(wording for _, wording in self._verdicts) else "question"
         return strangers_note(self._path, "verdicts", len(others), first, of=of)
 
-    async def __call__(self, question: Question, _response: Response, /) -> Verdict:
+    async def __call__(self, question: Question, response: Response, /) -> Verdict:
         """The verdict on the question.
 
         Raises:
-            NotJudgedError: there is none, or it lacks what the question needs.
+            NotJudgedError: there is none, it is of another answer, or it lacks what the question needs.
         """
         verdict = self._verdicts.get((question.id, self.wording))
         if verdict is None:
             raise NotJudgedError(
                 f"no verdict with id `{question.id}`{named_variant('on', self.wording)} in {self._path}"
             )
+        digest = self._answer_digests.get((question.id, self.wording))
+        if digest is not None and digest != text_digest(response.answer or ""):
+            what = f"the verdict with id `{question.id}` in {self._path} is of another answer"
+            raise NotJudgedError(f"{what}; judge this one anew, or take `answer_digest` out of the line")
         if name := lacking(question, verdict):
             raise NotJudgedError(f"the verdict with id `{question.id}` in {self._path} has no `{name}`")
         return verdict
@@ -139,8 +151,8 @@ def _spread_words(raw_text: bytes) -> str:
     return f"holds {kind} over several lines; {cure}" if kind else ""
 
 
-def _judged(raw: bytes) -> tuple[str, int, Verdict]:
-    """Question id, wording and verdict of one line."""
+def _judged(raw: bytes) -> tuple[str, int, str | None, Verdict]:
+    """Question id, wording, digest of the answer that was judged, and verdict of one line."""
     value = parsed(raw)
     if not isinstance(value, dict):
         raise _BadLineError(f"is {kind_of(value)}; a verdict is a JSON object")
@@ -149,9 +161,13 @@ def _judged(raw: bytes) -> tuple[str, int, Verdict]:
     for name in NOT_IN_FILES:
         if name in value:
             raise _BadLineError(f"`{name}` stands in no file, as a verdict that is read costs nothing; take it out")
+    digest = value.pop("answer_digest", None)
+    if digest is not None and not (isinstance(digest, str) and ANSWER_DIGEST.fullmatch(digest)):
+        cure = "write the first 16 hex digits of the SHA-256 of the answer, or leave it out"
+        raise _BadLineError(f"`answer_digest` is none; {cure}")
     if not value.keys() - {"judge", "reasoning"}:
         raise _BadLineError("holds no verdict; write `overall_score`, `declined` (of a negative) or `dimensions`")
-    return key, wording, read_verdict({"judge": "recorded", "reasoning": "", **folded(value)})
+    return key, wording, digest, read_verdict({"judge": "recorded", "reasoning": "", **folded(value)})
 
 
 def _finding_words(detail: ErrorDetails) -> str:

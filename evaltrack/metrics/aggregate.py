@@ -38,7 +38,7 @@ class Ledger:
     def __init__(self) -> None:
         self.target_usage = self.judge_usage = Usage(prompt_tokens=0, completion_tokens=0)
         self.total_tokens = self.cached_verdicts = self.trial_errors = self.num_unanswered = 0
-        self.num_empty = 0
+        self.num_empty = self.num_empty_answers = 0
         self.calls = {"target": 0, "judge": 0}
         self.reports = {"target": 0, "judge": 0}
         self._seconds = array("d")
@@ -54,6 +54,7 @@ class Ledger:
             self._seconds.append(row.seconds)
             self.num_unanswered += response.answer is None
             self.num_empty += holds_nothing(response)
+            self.num_empty_answers += response.answer_is_empty
             if response.model and len(self.models) < MAX_MODELS:
                 self.models.add(response.model)
             for name in response.unread:

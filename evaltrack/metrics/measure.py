@@ -72,8 +72,9 @@ def measure(
     """The scores of one response, and whether the question passed.
 
     `passed` is None where something that the rule needs was not measured; after a judge failed it always is. Of the
-    verdicts on a negative only `declined` counts. `before` is what the response measured before it was judged: its
-    scores of sources and tools are used again, as of a response that is stored secrets may have been taken out.
+    verdicts on a negative only `declined` counts. An empty answer that is judged never passes. `before` is what the
+    response measured before it was judged: its scores of sources and tools are used again, as of a response that is
+    stored secrets may have been taken out.
     """
     if rules.reasoning is not None:
         return _reasoning(question, response, rules.reasoning, verdicts, tokens, judge_failed)
@@ -130,6 +131,8 @@ def _answering(
         scores["combined_score"] = combined
     incomplete = judge_failed or unmeasured.get("overall_score") == NO_OVERALL
     passed = None if incomplete else _passed(question, scores, rules.pass_threshold)
+    if passed and verdicts and not negative and response.answer_is_empty:  # whatever a verdict from a file says
+        passed = False
     if passed is not None:
         scores["pass"] = float(passed)
     return Measured(scores, unmeasured, returned.duplicates, returned.finds, passed)
@@ -163,7 +166,7 @@ def _reasoning(
         why = NO_OBSERVATION if verdicts else _why_not_judged(question, response, verdicts, judge_failed)
         return Measured(token_scores, {"reasoning_score": why})
     scores, led_to = reasoned(observed, weights)
-    passed = scores["reasoning_score"] >= PASS_SCORE
+    passed = scores["reasoning_score"] >= PASS_SCORE and not response.answer_is_empty
     return Measured(scores | token_scores | {"pass": float(passed)}, {}, passed=passed, reasoned=led_to)
 
 

@@ -104,6 +104,11 @@ class Response(Record):
     trace: TracePlace | None = None
 
     @property
+    def answer_is_empty(self) -> bool:
+        """Whether there is an answer, and it holds no words."""
+        return self.answer is not None and not self.answer.strip()
+
+    @property
     def declined(self) -> bool:
         """Whether the target said that it does not know: it flagged so, or looked and returned no source."""
         return self.abstained or (self.sources is not None and not self.sources)

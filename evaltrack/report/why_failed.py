@@ -56,6 +56,8 @@ def _answer_words(row: StoredRow, k: int, expected_tools: Iterable[str]) -> str:
     if row.negative or row.declined or not hit:
         return _retrieval_words(row, k)
     if row.scores.get("tools_called", 1) == 1 and judged is not None:
+        if row.answer is not None and not row.answer.strip():
+            return "the answer is empty"
         return _judged_words(row, judged)
     return _tool_words([tool for tool in expected_tools if tool not in (row.tool_calls or ())])
 

@@ -67,6 +67,18 @@ def test_responses_without_content_are_counted(store_uri: str, tmp_path: Path, r
     assert not number or not [note for note in made.notes if "was not measured" in note]
 
 
+def test_empty_answers_beside_sources_are_counted(store_uri: str, tmp_path: Path) -> None:
+    """Nothing is said of a target that only retrieves, which gives none."""
+
+    def notes(response: dict[str, Any]) -> list[str]:
+        made = run_eval(small_set(tmp_path), target=lambda _: response, tracking_uri=store_uri, traces="off")
+        return [note for note in made.notes if "empty answer" in note]
+
+    (note,) = notes({"answer": " ", "sources": ["a"]})
+    assert note.startswith("4 of 4 responses have an empty answer, which never passes where it is judged; leave")
+    assert not notes({"sources": ["a"]})
+
+
 def test_a_response_without_content_is_counted_in_every_trial(store_uri: str, tmp_path: Path) -> None:
     """Responses are counted, not questions."""
     made = run_eval(small_set(tmp_path), target=lambda _: {}, tracking_uri=store_uri, traces="off", trials=2)

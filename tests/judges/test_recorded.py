@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 from array import array
 from pathlib import Path
@@ -118,6 +119,16 @@ def test_ids_are_strings(written: str, tmp_path: Path) -> None:
     assert ask(judge, question("7")).overall_score == 0.5
     with pytest.raises(NotJudgedError):
         ask(judge, question("07"))
+
+
+def test_a_verdict_of_another_answer_judges_none(tmp_path: Path) -> None:
+    """Where the line says which answer it is of; a digest that is none is a bad line."""
+    digest = hashlib.sha256(b"Paris.").hexdigest()[:16]
+    assert ask(recorded(tmp_path, line(answer_digest=digest)), question()).overall_score == 0.5
+    other = recorded(tmp_path, line(answer_digest="0" * 16))
+    with pytest.raises(NotJudgedError, match=r"the verdict with id `1` in .* is of another answer"):
+        ask(other, question())
+    assert "FILE:1: `answer_digest` is none; write" in refusal(tmp_path, line(answer_digest="Paris."))
 
 
 def test_a_question_that_nobody_judged(tmp_path: Path) -> None:

@@ -310,6 +310,15 @@ def test_a_panel_of_judges_at_the_threshold_passes(judges: int) -> None:
         assert (measured.scores["overall_score"], measured.passed) == (threshold, True)
 
 
+@pytest.mark.parametrize("answer", ["", " \n"])
+def test_an_empty_answer_that_is_judged_never_passes(answer: str) -> None:
+    """Whatever its verdict says, which may be of another answer; where nobody judges, retrieval alone decides."""
+    empty = Response(answer=answer, sources=HIT.sources)
+    judged = measure(question(), empty, Rules(2), [verdict(1.0)])
+    assert (judged.scores["overall_score"], judged.scores["pass"], judged.passed) == (1.0, 0.0, False)
+    assert measure(question(), empty, Rules(2)).passed is True
+
+
 @pytest.mark.parametrize(("overall", "passed"), [(0.75, True), (0.74, False)])
 def test_a_question_without_expectation_passes_by_its_judge(overall: float, passed: bool) -> None:
     """A question that is judged only passes and fails by the overall score; of retrieval nothing is measured."""

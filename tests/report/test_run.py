@@ -17,7 +17,7 @@ from markdown_it import MarkdownIt
 from rich.console import Console
 
 from evaltrack.evaluation.result import METRICS, RunResult
-from evaltrack.judges.recorded import RecordedJudge
+from evaltrack.judges.recorded import NotJudgedError, RecordedJudge
 from evaltrack.metrics.criteria import Checked, Criterion
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Failure, Question, Response, Row, Signature, Source, Tokens, ToolCall, Usage, Verdict
@@ -39,6 +39,7 @@ from evaltrack.report.words import (
     one_line,
 )
 from evaltrack.rows.columns import flatten
+from evaltrack.rows.fields import text_digest
 from evaltrack.rows.reader import read_table, stored_rows
 from evaltrack.rows.stored_row import StoredRow, stored_row
 from evaltrack.rows.table import TableWriter
@@ -533,13 +534,17 @@ def test_verdicts_can_be_read_back(tmp_path: Path) -> None:
     assert len((tmp_path / "verdicts.jsonl").read_text().splitlines()) == 4
     for each in rows[:4]:
         given = each.verdicts[0].model_copy(update={"usage": None, "cached": False})
-        assert asyncio.run(again(each.question, Response())) == given
+        assert asyncio.run(again(each.question, each.response or Response())) == given
+        with pytest.raises(NotJudgedError, match="is of another answer; judge this one anew"):
+            asyncio.run(again(each.question, Response(answer="Other.")))
 
 
 def test_a_line_has_only_what_was_said(tmp_path: Path) -> None:
     """A line names the question and the judge, and leaves out what the verdict does not hold."""
     lines = [json.loads(line) for line in verdict_lines(stored(tmp_path, judged("n", negative=True, declined=True)))]
+    (digest,) = (line.pop("answer_digest") for line in lines)
     assert lines == [{"id": "n", "judge": "j", "reasoning": "Because.", "declined": True}]
+    assert digest == text_digest(judged("n").response.answer)  # type: ignore[union-attr, arg-type]
 
 
 def test_each_judge_of_a_panel_can_be_read_back(tmp_path: Path) -> None:
@@ -550,7 +555,8 @@ def test_each_judge_of_a_panel_can_be_read_back(tmp_path: Path) -> None:
     ]
     path = tmp_path / "one.jsonl"
     path.write_text("".join(line for line in lines if json.loads(line)["judge"] == "j1"))
-    assert asyncio.run(RecordedJudge(path)(judged("2", 1.0).question, Response())).overall_score == 0.75
+    second = judged("2", 1.0)
+    assert asyncio.run(RecordedJudge(path)(second.question, second.response or Response())).overall_score == 0.75
 
 
 def test_failures_come_first() -> None:

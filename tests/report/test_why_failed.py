@@ -81,3 +81,9 @@ def test_trials_that_passed_and_rows_without_sources_say_no_more() -> None:
     assert failed_words(StoredRow(id="a", passed=True, trials=3, passes=2), K) == "passed 2 of 3 trials"
     unread = StoredRow(id="a", expected=("b",), scores={"hit": 0.0}, passed=False, trials=2, passes=0)
     assert failed_words(unread, K).endswith("the first that failed: not in the first 5: b")
+
+
+def test_an_empty_answer_is_said_to_be_empty() -> None:
+    """Not how its judge graded it, which may have seen another answer."""
+    row = StoredRow(id="a", answer=" ", passed=False, scores={"hit": 1.0, "overall_score": 1.0})
+    assert failed_words(row, K) == "the answer is empty"

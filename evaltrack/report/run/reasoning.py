@@ -11,6 +11,8 @@ from evaltrack.records.amount import count
 from evaltrack.records.verdict import ANSWER_GRADES
 from evaltrack.report.run.markdown import plain
 from evaltrack.report.words import failure_words
+from evaltrack.rows.fields import text_digest
+from evaltrack.rows.plain_arrays import TEXT_LIMIT
 from evaltrack.rows.stored_parts import StoredVerdict
 from evaltrack.rows.stored_row import StoredRow
 
@@ -25,7 +27,10 @@ SHOWN = 500
 
 
 def verdict_lines(rows: Iterable[StoredRow], judge: str | None = None) -> Iterator[str]:
-    """One line for each verdict, in the form that a `recorded:` judge reads; of one judge of a panel, or of all."""
+    """One line for each verdict, in the form that a `recorded:` judge reads; of one judge of a panel, or of all.
+
+    It says of which answer the verdict is, unless the table holds only the beginning of that.
+    """
     for row in rows:
         for verdict in row.verdicts:
             if judge is not None and verdict.judge != judge:
@@ -33,7 +38,8 @@ def verdict_lines(rows: Iterable[StoredRow], judge: str | None = None) -> Iterat
             fields = {name: value for name in FIELDS if (value := getattr(verdict, name)) is not None}
             fields |= json.loads(verdict.observed) if verdict.observed else {}
             key = {"id": row.id} | ({"wording": row.wording} if row.wording else {})
-            yield json.dumps({**key, **fields}, ensure_ascii=False, allow_nan=False) + "\n"
+            judged = {"answer_digest": text_digest(row.answer)} if row.answer and len(row.answer) < TEXT_LIMIT else {}
+            yield json.dumps({**key, **fields, **judged}, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def reasoning_page(rows: Iterable[StoredRow]) -> Iterator[str]:
