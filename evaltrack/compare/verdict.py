@@ -203,4 +203,4 @@ def _no_rule(gate: Gate, metrics: Sequence[MetricDelta], groups: Sequence[GroupD
     deciding = [m for m in metrics if m.name in gate.explicit or m.name not in ABOUT_DECLINING]
     ruled = any(m.threshold for m in deciding) or any(m.threshold for g in groups for m in g.metrics)
     if metrics and not ruled and not flips:
-        yield "no rule of the gate could be applied: what they are about is not compared"
+        yield "no rule on scores or on questions that broke could be applied: what they are about is not compared"

@@ -52,8 +52,9 @@ def resolve_run(store: Store, name_or_id: str) -> str:
         if exact is not None:
             return exact
     matches = _matching(store, name_or_id)
-    if len(matches) == 1:
-        return next(iter(matches))
+    named = [run_id for run_id, run in matches.items() if run.info.run_name == name_or_id]
+    if len(named) == 1 or len(matches) == 1:  # a whole name says more than how an id begins
+        return (named or list(matches))[0]
     if matches:
         more = "at least " if len(matches) > LISTED else ""
         cure = f"name one by more of its id:{_list_words(matches)}"

@@ -66,6 +66,9 @@ def test_the_words() -> None:
     """Nothing is said to differ only where both runs say how they were made; uncommitted changes may differ."""
     same = replace(comparison(), candidate=BASELINE)
     assert difference_words(same) == "nothing that the runs recorded"
+    recorded = replace(BASELINE, signature=BASELINE.signature.model_copy(update={"target": "recorded:a.jsonl"}))
+    of_files = difference_words(replace(same, baseline=recorded, candidate=recorded))
+    assert of_files == f"{difference_words(same)}, which is the name of the file of responses and not its content"
     dirty = replace(BASELINE, settings=MADE | {"commit": "1a2b3c4d5e6f (main, uncommitted changes)"})
     words = difference_words(replace(comparison(), baseline=dirty, candidate=dirty))
     assert words == "perhaps the code: both have uncommitted changes on top of 1a2b3c4d5e6f"

@@ -27,6 +27,14 @@ def made_run(store: Store, name: str, experiment_id: str = "0") -> str:
     return run_id
 
 
+def test_a_whole_name_says_more_than_how_an_id_begins(store: Store) -> None:
+    """A run called `e` is found also where the ids of others begin so."""
+    client = store.client
+    others = [client.create_run("0").info.run_id for _ in range(3)]
+    named = client.create_run("0", run_name=others[0][:1]).info.run_id
+    assert resolve_run(store, others[0][:1]) == named
+
+
 def test_a_run_is_named_by_id_prefix_or_name(store: Store) -> None:
     """In any experiment; the whole id always works."""
     other = store.client.create_experiment("other")

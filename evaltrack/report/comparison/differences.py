@@ -25,7 +25,11 @@ def difference_words(comparison: Comparison) -> str:
     if len(differences) > SHOWN:
         parts.append(f"{len(differences) - SHOWN:,} more")
     stated = comparison.baseline.settings and comparison.candidate.settings
-    return "; ".join(parts) or ("nothing that the runs recorded" if stated else "")
+    if parts or not stated:
+        return "; ".join(parts)
+    if comparison.candidate.signature.target.startswith(RECORDED):
+        return "nothing that the runs recorded, which is the name of the file of responses and not its content"
+    return "nothing that the runs recorded"
 
 
 def _words(difference: RunDifference) -> str:
