@@ -59,7 +59,9 @@ def test_a_gate_without_a_rule_is_no_pass(store_uri: str, tmp_path: Path) -> Non
     good, other = evaluated(tmp_path, store_uri), evaluated(tmp_path, store_uri, k=3)
     made = compared(store_uri, good, other, ignore=["k"])
     assert made.verdict == "unknown"
-    assert made.reasons == ("no rule on scores or on questions that broke could be applied: what they are about is not compared",)
+    assert made.reasons == (
+        "no rule on scores or on questions that broke could be applied: what they are about is not compared",
+    )
     newest = past_runs(connect(store_uri), other.experiment_id, "four")[0]
     assert (newest.verdict, newest.headline) == ("unknown", "Could not tell; retrieval and pass not compared")
     assert newest.counts["mrr"] == 4
