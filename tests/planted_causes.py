@@ -42,6 +42,7 @@ from .planted_changes import (
     rename,
     rename_others,
     renumber,
+    report_nothing,
     retrieve_nothing,
     shuffle_context,
     skip_tool,
@@ -97,6 +98,8 @@ LOSSES = (
     Plant("edit golden + lose", "golden_edited", (edit_golden, lose)),
     Plant("fail", "target_failed", (fail,)),
     Plant("fail + edit other", "target_failed", (edit_other, fail)),
+    Plant("report nothing", "no_longer_reports_sources", (report_nothing,)),
+    Plant("report nothing + answer", "no_longer_reports_sources", (report_nothing, answer), judged=True),
     Plant("rename", "ids_changed", (rename,)),
     Plant("rename + answer", "ids_changed", (rename, answer), judged=True),
     Plant("rename + answer alike", "ids_changed", (rename, answer_alike)),
@@ -147,6 +150,7 @@ LOSSES = (
 )
 
 OPPOSITES: dict[CauseKind, CauseKind] = {
+    "no_longer_reports_sources": "now_reports_sources",
     "source_lost": "source_gained",
     "source_demoted": "source_promoted",
     "now_declines": "no_longer_declines",

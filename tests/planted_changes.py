@@ -156,6 +156,11 @@ def lose_one_edit_another(given: Given, rng: random.Random) -> Given | None:
     return moved(given, chunks)
 
 
+def report_nothing(given: Given, rng: random.Random) -> Given:
+    """The target no longer says what it returned."""
+    return replace(given, chunks=None)
+
+
 def edited(given: Given, place: int) -> Given:
     chunks = list(given.chunks or ())
     chunks[place] = (chunks[place][0], chunks[place][1] + " Edited.")

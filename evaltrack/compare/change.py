@@ -12,6 +12,8 @@ from evaltrack.rows.stored_row import StoredRow
 CauseKind = Literal[
     "golden_edited",
     "target_failed",
+    "no_longer_reports_sources",
+    "now_reports_sources",
     "ids_changed",
     "source_text_changed",
     "source_lost",

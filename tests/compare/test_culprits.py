@@ -14,6 +14,7 @@ from evaltrack.compare.gate import Gate
 from evaltrack.records import Response
 from evaltrack.report.comparison.culprit_words import behind_line, behind_words, cause_summary, culprit_words
 from evaltrack.report.comparison.next_steps import next_steps
+from evaltrack.report.comparison.terminal import comparison_text
 from evaltrack.report.comparison.words import cause_words
 from tests.compared import K, found, question, rows_of, side
 from tests.metrics.test_collections import pytestmark as with_real_data
@@ -146,6 +147,20 @@ def test_a_page_that_is_gone_is_seen_to_be(pages: str, still: tuple[str, ...], g
     assert first(made).gone is gone
     step = "other questions still return it, so look at" if gone is False else "still in the index"
     assert step in next_steps(made)[0]
+
+
+@pytest.mark.parametrize("silent", [1, 10])
+def test_a_target_that_reports_no_sources_lost_none(silent: int) -> None:
+    """No page is blamed, and what to do is said."""
+    made = compared({f"q{place}": Response(answer="It is so.") for place in range(silent)})
+    those, questions = ("the only question", "1 question") if silent == 1 else ("all 10 questions", "10 questions")
+    was = "was" if silent == 1 else "were"
+    assert behind_words(made) == f"no document: the target reports no sources now in {those} that {was} lost"
+    assert next_steps(made)[0] == (
+        f"The target reports no sources in {questions}, so that retrieval is not measured: "
+        "return `sources`, best first."
+    )
+    assert "no longer returned" not in comparison_text(made)
 
 
 def test_what_rose_in_one_question_of_several_is_none() -> None:

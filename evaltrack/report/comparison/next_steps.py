@@ -25,6 +25,8 @@ STEPS: dict[CulpritKind, str] = {
     "golden_edited": "The golden set was edited for {questions}: evaluate the baseline again",
     "target_failed": "The target failed in {questions}: fix the error ({message}), then evaluate again",
     "judge_failed": "The judge failed in {questions}: fix the error ({message}), then evaluate again",
+    "no_longer_reports_sources": "The target reports no sources in {questions}, so that retrieval is not measured: "
+    "return `sources`, best first",
     "no_longer_declines": "The target answers {questions} that it should decline: look at its floor or its prompt",
     "now_declines": "The target declines {questions} that have an answer: look at its floor or its prompt",
     "context_changed": "The sources changed, and the answer with them, in {questions}: {search}",

@@ -31,6 +31,8 @@ from evaltrack.report.words import (
 CAUSES: dict[CauseKind, str] = {
     "golden_edited": "the question or its expectation was edited",
     "target_failed": "the target failed",
+    "no_longer_reports_sources": "the target reports no sources now",
+    "now_reports_sources": "the target reports its sources now, where it did not",
     "ids_changed": "the same texts under other ids",
     "source_text_changed": "the text of a source changed",
     "source_lost": "an expected source is no longer returned",
