@@ -8,7 +8,7 @@ from evaltrack.compare.behind import Behind
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.culprits import Culprit, CulpritKind
 from evaltrack.records.amount import count
-from evaltrack.report.comparison.culprit_words import culprit_words, num_failed, quoted, related_words
+from evaltrack.report.comparison.culprit_words import HAPPENED, culprit_words, num_failed, quoted, related_words
 from evaltrack.report.comparison.words import clip
 from evaltrack.report.words import failure_message
 
@@ -19,7 +19,7 @@ STEPS: dict[CulpritKind, str] = {
     "rose": "{page} {rose} in {questions} that got worse: {cure}",
     "source_text_changed": "{page} has another text, and with it {questions} got worse: undo the edit, or change "
     "what is expected",
-    "source_lost": "{page} is no longer returned, and {questions} got worse: {cure}",
+    "source_lost": "{page} {rose}, and {questions} got worse: {cure}",
     "source_demoted": "{page} ranks lower in {questions}: {search}",
     "ids_changed": "{page} came back under another id in {questions}: keep ids, or name the new ones in the golden set",
     "golden_edited": "The golden set was edited for {questions}: evaluate the baseline again",
@@ -55,6 +55,7 @@ SEARCH, PAGE = "look at what changed in search or ranking", "edit it, rank it lo
 """A page is edited or taken out only where it is new or was edited; one that was there before did nothing."""
 
 INDEX, STILL = "look whether it is still in the index", f"other questions still return it, so {SEARCH}"
+INDEX_OF_CHUNKS, STILL_CHUNKS = INDEX.replace("it is", "they are"), STILL.replace("it,", "them,")
 
 LOOK = "look at prompt and model"
 NAME = 40
@@ -89,7 +90,9 @@ def _step(culprit: Culprit, comparison: Comparison) -> str:
     page, k = quoted(culprit.part or culprit.page, 80), comparison.candidate.signature.k
     cure = PAGE if culprit.novelty else SEARCH
     if culprit.kind == "source_lost":
-        cure = STILL if culprit.gone is False else INDEX
+        chunks = culprit.remains and culprit.part is None
+        index, still = (INDEX_OF_CHUNKS, STILL_CHUNKS) if chunks else (INDEX, STILL)
+        cure = still if culprit.gone is False else index
     rose, questions = culprit_words(culprit, k), len(culprit.ids)
     if culprit.message:
         questions = num_failed(culprit, comparison)
@@ -112,7 +115,7 @@ def _words(
     several = not page and questions > 1
     words = (OF_SEVERAL if several and kind in OF_SEVERAL else STEPS)[kind].format(
         page=page or "An expected source",
-        rose=rose,
+        rose=rose or HAPPENED["source_lost"],
         questions=count(questions, "question"),
         message=message or "see below",
         cure=cure,
