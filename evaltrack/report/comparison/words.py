@@ -8,7 +8,7 @@ from evaltrack.compare.change import Cause, CauseKind, Change
 from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.compare.fate_kinds import WORSE, Fate
 from evaltrack.compare.run_info import RunInfo
-from evaltrack.compare.tolerated import tolerated_words
+from evaltrack.compare.tolerated import drop_share, tolerated_words, worse_way
 from evaltrack.metrics.criteria import Checked
 from evaltrack.metrics.formats import metric_form
 from evaltrack.records.amount import count
@@ -105,8 +105,7 @@ def metric_words(metric: MetricDelta, k: int) -> str:
     was, now, _ = metric_course(metric.name, metric.baseline, metric.candidate)
     change = f"{was} → {now}{delta and f', {delta}'}{drop_words(metric)}"
     interval = f", 95 % interval {bounds}" if (bounds := interval_words(metric)) else ""
-    way = "drop" if metric.higher_is_better else "rise"
-    tolerated = f", allowed {way} {tolerated_words(metric)}" if metric.threshold else ""
+    tolerated = f", allowed {worse_way(metric)} {tolerated_words(metric)}" if metric.threshold else ""
     on = f", {both_words(metric)}" if metric.partial else ""
     return f"{metric_title(metric.name, k)} {change}{interval}, n {metric.n:,}{on}{tolerated}{noise_words(metric)}"
 
@@ -139,7 +138,7 @@ def drop_words(metric: MetricDelta) -> str:
     if not metric.drop or not metric.shows_change:
         return ""
     percent = 100 * abs(metric.drop)
-    share = f"{percent:.1f}".removesuffix(".0") if percent >= 0.05 else "less than 0.1"
+    share = drop_share(metric).removesuffix(".0") if percent >= 0.05 else "less than 0.1"
     return f" ({share} % {'worse' if metric.drop > 0 else 'better'})"
 
 
