@@ -207,6 +207,12 @@ def answer(given: Given, rng: random.Random) -> Given:
     return replace(given, answer="It is not so.", score=None if given.score is None else 0.2)
 
 
+def say_nothing(given: Given, rng: random.Random) -> Given:
+    """The target gives no answer, which nobody judges, or an empty one."""
+    text, score = rng.choice([(None, None), ("", 0.0)])
+    return replace(given, answer=text, score=score)
+
+
 def skip_tool(given: Given, rng: random.Random) -> Given:
     """The agent calls another tool and says the same; the judge likes it less."""
     return replace(given, tools=("read",), score=None if given.score is None else 0.2)

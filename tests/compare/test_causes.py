@@ -301,11 +301,30 @@ def test_other_tools_are_no_other_answer() -> None:
     assert (cause.kind, cause.detail) == ("tools_changed", "other tools were called")
 
 
-def test_an_answer_that_is_not_there_is_said_to_be_missing() -> None:
-    """It is no other one."""
-    (gone,), (new,) = causes(found("a"), found("a", answer=None)), causes(found("a", answer=None), found("a"))
-    assert (gone.kind, gone.detail) == ("answer_changed", "the target gives no answer now")
-    assert new.detail == "the target gave no answer before"
+@pytest.mark.parametrize("sources", ["a", "x"])
+@pytest.mark.parametrize(
+    ("answer", "gone", "new"),
+    [
+        (None, "the target gives no answer now", "the target gave no answer before"),
+        ("", "the answer is empty now", "the target gave an empty answer before"),
+        (" \n", "the answer is empty now", "the target gave an empty answer before"),
+    ],
+)
+def test_an_answer_that_is_missing_or_empty_is_no_other_one(
+    answer: str | None, gone: str, new: str, sources: str
+) -> None:
+    """On the same sources and on others, where what is other about them is said besides."""
+    asked = question("q", expected_chunks=["z"])
+    besides = "" if sources == "a" else f", on other sources: `{sources}` is new among the first 5"
+    (lost,) = causes(found("a"), found(sources, answer=answer), asked)
+    assert (lost.kind, lost.detail) == ("answer_missing", gone + besides)
+    (gained,) = gains(found("a", answer=answer), found(sources), asked)
+    assert (gained.kind, gained.detail) == ("answer_gained", new + besides)
+
+
+def test_an_empty_answer_in_place_of_none_is_none() -> None:
+    """Neither says anything."""
+    assert kinds(found("a", answer=None), found("a", answer="")) == ["unknown"]
 
 
 def test_a_judge_that_failed_explains_that_nothing_was_measured() -> None:

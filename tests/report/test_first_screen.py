@@ -114,7 +114,12 @@ def test_each_rule_has_its_mark_and_its_style() -> None:
 
 def test_every_cause_has_a_next_step() -> None:
     """That names the page, the error, and how many questions."""
-    gains = {"source_gained", "source_promoted", "now_reports_sources"}  # which nothing that got worse has as its cause
+    gains = {
+        "source_gained",
+        "source_promoted",
+        "now_reports_sources",
+        "answer_gained",
+    }  # which nothing that got worse has as its cause
     assert STEPS.keys() == (set(get_args(CulpritKind)) | set(get_args(get_args(CulpritKind)[1]))) - gains
 
 

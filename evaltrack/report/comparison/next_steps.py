@@ -32,6 +32,7 @@ STEPS: dict[CulpritKind, str] = {
     "context_changed": "The sources changed, and the answer with them, in {questions}: {search}",
     "tools_changed": "Other tools were called in {questions}, with the same sources and answer: look at the agent's "
     "prompt and its tools",
+    "answer_missing": "The target gives no answer, or an empty one, in {questions}{differs}: {before}",
     "answer_changed": "The answer changed in {questions} and the sources did not{differs}: {before}",
     "verdict_changed": "Only the verdict changed in {questions}: judge the stored answers again, which shows how far "
     "the judge's scores vary by themselves (evaltrack judge replay)",

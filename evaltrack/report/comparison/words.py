@@ -43,6 +43,8 @@ CAUSES: dict[CauseKind, str] = {
     "now_declines": "the target declines where it answered",
     "context_changed": "changed sources, another answer",
     "tools_changed": "same sources and answer, other tools called",
+    "answer_missing": "the answer is missing or empty now",
+    "answer_gained": "there is an answer now, and was none",
     "answer_changed": "same sources, another answer",
     "verdict_changed": "same answer, another verdict",
     "judge_failed": "the judge failed",
