@@ -42,7 +42,9 @@ from .planted_changes import (
     rename,
     rename_others,
     renumber,
+    report_nothing,
     retrieve_nothing,
+    say_nothing,
     shuffle_context,
     skip_tool,
     swap_context,
@@ -97,6 +99,8 @@ LOSSES = (
     Plant("edit golden + lose", "golden_edited", (edit_golden, lose)),
     Plant("fail", "target_failed", (fail,)),
     Plant("fail + edit other", "target_failed", (edit_other, fail)),
+    Plant("report nothing", "no_longer_reports_sources", (report_nothing,)),
+    Plant("report nothing + answer", "no_longer_reports_sources", (report_nothing, answer), judged=True),
     Plant("rename", "ids_changed", (rename,)),
     Plant("rename + answer", "ids_changed", (rename, answer), judged=True),
     Plant("rename + answer alike", "ids_changed", (rename, answer_alike)),
@@ -135,6 +139,8 @@ LOSSES = (
     Plant("edit other + answer", "context_changed", (edit_other, answer), judged=True),
     Plant("promote + answer", "context_changed", (promote, answer), judged=True),
     Plant("another tool", "tools_changed", (skip_tool,), judged=True),
+    Plant("say nothing", "answer_missing", (say_nothing,), judged=True),
+    Plant("say nothing + other context", "answer_missing", (swap_context, say_nothing), judged=True),
     Plant("answer", "answer_changed", (answer,), judged=True),
     Plant("verdict", "verdict_changed", (verdict,), judged=True),
     Plant("verdict on a negative", "verdict_changed", (verdict,), negative=True),
@@ -147,8 +153,10 @@ LOSSES = (
 )
 
 OPPOSITES: dict[CauseKind, CauseKind] = {
+    "no_longer_reports_sources": "now_reports_sources",
     "source_lost": "source_gained",
     "source_demoted": "source_promoted",
+    "answer_missing": "answer_gained",
     "now_declines": "no_longer_declines",
     "no_longer_declines": "now_declines",
 }

@@ -156,6 +156,11 @@ def lose_one_edit_another(given: Given, rng: random.Random) -> Given | None:
     return moved(given, chunks)
 
 
+def report_nothing(given: Given, rng: random.Random) -> Given:
+    """The target no longer says what it returned."""
+    return replace(given, chunks=None)
+
+
 def edited(given: Given, place: int) -> Given:
     chunks = list(given.chunks or ())
     chunks[place] = (chunks[place][0], chunks[place][1] + " Edited.")
@@ -200,6 +205,12 @@ def promote(given: Given, rng: random.Random) -> Given | None:
 def answer(given: Given, rng: random.Random) -> Given:
     """The model says something else, and the judge likes it less."""
     return replace(given, answer="It is not so.", score=None if given.score is None else 0.2)
+
+
+def say_nothing(given: Given, rng: random.Random) -> Given:
+    """The target gives no answer, which nobody judges, or an empty one."""
+    text, score = rng.choice([(None, None), ("", 0.0)])
+    return replace(given, answer=text, score=score)
 
 
 def skip_tool(given: Given, rng: random.Random) -> Given:

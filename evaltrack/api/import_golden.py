@@ -75,6 +75,7 @@ def import_golden(
     Raises:
         GoldenError: files cannot be read, or lines are no questions; each is named with its place. Nothing is written.
         UsageError: the format cannot be told, a setting is wrong, or `output` is there.
+        InconclusiveError: the disk is full or fails.
     """
     paths = [Path(each) for each in ([files] if isinstance(files, str | os.PathLike) else files)]
     target = Path(output)
@@ -123,6 +124,7 @@ def export_golden(
     Raises:
         GoldenError: the golden set has bad lines.
         UsageError: there is no such format, or a file is there or cannot be written.
+        InconclusiveError: the disk is full or fails.
     """
     module, notes, target = format_module(form), Notes(), Path(output)
     if form in FOLDERS and target.is_file():

@@ -39,6 +39,7 @@ def import_traces(
 
     Raises:
         UsageError: there is no such experiment, it holds no question, a setting is wrong, or `output` is there.
+        InconclusiveError: the disk is full or fails.
         TrackingError: the store does not answer.
     """
     place, values = trace_settings(source)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, TypeAlias
 
+from evaltrack.evaluation.pace import Pace
 from evaltrack.evaluation.progress import Progress
 from evaltrack.records import Row
 from evaltrack.records.amount import count
@@ -24,22 +25,24 @@ class BarOfTqdm:
 
     def __init__(self) -> None:
         self._bar: tqdm[Row] | None = None
-        self._errors = 0
+        self._errors, self._pace = 0, Pace()
 
     def start(self, total: int) -> None:
         """Draw the bar, in place of that of an earlier evaluation."""
         self.close()
         self._errors = 0
+        self._pace.start(total)
         if in_notebook() and find_spec("ipywidgets"):
             from tqdm.notebook import tqdm
         else:
             from tqdm import tqdm
-        self._bar = tqdm(total=total, desc="evaltrack", unit=" questions", dynamic_ncols=True)
+        self._bar = tqdm(total=total, desc="evaltrack", unit=" questions", dynamic_ncols=True, smoothing=0)
 
     def advance(self, row: Row) -> None:
         """Move the bar."""
         if self._bar is not None:
             self._errors += row.failure is not None
+            self._bar.initial += self._pace.add(row)  # which its speed does not count
             if row.failure is not None:
                 self._bar.set_postfix_str(count(self._errors, "error"), refresh=False)
             self._bar.update()

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
+from datetime import timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 import click
 
+from evaltrack.evaluation.pace import Pace
 from evaltrack.records.amount import count
 
 if TYPE_CHECKING:
@@ -29,8 +32,8 @@ class PlainProgress:
     """One line every few seconds: done, rate, errors, time left."""
 
     def __init__(self) -> None:
-        self._done = self._errors = self._total = 0
-        self._started = self._told = time.monotonic()
+        self._errors, self._pace = 0, Pace()
+        self._told = time.monotonic()
 
     def __enter__(self) -> PlainProgress:
         return self
@@ -44,24 +47,30 @@ class PlainProgress:
 
     def start(self, total: int) -> None:
         """Start the clock."""
-        self._done = self._errors = 0
-        self._total, self._started = total, time.monotonic()
-        self._told = self._started
+        self._errors = 0
+        self._pace.start(total)
+        self._told = time.monotonic()
 
     def advance(self, row: Row) -> None:
         """Count a question; tell now and then."""
-        self._done += 1
+        self._pace.add(row)
         self._errors += row.failure is not None
         now = time.monotonic()
         if now - self._told >= PLAIN_SECONDS:
             self._told = now
-            rate = self._done / (now - self._started)
-            seconds_left = (self._total - self._done) / rate
-            click.echo(
-                f"{self._done}/{count(self._total, 'question')}, {rate:.1f}/s, {count(self._errors, 'error')}, "
-                f"{seconds_left:.0f} s left",
-                err=True,
-            )
+            click.echo(", ".join(self._parts()), err=True)
+
+    def _parts(self) -> Iterator[str]:
+        pace = self._pace
+        seconds_left = pace.seconds_left
+        yield f"{pace.done}/{count(pace.total, 'question')}"
+        if pace.earlier:
+            yield f"{pace.earlier} from before"
+        if seconds_left is not None:
+            yield f"{pace.rate:.1f}/s"
+        yield count(self._errors, "error")
+        if seconds_left is not None:
+            yield f"{seconds_left:.0f} s left"
 
     def note(self, phrase: str, done: int, total: int) -> None:
         """Tell now and then what is under way."""
@@ -80,7 +89,7 @@ class BarProgress:
 
     def __init__(self) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
         self._rich: RichProgress = Progress(
             TextColumn("{task.description}"),
@@ -88,14 +97,13 @@ class BarProgress:
             MofNCompleteColumn(),
             TextColumn("{task.fields[rate]}"),
             TextColumn("{task.fields[errors]}", style="red"),
-            TimeRemainingColumn(),
+            TextColumn("{task.fields[left]}", style="cyan"),
             console=Console(stderr=True),
             transient=True,
         )
         self._asking: TaskID | None = None
         self._other: tuple[str, TaskID] | None = None
-        self._errors = self._done = 0
-        self._started = time.monotonic()
+        self._errors, self._pace = 0, Pace()
 
     def __enter__(self) -> BarProgress:
         self._rich.start()
@@ -116,25 +124,28 @@ class BarProgress:
         """Show the bar, in place of that of an earlier evaluation."""
         for task in self._rich.task_ids:
             self._rich.remove_task(task)
-        self._other, self._errors, self._done = None, 0, 0
-        self._started = time.monotonic()
-        self._asking = self._rich.add_task("asking", total=total, rate="", errors="")
+        self._other, self._errors = None, 0
+        self._pace.start(total)
+        self._asking = self._rich.add_task("asking", total=total, rate="", errors="", left="")
 
     def advance(self, row: Row) -> None:
         """Move the bar."""
-        self._done += 1
+        self._pace.add(row)
         self._errors += row.failure is not None
         if self._asking is not None:
-            rate = self._done / max(time.monotonic() - self._started, 1e-9)
+            seconds_left = self._pace.seconds_left
+            rate, left = "", ""
+            if seconds_left is not None:
+                rate, left = f"{self._pace.rate:.1f}/s", str(timedelta(seconds=round(seconds_left)))
             errors = count(self._errors, "error") if self._errors else ""
-            self._rich.update(self._asking, advance=1, rate=f"{rate:.1f}/s", errors=errors)
+            self._rich.update(self._asking, advance=1, rate=rate, errors=errors, left=left)
 
     def note(self, phrase: str, done: int, total: int) -> None:
         """Show a second bar for what is under way besides."""
         if self._other is None or self._other[0] != phrase:
             if self._other is not None:
                 self._rich.remove_task(self._other[1])
-            self._other = phrase, self._rich.add_task(phrase, total=total or None, rate="", errors="")
+            self._other = phrase, self._rich.add_task(phrase, total=total or None, rate="", errors="", left="")
         self._rich.update(self._other[1], completed=done)
 
     def warn(self, text: str) -> None:

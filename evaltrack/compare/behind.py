@@ -71,7 +71,7 @@ def _is_named(culprit: Culprit, num_worse: int) -> bool:
 
 def _related(cause: CauseKind, differences: Iterable[RunDifference]) -> tuple[RunDifference, ...]:
     """The differences between the runs that can have to do with this cause."""
-    if cause in ("tools_changed", "answer_changed", "now_declines", "no_longer_declines"):
+    if cause in ("tools_changed", "answer_missing", "answer_changed", "now_declines", "no_longer_declines"):
         return tuple(filter(about_answers, differences))
     if cause in ("source_lost", "source_text_changed", "ids_changed"):
         return tuple(filter(about_sources, differences))

@@ -129,9 +129,11 @@ def _answer(rows: Differences, declines: bool) -> Cause | None:
     """Another answer; that it declines is another cause, unless it did on other sources."""
     if rows.same_answer or (declines and (rows.same_context or not rows.before.sources or not rows.after.sources)):
         return None
-    what = _answer_words(rows)
+    kind, what = _answer_words(rows)
+    if kind != "answer_changed" and not rows.same_context:
+        return Cause(kind, f"{what}, on {Context(rows).words()}")
     if rows.same_context:
-        return Cause("tools_changed" if rows.same_text else "answer_changed", what)
+        return Cause("tools_changed" if rows.same_text else kind, what)
     if rows.same_texts:
         return Cause("context_changed", f"{what}, on the same texts under other ids")
     context = Context(rows)
@@ -139,13 +141,17 @@ def _answer(rows: Differences, declines: bool) -> Cause | None:
     return Cause("context_changed", f"{what}, on {context.words()}", link=link, risers=risers)
 
 
-def _answer_words(rows: Differences) -> str:
-    """What is other about the answer; a target may give none at all."""
+def _answer_words(rows: Differences) -> tuple[CauseKind, str]:
+    """What is other about the answer; a target may give none at all, or an empty one."""
+    was, now = rows.before.answer, rows.after.answer
     if rows.same_text:
-        return "other tools were called"
-    if rows.after.answer is None:
-        return "the target gives no answer now"
-    return "the target gave no answer before" if rows.before.answer is None else "the answer is another"
+        return "answer_changed", "other tools were called"
+    if not (now or "").strip():
+        return "answer_missing", "the target gives no answer now" if now is None else "the answer is empty now"
+    if not (was or "").strip():
+        what = "gave no answer" if was is None else "gave an empty answer"
+        return "answer_gained", f"the target {what} before"
+    return "answer_changed", "the answer is another"
 
 
 def _verdict(rows: Differences, declines: bool) -> Cause | None:

@@ -12,6 +12,8 @@ from evaltrack.rows.stored_row import StoredRow
 CauseKind = Literal[
     "golden_edited",
     "target_failed",
+    "no_longer_reports_sources",
+    "now_reports_sources",
     "ids_changed",
     "source_text_changed",
     "source_lost",
@@ -22,6 +24,8 @@ CauseKind = Literal[
     "now_declines",
     "context_changed",
     "tools_changed",
+    "answer_missing",
+    "answer_gained",
     "answer_changed",
     "verdict_changed",
     "judge_failed",
@@ -29,7 +33,8 @@ CauseKind = Literal[
 ]
 """Why a question changed, in the order of the flow; the earliest that explains what was lost, or gained, is the cause.
 
-`source_gained` and `source_promoted` are the other way round of `source_lost` and `source_demoted`; `target_failed` and
+`source_gained`, `source_promoted` and `answer_gained` are the other way round of `source_lost`, `source_demoted` and
+`answer_missing`; `target_failed` and
 `judge_failed` say of a newly measured question that it failed before.
 """
 

@@ -45,8 +45,11 @@ class Context:
     def arrived(self) -> list[StoredSource]:
         """The unexpected sources that are among the first k and were not, the best first.
 
-        What only moved up into a gap that an expected source left is none of them.
+        What only moved up into a gap that an expected source left is none of them. Of a baseline that reports no
+        sources none is known to be new.
         """
+        if self.rows.before.sources is None:
+            return []
         came = self._missing(self.now, self.was)
         return [self.now[each].source for each in came if not self._expected(each) and self._rose(each, self.now)]
 
@@ -54,6 +57,10 @@ class Context:
         """What the answer rests on now, to follow "on": ``the same sources without `a` ``; the first k differ."""
         if self.rows.same_order:
             return "the same sources with other texts"
+        if None in (self.rows.before.sources, self.rows.after.sources):
+            return (
+                f"sources that it {'does not report' if self.rows.after.sources is None else 'did not report before'}"
+            )
         if not self.now:
             return "no sources"
         both = self._first(self.was).keys() & self._first(self.now).keys()

@@ -9,7 +9,8 @@ from typing import Literal
 
 from evaltrack.compare.change import Cause, CauseKind, Change
 from evaltrack.compare.errors_by_message import message_kind
-from evaltrack.compare.risers import Novelty, Riser, fallen_sources, find_risers, page_of
+from evaltrack.compare.pages import Pages
+from evaltrack.compare.risers import Novelty, Riser, fallen_sources, find_risers
 from evaltrack.records.titles import title_key
 from evaltrack.rows.stored_row import StoredRow
 
@@ -28,7 +29,8 @@ class Culprit:
     `novelty` says whether its parts are all new, or one of them has another text, `num_above` in how many questions it
     newly stands above the expected source, and `num_instead` in how many it stands where one stood that is no longer
     returned. Of one that is no longer returned `gone` says whether the candidate returns it for no common question,
-    where the baseline did for several; None where that cannot be told.
+    where the baseline did for several; None where that cannot be told. Then `remains` says whether it may return other
+    chunks of the page, or the page for other questions.
     """
 
     page: str | None
@@ -41,6 +43,7 @@ class Culprit:
     num_above: int = 0
     num_instead: int = 0
     gone: bool | None = None
+    remains: bool = False
 
     @property
     def part(self) -> str | None:
@@ -69,16 +72,29 @@ def find_culprits(
     `returned` are rows of the baseline, `now` of the candidate; `whole`: of all common questions, so that what is in
     none of them is new, or gone.
     """
-    risen = find_risers(worse, returned, whole=whole)
-    first = _grouped(worse, risen)
+    now = list(now)
+    pages = Pages(worse, now, whole=whole)
+    risen = find_risers(worse, returned, pages, whole=whole)
+    first = _grouped(worse, risen, pages)
     _mark_gone(first, returned, now, whole=whole)
     others = {each.page for each in first if each.kind == "rose" and not _is_one(each, len(worse))}
     by_rank = {key: riser for key, riser in risen.items() if riser.page not in others}
     groups = first
     if len(by_rank) < len(risen):
-        groups = _grouped(worse, by_rank)
+        groups = _grouped(worse, by_rank, pages)
         _mark_gone(groups, returned, now, whole=whole)
+    _name_what_is_lost(groups, pages)
     return sorted(_without_pages(groups, len(worse)), key=lambda each: -len(each.ids))
+
+
+def _name_what_is_lost(culprits: Iterable[Culprit], pages: Pages) -> None:
+    """Of a page of which something remains the chunk, where only one is lost: no chunk stands for its page."""
+    for each in culprits:
+        if each.kind != "source_lost" or each.page is None:
+            continue
+        each.remains = (each.part != each.page or each.gone is False) and pages.remains(each.page)
+        if each.remains and each.part is not None and each.part != each.page:
+            each.page, each.remains = each.part, False
 
 
 def _is_one(culprit: Culprit, num_worse: int) -> bool:
@@ -121,14 +137,14 @@ def _without_pages(groups: Iterable[Culprit], num_worse: int) -> list[Culprit]:
     return [*named, *by_kind.values()]
 
 
-def _grouped(worse: Sequence[Change], risen: Mapping[str, Riser]) -> list[Culprit]:
+def _grouped(worse: Sequence[Change], risen: Mapping[str, Riser], pages: Pages) -> list[Culprit]:
     """Each question under what rose in it, else under what happened to its expected source."""
     by_name: dict[tuple[str | None, str, str], Culprit] = {}
     messages: dict[str, str] = {}
-    fallen = fallen_sources(worse)
+    fallen = fallen_sources(worse, pages)
     for change in worse:
         riser = risen.get(change.id)
-        culprit = _risen(riser) if riser else _culprit(change, fallen.get(change.id, change.cause))
+        culprit = _risen(riser) if riser else _culprit(change, fallen.get(change.id, change.cause), pages)
         if change.cause.kind in ("target_failed", "judge_failed"):
             detail = change.cause.detail
             culprit.message = messages.setdefault(message_kind(detail), detail)
@@ -154,9 +170,9 @@ def _both(one: Novelty | None, other: Novelty | None) -> Novelty | None:
     return one if one == other else "edited" if "edited" in (one, other) else None
 
 
-def _culprit(change: Change, cause: Cause) -> Culprit:
+def _culprit(change: Change, cause: Cause, pages: Pages) -> Culprit:
     """What is behind this one question by one of its causes, as yet without its id."""
-    page = page_of(cause.source, change)
+    page = pages.of(cause.source, change)
     if page is None:
         return Culprit(None, cause.kind)
     link = cause.link if cause.displaced_by is None else None

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from evaltrack.compare.change import Cause, Change
+from evaltrack.compare.pages import Pages
 from evaltrack.rows.stored_parts import StoredSource
 from evaltrack.rows.stored_row import StoredRow
 
@@ -35,7 +36,9 @@ class Riser:
     instead: bool = False
 
 
-def find_risers(worse: Sequence[Change], returned: Iterable[StoredRow], *, whole: bool) -> dict[str, Riser]:
+def find_risers(
+    worse: Sequence[Change], returned: Iterable[StoredRow], pages: Pages, *, whole: bool
+) -> dict[str, Riser]:
     """The riser of each question that has one, by the question's id.
 
     `returned` are rows of the baseline; `whole`: of all common questions.
@@ -44,9 +47,9 @@ def find_risers(worse: Sequence[Change], returned: Iterable[StoredRow], *, whole
     only one that rose in the only question. What is merely among the first k must be new or edited. A question goes to
     the page that rose in most of those that have none yet.
     """
-    by_id = _candidates(worse, returned, whole=whole)
-    fallen = fallen_sources(worse)
-    lost = {change.id: page_of(fallen[change.id].source, change) for change in worse if change.id in fallen}
+    by_id = _candidates(worse, returned, pages, whole=whole)
+    fallen = fallen_sources(worse, pages)
+    lost = {change.id: pages.of(fallen[change.id].source, change) for change in worse if change.id in fallen}
     times = Counter(lost.values())
     needed = {change.id: max(times[lost.get(change.id)], 2) if change.id in lost else 2 for change in worse}
     chosen: dict[str, Riser] = {}
@@ -69,7 +72,7 @@ def find_risers(worse: Sequence[Change], returned: Iterable[StoredRow], *, whole
     return chosen
 
 
-def fallen_sources(worse: Sequence[Change]) -> dict[str, Cause]:
+def fallen_sources(worse: Sequence[Change], pages: Pages) -> dict[str, Cause]:
     """Of each question with expected sources that fell the one whose page fell in most of the questions, by its id.
 
     Of equally many it is the first; of others than the cause only those that fell in the same way.
@@ -80,17 +83,10 @@ def fallen_sources(worse: Sequence[Change]) -> dict[str, Cause]:
         if change.cause.kind in FALLS
     }
     by_id = {change.id: change for change in worse}
-    pages = {key: [page_of(each.source, by_id[key]) for each in causes] for key, causes in falls.items()}
-    times = Counter(page for names in pages.values() for page in set(names))
-    places = {key: max(range(len(names)), key=lambda place: times[names[place]]) for key, names in pages.items()}
+    lost = {key: [pages.of(each.source, by_id[key]) for each in causes] for key, causes in falls.items()}
+    times = Counter(page for names in lost.values() for page in set(names))
+    places = {key: max(range(len(names)), key=lambda place: times[names[place]]) for key, names in lost.items()}
     return {key: falls[key][place] for key, place in places.items()}
-
-
-def page_of(name: str | None, change: Change) -> str | None:
-    """The title of a source, where a row of the question knows it; else its name."""
-    rows = [row for row in (change.after, change.before) if row is not None]
-    titles = (each.title for row in rows for each in row.sources or () if name and row.name_of(each) == name)
-    return next(filter(None, titles), name)
 
 
 def _weight(questions: Mapping[str, Riser]) -> tuple[int, int, int]:
@@ -100,13 +96,15 @@ def _weight(questions: Mapping[str, Riser]) -> tuple[int, int, int]:
     return len(questions), sum(riser.novelty is not None for riser in each), ahead
 
 
-def _candidates(worse: Sequence[Change], returned: Iterable[StoredRow], *, whole: bool) -> dict[str, list[Riser]]:
+def _candidates(
+    worse: Sequence[Change], returned: Iterable[StoredRow], pages: Pages, *, whole: bool
+) -> dict[str, list[Riser]]:
     """Of each question the sources that rose in it, the best first."""
     names = {change.id: _names(change) for change in worse}
     baseline = _Baseline({name for those in names.values() for name in those}, returned, whole=whole)
     by_id: dict[str, list[Riser]] = {}
     for change in worse:
-        rose = [_riser(name, change, baseline) for name in names[change.id]]
+        rose = [_riser(name, change, baseline, pages) for name in names[change.id]]
         if blamed := [riser for riser in rose if riser.above or riser.instead or riser.novelty]:
             by_id[change.id] = blamed
     return by_id
@@ -127,14 +125,14 @@ def _risers(cause: Cause) -> tuple[str, ...]:
     return cause.risers or ((cause.displaced_by,) if cause.displaced_by else ())
 
 
-def _riser(name: str, change: Change, baseline: _Baseline) -> Riser:
+def _riser(name: str, change: Change, baseline: _Baseline, pages: Pages) -> Riser:
     rows = [row for row in (change.after, change.before) if row is not None]
     same = [source for row in rows for source in row.sources or () if row.name_of(source) == name]
     link = change.cause.link if change.cause.displaced_by == name else next((each.url for each in same), None)
     kinds = {cause.kind for cause in _falls(change) if name in _risers(cause)}
     above = bool(kinds - {"context_changed", "source_lost"})
     instead = "source_lost" in kinds and not above
-    return Riser(page_of(name, change) or name, name, link, baseline.novelty(name, same), above, instead)
+    return Riser(pages.of(name, change) or name, name, link, baseline.novelty(name, same), above, instead)
 
 
 class _Baseline:

@@ -8,7 +8,7 @@ from evaltrack.compare.comparison import GroupDelta, MetricDelta
 from evaltrack.compare.evidence import is_worse
 from evaltrack.compare.gate import Gate
 from evaltrack.compare.share_words import p_words
-from evaltrack.compare.tolerated import tolerated_words
+from evaltrack.compare.tolerated import drop_share, exact_decimals, tolerated_words, worse_way
 from evaltrack.metrics.formats import metric_form
 from evaltrack.metrics.metric import ROUNDING
 from evaltrack.stats.significance import LEVEL
@@ -64,12 +64,13 @@ class RuleWords:
     def _allowed(self, metric: MetricDelta) -> str:
         """``drop of 10 % that the gate allows``."""
         amount = "that can be chance and" if self._gate.kind == "significant" else f"of {tolerated_words(metric)} that"
-        return f"{_worse_way(metric)} {amount} the gate allows"
+        return f"{worse_way(metric)} {amount} the gate allows"
 
     def _moved(self, metric: MetricDelta, where: str, limit: str = "") -> str:
         score = metric_form(metric.name)
-        change = f"{score.shown(metric.baseline)} to {score.shown(metric.candidate)}"
-        drop = f", {100 * metric.drop:.1f} % worse" if metric.drop is not None else ""
+        more = exact_decimals(metric)
+        change = f"{score.shown(metric.baseline, more)} to {score.shown(metric.candidate, more)}"
+        drop = f", {drop_share(metric)} % worse" if metric.drop is not None else ""
         return (
             f"{self._title(metric)}{where} went from {change}{drop}{_of_part(metric)} "
             f"({limit or f'allowed: {tolerated_words(metric)}'})"
@@ -104,25 +105,21 @@ def _course(metric: MetricDelta) -> str:
     way = "rose" if metric.delta > 0 else "fell"
     share = 100 * abs(metric.drop) if metric.drop is not None else None
     if absolute or share is None:
-        size = score.change(abs(metric.delta)).removeprefix("+")
+        size = score.change(abs(metric.delta), exact_decimals(metric)).removeprefix("+")
         return f"{way} by {'less than 0.001' if size == '≈ 0' else size}"
-    return f"{way} by {f'{share:.1f}' if share >= SMALLEST else f'less than {SMALLEST}'} %"
+    return f"{way} by {drop_share(metric) if share >= SMALLEST else f'less than {SMALLEST}'} %"
 
 
 def _limit(metric: MetricDelta) -> str:
     """``the gate allows a drop of 5 %``, which is what the rule is about whichever way the metric went."""
-    return f"the gate allows a {_worse_way(metric)} of {tolerated_words(metric)}"
+    return f"the gate allows a {worse_way(metric)} of {tolerated_words(metric)}"
 
 
 def _significant_limit(metric: MetricDelta) -> str:
     """The same of a gate that any loss breaks that is shown."""
     if is_worse(metric):
         return ", which is not shown to be more than chance"
-    return f"; the gate allows any {_worse_way(metric)} that can be chance"
-
-
-def _worse_way(metric: MetricDelta) -> str:
-    return "drop" if metric.higher_is_better else "rise"
+    return f"; the gate allows any {worse_way(metric)} that can be chance"
 
 
 SMALLEST = 0.1

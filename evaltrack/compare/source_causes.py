@@ -15,6 +15,15 @@ from evaltrack.compare.differences import Differences
 Finding = tuple[Cause, bool]
 """What differs, and whether it can explain what was lost, or gained."""
 
+UNREPORTED: tuple[CauseKind, str] = (
+    "no_longer_reports_sources",
+    "the target reports no sources now, so that what it returned cannot be told",
+)
+REPORTED: tuple[CauseKind, str] = (
+    "now_reports_sources",
+    "the target reports its sources now, so that what it returned before cannot be told",
+)
+
 
 @dataclass(frozen=True)
 class Stake:
@@ -41,7 +50,11 @@ class SourceCauses:
     worse: bool
 
     def findings(self) -> Iterator[Finding]:
-        """All of them, in no order."""
+        """All of them, in no order; where one side reports no sources that is all that can be told of them."""
+        rows = self.rows
+        if (rows.before.sources is None) != (rows.after.sources is None):
+            yield self._reporting()
+            return
         yield from self._ids()
         yield from self._passages()
         yield from self._texts()
@@ -52,6 +65,15 @@ class SourceCauses:
     def ahead(self) -> Differences:
         """The rows in the direction in which what is to be explained is a loss."""
         return self.rows if self.worse else self.back
+
+    def _reporting(self) -> Finding:
+        """The sources that one side alone reports, which measures what is expected, and which its judge may go by."""
+        rows, ahead = self.rows, self.ahead
+        kind, detail = REPORTED
+        if rows.after.sources is None:
+            kind, detail = UNREPORTED
+        explains = bool(ahead.expected) or rows.same_answer
+        return Cause(kind, detail), explains and ahead.after.sources is None and not _unsearched(ahead)
 
     def _ids(self) -> Iterator[Finding]:
         """The same texts under other ids: of expected sources, else of all the first k where the answer is another."""

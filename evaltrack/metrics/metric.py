@@ -132,6 +132,10 @@ class Score:
         digits = Decimal(self._digits(abs(value), more).replace(",", ""))
         return -digits if value < 0 else digits
 
+    def written(self, value: float, more: int = 0) -> float:
+        """The value that is meant by what `shown` writes of it."""
+        return float(self._written(value, more)) / (100 if self.form == "percent" else 1)
+
     def shown(self, value: float, more: int = 0) -> str:
         """A value or a mean for people: ``0.713``, ``71.3 %``, ``83.0`` of points of 100, ``1,251`` tokens.
 

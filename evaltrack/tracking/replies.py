@@ -18,6 +18,12 @@ UNICODE = (
 )
 """What MySQL says of a character that its tables cannot hold, and the message for it."""
 
+SHOWN = 400
+"""Characters of an error's text that are shown."""
+
+SENTENCE_END = re.compile(r"(?<!e\.g)(?<!i\.e)[.!?](?= )")
+"""The end of a sentence, behind which another begins."""
+
 NO_JSON = "not in a valid JSON format"
 
 
@@ -72,4 +78,16 @@ def reason(error: BaseException) -> str:
     text = str(error).strip() or type(error).__name__
     if NOT_UNICODE in text[:10_000]:
         return UNICODE
-    return shown_text(" ".join(text.splitlines()[0][:10_000].split()))[:400]
+    return _shortened(shown_text(" ".join(text.splitlines()[0][:10_000].split())))
+
+
+def _shortened(text: str) -> str:
+    """At most `SHOWN` characters: whole sentences where they are half of that, else whole words, and an ellipsis."""
+    if len(text) <= SHOWN:
+        return text
+    head = text[: SHOWN - 2]
+    ends = [match.end() for match in SENTENCE_END.finditer(text, 0, SHOWN) if SHOWN // 2 <= match.end() <= len(head)]
+    if ends:
+        return f"{head[: ends[-1]]} …"
+    words = head.rpartition(" ")[0]
+    return f"{words if len(words) >= SHOWN // 2 else head}…"

@@ -13,6 +13,7 @@ import pytest
 from evaltrack.api.progress_bar import BarOfTqdm, in_notebook, shown_progress
 from evaltrack.evaluation.progress import Silent
 from evaltrack.records import Failure, Question, Row
+from evaltrack.records.clock import seconds_now
 
 CELLS = (
     """
@@ -79,9 +80,10 @@ def _printed(outputs: list[Any]) -> str:
     return "".join(each["text"] for each in outputs if each.get("name") == "stdout")
 
 
-def row(failure: Failure | None) -> Row:
-    """A row that failed or did not."""
-    return Row.model_construct(question=Question(id="1", question="q", domain="d"), failure=failure)
+def row(failure: Failure | None, started_at: float | None = None) -> Row:
+    """A row that failed or did not, and was asked just now."""
+    moment = seconds_now() if started_at is None else started_at
+    return Row.model_construct(question=Question(id="1", question="q", domain="d"), failure=failure, started_at=moment)
 
 
 def test_outside_of_a_notebook_nothing_is_drawn_unless_it_is_asked_for() -> None:
@@ -103,6 +105,19 @@ def test_a_kernel_is_a_notebook_and_a_terminal_is_none(monkeypatch: pytest.Monke
         assert in_notebook() is expected
     monkeypatch.delitem(sys.modules, "IPython")
     assert not in_notebook()
+
+
+def test_the_speed_of_the_bar_counts_what_was_asked_alone() -> None:
+    """Rows of before a resume are finished questions; the others came in the time that the bar stands."""
+    bar = BarOfTqdm()
+    bar.start(100)
+    for _ in range(50):
+        bar.advance(row(None, 1.0))
+    bar.advance(row(None))
+    drawn = bar._bar
+    assert drawn is not None
+    assert (drawn.n, drawn.initial, drawn.format_dict["rate"]) == (51, 50, None)
+    bar.close()
 
 
 def test_the_bar_counts_questions_and_errors(capsys: pytest.CaptureFixture[str]) -> None:

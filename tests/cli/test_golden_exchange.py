@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,52 @@ from tests.conftest import REPO
 from tests.files import put
 
 TRAVEL = str(REPO / "golden/travel.jsonl")
+
+
+@pytest.mark.parametrize("there", [False, True])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["import", "large.csv", "-o", "{disk}/mine.jsonl"],
+        *(
+            ["export", "large.jsonl", "--to", form, "-o", f"{{disk}}/{name}"]
+            for form, name in (
+                ("ragas", "mine.jsonl"),
+                ("ragas", "mine.csv"),
+                ("ragas", "mine.parquet"),
+                ("ragas", "mine.xlsx"),
+                ("promptfoo", "mine.yaml"),
+                ("beir", "beir"),
+                ("trec", "trec"),
+            )
+        ),
+    ],
+    ids=lambda each: " ".join(each[2:]),
+)
+def test_a_full_disk_is_no_wrong_use(
+    arguments: list[str],
+    there: bool,
+    small_disk: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Exit code 3; nothing half-written is left, and an older file is as it was."""
+    monkeypatch.chdir(tmp_path)
+    texts = [random.Random(place).randbytes(600).hex() for place in range(600)]
+    lines = [{"id": str(place), "question": f"{text}?", "expected_chunks": [text]} for place, text in enumerate(texts)]
+    Path("large.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    rows = "".join(f"{line['id']},{line['question']},{line['expected_chunks'][0]}\n" for line in lines)
+    Path("large.csv").write_text("id,question,expected_chunks\n" + rows)
+    output = Path(arguments[-1].format(disk=small_disk))
+    if there and output.suffix:
+        output.write_text("precious")
+    ended = _run(["golden", *arguments[:-1], str(output), *["--force"] * there])
+    shown = capsys.readouterr().err
+    assert ended == 3, shown
+    assert "cannot be written: No space left on device; name another file" in " ".join(shown.split())
+    left = [path for path in small_disk.rglob("*") if path.is_file()]
+    assert [path.read_text() for path in left] == ["precious"] * (there and bool(output.suffix))
 
 
 def test_a_table_becomes_a_golden_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -188,7 +188,8 @@ def test_an_abstention_is_no_lost_source(sources: Any, scores: Any) -> None:
     now = Response(answer="I do not know.", sources=sources, abstained=True)
     cause, *also = causes(found("a", "c"), now, scores=scores)
     assert (cause.kind, cause.detail) == ("now_declines", "the target declines now, where it answered")
-    assert "source_lost" in [cause.kind for cause in also]
+    missing = "no_longer_reports_sources" if sources is None else "source_lost"
+    assert missing in [cause.kind for cause in also]
 
 
 def test_the_same_answer_without_sources_does_not_decline() -> None:
@@ -239,6 +240,47 @@ def test_a_negative_that_the_judge_reads_otherwise_is_a_matter_of_the_judge() ->
     assert mended[0].kind == "now_declines"
 
 
+# Sources that are not reported
+
+
+@pytest.mark.parametrize("now", [Response(answer="It is so."), Response(answer="No."), Response()])
+def test_sources_that_are_not_reported_any_more_are_not_said_to_be_lost(now: Response) -> None:
+    """The target may return them as before, and say nothing of it."""
+    cause, *also = causes(found("a", "c"), now)
+    assert (cause.kind, cause.source) == ("no_longer_reports_sources", None)
+    assert cause.detail == "the target reports no sources now, so that what it returned cannot be told"
+    assert not {"source_lost", "now_declines"} & {other.kind for other in also}
+    assert [other.detail for other in also] == {
+        "It is so.": [],
+        "No.": ["the answer is another, on sources that it does not report"],
+        None: ["the target gives no answer now, on sources that it does not report"],
+    }[now.answer]
+
+
+def test_sources_that_are_not_reported_explain_no_other_answer_where_none_are_expected() -> None:
+    """The answer is worse; with the same one its judge may have missed them."""
+    asked = Question(id="q", question="What?", domain="d", expected_answer="So.")
+    assert kinds(found("a"), Response(answer="No."), asked, **JUDGED) == [
+        "context_changed",
+        "no_longer_reports_sources",
+    ]
+    assert kinds(found("a"), Response(answer="It is so."), asked, **JUDGED) == ["no_longer_reports_sources"]
+    assert kinds(found(), Response(answer="It is so."), NEGATIVE) == [
+        "no_longer_reports_sources",
+        "no_longer_declines",
+    ]
+
+
+def test_sources_that_are_newly_reported_are_not_said_to_be_new() -> None:
+    """Neither an expected one nor the others, which the answer may have been made from before."""
+    cause, other = gains(Response(answer="No."), found("a", "c"))
+    assert (cause.kind, cause.source) == ("now_reports_sources", None)
+    assert other.detail == "the answer is another, on sources that it did not report before"
+    assert other.risers == ()
+    worse, *_ = causes(Response(answer="No."), found("a", "c"), **JUDGED)
+    assert (worse.kind, worse.risers) == ("context_changed", ())
+
+
 # Answer and verdict
 
 
@@ -259,11 +301,30 @@ def test_other_tools_are_no_other_answer() -> None:
     assert (cause.kind, cause.detail) == ("tools_changed", "other tools were called")
 
 
-def test_an_answer_that_is_not_there_is_said_to_be_missing() -> None:
-    """It is no other one."""
-    (gone,), (new,) = causes(found("a"), found("a", answer=None)), causes(found("a", answer=None), found("a"))
-    assert (gone.kind, gone.detail) == ("answer_changed", "the target gives no answer now")
-    assert new.detail == "the target gave no answer before"
+@pytest.mark.parametrize("sources", ["a", "x"])
+@pytest.mark.parametrize(
+    ("answer", "gone", "new"),
+    [
+        (None, "the target gives no answer now", "the target gave no answer before"),
+        ("", "the answer is empty now", "the target gave an empty answer before"),
+        (" \n", "the answer is empty now", "the target gave an empty answer before"),
+    ],
+)
+def test_an_answer_that_is_missing_or_empty_is_no_other_one(
+    answer: str | None, gone: str, new: str, sources: str
+) -> None:
+    """On the same sources and on others, where what is other about them is said besides."""
+    asked = question("q", expected_chunks=["z"])
+    besides = "" if sources == "a" else f", on other sources: `{sources}` is new among the first 5"
+    (lost,) = causes(found("a"), found(sources, answer=answer), asked)
+    assert (lost.kind, lost.detail) == ("answer_missing", gone + besides)
+    (gained,) = gains(found("a", answer=answer), found(sources), asked)
+    assert (gained.kind, gained.detail) == ("answer_gained", new + besides)
+
+
+def test_an_empty_answer_in_place_of_none_is_none() -> None:
+    """Neither says anything."""
+    assert kinds(found("a", answer=None), found("a", answer="")) == ["unknown"]
 
 
 def test_a_judge_that_failed_explains_that_nothing_was_measured() -> None:

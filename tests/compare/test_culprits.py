@@ -11,9 +11,10 @@ from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.culprits import Culprit
 from evaltrack.compare.engine import compare
 from evaltrack.compare.gate import Gate
-from evaltrack.records import Response
+from evaltrack.records import Response, Source
 from evaltrack.report.comparison.culprit_words import behind_line, behind_words, cause_summary, culprit_words
 from evaltrack.report.comparison.next_steps import next_steps
+from evaltrack.report.comparison.terminal import comparison_text
 from evaltrack.report.comparison.words import cause_words
 from tests.compared import K, found, question, rows_of, side
 from tests.metrics.test_collections import pytestmark as with_real_data
@@ -146,6 +147,87 @@ def test_a_page_that_is_gone_is_seen_to_be(pages: str, still: tuple[str, ...], g
     assert first(made).gone is gone
     step = "other questions still return it, so look at" if gone is False else "still in the index"
     assert step in next_steps(made)[0]
+
+
+def lost_chunks(left: tuple[str, ...], title: str | None = None) -> Comparison:
+    """Ten questions, of which each of the first four lost a chunk of its own; the last returns what is `left`."""
+    keys = [f"branch#c{place}" for place in range(4)]
+    asked = [question(f"q{place}", expected_chunks=[key]) for place, key in enumerate([*keys, *["own"] * 6])]
+
+    def chunks(*ids: str) -> Response:
+        titles = dict.fromkeys((*keys, *left), title)
+        sources = (Source(chunk_id=key, title=titles.get(key), text=f"text of {key}") for key in ids)
+        return Response(answer="It is so.", sources=tuple(sources))
+
+    was = {each.id: chunks(*(each.expected_chunks or ()), "a", "b") for each in asked}
+    now = {each.id: chunks(*({*(each.expected_chunks or ())} & {"own"}), "a", "b") for each in asked}
+    was["q9"] = now["q9"] = chunks("own", *left)
+    return compare(side(rows_of(asked, was)), side(rows_of(asked, now)), Gate(), resamples=50)
+
+
+@pytest.mark.parametrize(
+    ("title", "page"),
+    [(None, "branch"), ("The branch", "The branch")],
+)
+def test_a_deleted_page_is_one_whose_chunks_each_question_lost_alone(title: str | None, page: str) -> None:
+    """Chunks share a title, or what stands before `#` in their ids."""
+    made = lost_chunks((), title)
+    (gone,) = made.culprits
+    assert (gone.kind, gone.page, len(gone.parts), len(gone.ids), gone.remains) == ("source_lost", page, 4, 4, False)
+    assert behind_words(made) == f"“{page}” is no longer returned, which explains all 4 questions that got worse"
+
+
+def test_a_page_of_which_chunks_are_returned_is_not_said_to_be_gone() -> None:
+    """Its chunks are; where one alone is lost that one is named, and where nothing says that they share a page each."""
+    made = lost_chunks(("branch#c8",), title="The branch")
+    (page,) = made.culprits
+    assert (page.page, page.remains) == ("The branch", True)
+    words = "“The branch” has 4 chunks, each of which is no longer returned"
+    assert behind_words(made) == f"{words}, which explains all 4 questions that got worse"
+    assert next_steps(made)[0] == f"{words}, and 4 questions got worse: look whether they are still in the index."
+    elsewhere = lost_chunks(("branch#c0",), title="The branch")
+    assert culprit_words(first(elsewhere), K) == "has 4 chunks, each of which is returned for fewer questions"
+    assert "other questions still return them, so" in next_steps(elsewhere)[0]
+    assert [each.page for each in lost_chunks(("branch#c8",)).culprits] == [f"branch#c{place}" for place in range(4)]
+
+
+def test_a_chunk_stands_for_no_page() -> None:
+    """Where others of it are returned the chunk is named, under its id."""
+    asked = [question(f"q{place}", expected_chunks=["branch#c0"]) for place in range(4)]
+    one, two = (Source(chunk_id=f"branch#c{place}", title="The branch") for place in range(2))
+    was = rows_of(asked, {each.id: Response(answer="Yes.", sources=(one, two)) for each in asked})
+    now = rows_of(asked, {each.id: Response(answer="Yes.", sources=(two,)) for each in asked})
+    made = compare(side(was), side(now), Gate(), resamples=50)
+    assert [(each.page, culprit_words(each, K)) for each in made.culprits] == [("branch#c0", "is no longer returned")]
+
+
+def test_a_title_that_other_questions_return_is_returned_for_fewer() -> None:
+    """It is no longer returned for these alone."""
+    fields = {"expected_chunks": None, "expected_sources": ["The branch"]}
+    asked = [question(f"q{place}", **fields) for place in range(4)]
+    page, other = Source(title="The branch"), Source(title="Another")
+    was = rows_of(asked, {each.id: Response(answer="Yes.", sources=(page, other)) for each in asked})
+    lost = {each.id: Response(answer="Yes.", sources=(other,)) for each in asked[:3]}
+    now = rows_of(asked, {"q3": Response(answer="Yes.", sources=(page, other)), **lost})
+    made = compare(side(was), side(now), Gate(), resamples=50)
+    assert behind_words(made) == (
+        "“The branch” is returned for fewer questions, which explains all 3 questions that got worse"
+    )
+    assert "other questions still return it, so look at" in next_steps(made)[0]
+
+
+@pytest.mark.parametrize("silent", [1, 10])
+def test_a_target_that_reports_no_sources_lost_none(silent: int) -> None:
+    """No page is blamed, and what to do is said."""
+    made = compared({f"q{place}": Response(answer="It is so.") for place in range(silent)})
+    those, questions = ("the only question", "1 question") if silent == 1 else ("all 10 questions", "10 questions")
+    was = "was" if silent == 1 else "were"
+    assert behind_words(made) == f"no document: the target reports no sources now in {those} that {was} lost"
+    assert next_steps(made)[0] == (
+        f"The target reports no sources in {questions}, so that retrieval is not measured: "
+        "return `sources`, best first."
+    )
+    assert "no longer returned" not in comparison_text(made)
 
 
 def test_what_rose_in_one_question_of_several_is_none() -> None:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from statistics import NormalDist
 
 import pytest
 
 from evaltrack.compare.causes import causes_of
-from evaltrack.compare.comparison import Comparison, MetricDelta, Threshold
+from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta, Threshold
 from evaltrack.compare.engine import compare
 from evaltrack.compare.gate import Gate, exceeds, parse_drops
 from evaltrack.compare.ranks import by_key
+from evaltrack.compare.rule_words import RuleWords
 from evaltrack.errors import UsageError
 from evaltrack.metrics.catalogue import BY_METRIC
 from evaltrack.records import Failure, Question, Response, Source, ToolCall
+from evaltrack.report.comparison.words import drop_words
 from evaltrack.stats.intervals import share_interval
 from tests.compared import found, question, row, rows_of, side
 
 TEN = [question(f"q{number}") for number in range(10)]
+TENTH = Threshold(0.1, relative=True)
 BROKEN = Failure(kind="target_error", message="no route")
 
 
@@ -54,6 +58,45 @@ def compared(
 ) -> Comparison:
     """Ten questions that all found what they expect, against a candidate that gave this."""
     return compare(side(rows_of(TEN, {})), side(rows_of(asked or TEN, given)), gate, resamples=100)
+
+
+@pytest.mark.parametrize(
+    ("name", "baseline", "candidate", "rule", "words"),
+    [
+        ("mrr", 0.9, 0.8097, TENTH, "MRR went from 0.900 to 0.810, 10.03 % worse (allowed: 10 %)"),
+        ("mrr", 0.9, 0.75, TENTH, "MRR went from 0.900 to 0.750, 16.7 % worse (allowed: 10 %)"),
+        (
+            "mrr",
+            0.99,
+            0.97996,
+            Threshold(0.01, relative=False),
+            "MRR went from 0.99000 to 0.97996, 1.0 % worse (allowed: 0.01)",
+        ),
+        (
+            *("pass_rate", 0.8, 0.69996, Threshold(0.1, relative=False)),
+            "Pass rate went from 80.000 % to 69.996 %, 12.5 % worse (allowed: 10 points)",
+        ),
+    ],
+)
+def test_a_limit_that_is_exceeded_is_seen_to_be(
+    name: str, baseline: float, candidate: float, rule: Threshold, words: str
+) -> None:
+    """With as many digits as tell the change from the limit, and no more."""
+    moved = replace(delta(baseline, candidate), name=name, threshold=rule, regressed=True, over=True)
+    moved = replace(moved, drop=(baseline - candidate) / baseline)
+    assert list(RuleWords(Gate(), 5).broken([moved], [])) == [words]
+
+
+def test_a_limit_that_holds_is_not_said_to_be_exceeded() -> None:
+    """A rule in a domain is exceeded too where chance explains it, and the share on a line of the table says so."""
+    held = replace(delta(1.0, 0.9), drop=0.0996, threshold=Threshold(0.0996, relative=True))
+    assert list(RuleWords(Gate(), 5).held([held], [])) == ["MRR fell by 9.96 %; the gate allows a drop of 9.96 %"]
+    beyond = replace(delta(0.9, 0.8097), drop=0.1003333, threshold=TENTH)
+    assert drop_words(beyond) == " (10.03 % worse)"
+    amount = replace(delta(0.99, 0.97996), threshold=Threshold(0.01, relative=False), over=True)
+    group = GroupDelta("domain", "d", 9, (amount,), 0, 0, 1.0)
+    (line,) = RuleWords(Gate(), 5).held([], [group])
+    assert line.startswith("MRR in d fell by 0.01004; the gate allows a drop of 0.01")
 
 
 def test_coverage_exactly_at_its_bound_is_enough() -> None:

@@ -413,6 +413,10 @@ def test_what_the_set_can_show_is_said_for_each_ruled_metric() -> None:
     assert list(comparison_notes.detectable_words(few)) == ["With 3 questions any drop of Recall@3 can go unseen"]
     fell = replace(large, interval=(-0.15, -0.05), candidate=large.baseline - 0.1)
     assert list(comparison_notes.detectable_words(comparison(metrics=(fell,)))) == []  # that drop is shown
+    silence = replace(large, name="false_abstention_rate", higher_is_better=False)
+    assert list(comparison_notes.detectable_words(comparison(metrics=(silence,)))) == [
+        "With 300 questions a rise of False abstentions below 4.1 points can go unseen"
+    ]
     rose = replace(large, interval=(0.05, 0.15), candidate=large.baseline + 0.1)
     assert len(list(comparison_notes.detectable_words(comparison(metrics=(rose,))))) == 1
 

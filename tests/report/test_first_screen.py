@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaltrack.compare.change import Cause, Change
-from evaltrack.compare.comparison import Asking, Comparison, GateLine, RuleState
+from evaltrack.compare.comparison import Asking, Comparison, GateLine, GroupDelta, MetricDelta, RuleState
 from evaltrack.compare.culprits import CulpritKind
 from evaltrack.compare.gate import Gate
 from evaltrack.compare.repeats import Repeat
 from evaltrack.records import Failure
 from evaltrack.report.comparison.counts import chance_words
 from evaltrack.report.comparison.culprit_words import behind_line, behind_words, worse_sentence
-from evaltrack.report.comparison.headline import change_sentence, verdict_sentence
+from evaltrack.report.comparison.headline import change_sentence, headline_words, verdict_sentence
 from evaltrack.report.comparison.junit import comparison_junit
 from evaltrack.report.comparison.markdown import comparison_markdown
 from evaltrack.report.comparison.next_steps import MOST, STEPS, next_steps
@@ -60,6 +60,40 @@ def test_a_sentence_says_both_directions_with_their_sizes(fields: dict[str, int]
     assert change_sentence(made) == sentence
 
 
+@pytest.mark.parametrize(
+    ("metrics", "fixed", "sentence"),
+    [
+        (
+            (RECALL, replace(PASSING, candidate=0.713)),
+            0,
+            "no single question broke, but Recall@3 fell from 0.800 to 0.700. Pass rate 71.3 % on both sides.",
+        ),
+        ((RECALL,), 2, "no single question broke (2 were fixed), but Recall@3 fell from 0.800 to 0.700."),
+        (
+            (
+                RECALL,
+                replace(RECALL, name="mrr", measured=(25, 24)),
+                replace(RECALL, name="false_abstention_rate", baseline=0.1, candidate=0.3, higher_is_better=False),
+                replace(RECALL, name="judge_score"),
+            ),
+            0,
+            "no single question broke, but Recall@3 fell from 0.800 to 0.700, MRR fell from 0.800 to 0.700 on the 20 "
+            "measured in both, False abstentions rose from 10.0 % to 30.0 % and 1 more of them.",
+        ),
+    ],
+)
+def test_where_a_mean_alone_fell_the_first_sentence_names_it(
+    metrics: tuple[MetricDelta, ...], fixed: int, sentence: str
+) -> None:
+    """A regression in which no question broke is one of a mean; the title names no metric twice."""
+    made = quiet(metrics=metrics, left_out=(), verdict="regression", fates={"broke": 0, "fixed": fixed, "lost": 0})
+    assert verdict_sentence(made) == f"Regression: {sentence}"
+    assert headline_words(made) == f"❌ Regression: {sentence}"
+    group = GroupDelta("domain", "travel", 8, (RECALL,), 0, 0, 1.0)
+    made = quiet(metrics=(), groups=(group,), left_out=(), verdict="regression", fates={"broke": 0, "fixed": 0})
+    assert change_sentence(made) == "No single question broke, but Recall@3 in travel fell from 0.800 to 0.700."
+
+
 def test_without_a_judge_and_without_passing_the_sentence_says_what_was_measured() -> None:
     """The rate has one title; where passing is not compared the first metric speaks."""
     unjudged = quiet(metrics=(replace(PASSING, candidate=0.713),), left_out=())
@@ -80,7 +114,12 @@ def test_each_rule_has_its_mark_and_its_style() -> None:
 
 def test_every_cause_has_a_next_step() -> None:
     """That names the page, the error, and how many questions."""
-    gains = {"source_gained", "source_promoted"}  # which nothing that got worse has as its cause
+    gains = {
+        "source_gained",
+        "source_promoted",
+        "now_reports_sources",
+        "answer_gained",
+    }  # which nothing that got worse has as its cause
     assert STEPS.keys() == (set(get_args(CulpritKind)) | set(get_args(get_args(CulpritKind)[1]))) - gains
 
 

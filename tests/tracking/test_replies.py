@@ -71,3 +71,24 @@ def test_what_a_kind_of_artifact_store_raises_is_an_error_of_tracking() -> None:
     said = "logging x failed: the artifact store says: the bucket is gone"
     with pytest.raises(TrackingError, match=said), tracking_errors("logging x"), own_words():
         raise RuntimeError("the bucket is gone")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("One sentence.", "One sentence."),
+        ("w" * 400, "w" * 400),
+        ("A place is wrong. " * 30, "A place is wrong. " * 22 + "…"),
+        (f"{'A long one ' * 22}(e.g. this). {'and so on ' * 40}", f"{'A long one ' * 22}(e.g. this). …"),
+        (f"Short. {'word ' * 100}", f"Short. {'word ' * 78}".strip() + "…"),
+        ("w" * 500, "w" * 398 + "…"),
+        (f"In short: {'w' * 500}", f"In short: {'w' * 388}…"),
+    ],
+)
+def test_a_long_text_ends_with_a_sentence_or_a_word(text: str, shown: str) -> None:
+    """Never in the middle of one, but where there is no other place; and one sees that it goes on."""
+    assert reason(MlflowException(text)) == shown
+    assert len(shown) <= 400
+    with pytest.raises(TrackingError) as caught, tracking_errors("finding the run"):
+        raise MlflowException(text)
+    assert str(caught.value) == f"MLflow: finding the run failed: {shown}"

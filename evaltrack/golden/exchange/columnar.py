@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,9 @@ def write_excel(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]
             if isinstance(cell.value, str):
                 cell.data_type = "s"
         sheet.append(cells)
-    book.save(path)
+    packed = BytesIO()
+    book.save(packed)  # into a file on a full disk it would end twice, the second time where nobody catches it
+    path.write_bytes(packed.getbuffer())
 
 
 def parquet_rows(path: Path) -> Iterator[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 from collections.abc import Iterator
@@ -9,8 +10,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from evaltrack.errors import UsageError
+from evaltrack.errors import EvaltrackError, InconclusiveError, UsageError
 from evaltrack.system.files import replace_file
+
+OF_DISK = tuple(
+    getattr(errno, name)
+    for name in ("ENOSPC", "EDQUOT", "EFBIG", "EIO", "ENXIO", "ENODEV", "ESTALE", "ETIMEDOUT", "EREMOTEIO")
+    if hasattr(errno, name)
+)
+"""Why a disk takes no file, whatever its name: it is full, or fails."""
 
 
 class NewFiles:
@@ -26,6 +34,7 @@ class NewFiles:
 
         Raises:
             UsageError: there is such a file, or its folder cannot be written to.
+            InconclusiveError: the disk is full or fails.
         """
         if path.is_dir():
             raise UsageError(f"{path}: is a folder; name a file")
@@ -47,11 +56,18 @@ class NewFiles:
             yield file
 
     def finish(self) -> None:
-        """Give the files their names.
+        """Give the files their names, once all of them are on the disk.
 
         Raises:
             UsageError: another process made one of them in the meantime, or it cannot be made.
+            InconclusiveError: the disk is full or fails.
         """
+        for path, part in self.paths.items():
+            try:
+                with part.open("rb") as file:
+                    os.fsync(file.fileno())  # some disks tell only then that they are full
+            except OSError as error:
+                raise _unwritable(path, error) from None
         for path, part in self.paths.items():
             try:
                 if self.force:
@@ -71,7 +87,12 @@ class NewFiles:
 
 @contextmanager
 def new_files(*, force: bool) -> Iterator[NewFiles]:
-    """Files that get their names when the block ends well, and are removed when it does not."""
+    """Files that get their names when the block ends well, and are removed when it does not.
+
+    Raises:
+        UsageError: a file is there already, or cannot be written under its name.
+        InconclusiveError: the disk is full or fails.
+    """
     files = NewFiles(force=force)
     try:
         yield files
@@ -98,5 +119,7 @@ def _there_already(path: Path) -> UsageError:
     return UsageError(f"{path}: is there already; name another file, or replace it with `force=True`")
 
 
-def _unwritable(path: Path, error: OSError) -> UsageError:
+def _unwritable(path: Path, error: OSError) -> EvaltrackError:
+    if error.errno is not None and error.errno in OF_DISK:
+        return InconclusiveError(f"{path}: cannot be written: {os.strerror(error.errno)}; name another file")
     return UsageError(f"{path}: cannot be written: {error.strerror or error}; name another file")

@@ -21,6 +21,7 @@ HAPPENED = {
     "source_lost": "is no longer returned",
     "source_demoted": "is returned lower",
 }
+FEWER = "is returned for fewer questions"
 MOSTLY = 2 / 3
 """Share of what got worse from which it is said to be in one domain."""
 
@@ -40,6 +41,9 @@ def culprit_words(culprit: Culprit, k: int) -> str:
         return clip(failure_words(culprit.message), 200)
     if culprit.kind == "rose":
         return f"{NOVELTIES[culprit.novelty]} {_where_words(culprit, k)}"
+    if culprit.remains:
+        lost = FEWER if culprit.part or culprit.gone is False else HAPPENED["source_lost"]
+        return lost if culprit.part else f"has {len(culprit.parts):,} chunks, each of which {lost}"
     return HAPPENED[culprit.kind] if culprit.page is not None else CAUSES[culprit.kind]
 
 

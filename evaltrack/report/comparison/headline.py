@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.records.amount import count, verb
 from evaltrack.report.comparison.verdict_words import Tone, verdict_tone, verdict_words
-from evaltrack.report.comparison.words import course_words
+from evaltrack.report.comparison.words import both_words, clip, course_words
 from evaltrack.report.words import FAILURES, metric_course, metric_title
 
 
@@ -31,7 +31,7 @@ def change_sentence(comparison: Comparison) -> str:
     parts = [f"{words[0].upper()}{words[1:]}." for words in _what_happened(comparison)]
     first = next((metric for metric in comparison.metrics if metric.name == "pass_rate"), None)
     first = first or next(iter(comparison.metrics), None)
-    if first is not None:
+    if first is not None and first not in _fallen(comparison):
         parts.append(f"{metric_title(first.name, comparison.candidate.signature.k)} {way_words(first)}.")
     return " ".join(parts)
 
@@ -39,6 +39,12 @@ def change_sentence(comparison: Comparison) -> str:
 def _what_happened(comparison: Comparison) -> Iterator[str]:
     """Questions that broke and were fixed, and those that could not be measured: these first where nothing flipped."""
     flips, lost = broke_words(comparison), lost_words(comparison)
+    if fell := fallen_words(comparison):
+        fixed = comparison.count("fixed")
+        remark = f" ({fixed:,} {verb(fixed, 'was', 'were')} fixed)" if fixed else ""
+        yield f"no single question broke{remark}, but {fell}"
+        yield from filter(None, (lost,))
+        return
     if flips and lost and not comparison.count("broke") + comparison.count("fixed"):
         yield lost
         yield "no question broke"
@@ -54,6 +60,39 @@ def broke_words(comparison: Comparison) -> str:
     if not broke and not fixed:
         return "no question broke or was fixed"
     return f"{count(broke, 'question')} broke, {fixed:,} {verb(fixed, 'was', 'were')} fixed"
+
+
+def fallen_words(comparison: Comparison) -> str:
+    """``MRR fell from 0.900 to 0.750``, where a mean alone broke a rule of the gate; else empty."""
+    k = comparison.candidate.signature.k
+    moves = [_move_words(metric, "", k) for metric in _fallen(comparison)]
+    if not moves and _none_broke(comparison):
+        groups = ((group, f" in {clip(group.name, 40)}") for group in comparison.groups)
+        moves = [_move_words(m, where, k) for group, where in groups for m in group.metrics if m.regressed]
+    more = [f"{len(moves) - NAMED:,} more of them"] if len(moves) > NAMED else []
+    *words, last = [*moves[:NAMED], *more] or [""]
+    return f"{', '.join(words)} and {last}" if words else last
+
+
+NAMED = 3
+"""Means that the first sentence names."""
+
+
+def _fallen(comparison: Comparison) -> list[MetricDelta]:
+    """The metrics that regressed, where no question broke."""
+    return [metric for metric in comparison.metrics if metric.regressed] if _none_broke(comparison) else []
+
+
+def _none_broke(comparison: Comparison) -> bool:
+    """Whether it is a regression without a question that broke."""
+    return comparison.verdict == "regression" and comparison.passing_compared and not comparison.count("broke")
+
+
+def _move_words(metric: MetricDelta, where: str, k: int) -> str:
+    was, now, _ = metric_course(metric.name, metric.baseline, metric.candidate)
+    way = "rose" if metric.delta > 0 else "fell"
+    part = f" {both_words(metric)}" if metric.partial else ""
+    return f"{metric_title(metric.name, k)}{where} {way} from {was} to {now}{part}"
 
 
 def allowed_words(comparison: Comparison) -> str:
@@ -87,7 +126,8 @@ def headline_words(comparison: Comparison) -> str:
 
     It is the first sentence of every rendering, and behind it the metrics that broke a rule.
     """
-    broken = [metric for metric in comparison.metrics if metric.regressed and metric.name != "pass_rate"]
+    named = _fallen(comparison)
+    broken = [m for m in comparison.metrics if m.regressed and m.name != "pass_rate" and m not in named]
     sentence = verdict_sentence(comparison)
     moved = [f"{metric_title(m.name, comparison.candidate.signature.k)} {course_words(m)}" for m in broken]
     others = ", ".join(words for words in moved if words.lower() not in sentence.lower())

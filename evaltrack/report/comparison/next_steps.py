@@ -8,7 +8,7 @@ from evaltrack.compare.behind import Behind
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.culprits import Culprit, CulpritKind
 from evaltrack.records.amount import count
-from evaltrack.report.comparison.culprit_words import culprit_words, num_failed, quoted, related_words
+from evaltrack.report.comparison.culprit_words import HAPPENED, culprit_words, num_failed, quoted, related_words
 from evaltrack.report.comparison.words import clip
 from evaltrack.report.words import failure_message
 
@@ -19,17 +19,20 @@ STEPS: dict[CulpritKind, str] = {
     "rose": "{page} {rose} in {questions} that got worse: {cure}",
     "source_text_changed": "{page} has another text, and with it {questions} got worse: undo the edit, or change "
     "what is expected",
-    "source_lost": "{page} is no longer returned, and {questions} got worse: {cure}",
+    "source_lost": "{page} {rose}, and {questions} got worse: {cure}",
     "source_demoted": "{page} ranks lower in {questions}: {search}",
     "ids_changed": "{page} came back under another id in {questions}: keep ids, or name the new ones in the golden set",
     "golden_edited": "The golden set was edited for {questions}: evaluate the baseline again",
     "target_failed": "The target failed in {questions}: fix the error ({message}), then evaluate again",
     "judge_failed": "The judge failed in {questions}: fix the error ({message}), then evaluate again",
+    "no_longer_reports_sources": "The target reports no sources in {questions}, so that retrieval is not measured: "
+    "return `sources`, best first",
     "no_longer_declines": "The target answers {questions} that it should decline: look at its floor or its prompt",
     "now_declines": "The target declines {questions} that have an answer: look at its floor or its prompt",
     "context_changed": "The sources changed, and the answer with them, in {questions}: {search}",
     "tools_changed": "Other tools were called in {questions}, with the same sources and answer: look at the agent's "
     "prompt and its tools",
+    "answer_missing": "The target gives no answer, or an empty one, in {questions}{differs}: {before}",
     "answer_changed": "The answer changed in {questions} and the sources did not{differs}: {before}",
     "verdict_changed": "Only the verdict changed in {questions}: judge the stored answers again, which shows how far "
     "the judge's scores vary by themselves (evaltrack judge replay)",
@@ -53,6 +56,7 @@ SEARCH, PAGE = "look at what changed in search or ranking", "edit it, rank it lo
 """A page is edited or taken out only where it is new or was edited; one that was there before did nothing."""
 
 INDEX, STILL = "look whether it is still in the index", f"other questions still return it, so {SEARCH}"
+INDEX_OF_CHUNKS, STILL_CHUNKS = INDEX.replace("it is", "they are"), STILL.replace("it,", "them,")
 
 LOOK = "look at prompt and model"
 NAME = 40
@@ -87,7 +91,9 @@ def _step(culprit: Culprit, comparison: Comparison) -> str:
     page, k = quoted(culprit.part or culprit.page, 80), comparison.candidate.signature.k
     cure = PAGE if culprit.novelty else SEARCH
     if culprit.kind == "source_lost":
-        cure = STILL if culprit.gone is False else INDEX
+        chunks = culprit.remains and culprit.part is None
+        index, still = (INDEX_OF_CHUNKS, STILL_CHUNKS) if chunks else (INDEX, STILL)
+        cure = still if culprit.gone is False else index
     rose, questions = culprit_words(culprit, k), len(culprit.ids)
     if culprit.message:
         questions = num_failed(culprit, comparison)
@@ -110,7 +116,7 @@ def _words(
     several = not page and questions > 1
     words = (OF_SEVERAL if several and kind in OF_SEVERAL else STEPS)[kind].format(
         page=page or "An expected source",
-        rose=rose,
+        rose=rose or HAPPENED["source_lost"],
         questions=count(questions, "question"),
         message=message or "see below",
         cure=cure,

@@ -7,6 +7,7 @@ from math import inf
 
 from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.compare.evidence import differs, is_worse
+from evaltrack.compare.tolerated import worse_way
 from evaltrack.metrics.catalogue import BY_METRIC
 from evaltrack.metrics.reasoning_aims import RUBRIC_AIMS
 from evaltrack.records.amount import count
@@ -35,7 +36,7 @@ def note_words(comparison: Comparison) -> Iterator[str]:
 def detectable_words(comparison: Comparison) -> Iterator[str]:
     """What this set can show at all: a sentence for each metric that has a rule, so that silence is no proof.
 
-    Of one of which a drop is shown there is none.
+    Of one of which a drop, or of what is better when lower a rise, is shown there is none.
     """
     k = comparison.candidate.signature.k
     for metric in comparison.metrics:
@@ -46,19 +47,20 @@ def detectable_words(comparison: Comparison) -> Iterator[str]:
     ruled = [metric for metric in comparison.metrics if metric.threshold and not (is_worse(metric) and differs(metric))]
     for metric in ruled:
         title, questions = metric_title(metric.name, k), count(metric.n, "question")
+        way = worse_way(metric)
         if metric.detectable is None and not metric.wins + metric.losses:
             continue
         if metric.detectable is None:
-            unknown = f"With {questions} it is not known how small a drop of {title} would be seen"
+            unknown = f"With {questions} it is not known how small a {way} of {title} would be seen"
             missing = "two questions or more" if metric.n < 2 else "questions that change by different amounts"
             yield f"{unknown}: that takes {missing}{', and these all changed alike' if metric.n > 1 else ''}"
             continue
         if metric.detectable >= _span(metric.name):
-            yield f"With {questions} any drop of {title} can go unseen"
+            yield f"With {questions} any {way} of {title} can go unseen"
             continue
         few = "; with so few questions likely a larger one too" if metric.n < SMALL else ""
         smallest = metric_change(metric.name, metric.detectable).removeprefix("+")
-        yield f"With {questions} a drop of {title} below {smallest} can go unseen{few}"
+        yield f"With {questions} a {way} of {title} below {smallest} can go unseen{few}"
 
 
 def _span(name: str) -> float:

@@ -8,7 +8,7 @@ from evaltrack.compare.change import Cause, CauseKind, Change
 from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.compare.fate_kinds import WORSE, Fate
 from evaltrack.compare.run_info import RunInfo
-from evaltrack.compare.tolerated import tolerated_words
+from evaltrack.compare.tolerated import drop_share, tolerated_words, worse_way
 from evaltrack.metrics.criteria import Checked
 from evaltrack.metrics.formats import metric_form
 from evaltrack.records.amount import count
@@ -31,6 +31,8 @@ from evaltrack.report.words import (
 CAUSES: dict[CauseKind, str] = {
     "golden_edited": "the question or its expectation was edited",
     "target_failed": "the target failed",
+    "no_longer_reports_sources": "the target reports no sources now",
+    "now_reports_sources": "the target reports its sources now, where it did not",
     "ids_changed": "the same texts under other ids",
     "source_text_changed": "the text of a source changed",
     "source_lost": "an expected source is no longer returned",
@@ -41,6 +43,8 @@ CAUSES: dict[CauseKind, str] = {
     "now_declines": "the target declines where it answered",
     "context_changed": "changed sources, another answer",
     "tools_changed": "same sources and answer, other tools called",
+    "answer_missing": "the answer is missing or empty now",
+    "answer_gained": "there is an answer now, and was none",
     "answer_changed": "same sources, another answer",
     "verdict_changed": "same answer, another verdict",
     "judge_failed": "the judge failed",
@@ -103,8 +107,7 @@ def metric_words(metric: MetricDelta, k: int) -> str:
     was, now, _ = metric_course(metric.name, metric.baseline, metric.candidate)
     change = f"{was} → {now}{delta and f', {delta}'}{drop_words(metric)}"
     interval = f", 95 % interval {bounds}" if (bounds := interval_words(metric)) else ""
-    way = "drop" if metric.higher_is_better else "rise"
-    tolerated = f", allowed {way} {tolerated_words(metric)}" if metric.threshold else ""
+    tolerated = f", allowed {worse_way(metric)} {tolerated_words(metric)}" if metric.threshold else ""
     on = f", {both_words(metric)}" if metric.partial else ""
     return f"{metric_title(metric.name, k)} {change}{interval}, n {metric.n:,}{on}{tolerated}{noise_words(metric)}"
 
@@ -137,7 +140,7 @@ def drop_words(metric: MetricDelta) -> str:
     if not metric.drop or not metric.shows_change:
         return ""
     percent = 100 * abs(metric.drop)
-    share = f"{percent:.1f}".removesuffix(".0") if percent >= 0.05 else "less than 0.1"
+    share = drop_share(metric).removesuffix(".0") if percent >= 0.05 else "less than 0.1"
     return f" ({share} % {'worse' if metric.drop > 0 else 'better'})"
 
 

@@ -99,7 +99,8 @@ class CulpritForm(Form):
     `rose`: it newly stands above the expected source of `num_above` of the questions, in `num_instead` of them where
     one stood that is no longer returned, or is newly among the first k.
     `gone`, of a page that is no longer returned: the candidate returns it for no common question, where the baseline
-    did for several; false: it does for other questions; null: that cannot be told.
+    did for several; false: it does for other questions; null: that cannot be told. `remains`: it may return other
+    chunks of the page, or the page for other questions.
     """
 
     page: str | None
@@ -112,6 +113,7 @@ class CulpritForm(Form):
     num_above: int
     num_instead: int = 0
     gone: bool | None = None
+    remains: bool = False
     words: str
 
 

@@ -1,0 +1,68 @@
+"""What is shown on stderr while questions are asked."""
+
+from __future__ import annotations
+
+import pytest
+
+from evaltrack.cli import progress as shown
+from evaltrack.cli.progress import BarProgress, PlainProgress
+from evaltrack.evaluation.pace import Pace
+from evaltrack.records import Question, Response, Row
+from evaltrack.records.clock import seconds_now
+
+
+def row(started_at: float | None = None) -> Row:
+    """A finished question, asked just now or before."""
+    asked = Question(id="1", question="q", domain="d")
+    moment = seconds_now() if started_at is None else started_at
+    return Row(position=0, question=asked, response=Response(answer="a"), started_at=moment, seconds=0.1)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The seconds that all clocks of this process show."""
+    seconds = [1000.0]
+    monkeypatch.setattr("time.monotonic", lambda: seconds[0])
+    monkeypatch.setattr("time.time", lambda: seconds[0])
+    return seconds
+
+
+def test_the_speed_is_that_of_this_process(clock: list[float]) -> None:
+    """Rows of before the start are done, and nobody asked them in this time."""
+    pace = Pace()
+    pace.start(100)
+    assert [pace.add(row(10.0)) for _ in range(60)] == [True] * 60
+    clock[0] += 10
+    assert (pace.done, pace.rate, pace.seconds_left) == (60, 0.0, None)
+    assert [pace.add(row()) for _ in range(20)] == [False] * 20
+    assert (pace.done, pace.earlier, pace.rate, pace.seconds_left) == (80, 60, 2.0, 10.0)
+
+
+def test_lines_say_how_much_was_there_before(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a speed until something is asked."""
+    with PlainProgress() as progress:
+        progress.start(100)
+        clock[0] += shown.PLAIN_SECONDS
+        progress.advance(row(10.0))
+        clock[0] += shown.PLAIN_SECONDS
+        progress.advance(row())
+        progress.start(2)
+        clock[0] += shown.PLAIN_SECONDS
+        progress.advance(row())
+    assert capsys.readouterr().err.splitlines() == [
+        "1/100 questions, 1 from before, 0 errors",
+        "2/100 questions, 1 from before, 0.1/s, 0 errors, 980 s left",
+        "1/2 questions, 0.2/s, 0 errors, 5 s left",
+    ]
+
+
+def test_the_bar_says_the_same(clock: list[float]) -> None:
+    """Its speed and the time that is left."""
+    progress = BarProgress()
+    progress.start(100)
+    progress.advance(row(10.0))
+    (task,) = progress._rich.tasks
+    assert (task.completed, task.fields["rate"], task.fields["left"]) == (1, "", "")
+    clock[0] += 10
+    progress.advance(row())
+    assert (task.completed, task.fields["rate"], task.fields["left"]) == (2, "0.1/s", "0:16:20")
