@@ -16,6 +16,7 @@ from rich.console import Console
 
 from evaltrack.compare.change import Cause, CauseKind
 from evaltrack.compare.comparison import Asking, Comparison, GateLine, GroupDelta, MetricDelta, Threshold
+from evaltrack.compare.repeats import Repeat
 from evaltrack.errors import UsageError
 from evaltrack.report.comparison import notes as comparison_notes
 from evaltrack.report.comparison import row_words, words
@@ -185,6 +186,15 @@ def test_of_a_target_that_answers_the_same_again_what_broke_is_broken() -> None:
     assert chance_words(made).startswith(
         "What broke is no chance: the target gives each question the same answer every time. About other"
     )
+
+
+def test_of_what_failed_in_an_earlier_run_too_it_is_not_said_that_it_is_no_chance() -> None:
+    """The gate does not count it, as it may have been mended just before."""
+    flip = replace(FLIP, repeat=Repeat(10, 0, 10, "unsettled"))
+    asking = Asking(possible=True, calls=10, scatter=False)
+    made = quiet(left_out=(), fates={"broke": 1}, flips=(flip,), asking=asking)
+    same = "The target gives each question the same answer every time, and what broke failed in an earlier run too."
+    assert chance_words(made).startswith(f"{same} About other")
 
 
 RULES = (

@@ -89,15 +89,15 @@ def chance_words(comparison: Comparison) -> str:
     if explained and comparison.chance in ALONE:
         words = f"{ALONE[comparison.chance]}, but {explained}.".format(**_numbers(comparison))
         return f"{words}{_asked_again(comparison)}"
-    words = CHANCE[comparison.chance].format(**_numbers(comparison))
+    words = CHANCE[comparison.chance].format(no_chance=_no_chance(comparison), **_numbers(comparison))
     return f"{words}.{_asked_again(comparison)}{_not_asked(comparison)}"
 
 
-NO_CHANCE = "What broke is no chance: the target gives each question the same answer every time"
+SAME_ANSWERS = "the target gives each question the same answer every time"
 """Of a target whose answers do not scatter."""
 
 CHANCE: dict[ChanceKind, str] = {
-    "deterministic": f"{NO_CHANCE}. About other questions {{sample}} little ({{p}})",
+    "deterministic": "{no_chance}. About other questions {sample} little ({p})",
     "balanced": "No sign of a difference: as many were fixed as broke",
     "few": "So few could be chance ({p})",
     "no sign": "No sign of a difference: nearly as many {less} as {more} ({p})",
@@ -119,6 +119,14 @@ NUMBERS = ("None", "One", "Two", "Three", "Four", "Five")
 
 ONE_OF_100 = 0.01
 """Below this p is worded as less than one of a hundred."""
+
+
+def _no_chance(comparison: Comparison) -> str:
+    """That what broke is no chance; of what failed in an earlier run too it is not said."""
+    failed_before = [each for each in comparison.flips if each.repeat is not None and each.repeat.kind == "unsettled"]
+    if failed_before:
+        return f"{SAME_ANSWERS[0].upper()}{SAME_ANSWERS[1:]}, and what broke failed in an earlier run too"
+    return f"What broke is no chance: {SAME_ANSWERS}"
 
 
 def _numbers(comparison: Comparison) -> dict[str, str]:
@@ -155,7 +163,7 @@ def _asked_again(comparison: Comparison) -> str:
     if comparison.chance == "deterministic":
         return ""
     if asking.possible and asking.scatter is False and comparison.count("broke"):
-        return f" {NO_CHANCE}."
+        return f" {_no_chance(comparison)}."
     again = ", ".join(f"{kinds[kind]:,} {kind}" for kind in REPEAT_KINDS if kinds[kind])
     return f" Asked again ({count(asking.calls, 'call')}): {again}." if again and asking.calls else ""
 
