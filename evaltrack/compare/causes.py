@@ -6,13 +6,14 @@ verdict, judge. The earliest that can explain what was lost is the cause; whatev
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import get_args
 
 from evaltrack.compare.change import Cause, CauseKind
 from evaltrack.compare.context import Context
 from evaltrack.compare.differences import Differences
 from evaltrack.compare.source_causes import Finding, SourceCauses, Stake
+from evaltrack.records.amount import verb
 from evaltrack.rows.stored_row import StoredRow
 
 ORDER: tuple[CauseKind, ...] = get_args(CauseKind)
@@ -145,13 +146,32 @@ def _answer_words(rows: Differences) -> tuple[CauseKind, str]:
     """What is other about the answer; a target may give none at all, or an empty one."""
     was, now = rows.before.answer, rows.after.answer
     if rows.same_text:
-        return "answer_changed", "other tools were called"
+        return "answer_changed", _tool_words(rows.before.tool_calls or (), rows.after.tool_calls or ())
     if not (now or "").strip():
         return "answer_missing", "the target gives no answer now" if now is None else "the answer is empty now"
     if not (was or "").strip():
         what = "gave no answer" if was is None else "gave an empty answer"
         return "answer_gained", f"the target {what} before"
     return "answer_changed", "the answer is another"
+
+
+def _tool_words(was: Sequence[str], now: Sequence[str]) -> str:
+    """Which tools are no longer called, and which are called now; else how the same ones are."""
+    gone = list(dict.fromkeys(name for name in was if name not in now))
+    new = list(dict.fromkeys(name for name in now if name not in was))
+    words = [f"{_names(gone)} no longer called"] if gone else []
+    words += [f"{_names(new)} called now"] if new else []
+    return "; ".join(words) or "the same tools are called more or fewer times"
+
+
+def _names(tools: Sequence[str]) -> str:
+    """The first of some tools, to begin a sentence: ``the tools `search`, `open` and 2 more are``."""
+    more = f" and {len(tools) - TOOLS_NAMED:,} more" if len(tools) > TOOLS_NAMED else ""
+    names = ", ".join(f"`{name}`" for name in tools[:TOOLS_NAMED])
+    return f"the tool{'s' if len(tools) > 1 else ''} {names}{more} {verb(len(tools), 'is', 'are')}"
+
+
+TOOLS_NAMED = 3
 
 
 def _verdict(rows: Differences, declines: bool) -> Cause | None:

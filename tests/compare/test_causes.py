@@ -298,7 +298,14 @@ def test_other_tools_are_no_other_answer() -> None:
     asked = question("q", expected_chunks=["a"], expected_tools=["search"])
     was, now = found("a", tool_calls=(ToolCall(name="search"),)), found("a")
     (cause,) = causes(was, now, asked)
-    assert (cause.kind, cause.detail) == ("tools_changed", "other tools were called")
+    assert (cause.kind, cause.detail) == ("tools_changed", "the tool `search` is no longer called")
+    calls = {key: tuple(ToolCall(name=name) for name in key) for key in ("abcde", "a", "ab", "abb")}
+    for before, after, words in (
+        ("a", "abcde", "the tools `b`, `c`, `d` and 1 more are called now"),
+        ("ab", "abb", "the same tools are called more or fewer times"),
+    ):
+        (cause,) = causes(found("a", tool_calls=calls[before]), found("a", tool_calls=calls[after]), asked)
+        assert cause.detail == words
 
 
 @pytest.mark.parametrize("sources", ["a", "x"])
