@@ -651,3 +651,18 @@ def test_any_comparison_can_be_written(tmp_path: Path, suffix: str) -> None:
     """Also one made of hostile text."""
     write_comparison(hostile(), tmp_path / f"report{suffix}")
     assert (tmp_path / f"report{suffix}").stat().st_size > 1_000
+
+
+@pytest.mark.parametrize(
+    ("candidate", "measured", "left_out"),
+    [
+        (0.75, (22, 20), "; the interval of a mean is left out where the lost questions could have raised it"),
+        (0.7, (22, 20), "; the change of a mean is left out where the lost questions could have raised it"),
+        (0.7, (20, 22), ""),
+    ],
+)
+def test_what_a_table_leaves_out_of_a_mean_is_said(candidate: float, measured: tuple[int, int], left_out: str) -> None:
+    """Where nothing changed it is the interval alone; of questions that only the candidate measured it is nothing."""
+    metric = replace(MRR, baseline=0.75, candidate=candidate, measured=measured)
+    (note,) = comparison_notes.partial_words(comparison(metrics=(metric,)))
+    assert note == f"MRR: on the 20 measured in both (baseline {measured[0]}, candidate {measured[1]}){left_out}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import inf
 
 from evaltrack.compare.comparison import Comparison, MetricDelta
@@ -12,7 +12,7 @@ from evaltrack.metrics.catalogue import BY_METRIC
 from evaltrack.metrics.reasoning_aims import RUBRIC_AIMS
 from evaltrack.records.amount import count
 from evaltrack.report.comparison.counts import error_words
-from evaltrack.report.comparison.words import both_words
+from evaltrack.report.comparison.words import NO_CHANGE, both_words, delta_cell
 from evaltrack.report.words import (
     aim_limit,
     aim_number,
@@ -119,9 +119,14 @@ def partial_words(comparison: Comparison) -> Iterator[str]:
             alike.setdefault((metric.n, *metric.measured), []).append(metric)
     for (_, was, now), metrics in alike.items():
         names = ", ".join(metric_title(metric.name, comparison.candidate.signature.k) for metric in metrics)
-        why = (
-            ""
-            if all(metric.shows_change for metric in metrics)
-            else "; the change of a mean is left out where the lost questions could have raised it"
-        )
-        yield f"{names}: {both_words(metrics[0])} (baseline {was:,}, candidate {now:,}){why}"
+        yield f"{names}: {both_words(metrics[0])} (baseline {was:,}, candidate {now:,}){_left_out_words(metrics)}"
+
+
+def _left_out_words(metrics: Sequence[MetricDelta]) -> str:
+    """What the table leaves out of these means, and why; empty where it shows all."""
+    partial = [metric for metric in metrics if not metric.shows_change]
+    if not partial:
+        return ""
+    unchanged = all(delta_cell(metric) == NO_CHANGE for metric in partial)
+    what = "the interval of a mean is" if unchanged else "the change of a mean is"
+    return f"; {what} left out where the lost questions could have raised it"

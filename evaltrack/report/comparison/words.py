@@ -117,11 +117,14 @@ def delta_words(metric: MetricDelta) -> str:
     return metric_course(metric.name, metric.baseline, metric.candidate)[2] if metric.shows_change else ""
 
 
+NO_CHANGE = "no change"
+
+
 def delta_cell(metric: MetricDelta) -> str:
     """The same in a table: ``no change``, or ``left out, 20 lost`` where it is not one of the whole."""
     was, now, change = metric_course(metric.name, metric.baseline, metric.candidate)
     if change == "0" or (was == now and not metric.shows_change):
-        return "no change"
+        return NO_CHANGE
     return change if metric.shows_change else f"left out, {metric.num_lost:,} lost"
 
 
