@@ -51,7 +51,7 @@ def test_what_is_not_measured_any_more_is_lost(store_uri: str, tmp_path: Path) -
     good, bad = evaluated(tmp_path, store_uri), evaluated(tmp_path, store_uri, sources=None)
     made = compared(store_uri, good, bad)
     assert (made.verdict, [change.now for change in made.lost]) == ("unknown", ["not measured"])
-    assert "0 (four) was lost: an expected source is no longer returned" in comparison_text(made)
+    assert "0 (four) was lost: the target reports no sources now" in comparison_text(made)
 
 
 def test_a_gate_without_a_rule_is_no_pass(store_uri: str, tmp_path: Path) -> None:

@@ -1157,7 +1157,10 @@ def test_of_very_many_questions_those_that_did_not_pass_are_listed_and_a_sample(
     asked: list[Any] = []
     totals = dict(result().totals) | {"num_questions": len(rows)}
     page = Page(run_html(result(totals=totals), reader(rows, asked), Around("n")))
-    assert asked == [(["id", "passed", "error"], None), (None, 4 + run_page.SAMPLED)]
+    (ids, every_row), (columns, some_rows) = asked
+    assert (ids, every_row, some_rows) == (["id", "passed", "error"], None, 4 + run_page.SAMPLED)
+    assert {"question", "answer", "sources.list.element.text"} < set(columns)
+    assert run_page.UNSHOWN.isdisjoint(columns)
     assert [each["id"] for each in page.questions[:5]] == ["7000", "5000", "9999", "10000", "0"]
     assert len(page.questions) == 4 + run_page.SAMPLED
     assert "2,004 of 10,001 questions: those that did not pass, and a sample of the others." in page.words
