@@ -34,8 +34,7 @@ CauseKind = Literal[
 """Why a question changed, in the order of the flow; the earliest that explains what was lost, or gained, is the cause.
 
 `source_gained`, `source_promoted` and `answer_gained` are the other way round of `source_lost`, `source_demoted` and
-`answer_missing`; `target_failed` and
-`judge_failed` say of a newly measured question that it failed before.
+`answer_missing`; `target_failed` and `judge_failed` say of a newly measured question that it failed before.
 """
 
 Outcome = Literal["pass", "fail", "error", "not measured", "not compared"]

@@ -43,7 +43,7 @@ def culprit_words(culprit: Culprit, k: int) -> str:
         return f"{NOVELTIES[culprit.novelty]} {_where_words(culprit, k)}"
     if culprit.remains:
         lost = FEWER if culprit.part or culprit.gone is False else HAPPENED["source_lost"]
-        return lost if culprit.part else f"has {len(culprit.parts):,} chunks, each of which {lost}"
+        return lost if culprit.part else f"has {count(len(culprit.parts), 'chunk')}, each of which {lost}"
     return HAPPENED[culprit.kind] if culprit.page is not None else CAUSES[culprit.kind]
 
 
