@@ -131,10 +131,10 @@ def _answer(rows: Differences, declines: bool) -> Cause | None:
     if rows.same_answer or (declines and (rows.same_context or not rows.before.sources or not rows.after.sources)):
         return None
     kind, what = _answer_words(rows)
-    if kind != "answer_changed" and not rows.same_context:
+    if kind in ("answer_missing", "answer_gained") and not rows.same_context:
         return Cause(kind, f"{what}, on {Context(rows).words()}")
     if rows.same_context:
-        return Cause("tools_changed" if rows.same_text else kind, what)
+        return Cause(kind, what)
     if rows.same_texts:
         return Cause("context_changed", f"{what}, on the same texts under other ids")
     context = Context(rows)
@@ -143,10 +143,10 @@ def _answer(rows: Differences, declines: bool) -> Cause | None:
 
 
 def _answer_words(rows: Differences) -> tuple[CauseKind, str]:
-    """What is other about the answer; a target may give none at all, or an empty one."""
+    """What is other about the answer, on the same sources; a target may give none at all, or an empty one."""
     was, now = rows.before.answer, rows.after.answer
     if rows.same_text:
-        return "answer_changed", _tool_words(rows.before.tool_calls or (), rows.after.tool_calls or ())
+        return "tools_changed", _tool_words(rows.before.tool_calls or (), rows.after.tool_calls or ())
     if not (now or "").strip():
         return "answer_missing", "the target gives no answer now" if now is None else "the answer is empty now"
     if not (was or "").strip():

@@ -58,9 +58,8 @@ class Context:
         if self.rows.same_order:
             return "the same sources with other texts"
         if None in (self.rows.before.sources, self.rows.after.sources):
-            return (
-                f"sources that it {'does not report' if self.rows.after.sources is None else 'did not report before'}"
-            )
+            when = "does not report" if self.rows.after.sources is None else "did not report before"
+            return f"sources that it {when}"
         if not self.now:
             return "no sources"
         both = self._first(self.was).keys() & self._first(self.now).keys()

@@ -38,12 +38,12 @@ def _counter(model: str | None) -> Counter:
 
     def count(texts: Sequence[str]) -> Tokens:
         tokens = count_tokens(texts, model)
-        return _tokens(tokens.tokens, "estimated" if model and tokens.estimated else "counted")
+        return _tokens_record(tokens.tokens, "estimated" if model and tokens.estimated else "counted")
 
     return count
 
 
 @lru_cache(maxsize=4096)
-def _tokens(count: int, known: Literal["counted", "estimated"]) -> Tokens:
-    """Many responses have as many tokens."""
-    return Tokens(count=count, known=known)
+def _tokens_record(number: int, method: Literal["counted", "estimated"]) -> Tokens:
+    """The record of so many tokens, which many responses share."""
+    return Tokens(count=number, known=method)

@@ -164,17 +164,17 @@ class Plan:
         than keeping them.
         """
         settings, watch = self.settings, watch or Watch()
-        asked = self.golden if questions is None else questions
+        selected = self.golden if questions is None else questions
         rounds = trials or range(1, settings.trials + 1)
 
         def rows() -> AsyncGenerator[Row]:
             evaluator = evaluator_of(settings, self.target, self.judges, self.scorers, self.redactor)
             if self.in_batches and isinstance(memory, Journal):
                 return evaluate_in_batches(
-                    asked, evaluator, memory, watch, trials=rounds, concurrency=settings.concurrency
+                    selected, evaluator, memory, watch, trials=rounds, concurrency=settings.concurrency
                 )
-            most, row_memory = settings.concurrency, None if evaluator.answers_at_once else memory
-            return evaluate(asked, evaluator, trials=rounds, memory=row_memory, stop=watch.stop, concurrency=most)
+            row_memory, most = None if evaluator.answers_at_once else memory, settings.concurrency
+            return evaluate(selected, evaluator, trials=rounds, memory=row_memory, stop=watch.stop, concurrency=most)
 
         take_all(rows, take, self._opened, runner)
 

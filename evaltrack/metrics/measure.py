@@ -130,9 +130,7 @@ def _answering(
     else:
         scores["combined_score"] = combined
     incomplete = judge_failed or unmeasured.get("overall_score") == NO_OVERALL
-    passed = None if incomplete else _passed(question, scores, rules.pass_threshold)
-    if passed and verdicts and not negative and response.answer_is_empty:  # whatever a verdict from a file says
-        passed = False
+    passed = None if incomplete else _passed(question, response, scores, rules.pass_threshold)
     if passed is not None:
         scores["pass"] = float(passed)
     return Measured(scores, unmeasured, returned.duplicates, returned.finds, passed)
@@ -260,8 +258,11 @@ def _graded(question: Question, ranked: Sequence[str], k: int) -> dict[str, floa
     return scores | ({"judged_at_k": retrieval.judged_at_k(ranked, grades, k)} if ranked else {})
 
 
-def _passed(question: Question, scores: Mapping[str, float], threshold: float) -> bool | None:
-    """Whether the question passed; where retrieval was not measured its judge alone decides."""
+def _passed(question: Question, response: Response, scores: Mapping[str, float], threshold: float) -> bool | None:
+    """Whether the question passed; where retrieval was not measured its judge alone decides.
+
+    An empty answer is none that a judge can let pass, whatever a verdict from a file says.
+    """
     if question.negative:
         return scores["negative_pass"] == 1
     if "hit" not in scores and scores.get("false_abstention") == 1:
@@ -270,4 +271,5 @@ def _passed(question: Question, scores: Mapping[str, float], threshold: float) -
     if "hit" not in scores and judged is None:
         return None
     hit = scores.get("hit", 1) == 1
-    return hit and (judged is None or judged >= threshold) and scores.get("tools_called", 1) == 1
+    well_judged = judged is None or (judged >= threshold and not response.answer_is_empty)
+    return hit and well_judged and scores.get("tools_called", 1) == 1

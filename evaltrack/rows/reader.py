@@ -62,8 +62,7 @@ def stored_rows(
 ) -> Iterator[StoredRow]:
     """The rows of a Parquet file with their types, read as `read_table` does; `columns` must hold `id`."""
     with RowsFile(path) as table:
-        worth_reading = set(table.worth_reading)
-        there = [name for name in columns or () if name.partition(".")[0] in worth_reading] or None
+        there = None if columns is None else table.worth_reading_of(columns)
         for group in _groups(table, there, ids):
             yield from typed_rows(group, table.own)
 
@@ -103,8 +102,7 @@ def read_lists(path: Path, columns: Sequence[str]) -> dict[str, list[Any]]:
     """
     lists: dict[str, list[Any]] = {name.partition(".")[0]: [] for name in columns}
     with RowsFile(path) as table:
-        worth_reading = set(table.worth_reading)
-        there = [name for name in columns if name.partition(".")[0] in worth_reading]
+        there = table.worth_reading_of(columns)
         for number in range(len(table.groups)):
             group = table.group(number, there)
             for name, values in lists.items():

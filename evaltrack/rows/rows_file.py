@@ -110,6 +110,11 @@ class RowsFile:
         always = {column.name for column in COLUMNS if column.required or column.type in ("texts", "objects")}
         return [name for name in schema(self.own).names if name in self.filled or name in always]
 
+    def worth_reading_of(self, columns: Sequence[str]) -> list[str]:
+        """Those of some columns, or of fields of their objects, that are worth reading."""
+        names = set(self.worth_reading)
+        return [name for name in columns if name.partition(".")[0] in names]
+
     @cached_property
     def without_texts(self) -> list[str]:
         """The columns worth reading, of the sources all but their texts."""

@@ -127,8 +127,6 @@ def _characters(row: Row) -> int:
         size += sum(len(turn.content) for turn in question.history) + sum(map(len, question.variants))
     if failure is not None:
         size += len(failure.traceback or "")
-    if not row.verdicts and not row.score_verdicts:
-        return size
     for verdict in (*row.verdicts, *row.score_verdicts.values()):
         size += len(verdict.reasoning) + sum(map(len, verdict.observed.quotes if verdict.observed else ()))
     return size
