@@ -20,24 +20,21 @@ from evaltrack.api.progress_bar import ProgressChoice, shown_progress
 from evaltrack.api.run_artifacts import log_reports
 from evaltrack.api.run_notes import model_words, run_notes
 from evaltrack.api.select_questions import select_questions
+from evaltrack.api.takers import Takers
 from evaltrack.errors import TrackingError
 from evaltrack.evaluation.batch_judging import Watch, prices_of_judge
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.engine.asking import Ask, asking_of
 from evaltrack.evaluation.journal import Journal
 from evaltrack.evaluation.logged_metrics import left_out_words
-from evaltrack.evaluation.lookouts import Lookouts
 from evaltrack.evaluation.plan import Plan, planned
 from evaltrack.evaluation.progress import Progress, RunProgress, Silent
 from evaltrack.evaluation.result import RunResult
 from evaltrack.evaluation.resume import Choice, choose_run, kept_of
 from evaltrack.evaluation.run_name import default_run_name
 from evaltrack.evaluation.signals import Stop
-from evaltrack.evaluation.trials import Gathering
-from evaltrack.metrics.aggregate import Kept, Ledger, Summary
+from evaltrack.metrics.aggregate import Summary
 from evaltrack.metrics.criteria import check_criteria
-from evaltrack.metrics.run_metrics import metric_table
-from evaltrack.records import Row
 from evaltrack.records.amount import count, verb
 from evaltrack.report.html.screen import run_screen
 from evaltrack.scorers.opening import Functions
@@ -207,38 +204,32 @@ class _Evaluation:
 
     def _ask_and_log(self, stop: Stop) -> tuple[RunResult, BaseException | None]:
         """The result, and what ended the asking early, if anything did."""
-        settings, signature = self.plan.settings, self.plan.signature
-        ledger, summary, shown_rows = Ledger(), Summary(settings.k, metric_table(signature.scores)), Kept()
+        settings, names = self.plan.settings, self.plan.signature.own_names
         interruption: BaseException | None = None
         trials_of_each = settings.trials if self.plan.several_trials else 0
-        with RunWriter(self.store, self.run, settings.k, trials_of_each, signature.own_names) as writer:
-            lookouts = Lookouts(settings.k, signature.own_names, self.progress.warn)
-            takers = writer.add, summary.add, shown_rows.add, lookouts.add
+        with RunWriter(self.store, self.run, settings.k, trials_of_each, names) as writer:
             pulse = ProgressTag(self.store, self.run.run_id, len(self.plan.golden))
-            trials = Gathering(settings.trials, _each(*takers, pulse.add, self.progress.advance))
+            takers = Takers(self.plan, writer, pulse, self.progress)
             self.progress.start(len(self.plan.golden))
             try:
-                take = _each(ledger.add, writer.add_trial, trials.add)
                 watch = Watch(lambda: stop.is_requested, self.progress.note, self.progress.warn)
-                self.hints.extend(self.ask(take, watch))
+                self.hints.extend(self.ask(takers.take, watch, takers.take_block))
             except BaseException as error:  # noqa: BLE001 - raised again once the run is closed
                 interruption = error
-            trials.close()
-            pulse.close()
+            takers.close()
             stop.log_from_now_on()
             self.hints.append(link_evaluated(self.plan, self.store, self.run.run_id))
-            status = _status(summary, interruption, stop.is_requested)
-            result = self._result(ledger, summary, shown_rows, status, lookouts.notes)
+            status = _status(takers.summary, interruption, stop.is_requested)
+            result = self._result(takers, status)
             writer.log_rows(self.progress.note)
             log_reports(self.plan, self.store, self.run, writer, result)
             writer.log_traces(self.plan.traces, self.progress.note, lambda: stop.is_requested)
             writer.check_artifacts()
         return result, interruption
 
-    def _result(
-        self, ledger: Ledger, summary: Summary, shown_rows: Kept, status: Status, warnings: tuple[str, ...]
-    ) -> RunResult:
+    def _result(self, takers: Takers, status: Status) -> RunResult:
         plan, run, settings = self.plan, self.run, self.plan.settings
+        ledger, summary, shown_rows = takers.ledger, takers.summary, takers.shown_rows
         judged = summary.num_judged + summary.judge_errors or not ledger.num_unanswered
         spent = {
             whose: (price, tokens)
@@ -276,16 +267,8 @@ class _Evaluation:
             settings=run.settings,
             screen=run_screen,
         )
-        others = filter(None, (*warnings, left_out_words(result, held=run.held)))
+        others = filter(None, (*takers.lookouts.notes, left_out_words(result, held=run.held)))
         return replace(result, notes=(*result.notes, *others))
-
-
-def _each(*takers: Callable[[Row], None]) -> Callable[[Row], None]:
-    def take(row: Row) -> None:
-        for taker in takers:
-            taker(row)
-
-    return take
 
 
 def _status(summary: Summary, interruption: BaseException | None, asked_to_stop: bool) -> Status:

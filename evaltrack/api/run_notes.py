@@ -8,7 +8,8 @@ from evaltrack.errors import Guide
 from evaltrack.evaluation.batch_judging import prices_of_judge
 from evaltrack.evaluation.journal import Journal, Reuse
 from evaltrack.evaluation.plan import Plan
-from evaltrack.metrics.aggregate import Ledger, Summary
+from evaltrack.metrics.aggregate import Summary
+from evaltrack.metrics.ledger import Ledger
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records.amount import count, verb
 

@@ -44,7 +44,7 @@ async def rows_at_once(
     numbered: Iterator[Numbered], evaluator: RowMaker, memory: Memory | None, stop: Callable[[], bool]
 ) -> AsyncGenerator[Row]:
     """One row after the other, some kept at a time: what a kill takes of them cost nothing."""
-    for batch in _batches(numbered):
+    for batch in batches(numbered):
         rows, new, problem = list[Row](), list[Row](), None
         for position, question, trial in batch:
             if stop():
@@ -69,7 +69,7 @@ async def rows_at_once(
         await asyncio.sleep(0)  # for whoever wants to stop the loop
 
 
-def _batches(numbered: Iterator[Numbered]) -> Iterator[list[Numbered]]:
+def batches(numbered: Iterator[Numbered]) -> Iterator[list[Numbered]]:
     """The questions, `AT_ONCE` at a time; those before an error come before it."""
     batch: list[Numbered] = []
     try:

@@ -17,8 +17,8 @@ class Misfits:
         self._count = 0
         self._named: list[str] = []
 
-    def add(self, row: Row) -> None:
-        """Take one finished question."""
+    def add(self, row: Row, _times: int = 1) -> None:
+        """Take one finished question; those that stand for more of their kind have no verdicts."""
         for verdict in row.verdicts:
             words = "; ".join(misfits(verdict.observed)) if verdict.observed is not None else ""
             if words:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from evaltrack.evaluation.inconsistent_verdicts import Misfits
 from evaltrack.evaluation.retrieval_gaps import RetrievalGaps
@@ -16,13 +16,20 @@ class Lookouts:
     """All of them; `warn` is called while the run can still be stopped."""
 
     def __init__(self, k: int, own_names: Sequence[str], warn: Callable[[str], object]) -> None:
-        self._of_one_note = (Returned(warn), Misfits(), SmallK(k))
+        self._returned = Returned(warn)
+        self._of_one_note = (self._returned, Misfits(), SmallK(k))
         self._of_several = (RetrievalGaps(), ScoreGaps(own_names))
 
     def add(self, row: Row) -> None:
         """Take one finished question."""
-        for each in (*self._of_one_note, *self._of_several):
-            each.add(row)
+        self.add_kinds(((row, 1),))
+
+    def add_kinds(self, kinds: Iterable[tuple[Row, int]]) -> None:
+        """Take finished questions: an example of each kind of them, and how many there are."""
+        for example, times in kinds:
+            for each in (*self._of_one_note, *self._of_several):
+                each.add(example, times)
+        self._returned.warn_once()
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -12,11 +12,12 @@ import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from evaltrack.evaluation.at_once import Memory, Numbered, RowMaker, earlier_row, rows_at_once
 from evaltrack.records import Closable, Question, Row
 
+T = TypeVar("T")
 CONCURRENCY = 16
 
 
@@ -172,8 +173,8 @@ async def _cancel(tasks: set[asyncio.Task[None]]) -> None:
 
 
 def take_all(
-    asking: Callable[[], AsyncGenerator[Row]],
-    take: Callable[[Row], object],
+    asking: Callable[[], AsyncGenerator[T]],
+    take: Callable[[T], object],
     opened: Iterable[Closable],
     runner: asyncio.Runner | None = None,
 ) -> None:

@@ -15,9 +15,9 @@ from types import MappingProxyType
 from typing import Any
 
 from evaltrack import __version__
-from evaltrack.errors import UsageError
 from evaltrack.evaluation.at_once import Memory
 from evaltrack.evaluation.batch_judging import Watch, evaluate_in_batches
+from evaltrack.evaluation.blocks import makes_blocks, rows_in_blocks
 from evaltrack.evaluation.command import Command
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.engine.checks import check_engine
@@ -28,6 +28,7 @@ from evaltrack.evaluation.loop import close_all, evaluate, run_to_end, take_all
 from evaltrack.evaluation.plan_checks import check_measurable, check_names, check_variants
 from evaltrack.evaluation.progress import Progress
 from evaltrack.evaluation.signature import signature_of, with_scores
+from evaltrack.evaluation.target_opening import model_of, named_target
 from evaltrack.golden.reader import GoldenSet, open_golden
 from evaltrack.golden.selection import Selection
 from evaltrack.judges import Models, open_faithfulness_judge
@@ -35,7 +36,6 @@ from evaltrack.judges.cache import VerdictCache
 from evaltrack.judges.llm_judge import LlmJudge
 from evaltrack.metrics.criteria import Criterion, parse_criteria
 from evaltrack.metrics.run_metrics import metric_table
-from evaltrack.privacy.addresses import shown_text
 from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import (
     METRICS_VERSION,
@@ -50,14 +50,11 @@ from evaltrack.records import (
 )
 from evaltrack.records.amount import count, verb
 from evaltrack.records.settings import CORPUS_TAG, PACKAGES_TAG, packages_text
+from evaltrack.rows.block import RowBlock
 from evaltrack.scorers.opening import Functions, asks_judge
 from evaltrack.system.result_files import check_result_file
-from evaltrack.targets import default_target, open_target
 from evaltrack.targets.traces import TracedAnswers
 from evaltrack.tracking.writer import TRACED_QUESTIONS, TraceChoice
-
-OF_PROCESSES = ("python:", "models:", "runs:")
-"""How the names of targets begin that run in processes of their own."""
 
 
 @dataclass(frozen=True)
@@ -156,8 +153,9 @@ class Plan:
         memory: Memory | None = None,
         watch: Watch | None = None,
         runner: asyncio.Runner | None = None,
+        take_block: Callable[[RowBlock], object] | None = None,
     ) -> None:
-        """Ask all questions, or those given, and hand each row on.
+        """Ask all questions, or those given, and hand each row on; those of a block together, with `take_block`.
 
         Target and judges are closed at the end; with a `runner` they stay open until `close`. Verdicts come in batches
         where that is set and `memory` is a journal. Answers at hand are not kept there: reading them again costs less
@@ -167,8 +165,10 @@ class Plan:
         selected = self.golden if questions is None else questions
         rounds = trials or range(1, settings.trials + 1)
 
-        def rows() -> AsyncGenerator[Row]:
+        def rows() -> AsyncGenerator[Row | RowBlock]:
             evaluator = evaluator_of(settings, self.target, self.judges, self.scorers, self.redactor)
+            if take_block is not None and not self.several_trials and makes_blocks(evaluator):
+                return rows_in_blocks(((*one, 1) for one in enumerate(selected)), evaluator, watch.stop)
             if self.in_batches and isinstance(memory, Journal):
                 return evaluate_in_batches(
                     selected, evaluator, memory, watch, trials=rounds, concurrency=settings.concurrency
@@ -176,7 +176,13 @@ class Plan:
             row_memory, most = None if evaluator.answers_at_once else memory, settings.concurrency
             return evaluate(selected, evaluator, trials=rounds, memory=row_memory, stop=watch.stop, concurrency=most)
 
-        take_all(rows, take, self._opened, runner)
+        def take_each(rows: Row | RowBlock) -> None:
+            if isinstance(rows, Row):
+                take(rows)
+            elif take_block is not None:
+                take_block(rows)
+
+        take_all(rows, take_each, self._opened, runner)
 
     def close(self, runner: asyncio.Runner) -> None:
         """Close what was asked with this runner."""
@@ -218,7 +224,7 @@ def planned(
         golden = open_golden(golden_path, selection)
         if settings.evaluation_json and not repeats:
             check_result_file(Path(settings.evaluation_json), "evaluation_json")
-        opened_target, target_name = _named_target(target, golden, settings, store_uri)
+        opened_target, target_name = named_target(target, golden, settings, store_uri)
         opened.callback(opened_target.close)  # also where it is never asked
         names = judges_of(settings, target_name)
         check_measurable(golden, settings, names)
@@ -229,7 +235,7 @@ def planned(
             opened.callback(judge.close)
         check_names(judges)
         check_variants(golden, (opened_target, *judges))
-        signature = signature_of(golden, target_name, _model(opened_target, target_name, settings), judges, settings)
+        signature = signature_of(golden, target_name, model_of(opened_target, target_name, settings), judges, settings)
         signature = with_scores(signature, declared)
         redactor = Redactor.with_environment(settings.redact, opened_target.secrets)
         command = Command(golden_path, target_name, settings, str(Path.cwd()))
@@ -250,34 +256,6 @@ def check_set(golden_path: str, settings: EvaluationConfig, target: str | Callab
     golden = open_golden(golden_path, settings.selection)
     name = target if isinstance(target, str) else "python:function"
     if not target:
-        opened, name = _named_target(None, golden, settings)
+        opened, name = named_target(None, golden, settings)
         opened.close()
     check_measurable(golden, settings, judges_of(settings, name))
-
-
-def _named_target(
-    target: str | Callable[..., Any] | None,
-    golden: GoldenSet,
-    settings: EvaluationConfig,
-    store_uri: str | None = None,
-) -> tuple[Target, str]:
-    if target is None or isinstance(target, str):
-        name = target or default_target(golden.path, golden.stats.by["domain"])
-        if (settings.workers != 1 or settings.target_memory) and not name.startswith(OF_PROCESSES):
-            own = "`workers=` and `target_memory=` are for python: targets and models"
-            raise UsageError(f"{own}, not for `{shown_text(name)}`")
-        return open_target(name, settings.options_of_target, store_uri), name
-    from evaltrack.targets.functions import function_target
-
-    if not callable(target):
-        raise UsageError(f"target is {target!r}; name one, or give a function")
-    if settings.workers != 1 or settings.target_memory:
-        own = "a function that is given as an object runs in this process"
-        raise UsageError(f"`workers=` or `target_memory=`: {own}; name it as python:package.module:function")
-    own = getattr(target, "__qualname__", type(target).__name__)
-    return function_target(target), f"python:{target.__module__}:{own}"
-
-
-def _model(target: Target, name: str, settings: EvaluationConfig) -> str:
-    """The target's model as far as it is known before anything is asked."""
-    return settings.model or target.model or ("bm25" if name.startswith("bm25:") else "")

@@ -25,13 +25,16 @@ class RetrievalGaps:
         self._expecting = 0
         self._reasons = dict.fromkeys(CURES, 0)
 
-    def add(self, row: Row) -> None:
-        """Take one finished question; who declines needs no sources, and what holds nothing has a note of its own."""
+    def add(self, row: Row, times: int = 1) -> None:
+        """Take one finished question, or more of its kind.
+
+        Who declines needs no sources, and what holds nothing has a note of its own.
+        """
         response, why = row.response, row.unmeasured.get("hit", "")
-        self._expecting += "hit" in row.scores or why in CURES
+        self._expecting += times * ("hit" in row.scores or why in CURES)
         if response is None or why not in CURES:
             return
-        self._reasons[why] += why == NO_TEXTS or not (response.declined or holds_nothing(response))
+        self._reasons[why] += times * (why == NO_TEXTS or not (response.declined or holds_nothing(response)))
 
     @property
     def notes(self) -> Iterator[str]:

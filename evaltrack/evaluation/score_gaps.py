@@ -23,13 +23,13 @@ class ScoreGaps:
         self._reasons: dict[str, Counter[str]] = {name: Counter() for name in names}
         self._answered = 0
 
-    def add(self, row: Row) -> None:
-        """Take one finished question."""
-        self._answered += row.response is not None
+    def add(self, row: Row, times: int = 1) -> None:
+        """Take one finished question, or more of its kind."""
+        self._answered += times * (row.response is not None)
         for name, reasons in self._reasons.items():
             why = row.unmeasured.get(name)
             if why is not None:
-                reasons[why if why in reasons or len(reasons) < REASONS else ""] += 1
+                reasons[why if why in reasons or len(reasons) < REASONS else ""] += times
 
     @property
     def notes(self) -> Iterator[str]:

@@ -15,10 +15,10 @@ class SmallK:
         self._k = k
         self._count = self._most = 0
 
-    def add(self, row: Row) -> None:
-        """Take one finished question. A chunk may bring several passages, so that those are not counted."""
+    def add(self, row: Row, times: int = 1) -> None:
+        """Take one finished question, or more of its kind. Passages do not count: a chunk may bring several."""
         expected = () if row.question.expected_passages is not None else expected_of(row) or ()
-        self._count += len(expected) > self._k
+        self._count += times * (len(expected) > self._k)
         self._most = max(self._most, len(expected))
 
     @property

@@ -21,22 +21,27 @@ class Returned:
     def __init__(self, warn: Callable[[str], object]) -> None:
         self._warn = warn
         self._measured = 0
-        self._came_back = False
+        self._came_back = self._has_looked = False
         self._example = ""
         self._quoted = False
 
-    def add(self, row: Row) -> None:
-        """Take one finished question; what came back beyond the first k counts, too."""
+    def add(self, row: Row, times: int = 1) -> None:
+        """Take one finished question, or more of its kind; what came back beyond the first k counts, too."""
         if self._came_back or row.response is None or "hit" not in row.scores:
             return
         keys = source_keys(row.question, row.response.sources or ())
         by_name = row.finds is None
         self._came_back = not relevant_keys(row.question).isdisjoint(keys) if by_name else any(row.finds or ())
-        self._measured += 1
+        self._measured += times
         if not self._example:
             self._example, self._quoted = _example(row, keys)
-        if self._measured == ENOUGH and (note := self.note):
-            self._warn(note)
+
+    def warn_once(self) -> None:
+        """Say it as soon as enough questions are measured."""
+        if self._measured >= ENOUGH and not self._has_looked:
+            self._has_looked = True
+            if note := self.note:
+                self._warn(note)
 
     @property
     def note(self) -> str | None:

@@ -2,116 +2,23 @@
 
 from __future__ import annotations
 
-from array import array
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil, fsum
-from typing import Literal
 
-from evaltrack.metrics.empty_response import holds_nothing
 from evaltrack.metrics.exact_mean import ExactMean, exact_sum
 from evaltrack.metrics.relevance import num_expected
 from evaltrack.metrics.run_metrics import MetricTable
-from evaltrack.records import Row, Usage
+from evaltrack.records import Row
 
 SHOWN_ROWS = 20
 """Failed and missed questions kept at most for the renderings; the tables in MLflow hold all."""
 
 LEVELS = ("easy", "medium", "hard")
 DOMAIN_PREFIX = "domain-"
-Whose = Literal["target", "judge"]
-
 
 PENDING = 10_000
 """Values that wait to be added up together."""
-
-MAX_MODELS = 10
-"""Models that a run names; further ones are left out."""
-MAX_UNREAD = 20
-"""Fields of responses that a run says it has not read."""
-
-
-class Ledger:
-    """What the asking took, over every trial: tokens, verdicts, failures, seconds; 8 bytes a trial of timings."""
-
-    def __init__(self) -> None:
-        self.target_usage = self.judge_usage = Usage(prompt_tokens=0, completion_tokens=0)
-        self.total_tokens = self.cached_verdicts = self.trial_errors = self.num_unanswered = 0
-        self.num_empty = self.num_empty_answers = 0
-        self.calls = {"target": 0, "judge": 0}
-        self.reports = {"target": 0, "judge": 0}
-        self._seconds = array("d")
-        self.models: set[str] = set()
-        self.unread: dict[str, int] = {}
-
-    def add(self, row: Row) -> None:
-        """Enter one trial. What a failed call cost is in the ledger of whom it was asked."""
-        failure, response = row.failure, row.response
-        self.trial_errors += failure is not None
-        self.total_tokens += row.tokens.count if row.tokens else 0
-        if response is not None:
-            self._seconds.append(row.seconds)
-            self.num_unanswered += response.answer is None
-            self.num_empty += holds_nothing(response)
-            self.num_empty_answers += response.answer_is_empty
-            if response.model and len(self.models) < MAX_MODELS:
-                self.models.add(response.model)
-            for name in response.unread:
-                if name in self.unread or len(self.unread) < MAX_UNREAD:
-                    self.unread[name] = self.unread.get(name, 0) + 1
-            self._enter("target", response.usage)
-        for verdict in (*row.verdicts, *row.score_verdicts.values()):
-            self.cached_verdicts += verdict.cached
-            if not verdict.cached:
-                self._enter("judge", verdict.usage)
-        if row.score_usage is not None:
-            self._enter("judge", row.score_usage)
-        if failure is not None and failure.usage is not None:
-            self._enter("judge" if failure.kind == "judge_error" else "target", failure.usage)
-
-    def _enter(self, whose: Whose, usage: Usage | None) -> None:
-        self.calls[whose] += 1
-        if usage is None:
-            return
-        self.reports[whose] += 1
-        if whose == "judge":
-            self.judge_usage += usage
-        else:
-            self.target_usage += usage
-
-    @property
-    def totals(self) -> dict[str, int]:
-        """What was counted over all trials."""
-        in_batches = (self.judge_usage.batch_prompt_tokens or 0) + (self.judge_usage.batch_completion_tokens or 0)
-        return {
-            "total_tokens": self.total_tokens,
-            "judge_tokens": self.judge_usage.total_tokens,
-            "cached_tokens": self.target_usage.cached_tokens or 0,
-            "reasoning_tokens": self.target_usage.reasoning_tokens or 0,
-            "judge_cached_tokens": self.judge_usage.cached_tokens or 0,
-            "judge_reasoning_tokens": self.judge_usage.reasoning_tokens or 0,
-            "cached_verdicts": self.cached_verdicts,
-            "num_unanswered": self.num_unanswered,
-            "trial_errors": self.trial_errors,
-        } | ({"judge_batch_tokens": in_batches} if in_batches else {})
-
-    @property
-    def num_responses(self) -> int:
-        """Trials that a response came back of."""
-        return len(self._seconds)
-
-    def seconds(self) -> dict[str, float]:
-        """Mean and 95th percentile (nearest rank) of the target's time; empty where nothing was answered."""
-        if not self._seconds:
-            return {}
-        import numpy as np
-
-        count, ascending = len(self._seconds), np.sort(np.frombuffer(self._seconds))
-        return {
-            "target_seconds.mean": fsum(self._seconds) / count,
-            "target_seconds.p95": float(ascending[ceil(0.95 * count) - 1]),
-        }
 
 
 @dataclass(frozen=True)
@@ -124,10 +31,13 @@ class _Pending:
     def settle(self) -> None:
         """Add them: their sum is made once for all of these means."""
         if self.values:
-            total = exact_sum(self.values)
-            for mean in self.means:
-                mean.add_sum(total, len(self.values))
+            self.add_sum(exact_sum(self.values), len(self.values))
             self.values.clear()
+
+    def add_sum(self, total: int, count: int) -> None:
+        """Add at once `count` values whose `exact_sum` is `total`."""
+        for mean in self.means:
+            mean.add_sum(total, count)
 
 
 class Summary:
@@ -146,23 +56,37 @@ class Summary:
 
     def add(self, row: Row) -> None:
         """Count one row. If its target failed it is in no mean; if its judge failed, in none of a judge."""
-        self.num_questions += 1
-        self.num_negatives += row.question.negative
-        self.num_measured += row.passed is not None
-        self.num_errors += row.failure is not None
-        self.duplicates += row.duplicates
-        groups = _groups(row.question.domain, row.question.difficulty)
-        for group in groups:
-            self._groups[group]  # it is one also where nothing was measured
+        groups = self._count(row, 1)
         for name, value in row.scores.items():
             self._pending_of(name, groups).values.append(value)
         self._num_pending += len(row.scores)
         if self._num_pending >= PENDING:
             self._settle()
         self._add_judged(row)
+
+    def add_alike(self, row: Row, num_tokens: Sequence[int]) -> None:
+        """Count rows that nobody judged and that are as `row` but for their tokens, of which each has its number."""
+        times = len(num_tokens)
+        groups = self._count(row, times)
+        for name, value in row.scores.items():
+            if name != "num_tokens":
+                self._pending_of(name, groups).add_sum(times * exact_sum((value,)), times)
+        self._pending_of("num_tokens", groups).add_sum(exact_sum(map(float, num_tokens)), times)
+
+    def _count(self, row: Row, times: int) -> tuple[str, ...]:
+        """Count what so many rows have in common; their groups."""
+        self.num_questions += times
+        self.num_negatives += times * row.question.negative
+        self.num_measured += times * (row.passed is not None)
+        self.num_errors += times * (row.failure is not None)
+        self.duplicates += times * row.duplicates
+        groups = _groups(row.question.domain, row.question.difficulty)
+        for group in groups:
+            self._groups[group]  # it is one also where nothing was measured
         if "precision_at_k" in row.scores:
             reachable = min(self._k, num_expected(row)) / self._k
-            self._overall["precision_at_k.max"].add(reachable)
+            self._overall["precision_at_k.max"].add_sum(times * exact_sum((reachable,)), times)
+        return groups
 
     def _pending_of(self, name: str, groups: tuple[str, ...]) -> _Pending:
         """Where a score of a question in these groups waits: it enters means of the run, and of those groups."""
@@ -269,9 +193,17 @@ class Kept:
         self.errors: list[Row] = []
         self.missed: list[Row] = []
 
+    def wants(self, example: Row, position: int) -> bool:
+        """Whether a row that ended as `example` and stands at this position would be kept now."""
+        rows = self._of_its_kind(example)
+        return rows is not None and (len(rows) < SHOWN_ROWS or position < rows[-1].position)
+
+    def _of_its_kind(self, row: Row) -> list[Row] | None:
+        return self.errors if row.failure else self.missed if row.passed is False else None
+
     def add(self, row: Row) -> None:
         """Keep the row if it is one of the first of its kind."""
-        rows = self.errors if row.failure else self.missed if row.passed is False else None
+        rows = self._of_its_kind(row)
         if rows is not None:
             rows.append(row)
             rows.sort(key=lambda row: row.position)

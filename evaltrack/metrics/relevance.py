@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from evaltrack.metrics.retrieval import first_occurrences
@@ -42,7 +42,9 @@ def relevance_of(question: Question, response: Response) -> Relevance | str:
     sources, passages = response.sources or (), question.expected_passages
     if passages is not None and _searchable(passages, sources):
         return _by_passage(passages, sources)
-    return NO_TEXTS if question.expected_names is None else _by_name(question, sources)
+    if question.expected_names is None:
+        return NO_TEXTS
+    return by_name(source_keys(question, sources), relevant_keys(question))
 
 
 def expected_of(row: Row) -> tuple[str, ...] | None:
@@ -83,9 +85,9 @@ def source_keys(question: Question, sources: Sequence[Source]) -> list[str]:
     return [source.chunk_id or f"\0{rank}" for rank, source in enumerate(sources)]
 
 
-def _by_name(question: Question, sources: Sequence[Source]) -> Relevance:
-    ranked, duplicates = first_occurrences(source_keys(question, sources))
-    relevant = relevant_keys(question)
+def by_name(keys: Sequence[str], relevant: Collection[str]) -> Relevance:
+    """What comes back of the relevant ids or titles in a list of those that sources have."""
+    ranked, duplicates = first_occurrences(keys)
     ranks = [rank for rank, key in enumerate(ranked, start=1) if key in relevant]
     return Relevance(ranked, ranks, len(relevant), duplicates)
 

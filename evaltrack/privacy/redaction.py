@@ -78,6 +78,12 @@ class Redactor:
             tool_calls=tuple(map(self._call, response.tool_calls)),
         )
 
+    def leaves(self, texts: Sequence[str | None]) -> bool:
+        """Whether none of the texts, of a response without tool calls, is changed; where that is not sure it is not."""
+        if self._own:
+            return False
+        return not self._may_hold(texts) or not any(self._may_hold((text,)) for text in texts)
+
     def _may_hold(self, texts: Iterable[str | None]) -> bool:
         """Whether any of the texts may hold a secret: all are looked at together, as nearly all of them hold none.
 

@@ -70,15 +70,15 @@ def _retrieval_digest(row: Row, k: int) -> str | None:
     """Of the ranked list that was scored: the same where the same sources came back in the same order."""
     if row.response is None or row.response.sources is None:
         return None
-    return _keys_digest(tuple(map(_KEYS, row.response.sources[:k])))
+    return keys_digest(tuple(map(_KEYS, row.response.sources[:k])))
 
 
 _KEYS = attrgetter("chunk_id", "title")
 
 
 @lru_cache(maxsize=4096)
-def _keys_digest(keys: tuple[tuple[str | None, str | None], ...]) -> str:
-    """Questions about one thing bring the same list."""
+def keys_digest(keys: tuple[tuple[str | None, str | None], ...]) -> str:
+    """Of the chunk id and title of each source; questions about one thing bring the same list."""
     return text_digest(_as_json(keys))
 
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from evaltrack.records import Row
 from evaltrack.rows.arrow_schema import metadata, schema
 from evaltrack.rows.batch import table_of_rows
+from evaltrack.rows.block import RowBlock
+from evaltrack.rows.block_table import table_of_block
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,7 +62,7 @@ class TableWriter:
         self._held = 0
         self._new: list[Row] = []
         self._tables: list[pa.Table] = []
-        self._characters = 0
+        self._num_gathered = self._characters = 0
         self.rows = 0
 
     def add(self, row: Row) -> None:
@@ -74,6 +76,18 @@ class TableWriter:
         self._held += size
         while self._waiting and (self._waiting[0][0] <= self._next or self._full):
             self._release()
+
+    def add_block(self, block: RowBlock) -> None:
+        """Take the rows of a block at once, where none waits before them."""
+        if self._waiting or self._next != (block.first, 1) or self._trials:
+            for row in block.rows():
+                self.add(row)
+            return
+        self._gather()
+        self._take_table(table_of_block(block, self._k, self._own))
+        self._characters += block.characters
+        self._next = (block.first + len(block), 1)
+        self._flush_full()
 
     @property
     def _full(self) -> bool:
@@ -93,18 +107,24 @@ class TableWriter:
         self._next = (position + 1, 1) if is_last else (position, trial + 1)
         self._new.append(row)
         self._characters += size
-        is_full = self._characters >= GROUP_BYTES
-        if len(self._new) >= AT_ONCE or is_full:
+        if len(self._new) >= AT_ONCE or self._characters >= GROUP_BYTES:
             self._gather()
-        if is_full or len(self._tables) * AT_ONCE >= BATCH:
-            self._flush()
+        self._flush_full()
 
     def _gather(self) -> None:
         """Make columns of the rows that are none yet."""
         if self._new:
-            self._tables.append(table_of_rows(self._new, self._k, self._own))
-            self.rows += len(self._new)
+            self._take_table(table_of_rows(self._new, self._k, self._own))
             self._new = []
+
+    def _take_table(self, table: pa.Table) -> None:
+        self._tables.append(table)
+        self._num_gathered += table.num_rows
+        self.rows += table.num_rows
+
+    def _flush_full(self) -> None:
+        if self._characters >= GROUP_BYTES or self._num_gathered >= BATCH:
+            self._flush()
 
     def _flush(self) -> None:
         """Write the columns that were made, as one part of the file."""
@@ -112,7 +132,8 @@ class TableWriter:
 
         if self._tables:
             self._writer.write_table(pa.concat_tables(self._tables))
-            self._tables, self._characters = [], 0
+            self._tables = []
+            self._num_gathered = self._characters = 0
 
 
 def _characters(row: Row) -> int:

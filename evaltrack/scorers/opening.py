@@ -7,9 +7,10 @@ from contextlib import ExitStack
 from typing import Any
 
 from evaltrack.errors import UsageError
-from evaltrack.metrics.aggregate import Ledger, Summary
+from evaltrack.metrics.aggregate import Summary
 from evaltrack.metrics.catalogue import SCORES
 from evaltrack.metrics.latencies import LATENCIES
+from evaltrack.metrics.ledger import Ledger
 from evaltrack.metrics.measure import Rules
 from evaltrack.metrics.tokens import Prices
 from evaltrack.records import Judge

@@ -7,18 +7,23 @@ its first variant. No response stands for another wording than its own. Only the
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from evaltrack.records import Question, Response, Target
 from evaltrack.records.id_hashes import EXAMPLES, IdHashes, shown_id, strangers_note
 from evaltrack.records.json_text import kind_of, parsed, refuse_repeats
 from evaltrack.records.recorded import WORDINGS, OneWording, named_variant, take_place, wording_key
+from evaltrack.targets.line_columns import MAX_BYTES, response_columns
 from evaltrack.targets.line_index import LineFile, LineIndex, numbered_lines, refuse
 from evaltrack.targets.plain_lines import plain_place, plain_response
 from evaltrack.targets.recorded_response import response_of, take_failure
 from evaltrack.targets.response_fields import InvalidResponseError
 from evaltrack.targets.results.paired import FailedElsewhereError, NotRecordedError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _Place = tuple[str, int]
 """A question's id and the wording of it."""
@@ -108,6 +113,19 @@ class RecordedLines(OneWording, Target):
                 raise response
             return response
         raise NotRecordedError(f"{self._path} was changed during the run; keep it as it is and run again")
+
+    def columns_of(self, questions: Sequence[Question]) -> pa.Table | None:
+        """The responses as `response_columns` gives them, where each question has one line, which is plain."""
+        offsets = [self._index.offsets(question.id) for question in questions]
+        if self.wording or any(len(each) != 1 for each in offsets):
+            return None
+        lines, size = list[bytes](), 0
+        for (offset,) in offsets:
+            lines.append(self._file.line_at(offset))
+            size += len(lines[-1])
+            if size > MAX_BYTES:
+                return None
+        return response_columns(lines, [question.id for question in questions])
 
     def close(self) -> None:
         """Close the file."""

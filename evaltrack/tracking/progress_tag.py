@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable
 
-from evaltrack.records import Row
 from evaltrack.tracking.store import Store
 
 PROGRESS = "evaltrack.progress"
@@ -28,9 +27,9 @@ class ProgressTag:
         self._done, self._written_at = 0, clock()
         self._thread: threading.Thread | None = None
 
-    def add(self, _row: Row) -> None:
-        """Count a finished question."""
-        self._done += 1
+    def add(self, number: int = 1) -> None:
+        """Count a finished question, or several."""
+        self._done += number
         if self._clock() - self._written_at < SECONDS or (self._thread is not None and self._thread.is_alive()):
             return
         self._written_at = self._clock()

@@ -19,7 +19,8 @@ from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.journal import Journal
 from evaltrack.evaluation.plan import planned
 from evaltrack.llm import AccessLostError, Batches, ServerRefusesError
-from evaltrack.metrics.aggregate import Ledger, Summary
+from evaltrack.metrics.aggregate import Summary
+from evaltrack.metrics.ledger import Ledger
 from evaltrack.metrics.tokens import Prices
 from evaltrack.records import Row
 from tests.judging import JUDGE, golden_set

@@ -31,6 +31,7 @@ def after(*rows: Row) -> tuple[list[str], str | None]:
     looked = Returned(said.append)
     for each in rows:
         looked.add(each)
+        looked.warn_once()
     return said, looked.note
 
 

@@ -23,22 +23,21 @@ def test_the_tag_is_written_now_and_then(store_uri: str) -> None:
     """Not before some seconds, and then once in as many; of a run that has ended it says nothing any more."""
     store, now = connect(store_uri), [0.0]
     run_id = run_of(store)
-    row: Any = None
     tag = ProgressTag(store, run_id, 5, clock=lambda: now[0])
-    tag.add(row)
+    tag.add()
     tag.close()
     assert past_run(store, run_id).progress is None
     for now[0] in (SECONDS, SECONDS + 1):
-        tag.add(row)
+        tag.add()
         tag.close()
     assert past_run(store, run_id).progress == (2, 5)
     now[0] = 2 * SECONDS
-    tag.add(row)
+    tag.add(2)
     tag.close()
-    assert past_run(store, run_id).progress == (4, 5)
+    assert past_run(store, run_id).progress == (5, 5)
     store.client.set_terminated(run_id)
     assert past_run(store, run_id).progress is None
-    assert store.client.get_run(run_id).data.tags[PROGRESS] == "4/5"
+    assert store.client.get_run(run_id).data.tags[PROGRESS] == "5/5"
 
 
 def test_a_store_that_stays_away_or_hangs_does_not_stop_the_evaluation() -> None:
@@ -52,16 +51,15 @@ def test_a_store_that_stays_away_or_hangs_does_not_stop_the_evaluation() -> None
         raise OSError("away")
 
     store: Any = SimpleNamespace(client=SimpleNamespace(set_tag=set_tag))
-    row: Any = None
     now = [0.0]
     tag = ProgressTag(store, "r", 3, clock=lambda: now[0])
     for now[0] in (SECONDS, 3 * SECONDS):
-        tag.add(row)
+        tag.add()
     assert writes == ["1/3"]
     hanging.set()
     tag.close()
     now[0] = 5 * SECONDS
-    tag.add(row)
+    tag.add()
     tag.close()
     assert writes == ["1/3", "3/3"]
 

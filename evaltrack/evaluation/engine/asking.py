@@ -25,6 +25,7 @@ from evaltrack.evaluation.journal import Journal
 from evaltrack.evaluation.judge_opening import judges_of
 from evaltrack.evaluation.plan import Plan
 from evaltrack.records import Row
+from evaltrack.rows.block import RowBlock
 
 OWN_VARIABLES = ("OPENAI_", "EVALTRACK_")
 """How the names of the variables begin that workers are given."""
@@ -33,8 +34,19 @@ HEADER = "header."
 """How the settings of a target begin whose values name variables."""
 NOTE_SECONDS = 0.5
 
-Ask = Callable[[Callable[[Row], object], Watch], tuple[str, ...]]
-"""Asks all questions, hands on each row, and gives what is worth knowing of the asking."""
+TakeRow = Callable[[Row], object]
+TakeBlock = Callable[[RowBlock], object]
+
+
+class Ask(Protocol):
+    """Asks all questions, hands on each row, and gives what is worth knowing of the asking.
+
+    Rows that are made together are handed on together where somebody takes blocks of them.
+    """
+
+    def __call__(self, take: TakeRow, watch: Watch, take_block: TakeBlock | None = None, /) -> tuple[str, ...]:
+        """Ask them."""
+        ...
 
 
 class Engine(Protocol):
@@ -100,15 +112,17 @@ def _connected(name: str, address: str) -> AbstractContextManager[Engine]:
     return connected_spark(address)
 
 
-def _ask_here(plan: Plan, journal: Journal, take: Callable[[Row], object], watch: Watch) -> tuple[str, ...]:
-    plan.ask(take, memory=journal, watch=watch)
+def _ask_here(
+    plan: Plan, journal: Journal, take: TakeRow, watch: Watch, take_block: TakeBlock | None = None
+) -> tuple[str, ...]:
+    plan.ask(take, memory=journal, watch=watch, take_block=take_block)
     return ()
 
 
 def ask_on(
-    engine: Engine, plan: Plan, journal: Journal, take: Callable[[Row], object], watch: Watch
+    engine: Engine, plan: Plan, journal: Journal, take: TakeRow, watch: Watch, _take_block: TakeBlock | None = None
 ) -> tuple[str, ...]:
-    """Ask the questions by the workers of an engine.
+    """Ask the questions by the workers of an engine, whose rows are handed on one by one.
 
     Raises:
         EvaltrackError: what a worker raised, once the others have finished the questions in flight.

@@ -1,0 +1,126 @@
+"""Blocks of rows: responses at hand that nobody judges are scored in columns, without a record of each.
+
+Questions and responses of another form, and those in which there may be a secret, are asked one by one as everywhere.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, Callable, Hashable, Iterator, Sequence
+from itertools import chain, groupby
+from typing import TYPE_CHECKING, Literal
+
+from evaltrack.evaluation.ask import Evaluator
+from evaltrack.evaluation.at_once import Numbered, batches
+from evaltrack.metrics.alike import is_plain, kind_of
+from evaltrack.metrics.measure import measure
+from evaltrack.privacy.redaction import Redactor
+from evaltrack.records import Question, Row, Tokens
+from evaltrack.records.base import record_of
+from evaltrack.records.clock import seconds_now
+from evaltrack.rows.block import RowBlock, response_of, spans_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LEAST = 8
+"""Questions of a block; fewer are asked one by one."""
+
+SEARCHED = ("chunk_id", "title", "url", "text")
+"""The texts of a source that may hold a secret."""
+
+
+def makes_blocks(evaluator: Evaluator) -> bool:
+    """Whether rows of this evaluator may come in blocks."""
+    return evaluator.answers_at_once and evaluator.rules.reasoning is None and evaluator.count is not None
+
+
+async def rows_in_blocks(
+    numbered: Iterator[Numbered], evaluator: Evaluator, stop: Callable[[], bool]
+) -> AsyncGenerator[Row | RowBlock]:
+    """The rows of all questions, each of which has one trial: as many as can be in blocks, the others one by one."""
+    for batch in batches(numbered):
+        for plain, part in groupby(batch, lambda each: is_plain(each[1])):
+            for rows in _blocks(list(part), evaluator) if plain else part:
+                if stop():
+                    return
+                yield rows if isinstance(rows, RowBlock) else await evaluator.row(*rows)
+
+
+def _blocks(numbered: Sequence[Numbered], evaluator: Evaluator) -> Iterator[RowBlock | Numbered]:
+    """Blocks of consecutive questions, and those that are to be asked one by one, in their order."""
+    if len(numbered) < LEAST:
+        yield from numbered
+        return
+    block = _block(numbered, evaluator)
+    if block is not None:
+        yield block
+        return
+    half = len(numbered) // 2
+    yield from _blocks(numbered[:half], evaluator)
+    yield from _blocks(numbered[half:], evaluator)
+
+
+def _block(numbered: Sequence[Numbered], evaluator: Evaluator) -> RowBlock | None:
+    """The block of some plain questions; None where a response is not plain, or may hold a secret."""
+    questions = [question for _, question, _ in numbered]
+    started_at, start = seconds_now(), time.perf_counter()
+    responses = evaluator.target.columns_of(questions)
+    seconds = (time.perf_counter() - start) / len(questions)
+    if responses is None or not _is_clean(responses, evaluator.redactor):
+        return None
+    kinds, first_of_kinds = _kinds(questions, responses)
+    num_tokens, how = _num_tokens(questions, responses, evaluator)
+    first, _, trial = numbered[0]
+    same = {"trial": trial, "started_at": started_at, "seconds": seconds}
+    examples = []
+    for place, fields in zip(first_of_kinds, responses.take(first_of_kinds).to_pylist(), strict=True):
+        question, response = questions[place], response_of(fields)
+        tokens = Tokens(count=num_tokens[place], known=how)
+        measured = measure(question, response, evaluator.rules, tokens=tokens)
+        own = {"position": first + place, "question": question, "response": response, "tokens": tokens}
+        examples.append(record_of(Row, {**same, **own, **vars(measured)}))
+    return RowBlock(first, questions, responses, examples, kinds, num_tokens)
+
+
+def _is_clean(responses: pa.Table, redactor: Redactor | None) -> bool:
+    """Whether a redactor leaves all texts as they are."""
+    if redactor is None:
+        return True
+    sources = responses["sources"].chunk(0).values
+    columns = [responses["answer"], *map(sources.field, SEARCHED)]
+    return redactor.leaves([text for column in columns for text in column.unique().to_pylist()])
+
+
+def _kinds(questions: Sequence[Question], responses: pa.Table) -> tuple[list[int], list[int]]:
+    """The place of each row's kind among the kinds, and the place of the first row of each kind."""
+    lists = responses["sources"].chunk(0)
+    chunk_ids = lists.values.field("chunk_id").to_pylist()
+    others = (responses[name].to_pylist() for name in ("answer", "abstained", "model"))
+    kinds, places, first_of_kinds = dict[Hashable, int](), list[int](), list[int]()
+    rows = zip(questions, spans_of(lists), *others, strict=True)
+    for number, (question, (start, end), answer, abstained, model) in enumerate(rows):
+        kind = kind_of(question, chunk_ids[start:end], answer, abstained=bool(abstained)), model
+        place = kinds.setdefault(kind, len(kinds))
+        if place == len(first_of_kinds):
+            first_of_kinds.append(number)
+        places.append(place)
+    return places, first_of_kinds
+
+
+def _num_tokens(
+    questions: Sequence[Question], responses: pa.Table, evaluator: Evaluator
+) -> tuple[list[int], Literal["counted", "estimated", "reported"]]:
+    """The tokens of each row, and how they are known: of a text that many sources have they are counted once."""
+    count, k = evaluator.count, evaluator.rules.k
+    assert count is not None
+    lists = responses["sources"].chunk(0)
+    coded = lists.values.field("text").fill_null("").dictionary_encode()
+    texts, codes = coded.dictionary.to_pylist(), coded.indices.to_pylist()
+    first = [codes[start : min(end, start + k)] for start, end in spans_of(lists)]
+    of_code = {code: count([texts[code]]).count for code in set(chain.from_iterable(first))}
+    num_tokens = []
+    for question, answer, own_codes in zip(questions, responses["answer"].to_pylist(), first, strict=True):
+        own = count([question.question, answer or ""])
+        num_tokens.append(own.count + sum(map(of_code.__getitem__, own_codes)))
+    return num_tokens, own.known

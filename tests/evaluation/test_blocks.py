@@ -1,0 +1,363 @@
+"""Blocks of rows: whatever is measured in columns is what it is measured one by one, to the last bit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from evaltrack.evaluation.ask import Evaluator
+from evaltrack.evaluation.at_once import AT_ONCE, Numbered
+from evaltrack.evaluation.blocks import LEAST, makes_blocks, rows_in_blocks
+from evaltrack.evaluation.config import EvaluationConfig
+from evaltrack.evaluation.evaluator import evaluator_of
+from evaltrack.evaluation.lookouts import Lookouts
+from evaltrack.evaluation.loop import take_all
+from evaltrack.golden.reader import open_golden
+from evaltrack.metrics.aggregate import SHOWN_ROWS, Kept, Summary
+from evaltrack.metrics.ledger import Ledger
+from evaltrack.metrics.measure import Rules
+from evaltrack.privacy.redaction import MARK, Redactor
+from evaltrack.privacy.secret_patterns import SHORTEST, may_hold_secrets
+from evaltrack.records import Row
+from evaltrack.rows.batch import table_of_rows
+from evaltrack.rows.block import RowBlock
+from evaltrack.rows.block_table import table_of_block
+from evaltrack.rows.fields import SOURCE_TEXT_LIMIT
+from evaltrack.rows.table import BATCH, TableWriter
+from evaltrack.targets.recorded import open_recorded
+
+K = 3
+OF_THE_CLOCK = {"started_at": 0.0, "seconds": 0.0}
+KEY = "sk-" + "proj-" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6"
+LONG = "é" * (SOURCE_TEXT_LIMIT + 1)
+
+
+def written(folder: Path, lines: Sequence[dict[str, Any]], responses: Sequence[str | dict[str, Any]]) -> None:
+    """A golden set of these lines, whose ids are their places, and a file of responses."""
+    golden = [{"id": f"q{number}", "question": "Why?", "domain": "d"} | line for number, line in enumerate(lines)]
+    (folder / "golden.jsonl").write_text("".join(json.dumps(line) + "\n" for line in golden))
+    texts = [each if isinstance(each, str) else json.dumps(each, ensure_ascii=False) for each in responses]
+    (folder / "responses.jsonl").write_text("".join(text + "\n" for text in texts))
+
+
+def evaluator_in(folder: Path, **changes: Any) -> Evaluator:
+    """The evaluator of the responses there."""
+    config = EvaluationConfig.of(k=K, judge="none")
+    target = open_recorded(str(folder / "responses.jsonl"), {})
+    evaluator = evaluator_of(config, target, (), (), Redactor())
+    return Evaluator(**{**vars(evaluator), **changes})
+
+
+def numbered(folder: Path) -> Iterator[Numbered]:
+    """The questions of the golden set there."""
+    return ((*one, 1) for one in enumerate(open_golden(folder / "golden.jsonl")))
+
+
+def in_blocks(folder: Path, stop: Callable[[], bool] = lambda: False, **changes: Any) -> list[Row | RowBlock]:
+    """What a run takes."""
+    evaluator, taken = evaluator_in(folder, **changes), list[Row | RowBlock]()
+
+    def rows() -> AsyncGenerator[Row | RowBlock]:
+        return rows_in_blocks(numbered(folder), evaluator, stop)
+
+    take_all(rows, taken.append, ())
+    evaluator.target.close()
+    return taken
+
+
+def one_by_one(folder: Path, **changes: Any) -> list[Row]:
+    """The rows as the evaluator makes them one after the other."""
+    evaluator, rows = evaluator_in(folder, **changes), list[Row]()
+
+    async def each() -> AsyncGenerator[Row]:
+        for one in numbered(folder):
+            yield await evaluator.row(*one)
+
+    take_all(each, rows.append, ())
+    evaluator.target.close()
+    return rows
+
+
+def timeless(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """The rows as objects, without what the clock says."""
+    return [row.model_dump() | OF_THE_CLOCK for row in rows]
+
+
+def each_row(taken: Sequence[Row | RowBlock]) -> list[Row]:
+    """The rows of blocks and those beside them, in their order."""
+    return [row for each in taken for row in (each.rows() if isinstance(each, RowBlock) else (each,))]
+
+
+def timeless_table(table: pa.Table) -> pa.Table:
+    """The table without what the clock says."""
+    return table.drop_columns(list(OF_THE_CLOCK))
+
+
+class Figures:
+    """What a run adds up, and says of its questions."""
+
+    def __init__(self) -> None:
+        self.warnings = list[str]()
+        self.summary, self.ledger, self.shown = Summary(K), Ledger(), Kept()
+        self.lookouts = Lookouts(K, (), self.warnings.append)
+
+    def take(self, rows: Row | RowBlock) -> None:
+        """Add rows, in the way that a run takes them."""
+        if isinstance(rows, Row):
+            for add in (self.summary.add, self.ledger.add, self.shown.add, self.lookouts.add):
+                add(rows)
+            return
+        for example, num_tokens in zip(rows.examples, rows.tokens_of_kinds, strict=True):
+            self.summary.add_alike(example, num_tokens)
+            self.ledger.add_alike(example, num_tokens)
+        self.lookouts.add_kinds(zip(rows.examples, map(len, rows.tokens_of_kinds), strict=True))
+        for place, kind in enumerate(rows.kinds):
+            if self.shown.wants(rows.examples[kind], rows.first + place):
+                self.shown.add(rows.row(place))
+
+    @property
+    def all(self) -> dict[str, Any]:
+        """Every figure and note."""
+        summary, ledger = self.summary, self.ledger
+        names = ("metrics", "counts", "totals", "groups", "by_judge", "measures_anything", "num_measured")
+        calls = (ledger.calls, ledger.reports, ledger.models, ledger.unread, ledger.num_empty, ledger.num_responses)
+        notes = (self.lookouts.notes, timeless(self.shown.errors), timeless(self.shown.missed))
+        return {name: getattr(summary, name) for name in names} | {
+            "ledger": (*calls, ledger.num_empty_answers, ledger.totals),
+            "notes": notes,
+        }
+
+
+def check_alike(folder: Path, **changes: Any) -> list[Row | RowBlock]:
+    """Rows, tables and figures are those of rows that are made one by one; returns what a run takes."""
+    taken, rows = in_blocks(folder, **changes), one_by_one(folder, **changes)
+    assert timeless(each_row(taken)) == timeless(rows)
+    for block in taken:
+        if isinstance(block, RowBlock):
+            own = list(block.rows())
+            expected = timeless_table(table_of_rows(own, K, ("own",)))
+            assert timeless_table(table_of_block(block, K, ("own",))).equals(expected)
+            assert all(each.seconds == own[0].seconds and each.started_at == own[0].started_at for each in own)
+    figures, expected_figures = Figures(), Figures()
+    for each in taken:
+        figures.take(each)
+    for row in rows:
+        expected_figures.take(row)
+    assert figures.all == expected_figures.all
+    assert set(figures.warnings) <= set(expected_figures.warnings)  # a block is looked at as a whole
+    return taken
+
+
+TEXTS = st.sampled_from(
+    ["", "a", "An answer of 7 words, or some.", "naïve 漢字 😀", "tab\tand\nline", LONG, "null", "  "]
+)
+CHUNKS = st.sampled_from(["a", "b", "c", "d", "é", "null"])
+SOURCES = st.lists(
+    st.fixed_dictionaries(
+        {"chunk_id": CHUNKS},
+        optional={
+            "title": TEXTS | st.none(),
+            "url": TEXTS,
+            "text": TEXTS | st.none(),
+            "score": st.floats(allow_nan=False, allow_infinity=False) | st.integers(-3, 3),
+        },
+    ),
+    max_size=6,
+)
+PLAIN = st.fixed_dictionaries(
+    {"sources": SOURCES},
+    optional={"answer": TEXTS, "abstained": st.booleans(), "model": st.sampled_from(["m", "gpt-4o"])},
+)
+OTHER = st.sampled_from(
+    [
+        {"error": "it is down"},
+        {"answer": "yes"},
+        {"answer": None, "sources": ["a"]},
+        {"sources": [{"title": "A"}]},
+        {"sources": [{"chunk_id": 5}]},
+        {"sources": [{"chunk_id": "a"}], "usage": {"prompt_tokens": 3, "completion_tokens": 4}},
+        {"sources": [{"chunk_id": "a"}], "other": 1},
+        {"sources": [{"chunk_id": "a", "text": f"the key is {KEY}"}]},
+        {"sources": [{"chunk_id": "a", "text": "NUL \0"}]},
+        {"sources": [], "tool_calls": [{"name": "t"}]},
+        {"answer": f"{KEY}", "sources": []},
+    ]
+)
+GOLDEN = st.fixed_dictionaries(
+    {"domain": st.sampled_from(["d", "e", "easy"])},
+    optional={
+        "difficulty": st.sampled_from(["easy", "hard"]),
+        "category": TEXTS,
+        "expected_answer": TEXTS,
+        "expected_chunks": st.lists(CHUNKS, max_size=4) | st.dictionaries(CHUNKS, st.integers(1, 2), min_size=1),
+        "expected_tools": st.just(["t"]),
+        "history": st.just([{"role": "user", "content": "Before that."}]),
+    },
+)
+OTHER_GOLDEN = st.sampled_from(
+    [{"expected_sources": ["A"]}, {"expected_sources": []}, {"expected_passages": [{"quote": "is"}]}]
+)
+
+
+@given(st.data())
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_every_figure_is_that_of_rows_made_one_by_one(tmp_path: Path, data: st.DataObject) -> None:
+    """Of any golden set and any responses, among which some are not plain."""
+    lines = data.draw(st.lists(GOLDEN | GOLDEN | GOLDEN | OTHER_GOLDEN, min_size=1, max_size=40))
+    kinds = PLAIN if data.draw(st.booleans()) else PLAIN | PLAIN | PLAIN | OTHER
+    responses = [{"id": f"q{number}"} | data.draw(kinds) for number in range(len(lines))]
+    if data.draw(st.booleans()):
+        responses = data.draw(st.permutations(responses))[: data.draw(st.integers(1, len(responses)))]
+    written(tmp_path, lines, responses)
+    check_alike(tmp_path)
+
+
+def plain(number: int, **changes: Any) -> dict[str, Any]:
+    """A plain response to the question of this number."""
+    sources = [{"chunk_id": f"c{rank}", "text": f"Text {rank}."} for rank in range(5)]
+    return {"id": f"q{number}", "answer": f"It is {number}.", "sources": sources} | changes
+
+
+def expecting(size: int) -> list[dict[str, Any]]:
+    """Golden lines, of which one in seven expects a chunk that comes back at each rank, or not at all."""
+    return [{"expected_chunks": [f"c{number % 7}"]} for number in range(size)]
+
+
+def test_plain_responses_are_in_blocks(tmp_path: Path) -> None:
+    """All of them, at most `AT_ONCE` in each, and of few kinds."""
+    size = AT_ONCE + 100
+    written(tmp_path, expecting(size), [plain(number) for number in range(size)])
+    taken = check_alike(tmp_path)
+    assert [len(each) for each in taken if isinstance(each, RowBlock)] == [AT_ONCE, 100]
+    assert [len(each.examples) for each in taken if isinstance(each, RowBlock)] == [6, 6]
+
+
+ODD = {
+    "an error": {"error": "down"},
+    "a number as id": {"sources": [{"chunk_id": 7}]},
+    "a field that nobody reads": {"other": 1},
+    "a key": {"answer": f"use {KEY}"},
+    "a title alone": {"sources": [{"title": "A"}]},
+    "no sources": {"sources": None},
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_one_odd_response_leaves_the_others_in_blocks(tmp_path: Path, odd: str) -> None:
+    """At most `LEAST` questions around it are asked one by one."""
+    responses = [plain(number) | (ODD[odd] if number == 77 else {}) for number in range(200)]
+    if odd == "an error":
+        responses[77] = {"id": "q77", "error": "down"}
+    written(tmp_path, expecting(200), responses)
+    taken = check_alike(tmp_path)
+    assert 0 < sum(isinstance(each, Row) for each in taken) < 2 * LEAST
+
+
+def test_a_question_of_another_kind_stands_between_blocks(tmp_path: Path) -> None:
+    """One with titles, say; those before and after it are in blocks."""
+    lines = [{"expected_sources": ["A"]} if number == 50 else line for number, line in enumerate(expecting(100))]
+    written(tmp_path, lines, [plain(number) for number in range(100)])
+    assert [len(each) if isinstance(each, RowBlock) else each.position for each in check_alike(tmp_path)] == [
+        50,
+        50,
+        49,
+    ]
+
+
+def test_a_question_without_a_response_fails(tmp_path: Path) -> None:
+    """And no other does."""
+    written(tmp_path, expecting(100), [plain(number) for number in range(100) if number != 30])
+    rows = each_row(check_alike(tmp_path))
+    assert [row.position for row in rows if row.failure] == [30]
+
+
+def test_a_response_that_was_changed_meanwhile_fails(tmp_path: Path) -> None:
+    """The line of another question in its place is no response to it."""
+    written(tmp_path, expecting(64), [plain(number) for number in range(64)])
+    evaluator, rows = evaluator_in(tmp_path), list[Row | RowBlock]()
+    lines = (tmp_path / "responses.jsonl").read_text().splitlines(keepends=True)
+    (tmp_path / "responses.jsonl").write_text("".join([*lines[:20], lines[21], lines[20], *lines[22:]]))
+    take_all(lambda: rows_in_blocks(numbered(tmp_path), evaluator, lambda: False), rows.append, ())
+    evaluator.target.close()
+    failures = {row.question.id: str(row.failure) for row in each_row(rows) if row.failure}
+    assert failures.keys() == {"q20", "q21"}
+    assert all("was changed during the run" in text for text in failures.values())
+
+
+def test_a_secret_is_taken_out(tmp_path: Path) -> None:
+    """What may hold one is asked one by one, and its words are gone."""
+    written(tmp_path, expecting(64), [plain(n, **({"answer": KEY} if n == 5 else {})) for n in range(64)])
+    rows = each_row(check_alike(tmp_path))
+    assert [row.response and row.response.answer for row in rows][5] == MARK
+
+
+def test_words_of_secrets_in_texts_apart_are_none(tmp_path: Path) -> None:
+    """A text that names a key and another with a long word hold no secret together."""
+    texts = ["api_key secret token", "x1" * (SHORTEST // 2 + 1)]
+    assert [may_hold_secrets(text) for text in (*texts, "\n".join(texts))] == [False, False, True]
+    responses = [plain(n, sources=[{"chunk_id": "c1", "text": text} for text in texts]) for n in range(64)]
+    written(tmp_path, expecting(64), responses)
+    assert [type(each) for each in check_alike(tmp_path)] == [RowBlock]
+
+
+def test_patterns_of_ones_own_leave_no_block(tmp_path: Path) -> None:
+    """They may match anywhere."""
+    written(tmp_path, expecting(32), [plain(number) for number in range(32)])
+    taken = check_alike(tmp_path, redactor=Redactor(["It is"]))
+    assert {type(each) for each in taken} == {Row}
+
+
+def test_reasoning_and_judges_make_no_blocks(tmp_path: Path) -> None:
+    """Their rows are made one by one."""
+    written(tmp_path, expecting(1), [plain(0)])
+    evaluator = evaluator_in(tmp_path)
+    assert makes_blocks(evaluator)
+    assert not makes_blocks(Evaluator(**{**vars(evaluator), "count": None}))
+    weights: Any = object()
+    assert not makes_blocks(Evaluator(**{**vars(evaluator), "rules": Rules(reasoning=weights)}))
+    judge: Any = object()
+    assert not makes_blocks(Evaluator(**{**vars(evaluator), "judges": (judge,)}))
+
+
+def test_nothing_more_is_asked_once_it_is_to_stop(tmp_path: Path) -> None:
+    """The block under way is finished."""
+    written(tmp_path, expecting(3 * AT_ONCE), [plain(number) for number in range(3 * AT_ONCE)])
+    times = count()
+    assert list(map(len, in_blocks(tmp_path, lambda: next(times) == 2))) == [AT_ONCE, AT_ONCE]  # type: ignore[arg-type]
+
+
+def test_the_first_rows_that_did_not_pass_are_shown(tmp_path: Path) -> None:
+    """As many as are kept, from several blocks, in their order."""
+    size = 2 * AT_ONCE
+    lines = [{"expected_chunks": ["gone" if number % 20 == 0 else "c1"]} for number in range(size)]
+    written(tmp_path, lines, [plain(number) for number in range(size)])
+    figures = Figures()
+    for each in check_alike(tmp_path):
+        figures.take(each)
+    assert [row.position for row in figures.shown.missed] == [20 * number for number in range(SHOWN_ROWS)]
+
+
+def test_a_file_of_blocks_and_rows_holds_all_in_order(tmp_path: Path) -> None:
+    """Whatever stands between blocks, and also where a block comes before its turn."""
+    size = BATCH + 2 * AT_ONCE
+    written(tmp_path, expecting(size), [plain(n) if n % 1000 else {"id": f"q{n}", "error": "x"} for n in range(size)])
+    taken = in_blocks(tmp_path)
+    for number, order in enumerate((taken, [*taken[1:], taken[0]])):
+        path = tmp_path / f"{number}.parquet"
+        writer = TableWriter(path, K)
+        for each in order:
+            (writer.add_block if isinstance(each, RowBlock) else writer.add)(each)  # type: ignore[operator]
+        writer.close()
+        assert writer.rows == size
+        table = pq.read_table(path)
+        assert table["position"].to_pylist() == list(range(size))
+        assert timeless_table(table).equals(timeless_table(table_of_rows(each_row(taken), K)), check_metadata=False)
