@@ -5,6 +5,7 @@ Questions and responses of another form, and those in which there may be a secre
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Hashable, Iterator, Sequence
 from itertools import chain, groupby
@@ -45,6 +46,7 @@ async def rows_in_blocks(
                 if stop():
                     return
                 yield rows if isinstance(rows, RowBlock) else await evaluator.row(*rows)
+        await asyncio.sleep(0)  # for whoever wants to stop the loop
 
 
 def _blocks(numbered: Sequence[Numbered], evaluator: Evaluator) -> Iterator[RowBlock | Numbered]:

@@ -121,7 +121,10 @@ class RecordedLines(OneWording, Target):
             return None
         lines, size = list[bytes](), 0
         for (offset,) in offsets:
-            lines.append(self._file.line_at(offset))
+            try:
+                lines.append(self._file.line_at(offset))
+            except OSError:
+                return None
             size += len(lines[-1])
             if size > MAX_BYTES:
                 return None

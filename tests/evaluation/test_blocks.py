@@ -33,6 +33,7 @@ from evaltrack.rows.block import RowBlock
 from evaltrack.rows.block_table import table_of_block
 from evaltrack.rows.fields import SOURCE_TEXT_LIMIT
 from evaltrack.rows.table import BATCH, TableWriter
+from evaltrack.targets.line_columns import MAX_BYTES
 from evaltrack.targets.recorded import open_recorded
 
 K = 3
@@ -291,6 +292,25 @@ def test_a_response_that_was_changed_meanwhile_fails(tmp_path: Path) -> None:
     failures = {row.question.id: str(row.failure) for row in each_row(rows) if row.failure}
     assert failures.keys() == {"q20", "q21"}
     assert all("was changed during the run" in text for text in failures.values())
+
+
+def test_a_file_that_is_gone_fails_each_question(tmp_path: Path) -> None:
+    """As it does where they are asked one by one."""
+    written(tmp_path, expecting(20), [plain(number) for number in range(20)])
+    evaluator, rows = evaluator_in(tmp_path), list[Row | RowBlock]()
+    (tmp_path / "responses.jsonl").unlink()
+    take_all(lambda: rows_in_blocks(numbered(tmp_path), evaluator, lambda: False), rows.append, ())
+    assert [row.failure and row.failure.kind for row in each_row(rows)] == ["target_error"] * 20
+
+
+def test_responses_too_large_for_a_block_are_measured_all_the_same(tmp_path: Path) -> None:
+    """Fewer at a time."""
+    text = "word " * (MAX_BYTES // 5 // 20)
+    responses = [plain(number, sources=[{"chunk_id": "c1", "text": text}]) for number in range(32)]
+    written(tmp_path, expecting(32), responses)
+    sizes = [len(each) for each in check_alike(tmp_path) if isinstance(each, RowBlock)]
+    assert sum(sizes) == 32
+    assert max(sizes) < 20
 
 
 def test_a_secret_is_taken_out(tmp_path: Path) -> None:
