@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from itertools import repeat
 from typing import Any, TypeVar, dataclass_transform
 
 from evaltrack.records import Role
@@ -16,9 +17,19 @@ T = TypeVar("T")
 def stored_record(kind: type[T]) -> type[T]:
     """Make a data class of keywords whose fields a type checker lets nobody set.
 
-    It is not frozen at run time: that would make a record three times as slow to build, and a table has millions.
+    It is neither at run time: a frozen record takes three times as long to build, keywords half as long again, and a
+    table has millions.
     """
-    return dataclass(slots=True, kw_only=True, unsafe_hash=True)(kind)
+    return dataclass(slots=True, unsafe_hash=True)(kind)
+
+
+def records_of(kind: type[T], columns: Mapping[str, Iterable[Any]]) -> Iterator[T]:
+    """A record for each of the values in these columns, with its defaults in place of the columns that are not there.
+
+    At least one column is there; none of those that are left out has a default that is made anew for each record.
+    """
+    values = (columns[each.name] if each.name in columns else repeat(each.default) for each in fields(kind))  # type: ignore[arg-type]
+    return map(kind, *values)
 
 
 @stored_record

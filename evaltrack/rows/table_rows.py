@@ -7,7 +7,7 @@ from itertools import islice, repeat
 from typing import TYPE_CHECKING, Any
 
 from evaltrack.rows.fields import SOURCE_COLUMNS
-from evaltrack.rows.stored_parts import StoredSource
+from evaltrack.rows.stored_parts import StoredSource, records_of
 from evaltrack.rows.stored_row import LISTS, StoredRow, layout
 
 if TYPE_CHECKING:
@@ -16,17 +16,18 @@ if TYPE_CHECKING:
 AT_ONCE = 200
 """Rows that become Python together."""
 
+_FIELDS = {column.name for column in SOURCE_COLUMNS}
+"""Of a source; a file of a newer version may have more."""
+
 
 def typed_rows(table: pa.Table, own: tuple[str, ...] = ()) -> Iterator[StoredRow]:
     """The rows of a table, each as `StoredRow.of` makes it."""
     plain, lists, scores = layout(tuple(table.column_names), own)
-    names = (*plain, *lists, "scores", "own")
     for start in range(0, table.num_rows, AT_ONCE):
         part = table.slice(start, AT_ONCE)
-        columns: list[Iterable[Any]] = [part[name].to_pylist() for name in plain]
-        columns += (_lists(name, part[name]) for name in lists)
-        columns += (_scores(part, scores), repeat(own))
-        yield from (StoredRow(**dict(zip(names, values, strict=True))) for values in zip(*columns, strict=False))
+        columns: dict[str, Iterable[Any]] = {name: part[name].to_pylist() for name in plain}
+        columns |= {name: _lists(name, part[name]) for name in lists}
+        yield from records_of(StoredRow, {**columns, "scores": _scores(part, scores), "own": repeat(own)})
 
 
 def _scores(part: pa.Table, names: tuple[str, ...]) -> Iterator[dict[str, float]]:
@@ -47,10 +48,8 @@ def _sources(column: pa.ChunkedArray) -> Iterator[tuple[StoredSource, ...] | Non
     for lists in column.chunks:
         objects = lists.flatten()
         there = {field.name: values.to_pylist() for field, values in zip(objects.type, objects.flatten(), strict=True)}
-        names = tuple(column.name for column in SOURCE_COLUMNS if column.name in there)
-        if "finds" in names:
+        if "finds" in there:
             there["finds"] = [tuple(passages or ()) for passages in there["finds"]]
-        columns = [there[name] for name in names]
-        sources = (StoredSource(**dict(zip(names, each, strict=True))) for each in zip(*columns, strict=True))
+        sources = records_of(StoredSource, {name: there[name] for name in _FIELDS & there.keys()})
         for number in lists.value_lengths().to_pylist():
             yield None if number is None else tuple(islice(sources, number))

@@ -31,7 +31,7 @@ from evaltrack.records.past_run import PastRun
 from evaltrack.report.html import run_page
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.html.culprits import CulpritLine, culprit_lines, more_culprits
-from evaltrack.report.html.fitting import WHOLE, fitted
+from evaltrack.report.html.fitting import PASSED_WHOLE, fitted
 from evaltrack.report.html.metric_table import axis_reach, metric_rows, way_of
 from evaltrack.report.html.page import SCRIPTS, STYLES, document, questions_script, script_safe, static, style_sheet
 from evaltrack.report.html.past import beside, past_lines, served_address
@@ -881,16 +881,22 @@ def test_the_columns_that_a_page_reads_are_all_that_it_shows(tmp_path: Path) -> 
     assert part == run_html(result(), lambda _, ids: stored_rows(path, None, ids), Around("run"))
 
 
-def test_what_passed_behind_a_full_page_is_made_slim_and_no_other_question() -> None:
-    """The page holds the same as if each were made whole and then cut; what failed stays whole wherever it stands."""
+def test_what_passed_behind_many_questions_is_slim_and_no_other_question() -> None:
+    """It keeps its answer, its rank and the names of its sources; what failed stays whole wherever it stands."""
     long = replace(with_source(flat("x" * 6000, "c"), text="y" * 400), passed=True, scores={"recall_at_k": 1.0})
-    rows = [replace(long, id=str(number)) for number in range(WHOLE // 6000 + 50)]
+    rows = [replace(long, id=str(number)) for number in range(PASSED_WHOLE // 6000 + 50)]
     rows[-2] = replace(rows[-2], passed=False)
     made = list(run_questions(rows, 3, 6000, "off", "r", {}))
     assert [("scores" in each) for each in made[-3:]] == [False, True, False]
-    alone = [question for row in rows for question in run_questions([row], 3, 6000, "off", "r", {})]
-    assert list(map(json.loads, fitted(made[:-2]))) == list(map(json.loads, fitted(alone[:-2])))
-    assert made[-2] == alone[-2]
+    (whole,) = run_questions(rows[-1:], 3, 6000, "off", "r", {})
+    (failed,) = run_questions(rows[-2:-1], 3, 6000, "off", "r", {})
+    assert made[-2] == failed
+    slim, side = made[-1], whole["sides"][0]
+    assert slim == {name: value for name, value in whole.items() if name != "scores"} | {"sides": slim["sides"]}
+    assert [slim["sides"][0][name] for name in ("answer", "sources")] == [
+        side["answer"],
+        [{name: source[name] for name in ("rank", "name", "expected") if name in source} for source in side["sources"]],
+    ]
 
 
 def test_texts_of_sources_are_compared_in_the_first_changes_only() -> None:

@@ -10,6 +10,9 @@ from evaltrack.report.html.page import script_safe
 WHOLE, SLIM = 9_000_000, 11_500_000
 """Bytes up to which questions are whole, and slim; past that only what happened to them is shown."""
 
+PASSED_WHOLE = 4_000_000
+"""Characters of the whole questions of a run behind which those that passed are slim: few people read that many."""
+
 ANSWER, SOURCES, QUESTION = 200, 5, 200
 
 BARE = (

@@ -16,7 +16,7 @@ from evaltrack.metrics.catalogue import BY_NAME
 from evaltrack.records.row import Traced
 from evaltrack.report.comparison.words import CAUSES, UNCHANGED, accepted_words, borderline_words, repeat_words
 from evaltrack.report.html.conversation import turns_before, wordings
-from evaltrack.report.html.fitting import WHOLE
+from evaltrack.report.html.fitting import PASSED_WHOLE
 from evaltrack.report.html.judged import more_judges, verdicts
 from evaltrack.report.html.places import numbers
 from evaltrack.report.html.ranked import expected_alone, missing, ranked, source_texts
@@ -77,13 +77,13 @@ def changed_questions(comparison: Comparison) -> Iterator[dict[str, Any]]:
 def run_questions(
     rows: Iterable[StoredRow], k: int, limit: int, traces: Traced, run_id: str, acceptances: dict[str, str]
 ) -> Iterator[dict[str, Any]]:
-    """Each question of one run, in the order of its rows; those that passed are slim once what they show fills a page.
+    """Each question of one run, in the order of its rows; those that passed are slim behind `PASSED_WHOLE`.
 
-    They are the last of a page, so that those before them there fill it at least as far.
+    They are the last of a page, and most of a large one.
     """
     scope, filled = ScoreScope(k), 0
     for row in rows:
-        trace, slim = shown_trace(traces, run_id, row), filled >= WHOLE and row.outcome == "pass"
+        trace, slim = shown_trace(traces, run_id, row), filled >= PASSED_WHOLE and row.outcome == "pass"
         why = shown(failure_words(row.error or "") or (failed_words(row, k) if row.passed is False else ""), 400)
         fields = _about(row, _outcome_group(row)) | {"detail": why, "note": acceptances.get(row.id)}
         fields |= numbers(None, row) | _expected(row, limit)
