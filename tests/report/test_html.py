@@ -31,7 +31,7 @@ from evaltrack.records.past_run import PastRun
 from evaltrack.report.html import run_page
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.html.culprits import CulpritLine, culprit_lines, more_culprits
-from evaltrack.report.html.fitting import PASSED_WHOLE, fitted
+from evaltrack.report.html.fitting import PASSED_WHOLE
 from evaltrack.report.html.metric_table import axis_reach, metric_rows, way_of
 from evaltrack.report.html.page import SCRIPTS, STYLES, document, questions_script, script_safe, static, style_sheet
 from evaltrack.report.html.past import beside, past_lines, served_address
