@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from evaltrack.evaluation.lookouts import Lookouts
@@ -52,10 +53,11 @@ class Takers:
     def take_block(self, block: RowBlock) -> None:
         """Take finished questions that were asked once."""
         self.writer.add_block(block)
-        for example, num_tokens in zip(block.examples, block.tokens_of_kinds, strict=True):
+        for example, question, num_tokens in block.alike():
             self.ledger.add_alike(example, num_tokens)
-            self.summary.add_alike(example, num_tokens)
-        self.lookouts.add_kinds(zip(block.examples, map(len, block.tokens_of_kinds), strict=True))
+            self.summary.add_alike(example, question, num_tokens)
+        times = Counter(block.kinds)
+        self.lookouts.add_kinds((example, times[kind]) for kind, example in enumerate(block.examples))
         for place, kind in enumerate(block.kinds):
             if self.shown_rows.wants(block.examples[kind], block.first + place):
                 self.shown_rows.add(block.row(place))

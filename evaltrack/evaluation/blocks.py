@@ -15,7 +15,6 @@ from evaltrack.evaluation.ask import Evaluator
 from evaltrack.evaluation.at_once import Numbered, batches
 from evaltrack.metrics.alike import is_plain, kind_of
 from evaltrack.metrics.measure import measure
-from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import Question, Row, Tokens
 from evaltrack.records.base import record_of
 from evaltrack.records.clock import seconds_now
@@ -26,6 +25,9 @@ if TYPE_CHECKING:
 
 LEAST = 8
 """Questions of a block; fewer are asked one by one."""
+
+SHORT, REMEMBERED = 4000, 8000
+"""Characters of the texts whose tokens are remembered, and how many are."""
 
 SEARCHED = ("chunk_id", "title", "url", "text")
 """The texts of a source that may hold a secret."""
@@ -40,58 +42,93 @@ async def rows_in_blocks(
     numbered: Iterator[Numbered], evaluator: Evaluator, stop: Callable[[], bool]
 ) -> AsyncGenerator[Row | RowBlock]:
     """The rows of all questions, each of which has one trial: as many as can be in blocks, the others one by one."""
+    maker = _Maker(evaluator)
     for batch in batches(numbered):
         for plain, part in groupby(batch, lambda each: is_plain(each[1])):
-            for rows in _blocks(list(part), evaluator) if plain else part:
+            for rows in maker.blocks(list(part)) if plain else part:
                 if stop():
                     return
                 yield rows if isinstance(rows, RowBlock) else await evaluator.row(*rows)
         await asyncio.sleep(0)  # for whoever wants to stop the loop
 
 
-def _blocks(numbered: Sequence[Numbered], evaluator: Evaluator) -> Iterator[RowBlock | Numbered]:
-    """Blocks of consecutive questions, and those that are to be asked one by one, in their order."""
-    if len(numbered) < LEAST:
-        yield from numbered
-        return
-    block = _block(numbered, evaluator)
-    if block is not None:
-        yield block
-        return
-    half = len(numbered) // 2
-    yield from _blocks(numbered[:half], evaluator)
-    yield from _blocks(numbered[half:], evaluator)
+class _Maker:
+    """Makes the blocks of one run; the tokens of texts that sources have are remembered."""
 
+    def __init__(self, evaluator: Evaluator) -> None:
+        assert evaluator.count is not None
+        self._target, self._rules, self._redactor = evaluator.target, evaluator.rules, evaluator.redactor
+        self._count = evaluator.count
+        self._tokens_of_texts: dict[str, int] = {}
 
-def _block(numbered: Sequence[Numbered], evaluator: Evaluator) -> RowBlock | None:
-    """The block of some plain questions; None where a response is not plain, or may hold a secret."""
-    questions = [question for _, question, _ in numbered]
-    started_at, start = seconds_now(), time.perf_counter()
-    responses = evaluator.target.columns_of(questions)
-    seconds = (time.perf_counter() - start) / len(questions)
-    if responses is None or not _is_clean(responses, evaluator.redactor):
-        return None
-    kinds, first_of_kinds = _kinds(questions, responses)
-    num_tokens, how = _num_tokens(questions, responses, evaluator)
-    first, _, trial = numbered[0]
-    same = {"trial": trial, "started_at": started_at, "seconds": seconds}
-    examples = []
-    for place, fields in zip(first_of_kinds, responses.take(first_of_kinds).to_pylist(), strict=True):
-        question, response = questions[place], response_of(fields)
-        tokens = Tokens(count=num_tokens[place], known=how)
-        measured = measure(question, response, evaluator.rules, tokens=tokens)
-        own = {"position": first + place, "question": question, "response": response, "tokens": tokens}
-        examples.append(record_of(Row, {**same, **own, **vars(measured)}))
-    return RowBlock(first, questions, responses, examples, kinds, num_tokens)
+    def blocks(self, numbered: Sequence[Numbered]) -> Iterator[RowBlock | Numbered]:
+        """Blocks of consecutive questions, and those that are to be asked one by one, in their order."""
+        if len(numbered) < LEAST:
+            yield from numbered
+            return
+        block = self._block(numbered)
+        if block is not None:
+            yield block
+            return
+        half = len(numbered) // 2
+        yield from self.blocks(numbered[:half])
+        yield from self.blocks(numbered[half:])
 
+    def _block(self, numbered: Sequence[Numbered]) -> RowBlock | None:
+        """The block of some plain questions; None where a response is not plain, or may hold a secret."""
+        questions = [question for _, question, _ in numbered]
+        started_at, start = seconds_now(), time.perf_counter()
+        responses = self._target.columns_of(questions)
+        seconds = (time.perf_counter() - start) / len(questions)
+        if responses is None or not self._is_clean(responses):
+            return None
+        kinds, first_of_kinds = _kinds(questions, responses)
+        num_tokens, how = self._num_tokens(questions, responses)
+        first, _, trial = numbered[0]
+        same = {"trial": trial, "started_at": started_at, "seconds": seconds}
+        examples = []
+        for place, fields in zip(first_of_kinds, responses.take(first_of_kinds).to_pylist(), strict=True):
+            question, response = questions[place], response_of(fields)
+            tokens = Tokens(count=num_tokens[place], known=how)
+            measured = measure(question, response, self._rules, tokens=tokens)
+            own = {"position": first + place, "question": question, "response": response, "tokens": tokens}
+            examples.append(record_of(Row, {**same, **own, **vars(measured)}))
+        return RowBlock(first, questions, responses, examples, kinds, num_tokens)
 
-def _is_clean(responses: pa.Table, redactor: Redactor | None) -> bool:
-    """Whether a redactor leaves all texts as they are."""
-    if redactor is None:
-        return True
-    sources = responses["sources"].chunk(0).values
-    columns = [responses["answer"], *map(sources.field, SEARCHED)]
-    return redactor.leaves([text for column in columns for text in column.unique().to_pylist()])
+    def _is_clean(self, responses: pa.Table) -> bool:
+        """Whether the redactor leaves all texts as they are."""
+        if self._redactor is None:
+            return True
+        sources = responses["sources"].chunk(0).values
+        columns = map(sources.field, SEARCHED)
+        texts = [text for column in columns for text in column.unique().to_pylist()]
+        return self._redactor.leaves(responses["answer"].to_pylist(), texts)
+
+    def _num_tokens(
+        self, questions: Sequence[Question], responses: pa.Table
+    ) -> tuple[list[int], Literal["counted", "estimated", "reported"]]:
+        """The tokens of each row, and how they are known."""
+        lists, k = responses["sources"].chunk(0), self._rules.k
+        coded = lists.values.field("text").fill_null("").dictionary_encode()
+        texts, codes = coded.dictionary.to_pylist(), coded.indices.to_pylist()
+        first = [codes[start : min(end, start + k)] for start, end in spans_of(lists)]
+        of_code = {code: self._tokens_of(texts[code]) for code in set(chain.from_iterable(first))}
+        num_tokens = []
+        for question, answer, own_codes in zip(questions, responses["answer"].to_pylist(), first, strict=True):
+            own = self._count([question.question, answer or ""])
+            num_tokens.append(own.count + sum(map(of_code.__getitem__, own_codes)))
+        return num_tokens, own.known
+
+    def _tokens_of(self, text: str) -> int:
+        """Of the text of a source: the chunks of a corpus are returned for many questions."""
+        number = self._tokens_of_texts.get(text)
+        if number is None:
+            number = self._count([text]).count
+            if len(self._tokens_of_texts) >= REMEMBERED:
+                self._tokens_of_texts.clear()
+            if len(text) <= SHORT:
+                self._tokens_of_texts[text] = number
+        return number
 
 
 def _kinds(questions: Sequence[Question], responses: pa.Table) -> tuple[list[int], list[int]]:
@@ -108,21 +145,3 @@ def _kinds(questions: Sequence[Question], responses: pa.Table) -> tuple[list[int
             first_of_kinds.append(number)
         places.append(place)
     return places, first_of_kinds
-
-
-def _num_tokens(
-    questions: Sequence[Question], responses: pa.Table, evaluator: Evaluator
-) -> tuple[list[int], Literal["counted", "estimated", "reported"]]:
-    """The tokens of each row, and how they are known: of a text that many sources have they are counted once."""
-    count, k = evaluator.count, evaluator.rules.k
-    assert count is not None
-    lists = responses["sources"].chunk(0)
-    coded = lists.values.field("text").fill_null("").dictionary_encode()
-    texts, codes = coded.dictionary.to_pylist(), coded.indices.to_pylist()
-    first = [codes[start : min(end, start + k)] for start, end in spans_of(lists)]
-    of_code = {code: count([texts[code]]).count for code in set(chain.from_iterable(first))}
-    num_tokens = []
-    for question, answer, own_codes in zip(questions, responses["answer"].to_pylist(), first, strict=True):
-        own = count([question.question, answer or ""])
-        num_tokens.append(own.count + sum(map(of_code.__getitem__, own_codes)))
-    return num_tokens, own.known

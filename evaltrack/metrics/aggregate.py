@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from evaltrack.metrics.exact_mean import ExactMean, exact_sum
 from evaltrack.metrics.relevance import num_expected
 from evaltrack.metrics.run_metrics import MetricTable
-from evaltrack.records import Row
+from evaltrack.records import Question, Row
 
 SHOWN_ROWS = 20
 """Failed and missed questions kept at most for the renderings; the tables in MLflow hold all."""
@@ -56,7 +56,7 @@ class Summary:
 
     def add(self, row: Row) -> None:
         """Count one row. If its target failed it is in no mean; if its judge failed, in none of a judge."""
-        groups = self._count(row, 1)
+        groups = self._count(row, row.question, 1)
         for name, value in row.scores.items():
             self._pending_of(name, groups).values.append(value)
         self._num_pending += len(row.scores)
@@ -64,23 +64,26 @@ class Summary:
             self._settle()
         self._add_judged(row)
 
-    def add_alike(self, row: Row, num_tokens: Sequence[int]) -> None:
-        """Count rows that nobody judged and that are as `row` but for their tokens, of which each has its number."""
+    def add_alike(self, row: Row, question: Question, num_tokens: Sequence[int]) -> None:
+        """Count rows that nobody judged and that measure what `row` does but for their tokens, a number for each.
+
+        They have the domain and the difficulty of `question`.
+        """
         times = len(num_tokens)
-        groups = self._count(row, times)
+        groups = self._count(row, question, times)
         for name, value in row.scores.items():
             if name != "num_tokens":
                 self._pending_of(name, groups).add_sum(times * exact_sum((value,)), times)
         self._pending_of("num_tokens", groups).add_sum(exact_sum(map(float, num_tokens)), times)
 
-    def _count(self, row: Row, times: int) -> tuple[str, ...]:
+    def _count(self, row: Row, question: Question, times: int) -> tuple[str, ...]:
         """Count what so many rows have in common; their groups."""
         self.num_questions += times
         self.num_negatives += times * row.question.negative
         self.num_measured += times * (row.passed is not None)
         self.num_errors += times * (row.failure is not None)
         self.duplicates += times * row.duplicates
-        groups = _groups(row.question.domain, row.question.difficulty)
+        groups = _groups(question.domain, question.difficulty)
         for group in groups:
             self._groups[group]  # it is one also where nothing was measured
         if "precision_at_k" in row.scores:

@@ -1,7 +1,7 @@
 """Questions that measure alike: of responses that nobody judges, few kinds stand for most of a run.
 
-Two rows of one kind differ in their texts, ids and tokens alone. All that is computed of a response but its tokens is
-the same, and so computed once.
+Two rows of one kind differ in their texts, ids, labels and tokens alone. All that is computed of a response but its
+tokens is the same, and so computed once.
 """
 
 from __future__ import annotations
@@ -37,6 +37,4 @@ def kind_of(question: Question, chunk_ids: Sequence[str], answer: str | None, *,
         bool(chunk_ids),
         None if answer is None else not answer.strip(),
         abstained,
-        question.domain,
-        question.difficulty,
     )

@@ -69,7 +69,7 @@ class Redactor:
     def response(self, response: Response) -> Response:
         """The response with every text in it redacted; the same object where nothing matches."""
         sources = response.sources
-        if not self._own and not response.tool_calls and not self._may_hold(_texts_of(response)):
+        if not self._own and not response.tool_calls and not self._may_hold(_texts_of(sources or ()), response.answer):
             return response
         return _updated(
             response,
@@ -78,19 +78,23 @@ class Redactor:
             tool_calls=tuple(map(self._call, response.tool_calls)),
         )
 
-    def leaves(self, texts: Sequence[str | None]) -> bool:
-        """Whether none of the texts, of a response without tool calls, is changed; where that is not sure it is not."""
+    def leaves(self, answers: Sequence[str | None], texts: Sequence[str | None]) -> bool:
+        """Whether no answer, and no text of a source, is changed; where that is not sure they are said to be."""
         if self._own:
             return False
-        return not self._may_hold(texts) or not any(self._may_hold((text,)) for text in texts)
+        if not self._may_hold(texts, *answers):
+            return True
+        return not any(self._may_hold((text,)) for text in texts) and not any(
+            self._may_hold((), each) for each in answers
+        )
 
-    def _may_hold(self, texts: Iterable[str | None]) -> bool:
+    def _may_hold(self, texts: Iterable[str | None], *answers: str | None) -> bool:
         """Whether any of the texts may hold a secret: all are looked at together, as nearly all of them hold none.
 
-        Those that hold none are remembered, as the chunks of a corpus are returned for many questions.
+        Those of sources that hold none are remembered, as the chunks of a corpus are returned for many questions.
         """
         new = {text for text in texts if text} - self._clean_texts
-        text = "\n".join(new)
+        text = "\n".join(chain(new, filter(None, answers)))
         if any(secret in text for secret in self._secrets) or may_hold_secrets(text):
             return True
         if len(self._clean_texts) > REMEMBERED:
@@ -133,9 +137,9 @@ class Redactor:
         return self._all(item)
 
 
-def _texts_of(response: Response) -> list[str | None]:
-    """Every text of a response without tool calls that is redacted."""
-    return [response.answer, *chain.from_iterable(map(_TEXTS, response.sources or ()))]
+def _texts_of(sources: Iterable[Source]) -> Iterable[str | None]:
+    """Every text of sources that is redacted."""
+    return chain.from_iterable(map(_TEXTS, sources))
 
 
 _TEXTS = attrgetter("chunk_id", "title", "url", "text")

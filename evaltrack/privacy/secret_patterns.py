@@ -24,7 +24,7 @@ SHORTEST = 15
 LONG = 24
 """Characters of the shortest word on which rules without a keyword are tried."""
 
-SHORT, REMEMBERED = 4000, 2000
+SHORT, REMEMBERED = 4000, 8000
 """Characters of the texts of which it is remembered where they hold secrets, and how many are."""
 
 NAME_REACH = 100

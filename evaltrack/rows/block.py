@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 class RowBlock:
     """Rows of questions that were asked once, of responses that nobody judges.
 
-    `examples` holds a row of each kind, `kinds` the place of each row's kind among them: rows of one kind differ in
-    `questions` (but not in what follows from them), `answer` and `sources` of `responses`, and `num_tokens` alone. They
-    stand at the positions from `first` on.
+    `examples` holds a row of each kind, `kinds` the place of each row's kind among them: what is measured of rows of
+    one kind is the same but for `num_tokens`. They stand at the positions from `first` on.
     """
 
     first: int
@@ -39,13 +38,14 @@ class RowBlock:
         """Of the texts of all rows, roughly."""
         return int(self.responses.nbytes)
 
-    @cached_property
-    def tokens_of_kinds(self) -> list[list[int]]:
-        """The tokens of each row, by its kind."""
-        by_kind: list[list[int]] = [[] for _ in self.examples]
-        for kind, number in zip(self.kinds, self.num_tokens, strict=True):
-            by_kind[kind].append(number)
-        return by_kind
+    def alike(self) -> Iterator[tuple[Row, Question, list[int]]]:
+        """For rows of one kind in one domain and of one difficulty: the example, a question, and their tokens."""
+        labels = ((question.domain, question.difficulty) for question in self.questions)
+        places: dict[Any, list[int]] = defaultdict(list)
+        for place, key in enumerate(zip(self.kinds, labels, strict=True)):
+            places[key].append(place)
+        for (kind, _), own in places.items():
+            yield self.examples[kind], self.questions[own[0]], [self.num_tokens[place] for place in own]
 
     def row(self, place: int) -> Row:
         """One of the rows as a record."""

@@ -17,8 +17,8 @@ from evaltrack.rows.fields import SOURCE_TEXT_LIMIT, text_digest
 if TYPE_CHECKING:
     import pyarrow as pa
 
-OF_QUESTIONS = ("id", "question", "expected_answer", "category", "digest", "judged_digest")
-"""Columns that hold an attribute of the question, and differ within a kind."""
+OF_QUESTIONS = ("id", "question", "expected_answer", "domain", "difficulty", "category", "digest", "judged_digest")
+"""Columns that hold an attribute of the question."""
 
 
 def table_of_block(block: RowBlock, k: int, own: tuple[str, ...] = ()) -> pa.Table:

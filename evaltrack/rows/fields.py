@@ -13,7 +13,7 @@ from evaltrack.rows.column import MOST, Attribute, Column
 SOURCE_TEXT_LIMIT = 4000
 """Characters of the text of each of the first k sources; `text_digest` covers all of it, for every source."""
 
-SHORT, REMEMBERED = 4000, 2000
+SHORT, REMEMBERED = 4000, 8000
 """Characters of the texts whose digests are remembered, and how many are."""
 
 USAGE_PARTS = tuple(name for name in Usage.model_fields if not name.startswith("batch_"))

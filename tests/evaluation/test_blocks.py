@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from itertools import count
 from pathlib import Path
@@ -117,10 +118,11 @@ class Figures:
             for add in (self.summary.add, self.ledger.add, self.shown.add, self.lookouts.add):
                 add(rows)
             return
-        for example, num_tokens in zip(rows.examples, rows.tokens_of_kinds, strict=True):
-            self.summary.add_alike(example, num_tokens)
+        for example, question, num_tokens in rows.alike():
             self.ledger.add_alike(example, num_tokens)
-        self.lookouts.add_kinds(zip(rows.examples, map(len, rows.tokens_of_kinds), strict=True))
+            self.summary.add_alike(example, question, num_tokens)
+        times = Counter(rows.kinds)
+        self.lookouts.add_kinds((example, times[kind]) for kind, example in enumerate(rows.examples))
         for place, kind in enumerate(rows.kinds):
             if self.shown.wants(rows.examples[kind], rows.first + place):
                 self.shown.add(rows.row(place))
