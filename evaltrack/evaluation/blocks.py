@@ -15,9 +15,10 @@ from evaltrack.evaluation.ask import Evaluator
 from evaltrack.evaluation.at_once import Numbered, batches
 from evaltrack.metrics.alike import is_plain, kind_of
 from evaltrack.metrics.measure import measure
-from evaltrack.records import Question, Row, Tokens
+from evaltrack.records import Question, Response, Row, Tokens
 from evaltrack.records.base import record_of
 from evaltrack.records.clock import seconds_now
+from evaltrack.records.titles import title_key
 from evaltrack.rows.block import RowBlock, response_of, spans_of
 
 if TYPE_CHECKING:
@@ -84,16 +85,17 @@ class _Maker:
             return None
         kinds, first_of_kinds = _kinds(questions, responses)
         num_tokens, how = self._num_tokens(questions, responses)
-        first, _, trial = numbered[0]
-        same = {"trial": trial, "started_at": started_at, "seconds": seconds}
-        examples = []
+        first, examples = numbered[0][0], list[Row]()
         for place, fields in zip(first_of_kinds, responses.take(first_of_kinds).to_pylist(), strict=True):
-            question, response = questions[place], response_of(fields)
+            times = {"started_at": started_at, "seconds": seconds}
             tokens = Tokens(count=num_tokens[place], known=how)
-            measured = measure(question, response, self._rules, tokens=tokens)
-            own = {"position": first + place, "question": question, "response": response, "tokens": tokens}
-            examples.append(record_of(Row, {**same, **own, **vars(measured)}))
+            examples.append(self._example(numbered[place], response_of(fields), tokens, times))
         return RowBlock(first, questions, responses, examples, kinds, num_tokens)
+
+    def _example(self, numbered: Numbered, response: Response, tokens: Tokens, times: dict[str, float]) -> Row:
+        position, question, trial = numbered
+        own = {"position": position, "question": question, "trial": trial, "response": response, "tokens": tokens}
+        return record_of(Row, own | times | vars(measure(question, response, self._rules, tokens=tokens)))
 
     def _is_clean(self, responses: pa.Table) -> bool:
         """Whether the redactor leaves all texts as they are."""
@@ -134,14 +136,22 @@ class _Maker:
 def _kinds(questions: Sequence[Question], responses: pa.Table) -> tuple[list[int], list[int]]:
     """The place of each row's kind among the kinds, and the place of the first row of each kind."""
     lists = responses["sources"].chunk(0)
-    chunk_ids = lists.values.field("chunk_id").to_pylist()
+    chunk_ids, titles = (lists.values.field(name) for name in ("chunk_id", "title"))
+    keys = {False: chunk_ids.to_pylist(), True: _title_keys(titles)}
     others = (responses[name].to_pylist() for name in ("answer", "abstained", "model"))
     kinds, places, first_of_kinds = dict[Hashable, int](), list[int](), list[int]()
     rows = zip(questions, spans_of(lists), *others, strict=True)
     for number, (question, (start, end), answer, abstained, model) in enumerate(rows):
-        kind = kind_of(question, chunk_ids[start:end], answer, abstained=bool(abstained)), model
+        kind = kind_of(question, keys[question.by_title][start:end], answer, abstained=bool(abstained)), model
         place = kinds.setdefault(kind, len(kinds))
         if place == len(first_of_kinds):
             first_of_kinds.append(number)
         places.append(place)
     return places, first_of_kinds
+
+
+def _title_keys(titles: pa.StringArray) -> list[str | None]:
+    """What each title is compared by, None where there is none."""
+    coded = titles.dictionary_encode()
+    keys = [title_key(title) if title else None for title in coded.dictionary.to_pylist()]
+    return [None if code is None else keys[code] for code in coded.indices.to_pylist()]

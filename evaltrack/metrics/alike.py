@@ -9,32 +9,32 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from operator import attrgetter
 
-from evaltrack.metrics.relevance import by_name, relevant_keys
+from evaltrack.metrics.relevance import by_name, ranked_keys, relevant_keys
 from evaltrack.records import Question
 
 
 def is_plain(question: Question) -> bool:
-    """Whether a question expects chunks or nothing, without grades, tools, turns before it and other wordings."""
-    chunks, titles, passages, *more = _PARTS(question)
-    return passages is None and (chunks is not None or not titles) and not any(more)
+    """Whether a question expects chunks, titles or nothing, without grades, tools, turns before it, other wordings."""
+    passages, *more = _PARTS(question)
+    return passages is None and not any(more)
 
 
-_PARTS = attrgetter(
-    *("expected_chunks", "expected_sources", "expected_passages"), *("grades", "expected_tools", "history", "variants")
-)
+_PARTS = attrgetter("expected_passages", "grades", "expected_tools", "history", "variants")
 
 
-def kind_of(question: Question, chunk_ids: Sequence[str], answer: str | None, *, abstained: bool) -> Hashable:
+def kind_of(question: Question, source_keys: Sequence[str | None], answer: str | None, *, abstained: bool) -> Hashable:
     """What scores, pass or fail, and notes follow from, of a plain question and a response with sources.
 
-    `chunk_ids` are those of the sources, best first.
+    `source_keys` are what the sources are compared by, best first; None where one lacks it.
     """
     expected = question.expected_names
-    returned = by_name(chunk_ids, relevant_keys(question)) if expected else None
+    returned = by_name(ranked_keys(source_keys), relevant_keys(question)) if expected else None
     return (
+        question.by_title,
         None if expected is None else len(expected),
         returned and (returned.expected, tuple(returned.ranks), returned.duplicates),
-        bool(chunk_ids),
+        bool(source_keys),
+        bool(expected) and any(source_keys),
         None if answer is None else not answer.strip(),
         abstained,
     )

@@ -81,8 +81,13 @@ def source_keys(question: Question, sources: Sequence[Source]) -> list[str]:
     A source that lacks the one that is compared still takes up its rank.
     """
     if question.by_title:
-        return [title_key(source.title) if source.title else f"\0{rank}" for rank, source in enumerate(sources)]
-    return [source.chunk_id or f"\0{rank}" for rank, source in enumerate(sources)]
+        return ranked_keys([title_key(source.title) if source.title else None for source in sources])
+    return ranked_keys([source.chunk_id for source in sources])
+
+
+def ranked_keys(keys: Sequence[str | None]) -> list[str]:
+    """The keys, each in its place; those that are missing as such that nothing is compared with."""
+    return [f"\0{rank}" if key is None else key for rank, key in enumerate(keys)]
 
 
 def by_name(keys: Sequence[str], relevant: Collection[str]) -> Relevance:

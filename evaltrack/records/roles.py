@@ -75,7 +75,8 @@ class Target(Closable, Protocol):
     def columns_of(self, questions: Sequence[Question]) -> pa.Table | None:  # noqa: ARG002 - for those that hold them
         """The responses to several questions in columns, a row each: `answer`, `sources`, `abstained` and `model`.
 
-        Each has sources, all with ids, and nothing else. None where one of them is otherwise; then each is asked for.
+        Each has sources, all with an id or a title, and nothing else. None where one of them is otherwise; then each
+        is asked for.
         """
         return None
 

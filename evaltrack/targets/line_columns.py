@@ -73,13 +73,15 @@ def _any(wordings: pa.ChunkedArray) -> bool:
 
 
 def _plain_sources(column: pa.ChunkedArray) -> bool:
-    """Whether each line has sources, each of them has an id, and every score is finite."""
+    """Whether each line has sources, each of them has an id or a title, and every score is finite."""
     import pyarrow.compute as pc
 
     if column.null_count or (pc.max(pc.list_value_length(column)).as_py() or 0) > MAX_SOURCES:
         return False
     sources = pc.list_flatten(column)
-    keys, scores = pc.struct_field(sources, "chunk_id"), pc.struct_field(sources, "score")
-    if keys.null_count or pc.any(pc.equal(keys, "")).as_py():
+    keys, titles, scores = (pc.struct_field(sources, name) for name in ("chunk_id", "title", "score"))
+    if keys.null_count and pc.any(pc.and_(pc.is_null(keys), pc.is_null(titles))).as_py():
+        return False
+    if pc.any(pc.equal(keys, "")).as_py():
         return False
     return scores.null_count == len(scores) or bool(pc.all(pc.is_finite(scores)).as_py())

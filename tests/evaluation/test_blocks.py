@@ -164,18 +164,15 @@ TEXTS = st.sampled_from(
     ["", "a", "An answer of 7 words, or some.", "naïve 漢字 😀", "tab\tand\nline", LONG, "null", "  "]
 )
 CHUNKS = st.sampled_from(["a", "b", "c", "d", "é", "null"])
-SOURCES = st.lists(
-    st.fixed_dictionaries(
-        {"chunk_id": CHUNKS},
-        optional={
-            "title": TEXTS | st.none(),
-            "url": TEXTS,
-            "text": TEXTS | st.none(),
-            "score": st.floats(allow_nan=False, allow_infinity=False) | st.integers(-3, 3),
-        },
-    ),
-    max_size=6,
-)
+TITLES = st.sampled_from(["Fare zones", "fare_zones", "Refunds", "漢字", "-", "", "null"])
+MORE = {
+    "url": TEXTS,
+    "text": TEXTS | st.none(),
+    "score": st.floats(allow_nan=False, allow_infinity=False) | st.integers(-3, 3),
+}
+SOURCE = st.fixed_dictionaries({"chunk_id": CHUNKS}, optional={"title": TITLES | st.none(), **MORE})
+TITLED = st.fixed_dictionaries({"title": TITLES}, optional=MORE)
+SOURCES = st.lists(SOURCE, max_size=6) | st.lists(SOURCE | TITLED, max_size=6)
 PLAIN = st.fixed_dictionaries(
     {"sources": SOURCES},
     optional={"answer": TEXTS, "abstained": st.booleans(), "model": st.sampled_from(["m", "gpt-4o"])},
@@ -185,7 +182,7 @@ OTHER = st.sampled_from(
         {"error": "it is down"},
         {"answer": "yes"},
         {"answer": None, "sources": ["a"]},
-        {"sources": [{"title": "A"}]},
+        {"sources": ["a", {"title": "A"}]},
         {"sources": [{"chunk_id": 5}]},
         {"sources": [{"chunk_id": "a"}], "usage": {"prompt_tokens": 3, "completion_tokens": 4}},
         {"sources": [{"chunk_id": "a"}], "other": 1},
@@ -202,12 +199,17 @@ GOLDEN = st.fixed_dictionaries(
         "category": TEXTS,
         "expected_answer": TEXTS,
         "expected_chunks": st.lists(CHUNKS, max_size=4) | st.dictionaries(CHUNKS, st.integers(1, 2), min_size=1),
-        "expected_tools": st.just(["t"]),
-        "history": st.just([{"role": "user", "content": "Before that."}]),
     },
 )
+TITLED_GOLDEN = st.fixed_dictionaries({"expected_sources": st.lists(TITLES.filter(bool), max_size=3)})
 OTHER_GOLDEN = st.sampled_from(
-    [{"expected_sources": ["A"]}, {"expected_sources": []}, {"expected_passages": [{"quote": "is"}]}]
+    [
+        {"expected_passages": [{"quote": "is"}]},
+        {"expected_passages": []},
+        {"expected_chunks": ["a"], "expected_tools": ["t"]},
+        {"history": [{"role": "user", "content": "Before that."}]},
+        {"expected_chunks": ["a", "b"], "expected_sources": ["Refunds"]},
+    ]
 )
 
 
@@ -215,7 +217,7 @@ OTHER_GOLDEN = st.sampled_from(
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_every_figure_is_that_of_rows_made_one_by_one(tmp_path: Path, data: st.DataObject) -> None:
     """Of any golden set and any responses, among which some are not plain."""
-    lines = data.draw(st.lists(GOLDEN | GOLDEN | GOLDEN | OTHER_GOLDEN, min_size=1, max_size=40))
+    lines = data.draw(st.lists(GOLDEN | GOLDEN | TITLED_GOLDEN | OTHER_GOLDEN, min_size=1, max_size=40))
     kinds = PLAIN if data.draw(st.booleans()) else PLAIN | PLAIN | PLAIN | OTHER
     responses = [{"id": f"q{number}"} | data.draw(kinds) for number in range(len(lines))]
     if data.draw(st.booleans()):
@@ -249,7 +251,7 @@ ODD = {
     "a number as id": {"sources": [{"chunk_id": 7}]},
     "a field that nobody reads": {"other": 1},
     "a key": {"answer": f"use {KEY}"},
-    "a title alone": {"sources": [{"title": "A"}]},
+    "an id alone": {"sources": ["c1"]},
     "no sources": {"sources": None},
 }
 
@@ -266,14 +268,24 @@ def test_one_odd_response_leaves_the_others_in_blocks(tmp_path: Path, odd: str) 
 
 
 def test_a_question_of_another_kind_stands_between_blocks(tmp_path: Path) -> None:
-    """One with titles, say; those before and after it are in blocks."""
-    lines = [{"expected_sources": ["A"]} if number == 50 else line for number, line in enumerate(expecting(100))]
+    """One with tools, say; those before and after it are in blocks."""
+    lines = [{"expected_tools": ["t"]} if number == 50 else line for number, line in enumerate(expecting(100))]
     written(tmp_path, lines, [plain(number) for number in range(100)])
     assert [len(each) if isinstance(each, RowBlock) else each.position for each in check_alike(tmp_path)] == [
         50,
         50,
         49,
     ]
+
+
+def test_titles_and_ids_are_in_one_block(tmp_path: Path) -> None:
+    """Also negatives of both, and sources that have a title alone."""
+    answerable, negative = [{"expected_sources": ["T2"]}, {"expected_chunks": ["c1"]}], {"expected_sources": []}
+    kinds = [*answerable, negative, {"expected_chunks": []}]
+    responses = [plain(n) if n % 2 else plain(n, sources=[{"title": "T1"}, {"title": "t2"}]) for n in range(40)]
+    written(tmp_path, [kinds[number // 2 % 4] for number in range(40)], responses)
+    (block,) = check_alike(tmp_path)
+    assert [row.scores.get("reciprocal_rank") for row in each_row([block])][:4] == [0.5, 0.0, 0.0, 0.5]
 
 
 def test_a_question_without_a_response_fails(tmp_path: Path) -> None:

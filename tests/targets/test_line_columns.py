@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from evaltrack.records import Source
 from evaltrack.rows.block import response_of
 from evaltrack.targets.line_columns import response_columns
 from evaltrack.targets.plain_lines import MAX_SOURCES, plain_response
@@ -40,6 +41,14 @@ def test_values_are_those_of_the_line(name: str) -> None:
         assert response_of(columns.slice(0, 1).to_pylist()[0]).model_dump() == line[2].model_dump()
 
 
+def test_a_title_alone_names_a_source() -> None:
+    """Its id is null."""
+    columns = response_columns([response(sources=[{"title": "A", "text": "t"}])], ["1"])
+    assert columns is not None
+    (source,) = response_of(columns.to_pylist()[0]).sources or ()
+    assert source == Source(title="A", text="t")
+
+
 def response(**fields: Any) -> bytes:
     """A line."""
     return json.dumps({"id": "1", "sources": []} | fields).encode()
@@ -52,7 +61,7 @@ OTHER = {
     "no sources": b'{"id": "1", "answer": "x"}',
     "null sources": response(sources=None),
     "a null source": response(sources=[None]),
-    "a title alone": response(sources=[{"title": "A"}]),
+    "a source without a name": response(sources=[{"text": "t"}]),
     "an empty id": response(sources=[{"chunk_id": ""}]),
     "an id that is a number": response(sources=[{"chunk_id": 5}]),
     "ids alone": response(sources=["a"]),
