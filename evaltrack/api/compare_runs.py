@@ -117,6 +117,7 @@ def _log(store: Store, comparison: Comparison, candidate: EvaluationRun, baselin
         "baseline": comparison.baseline.run_id or comparison.baseline.name,
     }
     texts = {"comparison.md": comparison_markdown(comparison), COMPARISON_PAGE: comparison_html(comparison)}
+    give_back()  # the page takes many times its size while it is made
     beside = shown_side_by_side(candidate, baseline)
     note = comparison_note(comparison, candidate.experiment_id, side_by_side=beside)
     log_comparison(store, candidate.run_id, deltas, tags, comparison_json(comparison), texts, note)

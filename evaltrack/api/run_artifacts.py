@@ -11,12 +11,13 @@ from evaltrack.evaluation.plan import Plan
 from evaltrack.evaluation.result import RunResult
 from evaltrack.records.clock import milliseconds_now
 from evaltrack.records.past_run import PastRun
-from evaltrack.report.html.run_page import Around, run_html
+from evaltrack.report.html.run_page import LISTED, Around, run_html
 from evaltrack.report.pictures import PICTURE_COLUMNS, run_pictures
 from evaltrack.report.run.evaluation_json import RESULT_COLUMNS, evaluation_json
 from evaltrack.report.run.json_form import run_summary
 from evaltrack.report.run.markdown import run_note, with_own_note
 from evaltrack.report.run.reasoning import reasoning_page, verdict_lines
+from evaltrack.system.memory import give_back
 from evaltrack.system.result_files import write_result_file
 from evaltrack.tracking.history import run_history
 from evaltrack.tracking.runs import OpenRun
@@ -37,6 +38,8 @@ def log_reports(plan: Plan, store: Store, run: OpenRun, writer: RunWriter, resul
     pictures = run_pictures(result, writer.plain_rows(PICTURE_COLUMNS), plan.settings.pass_threshold)
     for name, picture in pictures.items():
         writer.log_text(f"pictures/{name}", [picture])
+    if result.totals["num_questions"] > LISTED:
+        give_back()  # the page takes the most of all, and stands beside what was freed
     writer.log_text(REPORT, [run_html(result, writer.rows, _around(plan, store, run, writer, result))])
     note = with_own_note(plan.settings.note, run_note(result, pictures, len(plan.settings.note)))
     metrics = logged_metrics(result, held=run.held)

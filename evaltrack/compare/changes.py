@@ -184,7 +184,9 @@ class Changes:
 def _rows(side: Side, whole: Collection[str], slim: Collection[str]) -> dict[str, StoredRow]:
     """The rows of a side by id, of some with the texts of their sources."""
     give_back()  # reading takes the most of all, and stands beside what was freed
-    rows = {**side.rows(whole), **side.slim(slim)}
+    rows = dict(side.rows(whole))
+    give_back()
+    rows |= side.slim(slim)
     give_back()
     return rows
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Sequence
-from itertools import repeat
 from math import ceil, fsum
 from typing import Literal
 
@@ -20,7 +20,7 @@ MAX_UNREAD = 20
 
 
 class Ledger:
-    """What the asking took, over every trial: tokens, verdicts, failures, seconds; 8 bytes a trial of timings."""
+    """What the asking took, over every trial: tokens, verdicts, failures; of its seconds at most 8 bytes a trial."""
 
     def __init__(self) -> None:
         self.target_usage = self.judge_usage = Usage(prompt_tokens=0, completion_tokens=0)
@@ -29,6 +29,7 @@ class Ledger:
         self.calls = {"target": 0, "judge": 0}
         self.reports = {"target": 0, "judge": 0}
         self._seconds = array("d")
+        self._alike_seconds = Counter[float]()
         self.models: set[str] = set()
         self.unread: dict[str, int] = {}
 
@@ -38,7 +39,8 @@ class Ledger:
         self.trial_errors += failure is not None
         self.total_tokens += row.tokens.count if row.tokens else 0
         if response is not None:
-            self._count(row, response, 1)
+            self._seconds.append(row.seconds)
+            self._count(response, 1)
             for name in response.unread:
                 if name in self.unread or len(self.unread) < MAX_UNREAD:
                     self.unread[name] = self.unread.get(name, 0) + 1
@@ -57,11 +59,11 @@ class Ledger:
         assert row.response is not None
         self.total_tokens += sum(num_tokens)
         self.calls["target"] += len(num_tokens)
-        self._count(row, row.response, len(num_tokens))
+        self._alike_seconds[row.seconds] += len(num_tokens)
+        self._count(row.response, len(num_tokens))
 
-    def _count(self, row: Row, response: Response, times: int) -> None:
+    def _count(self, response: Response, times: int) -> None:
         """Count what the responses of so many trials have in common."""
-        self._seconds.extend(repeat(row.seconds, times))
         self.num_unanswered += times * (response.answer is None)
         self.num_empty += times * holds_nothing(response)
         self.num_empty_answers += times * response.answer_is_empty
@@ -97,16 +99,17 @@ class Ledger:
     @property
     def num_responses(self) -> int:
         """Trials that a response came back of."""
-        return len(self._seconds)
+        return len(self._seconds) + self._alike_seconds.total()
 
     def seconds(self) -> dict[str, float]:
         """Mean and 95th percentile (nearest rank) of the target's time; empty where nothing was answered."""
-        if not self._seconds:
+        if not self.num_responses:
             return {}
         import numpy as np
 
-        count, ascending = len(self._seconds), np.sort(np.frombuffer(self._seconds))
+        alike = np.fromiter(self._alike_seconds.elements(), np.float64)
+        count, ascending = self.num_responses, np.sort(np.concatenate([self._seconds, alike]))
         return {
-            "target_seconds.mean": fsum(self._seconds) / count,
+            "target_seconds.mean": fsum(ascending) / count,
             "target_seconds.p95": float(ascending[ceil(0.95 * count) - 1]),
         }

@@ -278,6 +278,19 @@ def test_a_question_of_another_kind_stands_between_blocks(tmp_path: Path) -> Non
     ]
 
 
+def test_times_are_those_of_each_row(tmp_path: Path) -> None:
+    """Of blocks and of rows beside them."""
+    responses = [plain(n) if n % 100 else {"id": f"q{n}", "error": "down"} for n in range(2 * AT_ONCE)]
+    written(tmp_path, expecting(len(responses)), responses)
+    figures, whole = Figures(), Ledger()
+    for each in in_blocks(tmp_path):
+        figures.take(each)
+        for row in each_row([each]):
+            whole.add(row)
+    assert figures.ledger.seconds() == whole.seconds()
+    assert figures.ledger.num_responses == whole.num_responses == len(responses) - 6
+
+
 def test_titles_and_ids_are_in_one_block(tmp_path: Path) -> None:
     """Also negatives of both, and sources that have a title alone."""
     answerable, negative = [{"expected_sources": ["T2"]}, {"expected_chunks": ["c1"]}], {"expected_sources": []}
