@@ -7,7 +7,7 @@ import json
 import pytest
 
 from evaltrack.records.verdict import Observed
-from evaltrack.report.html.judged import JUDGES, QUOTE, QUOTES, grade_titles, more_judges, verdicts
+from evaltrack.report.html.judged import JUDGES, QUOTE, QUOTES, grade_titles, grades_in, more_judges, verdicts
 from evaltrack.rows.stored_parts import StoredVerdict
 from evaltrack.rows.stored_row import StoredRow
 
@@ -63,5 +63,6 @@ def test_judges_of_own_scores_come_last_and_panels_are_bounded() -> None:
 def test_grades_have_titles_and_their_highest() -> None:
     """Those that any of the questions has."""
     sides = [{"verdicts": [{"grades": {"accuracy": 1.0}}, {}]}, {}]
-    assert grade_titles([{"sides": sides}, {}]) == {"accuracy": ["Accuracy", 1]}
-    assert grade_titles([{"sides": [{"verdicts": [{"grades": {"brevity": 3.0}}]}]}])["brevity"][1] == 10
+    assert list(grades_in({})) == []
+    assert grade_titles(grades_in({"sides": sides})) == {"accuracy": ["Accuracy", 1]}
+    assert grade_titles(grades_in({"sides": [{"verdicts": [{"grades": {"brevity": 3.0}}]}]}))["brevity"][1] == 10

@@ -468,7 +468,7 @@ def test_evaluation_json_keeps_every_letter() -> None:
     """Texts stand as they are, and tokens as whole numbers."""
     made = row(0, 'Où "ça"?\n😀', scores={"num_tokens": 2500.0})
     text = "".join(evaluation_json(result(), "Prüfung.json", [flatten(made, 5)]))
-    assert '"num_tokens": 2500,' in text
+    assert '"num_tokens":2500,' in text
     assert "Prüfung.json" in text
     assert json.loads(text)["results"][0]["question"] == 'Où "ça"?\n😀'
 

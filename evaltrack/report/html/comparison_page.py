@@ -25,7 +25,7 @@ from evaltrack.report.html.culprits import culprit_lines, more_culprits
 from evaltrack.report.html.documents import document_views
 from evaltrack.report.html.first_screen import difference_lines, first_screen
 from evaltrack.report.html.fitting import fitted
-from evaltrack.report.html.judged import grade_titles
+from evaltrack.report.html.judged import grade_titles, grades_in
 from evaltrack.report.html.metric_table import axis_legend, axis_reach, metric_rows, way_of
 from evaltrack.report.html.page import Back, document, questions_script, templates, with_questions
 from evaltrack.report.html.past import beside, past_lines, served_address
@@ -151,7 +151,7 @@ def _data(comparison: Comparison, questions: list[dict[str, Any]]) -> str:
         **score_scale(comparison.candidate.signature),
         **strip_head(comparison),
         "causes": cause_names(question.get("cause", "") for question in questions),
-        "grades": grade_titles(questions),
+        "grades": grade_titles(name for question in questions for name in grades_in(question)),
     }
     return with_questions(head, fitted(questions))
 

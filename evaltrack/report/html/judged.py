@@ -21,16 +21,16 @@ OVERALL, *PARTS = ANSWER_GRADES
 DIMENSIONS = tuple(Dimensions.model_fields)
 
 
-def grade_titles(questions: Iterable[dict[str, Any]]) -> dict[str, list[Any]]:
-    """What each grade in these questions is called, and the highest there is."""
-    names = {
-        name
-        for question in questions
-        for side in question.get("sides", ())
-        for verdict in side.get("verdicts", ())
-        for name in verdict.get("grades", ())
-    }
-    return {name: [metric_title(name, 0), 10 if name in DIMENSIONS else 1] for name in sorted(names)}
+def grade_titles(names: Iterable[str]) -> dict[str, list[Any]]:
+    """What each of these grades is called, and the highest there is."""
+    return {name: [metric_title(name, 0), 10 if name in DIMENSIONS else 1] for name in sorted(set(names))}
+
+
+def grades_in(question: dict[str, Any]) -> Iterator[str]:
+    """The names of the grades in the verdicts of a question."""
+    for side in question.get("sides", ()):
+        for verdict in side.get("verdicts", ()):
+            yield from verdict.get("grades", ())
 
 
 def verdicts(row: StoredRow) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evaltrack.evaluation.result import RunResult
 from evaltrack.metrics.catalogue import HEADLINES
@@ -13,11 +13,11 @@ from evaltrack.records import Signature
 from evaltrack.records.amount import count
 from evaltrack.report.comparison.words import clip
 from evaltrack.report.html.fitting import fitted
-from evaltrack.report.html.judged import grade_titles
-from evaltrack.report.html.page import Back, document, questions_script, templates, with_questions
+from evaltrack.report.html.judged import grade_titles, grades_in
+from evaltrack.report.html.page import Back, document, questions_script, script_safe, templates, with_questions
 from evaltrack.report.html.past import beside, past_lines, served_address
 from evaltrack.report.html.places import score_scale
-from evaltrack.report.html.questions import group_badges, longest, run_questions
+from evaltrack.report.html.questions import Group, group_badges, longest, run_questions
 from evaltrack.report.html.text import safe_link, shown, with_code
 from evaltrack.report.words import (
     AIM_TITLES,
@@ -73,7 +73,7 @@ class Around:
 
 def run_html(result: RunResult, read: Read, around: Around, back: Back | None = None) -> str:
     """The page, of a result and its rows; above `LISTED` questions a sample of those that passed is left."""
-    questions = _choose_questions(result, read, around)
+    questions, grades = _choose_questions(result, read, around)
     golden = clip(result.signature.golden, 80)
     title = f"{run_headline(result)}: {golden}"
     head = {
@@ -83,11 +83,11 @@ def run_html(result: RunResult, read: Read, around: Around, back: Back | None = 
         "labels": [""],
         "traces": [safe_link(around.trace_link)],
         "causes": {},
-        "grades": grade_titles(questions),
+        "grades": grade_titles(grades),
         **score_scale(result.signature),
-        "groups": group_badges(question["group"] for question in questions),
+        "groups": group_badges(question.group for question in questions),
     }
-    data = with_questions(head, fitted(questions))
+    data = with_questions(head, fitted(question.text for question in questions))
     return document(
         title,
         _body(result, questions, around, back),
@@ -96,7 +96,7 @@ def run_html(result: RunResult, read: Read, around: Around, back: Back | None = 
     )
 
 
-def _body(result: RunResult, questions: list[dict[str, Any]], around: Around, back: Back | None) -> str:
+def _body(result: RunResult, questions: list[_Listed], around: Around, back: Back | None) -> str:
     from markupsafe import Markup
 
     k, totals = result.signature.k, result.totals
@@ -134,21 +134,38 @@ def _body(result: RunResult, questions: list[dict[str, Any]], around: Around, ba
             link=safe_link(result.link),
             past=past_lines(around.history, result.run_id, address),
             listed=_listed_words(questions, _num_rows(result, around)),
-            first_failed=[(question["id"], question["q"], question.get("detail", "")) for question in questions[:50]],
+            first_failed=[(question.id, question.q, question.detail) for question in questions[:50]],
             markup=Markup,
         )
     )
 
 
-def _choose_questions(result: RunResult, read: Read, around: Around) -> list[dict[str, Any]]:
-    """The questions of the page: those that failed, did not pass, could not be measured, and passed."""
+class _Listed(NamedTuple):
+    """A question that the page lists; `text` is all of it as JSON, in a fraction of the memory of its objects."""
+
+    group: Group
+    id: str
+    q: str
+    detail: str
+    text: str
+
+
+def _choose_questions(result: RunResult, read: Read, around: Around) -> tuple[list[_Listed], set[str]]:
+    """The questions of the page: those that failed, did not pass, could not be measured, and passed.
+
+    With them the names of the grades in their verdicts.
+    """
     acceptances = {key: shown(words, 1200) for key, words in around.accepted.items()}
     total = _num_rows(result, around)
     ids = None if total <= LISTED else _listed_ids(read(["id", "passed", "error"], None))
     limit = longest(LISTED if ids else total)
     rows = read(_shown_columns(result.signature), ids)
-    all_questions = run_questions(rows, result.signature.k, limit, around.traces, result.run_id, acceptances)
-    return sorted(all_questions, key=lambda question: ORDER.index(question["group"]))
+    listed, grades = list[_Listed](), set[str]()
+    for each in run_questions(rows, result.signature.k, limit, around.traces, result.run_id, acceptances):
+        detail = each.get("detail", "")
+        listed.append(_Listed(each["group"], each["id"], each.get("q", ""), detail, script_safe(each)))
+        grades.update(grades_in(each))
+    return sorted(listed, key=lambda question: ORDER.index(question.group)), grades
 
 
 UNSHOWN = frozenset(
@@ -167,9 +184,9 @@ def _shown_columns(signature: Signature) -> list[str]:
     return [*plain, *(f"sources.list.element.{each.name}" for each in SOURCE_COLUMNS if each.name != "text_digest")]
 
 
-def _messages(questions: list[dict[str, Any]]) -> list[str]:
+def _messages(questions: list[_Listed]) -> list[str]:
     """The most frequent errors of the questions that the page lists, and how many others there are."""
-    messages = grouped_errors((each["id"], each["detail"]) for each in questions if each["group"] == "error")
+    messages = grouped_errors((each.id, each.detail) for each in questions if each.group == "error")
     more = len(messages) - MESSAGES
     foreign = f" × {FAILURES['target_error']}: "  # what a target raised is none of our sentences
     shown_messages = (each if foreign in each else with_code(each) for each in messages[:MESSAGES])
@@ -243,9 +260,9 @@ def _cell(name: str, span: float | None, mean: float, n: int) -> dict[str, Any]:
     return {"value": metric_number(name, mean), "n": n, "width": f"{100 * min(max(share, 0.0), 1.0):.1f}"}
 
 
-def _listed_words(questions: list[dict[str, Any]], total: int) -> str:
+def _listed_words(questions: list[_Listed], total: int) -> str:
     if len(questions) == total:
         return f"All {count(total, 'question')}"
-    missed = sum(question["group"] != "pass" for question in questions)
+    missed = sum(question.group != "pass" for question in questions)
     which = "those" if missed < LISTED - SAMPLED else f"the first {missed:,}"
     return f"{len(questions):,} of {count(total, 'question')}: {which} that did not pass, and a sample of the others"

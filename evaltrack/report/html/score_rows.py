@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import chain
 
 from evaltrack.compare.comparison import Comparison
 from evaltrack.metrics.catalogue import SCORES
@@ -16,6 +17,10 @@ SCORES_SHOWN = tuple(score for score in SCORES if not score.binary and score.sec
 """What is neither yes nor no, nor a part of what the judge said."""
 
 
+Line = tuple[str, str, bool]
+"""Name and title of a score, and whether more is better."""
+
+
 @dataclass(frozen=True)
 class ScoreScope:
     """Which scores stand in the table: k, the metrics that are left out, and own scores of which less is better."""
@@ -25,10 +30,27 @@ class ScoreScope:
     lower_is_better: frozenset[str] = frozenset()
 
     @cached_property
-    def lines(self) -> tuple[tuple[str, str, bool], ...]:
-        """Name, title, and whether more is better, of each score of ours that may stand in the table."""
+    def lines(self) -> tuple[Line, ...]:
+        """Those of our scores that may stand in the table."""
         scores = (score for score in SCORES_SHOWN if score.metric not in self.left_out)
         return tuple((score.name, score_name(score, self.k), score.higher_is_better) for score in scores)
+
+    def lines_of(self, names: tuple[str, ...], own: tuple[str, ...]) -> tuple[Line, ...]:
+        """Those of scores with these names, of which some are one's own; many questions have the same."""
+        lines = self._lines_of.get((names, own))
+        if lines is None:
+            lines = tuple(line for line in self.lines if line[0] in names)
+            lines += tuple(
+                (name, name, name not in self.lower_is_better)
+                for name in own
+                if name in names and name not in self.left_out
+            )
+            self._lines_of[names, own] = lines
+        return lines
+
+    @cached_property
+    def _lines_of(self) -> dict[tuple[tuple[str, ...], tuple[str, ...]], tuple[Line, ...]]:
+        return {}
 
 
 def compared_scope(comparison: Comparison) -> ScoreScope:
@@ -39,7 +61,8 @@ def compared_scope(comparison: Comparison) -> ScoreScope:
 
 def score_lines(row: StoredRow, scope: ScoreScope) -> list[list[str]]:
     """Name and value of each score of one side."""
-    return [[title, _number(name, row.scores[name])] for name, title, _ in _scores((row,), scope)]
+    lines = scope.lines_of(tuple(row.scores), row.own)
+    return [[title, _number(name, row.scores[name])] for name, title, _ in lines]
 
 
 @lru_cache(maxsize=4096)
@@ -61,13 +84,11 @@ def score_name(score: Score, k: int) -> str:
     return "Reciprocal rank" if score.name == "reciprocal_rank" else metric_title(score.metric, k)
 
 
-def _scores(rows: Sequence[StoredRow], scope: ScoreScope) -> Iterator[tuple[str, str, bool]]:
+def _scores(rows: Sequence[StoredRow], scope: ScoreScope) -> Iterator[Line]:
     """Name, title, and whether more is better, of what at least one of the rows has."""
-    names = set[str]().union(*(row.scores for row in rows))
-    yield from (line for line in scope.lines if line[0] in names)
-    for name in dict.fromkeys(name for row in rows for name in row.own):
-        if name in names and name not in scope.left_out:
-            yield name, name, name not in scope.lower_is_better
+    names = dict.fromkeys(chain.from_iterable(row.scores for row in rows))
+    own = dict.fromkeys(chain.from_iterable(row.own for row in rows))
+    yield from scope.lines_of(tuple(names), tuple(own))
 
 
 def _values(before: StoredRow, after: StoredRow, name: str) -> list[str]:

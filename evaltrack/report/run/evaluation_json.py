@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from evaltrack.evaluation.result import RunResult
+from evaltrack.records.json_text import finite_json
 
 RESULT_COLUMNS = (
     *("id", "question", "error"),
@@ -41,9 +42,8 @@ def evaluation_json(result: RunResult, golden_path: str, rows: Iterable[Mapping[
         },
     }
     yield json.dumps(head, ensure_ascii=False, indent=2)[:-2] + ',\n  "results": ['
-    as_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
     for number, row in enumerate(rows):
-        yield ("\n    " if number == 0 else ",\n    ") + as_json(_result(row))
+        yield ("\n    " if number == 0 else ",\n    ") + finite_json(_result(row))
     yield "\n  ]\n}\n"
 
 
