@@ -25,6 +25,7 @@ from evaltrack.errors import TrackingError
 from evaltrack.evaluation.batch_judging import Watch, prices_of_judge
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.engine.asking import Ask, asking_of
+from evaltrack.evaluation.figures import Figures
 from evaltrack.evaluation.journal import Journal
 from evaltrack.evaluation.logged_metrics import left_out_words
 from evaltrack.evaluation.plan import Plan, planned
@@ -219,17 +220,17 @@ class _Evaluation:
             takers.close()
             stop.log_from_now_on()
             self.hints.append(link_evaluated(self.plan, self.store, self.run.run_id))
-            status = _status(takers.summary, interruption, stop.is_requested)
-            result = self._result(takers, status)
+            status = _status(takers.figures.summary, interruption, stop.is_requested)
+            result = self._result(takers.figures, status)
             writer.log_rows(self.progress.note)
             log_reports(self.plan, self.store, self.run, writer, result)
             writer.log_traces(self.plan.traces, self.progress.note, lambda: stop.is_requested)
             writer.check_artifacts()
         return result, interruption
 
-    def _result(self, takers: Takers, status: Status) -> RunResult:
+    def _result(self, figures: Figures, status: Status) -> RunResult:
         plan, run, settings = self.plan, self.run, self.plan.settings
-        ledger, summary, shown_rows = takers.ledger, takers.summary, takers.shown_rows
+        ledger, summary, shown_rows = figures.ledger, figures.summary, figures.shown_rows
         judged = summary.num_judged + summary.judge_errors or not ledger.num_unanswered
         spent = {
             whose: (price, tokens)
@@ -267,7 +268,7 @@ class _Evaluation:
             settings=run.settings,
             screen=run_screen,
         )
-        others = filter(None, (*takers.lookouts.notes, left_out_words(result, held=run.held)))
+        others = filter(None, (*figures.lookouts.notes, left_out_words(result, held=run.held)))
         return replace(result, notes=(*result.notes, *others))
 
 

@@ -50,7 +50,7 @@ class BarOfTqdm:
     def advance_by(self, number: int) -> None:
         """Move the bar by questions without an error."""
         if self._bar is not None:
-            self._pace.done += number
+            self._pace.add_asked(number)
             self._bar.update(number)
 
     def note(self, phrase: str, done: int, total: int) -> None:

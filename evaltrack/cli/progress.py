@@ -59,7 +59,7 @@ class PlainProgress:
 
     def advance_by(self, number: int) -> None:
         """Count questions without an error."""
-        self._pace.done += number
+        self._pace.add_asked(number)
         self._tell()
 
     def _tell(self) -> None:
@@ -144,7 +144,7 @@ class BarProgress:
 
     def advance_by(self, number: int) -> None:
         """Move the bar by questions without an error."""
-        self._pace.done += number
+        self._pace.add_asked(number)
         self._move(number)
 
     def _move(self, number: int) -> None:

@@ -15,11 +15,12 @@ from evaltrack.evaluation.ask import Evaluator
 from evaltrack.evaluation.at_once import Numbered, batches
 from evaltrack.metrics.alike import is_plain, kind_of
 from evaltrack.metrics.measure import measure
+from evaltrack.privacy.redaction import SOURCE_TEXTS
 from evaltrack.records import Question, Response, Row, Tokens
 from evaltrack.records.base import record_of
 from evaltrack.records.clock import seconds_now
 from evaltrack.records.titles import title_key
-from evaltrack.rows.block import RowBlock, response_of, spans_of
+from evaltrack.rows.block import RowBlock, of_each_text, response_of, spans_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,9 +30,6 @@ LEAST = 8
 
 SHORT, REMEMBERED = 4000, 8000
 """Characters of the texts whose tokens are remembered, and how many are."""
-
-SEARCHED = ("chunk_id", "title", "url", "text")
-"""The texts of a source that may hold a secret."""
 
 
 def makes_blocks(evaluator: Evaluator) -> bool:
@@ -84,11 +82,10 @@ class _Maker:
         if responses is None or not self._is_clean(responses):
             return None
         kinds, first_of_kinds = _kinds(questions, responses)
-        num_tokens, how = self._num_tokens(questions, responses)
-        first, examples = numbered[0][0], list[Row]()
+        num_tokens, method = self._num_tokens(questions, responses)
+        first, examples, times = numbered[0][0], list[Row](), {"started_at": started_at, "seconds": seconds}
         for place, fields in zip(first_of_kinds, responses.take(first_of_kinds).to_pylist(), strict=True):
-            times = {"started_at": started_at, "seconds": seconds}
-            tokens = Tokens(count=num_tokens[place], known=how)
+            tokens = Tokens(count=num_tokens[place], known=method)
             examples.append(self._example(numbered[place], response_of(fields), tokens, times))
         return RowBlock(first, questions, responses, examples, kinds, num_tokens)
 
@@ -102,14 +99,14 @@ class _Maker:
         if self._redactor is None:
             return True
         sources = responses["sources"].chunk(0).values
-        columns = map(sources.field, SEARCHED)
+        columns = map(sources.field, SOURCE_TEXTS)
         texts = [text for column in columns for text in column.unique().to_pylist()]
         return self._redactor.leaves(responses["answer"].to_pylist(), texts)
 
     def _num_tokens(
         self, questions: Sequence[Question], responses: pa.Table
     ) -> tuple[list[int], Literal["counted", "estimated", "reported"]]:
-        """The tokens of each row, and how they are known."""
+        """The tokens of each row, and the method by which they are known."""
         lists, k = responses["sources"].chunk(0), self._rules.k
         coded = lists.values.field("text").fill_null("").dictionary_encode()
         texts, codes = coded.dictionary.to_pylist(), coded.indices.to_pylist()
@@ -137,7 +134,7 @@ def _kinds(questions: Sequence[Question], responses: pa.Table) -> tuple[list[int
     """The place of each row's kind among the kinds, and the place of the first row of each kind."""
     lists = responses["sources"].chunk(0)
     chunk_ids, titles = (lists.values.field(name) for name in ("chunk_id", "title"))
-    keys = {False: chunk_ids.to_pylist(), True: _title_keys(titles)}
+    keys = {False: chunk_ids.to_pylist(), True: of_each_text(titles, title_key).to_pylist()}
     others = (responses[name].to_pylist() for name in ("answer", "abstained", "model"))
     kinds, places, first_of_kinds = dict[Hashable, int](), list[int](), list[int]()
     rows = zip(questions, spans_of(lists), *others, strict=True)
@@ -148,10 +145,3 @@ def _kinds(questions: Sequence[Question], responses: pa.Table) -> tuple[list[int
             first_of_kinds.append(number)
         places.append(place)
     return places, first_of_kinds
-
-
-def _title_keys(titles: pa.StringArray) -> list[str | None]:
-    """What each title is compared by, None where there is none."""
-    coded = titles.dictionary_encode()
-    keys = [title_key(title) if title else None for title in coded.dictionary.to_pylist()]
-    return [None if code is None else keys[code] for code in coded.indices.to_pylist()]

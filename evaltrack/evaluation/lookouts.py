@@ -24,6 +24,10 @@ class Lookouts:
         """Take one finished question."""
         self.add_kinds(((row, 1),))
 
+    def depend_on_order(self, examples: Sequence[Row]) -> bool:
+        """Whether the order of questions of these kinds decides what is said next: then each is added for itself."""
+        return self._returned.may_warn_of(examples)
+
     def add_kinds(self, kinds: Iterable[tuple[Row, int]]) -> None:
         """Take finished questions: an example of each kind of them, and how many there are."""
         for example, times in kinds:

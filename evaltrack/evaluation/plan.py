@@ -155,7 +155,9 @@ class Plan:
         runner: asyncio.Runner | None = None,
         take_block: Callable[[RowBlock], object] | None = None,
     ) -> None:
-        """Ask all questions, or those given, and hand each row on; those of a block together, with `take_block`.
+        """Ask all questions, or those given, and hand each row to `take`.
+
+        With `take_block`, rows that are made together are handed to it as one block.
 
         Target and judges are closed at the end; with a `runner` they stay open until `close`. Verdicts come in batches
         where that is set and `memory` is a journal. Answers at hand are not kept there: reading them again costs less

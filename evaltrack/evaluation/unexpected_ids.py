@@ -36,6 +36,10 @@ class Returned:
         if not self._example:
             self._example, self._quoted = _example(row, keys)
 
+    def may_warn_of(self, rows: Sequence[Row]) -> bool:
+        """Whether something may still be said before the end, and any of these decides about it."""
+        return not (self._came_back or self._has_looked) and any("hit" in row.scores for row in rows)
+
     def warn_once(self) -> None:
         """Say it as soon as enough questions are measured."""
         if self._measured >= ENOUGH and not self._has_looked:

@@ -22,6 +22,9 @@ from evaltrack.records import Response, Source, ToolCall, Verdict
 MARK = "[redacted]"
 """In place of what was found by its form or a pattern; a configured value becomes `masking.MASK`."""
 
+SOURCE_TEXTS = ("chunk_id", "title", "url", "text")
+"""The texts of a source, any of which may hold a secret."""
+
 T = TypeVar("T")
 
 
@@ -142,7 +145,7 @@ def _texts_of(sources: Iterable[Source]) -> Iterable[str | None]:
     return chain.from_iterable(map(_TEXTS, sources))
 
 
-_TEXTS = attrgetter("chunk_id", "title", "url", "text")
+_TEXTS = attrgetter(*SOURCE_TEXTS)
 
 
 def _updated(record: T, **fields: Any) -> T:

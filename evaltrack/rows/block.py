@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -75,3 +75,12 @@ def response_of(fields: dict[str, Any]) -> Response:
 def spans_of(lists: pa.ListArray) -> list[tuple[int, int]]:
     """Where the items of each list begin and end among those of all."""
     return list(pairwise(lists.offsets.to_pylist()))
+
+
+def of_each_text(texts: pa.StringArray, make: Callable[[str], str]) -> pa.StringArray:
+    """What `make` gives of each text, made once for those that are the same; null where a text is null or empty."""
+    import pyarrow as pa
+
+    coded = texts.dictionary_encode()
+    made = [make(text) if text else None for text in coded.dictionary.to_pylist()]
+    return pa.array(made, pa.string()).take(coded.indices)

@@ -10,15 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 from evaltrack.rows.arrow_schema import schema
 from evaltrack.rows.batch import table_of_rows
-from evaltrack.rows.block import RowBlock, spans_of
-from evaltrack.rows.columns import keys_digest
+from evaltrack.rows.block import RowBlock, of_each_text, spans_of
+from evaltrack.rows.column import Attribute
+from evaltrack.rows.columns import COLUMNS, keys_digest
 from evaltrack.rows.fields import SOURCE_TEXT_LIMIT, text_digest
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-OF_QUESTIONS = ("id", "question", "expected_answer", "domain", "difficulty", "category", "digest", "judged_digest")
-"""Columns that hold an attribute of the question."""
+OF_QUESTIONS = tuple(
+    column.name
+    for column in COLUMNS
+    if isinstance(column.value, Attribute) and column.value.path == f"question.{column.name}"
+)
+"""Columns that hold an attribute of the question, under its own name."""
 
 
 def table_of_block(block: RowBlock, k: int, own: tuple[str, ...] = ()) -> pa.Table:
@@ -64,7 +69,7 @@ def _sources(lists: pa.ListArray, k: int, kind: pa.ListType) -> pa.ListArray:
     sources = lists.values
     values = {name: sources.field(name) for name in ("chunk_id", "title", "url", "score")}
     values["text"] = _texts(sources.field("text"), lists, k)
-    values["text_digest"] = _digests(sources.field("text"))
+    values["text_digest"] = of_each_text(sources.field("text"), text_digest)
     fields = [kind.value_type.field(place) for place in range(kind.value_type.num_fields)]
     arrays = [values[each.name] if each.name in values else pa.nulls(len(sources), each.type) for each in fields]
     return pa.ListArray.from_arrays(lists.offsets, pa.StructArray.from_arrays(arrays, fields=fields), type=kind)
@@ -82,12 +87,3 @@ def _texts(texts: pa.StringArray, lists: pa.ListArray, k: int) -> pa.StringArray
     ranks = np.arange(len(texts)) - np.repeat(offsets[:-1], np.diff(offsets))
     stays = pc.and_(pa.array(ranks < k), pc.not_equal(texts, ""))
     return pc.if_else(stays, texts, None)
-
-
-def _digests(texts: pa.StringArray) -> pa.Array:
-    """The digest of each text, made once for those that are the same; null where there is none."""
-    import pyarrow as pa
-
-    coded = texts.dictionary_encode()
-    digests = [text_digest(text) if text else None for text in coded.dictionary.to_pylist()]
-    return pa.array(digests, pa.string()).take(coded.indices)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 20_000_000
 GROUP_ROWS = 50_000
-"""Rows of one row group; `evaltrack.rows.table` writes 2,000."""
+"""Rows of one row group; `evaltrack.rows.table` writes some 4,000."""
 
 GROUP_VALUES = 5_000_000
 """Values of one column in one row group, those inside of lists included."""

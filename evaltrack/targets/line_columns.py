@@ -32,8 +32,9 @@ def response_columns(lines: Sequence[bytes], ids: Sequence[str]) -> pa.Table | N
         table = _parsed(data)
     except ValueError:
         return None
-    is_plain = table["id"].to_pylist() == list(ids) and not _any(table["wording"]) and _plain_sources(table["sources"])
-    return table.select(["answer", "sources", "abstained", "model"]) if is_plain else None
+    if table["id"].to_pylist() != list(ids) or _has_variants(table["wording"]) or not _plain_sources(table["sources"]):
+        return None
+    return table.select(["answer", "sources", "abstained", "model"])
 
 
 def _parsed(data: bytes) -> pa.Table:
@@ -65,7 +66,7 @@ def _parsing() -> pj.ParseOptions:
     return pj.ParseOptions(explicit_schema=pa.schema(fields), unexpected_field_behavior="error")
 
 
-def _any(wordings: pa.ChunkedArray) -> bool:
+def _has_variants(wordings: pa.ChunkedArray) -> bool:
     """Whether any line is of a variant."""
     import pyarrow.compute as pc
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from itertools import count
 from pathlib import Path
@@ -20,11 +19,10 @@ from evaltrack.evaluation.at_once import AT_ONCE, Numbered
 from evaltrack.evaluation.blocks import LEAST, makes_blocks, rows_in_blocks
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.evaluator import evaluator_of
-from evaltrack.evaluation.lookouts import Lookouts
+from evaltrack.evaluation.figures import Figures
 from evaltrack.evaluation.loop import take_all
 from evaltrack.golden.reader import open_golden
-from evaltrack.metrics.aggregate import SHOWN_ROWS, Kept, Summary
-from evaltrack.metrics.ledger import Ledger
+from evaltrack.metrics.aggregate import SHOWN_ROWS
 from evaltrack.metrics.measure import Rules
 from evaltrack.privacy.redaction import MARK, Redactor
 from evaltrack.privacy.secret_patterns import SHORTEST, may_hold_secrets
@@ -104,40 +102,30 @@ def timeless_table(table: pa.Table) -> pa.Table:
     return table.drop_columns(list(OF_THE_CLOCK))
 
 
-class Figures:
-    """What a run adds up, and says of its questions."""
+def added(taken: Sequence[Row | RowBlock]) -> tuple[Figures, list[str]]:
+    """What a run adds up of these, and what it warns of on the way."""
+    warnings = list[str]()
+    figures = Figures(K, (), warnings.append)
+    for each in taken:
+        if isinstance(each, RowBlock):
+            figures.add_block(each)
+        else:
+            figures.add_trial(each)
+            figures.add_question(each)
+    return figures, warnings
 
-    def __init__(self) -> None:
-        self.warnings = list[str]()
-        self.summary, self.ledger, self.shown = Summary(K), Ledger(), Kept()
-        self.lookouts = Lookouts(K, (), self.warnings.append)
 
-    def take(self, rows: Row | RowBlock) -> None:
-        """Add rows, in the way that a run takes them."""
-        if isinstance(rows, Row):
-            for add in (self.summary.add, self.ledger.add, self.shown.add, self.lookouts.add):
-                add(rows)
-            return
-        for example, question, num_tokens in rows.alike():
-            self.ledger.add_alike(example, num_tokens)
-            self.summary.add_alike(example, question, num_tokens)
-        times = Counter(rows.kinds)
-        self.lookouts.add_kinds((example, times[kind]) for kind, example in enumerate(rows.examples))
-        for place, kind in enumerate(rows.kinds):
-            if self.shown.wants(rows.examples[kind], rows.first + place):
-                self.shown.add(rows.row(place))
-
-    @property
-    def all(self) -> dict[str, Any]:
-        """Every figure and note."""
-        summary, ledger = self.summary, self.ledger
-        names = ("metrics", "counts", "totals", "groups", "by_judge", "measures_anything", "num_measured")
-        calls = (ledger.calls, ledger.reports, ledger.models, ledger.unread, ledger.num_empty, ledger.num_responses)
-        notes = (self.lookouts.notes, timeless(self.shown.errors), timeless(self.shown.missed))
-        return {name: getattr(summary, name) for name in names} | {
-            "ledger": (*calls, ledger.num_empty_answers, ledger.totals),
-            "notes": notes,
-        }
+def every_figure(taken: Sequence[Row | RowBlock]) -> dict[str, Any]:
+    """Every figure, note and warning of a run."""
+    figures, warnings = added(taken)
+    summary, ledger = figures.summary, figures.ledger
+    names = ("metrics", "counts", "totals", "groups", "by_judge", "measures_anything", "num_measured")
+    calls = (ledger.calls, ledger.reports, ledger.models, ledger.unread, ledger.num_empty, ledger.num_responses)
+    shown = (timeless(figures.shown_rows.errors), timeless(figures.shown_rows.missed))
+    return {name: getattr(summary, name) for name in names} | {
+        "ledger": (*calls, ledger.num_empty_answers, ledger.totals),
+        "notes": (figures.lookouts.notes, warnings, shown),
+    }
 
 
 def check_alike(folder: Path, **changes: Any) -> list[Row | RowBlock]:
@@ -150,13 +138,7 @@ def check_alike(folder: Path, **changes: Any) -> list[Row | RowBlock]:
             expected = timeless_table(table_of_rows(own, K, ("own",)))
             assert timeless_table(table_of_block(block, K, ("own",))).equals(expected)
             assert all(each.seconds == own[0].seconds and each.started_at == own[0].started_at for each in own)
-    figures, expected_figures = Figures(), Figures()
-    for each in taken:
-        figures.take(each)
-    for row in rows:
-        expected_figures.take(row)
-    assert figures.all == expected_figures.all
-    assert set(figures.warnings) <= set(expected_figures.warnings)  # a block is looked at as a whole
+    assert every_figure(taken) == every_figure(rows)
     return taken
 
 
@@ -282,13 +264,23 @@ def test_times_are_those_of_each_row(tmp_path: Path) -> None:
     """Of blocks and of rows beside them."""
     responses = [plain(n) if n % 100 else {"id": f"q{n}", "error": "down"} for n in range(2 * AT_ONCE)]
     written(tmp_path, expecting(len(responses)), responses)
-    figures, whole = Figures(), Ledger()
-    for each in in_blocks(tmp_path):
-        figures.take(each)
-        for row in each_row([each]):
-            whole.add(row)
-    assert figures.ledger.seconds() == whole.seconds()
-    assert figures.ledger.num_responses == whole.num_responses == len(responses) - 6
+    taken = in_blocks(tmp_path)
+    ledger, whole = added(taken)[0].ledger, added(each_row(taken))[0].ledger
+    assert ledger.seconds() == whole.seconds()
+    assert ledger.num_responses == whole.num_responses == len(responses) - 6
+
+
+@pytest.mark.parametrize(("first_hit", "size", "num_warnings"), [(10, 40, 1), (9, 40, 0), (40, 40, 1), (299, 300, 1)])
+def test_ids_of_another_form_are_said_at_the_tenth_question(
+    tmp_path: Path, first_hit: int, size: int, num_warnings: int
+) -> None:
+    """While the run can still be stopped, whatever the rest of its block holds."""
+    ids = ["x" if number < first_hit else "c1" for number in range(size)]
+    responses = [plain(number, sources=[{"chunk_id": key}]) for number, key in enumerate(ids)]
+    written(tmp_path, [{"expected_chunks": ["c1"]}] * size, responses)
+    _, warnings = added(check_alike(tmp_path))
+    expected = "no expected source of 10 questions ever came back"
+    assert [words.startswith(expected) for words in warnings] == [True] * num_warnings
 
 
 def test_titles_and_ids_are_in_one_block(tmp_path: Path) -> None:
@@ -387,10 +379,8 @@ def test_the_first_rows_that_did_not_pass_are_shown(tmp_path: Path) -> None:
     size = 2 * AT_ONCE
     lines = [{"expected_chunks": ["gone" if number % 20 == 0 else "c1"]} for number in range(size)]
     written(tmp_path, lines, [plain(number) for number in range(size)])
-    figures = Figures()
-    for each in check_alike(tmp_path):
-        figures.take(each)
-    assert [row.position for row in figures.shown.missed] == [20 * number for number in range(SHOWN_ROWS)]
+    figures, _ = added(check_alike(tmp_path))
+    assert [row.position for row in figures.shown_rows.missed] == [20 * number for number in range(SHOWN_ROWS)]
 
 
 def test_a_file_of_blocks_and_rows_holds_all_in_order(tmp_path: Path) -> None:

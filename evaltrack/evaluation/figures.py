@@ -1,0 +1,47 @@
+"""What a run adds up of its rows as they come: means, what it took, the first misses, and what is worth a note."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from evaltrack.evaluation.lookouts import Lookouts
+from evaltrack.metrics.aggregate import Kept, Summary
+from evaltrack.metrics.ledger import Ledger
+from evaltrack.metrics.run_metrics import metric_table
+from evaltrack.records import OwnScore, Row
+from evaltrack.rows.block import RowBlock
+
+
+class Figures:
+    """All of it, of one run with these scores of its own; `shown_rows` are the first that failed or did not pass."""
+
+    def __init__(self, k: int, own: tuple[OwnScore, ...], warn: Callable[[str], object]) -> None:
+        self.ledger, self.shown_rows = Ledger(), Kept()
+        self.summary = Summary(k, metric_table(own))
+        self.lookouts = Lookouts(k, tuple(score.name for score in own), warn)
+
+    def add_trial(self, row: Row) -> None:
+        """Add one trial of a question."""
+        self.ledger.add(row)
+
+    def add_question(self, row: Row) -> None:
+        """Add one finished question, whose trials were added."""
+        self.summary.add(row)
+        self.shown_rows.add(row)
+        self.lookouts.add(row)
+
+    def add_block(self, block: RowBlock) -> None:
+        """Add finished questions that were asked once."""
+        for example, question, num_tokens in block.alike():
+            self.ledger.add_alike(example, num_tokens)
+            self.summary.add_alike(example, question, num_tokens)
+        for place, kind in enumerate(block.kinds):
+            if self.shown_rows.wants(block.examples[kind], block.first + place):
+                self.shown_rows.add(block.row(place))
+        if self.lookouts.depend_on_order(block.examples):
+            for row in block.rows():
+                self.lookouts.add(row)
+            return
+        times = Counter(block.kinds)
+        self.lookouts.add_kinds((example, times[kind]) for kind, example in enumerate(block.examples))
