@@ -25,11 +25,17 @@ from evaltrack.rows.block import RowBlock, of_each_text, response_of, spans_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
+Method = Literal["counted", "estimated", "reported"]
+"""How the tokens of a response are known."""
+
 LEAST = 8
 """Questions of a block; fewer are asked one by one."""
 
 SHORT, REMEMBERED = 4000, 8000
 """Characters of the texts whose tokens are remembered, and how many are."""
+
+MOST_EXAMPLES = 2000
+"""Rows that are remembered as examples of their kinds."""
 
 
 def makes_blocks(evaluator: Evaluator) -> bool:
@@ -52,13 +58,14 @@ async def rows_in_blocks(
 
 
 class _Maker:
-    """Makes the blocks of one run; the tokens of texts that sources have are remembered."""
+    """Makes the blocks of one run; the tokens of texts that sources have are remembered, and a row of each kind."""
 
     def __init__(self, evaluator: Evaluator) -> None:
         assert evaluator.count is not None
         self._target, self._rules, self._redactor = evaluator.target, evaluator.rules, evaluator.redactor
         self._count = evaluator.count
         self._tokens_of_texts: dict[str, int] = {}
+        self._example_of_kind: dict[Hashable, Row] = {}
 
     def blocks(self, numbered: Sequence[Numbered]) -> Iterator[RowBlock | Numbered]:
         """Blocks of consecutive questions, and those that are to be asked one by one, in their order."""
@@ -81,18 +88,30 @@ class _Maker:
         seconds = (time.perf_counter() - start) / len(questions)
         if responses is None or not self._is_clean(responses):
             return None
-        kinds, first_of_kinds = _kinds(questions, responses)
+        places, first_of_kinds = _kinds(questions, responses)
         num_tokens, method = self._num_tokens(questions, responses)
-        first, examples, times = numbered[0][0], list[Row](), {"started_at": started_at, "seconds": seconds}
-        for place, fields in zip(first_of_kinds, responses.take(first_of_kinds).to_pylist(), strict=True):
-            tokens = Tokens(count=num_tokens[place], known=method)
-            examples.append(self._example(numbered[place], response_of(fields), tokens, times))
-        return RowBlock(first, questions, responses, examples, kinds, num_tokens)
+        self._remember(numbered, responses, first_of_kinds, method)
+        times = {"started_at": started_at, "seconds": seconds}
+        examples = [record_of(Row, vars(self._example_of_kind[kind]) | times) for kind in first_of_kinds]
+        return RowBlock(numbered[0][0], questions, responses, examples, places, num_tokens)
 
-    def _example(self, numbered: Numbered, response: Response, tokens: Tokens, times: dict[str, float]) -> Row:
+    def _remember(
+        self, numbered: Sequence[Numbered], responses: pa.Table, first_of_kinds: dict[Hashable, int], method: Method
+    ) -> None:
+        """Make an example of each kind that has none yet."""
+        if len(self._example_of_kind) > MOST_EXAMPLES:
+            self._example_of_kind.clear()
+        new = {kind: place for kind, place in first_of_kinds.items() if kind not in self._example_of_kind}
+        if not new:
+            return
+        tokens = Tokens(count=0, known=method)
+        for (kind, place), response in zip(new.items(), _slim_responses(responses, list(new.values())), strict=True):
+            self._example_of_kind[kind] = self._example(numbered[place], response, tokens)
+
+    def _example(self, numbered: Numbered, response: Response, tokens: Tokens) -> Row:
         position, question, trial = numbered
         own = {"position": position, "question": question, "trial": trial, "response": response, "tokens": tokens}
-        return record_of(Row, own | times | vars(measure(question, response, self._rules, tokens=tokens)))
+        return record_of(Row, own | vars(measure(question, response, self._rules, tokens=tokens)))
 
     def _is_clean(self, responses: pa.Table) -> bool:
         """Whether the redactor leaves all texts as they are."""
@@ -103,9 +122,7 @@ class _Maker:
         texts = [text for column in columns for text in column.unique().to_pylist()]
         return self._redactor.leaves(responses["answer"].to_pylist(), texts)
 
-    def _num_tokens(
-        self, questions: Sequence[Question], responses: pa.Table
-    ) -> tuple[list[int], Literal["counted", "estimated", "reported"]]:
+    def _num_tokens(self, questions: Sequence[Question], responses: pa.Table) -> tuple[list[int], Method]:
         """The tokens of each row, and the method by which they are known."""
         lists, k = responses["sources"].chunk(0), self._rules.k
         coded = lists.values.field("text").fill_null("").dictionary_encode()
@@ -130,18 +147,32 @@ class _Maker:
         return number
 
 
-def _kinds(questions: Sequence[Question], responses: pa.Table) -> tuple[list[int], list[int]]:
-    """The place of each row's kind among the kinds, and the place of the first row of each kind."""
+def _kinds(questions: Sequence[Question], responses: pa.Table) -> tuple[list[int], dict[Hashable, int]]:
+    """The place of each row's kind among the kinds, and the kinds, each with the place of its first row."""
     lists = responses["sources"].chunk(0)
-    chunk_ids, titles = (lists.values.field(name) for name in ("chunk_id", "title"))
-    keys = {False: chunk_ids.to_pylist(), True: of_each_text(titles, title_key).to_pylist()}
+    keys = {by_title: _keys(lists, by_title=by_title) for by_title in {each.by_title for each in questions}}
     others = (responses[name].to_pylist() for name in ("answer", "abstained", "model"))
-    kinds, places, first_of_kinds = dict[Hashable, int](), list[int](), list[int]()
+    place_of_kind, places, first_of_kinds = dict[Hashable, int](), list[int](), dict[Hashable, int]()
     rows = zip(questions, spans_of(lists), *others, strict=True)
     for number, (question, (start, end), answer, abstained, model) in enumerate(rows):
         kind = kind_of(question, keys[question.by_title][start:end], answer, abstained=bool(abstained)), model
-        place = kinds.setdefault(kind, len(kinds))
+        place = place_of_kind.setdefault(kind, len(place_of_kind))
         if place == len(first_of_kinds):
-            first_of_kinds.append(number)
+            first_of_kinds[kind] = number
         places.append(place)
     return places, first_of_kinds
+
+
+def _keys(lists: pa.ListArray, *, by_title: bool) -> list[str | None]:
+    """What the sources of all lists are compared by."""
+    column: pa.StringArray = lists.values.field("title" if by_title else "chunk_id")
+    keys: list[str | None] = (of_each_text(column, title_key) if by_title else column).to_pylist()
+    return keys
+
+
+def _slim_responses(responses: pa.Table, places: list[int]) -> Iterator[Response]:
+    """Some responses as far as they are measured: sources with names alone, and of an answer its first character."""
+    for fields in responses.take(places).to_pylist():
+        sources = [{name: each[name] for name in ("chunk_id", "title")} for each in fields["sources"]]
+        answer = fields["answer"] and fields["answer"].strip()[:1]
+        yield response_of({**fields, "sources": sources, "answer": answer})

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from evaltrack.metrics.exact_mean import ExactMean, exact_sum
+from evaltrack.metrics.exact_mean import ExactMean, exact, exact_sum, exact_sum_of_counts
 from evaltrack.metrics.relevance import num_expected
 from evaltrack.metrics.run_metrics import MetricTable
 from evaltrack.records import Question, Row
@@ -73,8 +73,8 @@ class Summary:
         groups = self._count(row, question, times)
         for name, value in row.scores.items():
             if name != "num_tokens":
-                self._pending_of(name, groups).add_sum(times * exact_sum((value,)), times)
-        self._pending_of("num_tokens", groups).add_sum(exact_sum(map(float, num_tokens)), times)
+                self._pending_of(name, groups).add_sum(times * exact(value), times)
+        self._pending_of("num_tokens", groups).add_sum(exact_sum_of_counts(num_tokens), times)
 
     def _count(self, row: Row, question: Question, times: int) -> tuple[str, ...]:
         """Count what so many rows have in common; their groups."""
@@ -88,7 +88,7 @@ class Summary:
             self._groups[group]  # it is one also where nothing was measured
         if "precision_at_k" in row.scores:
             reachable = min(self._k, num_expected(row)) / self._k
-            self._overall["precision_at_k.max"].add_sum(times * exact_sum((reachable,)), times)
+            self._overall["precision_at_k.max"].add_sum(times * exact(reachable), times)
         return groups
 
     def _pending_of(self, name: str, groups: tuple[str, ...]) -> _Pending:

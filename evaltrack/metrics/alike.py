@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from operator import attrgetter
 
-from evaltrack.metrics.relevance import by_name, ranked_keys, relevant_keys
+from evaltrack.metrics.relevance import ranked_keys, ranks_among, relevant_keys
+from evaltrack.metrics.retrieval import first_occurrences
 from evaltrack.records import Question
 
 
@@ -27,12 +28,15 @@ def kind_of(question: Question, source_keys: Sequence[str | None], answer: str |
 
     `source_keys` are what the sources are compared by, best first; None where one lacks it.
     """
-    expected = question.expected_names
-    returned = by_name(ranked_keys(source_keys), relevant_keys(question)) if expected else None
+    expected, returned = question.expected_names, None
+    if expected:
+        relevant = relevant_keys(question)
+        ranked, duplicates = first_occurrences(ranked_keys(source_keys))
+        returned = len(relevant), tuple(ranks_among(ranked, relevant)), duplicates
     return (
         question.by_title,
         None if expected is None else len(expected),
-        returned and (returned.expected, tuple(returned.ranks), returned.duplicates),
+        returned,
         bool(source_keys),
         bool(expected) and any(source_keys),
         None if answer is None else not answer.strip(),

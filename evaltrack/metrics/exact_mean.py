@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 BITS = 1074
 """The smallest float is 2 to the power of minus this, and every float a whole multiple of it."""
@@ -18,6 +19,17 @@ def exact_sum(values: Iterable[float]) -> int:
     return total
 
 
+@lru_cache(maxsize=4096)
+def exact(value: float) -> int:
+    """One finite value in units of the smallest float; few values stand for most scores."""
+    return exact_sum((value,))
+
+
+def exact_sum_of_counts(counts: Iterable[int]) -> int:
+    """The sum of whole numbers that floats hold exactly, in units of the smallest float."""
+    return sum(counts) << BITS
+
+
 class ExactMean:
     """The mean of what was added so far."""
 
@@ -27,7 +39,7 @@ class ExactMean:
 
     def add(self, value: float) -> None:
         """Add one finite value."""
-        self.add_sum(exact_sum((value,)), 1)
+        self.add_sum(exact(value), 1)
 
     def add_sum(self, total: int, count: int) -> None:
         """Add `count` values whose `exact_sum` is `total`."""

@@ -93,8 +93,12 @@ def ranked_keys(keys: Sequence[str | None]) -> list[str]:
 def by_name(keys: Sequence[str], relevant: Collection[str]) -> Relevance:
     """What comes back of the relevant ids or titles in a list of those that sources have."""
     ranked, duplicates = first_occurrences(keys)
-    ranks = [rank for rank, key in enumerate(ranked, start=1) if key in relevant]
-    return Relevance(ranked, ranks, len(relevant), duplicates)
+    return Relevance(ranked, ranks_among(ranked, relevant), len(relevant), duplicates)
+
+
+def ranks_among(ranked: Sequence[str], relevant: Collection[str]) -> list[int]:
+    """The ranks (from 1) of the relevant keys in a list without repeats."""
+    return [rank for rank, key in enumerate(ranked, start=1) if key in relevant]
 
 
 def _searchable(passages: Sequence[Passage], sources: Sequence[Source]) -> bool:

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 class RowBlock:
     """Rows of questions that were asked once, of responses that nobody judges.
 
-    `examples` holds a row of each kind, `kinds` the place of each row's kind among them: what is measured of rows of
-    one kind is the same but for `num_tokens`. They stand at the positions from `first` on.
+    `examples` holds a row of each kind, which may be another question's and need not hold all of its texts; `kinds`
+    the place of each row's kind among them. What is measured of rows of one kind is the same but for `num_tokens`.
+    They stand at the positions from `first` on.
     """
 
     first: int

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from itertools import count
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from evaltrack.evaluation import blocks
 from evaltrack.evaluation.ask import Evaluator
 from evaltrack.evaluation.at_once import AT_ONCE, Numbered
 from evaltrack.evaluation.blocks import LEAST, makes_blocks, rows_in_blocks
@@ -226,6 +228,26 @@ def test_plain_responses_are_in_blocks(tmp_path: Path) -> None:
     taken = check_alike(tmp_path)
     assert [len(each) for each in taken if isinstance(each, RowBlock)] == [AT_ONCE, 100]
     assert [len(each.examples) for each in taken if isinstance(each, RowBlock)] == [6, 6]
+
+
+@pytest.mark.parametrize("most", [0, 3, 2000])
+def test_a_kind_that_an_earlier_block_had_is_measured_as_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    """However many examples are remembered: ids, texts, labels and tokens are those of each question."""
+    monkeypatch.setattr(blocks, "MOST_EXAMPLES", most)
+    draw = random.Random(most)
+    lines, responses = list[dict[str, Any]](), list[dict[str, Any]]()
+    for number in range(3 * AT_ONCE):
+        ids = [f"c{draw.randrange(12)}" for _ in range(draw.randrange(5))]
+        sources = [{"chunk_id": each, "text": f"Text {number}."} for each in ids]
+        answer = draw.choice([None, "", " ", f"  It is {number}.", LONG])
+        responses.append(plain(number, sources=sources, answer=answer, abstained=draw.random() < 0.2))
+        expected = [f"c{draw.randrange(12)}" for _ in range(draw.randrange(3))]
+        lines.append({"expected_chunks": expected, "domain": draw.choice("de")})
+    written(tmp_path, lines, responses)
+    taken = check_alike(tmp_path)
+    assert [len(each) for each in taken if isinstance(each, RowBlock)] == [AT_ONCE] * 3
 
 
 ODD = {
