@@ -49,7 +49,8 @@ def find_behind(
     culprit = next((each for each in culprits if _is_named(each, num_worse)), None)
     if culprit is not None:
         first = next(change.cause.kind for change in worse if change.id == culprit.ids[0])
-        return Behind(first, len(culprit.ids), culprit, differences=_related(first, differences))
+        related = first if culprit.kind == "rose" else culprit.kind
+        return Behind(first, len(culprit.ids), culprit, differences=_related(related, differences))
     cause, questions = max(causes.items(), key=lambda item: item[1])
     ranks = Counter(
         (change.cause.rank_before, change.cause.rank_after)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from evaltrack.compare.change import Cause, CauseKind, Change
+from evaltrack.compare.deleted import declined_for
 from evaltrack.compare.errors_by_message import message_kind
 from evaltrack.compare.pages import Pages
 from evaltrack.compare.risers import Novelty, Riser, fallen_sources, find_risers
@@ -75,13 +76,14 @@ def find_culprits(
     now = list(now)
     pages = Pages(worse, now, whole=whole)
     risen = find_risers(worse, returned, pages, whole=whole)
-    first = _grouped(worse, risen, pages)
+    fallen = fallen_sources(worse, pages) | (declined_for(worse, returned, now) if whole else {})
+    first = _grouped(worse, risen, fallen, pages)
     _mark_gone(first, returned, now, whole=whole)
     others = {each.page for each in first if each.kind == "rose" and not _is_one(each, len(worse))}
     by_rank = {key: riser for key, riser in risen.items() if riser.page not in others}
     groups = first
     if len(by_rank) < len(risen):
-        groups = _grouped(worse, by_rank, pages)
+        groups = _grouped(worse, by_rank, fallen, pages)
         _mark_gone(groups, returned, now, whole=whole)
     _name_what_is_lost(groups, pages)
     return sorted(_without_pages(groups, len(worse)), key=lambda each: -len(each.ids))
@@ -137,11 +139,12 @@ def _without_pages(groups: Iterable[Culprit], num_worse: int) -> list[Culprit]:
     return [*named, *by_kind.values()]
 
 
-def _grouped(worse: Sequence[Change], risen: Mapping[str, Riser], pages: Pages) -> list[Culprit]:
+def _grouped(
+    worse: Sequence[Change], risen: Mapping[str, Riser], fallen: Mapping[str, Cause], pages: Pages
+) -> list[Culprit]:
     """Each question under what rose in it, else under what happened to its expected source."""
     by_name: dict[tuple[str | None, str, str], Culprit] = {}
     messages: dict[str, str] = {}
-    fallen = fallen_sources(worse, pages)
     for change in worse:
         riser = risen.get(change.id)
         culprit = _risen(riser) if riser else _culprit(change, fallen.get(change.id, change.cause), pages)

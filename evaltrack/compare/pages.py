@@ -20,7 +20,7 @@ class Pages:
         self._whole = whole
         lost = _lost_parts(worse)
         sources = [source for row in now for source in row.sources or ()] if lost else []
-        returned = {_page_id(source.chunk_id) for source in sources}
+        returned = {page_of_chunk(source.chunk_id) for source in sources}
         self._titles = {title_key(title) for title in {source.title for source in sources} if title}
         deleted = {page for page, parts in lost.items() if whole and len(parts) > 1 and page not in returned}
         self._deleted = {part: page for page in deleted for part in lost[page]}
@@ -42,11 +42,11 @@ def _lost_parts(worse: Sequence[Change]) -> Mapping[str, set[str]]:
     for change in worse:
         for cause in (change.cause, *change.also):
             if cause.kind == "source_lost" and cause.source:
-                parts[_page_id(cause.source)].add(cause.source)
+                parts[page_of_chunk(cause.source)].add(cause.source)
     return parts
 
 
-def _page_id(chunk_id: str | None) -> str:
+def page_of_chunk(chunk_id: str | None) -> str:
     """What the chunks of a page share where they have no titles; all of an id without `#`."""
     page, _, _ = (chunk_id or "").partition("#")
     return page or chunk_id or ""

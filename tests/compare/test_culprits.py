@@ -115,6 +115,43 @@ def lost_pages(pages: Mapping[int, str], still: tuple[str, ...] = ()) -> Compari
     return compare(side(rows_of(asked, was)), side(rows_of(asked, now)), Gate(), resamples=50)
 
 
+DECLINES = Response(answer=None, abstained=True, sources=())
+
+
+def declining(was: Mapping[str, Response], now: Mapping[str, Response]) -> Comparison:
+    """Six questions that expect the chunks of one page, of which some are declined now, and four others."""
+    asked = [question(f"q{n}", expected_chunks=[f"gone#{n}"] if n < 6 else None) for n in range(10)]
+    own = {f"q{n}": found(f"gone#{n}", "a", "b") for n in range(6)}
+    before, after = (rows_of(asked, own | dict(side)) for side in (was, now))
+    return compare(side(before), side(after), Gate(), resamples=50)
+
+
+def test_a_deleted_page_is_named_where_the_target_declines_without_it() -> None:
+    """Another question still returns what stood below the page: no floor cuts that out."""
+    now = dict.fromkeys((f"q{n}" for n in range(5)), DECLINES) | {"q5": found("a", "b")}
+    made = declining({}, now)
+    assert made.causes == {"now_declines": 5, "source_lost": 1}
+    assert [(each.kind, each.page, len(each.ids), each.gone) for each in made.culprits] == [
+        ("source_lost", "gone", 6, True)
+    ]
+    assert behind_words(made) == "“gone” is no longer returned, which explains all 6 questions that got worse"
+    assert next_steps(made)[0].startswith("“gone” is no longer returned, and 6 questions got worse: look whether")
+
+
+def test_what_a_floor_cuts_off_is_no_deleted_page() -> None:
+    """Nothing that stood below the page is returned where it is not; or another question still returns it."""
+    declined = dict.fromkeys((f"q{n}" for n in range(5)), DECLINES)
+    tail = {"q6": found("a", "b", "gone#0")}
+    assert not [
+        each for each in declining(tail, declined | {"q6": found("a", "b"), "q5": DECLINES}).culprits if each.page
+    ]
+    still = declining({}, declined | {"q5": found("gone#5", "b")})
+    assert behind_words(still).startswith("no document: the target declines where it answered")
+    one = {"q6": found("gone#1", "a"), "q7": found("gone#5", "a")}
+    apart = declining(one, declined | {"q6": found("a"), "q7": one["q7"]})
+    assert [(each.page, each.ids) for each in apart.culprits if each.page] == [("gone#1", ["q1"])]
+
+
 def test_of_several_lost_sources_the_one_that_most_questions_lost_is_named() -> None:
     """It is the second of each question; the sentence on the question names both."""
     asked = [question(f"q{place}", expected_chunks=[f"own{place}", "gone"]) for place in range(4)]
