@@ -7,7 +7,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from evaltrack.records import Signature
-from evaltrack.records.settings import COMMIT, CORPUS, OWN_PARAM, PACKAGES, read_packages
+from evaltrack.records.settings import (
+    COMMIT,
+    CORPUS,
+    OWN_PARAM,
+    PACKAGES,
+    RESPONSES,
+    SETTING_TAGS,
+    VERDICTS,
+    read_packages,
+)
 
 if TYPE_CHECKING:
     from evaltrack.records.row import Traced
@@ -55,12 +64,12 @@ class RunDifference:
 def run_differences(baseline: RunInfo, candidate: RunInfo) -> tuple[RunDifference, ...]:
     """By weight: model, prompts, params of the user and target, other settings, packages, corpus, commit, files.
 
-    Where a run does not say how it was made, target and model alone are held side by side; packages and corpus where
-    both say which there are.
+    Where a run does not say how it was made, target and model alone are held side by side; packages, corpus and
+    recordings where both say which there are.
     """
     both = bool(baseline.settings and candidate.settings)
     names = {*baseline.settings, *candidate.settings} if both else set()
-    names -= {PACKAGES, CORPUS} - (baseline.settings.keys() & candidate.settings.keys())
+    names -= SETTING_TAGS.keys() - (baseline.settings.keys() & candidate.settings.keys())
     was, now = (_settings(run, names) for run in (baseline, candidate))
     differing = (name for name in {*was, *now} if was.get(name) != now.get(name))
     return tuple(
@@ -104,4 +113,4 @@ def _weight(name: str, was: str | None, now: str | None) -> int:
         return 3 if name == TARGET else 4
     if name.startswith(PACKAGE):
         return 6
-    return {CORPUS: 7, COMMIT: 8}.get(name, 5)
+    return {CORPUS: 7, COMMIT: 8, RESPONSES: 9, VERDICTS: 9}.get(name, 5)

@@ -49,7 +49,7 @@ from evaltrack.records import (
     Target,
 )
 from evaltrack.records.amount import count, verb
-from evaltrack.records.settings import CORPUS_TAG, PACKAGES_TAG, packages_text
+from evaltrack.records.settings import CORPUS_TAG, PACKAGES_TAG, RESPONSES_TAG, VERDICTS_TAG, packages_text
 from evaltrack.rows.block import RowBlock
 from evaltrack.scorers.opening import Functions, asks_judge
 from evaltrack.system.result_files import check_result_file
@@ -137,12 +137,20 @@ class Plan:
         return {
             **({PACKAGES_TAG: packages} if packages else {}),
             **({CORPUS_TAG: self.target.corpus} if self.target.corpus else {}),
+            **self._recordings,
             "evaltrack.version": __version__,
             "evaltrack.metrics_version": str(METRICS_VERSION),
             "evaltrack.golden": signature.golden,
             "evaltrack.golden_digest": signature.golden_digest,
             "evaltrack.signature": signature.model_dump_json(),
         }
+
+    @cached_property
+    def _recordings(self) -> dict[str, str]:
+        """The tags of the files in which responses and verdicts were recorded; these are read once for it."""
+        verdicts = ", ".join(filter(None, (judge.recording for judge in self.judges)))
+        recordings = {RESPONSES_TAG: self.target.recording, VERDICTS_TAG: verdicts}
+        return {tag: digest for tag, digest in recordings.items() if digest}
 
     def ask(
         self,

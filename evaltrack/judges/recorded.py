@@ -26,6 +26,7 @@ from evaltrack.records.id_hashes import EXAMPLES, IdHashes, shown_id, strangers_
 from evaltrack.records.json_text import kind_of, other_encoding, parsed, refuse_repeats, spread_kind
 from evaltrack.records.recorded import WORDINGS, OneWording, named_variant, take_place, wording_key
 from evaltrack.rows.fields import text_digest
+from evaltrack.system.files import content_digest
 
 NOT_IN_FILES = ("usage", "cached")
 """What says whether and how a verdict was paid for: reading it from a file costs nothing."""
@@ -106,6 +107,11 @@ class RecordedJudge(OneWording, Judge):
     def verdicts(self) -> Mapping[tuple[str, int], Verdict]:
         """All of them, by question id and wording."""
         return self._verdicts
+
+    @property
+    def recording(self) -> str:
+        """The digest of the file."""
+        return content_digest(self._path)
 
     @property
     def lacks_variants(self) -> str:

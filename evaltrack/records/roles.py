@@ -29,6 +29,11 @@ class Closable(Protocol):
         """Why it can tell nothing of the variants of questions, and the cure; empty where it can."""
         return ""
 
+    @property
+    def recording(self) -> str:
+        """A digest of the file in which what it gives was recorded; empty where it reads none."""
+        return ""
+
     def strangers(self, golden: IdHashes) -> str:  # noqa: ARG002 - for those that hold what was given before
         """A note on what it holds of other questions than those of the golden set; empty where there is nothing."""
         return ""

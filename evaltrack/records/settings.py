@@ -25,6 +25,20 @@ CORPUS = "corpus"
 CORPUS_TAG = "evaltrack.corpus"
 """The tag of a run that holds it."""
 
+RESPONSES, VERDICTS = "recorded responses", "recorded verdicts"
+"""The names under which the digests of the files of recorded responses and verdicts stand among the settings."""
+
+RESPONSES_TAG, VERDICTS_TAG = "evaltrack.recorded_responses", "evaltrack.recorded_verdicts"
+"""The tags of a run that hold them."""
+
+SETTING_TAGS = {
+    PACKAGES: PACKAGES_TAG,
+    CORPUS: CORPUS_TAG,
+    RESPONSES: RESPONSES_TAG,
+    VERDICTS: VERDICTS_TAG,
+}
+"""The settings that are tags of a run and no params; a run may lack any of them."""
+
 LONGEST_PACKAGES = 7500
 """Characters: a tag of MLflow holds 8,000."""
 

@@ -1,7 +1,8 @@
-"""Locks and renames of files."""
+"""Locks, renames and digests of files."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
 from collections.abc import Iterator
@@ -32,6 +33,15 @@ def locked_folder(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def content_digest(path: Path) -> str:
+    """The first 12 hex digits of the SHA-256 of a file; empty where it is a folder or cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()[:12]
+    except OSError:
+        return ""
 
 
 def replace_file(part: Path, path: Path) -> None:

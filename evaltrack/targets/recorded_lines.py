@@ -15,6 +15,7 @@ from evaltrack.records import Question, Response, Target
 from evaltrack.records.id_hashes import EXAMPLES, IdHashes, shown_id, strangers_note
 from evaltrack.records.json_text import kind_of, parsed, refuse_repeats
 from evaltrack.records.recorded import WORDINGS, OneWording, named_variant, take_place, wording_key
+from evaltrack.system.files import content_digest
 from evaltrack.targets.line_columns import MAX_BYTES, response_columns
 from evaltrack.targets.line_index import LineFile, LineIndex, numbered_lines, refuse
 from evaltrack.targets.plain_lines import plain_place, plain_response
@@ -81,6 +82,11 @@ class RecordedLines(OneWording, Target):
     def _name_at(self, offset: int) -> str:
         key, wording, _ = _recorded_response(self._file.line_at(offset))
         return shown_id(key) + named_variant("to", wording)
+
+    @property
+    def recording(self) -> str:
+        """The digest of the file."""
+        return content_digest(self._path)
 
     @property
     def lacks_variants(self) -> str:

@@ -17,6 +17,7 @@ from evaltrack.records import Question, Response, Source, Target
 from evaltrack.records.amount import count
 from evaltrack.records.id_hashes import EXAMPLES, IdHashes, shown_id, strangers_note
 from evaltrack.records.recorded import WORDINGS
+from evaltrack.system.files import content_digest
 from evaltrack.targets.line_index import numbered_lines, refuse
 from evaltrack.targets.results.paired import NotRecordedError
 
@@ -59,6 +60,11 @@ class TrecRun(Target):
             self._ranked[query] = tuple(Source(chunk_id=line.document, score=line.score) for line in ranked)
             unlike += [] if by_rank else [query]
         self.notes = [_disagreement(path, unlike, len(by_query))] if unlike else []
+
+    @property
+    def recording(self) -> str:
+        """The digest of the file."""
+        return content_digest(self._path)
 
     @property
     def lacks_variants(self) -> str:

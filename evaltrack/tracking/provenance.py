@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from evaltrack.records.settings import COMMIT, CORPUS, CORPUS_TAG, PACKAGES, PACKAGES_TAG, commit_words, shown_settings
+from evaltrack.records.settings import COMMIT, SETTING_TAGS, commit_words, shown_settings
 
 GIT = "mlflow.source.git."
 GIT_COMMIT, GIT_BRANCH, GIT_DIRTY = f"{GIT}commit", f"{GIT}branch", f"{GIT}dirty"
@@ -76,6 +76,6 @@ def context_tags(folder: Path) -> dict[str, str]:
 def settings_of(params: Mapping[str, str], tags: Mapping[str, str]) -> dict[str, str]:
     """How a run was made: its params by name, its commit, packages and corpus where its tags say them."""
     settings = shown_settings(params)
-    settings |= {name: tags[tag] for name, tag in ((PACKAGES, PACKAGES_TAG), (CORPUS, CORPUS_TAG)) if tags.get(tag)}
+    settings |= {name: tags[tag] for name, tag in SETTING_TAGS.items() if tags.get(tag)}
     commit = commit_words(tags.get(GIT_COMMIT, ""), tags.get(GIT_BRANCH, ""), dirty=tags.get(GIT_DIRTY) == "true")
     return settings | ({COMMIT: commit} if commit else {})

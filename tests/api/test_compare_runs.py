@@ -54,6 +54,25 @@ def test_what_is_not_measured_any_more_is_lost(store_uri: str, tmp_path: Path) -
     assert "0 (four) was lost: the target reports no sources now" in comparison_text(made)
 
 
+def test_recorded_files_of_the_same_name_are_told_apart(store_uri: str, tmp_path: Path) -> None:
+    """A run says which responses and verdicts it read, by the digest of their files."""
+    answers, verdicts = tmp_path / "answers.jsonl", tmp_path / "verdicts.jsonl"
+
+    def judged(answer: str, score: float) -> RunResult:
+        lines = [{"id": n, "answer": answer, "sources": [{"chunk_id": f"c{n}"}]} for n in range(4)]
+        opinions = [{"id": n, "overall_score": score, "judge": "us"} for n in range(4)]
+        for path, content in ((answers, lines), (verdicts, opinions)):
+            path.write_text("".join(json.dumps(each) + "\n" for each in content))
+        names = {"target": f"recorded:{answers}", "judge": f"recorded:{verdicts}"}
+        return run_eval(golden(tmp_path), **names, traces="off", tracking_uri=store_uri)  # type: ignore[arg-type]
+
+    first, again, other, worse = judged("x", 0.9), judged("x", 0.9), judged("y", 0.9), judged("y", 0.8)
+    pairs = ((first, again), (first, other), (other, worse))
+    names = [[each.name for each in compared(store_uri, *pair).differences] for pair in pairs]
+    assert names == [[], ["recorded responses"], ["recorded verdicts"]]
+    assert "What differs: other recorded responses" in comparison_text(compared(store_uri, first, other))
+
+
 def test_a_gate_without_a_rule_is_no_pass(store_uri: str, tmp_path: Path) -> None:
     """To ignore another k leaves nothing that the default rules are about."""
     good, other = evaluated(tmp_path, store_uri), evaluated(tmp_path, store_uri, k=3)

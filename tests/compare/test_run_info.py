@@ -85,3 +85,24 @@ def test_the_files_of_recorded_responses_are_not_named_as_a_change_of_the_target
     )
     words = [difference_words(replace(comparison(), baseline=was, candidate=each)) for each in others]
     assert words == ["other recorded responses", "target recorded:before.jsonl to python:app:ask"]
+
+
+def test_the_content_of_recorded_files_tells_them_apart() -> None:
+    """Where both runs say it, whatever the files are called."""
+    was, same, other = (
+        replace(
+            CANDIDATE,
+            settings=MADE | {"recorded responses": responses, "recorded verdicts": "cccccccccccc"},
+            signature=CANDIDATE.signature.model_copy(update={"target": f"recorded:{name}.jsonl"}),
+        )
+        for name, responses in (("before", "aaaaaaaaaaaa"), ("after", "aaaaaaaaaaaa"), ("before", "bbbbbbbbbbbb"))
+    )
+    judged = replace(other, settings={**other.settings, "recorded verdicts": "dddddddddddd"})
+    words = [difference_words(replace(comparison(), baseline=was, candidate=each)) for each in (same, other, judged)]
+    assert words == [
+        "nothing that the runs recorded",
+        "other recorded responses",
+        "other recorded responses; other recorded verdicts",
+    ]
+    silent = replace(was, settings=MADE)
+    assert [each.name for each in run_differences(silent, other)] == []

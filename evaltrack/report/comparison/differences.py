@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.run_info import RECORDED, TARGET, RunDifference
-from evaltrack.records.settings import COMMIT, UNCOMMITTED
+from evaltrack.records.settings import COMMIT, RESPONSES, UNCOMMITTED, VERDICTS
 from evaltrack.report.comparison.words import clip
 
 SHOWN = 12
@@ -20,24 +20,41 @@ def difference_words(comparison: Comparison) -> str:
 
     Empty where no difference is known and a run does not say how it was made.
     """
-    differences = comparison.differences
+    differences = [each for each in comparison.differences if not _names_a_digested_file(each, comparison)]
     parts = [*map(_words, differences[:SHOWN]), *_same_but_changed(comparison)]
     if len(differences) > SHOWN:
         parts.append(f"{len(differences) - SHOWN:,} more")
     stated = comparison.baseline.settings and comparison.candidate.settings
     if parts or not stated:
         return "; ".join(parts)
-    if comparison.candidate.signature.target.startswith(RECORDED):
+    if comparison.candidate.signature.target.startswith(RECORDED) and not _digests_responses(comparison):
         return "nothing that the runs recorded, which is the name of the file of responses and not its content"
     return "nothing that the runs recorded"
 
 
 def _words(difference: RunDifference) -> str:
-    values = (difference.baseline or "", difference.candidate or "")
-    if difference.name == TARGET and all(value.startswith(RECORDED) for value in values):
-        return "other recorded responses"  # the names of their files say nothing of what was asked
+    if difference.name in (RESPONSES, VERDICTS):
+        return f"other {difference.name}"
+    if _names_files(difference):
+        return f"other {RESPONSES}"  # the names of their files say nothing of what was asked
     was, now = (_value(value) for value in (difference.baseline, difference.candidate))
     return f"{clip(difference.name, 80)} {was} to {now}"
+
+
+def _names_files(difference: RunDifference) -> bool:
+    """Whether it is the names of two files of recorded responses."""
+    values = (difference.baseline or "", difference.candidate or "")
+    return difference.name == TARGET and all(value.startswith(RECORDED) for value in values)
+
+
+def _names_a_digested_file(difference: RunDifference, comparison: Comparison) -> bool:
+    """Whether it is these names alone, and digests say whether the responses are others."""
+    return _names_files(difference) and _digests_responses(comparison)
+
+
+def _digests_responses(comparison: Comparison) -> bool:
+    """Whether both runs say which recorded responses they read."""
+    return all(RESPONSES in run.settings for run in (comparison.baseline, comparison.candidate))
 
 
 def _value(value: str | None) -> str:

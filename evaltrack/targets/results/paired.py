@@ -14,6 +14,7 @@ from evaltrack.golden.exchange.records import shown
 from evaltrack.golden.words import text_key
 from evaltrack.records import Question, Response, Target
 from evaltrack.records.id_hashes import EXAMPLES, IdHashes, shown_id, strangers_note
+from evaltrack.system.files import content_digest
 from evaltrack.targets.mapping import bounded
 from evaltrack.targets.responses import as_response
 from evaltrack.targets.results.detection import READERS
@@ -69,6 +70,11 @@ class PairedResults(Target):
 
     takes_history: bool = True
     """They were given to whatever was asked then: nothing is left out here."""
+
+    @property
+    def recording(self) -> str:
+        """The digest of the file."""
+        return content_digest(self._path)
 
     @property
     def lacks_variants(self) -> str:
