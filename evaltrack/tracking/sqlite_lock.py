@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import signal
+import re
 import sqlite3
-import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from evaltrack.system.files import replace_file
 from evaltrack.system.folders import STATE_VARIABLE, state_folder
 from evaltrack.system.own_files import NotPrivateError, private_folder
 
@@ -37,22 +37,43 @@ def one_at_a_time(uri: str) -> Iterator[None]:
     if lock is None:
         yield
         return
-    with closing(lock), _uninterrupted(path):
+    with closing(lock):
+        if path is not None and not path.exists() and not SPECIAL.search(uri):
+            _make_tables(uri, path)
         yield
 
 
-@contextmanager
-def _uninterrupted(path: Path | None) -> Iterator[None]:
-    """Let Ctrl-C wait while MLflow makes the tables of a new file: one with some of them can never be opened again."""
-    is_made = path is not None and path.exists() and path.stat().st_size > 0
-    if is_made or threading.current_thread() is not threading.main_thread() or not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+SPECIAL = re.compile(r"[?%]|:memory:")
+"""In the address of a database that is no plain file, or has settings."""
+
+
+def _make_tables(uri: str, path: Path) -> None:
+    """Have MLflow make the tables of a new store under another name, and give it its own once it has all of them.
+
+    A file with some of its tables can never be opened again. One that a killed process left is made anew.
+    """
     try:
-        yield
+        from mlflow.store.db.utils import _initialize_tables, create_sqlalchemy_engine
+    except ImportError:
+        return  # MLflow makes them when the store is opened
+    part = path.with_name(f"{path.name}.new")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _remove(part)
+    engine = create_sqlalchemy_engine(f"{uri}.new")  # type: ignore[no-untyped-call]
+    try:
+        _initialize_tables(engine)  # type: ignore[no-untyped-call]
+        engine.dispose()
+        if not path.exists():  # as a program without our lock may have made it
+            replace_file(part, path)
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        engine.dispose()
+        _remove(part)
+
+
+def _remove(part: Path) -> None:
+    """Remove a database, and what SQLite would else put back into the next one of that name."""
+    for name in (part.name, f"{part.name}-journal"):
+        part.with_name(name).unlink(missing_ok=True)
 
 
 def _locked(path: Path) -> sqlite3.Connection:

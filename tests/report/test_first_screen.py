@@ -60,6 +60,19 @@ def test_a_sentence_says_both_directions_with_their_sizes(fields: dict[str, int]
     assert change_sentence(made) == sentence
 
 
+def test_why_nothing_can_be_told_comes_first() -> None:
+    """Without its cure, and only where no question was lost, which says it."""
+    text = "10 of 22 questions are left to compare: 0 edited, 0 lost, 12 removed (90 % must be left)"
+    lines = (GateLine("held", "no question broke"), GateLine("unknown", text))
+    made = quiet(metrics=(), verdict="unknown", gate_lines=lines, left_out=(), fates={"broke": 0, "fixed": 0})
+    assert verdict_sentence(made) == (
+        "Could not tell: 10 of 22 questions are left to compare. No question broke or was fixed."
+    )
+    assert "left to compare" not in change_sentence(replace(made, verdict="regression"))
+    lost = replace(made, fates={"lost": 2}, lost=(LOST, LOST))
+    assert change_sentence(lost).startswith("2 of 24 questions could not be measured")
+
+
 @pytest.mark.parametrize(
     ("metrics", "fixed", "sentence"),
     [

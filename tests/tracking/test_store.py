@@ -191,22 +191,25 @@ SOME_TABLES = 60_000
 """Bytes of a store that has some of its tables."""
 
 
-def test_ctrl_c_waits_for_the_tables_of_a_new_store(tmp_path: Path) -> None:
-    """Interrupted while MLflow makes them, a command ends when they are there; the next one finds a whole store."""
-    uri = f"sqlite:///{tmp_path}/mlflow.db"
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
+def test_a_new_store_has_all_its_tables_or_is_not_there(tmp_path: Path, end: signal.Signals) -> None:
+    """Where a command is killed while MLflow makes them, the next one makes them anew, and nothing is left."""
+    uri, part = f"sqlite:///{tmp_path}/mlflow.db", tmp_path / "mlflow.db.new"
     code = f"from evaltrack.tracking.store import connect; connect({uri!r})"
     with WarmProcess(("-c", code), tmp_path, os.environ) as process:
-        while not (tmp_path / "mlflow.db").exists() or (tmp_path / "mlflow.db").stat().st_size < SOME_TABLES:
+        while not part.exists() or part.stat().st_size < SOME_TABLES:
             assert process.poll() is None
             time.sleep(0.001)
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate()
-    assert "KeyboardInterrupt" in err
+        process.send_signal(end)
+        process.communicate()
+    assert not (tmp_path / "mlflow.db").exists()
+    assert part.exists() == (end == signal.SIGKILL)
     assert connect(uri).client.search_experiments()
+    assert [each.name for each in tmp_path.iterdir() if each.name.startswith("mlflow.db")] == ["mlflow.db"]
 
 
 def test_a_store_of_which_only_some_tables_were_made_says_so(tmp_path: Path) -> None:
-    """A kill cannot wait; the message names the file that has to go."""
+    """Of another program that was killed while it made them; the message names the file that has to go."""
     path = tmp_path / "mlflow.db"
     with closing(sqlite3.connect(path)) as database:
         database.execute("CREATE TABLE registered_models (name TEXT)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from evaltrack.compare.comparison import Comparison, MetricDelta
@@ -37,8 +38,13 @@ def change_sentence(comparison: Comparison) -> str:
 
 
 def _what_happened(comparison: Comparison) -> Iterator[str]:
-    """Questions that broke and were fixed, and those that could not be measured: these first where nothing flipped."""
+    """Questions that broke and were fixed, and those that could not be measured: these first where nothing flipped.
+
+    Where none of it says why nothing can be told, that comes first.
+    """
     flips, lost = broke_words(comparison), lost_words(comparison)
+    if not lost:
+        yield from filter(None, (open_words(comparison),))
     if fell := fallen_words(comparison):
         fixed = comparison.count("fixed")
         remark = f" ({fixed:,} {verb(fixed, 'was', 'were')} fixed)" if fixed else ""
@@ -119,6 +125,12 @@ def lost_words(comparison: Comparison) -> str:
     words = f"{lost + again:,} of {count(comparison.num_common, 'question')} could not be {what}"
     before = f", {again:,} of them not in the baseline either" if lost else ", nor in the baseline"
     return f"{words}{f' ({reason})' if reason else ''}{before if again else ''}"
+
+
+def open_words(comparison: Comparison) -> str:
+    """``10 of 22 questions are left to compare``: why nothing can be told, without its cure; empty where it can."""
+    first = next((line.text for line in comparison.gate_lines if line.state == "unknown"), "")
+    return re.split(": |; ", first, maxsplit=1)[0] if comparison.verdict == "unknown" else ""
 
 
 def headline_words(comparison: Comparison) -> str:
