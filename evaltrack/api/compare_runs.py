@@ -57,7 +57,8 @@ def compare_runs(
             that `golden`, baseline or baseline file name.
         baseline: The same of the baseline; None takes the run that was set as the baseline of the golden set.
         baseline_file: A saved ``evaltrack run --output json`` instead of a baseline in MLflow.
-        experiment: MLflow experiment to look in; None follows MLflow's own settings.
+        experiment: MLflow experiment in which the newest run is looked for; None follows MLflow's own settings, and
+            where these choose none it is the experiment of a baseline that is named.
         log: Whether the comparison is recorded on the candidate's run.
         tracking_uri: MLflow store; None follows MLflow's own settings.
         say: Receives what takes long: which questions are asked again.

@@ -23,7 +23,7 @@ from evaltrack.rows.reader import check_rows, filled_columns, read_columns, read
 from evaltrack.rows.rows_error import damaged, rows_of_run
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.tracking.baselines import baseline_run, get_baseline, list_baselines, no_baseline
-from evaltrack.tracking.naming import experiment_to_read
+from evaltrack.tracking.naming import experiment_to_read, names_experiment
 from evaltrack.tracking.reader import EvaluationRun, named_evaluation, newest_broken, newest_evaluation, newest_of_each
 from evaltrack.tracking.run_files import fetch_rows, fetch_trials
 from evaltrack.tracking.store import Store
@@ -44,6 +44,7 @@ def choose_runs(
 ) -> tuple[EvaluationRun, EvaluationRun | None]:
     """Candidate and baseline: those named, else the newest finished run, and the baseline of its golden set.
 
+    The newest run is looked for in `experiment`, in that of MLflow's variables, or in that of a baseline that is named.
     `golden` is the set whose newest run is taken, where neither is named. The baseline is None where a file takes its
     place.
 
@@ -56,7 +57,8 @@ def choose_runs(
     if run_id:
         candidate: EvaluationRun | None = named_evaluation(store, run_id)
     else:
-        where = named_baseline.experiment_id if named_baseline else experiment_to_read(store, experiment).experiment_id
+        of_baseline = named_baseline if named_baseline and not names_experiment(experiment) else None
+        where = (of_baseline or experiment_to_read(store, experiment)).experiment_id
         if not (named_baseline or golden or baseline_is_file):
             _check_one_set(store, where)
         golden, but = (named_baseline.signature.golden, named_baseline.run_id) if named_baseline else (golden, "")

@@ -40,7 +40,7 @@ Examples:
 BASELINE_HELP = "Baseline: a run's id, its beginning, or its name.  [default: `evaltrack baseline set`]"
 
 SAVED_HELP = "Saved `evaltrack run --output json` as the baseline."
-EXPERIMENT_HELP = "MLflow experiment to look in.  [default: MLflow's own]"
+EXPERIMENT_HELP = "MLflow experiment of the newest run.  [default: MLflow's own, else that of --baseline-run]"
 LOG_HELP = "Record the comparison on the candidate's run.  [default: yes]"
 ALL_GROUPS_HELP = "Show every group in the terminal, not only the five worst that changed."
 FILES_HELP = "Also write a .html, .md, .json, .xml, .txt."

@@ -20,6 +20,11 @@ LISTED = 10
 """Runs or experiments that a message names at most."""
 
 
+def names_experiment(name: str | None) -> bool:
+    """Whether an experiment is chosen, by `name` or by MLflow's variables; else it is MLflow's default one."""
+    return bool(name) or any(os.environ.get(f"MLFLOW_EXPERIMENT_{part}") for part in ("NAME", "ID"))
+
+
 def experiment_to_read(store: Store, name: str | None) -> Experiment:
     """The experiment called `name`, or the one MLflow's own settings choose; none is created, as `run` does.
 

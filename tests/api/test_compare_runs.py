@@ -73,6 +73,25 @@ def test_recorded_files_of_the_same_name_are_told_apart(store_uri: str, tmp_path
     assert "What differs: other recorded responses" in comparison_text(compared(store_uri, first, other))
 
 
+def test_the_newest_run_is_of_the_experiment_that_is_chosen(
+    store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its name or by MLflow's variable, also where the baseline is of another; with neither it is the baseline's."""
+    wrong = {"sources": [{"chunk_id": "other"}]}
+    first, second = (evaluated(tmp_path, store_uri) for _ in range(2))
+    monkeypatch.setenv("MLFLOW_EXPERIMENT_NAME", "pull request")
+    broken = evaluated(tmp_path, store_uri, **wrong)
+    by_variable = compare_runs(baseline=first.run_id, tracking_uri=store_uri)
+    monkeypatch.delenv("MLFLOW_EXPERIMENT_NAME")
+    by_name = compare_runs(baseline=first.run_id, tracking_uri=store_uri, experiment="pull request")
+    by_baseline = compare_runs(baseline=first.run_id, tracking_uri=store_uri)
+    candidates = [made.candidate.run_id for made in (by_variable, by_name, by_baseline)]
+    assert candidates == [broken.run_id, broken.run_id, second.run_id]
+    assert (by_name.verdict, by_baseline.verdict) == ("regression", "ok")
+    with pytest.raises(UsageError, match="no finished run of golden set `four`"):
+        compare_runs(baseline=broken.run_id, tracking_uri=store_uri)
+
+
 def test_a_gate_without_a_rule_is_no_pass(store_uri: str, tmp_path: Path) -> None:
     """To ignore another k leaves nothing that the default rules are about."""
     good, other = evaluated(tmp_path, store_uri), evaluated(tmp_path, store_uri, k=3)
