@@ -137,7 +137,7 @@ class Plan:
         return {
             **({PACKAGES_TAG: packages} if packages else {}),
             **({CORPUS_TAG: self.target.corpus} if self.target.corpus else {}),
-            **self._recordings,
+            **self.recordings,
             "evaltrack.version": __version__,
             "evaltrack.metrics_version": str(METRICS_VERSION),
             "evaltrack.golden": signature.golden,
@@ -146,7 +146,7 @@ class Plan:
         }
 
     @cached_property
-    def _recordings(self) -> dict[str, str]:
+    def recordings(self) -> dict[str, str]:
         """The tags of the files in which responses and verdicts were recorded; these are read once for it."""
         verdicts = ", ".join(filter(None, (judge.recording for judge in self.judges)))
         recordings = {RESPONSES_TAG: self.target.recording, VERDICTS_TAG: verdicts}

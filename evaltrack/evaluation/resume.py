@@ -19,6 +19,7 @@ from evaltrack.evaluation.journal import ENDING, delete_journal, read_command, s
 from evaltrack.evaluation.journal_errors import JournalBusyError
 from evaltrack.evaluation.plan import Plan
 from evaltrack.privacy.addresses import shown_text, shown_url
+from evaltrack.records.settings import RESPONSES, RESPONSES_TAG, VERDICTS, VERDICTS_TAG
 from evaltrack.system.folders import STATE_VARIABLE
 from evaltrack.system.own_files import NotPrivateError, check_folder
 from evaltrack.tracking.journaled_runs import find_journaled, is_there, journal_tag
@@ -46,6 +47,7 @@ def kept_of(plan: Plan, store: Store) -> dict[str, Any]:
         "signature": plan.signature.model_dump(),
         "store": store.shown,
         "experiment": plan.settings.experiment or None,
+        "recordings": plan.recordings,
         "finished": False,
     }
 
@@ -84,7 +86,7 @@ def choose_run(resume: str | None, now: dict[str, Any], store: Store, *, retry_e
     if run_id and not is_there(store, run_id):
         return Choice(new_journal(), hint=f"not resumed: run {run_id} is deleted or gone")
     if resume:
-        return Choice(path, run_id)
+        return Choice(path, run_id, hint=_recordings_words(unfinished[1], now))
     hint = f"run {run_id} of the same command was broken off; --resume auto goes on with it" if run_id else None
     return Choice(new_journal(), hint=hint)
 
@@ -100,7 +102,20 @@ def _resume_named(run_id: str, now: dict[str, Any], store: Store, *, retry_error
         raise UsageError(f"run {run_id} was another evaluation: {'; '.join(different)}. Start a new run")
     if before.get("finished") and not retry_errors:
         raise UsageError(f"run {run_id} is finished; `retry_errors=True` asks its failed questions again")
-    return Choice(path, run_id)
+    return Choice(path, run_id, hint=_recordings_words(before, now))
+
+
+def _recordings_words(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
+    """That a file of recorded responses or verdicts is another than that with which the run began; None where none is.
+
+    Whoever asks failed questions again may have completed it.
+    """
+    was, new = before.get("recordings"), now["recordings"]
+    if not isinstance(was, dict):  # of an earlier version
+        return None
+    files = {RESPONSES: RESPONSES_TAG, VERDICTS: VERDICTS_TAG}
+    others = [name for name, tag in files.items() if was.get(tag) != new.get(tag)]
+    return f"the {' and the '.join(others)} are not those with which the run began" if others else None
 
 
 def is_resumable(run_id: str, store: Store) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Iterable, Iterator, Sequence
@@ -85,21 +86,40 @@ class LineFile:
         self._path = path
         self._opened: BinaryIO | None = None
         self._position = 0
+        self._stamp = _stamp(path.stat())
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Whether size and time of the file are those of when this was made.
+
+        Raises:
+            OSError: it is gone.
+        """
+        return _stamp(os.fstat(self._open().fileno())) == self._stamp
 
     def line_at(self, offset: int) -> bytes:
         """The line that begins at an offset, without a byte order mark and the space around it."""
+        file = self._open()
+        if offset != self._position:  # most lines are asked for in their order
+            file.seek(offset)
+        raw = file.readline(MAX_LINE_BYTES)
+        self._position = offset + len(raw)
+        return raw.removeprefix(b"\xef\xbb\xbf").strip()
+
+    def _open(self) -> BinaryIO:
         if self._opened is None:
             self._opened = self._path.open("rb")
             self._close = finalize(self, self._opened.close)  # also where nobody closes it
             self._position = 0
-        if offset != self._position:  # most lines are asked for in their order
-            self._opened.seek(offset)
-        raw = self._opened.readline(MAX_LINE_BYTES)
-        self._position = offset + len(raw)
-        return raw.removeprefix(b"\xef\xbb\xbf").strip()
+        return self._opened
 
     def close(self) -> None:
         """Close the file; the next line opens it again."""
         if self._opened is not None:
             self._close()
             self._opened = None
+
+
+def _stamp(status: os.stat_result) -> tuple[int, int]:
+    """What changes whenever a file is written to."""
+    return status.st_size, status.st_mtime_ns

@@ -108,7 +108,7 @@ class RecordedLines(OneWording, Target):
             raise NotRecordedError(
                 f"no response with id `{question.id}`{named_variant('to', self.wording)} in {self._path}"
             )
-        for offset in offsets:
+        for offset in offsets if self._file.is_unchanged else ():
             try:
                 key, wording, response = _recorded_response(self._file.line_at(offset))
             except ValueError:
@@ -125,16 +125,21 @@ class RecordedLines(OneWording, Target):
         offsets = [self._index.offsets(question.id) for question in questions]
         if self.wording or any(len(each) != 1 for each in offsets):
             return None
+        try:
+            lines = self._lines_at([offset for (offset,) in offsets])
+        except OSError:
+            return None
+        return lines and response_columns(lines, [question.id for question in questions])
+
+    def _lines_at(self, offsets: Sequence[int]) -> list[bytes] | None:
+        """The lines; None where they are too long together, or the file was changed, which `__call__` says."""
         lines, size = list[bytes](), 0
-        for (offset,) in offsets:
-            try:
-                lines.append(self._file.line_at(offset))
-            except OSError:
-                return None
+        for offset in offsets if self._file.is_unchanged else ():
+            lines.append(self._file.line_at(offset))
             size += len(lines[-1])
             if size > MAX_BYTES:
                 return None
-        return response_columns(lines, [question.id for question in questions])
+        return lines or None
 
     def close(self) -> None:
         """Close the file."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from itertools import count
@@ -322,17 +323,28 @@ def test_a_question_without_a_response_fails(tmp_path: Path) -> None:
     assert [row.position for row in rows if row.failure] == [30]
 
 
-def test_a_response_that_was_changed_meanwhile_fails(tmp_path: Path) -> None:
-    """The line of another question in its place is no response to it."""
-    written(tmp_path, expecting(64), [plain(number) for number in range(64)])
-    evaluator, rows = evaluator_in(tmp_path), list[Row | RowBlock]()
-    lines = (tmp_path / "responses.jsonl").read_text().splitlines(keepends=True)
-    (tmp_path / "responses.jsonl").write_text("".join([*lines[:20], lines[21], lines[20], *lines[22:]]))
-    take_all(lambda: rows_in_blocks(numbered(tmp_path), evaluator, lambda: False), rows.append, ())
+def rows_of_changed(folder: Path, content: str, *, same_time: bool) -> dict[str, str]:
+    """The failures by question of 64 responses, in whose place `content` is written before they are asked for."""
+    written(folder, expecting(64), [plain(number) for number in range(64)])
+    path, rows = folder / "responses.jsonl", list[Row | RowBlock]()
+    evaluator, before = evaluator_in(folder), path.stat()
+    path.write_text(content)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + (not same_time)))
+    take_all(lambda: rows_in_blocks(numbered(folder), evaluator, lambda: False), rows.append, ())
     evaluator.target.close()
-    failures = {row.question.id: str(row.failure) for row in each_row(rows) if row.failure}
-    assert failures.keys() == {"q20", "q21"}
-    assert all("was changed during the run" in text for text in failures.values())
+    return {row.question.id: str(row.failure) for row in each_row(rows) if row.failure}
+
+
+def test_a_response_that_was_changed_meanwhile_fails(tmp_path: Path) -> None:
+    """No response is read from a file that was written to; where its time says nothing, none of another question."""
+    written(tmp_path, expecting(64), [plain(number) for number in range(64)])
+    lines = (tmp_path / "responses.jsonl").read_text().splitlines(keepends=True)
+    content = "".join([*lines[:20], lines[21], lines[20], *lines[22:]])
+    failures = rows_of_changed(tmp_path, content, same_time=False)
+    assert len(failures) == 64
+    some = rows_of_changed(tmp_path, content, same_time=True)
+    assert some.keys() == {"q20", "q21"}
+    assert all("was changed during the run" in text for text in (*failures.values(), *some.values()))
 
 
 def test_a_file_that_is_gone_fails_each_question(tmp_path: Path) -> None:

@@ -706,6 +706,20 @@ def test_errors_of_a_judge_are_gone_after_the_retry(fresh: Project, cli: CLI) ->
     assert found.get("n/judge_errors", 0) == 0
 
 
+def test_responses_that_were_completed_are_said_to_be_others(fresh: Project, cli: CLI) -> None:
+    """Who asks failed questions again may have recorded them meanwhile; the same file is no other."""
+    path = fresh.folder / "answers.jsonl"
+    recorded = [json.dumps({"id": n, "sources": [f"c{n % 5}"]}) + "\n" for n in range(QUESTIONS)]
+    path.write_text("".join(recorded[:-2]))
+    base = ["golden.jsonl", "-t", f"recorded:{path}", "--experiment", "kept", "--traces", "off"]
+    assert cli("run", *base)[0] == 0
+    run_id, words = fresh.run().info.run_id, "the recorded responses are not those with which the run began"
+    assert words not in cli("resume", run_id, "--retry-errors")[1]
+    path.write_text("".join(recorded))
+    assert words in cli("resume", run_id, "--retry-errors")[1]
+    assert fresh.metrics(run_id)["num_errors"] == 0
+
+
 # Stopped
 
 
