@@ -17,6 +17,7 @@ from evaltrack.compare.change import CauseKind, Change, Outcome
 from evaltrack.compare.culprits import Culprit, find_culprits
 from evaltrack.compare.errors_by_message import ErrorCount
 from evaltrack.compare.fate_kinds import WORSE, Fate
+from evaltrack.compare.pages import ids_made_anew
 from evaltrack.compare.reasoning_aims import ComparedAim
 from evaltrack.compare.repeats import Asking
 from evaltrack.compare.run_info import RunDifference, RunInfo, run_differences
@@ -207,12 +208,22 @@ class Comparison:
     @cached_property
     def culprits(self) -> list[Culprit]:
         """The sources behind what got worse, those with the most questions first."""
+        returned, now = self._rows
+        worse, whole = [*self.flips, *self.lost, *self.drops], len(returned) >= self.num_common
+        return find_culprits(worse, returned, whole=whole, now=now, without_pages=self.ids_made_anew)
+
+    @property
+    def _rows(self) -> tuple[list[StoredRow], list[StoredRow]]:
+        """Those of both sides that the comparison holds."""
         changes = [change for listed in self.by_fate.values() for change in listed]
         before = [change.before for change in changes if change.before is not None]
         after = [change.after for change in changes if change.after is not None]
-        returned, now = [*before, *self.same], [*after, *self.same]
-        worse, whole = [*self.flips, *self.lost, *self.drops], len(returned) >= self.num_common
-        return find_culprits(worse, returned, whole=whole, now=now)
+        return [*before, *self.same], [*after, *self.same]
+
+    @cached_property
+    def ids_made_anew(self) -> bool:
+        """Whether no source of the baseline is returned under its id any more."""
+        return not any(row.sources for row in self.same) and ids_made_anew(*self._rows)
 
     @cached_property
     def behind(self) -> Behind | None:

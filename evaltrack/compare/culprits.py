@@ -64,18 +64,23 @@ class Culprit:
 
 
 def find_culprits(
-    worse: Sequence[Change], returned: Sequence[StoredRow], *, whole: bool, now: Iterable[StoredRow] = ()
+    worse: Sequence[Change],
+    returned: Sequence[StoredRow],
+    *,
+    whole: bool,
+    now: Iterable[StoredRow] = (),
+    without_pages: bool = False,
 ) -> list[Culprit]:
     """Those with the most questions first; what rose in several questions stands for the ones that it pushed out.
 
     A page that merely ranks elsewhere, and is neither edited nor new nor gone, is one only if it explains more than
     half of what got worse; else search or ranking changed, and no page.
     `returned` are rows of the baseline, `now` of the candidate; `whole`: of all common questions, so that what is in
-    none of them is new, or gone.
+    none of them is new, or gone. `without_pages` names none, as where all ids are made anew.
     """
     now = list(now)
     pages = Pages(worse, now, whole=whole)
-    risen = find_risers(worse, returned, pages, whole=whole)
+    risen = {} if without_pages else find_risers(worse, returned, pages, whole=whole)
     fallen = fallen_sources(worse, pages) | (declined_for(worse, returned, now) if whole else {})
     first = _grouped(worse, risen, fallen, pages)
     _mark_gone(first, returned, now, whole=whole)
@@ -86,7 +91,7 @@ def find_culprits(
         groups = _grouped(worse, by_rank, fallen, pages)
         _mark_gone(groups, returned, now, whole=whole)
     _name_what_is_lost(groups, pages)
-    return sorted(_without_pages(groups, len(worse)), key=lambda each: -len(each.ids))
+    return sorted(_named(groups, len(worse), pages=not without_pages), key=lambda each: -len(each.ids))
 
 
 def _name_what_is_lost(culprits: Iterable[Culprit], pages: Pages) -> None:
@@ -127,12 +132,15 @@ def _times(rows: Iterable[StoredRow], names: Set[str]) -> Counter[str]:
     return times
 
 
-def _without_pages(groups: Iterable[Culprit], num_worse: int) -> list[Culprit]:
-    """The groups, of which those of pages that merely rank elsewhere are one for each kind, without a page."""
+def _named(groups: Iterable[Culprit], num_worse: int, *, pages: bool) -> list[Culprit]:
+    """The groups, of which those of pages that are not named are one for each kind, without a page.
+
+    These are pages that merely rank elsewhere, or without `pages` all of them.
+    """
     by_kind: dict[str, Culprit] = {}
     named = []
     for each in groups:
-        if _is_one(each, num_worse) and (each.page is not None or each.message):
+        if each.message or (pages and each.page is not None and _is_one(each, num_worse)):
             named.append(each)
         else:
             by_kind.setdefault(each.kind, Culprit(None, each.kind)).ids.extend(each.ids)

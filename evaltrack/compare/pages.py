@@ -36,6 +36,16 @@ class Pages:
         return not self._whole or title_key(title) in self._titles
 
 
+ENOUGH = 10
+"""Sources on either side from which it is no chance that both have none in common."""
+
+
+def ids_made_anew(before: Iterable[StoredRow], after: Iterable[StoredRow]) -> bool:
+    """Whether many sources were returned on either side, and none on both: all have other ids, or were cut anew."""
+    was, now = ({row.name_of(source) for row in rows for source in row.sources or ()} for rows in (before, after))
+    return min(len(was), len(now)) >= ENOUGH and was.isdisjoint(now)
+
+
 def _lost_parts(worse: Sequence[Change]) -> Mapping[str, set[str]]:
     """The names of the sources that are no longer returned for these questions, by what stands before `#` in them."""
     parts: dict[str, set[str]] = defaultdict(set)

@@ -351,3 +351,25 @@ def test_where_no_document_explains_most_of_it_that_is_said() -> None:
     assert next_steps(made) == [
         "Expected sources rank lower in 4 questions: look at what changed in search or ranking."
     ]
+
+
+def test_no_page_is_named_where_all_ids_are_made_anew() -> None:
+    """Pages that were cut anew are none that was deleted or rose; the golden set needs the new ids."""
+    titled = {f"q{n}": with_titles(found(f"new{n}", f"more{n}"), "Returns") for n in range(10)}
+    was = {f"q{n}": with_titles(found(f"q{n}!", "other"), "Returns") for n in range(10)}
+    made = compared(titled, was)
+    assert made.ids_made_anew
+    assert [(each.page, each.kind, len(each.ids)) for each in made.culprits] == [(None, "source_lost", 10)]
+    assert behind_words(made).endswith("no longer returned, and no source of the baseline is returned under its id")
+    assert "evaltrack golden migrate" in next_steps(made)[0]
+    one = compared(titled | {"q9": found("new9", "other")}, was)
+    assert not one.ids_made_anew
+    assert "migrate" not in " ".join(next_steps(one))
+    few = compared({key: found("x", "y") for key in titled}, was)
+    assert not few.ids_made_anew
+
+
+def with_titles(response: Response, title: str) -> Response:
+    """The response, whose sources are all of one page."""
+    sources = tuple(each.model_copy(update={"title": title}) for each in response.sources or ())
+    return response.model_copy(update={"sources": sources})

@@ -118,7 +118,8 @@ def _cause_part(comparison: Comparison, behind: Behind) -> str:
         return f"no document: {CAUSES[behind.cause]} {of}"
     ranks = f" (rank {behind.ranks[0]:,} → {behind.ranks[1]:,} …)" if behind.ranks else ""
     below = riser_words(comparison.culprits, comparison, behind.cause)
-    return f"no single document: {of} {OF_SEARCH[behind.cause]}{ranks}{below}"
+    anew = ", and no source of the baseline is returned under its id" if comparison.ids_made_anew else ""
+    return f"no single document: {of} {OF_SEARCH[behind.cause]}{ranks}{below}{anew}"
 
 
 def num_failed(error: Culprit, comparison: Comparison) -> int:

@@ -59,6 +59,10 @@ INDEX, STILL = "look whether it is still in the index", f"other questions still 
 INDEX_OF_CHUNKS, STILL_CHUNKS = INDEX.replace("it is", "they are"), STILL.replace("it,", "them,")
 
 LOOK = "look at prompt and model"
+ANEW = (
+    "No source of the baseline is returned under its id: if pages were cut anew, give the golden set the new ids "
+    "(evaltrack golden migrate), and evaluate the baseline again."
+)
 NAME = 40
 """Characters of a model or of a prompt's version that is named."""
 EVIDENCE = (
@@ -71,7 +75,8 @@ def next_steps(comparison: Comparison) -> list[str]:
     """At most `MOST` sentences, what concerns the most questions first; of a run that is fine what to do with it."""
     behind = comparison.behind
     cause = behind.cause if behind is not None and behind.culprit is None else None
-    steps = [] if behind is None or cause is None else [_words(cause, behind.questions, cure=INDEX, behind=behind)]
+    steps = [ANEW] * comparison.ids_made_anew
+    steps += [] if behind is None or cause is None else [_words(cause, behind.questions, cure=INDEX, behind=behind)]
     first = [behind.culprit] if behind is not None and behind.culprit is not None else []
     culprits = [*first, *(each for each in comparison.culprits if each not in first and each.kind != cause)]
     culprits = [each for each in culprits if not each.message or each is _first_of_kind(each.kind, culprits)]
