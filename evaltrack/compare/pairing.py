@@ -11,6 +11,7 @@ from evaltrack.compare.side_columns import DIGEST, ID, JUDGED_DIGEST
 from evaltrack.errors import Guide, InconclusiveError
 from evaltrack.metrics.catalogue import HEADLINES, SCORES
 from evaltrack.metrics.run_metrics import metric_table
+from evaltrack.records.amount import count, verb
 from evaltrack.rows.coded import numbers, text_type
 from evaltrack.rows.columns import own_scores_of
 from evaltrack.rows.fingerprints import NUM_EXPECTED, PARTS, nothing
@@ -88,7 +89,7 @@ class Paired:
         if (alike & ~same).any():
             self.judged = both[alike]
         if self.judged.empty:
-            why = "the runs have no question in common; compare runs of the same golden set"
+            why = f"the runs have no question in common; {_cure(baseline, candidate)}"
             raise NotComparableError(why, guide=Guide.COMPARABLE)
 
     @property
@@ -98,6 +99,18 @@ class Paired:
             return frozenset()
         sides = self.baseline.columns["domain"], self.candidate.columns["domain"]
         return frozenset(sides[0].unique()).union(sides[1].unique()) - frozenset(self.frame["domain_c"].unique())
+
+
+def _cure(baseline: Side, candidate: Side) -> str:
+    """What to do where no question is common: ids may have been renamed, which the digests of questions show."""
+    import numpy as np
+
+    was, now = (side.fingerprint(DIGEST) for side in (baseline, candidate))
+    renamed = 0 if was is None or now is None else len(np.intersect1d(was, now))
+    if not renamed:
+        return "compare runs of the same golden set"
+    those = f"{count(renamed, 'question')} {verb(renamed, 'is', 'are')} the same under other ids"
+    return f"{those}: give them their earlier ids, or evaluate the baseline again"
 
 
 def _paired(

@@ -240,8 +240,15 @@ def test_ignoring_what_is_no_part_is_refused() -> None:
 
 def test_runs_without_a_common_question_are_refused() -> None:
     """There would be nothing to compare."""
-    with pytest.raises(NotComparableError, match="no question in common"):
+    with pytest.raises(NotComparableError, match="no question in common; compare runs of the same golden set$"):
         compare(side(rows_of(TEN[:5], {})), side(rows_of(TEN[5:], {})))
+
+
+def test_questions_under_other_ids_are_noticed_where_none_is_common() -> None:
+    """Then the ids were made anew, and the golden set is the same."""
+    renamed = [each.model_copy(update={"id": f"new {each.id}"}) for each in TEN]
+    with pytest.raises(NotComparableError, match="common; 10 questions are the same under other ids: give them"):
+        compare(side(rows_of(TEN, {})), side(rows_of(renamed, {})))
 
 
 @pytest.mark.parametrize(
