@@ -240,7 +240,7 @@ def test_ignoring_what_is_no_part_is_refused() -> None:
 
 def test_runs_without_a_common_question_are_refused() -> None:
     """There would be nothing to compare."""
-    with pytest.raises(NotComparableError, match="no question in common; compare runs of the same golden set$"):
+    with pytest.raises(NotComparableError, match=r"no question in common; compare runs of the same golden set$"):
         compare(side(rows_of(TEN[:5], {})), side(rows_of(TEN[5:], {})))
 
 
