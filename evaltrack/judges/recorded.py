@@ -137,15 +137,13 @@ class RecordedJudge(OneWording, Judge):
         """
         verdict = self._verdicts.get((question.id, self.wording))
         if verdict is None:
-            raise NotJudgedError(
-                f"no verdict with id `{question.id}`{named_variant('on', self.wording)} in {self._path}"
-            )
+            raise NotJudgedError(f"no verdict{named_variant('on', self.wording)} in {self._path}")
         digest = self._answer_digests.get((question.id, self.wording))
         if digest is not None and digest != text_digest(response.answer or ""):
-            what = f"the verdict with id `{question.id}` in {self._path} is of another answer"
+            what = f"the verdict in {self._path} is of another answer"
             raise NotJudgedError(f"{what}; judge this one anew, or take `answer_digest` out of the line")
         if name := lacking(question, verdict):
-            raise NotJudgedError(f"the verdict with id `{question.id}` in {self._path} has no `{name}`")
+            raise NotJudgedError(f"the verdict in {self._path} has no `{name}`")
         return verdict
 
 

@@ -105,9 +105,7 @@ class RecordedLines(OneWording, Target):
         """
         offsets = self._index.offsets(wording_key(question.id, self.wording))
         if not offsets:
-            raise NotRecordedError(
-                f"no response with id `{question.id}`{named_variant('to', self.wording)} in {self._path}"
-            )
+            raise NotRecordedError(f"no response{named_variant('to', self.wording)} in {self._path}")
         for offset in offsets if self._file.is_unchanged else ():
             try:
                 key, wording, response = _recorded_response(self._file.line_at(offset))

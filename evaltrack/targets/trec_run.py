@@ -86,9 +86,9 @@ class TrecRun(Target):
         sources = self._ranked.get(question.id)
         if sources is None:
             plain = question.id.lstrip("0")
-            padded = next((query for query in self._ranked if query.lstrip("0") == plain), None)
-            hint = "" if padded is None else f"; it has `{padded}`, which is another id: write both alike"
-            raise NotRecordedError(f"query `{question.id}` is not in the run {self._path}{hint}")
+            is_padded = any(query.lstrip("0") == plain for query in self._ranked)
+            hint = "; the id stands there with more or fewer zeros in front: write both alike" if is_padded else ""
+            raise NotRecordedError(f"no response in {self._path}{hint}")
         return Response(sources=sources)
 
 

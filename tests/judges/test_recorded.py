@@ -126,15 +126,15 @@ def test_a_verdict_of_another_answer_judges_none(tmp_path: Path) -> None:
     digest = hashlib.sha256(b"Paris.").hexdigest()[:16]
     assert ask(recorded(tmp_path, line(answer_digest=digest)), question()).overall_score == 0.5
     other = recorded(tmp_path, line(answer_digest="0" * 16))
-    with pytest.raises(NotJudgedError, match=r"the verdict with id `1` in .* is of another answer"):
+    with pytest.raises(NotJudgedError, match=r"^the verdict in .*verdicts\.jsonl is of another answer; judge"):
         ask(other, question())
     assert "FILE:1: `answer_digest` is none; write" in refusal(tmp_path, line(answer_digest="Paris."))
 
 
 def test_a_question_that_nobody_judged(tmp_path: Path) -> None:
-    """A question without a line is an error that names it and the file."""
+    """A question without a line is an error that names the file, and not the question, so that all are one group."""
     judge = recorded(tmp_path, line())
-    with pytest.raises(NotJudgedError, match=r"^no verdict with id `2` in .*verdicts\.jsonl$"):
+    with pytest.raises(NotJudgedError, match=r"^no verdict in .*verdicts\.jsonl$"):
         ask(judge, question("2"))
 
 
@@ -149,7 +149,7 @@ def test_a_question_that_nobody_judged(tmp_path: Path) -> None:
 def test_a_verdict_of_the_other_kind(fields: dict[str, Any], negative: bool, lacks: str, tmp_path: Path) -> None:
     """A verdict that lacks what decides for its question is an error that names it: nothing is guessed."""
     judge = recorded(tmp_path, line(**fields))
-    with pytest.raises(NotJudgedError, match=rf"^the verdict with id `1` in .*verdicts\.jsonl has no `{lacks}`$"):
+    with pytest.raises(NotJudgedError, match=rf"^the verdict in .*verdicts\.jsonl has no `{lacks}`$"):
         ask(judge, question(negative=negative))
 
 
@@ -342,7 +342,7 @@ def test_a_verdict_is_on_the_answer_to_one_wording(tmp_path: Path) -> None:
     judge = recorded(tmp_path, f"{line()}\n{line(wording=2, overall_score=1.0)}")
     assert [ask(judge.on_wording(place), question()).overall_score for place in (0, 2)] == [0.5, 1.0]
     assert judge.name == judge.on_wording(2).name
-    with pytest.raises(NotJudgedError, match="no verdict with id `1` on variant 1 in "):
+    with pytest.raises(NotJudgedError, match=r"^no verdict on variant 1 in "):
         ask(judge.on_wording(1), question())
     assert judge.lacks_variants == ""
     assert "holds no verdict on the answer to a variant; add a line" in recorded(tmp_path, line()).lacks_variants

@@ -191,7 +191,7 @@ def test_what_is_not_in_the_run_or_not_judged_shows_in_its_row(tmp_path: Path) -
     run.write_text("".join(line for line in lines if not line.startswith("3 ")))
     found = rows(golden, run, 5)
 
-    assert str(found["3"].failure) == f"target_error: NotRecordedError: query `3` is not in the run {run}"
+    assert str(found["3"].failure) == f"target_error: NotRecordedError: no response in {run}"
     assert (found["3"].scores, found["3"].unmeasured, found["3"].passed) == ({}, {}, None)
     assert found["5"].failure is None
     assert found["5"].response == whole["5"].response

@@ -216,15 +216,15 @@ class PairedResults(Target):
         if by_text is not None and key not in self._texts_twice:
             return by_text
         self._missing[question.id] = None
-        raise NotRecordedError(self._why_not(question, by_id, key))
+        raise NotRecordedError(self._why_not(by_id, key))
 
-    def _why_not(self, question: Question, by_id: _Stored | None, key: str) -> str:
+    def _why_not(self, by_id: _Stored | None, key: str) -> str:
         if key in self._texts_twice:
-            return f"several results in {self._path} are of this text, and none has the id `{question.id}`"
+            return f"several results in {self._path} are of this text, and none has this id"
         if by_id is not None:
-            return f"id `{question.id}` asks something else in {self._path}; pair by ids alone with `?pair=id`"
+            return f"this id asks something else in {self._path}; pair by ids alone with `?pair=id`"
         by = {"id": "this id", "text": "this text"}.get(self._pair, "this id or text")
-        return f"no result for question `{question.id}` in {self._path}: none has {by}"
+        return f"no response in {self._path}: no result has {by}"
 
 
 def expects_ids(question: Question) -> bool:

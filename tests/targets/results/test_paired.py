@@ -40,7 +40,7 @@ def test_an_id_counts_where_the_texts_agree(tmp_path: Path) -> None:
     assert ask(target, "a", "two").answer == "b"
     assert ask(target, "c", "one").answer == "a"
     assert why_not(target, "a", "three").endswith("log.json; pair by ids alone with `?pair=id`")
-    assert why_not(target, "c", "three").endswith("none has this id or text")
+    assert why_not(target, "c", "three").endswith("log.json: no result has this id or text")
     assert target.notes[1].endswith("questions that none of its 2 results is of: 2 (`a`, `c`)")
 
 
@@ -48,9 +48,9 @@ def test_pairing_by_ids_or_texts_alone(tmp_path: Path) -> None:
     """A prompt around the question is no other question where ids are to be trusted."""
     path = put(tmp_path / "log.json", answers(a="Please answer: one", b="two"))
     assert ask(opened(path, "pair=id"), "a", "one").answer == "a"
-    assert "none has this id" in why_not(opened(path, "pair=id"), "c", "two")
+    assert "no result has this id" in why_not(opened(path, "pair=id"), "c", "two")
     assert ask(opened(path, "pair=text"), "a", "two").answer == "b"
-    assert "none has this text" in why_not(opened(path, "pair=text"), "a", "one")
+    assert "no result has this text" in why_not(opened(path, "pair=text"), "a", "one")
     rows = put(tmp_path / "r.json", [{"user_input": "q", "response": "a"}])
     assert refusal(rows, "pair=id").endswith("has no id of a question; leave out `pair=`, or give the question an id")
     assert refusal(path, "pair=x") == "recorded target: pair is `x`; write id or text"
@@ -81,7 +81,7 @@ def test_several_results_of_one_text(tmp_path: Path) -> None:
     """Ids tell them apart; without ids they are refused, and no question gets the wrong one."""
     target = opened(put(tmp_path / "log.json", answers(a="one", b="one")))
     assert (ask(target, "a", "one").answer, ask(target, "b", "one").answer) == ("a", "b")
-    assert "several results in" in why_not(target, "c", "one")
+    assert why_not(target, "c", "one").endswith("are of this text, and none has this id")
     rows = put(tmp_path / "r.json", [{"user_input": "q", "response": text} for text in "ab"])
     assert refusal(rows) == "r.json: [2]: the question of r.json: [1] is recorded twice; keep one of them"
     twice = put(tmp_path / "log.json", samples({"id": 1, "input": "q"}, {"id": 1, "input": "q"}))
