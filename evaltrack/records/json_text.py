@@ -34,6 +34,9 @@ FAULTS = {
 }
 """What the parser says, in words, and the cure."""
 
+GZIP = b"\x1f\x8b"
+"""What a file begins with that gzip compressed."""
+
 KEY_ENDS = re.compile(rb':(?<=["\s]:)')
 """What each key ends with; texts may hold some too."""
 
@@ -55,7 +58,12 @@ class InvalidJsonError(ValueError):
 
 
 def other_encoding(start: bytes) -> str:
-    """``is UTF-16; save it as UTF-8``, where the first bytes of a file of JSON show so; empty where they do not."""
+    """What the first bytes of a file show it to be instead of text in UTF-8, with the cure; empty where they do not.
+
+    As in ``is UTF-16; save it as UTF-8``.
+    """
+    if start.startswith(GZIP):
+        return "is compressed (gzip); unpack it"
     wide = start.startswith((b"\xff\xfe", b"\xfe\xff")) or start[:2] in (b"{\0", b"[\0", b"\0{", b"\0[")
     return "is UTF-16; save it as UTF-8" if wide else ""
 

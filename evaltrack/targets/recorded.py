@@ -12,7 +12,7 @@ from pathlib import Path
 from evaltrack.errors import Guide, UsageError
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Target
-from evaltrack.records.json_text import other_encoding
+from evaltrack.records.json_text import GZIP, other_encoding
 from evaltrack.targets import no_more_settings
 from evaltrack.targets.line_index import numbered_lines
 from evaltrack.targets.recorded_lines import RecordedLines
@@ -48,7 +48,8 @@ def open_recorded(place: str, settings: dict[str, str]) -> Target:
         ) from None
     if start is None:
         raise UsageError(f"recorded target {path}: is empty; write one JSON object a line, or a TREC run")
-    if path.suffix.lower() not in TABLES and (words := other_encoding(start)):
+    may_be_wide = path.suffix.lower() in TABLES  # UTF-16 is read there
+    if (words := other_encoding(start)) and (start.startswith(GZIP) or not may_be_wide):
         raise UsageError(f"recorded target {path}: {words}")
     if choice.format not in ("", LINES, TREC) or (not choice.format and is_other_form(path, start)):
         return PairedResults(path, start, choice)

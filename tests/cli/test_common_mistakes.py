@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 import socket
@@ -60,6 +61,7 @@ MISTAKES = [
     ("run lines.jsonl", 2,
      "lines.jsonl:1: holds an array over several lines; write one question a line, or name the file .json"),
     ("run wide.jsonl", 2, "wide.jsonl: is UTF-16; save it as UTF-8"),
+    ("run good.jsonl.gz", 2, "good.jsonl.gz: is compressed (gzip); unpack it"),
     ("run expect.jsonl", 2,
      "expect.jsonl:1: unknown field `expect`; did you mean `expected_chunks`, `expected_sources`, `expected_passages`, "
      "`expected_answer`, `expected_tools` or `expected_arguments`?"),
@@ -178,6 +180,7 @@ def project(store_uri: str, monkeypatch: pytest.MonkeyPatch) -> Path:
         Path(f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     Path("torn.jsonl").write_text('{"id": 1,')
     Path("wide.jsonl").write_text(json.dumps(LINE), "utf-16")
+    Path("good.jsonl.gz").write_bytes(gzip.compress(json.dumps(LINE).encode()))
     Path("array.jsonl").write_text(json.dumps([LINE, LINE]))
     for name, value in (("pretty", LINE), ("lines", [LINE])):
         Path(f"{name}.jsonl").write_text(json.dumps(value, indent=2))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import hashlib
 import json
 from array import array
@@ -260,6 +261,7 @@ def test_a_file_of_another_form_has_one_fault(tmp_path: Path) -> None:
         assert said == f"recorded judge FILE: holds {kind} over several lines; {cure}"
     said = refusal(tmp_path, f"{line()}\n{line(id='2')}".encode("utf-16"))
     assert said == "recorded judge FILE: is UTF-16; save it as UTF-8"
+    assert refusal(tmp_path, gzip.compress(line().encode())) == "recorded judge FILE: is compressed (gzip); unpack it"
 
 
 def test_all_bad_lines_at_once(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import gzip
 import json
 import os
 import re
@@ -298,6 +299,16 @@ def test_another_encoding_is_one_fault(opened: Open) -> None:
         for encoding in ("utf-16", "utf-16-le", "utf-16-be"):
             with pytest.raises(UsageError, match=r"^recorded target .*: is UTF-16; save it as UTF-8$"):
                 opened(text.encode(encoding))
+
+
+@pytest.mark.parametrize("name", ["r.jsonl", "r.jsonl.gz", "r.json", "r.csv"])
+def test_a_compressed_file_is_one_fault(tmp_path: Path, name: str) -> None:
+    """Whatever its name says; its bytes are no lines."""
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(b"".join(b'{"id": %d, "answer": "a"}\n' % key for key in range(500))))
+    with pytest.raises(UsageError) as caught:
+        open_recorded(str(path), {})
+    assert str(caught.value) == f"recorded target {path}: is compressed (gzip); unpack it"
 
 
 def test_line_above_the_limit(opened: Open, tmp_path: Path) -> None:
