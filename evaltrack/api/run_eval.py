@@ -13,11 +13,10 @@ from evaltrack.errors import UsageError
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.options import EvaluationOptions
 from evaltrack.evaluation.result import RunResult
-from evaltrack.evaluation.resume import command_to_resume
+from evaltrack.evaluation.resume import command_to_resume, run_to_resume
 from evaltrack.golden.reader import GoldenSet
 from evaltrack.judges import named_judges
 from evaltrack.scorers.opening import Functions, named_functions
-from evaltrack.tracking.naming import resolve_run
 from evaltrack.tracking.store import StoreAddress
 
 if TYPE_CHECKING:
@@ -123,7 +122,7 @@ def resume_run(
     """
     connection = StoreAddress(tracking_uri, ui_url)
     store = connection()
-    run_id = resolve_run(store, run_id)
+    run_id = run_to_resume(run_id, store)
     command = command_to_resume(run_id, store)
     return evaluate_golden(
         command.golden,

@@ -25,7 +25,8 @@ Examples:
 def resume(run: str, retry_errors: bool, ui_url: str, output: str) -> int:
     """Go on with the evaluation RUN that was killed or could not be logged, on the machine and in the folder it ran in.
 
-    Questions that were finished are not asked again, and no verdict is paid for twice. Exits as `evaltrack run`.
+    Questions that were finished are not asked again, and no verdict is paid for twice. Where the run is not to be
+    named, repeat its command: `evaltrack run ... --resume auto`. Exits as `evaltrack run`.
     """
     from evaltrack.api.run_eval import resume_run
     from evaltrack.cli.progress import make_progress

@@ -52,6 +52,21 @@ def kept_of(plan: Plan, store: Store) -> dict[str, Any]:
     }
 
 
+def run_to_resume(name_or_id: str, store: Store) -> str:
+    """The id of the run that a person means, who names no settings.
+
+    Raises:
+        UsageError: there is no such run, or there are several; `auto` needs the settings of a run.
+    """
+    try:
+        return resolve_run(store, name_or_id)
+    except UsageError:
+        if name_or_id != AUTO:
+            raise
+        cure = "name one, or repeat the command that was broken off: evaltrack run ... --resume auto"
+        raise UsageError(f"there is no MLflow run `{AUTO}` in {store.shown}; {cure}") from None
+
+
 def command_to_resume(run_id: str, store: Store) -> Command:
     """What was evaluated by a run, from its journal.
 

@@ -502,6 +502,17 @@ def test_a_run_that_is_unknown(broken_off: Project, cli: CLI) -> None:
     assert cli("run", *BASE, "--resume", "4488541a")[0] == 2
 
 
+def test_auto_is_of_the_command_that_has_the_settings(broken_off: Project, cli: CLI) -> None:
+    """The command is named; a run that is called so is one like any other."""
+    code, _, err = cli("resume", "auto")
+    cure = "name one, or repeat the command that was broken off: evaltrack run ... --resume auto"
+    assert code == 2
+    assert err.startswith("Error: there is no MLflow run `auto` in sqlite:///")
+    assert err.endswith(f"; {cure}\n")
+    named = broken_off.client.create_run("0", run_name="auto").info.run_id
+    assert cli("resume", "auto")[2].startswith(f"Error: run {named}: nothing is kept of it")
+
+
 @pytest.mark.parametrize("tag", [None, "", "../../etc/passwd", "0" * 32, "/etc/passwd", "'"])
 def test_a_run_of_which_nothing_is_kept(tag: str | None, broken_off: Project, cli: CLI) -> None:
     """It ran elsewhere or is finished; what its tag says leads to no file outside of the state folder."""
