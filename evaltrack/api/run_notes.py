@@ -31,9 +31,10 @@ def _of_responses(plan: Plan, ledger: Ledger, summary: Summary) -> Iterator[str]
         yield f"{count(ledger.trial_errors, 'trial')} failed; a question is measured by its others"
     if ledger.num_empty:
         yield _empty_words(ledger)
-    if (empty := ledger.num_empty_answers) and not ledger.num_empty:
+    if empty := ledger.num_empty_answers:
         those = f"{empty:,} of {count(ledger.num_responses, 'response')} {verb(empty, 'has', 'have')} an empty answer"
-        yield f"{those}, which never passes where it is judged; leave `answer` out where the target only retrieves"
+        beside = f"{those} beside something else" if ledger.num_empty else those
+        yield f"{beside}, which never passes where it is judged; leave `answer` out where the target only retrieves"
     if ledger.num_unanswered and summary.num_judged:
         number = ledger.num_unanswered
         yield f"{count(number, 'response')} had no answer, and {verb(number, 'is', 'are')} in no metric of a judge"

@@ -20,7 +20,10 @@ MAX_UNREAD = 20
 
 
 class Ledger:
-    """What the asking took, over every trial: tokens, verdicts, failures; of its seconds at most 8 bytes a trial."""
+    """What the asking took, over every trial: tokens, verdicts, failures; of its seconds at most 8 bytes a trial.
+
+    `num_empty` are responses that hold nothing, `num_empty_answers` those whose answer is empty beside something else.
+    """
 
     def __init__(self) -> None:
         self.target_usage = self.judge_usage = Usage(prompt_tokens=0, completion_tokens=0)
@@ -65,8 +68,9 @@ class Ledger:
     def _count(self, response: Response, times: int) -> None:
         """Count what the responses of so many trials have in common."""
         self.num_unanswered += times * (response.answer is None)
-        self.num_empty += times * holds_nothing(response)
-        self.num_empty_answers += times * response.answer_is_empty
+        is_empty = holds_nothing(response)
+        self.num_empty += times * is_empty
+        self.num_empty_answers += times * (response.answer_is_empty and not is_empty)
         if response.model and len(self.models) < MAX_MODELS:
             self.models.add(response.model)
 

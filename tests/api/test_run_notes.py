@@ -79,6 +79,19 @@ def test_empty_answers_beside_sources_are_counted(store_uri: str, tmp_path: Path
     assert not notes({"sources": ["a"]})
 
 
+def test_empty_answers_are_counted_beside_responses_without_content(store_uri: str, tmp_path: Path) -> None:
+    """Each response in one of the two notes."""
+    responses: dict[str, Any] = {"number 0?": {}, "number 1?": "", "number 2?": {"answer": "", "sources": ["a#1"]}}
+
+    def target(question: str) -> Any:
+        return responses.get(question, {"answer": "Yes.", "sources": ["a#1"]})
+
+    made = run_eval(small_set(tmp_path), target=target, tracking_uri=store_uri, traces="off")
+    assert [note for note in made.notes if note.startswith(f"2 of 4 responses {EMPTY}")]
+    said = "1 of 4 responses has an empty answer beside something else, which never passes where it is judged; leave"
+    assert [note for note in made.notes if note.startswith(said)]
+
+
 def test_a_response_without_content_is_counted_in_every_trial(store_uri: str, tmp_path: Path) -> None:
     """Responses are counted, not questions."""
     made = run_eval(small_set(tmp_path), target=lambda _: {}, tracking_uri=store_uri, traces="off", trials=2)
