@@ -25,7 +25,8 @@ class Takers:
 
     def __post_init__(self) -> None:
         settings = self.plan.settings
-        self.figures = Figures(settings.k, self.plan.signature.scores, self.progress.warn)
+        own, of_failed = self.plan.signature.scores, bool(settings.only_failed)
+        self.figures = Figures(settings.k, own, self.progress.warn, of_failed=of_failed)
         self._trials = Gathering(settings.trials, self._take_question)
 
     def take(self, row: Row) -> None:

@@ -14,12 +14,17 @@ from evaltrack.rows.block import RowBlock
 
 
 class Figures:
-    """All of it, of one run with these scores of its own; `shown_rows` are the first that failed or did not pass."""
+    """All of it, of one run with these scores of its own; `shown_rows` are the first that failed or did not pass.
 
-    def __init__(self, k: int, own: tuple[OwnScore, ...], warn: Callable[[str], object]) -> None:
+    A run `of_failed` asks only questions that did not pass before.
+    """
+
+    def __init__(
+        self, k: int, own: tuple[OwnScore, ...], warn: Callable[[str], object], *, of_failed: bool = False
+    ) -> None:
         self.ledger, self.shown_rows = Ledger(), Kept()
         self.summary = Summary(k, metric_table(own))
-        self.lookouts = Lookouts(k, tuple(score.name for score in own), warn)
+        self.lookouts = Lookouts(k, tuple(score.name for score in own), warn, of_failed=of_failed)
 
     def add_trial(self, row: Row) -> None:
         """Add one trial of a question."""

@@ -138,6 +138,24 @@ def test_an_empty_selection_is_exit_code_2_and_opens_no_run(
 # What failed
 
 
+def test_questions_that_failed_may_miss_all_that_they_expect(
+    store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nobody is asked whether the ids are those of the target: neither on the way nor in a note of the run."""
+    path, answers = write(tmp_path), tmp_path / "answers.jsonl"
+    chunks = ["x" if n < 11 else f"c{n}" for n in range(12)]
+    answers.write_text("".join(json.dumps({"id": n, "sources": [chunk]}) + "\n" for n, chunk in enumerate(chunks)))
+    whole = run_eval(path, target=f"recorded:{answers}", judge="none", traces="off")
+    capsys.readouterr()
+    words = ["run", str(path), "-t", f"recorded:{answers}", "--judge", "none", "--traces", "off", "--output", "table"]
+    assert _run([*words, "--only-failed", whole.run_id]) == 0
+    printed = capsys.readouterr()
+    assert "11 of 12 questions" in printed.out
+    assert "ever came back" not in printed.out + printed.err
+    assert _run([*words, "--filter", "id!=11"]) == 0
+    assert "no expected source of 11 questions ever came back" in " ".join(capsys.readouterr().out.split())
+
+
 def test_only_the_questions_that_did_not_pass_are_asked(whole: RunResult, tmp_path: Path) -> None:
     """Those that ended in an error among them; the run is named by its whole id, however it was named."""
     target = Target()
