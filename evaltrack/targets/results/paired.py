@@ -17,7 +17,7 @@ from evaltrack.records.id_hashes import EXAMPLES, IdHashes, shown_id, strangers_
 from evaltrack.system.files import content_digest
 from evaltrack.targets.mapping import bounded
 from evaltrack.targets.responses import as_response
-from evaltrack.targets.results.detection import READERS
+from evaltrack.targets.results.detection import READERS, check_wording
 from evaltrack.targets.results.files import Entry, names_shown, read_results
 from evaltrack.targets.results.own_rows import is_cut
 from evaltrack.targets.results.result import Result, TextNames
@@ -106,6 +106,7 @@ class PairedResults(Target):
                     variants[name][value] = None
                 if any(result.variant.get(name) != value for name, value in choice.variant.items()):
                     continue
+                check_wording(row, self.format)
                 self._put(place, result)
                 self._count += 1
                 self._cut += self.format == "rows" and is_cut(row)
