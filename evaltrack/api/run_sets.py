@@ -13,11 +13,12 @@ from evaltrack.api.check_evaluation import check_evaluation
 from evaltrack.api.evaluate import evaluate_plan
 from evaltrack.api.progress_bar import ProgressChoice, shown_progress
 from evaltrack.api.run_eval import config_of
-from evaltrack.errors import EvaltrackError, GoldenError, TrackingError, UsageError
+from evaltrack.errors import BadLinesError, EvaltrackError, GoldenError, TrackingError, UsageError
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.options import EvaluationOptions
-from evaltrack.evaluation.plan import Plan, check_set, planned
+from evaltrack.evaluation.plan import Plan, planned
 from evaltrack.evaluation.result import RunResult
+from evaltrack.evaluation.set_checks import check_set
 from evaltrack.evaluation.set_results import SetResults
 from evaltrack.report.run.markdown import with_own_note
 from evaltrack.report.run.sets import sets_note
@@ -65,7 +66,7 @@ def run_sets(
             was done.
     """
     paths, (config, functions) = [os.fspath(each) for each in golden_paths], config_of(k, settings)
-    _check(paths, config, target)
+    _check(paths, config, target, functions, tracking_uri)
     store = connect(tracking_uri, ui_url)
     name = config.run_name or f"{len(paths)} golden sets"
     with shown_progress(progress) as bar, ExitStack() as opened:  # the parent is opened when nothing can be wrong
@@ -103,7 +104,13 @@ def _planned(
     return planned(path, named, target, settings.selection, functions=functions, store_uri=store_uri)
 
 
-def _check(paths: Sequence[str], settings: EvaluationConfig, target: str | Callable[..., Any] | None) -> None:
+def _check(
+    paths: Sequence[str],
+    settings: EvaluationConfig,
+    target: str | Callable[..., Any] | None,
+    functions: Functions,
+    store_uri: str | None,
+) -> None:
     """Find everything that is wrong with any of the sets, in one error."""
     if not paths:
         raise UsageError("no golden set was named; name at least one .jsonl or .json file")
@@ -119,9 +126,9 @@ def _check(paths: Sequence[str], settings: EvaluationConfig, target: str | Calla
     for path in dict.fromkeys(paths):
         check_evaluation(path, settings, target)
         try:
-            check_set(path, settings, target)
+            check_set(path, settings, target, functions=functions, store_uri=store_uri)
         except UsageError as error:
-            problems.extend(error.problems if isinstance(error, GoldenError) else [str(error)])
+            problems.extend(error.problems if isinstance(error, GoldenError | BadLinesError) else [str(error)])
             guides.append(error.guide)
     if problems:
         raise GoldenError(list(dict.fromkeys(problems)), guide=next(filter(None, guides), None))

@@ -255,17 +255,3 @@ def planned(
 def _criteria(settings: EvaluationConfig, declared: tuple[OwnScore, ...]) -> tuple[Criterion, ...]:
     """What the run must reach, in metrics of ours and its own scores."""
     return parse_criteria(settings.require, metric_table(declared).metrics | {"combined_score_best"})
-
-
-def check_set(golden_path: str, settings: EvaluationConfig, target: str | Callable[..., Any] | None) -> None:
-    """Check what one of several golden sets may have wrong of its own: its lines, its default target, its judge.
-
-    Raises:
-        UsageError: any of these is wrong.
-    """
-    golden = open_golden(golden_path, settings.selection)
-    name = target if isinstance(target, str) else "python:function"
-    if not target:
-        opened, name = named_target(None, golden, settings)
-        opened.close()
-    check_measurable(golden, settings, judges_of(settings, name))
