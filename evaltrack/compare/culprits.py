@@ -31,7 +31,8 @@ class Culprit:
     newly stands above the expected source, and `num_instead` in how many it stands where one stood that is no longer
     returned. Of one that is no longer returned `gone` says whether the candidate returns it for no common question,
     where the baseline did for several; None where that cannot be told. Then `remains` says whether it may return other
-    chunks of the page, or the page for other questions.
+    chunks of the page, or the page for other questions. Of several sources that are none is `gone`, False, where other
+    questions still return each of them.
     """
 
     page: str | None
@@ -143,7 +144,9 @@ def _named(groups: Iterable[Culprit], num_worse: int, *, pages: bool) -> list[Cu
         if each.message or (pages and each.page is not None and _is_one(each, num_worse)):
             named.append(each)
         else:
-            by_kind.setdefault(each.kind, Culprit(None, each.kind)).ids.extend(each.ids)
+            same = by_kind.setdefault(each.kind, Culprit(None, each.kind, gone=each.gone))
+            same.ids.extend(each.ids)
+            same.gone = False if same.gone is False and each.gone is False else None
     return [*named, *by_kind.values()]
 
 

@@ -13,9 +13,11 @@ from evaltrack.compare.engine import compare
 from evaltrack.compare.gate import Gate
 from evaltrack.records import Response, Source
 from evaltrack.report.comparison.culprit_words import behind_line, behind_words, cause_summary, culprit_words
+from evaltrack.report.comparison.json_form import comparison_json
 from evaltrack.report.comparison.next_steps import next_steps
 from evaltrack.report.comparison.terminal import comparison_text
 from evaltrack.report.comparison.words import cause_words
+from evaltrack.report.html.culprits import culprit_lines
 from tests.compared import K, found, question, rows_of, side
 from tests.metrics.test_collections import pytestmark as with_real_data
 from tests.planted_causes import real_collections
@@ -170,9 +172,9 @@ def test_of_several_lost_sources_the_one_that_most_questions_lost_is_named() -> 
     ("pages", "still", "gone", "words"),
     [
         ("xx1234", (), True, "“x” is no longer returned, which explains 2 of 6 questions that got worse"),
-        ("xx1234", ("x",), None, "no single document: in all 6 questions that got worse"),
-        ("xxx123", ("x",), None, "no single document: in all 6 questions that got worse"),
-        ("xxxx12", ("x",), False, "“x” is no longer returned, which explains 4 of 6 questions that got worse"),
+        ("xx1234", ("x",), False, "no single document: in all 6 questions that got worse"),
+        ("xxx123", ("x",), False, "no single document: in all 6 questions that got worse"),
+        ("xxxx12", ("x",), False, "“x” is returned for fewer questions, which explains 4 of 6 questions that"),
         ("12", (), None, "no single document: in both questions that got worse"),
         ("123", (), None, "no single document: in all 3 questions that got worse"),
     ],
@@ -182,7 +184,7 @@ def test_a_page_that_is_gone_is_seen_to_be(pages: str, still: tuple[str, ...], g
     made = lost_pages(dict(enumerate(pages)), still)
     assert behind_words(made).startswith(words)
     assert first(made).gone is gone
-    step = "other questions still return it, so look at" if gone is False else "still in the index"
+    step = "other questions still return it, so look at" if "for fewer" in words else "still in the index"
     assert step in next_steps(made)[0]
 
 
@@ -251,6 +253,39 @@ def test_a_title_that_other_questions_return_is_returned_for_fewer() -> None:
         "“The branch” is returned for fewer questions, which explains all 3 questions that got worse"
     )
     assert "other questions still return it, so look at" in next_steps(made)[0]
+
+
+@pytest.mark.parametrize("title", [None, "The branch"])
+def test_a_chunk_that_other_questions_return_is_nowhere_no_longer_returned(title: str | None) -> None:
+    """It is returned for fewer questions, as the step says that the others still return it."""
+    asked = [question(f"q{place}", expected_chunks=["branch#c0"]) for place in range(3)]
+    one, two = Source(chunk_id="branch#c0", title=title), Source(chunk_id="other#c1", title="Another")
+    was = rows_of(asked, {each.id: Response(answer="Yes.", sources=(one, two)) for each in asked})
+    still = {each.id: Response(answer="Yes.", sources=(one, two)) for each in asked[1:]}
+    now = rows_of(asked, {"q0": Response(answer="Yes.", sources=(two,)), **still})
+    made = compare(side(was), side(now), Gate(), resamples=50)
+    assert (first(made).kind, first(made).gone) == ("source_lost", False)
+    page = "“branch#c0” is returned for fewer questions"
+    assert behind_words(made) == f"{page}, which explains the only question that got worse"
+    assert next_steps(made)[0].startswith(f"{page}, and 1 question got worse: other questions still return it, so")
+    assert [each["words"] for each in comparison_json(made)["culprits"]] == ["is returned for fewer questions"]
+    assert [each.what for each in culprit_lines(made)] == ["is returned for fewer questions"]
+
+
+@pytest.mark.parametrize("lost", [1, 4])
+def test_sources_that_other_questions_return_are_not_looked_for_in_the_index(lost: int) -> None:
+    """Also where no single one is behind it; of one question it is one source."""
+    asked = [question(f"q{place}", expected_chunks=[f"c{place % 4}"]) for place in range(8)]
+    own = {each.id: found(f"c{place % 4}", "other") for place, each in enumerate(asked)}
+    demotions = {f"q{place}": found("other", f"c{place % 4}") for place in range(lost, 4)}
+    now = {**own, **{f"q{place}": found("other") for place in range(lost)}, **demotions}
+    made = compare(side(rows_of(asked, own)), side(rows_of(asked, now)), Gate(), resamples=50)
+    steps = " ".join(next_steps(made))
+    assert "no longer returned" not in steps
+    assert "the index" not in steps
+    source, them = ("An expected source is", "it") if lost == 1 else ("Expected sources are", "them")
+    assert f"{source} returned for fewer questions, and" in steps
+    assert f"other questions still return {them}, so look at what changed in search or ranking." in steps
 
 
 @pytest.mark.parametrize("silent", [1, 10])

@@ -41,10 +41,20 @@ def culprit_words(culprit: Culprit, k: int) -> str:
         return clip(failure_words(culprit.message), 200)
     if culprit.kind == "rose":
         return f"{NOVELTIES[culprit.novelty]} {_where_words(culprit, k)}"
-    if culprit.remains:
-        lost = FEWER if culprit.part or culprit.gone is False else HAPPENED["source_lost"]
-        return lost if culprit.part else f"has {count(len(culprit.parts), 'chunk')}, each of which {lost}"
+    if culprit.kind == "source_lost" and (culprit.page is not None or culprit.gone is False):
+        return _lost_words(culprit)
     return HAPPENED[culprit.kind] if culprit.page is not None else CAUSES[culprit.kind]
+
+
+def _lost_words(culprit: Culprit) -> str:
+    """That a page, or its chunks, are no longer returned: of what other questions still return, for fewer of them."""
+    fewer = culprit.gone is False or (culprit.remains and culprit.part is not None)
+    lost = FEWER if fewer else HAPPENED["source_lost"]
+    if culprit.page is None:
+        return f"an expected source {lost}"
+    if culprit.remains and culprit.part is None:
+        return f"has {count(len(culprit.parts), 'chunk')}, each of which {lost}"
+    return lost
 
 
 def _where_words(culprit: Culprit, k: int) -> str:

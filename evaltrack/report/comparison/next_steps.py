@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evaltrack.compare.behind import Behind
+from evaltrack.compare.change import CauseKind
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.culprits import Culprit, CulpritKind
 from evaltrack.records.amount import count
-from evaltrack.report.comparison.culprit_words import HAPPENED, culprit_words, num_failed, quoted, related_words
+from evaltrack.report.comparison.culprit_words import FEWER, HAPPENED, culprit_words, num_failed, quoted, related_words
 from evaltrack.report.comparison.words import clip
 from evaltrack.report.words import failure_message
 
@@ -43,8 +44,7 @@ STEPS: dict[CulpritKind, str] = {
 OF_SEVERAL: dict[CulpritKind, str] = {
     "source_text_changed": "Expected sources have other texts, and with them {questions} got worse: undo the edits, or "
     "change what is expected",
-    "source_lost": "Expected sources are no longer returned, and {questions} got worse: look whether they are still in "
-    "the index",
+    "source_lost": "Expected sources {rose}, and {questions} got worse: {cure}",
     "source_demoted": "Expected sources rank lower in {questions}: {search}",
     "ids_changed": "Expected sources came back under other ids in {questions}: keep ids, or name the new ones in the "
     "golden set",
@@ -76,7 +76,7 @@ def next_steps(comparison: Comparison) -> list[str]:
     behind = comparison.behind
     cause = behind.cause if behind is not None and behind.culprit is None else None
     steps = [ANEW] * comparison.ids_made_anew
-    steps += [] if behind is None or cause is None else [_words(cause, behind.questions, cure=INDEX, behind=behind)]
+    steps += [] if behind is None or cause is None else [_step_of_cause(comparison, cause, behind)]
     first = [behind.culprit] if behind is not None and behind.culprit is not None else []
     culprits = [*first, *(each for each in comparison.culprits if each not in first and each.kind != cause)]
     culprits = [each for each in culprits if not each.message or each is _first_of_kind(each.kind, culprits)]
@@ -92,19 +92,31 @@ def _first_of_kind(kind: CulpritKind, culprits: Sequence[Culprit]) -> Culprit:
     return next(each for each in culprits if each.kind == kind)
 
 
+def _step_of_cause(comparison: Comparison, cause: CauseKind, behind: Behind) -> str:
+    """The step where no single document is behind it."""
+    lost = [each for each in comparison.culprits if each.kind == "source_lost"]
+    still = bool(lost) and all(each.gone is False for each in lost)
+    return _words(cause, behind.questions, still=still, behind=behind)
+
+
 def _step(culprit: Culprit, comparison: Comparison) -> str:
     page, k = quoted(culprit.part or culprit.page, 80), comparison.candidate.signature.k
-    cure = PAGE if culprit.novelty else SEARCH
+    cure, still = PAGE if culprit.novelty else SEARCH, culprit.gone is False
     if culprit.kind == "source_lost":
-        chunks = culprit.remains and culprit.part is None
-        index, still = (INDEX_OF_CHUNKS, STILL_CHUNKS) if chunks else (INDEX, STILL)
-        cure = still if culprit.gone is False else index
-    rose, questions = culprit_words(culprit, k), len(culprit.ids)
+        cure = _cure_of_lost(still, several=culprit.remains and culprit.part is None) if page else ""
+    rose, questions = culprit_words(culprit, k) if page else "", len(culprit.ids)
     if culprit.message:
         questions = num_failed(culprit, comparison)
     some = f", in {len(culprit.ids):,} of them" if len(culprit.ids) < questions else ""
     message = f"{clip(failure_message(culprit.message), 120)}{some}"
-    return _words(culprit.kind, questions, page, rose, message, cure=cure)
+    return _words(culprit.kind, questions, page, rose, message, cure=cure, still=still)
+
+
+def _cure_of_lost(still: bool, *, several: bool) -> str:
+    """Where to look for one or `several` sources that are lost; `still`: other questions return them."""
+    if several:
+        return STILL_CHUNKS if still else INDEX_OF_CHUNKS
+    return STILL if still else INDEX
 
 
 def _words(
@@ -115,16 +127,18 @@ def _words(
     message: str = "",
     *,
     cure: str = "",
+    still: bool = False,
     behind: Behind | None = None,
 ) -> str:
     differs = related_words(behind, "; ") if behind else ""
     several = not page and questions > 1
+    lost = FEWER if still else HAPPENED["source_lost"]
     words = (OF_SEVERAL if several and kind in OF_SEVERAL else STEPS)[kind].format(
         page=page or "An expected source",
-        rose=rose or HAPPENED["source_lost"],
+        rose=rose or (lost.replace("is ", "are ", 1) if several else lost),
         questions=count(questions, "question"),
         message=message or "see below",
-        cure=cure,
+        cure=cure or _cure_of_lost(still, several=several),
         search=SEARCH,
         differs=differs,
         before=_again_words(behind) if behind and differs else LOOK,
