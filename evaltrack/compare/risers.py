@@ -44,11 +44,12 @@ def find_risers(
     `returned` are rows of the baseline; `whole`: of all common questions.
 
     A page is one only if it rose in more than one of the questions and in no fewer than a page fell in, or if it is the
-    only one that rose in the only question. What is merely among the first k must be new or edited. A question goes to
-    the page that rose in most of those that have none yet.
+    only one that rose in the only question. No page stands above itself: of the page whose chunk fell none rose in that
+    question. What is merely among the first k must be new or edited. A question goes to the page that rose in most of
+    those that have none yet.
     """
-    by_id = _candidates(worse, returned, pages, whole=whole)
     fallen = fallen_sources(worse, pages)
+    by_id = _candidates(worse, returned, pages, fallen, whole=whole)
     lost = {change.id: pages.of(fallen[change.id].source, change) for change in worse if change.id in fallen}
     times = Counter(lost.values())
     needed = {change.id: max(times[lost.get(change.id)], 2) if change.id in lost else 2 for change in worse}
@@ -97,17 +98,46 @@ def _weight(questions: Mapping[str, Riser]) -> tuple[int, int, int]:
 
 
 def _candidates(
-    worse: Sequence[Change], returned: Iterable[StoredRow], pages: Pages, *, whole: bool
+    worse: Sequence[Change],
+    returned: Iterable[StoredRow],
+    pages: Pages,
+    fallen: Mapping[str, Cause],
+    *,
+    whole: bool,
 ) -> dict[str, list[Riser]]:
-    """Of each question the sources that rose in it, the best first."""
+    """Of each question the sources of other pages than that which fell in it that rose, the best first."""
     names = {change.id: _names(change) for change in worse}
     baseline = _Baseline({name for those in names.values() for name in those}, returned, whole=whole)
     by_id: dict[str, list[Riser]] = {}
     for change in worse:
         rose = [_riser(name, change, baseline, pages) for name in names[change.id]]
-        if blamed := [riser for riser in rose if riser.above or riser.instead or riser.novelty]:
+        own = pages.of(fallen[change.id].source, change) if change.id in fallen else None
+        if blamed := [each for each in rose if each.page != own and _is_blamed(each, change)]:
             by_id[change.id] = blamed
     return by_id
+
+
+def _is_blamed(riser: Riser, change: Change) -> bool:
+    """Whether it is new or edited, or stands above or instead of an expected source by its own rise."""
+    return riser.novelty is not None or ((riser.above or riser.instead) and _rose_itself(riser.part, change))
+
+
+def _rose_itself(name: str, change: Change) -> bool:
+    """Whether it overtook more than expected sources that fell further than it rose: they left, and it moved up."""
+    was, now = _ranks(change.before), _ranks(change.after)
+    if name not in was or name not in now:
+        return True
+    fallen = {cause.source for cause in _falls(change) if cause.kind in FALLS}
+    stayed = (was.keys() & now.keys()) - fallen
+    rise = was[name] - now[name]
+    overtook = any(was[other] < was[name] and now[other] > now[name] for other in stayed)
+    return overtook or any(source in now and now[source] - was[source] <= rise for source in fallen & was.keys())
+
+
+def _ranks(row: StoredRow | None) -> dict[str | None, int]:
+    """Where the first source of each name stands."""
+    names = [row.name_of(source) for source in row.sources or ()] if row else []
+    return {name: place for place, name in reversed(list(enumerate(names)))}
 
 
 def _names(change: Change) -> list[str]:

@@ -302,6 +302,22 @@ def test_a_target_that_reports_no_sources_lost_none(silent: int) -> None:
     assert "no longer returned" not in comparison_text(made)
 
 
+def test_no_page_stands_above_itself() -> None:
+    """Chunks of one page that change places, or are new, are no page that rose; of another are."""
+    asked = [question(f"q{place}", expected_chunks=[f"page#{place}"]) for place in range(2)]
+    chunks = [Source(chunk_id=f"page#{place}", title="The page") for place in range(3)]
+    was = rows_of(asked, {f"q{n}": Response(answer="Yes.", sources=(chunks[n], chunks[1 - n])) for n in range(2)})
+
+    def first_of(*sources: Source) -> Culprit:
+        now = {f"q{n}": Response(answer="Yes.", sources=(*sources, chunks[1 - n], chunks[n])) for n in range(2)}
+        return first(compare(side(was), side(rows_of(asked, now)), Gate(), resamples=50))
+
+    moved, newly = first_of(), first_of(chunks[2])
+    assert [(each.kind, each.page) for each in (moved, newly)] == [("source_demoted", "The page")] * 2
+    other = first_of(Source(chunk_id="promo", title="Another"))
+    assert (other.kind, other.page) == ("rose", "Another")
+
+
 def test_what_rose_in_one_question_of_several_is_none() -> None:
     """Search changed, and no page; where only one question is worse, and one source rose, that one is named."""
     several = compared({f"q{place}": found(f"x{place}", f"q{place}!") for place in range(3)})
@@ -360,7 +376,7 @@ def test_pages_planted_in_real_collections_are_named() -> None:
 
 
 def ranked_below(others: Mapping[int, str]) -> Comparison:
-    """Ten questions, each with an expected source that falls below one that stood elsewhere before."""
+    """Ten questions, each with an expected source that falls below one that overtakes `b`; `a` moves up by itself."""
     was = {f"q{place}": found(f"q{place}!", "a", "b", other) for place, other in others.items()}
     now = {f"q{place}": found("a", other, "b", f"q{place}!") for place, other in others.items()}
     return compared(now, was)
@@ -370,10 +386,29 @@ def test_a_page_that_was_there_before_is_named_for_more_than_half_alone() -> Non
     """It is neither edited nor new: where several did the same, search or ranking changed."""
     most = ranked_below(dict.fromkeys(range(6), "promo") | {place: f"x{place}" for place in range(6, 10)})
     few = ranked_below(dict.fromkeys(range(4), "promo") | {place: f"x{place}" for place in range(4, 10)})
-    assert (first(most).page, first(most).novelty) == ("a", None)
+    assert (first(most).page, first(most).novelty) == ("promo", None)
     assert "edit it" not in next_steps(most)[0]
     assert "look at what changed in search or ranking" in next_steps(most)[0]
     assert "promo" not in behind_words(few) + " ".join(next_steps(few))
+
+
+@pytest.mark.parametrize(
+    ("after", "page"),
+    [
+        ("a b c own", None),  # own left its place, and all others moved up by one
+        ("b a c own", "b"),
+        ("a own b c", "a"),
+        ("c own a b", "c"),
+        ("a b c", None),
+        ("b a c", "b"),
+    ],
+)
+def test_what_moved_up_because_the_expected_source_left_did_not_rise(after: str, page: str | None) -> None:
+    """It rose if it overtook another source, or as far as the expected one fell."""
+    was = {f"q{place}": found(f"q{place}!", "a", "b", "c") for place in range(4)}
+    now = {key: found(*(f"{key}!" if name == "own" else name for name in after.split())) for key in was}
+    made = compared(now, was)
+    assert first(made).page == page if page else all(each.kind != "rose" for each in made.culprits)
 
 
 def test_where_no_document_explains_most_of_it_that_is_said() -> None:
