@@ -16,7 +16,7 @@ from rich.console import Console
 
 from evaltrack.compare.change import Cause, CauseKind
 from evaltrack.compare.comparison import Asking, Comparison, GateLine, GroupDelta, MetricDelta, Threshold
-from evaltrack.compare.repeats import Repeat
+from evaltrack.compare.repeats import Repeat, RepeatKind
 from evaltrack.errors import UsageError
 from evaltrack.report.comparison import notes as comparison_notes
 from evaltrack.report.comparison import row_words, words
@@ -33,6 +33,7 @@ from evaltrack.report.comparison.next_steps import next_steps
 from evaltrack.report.comparison.terminal import comparison_text, print_comparison
 from evaltrack.report.comparison.verdict_words import VERDICTS
 from evaltrack.report.html.comparison_page import comparison_html
+from evaltrack.report.html.first_screen import first_screen
 from evaltrack.report.words import metric_change, metric_number
 from evaltrack.rows.stored_row import StoredRow
 from tests.comparisons import DEMOTED, DROP, FLIP, GROUPS, LOST, MRR, RECALL, TOKENS, comparison, flat, hostile, quiet
@@ -159,7 +160,8 @@ NO_CHANCE, EQUAL = "Chance does not explain the", "two equal systems differ so m
         (8, 7, 1.0, "No sign of a difference: nearly as many were fixed as broke (p = 1.00)."),
         (6, 8, 0.79, "No sign of a difference: nearly as many broke as were fixed (p = 0.79)."),
         (15, 7, 0.134, f"It could be chance: {EQUAL} 13 of 100 comparisons (p = 0.13)."),
-        (15, 1, 0.0005, f"{NO_CHANCE} loss: {EQUAL} less than 1 of 100 comparisons (p < 0.001)."),
+        (15, 1, 0.0005, f"{NO_CHANCE} loss: {EQUAL} less than 1 of 1,000 comparisons (p < 0.001)."),
+        (15, 3, 0.0075, f"{NO_CHANCE} loss: {EQUAL} less than 1 of 100 comparisons (p = 0.007)."),
         (1, 9, 0.0215, f"{NO_CHANCE} gain: {EQUAL} 2 of 100 comparisons (p = 0.02)."),
         (0, 0, 1.0, ""),
     ],
@@ -169,6 +171,28 @@ def test_whether_it_could_be_chance_is_said_in_words(broke: int, fixed: int, p_v
     made = comparison(fates={"broke": broke, "fixed": fixed, "identical": 20}, mcnemar_p=p_value)
     assert chance_words(made) == words
     assert chance_words(replace(made, left_out=("pass_rate",))) == ""
+
+
+@pytest.mark.parametrize(
+    ("kinds", "fixed", "words"),
+    [
+        (("real", "scatter"), 0, "1 of the 2 questions that broke is no chance, as asking again showed (15 calls)"),
+        (("real", "real", "scatter"), 3, "2 of the 3 questions that broke are no chance, as asking again showed (15"),
+        (("real",), 0, "What broke is no chance, as asking again showed (15 calls): 1 real."),
+        (("scatter",), 0, "So few could be chance (p = 0.50). Asked again (15 calls): 1 scatter."),
+    ],
+)
+def test_of_what_asking_again_showed_to_be_broken_it_is_not_said_that_it_could_be_chance(
+    kinds: tuple[RepeatKind, ...], fixed: int, words: str
+) -> None:
+    """In every rendering; of scatter it is."""
+    flips = tuple(replace(FLIP, id=str(n), repeat=Repeat(5, 0, 5, kind)) for n, kind in enumerate(kinds))
+    asking = Asking(possible=True, calls=15, scatter=True)
+    fates = {"broke": len(kinds), "fixed": fixed}
+    made = quiet(left_out=(), fates=fates, flips=flips, mcnemar_p=0.5, asking=asking)
+    assert chance_words(made).startswith(words)
+    assert ("could be chance" in chance_words(made)) == ("real" not in kinds)
+    assert first_screen(made).chance == chance_words(made)
 
 
 def test_that_nothing_could_be_asked_again_is_said_once() -> None:

@@ -525,6 +525,18 @@ def test_a_document_that_changed_and_explains_all_is_not_undone_by_chance(fields
     assert "explain" not in chance_words(replace(made, flips=half))
 
 
+def test_of_two_that_broke_a_document_explains_both() -> None:
+    """Also where asking again showed that they broke, which is then said first."""
+    flips = tuple(replace(FLIP, id=str(n), cause=EDITED) for n in range(2))
+    made = flipped(2, 0, 0.5, flips=flips, causes={"source_text_changed": 2})
+    assert chance_words(made) == "Two alone could be chance (p = 0.50), but one edited document explains both."
+    again = tuple(replace(each, repeat=Repeat(5, 0, 5, "real")) for each in flips)
+    asking = Asking(possible=True, calls=10, scatter=True)
+    assert chance_words(replace(made, flips=again, asking=asking)) == (
+        "What broke is no chance, as asking again showed (10 calls): 2 real. One edited document explains both."
+    )
+
+
 def test_the_line_that_was_edited_stands_on_the_first_screen() -> None:
     """Before and after, with a link to the rest; of a page that was not edited there is none."""
     texts = {"x": ("Two lines. Paid after three hours.", "Two lines. Paid after five hours.")}

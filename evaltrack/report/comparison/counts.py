@@ -10,9 +10,9 @@ from evaltrack.compare.chance import ChanceKind
 from evaltrack.compare.change import Change
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.fate_kinds import BY_URGENCY, Fate
-from evaltrack.compare.repeats import REPEAT_KINDS
+from evaltrack.compare.repeats import REPEAT_KINDS, RepeatKind
 from evaltrack.compare.share_words import p_words
-from evaltrack.records.amount import count
+from evaltrack.records.amount import count, verb
 from evaltrack.report.comparison.headline import broke_words
 from evaltrack.report.comparison.words import clip
 from evaltrack.report.words import failure_words
@@ -81,11 +81,14 @@ def chance_words(comparison: Comparison) -> str:
     """Whether what broke and was fixed can be chance, what asking again showed, and that nothing could be asked again.
 
     ``So few could be chance (p = 0.25).``; empty where nothing broke or was fixed, or that is not compared. p is that
-    of McNemar's exact test. Where documents that changed explain all that broke, that is said with it.
+    of McNemar's exact test. Where documents that changed explain all that broke, that is said with it; and where asking
+    again showed that something broke, it is not said that it could be chance.
     """
     if comparison.chance is None:
         return ""
     explained = _explained_words(comparison)
+    if real := _real_words(comparison):
+        return f"{real}{f' {explained[0].upper()}{explained[1:]}.' if explained else ''}"
     if explained and comparison.chance in ALONE:
         words = f"{ALONE[comparison.chance]}, but {explained}.".format(**_numbers(comparison))
         return f"{words}{_asked_again(comparison)}"
@@ -117,8 +120,8 @@ ALONE: dict[ChanceKind, str] = {
 NUMBERS = ("None", "One", "Two", "Three", "Four", "Five")
 """How many broke, of those that are few."""
 
-ONE_OF_100 = 0.01
-"""Below this p is worded as less than one of a hundred."""
+ONE_OF_100, ONE_OF_1000 = 0.01, 0.001
+"""Below these p is worded as less than one of so many."""
 
 
 def _no_chance(comparison: Comparison) -> str:
@@ -132,11 +135,12 @@ def _no_chance(comparison: Comparison) -> str:
 def _numbers(comparison: Comparison) -> dict[str, str]:
     """What stands in these sentences."""
     broke, fixed, p_value = comparison.count("broke"), comparison.count("fixed"), comparison.mcnemar_p
-    share = f"{100 * p_value:.0f}" if p_value >= ONE_OF_100 else "less than 1"
+    share = f"{100 * p_value:.0f} of 100" if p_value >= ONE_OF_100 else "less than 1 of 100"
+    share = share if p_value >= ONE_OF_1000 else "less than 1 of 1,000"
     return {
         "p": p_words(p_value),
         "sample": "so few say" if broke + fixed < MIN_CHANGED else "this says",
-        "equal": f"two equal systems differ so much in {share} of 100 comparisons",
+        "equal": f"two equal systems differ so much in {share} comparisons",
         "way": "loss" if broke > fixed else "gain",
         "less": "were fixed" if broke > fixed else "broke",
         "more": "broke" if broke > fixed else "were fixed",
@@ -153,18 +157,43 @@ def _explained_words(comparison: Comparison) -> str:
     kind = next(iter(edited)) if len(edited) == 1 else ""
     one = len(documents) == 1
     which = f"{'one' if one else f'{len(documents):,}'} {kind or 'changed'} document{'' if one else 's'}"
-    what = f"all {broke:,}{' that broke' if comparison.count('fixed') else ''}"
+    what = f"{'both' if broke == 2 else f'all {broke:,}'}{' that broke' if comparison.count('fixed') else ''}"
     return f"{which} explain{'s' if one else ''} {'it' if broke == 1 else what}"
+
+
+def _real_words(comparison: Comparison) -> str:
+    """``1 of the 2 questions that broke is no chance, as asking again showed (15 calls): 1 real``.
+
+    Empty where asking again showed none to be broken, or where chance is excluded without it.
+    """
+    real, broke = _again_kinds(comparison)["real"], comparison.count("broke")
+    if not real or comparison.chance in ("deterministic", "excluded"):
+        return ""
+    some = f"{real:,} of the {count(broke, 'question')} that broke {verb(real, 'is', 'are')}"
+    which = "What broke is" if real >= broke else some
+    calls = f" ({count(comparison.asking.calls, 'call')})" if comparison.asking.calls else ""
+    return f"{which} no chance, as asking again showed{calls}: {_kinds_words(comparison)}."
+
+
+def _again_kinds(comparison: Comparison) -> Counter[RepeatKind]:
+    """How many of the questions that broke are of each kind, as asking again showed."""
+    return Counter(change.repeat.kind for change in comparison.flips if change.repeat)
+
+
+def _kinds_words(comparison: Comparison) -> str:
+    """``1 real, 1 scatter``; empty where nothing was asked again."""
+    kinds = _again_kinds(comparison)
+    return ", ".join(f"{kinds[kind]:,} {kind}" for kind in REPEAT_KINDS if kinds[kind])
 
 
 def _asked_again(comparison: Comparison) -> str:
     """What asking again showed, after a space; empty where nothing was asked again."""
-    asking, kinds = comparison.asking, Counter(change.repeat.kind for change in comparison.flips if change.repeat)
+    asking = comparison.asking
     if comparison.chance == "deterministic":
         return ""
     if asking.possible and asking.scatter is False and comparison.count("broke"):
         return f" {_no_chance(comparison)}."
-    again = ", ".join(f"{kinds[kind]:,} {kind}" for kind in REPEAT_KINDS if kinds[kind])
+    again = _kinds_words(comparison)
     return f" Asked again ({count(asking.calls, 'call')}): {again}." if again and asking.calls else ""
 
 
