@@ -41,6 +41,7 @@ from evaltrack.report.html.ranked import missing, ranked, source_texts
 from evaltrack.report.html.run_page import Around, run_html
 from evaltrack.report.html.text import safe_link, shown, with_code
 from evaltrack.report.html.trend_lines import TrendPoint, trend_line
+from evaltrack.report.html.worst import worst_groups
 from evaltrack.rows.arrow_schema import schema
 from evaltrack.rows.reader import stored_rows
 from evaltrack.rows.stored_row import StoredRow
@@ -645,6 +646,22 @@ def test_the_worst_questions_show_what_is_expected_where_something_is() -> None:
     flip = replace(FLIP, before=row, after=row)
     assert ">Expected</th>" in comparison_html(comparison(flips=(FLIP,)))
     assert ">Expected</th>" not in comparison_html(comparison(flips=(flip,), lost=(), drops=()))
+
+
+@pytest.mark.parametrize(
+    ("returned", "scores", "expected"),
+    [("other", {}, "s"), ("s", {}, "It is so."), ("other", {"overall_score": 0.2}, "It is so.")],
+)
+def test_the_worst_questions_name_the_expected_sources_where_ranks_broke(
+    returned: str, scores: dict[str, float], expected: str
+) -> None:
+    """Where nobody judged answers: the ranks stand beside it."""
+    before, after = (
+        patched(flat("Yes.", name), **scores, expected=["s"], reciprocal_rank=None, expected_answer="It is so.")
+        for name in ("s", returned)
+    )
+    (group,) = worst_groups(comparison(flips=(replace(FLIP, before=before, after=after),), lost=(), drops=(), fixes=()))
+    assert group.questions[0].expected.text == expected
 
 
 def test_where_no_page_is_behind_it_no_card_says_so() -> None:

@@ -83,20 +83,30 @@ def _group(comparison: Comparison, changes: Sequence[Change], fate: str) -> Wors
 
 
 def _view(change: Change) -> WorstView:
-    row = change.after or change.before
     return WorstView(
         id=shown(change.id, 200),
         question=_excerpt(change.question or change.id, QUESTION),
-        expected=_excerpt(_expected(row), EXPECTED),
+        expected=_excerpt(_expected(change), EXPECTED),
         before=_side(change.before, change.after),
         now=_side(change.after, change.before),
     )
 
 
-def _expected(row: StoredRow | None) -> str:
+def _expected(change: Change) -> str:
+    """The expected answer; where the ranks alone tell the sides apart the expected sources."""
+    row = change.after or change.before
     if row is None:
         return "–"
+    if row.expected and _broke_in_retrieval(change):
+        return ", ".join(row.expected)
     return row.expected_answer or ("should decline" if row.negative else ", ".join(row.expected or ()) or "–")
+
+
+def _broke_in_retrieval(change: Change) -> bool:
+    """Whether the ranks differ, which are then shown, and no answer was judged on either side."""
+    numbers_of = numbers(change.before, change.after)
+    was, now = numbers_of.get("ranks", (None, None))
+    return was != now and "score" not in numbers_of
 
 
 def _side(row: StoredRow | None, other: StoredRow | None) -> SideView:
