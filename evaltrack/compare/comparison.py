@@ -19,7 +19,7 @@ from evaltrack.compare.errors_by_message import ErrorCount
 from evaltrack.compare.fate_kinds import WORSE, Fate
 from evaltrack.compare.pages import ids_made_anew
 from evaltrack.compare.reasoning_aims import ComparedAim
-from evaltrack.compare.repeats import Asking
+from evaltrack.compare.repeats import Asking, ScatterKind, scatter_kind
 from evaltrack.compare.run_info import RunDifference, RunInfo, run_differences
 from evaltrack.metrics.criteria import Checked
 from evaltrack.rows.stored_row import StoredRow
@@ -237,6 +237,11 @@ class Comparison:
         if not self.passing_compared:
             return None
         return chance_of(self.count("broke"), self.count("fixed"), self.mcnemar_p, self.asking)
+
+    @property
+    def scatter(self) -> ScatterKind | None:
+        """What all that broke is, where each question of it is scatter."""
+        return scatter_kind((flip.repeat for flip in self.flips), self.count("broke"))
 
     @cached_property
     def explaining(self) -> tuple[Culprit, ...]:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 RepeatKind = Literal["real", "scatter", "unsettled", "not measured"]
+ScatterKind = Literal["passed again", "scatter"]
+"""What all that broke is: it passed every time that it was asked again; or it is scatter, and some of it failed again.
+"""
+
 REPEAT_KINDS: tuple[RepeatKind, ...] = get_args(RepeatKind)
 
 
@@ -38,3 +43,11 @@ class Asking:
     scatter: bool | None = None
     lucky: int = 0
     why_not: str | None = None
+
+
+def scatter_kind(repeats: Iterable[Repeat | None], broke: int) -> ScatterKind | None:
+    """What the questions that broke are, where each of so many is scatter; None where one is not, or none broke."""
+    again = [repeat for repeat in repeats if repeat is not None and repeat.kind == "scatter"]
+    if not broke or len(again) < broke:
+        return None
+    return "passed again" if all(0 < repeat.passed == repeat.times for repeat in again) else "scatter"

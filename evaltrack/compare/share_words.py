@@ -12,6 +12,11 @@ def share_words(number: int, total: int) -> str:
     return {1: "the only question", 2: "both questions"}.get(total, f"all {count(total, 'question')}")
 
 
+def all_words(number: int) -> str:
+    """``all 5``, of two ``both``."""
+    return "both" if number == 2 else f"all {number:,}"
+
+
 def p_words(p_value: float) -> str:
     """``p = 0.62``, or ``p < 0.001``."""
     if p_value < 0.001:

@@ -11,9 +11,9 @@ from evaltrack.compare.comparison import GateLine, GroupDelta, MetricDelta, Verd
 from evaltrack.compare.evidence import FLIPS, rule_name, shown_losses
 from evaltrack.compare.gate import ABOUT_DECLINING, MIN_COVERAGE, Gate
 from evaltrack.compare.pairing import Paired
-from evaltrack.compare.repeats import Asking
+from evaltrack.compare.repeats import Asking, scatter_kind
 from evaltrack.compare.rule_words import RuleWords
-from evaltrack.compare.share_words import share_words
+from evaltrack.compare.share_words import all_words, share_words
 from evaltrack.records.amount import count, verb
 
 
@@ -71,10 +71,21 @@ def decide(
 def _no_flips(gate: Gate, changes: Changes, counted: int) -> Iterator[str]:
     """The rule on questions that broke, where none did that counts."""
     if changes.counted and not counted and gate.kind != "significant":
-        spared = changes.counts["broke"]
-        remark = {0: "", 1: ", and does not count"}.get(spared, ", and none of them counts")
-        which = f"{count(spared, 'question') if spared else 'no question'} broke{remark}"
-        yield f"{which}; {gate.allow_flips:,} allowed"
+        yield f"{_spared_words(changes)}; {gate.allow_flips:,} allowed"
+
+
+def _spared_words(changes: Changes) -> str:
+    """That no question broke, or why none of those that did counts."""
+    broke = changes.counts["broke"]
+    if not broke:
+        return "no question broke"
+    scatter = scatter_kind((flip.repeat for flip in changes.flips), broke)
+    if scatter == "passed again":
+        those = "it passed when it was" if broke == 1 else f"{all_words(broke)} passed when they were"
+        return f"no question that broke counts: {those} asked again"
+    if scatter:
+        return f"no question that broke counts: {'it is' if broke == 1 else f'{all_words(broke)} are'} scatter"
+    return f"{count(broke, 'question')} broke, and {'does not count' if broke == 1 else 'none of them counts'}"
 
 
 def _eligible(changes: Changes) -> int:

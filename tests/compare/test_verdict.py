@@ -7,11 +7,12 @@ from dataclasses import replace
 import pytest
 
 from evaltrack.compare.comparison import Comparison, MetricDelta, Threshold
-from evaltrack.compare.engine import JudgeContext, compare
+from evaltrack.compare.engine import AskAgain, JudgeContext, compare
 from evaltrack.compare.gate import Gate
 from evaltrack.compare.rule_words import _course
 from evaltrack.records import Failure
 from evaltrack.report.comparison.words import delta_cell
+from tests.compare.test_scatter import Answers
 from tests.compared import found, question, rows_of, side
 
 TEN = [question(f"q{n}") for n in range(10)]
@@ -67,6 +68,23 @@ def test_flips_that_were_accepted_do_not_count(worse: int, text: str) -> None:
     accepted = {each.id: "accepted by a person" for each in TEN[:worse]}
     made = compared(worse, Gate(drops={}), judge=JudgeContext(accepted=accepted))
     assert ("held", f"{text}; 0 allowed") in states(made)
+
+
+@pytest.mark.parametrize(
+    ("worse", "turns", "text"),
+    [
+        (1, [True], "it passed when it was asked again"),
+        (2, [True], "both passed when they were asked again"),
+        (1, [False, True], "it is scatter"),
+        (2, [False, True], "both are scatter"),
+    ],
+)
+def test_of_scatter_the_rule_says_why_none_of_it_counts(worse: int, turns: list[bool], text: str) -> None:
+    """And not that questions broke, behind a mark that says that all is well."""
+    answers = Answers({each.id: turns for each in TEN[:worse]} | {each.id: [False] for each in TEN[worse:]})
+    made = compared(worse, Gate(drops={}), again=AskAgain(answers))
+    assert made.verdict == "ok"
+    assert ("held", f"no question that broke counts: {text}; 0 allowed") in states(made)
 
 
 def test_what_kept_the_gate_from_deciding_is_unknown() -> None:

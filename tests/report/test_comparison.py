@@ -15,7 +15,7 @@ import pytest
 from rich.console import Console
 
 from evaltrack.compare.change import Cause, CauseKind
-from evaltrack.compare.comparison import Asking, Comparison, GateLine, GroupDelta, MetricDelta, Threshold
+from evaltrack.compare.comparison import Asking, Comparison, GateLine, GroupDelta, MetricDelta, Threshold, Verdict
 from evaltrack.compare.repeats import Repeat, RepeatKind
 from evaltrack.errors import UsageError
 from evaltrack.report.comparison import notes as comparison_notes
@@ -25,11 +25,12 @@ from evaltrack.report.comparison.culprit_words import cause_summary
 from evaltrack.report.comparison.files import FORMS, form_of, json_text, write_comparison
 from evaltrack.report.comparison.github_annotations import annotations
 from evaltrack.report.comparison.group_words import group_cell, group_sentence, shown_groups
-from evaltrack.report.comparison.headline import headline_words
+from evaltrack.report.comparison.headline import headline_words, verdict_sentence
 from evaltrack.report.comparison.json_form import comparison_json
 from evaltrack.report.comparison.junit import comparison_junit
 from evaltrack.report.comparison.markdown import comparison_markdown
 from evaltrack.report.comparison.next_steps import next_steps
+from evaltrack.report.comparison.notes import note_words
 from evaltrack.report.comparison.terminal import comparison_text, print_comparison
 from evaltrack.report.comparison.verdict_words import VERDICTS
 from evaltrack.report.html.comparison_page import comparison_html
@@ -193,6 +194,31 @@ def test_of_what_asking_again_showed_to_be_broken_it_is_not_said_that_it_could_b
     assert chance_words(made).startswith(words)
     assert ("could be chance" in chance_words(made)) == ("real" not in kinds)
     assert first_screen(made).chance == chance_words(made)
+
+
+@pytest.mark.parametrize(
+    ("failed", "verdict", "words"),
+    [
+        ((0, 0, 0), "ok", "No regression: 3 questions that broke passed when they were asked again, 0 were fixed."),
+        ((0,), "ok", "No regression: 1 question that broke passed when it was asked again, 0 were fixed."),
+        ((1, 0), "ok", "No regression: 2 questions that broke are scatter, 0 were fixed."),
+        ((0, 0), "regression", "Regression by the rule, may be chance: 2 questions broke, 0 were fixed"),
+    ],
+)
+def test_no_regression_of_scatter_does_not_begin_with_what_broke(
+    failed: tuple[int, ...], verdict: Verdict, words: str
+) -> None:
+    """Where all passed again the code may have been mended since."""
+    flips = tuple(
+        replace(FLIP, id=str(n), repeat=Repeat(5, 5 - times, times, "scatter")) for n, times in enumerate(failed)
+    )
+    fates = {"broke": len(failed), "fixed": 0}
+    made = quiet(left_out=(), fates=fates, flips=flips, verdict=verdict, asking=Asking(possible=True, scatter=True))
+    assert verdict_sentence(made).startswith(words)
+    note = {2: "both questions", 3: "all 3 questions"}.get(len(failed), "")
+    notes = [words for words in note_words(made) if "asked again" in words]
+    expected = f"{note} that broke passed when they were asked again: if the code was changed since the run, evaluate"
+    assert notes == ([f"{expected} again"] if note and not any(failed) else [])
 
 
 def test_that_nothing_could_be_asked_again_is_said_once() -> None:

@@ -11,7 +11,7 @@ from evaltrack.compare.change import Change
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.fate_kinds import BY_URGENCY, Fate
 from evaltrack.compare.repeats import REPEAT_KINDS, RepeatKind
-from evaltrack.compare.share_words import p_words
+from evaltrack.compare.share_words import all_words, p_words
 from evaltrack.records.amount import count, verb
 from evaltrack.report.comparison.headline import broke_words
 from evaltrack.report.comparison.words import clip
@@ -157,7 +157,7 @@ def _explained_words(comparison: Comparison) -> str:
     kind = next(iter(edited)) if len(edited) == 1 else ""
     one = len(documents) == 1
     which = f"{'one' if one else f'{len(documents):,}'} {kind or 'changed'} document{'' if one else 's'}"
-    what = f"{'both' if broke == 2 else f'all {broke:,}'}{' that broke' if comparison.count('fixed') else ''}"
+    what = f"{all_words(broke)}{' that broke' if comparison.count('fixed') else ''}"
     return f"{which} explain{'s' if one else ''} {'it' if broke == 1 else what}"
 
 

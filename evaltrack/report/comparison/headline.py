@@ -65,7 +65,17 @@ def broke_words(comparison: Comparison) -> str:
     broke, fixed = comparison.count("broke"), comparison.count("fixed")
     if not broke and not fixed:
         return "no question broke or was fixed"
-    return f"{count(broke, 'question')} broke, {fixed:,} {verb(fixed, 'was', 'were')} fixed"
+    return f"{count(broke, 'question')} {_broke_verb(comparison)}, {fixed:,} {verb(fixed, 'was', 'were')} fixed"
+
+
+def _broke_verb(comparison: Comparison) -> str:
+    """``broke``; where it is no regression, as all that broke is scatter: ``that broke passed when they were …``."""
+    broke = comparison.count("broke")
+    if comparison.scatter is None or comparison.verdict == "regression":
+        return "broke"
+    if comparison.scatter == "passed again":
+        return f"that broke passed when {verb(broke, 'it was', 'they were')} asked again"
+    return f"that broke {verb(broke, 'is', 'are')} scatter"
 
 
 def fallen_words(comparison: Comparison) -> str:

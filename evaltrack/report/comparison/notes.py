@@ -7,6 +7,7 @@ from math import inf
 
 from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.compare.evidence import differs, is_worse
+from evaltrack.compare.share_words import all_words
 from evaltrack.compare.tolerated import worse_way
 from evaltrack.metrics.catalogue import BY_METRIC
 from evaltrack.metrics.reasoning_aims import RUBRIC_AIMS
@@ -29,8 +30,17 @@ SMALL = 30
 
 def note_words(comparison: Comparison) -> Iterator[str]:
     """All of them, in the order in which every rendering shows them."""
+    yield from mended_words(comparison)
     yield from left_out_words(comparison)
     yield from detectable_words(comparison)
+
+
+def mended_words(comparison: Comparison) -> Iterator[str]:
+    """That code which was mended since the run looks like scatter, where several broke and each passed again."""
+    broke = comparison.count("broke")
+    if comparison.scatter == "passed again" and broke > 1:
+        those = f"{all_words(broke)} questions that broke passed when they were asked again"
+        yield f"{those}: if the code was changed since the run, evaluate again"
 
 
 def detectable_words(comparison: Comparison) -> Iterator[str]:
