@@ -12,9 +12,7 @@ from evaltrack.metrics.aggregate import Summary
 from evaltrack.metrics.ledger import Ledger
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records.amount import count, verb
-
-NOT_STATED = "not stated"
-"""The model of a target that does not name it; `--model` does."""
+from evaltrack.records.settings import NOT_STATED, RECORDED_MODEL
 
 
 def run_notes(
@@ -93,5 +91,5 @@ def model_words(ledger: Ledger, plan: Plan) -> str:
     """The models that the responses name; of recorded ones that name none, that they are recorded."""
     names = ", ".join(sorted(ledger.models))
     return shown_text(names) or (
-        "recorded" if plan.signature.target.startswith(("recorded:", "traces:")) else NOT_STATED
+        RECORDED_MODEL if plan.signature.target.startswith(("recorded:", "traces:")) else NOT_STATED
     )

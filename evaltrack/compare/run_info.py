@@ -10,8 +10,10 @@ from evaltrack.records import Signature
 from evaltrack.records.settings import (
     COMMIT,
     CORPUS,
+    NOT_STATED,
     OWN_PARAM,
     PACKAGES,
+    RECORDED_MODEL,
     RESPONSES,
     SETTING_TAGS,
     VERDICTS,
@@ -65,13 +67,14 @@ def run_differences(baseline: RunInfo, candidate: RunInfo) -> tuple[RunDifferenc
     """By weight: model, prompts, params of the user and target, other settings, packages, corpus, commit, files.
 
     Where a run does not say how it was made, target and model alone are held side by side; packages, corpus and
-    recordings where both say which there are.
+    recordings where both say which there are, and so is the model: a run that names none is no change of it.
     """
     both = bool(baseline.settings and candidate.settings)
     names = {*baseline.settings, *candidate.settings} if both else set()
     names -= SETTING_TAGS.keys() - (baseline.settings.keys() & candidate.settings.keys())
     was, now = (_settings(run, names) for run in (baseline, candidate))
-    differing = (name for name in {*was, *now} if was.get(name) != now.get(name))
+    left_out = () if _names_model(baseline) and _names_model(candidate) else (MODEL,)
+    differing = (name for name in {*was, *now} if was.get(name) != now.get(name) and name not in left_out)
     return tuple(
         RunDifference(name.removeprefix(OWN_PARAM), was.get(name), now.get(name), own=name.startswith(OWN_PARAM))
         for name in sorted(differing, key=lambda name: (_weight(name, was.get(name), now.get(name)), name))
@@ -86,6 +89,11 @@ def about_answers(difference: RunDifference) -> bool:
 def about_sources(difference: RunDifference) -> bool:
     """Whether it can have changed what is there to be returned: another corpus, another commit."""
     return difference.name in (CORPUS, COMMIT) and not difference.own
+
+
+def _names_model(run: RunInfo) -> bool:
+    """Whether it says which model answered, and not that this is not known."""
+    return run.signature.model not in (NOT_STATED, RECORDED_MODEL)
 
 
 def _settings(run: RunInfo, names: Collection[str]) -> dict[str, str]:

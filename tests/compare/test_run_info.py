@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from evaltrack.compare.run_info import RunDifference, run_differences
 from evaltrack.report.comparison.differences import SHOWN, difference_words
 from tests.comparisons import BASELINE, CANDIDATE, MADE, comparison
@@ -31,6 +33,16 @@ def test_files_of_recorded_answers_come_last() -> None:
         own = {name: f"{value}{number}" for name, value in settings.items()} | {"packages": f"a {number}.0"}
         sides.append(replace(CANDIDATE, signature=signature, settings=own))
     assert tuple(each.name for each in run_differences(*sides)) == names
+
+
+@pytest.mark.parametrize("placeholder", ["recorded", "not stated"])
+def test_a_run_that_names_no_model_has_no_other_one(placeholder: str) -> None:
+    """What stands for the model of a run that names none is no model that changed."""
+    unnamed, named = (
+        replace(BASELINE, signature=BASELINE.signature.model_copy(update={"model": model}))
+        for model in (placeholder, "gpt-4o")
+    )
+    assert run_differences(unnamed, named) == run_differences(named, unnamed) == ()
 
 
 def test_a_run_that_does_not_say() -> None:
