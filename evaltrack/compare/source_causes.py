@@ -84,7 +84,7 @@ class SourceCauses:
             places = (way.old[expected], way.new[other])
             (rank, source), (now, same) = places if way is rows else places[::-1]
             more = f", and {len(way.renamed) - 1} more" if len(way.renamed) > 1 else ""
-            detail = f"the text of `{rows.name(source)}` came back as `{rows.name(same)}`{more}: its id is another"
+            detail = f"the text of `{rows.name(source)}` came back as `{rows.name(same)}`{more}: it has another id now"
             explains = self.stake.judged or any(key in way.lowered for key in way.renamed)
             name = rows.name(places[0][1])
             yield Cause("ids_changed", detail, name, rank, now, link=same.url), explains and way is self.ahead

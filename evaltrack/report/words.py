@@ -15,6 +15,7 @@ from evaltrack.metrics.metric import MINUS
 from evaltrack.metrics.reasoning_aims import RubricAim
 from evaltrack.records import Signature
 from evaltrack.records.amount import count, verb
+from evaltrack.records.settings import NOT_STATED
 from evaltrack.report.ci_commands import BREAK, without_commands
 
 METRIC_TITLES = {score.metric: score.title for score in SCORES} | {"combined_score_best": "Combined, best"}
@@ -34,7 +35,7 @@ MANY_DECLINED = 0.5
 def model_words(signature: Signature) -> str:
     """``, model gpt-4o-mini``, where the target's kind does not say as much."""
     kind = signature.target.partition(":")[0]
-    plain = ("", kind, "not stated", signature.target.removeprefix("openai:"))
+    plain = ("", kind, NOT_STATED, signature.target.removeprefix("openai:"))
     return "" if signature.model in plain else f", model {one_line(signature.model)}"
 
 
@@ -201,16 +202,33 @@ FAILURES: dict[str, str] = {
 """What each kind of failure means."""
 
 
+OWN_ERRORS = (
+    "CommandTargetError",
+    "EmptyIndexError",
+    "FailedElsewhereError",
+    "HttpTargetError",
+    "InvalidResponseError",
+    "NotJudgedError",
+    "NotRecordedError",
+    "ProcessEndedError",
+    "UnreadableVerdictError",
+)
+"""Classes of evaltrack that a target or a judge fails with, whose messages say all that their names do."""
+
+
 def failure_words(error: str) -> str:
     """The error of a row for people: ``the target took too long: no response within 60 s``."""
-    kind, colon, message = error.partition(": ")
-    return f"{FAILURES[kind]}: {message}" if colon and kind in FAILURES else error
+    kind, colon, _ = error.partition(": ")
+    return f"{FAILURES[kind]}: {failure_message(error)}" if colon and kind in FAILURES else error
 
 
 def failure_message(error: str) -> str:
-    """The error of a row without its kind: ``no response within 60 s``."""
+    """The error of a row without its kind, and without a class of ours: ``no response within 60 s``."""
     kind, colon, message = error.partition(": ")
-    return message if colon and kind in FAILURES else error
+    if not colon or kind not in FAILURES:
+        return error
+    name, named, rest = message.partition(": ")
+    return rest if named and name in OWN_ERRORS else message
 
 
 def first_ids(ids: Sequence[str], limit: int) -> str:

@@ -126,7 +126,7 @@ def test_the_same_texts_under_other_ids() -> None:
     now = found("v2-a", "v2-c", "v2-d", texts={"v2-a": "text of a", "v2-c": "text of c", "v2-d": "new"}, answer="No.")
     cause, *also = causes(was, now)
     assert (cause.kind, cause.source, cause.rank_before, cause.rank_after) == ("ids_changed", "a", 1, 1)
-    assert cause.detail == "the text of `a` came back as `v2-a`: its id is another"
+    assert cause.detail == "the text of `a` came back as `v2-a`: it has another id now"
     assert [other.kind for other in also] == ["context_changed"]
 
 
@@ -137,7 +137,9 @@ def test_an_id_that_another_text_bears_now_has_changed_too() -> None:
     assert cause.kind == "ids_changed"
     assert [other.kind for other in also] == ["source_text_changed"]
     both = found("n", "m", texts={"n": "text of a", "m": "text of b"})
-    assert causes(found("a", "b"), both)[0].detail == "the text of `a` came back as `n`, and 1 more: its id is another"
+    assert (
+        causes(found("a", "b"), both)[0].detail == "the text of `a` came back as `n`, and 1 more: it has another id now"
+    )
 
 
 def test_a_copy_that_was_there_before_is_no_new_id() -> None:

@@ -50,7 +50,7 @@ def test_a_text_explains_a_gain_where_its_source_stands_below_now_or_holds_the_p
     (passage,) = gains(found("delays", texts={"delays": "After 5 h."}), found("delays", texts=DELAYS), QUOTED)
     assert passage.detail == "the text of `delays` changed, and now holds the expected passage"
     (renamed, *_) = gains(found("c", "v2", texts={"v2": "text of a"}), found("c", "a"))
-    assert renamed.detail == "the text of `v2` came back as `a`: its id is another"
+    assert renamed.detail == "the text of `v2` came back as `a`: it has another id now"
     assert (renamed.source, renamed.rank_before, renamed.rank_after) == ("a", 2, 2)
 
 

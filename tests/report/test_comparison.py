@@ -14,6 +14,7 @@ from typing import Any, get_args
 import pytest
 from rich.console import Console
 
+import evaltrack
 from evaltrack.compare.change import Cause, CauseKind
 from evaltrack.compare.comparison import Asking, Comparison, GateLine, GroupDelta, MetricDelta, Threshold, Verdict
 from evaltrack.compare.repeats import Repeat, RepeatKind
@@ -35,7 +36,7 @@ from evaltrack.report.comparison.terminal import comparison_text, print_comparis
 from evaltrack.report.comparison.verdict_words import VERDICTS
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.html.first_screen import first_screen
-from evaltrack.report.words import metric_change, metric_number
+from evaltrack.report.words import OWN_ERRORS, failure_message, failure_words, metric_change, metric_number
 from evaltrack.rows.stored_row import StoredRow
 from tests.comparisons import DEMOTED, DROP, FLIP, GROUPS, LOST, MRR, RECALL, TOKENS, comparison, flat, hostile, quiet
 from tests.stored import patched
@@ -449,6 +450,58 @@ def test_the_title_of_a_cause_is_not_said_twice() -> None:
     assert words.cause_words(LOST).startswith("the target took too long: ")
     for render in (shown, comparison_markdown, comparison_junit):
         assert "failed: the target failed" not in render(comparison(lost=(failed,))).replace("\\", "")
+
+
+@pytest.mark.parametrize(
+    ("kind", "detail", "also", "column"),
+    [
+        ("now_declines", "the target declines now, where it answered", (), "the target declines where it answered"),
+        (
+            "no_longer_declines",
+            "the target answers now, where it declined, as the judge reads the answers",
+            (),
+            "the target answers where it declined, as the judge reads the answers",
+        ),
+        (
+            "answer_changed",
+            "the answer is another",
+            (Cause("verdict_changed", ""),),
+            "same sources, another answer (also: same answer, another verdict)",
+        ),
+        (
+            "no_longer_reports_sources",
+            "the target reports no sources now, so that what it returned cannot be told",
+            (),
+            "the target reports no sources now, so that what it returned cannot be told",
+        ),
+        (
+            "now_declines",
+            "the target returns no sources now, which counts as declining",
+            (),
+            "the target declines where it answered: the target returns no sources now, which counts as declining",
+        ),
+    ],
+)
+def test_a_sentence_that_repeats_the_title_of_its_cause_is_left_out(
+    kind: CauseKind, detail: str, also: tuple[Cause, ...], column: str
+) -> None:
+    """In the column of a comment, in its lists, in JUnit; what it says besides stands behind the title."""
+    flip = replace(FLIP, cause=Cause(kind, detail), also=also, repeat=None)
+    made = comparison(flips=(flip,), lost=(), drops=(replace(flip, fate="lower score"),))
+    page = comparison_markdown(made).replace("\\", "")
+    assert f"| {column} |" in page
+    assert f"{column}." in page
+    assert f"broke: {column}" in comparison_junit(made)
+
+
+@pytest.mark.parametrize("name", OWN_ERRORS)
+def test_a_class_of_ours_is_not_named_before_its_message(name: str) -> None:
+    """It is one that there is; a class of the user's is named."""
+    errors = (Path(evaltrack.__file__).parent).rglob("*.py")
+    assert any(f"class {name}(" in each.read_text(encoding="utf-8") for each in errors)
+    assert failure_words(f"target_error: {name}: HTTP 503") == "the target failed: HTTP 503"
+    assert failure_message(f"judge_error: {name}: no verdict: none") == "no verdict: none"
+    assert failure_words("target_error: MyError: HTTP 503") == "the target failed: MyError: HTTP 503"
 
 
 def test_where_the_result_is_the_same_there_is_nothing_to_explain() -> None:

@@ -15,6 +15,7 @@ from evaltrack.report.comparison.headline import verdict_sentence
 from evaltrack.report.comparison.notes import note_words
 from evaltrack.report.comparison.verdict_words import reasons
 from evaltrack.report.comparison.words import (
+    cause_rest,
     cause_words,
     change_words,
     clip,
@@ -121,7 +122,7 @@ def _changed_case(change: Change, k: int, tag: str) -> ET.Element:
         clip(change.domain),
         _name(change.id, change.question),
         tag,
-        f"{change_words(change)}: {cause_words(change)}",
+        f"{change_words(change)}{''.join(cause_rest(change))}",
         lines,
     )
 

@@ -19,6 +19,7 @@ from evaltrack.report.comparison.notes import note_words
 from evaltrack.report.comparison.row_words import answers, ranked_sources
 from evaltrack.report.comparison.words import (
     CAUSES,
+    cause_rest,
     cause_words,
     change_words,
     clip,
@@ -107,7 +108,7 @@ def _broken(changes: Sequence[Change], comparison: Comparison) -> Iterator[str]:
     for change in changes[:LISTED]:
         name = f"{code(change.id, 80)} {inert(f'{clip(change.domain, 40)}{remark_words(change)}', 340)}"
         question = f"{inert(change.question)}<br>{name}" if change.question else name
-        why = f"{CAUSES[change.cause.kind]}: {sentence(cause_words(change), CAUSE)}"
+        why = f"{CAUSES[change.cause.kind]}{_rest(change)}"
         history = f" {inert(history_words(comparison, change.id), 300)} |" if shows_history else ""
         scores = inert(dropped_words(change, k))
         yield f"| {question} | {why}{address(change.cause.link, 'source')} | {scores} |{history}"
@@ -208,8 +209,14 @@ def _groups(comparison: Comparison) -> Iterator[str]:
 def _item(change: Change, k: int) -> str:
     question = f" Asked: {inert(change.question)}" if change.question else ""
     scores = f" Scores: {inert(score_words)}." if (score_words := dropped_words(change, k)) else ""
-    why = f"{sentence(cause_words(change), CAUSE)}{address(change.cause.link, 'source')}"
-    return f"- {inert(change_words(change))}: {why}.{scores}{question}"
+    why = f"{_rest(change)}{address(change.cause.link, 'source')}"
+    return f"- {inert(change_words(change))}{why}.{scores}{question}"
+
+
+def _rest(change: Change) -> str:
+    """What the cause says besides its title, to stand behind that."""
+    joint, words = cause_rest(change)
+    return f"{joint}{sentence(words, CAUSE)}"
 
 
 def _details(change: Change, k: int) -> str:

@@ -26,6 +26,7 @@ from evaltrack.report.comparison.notes import note_words
 from evaltrack.report.comparison.row_words import answers, piece_words
 from evaltrack.report.comparison.verdict_words import Tone, verdict_tone
 from evaltrack.report.comparison.words import (
+    cause_rest,
     cause_words,
     change_words,
     clip,
@@ -179,7 +180,8 @@ def _print_change(change: Change, console: Console, comparison: Comparison, *, w
     _line(console, change_words(change), "", "- ")
     if change.question:
         _line(console, f"asked: {clip(change.question)}", "dim", indent=4)
-    _line(console, f"why: {cause_words(change)}", indent=4)
+    if cause_rest(change)[1]:
+        _line(console, f"why: {cause_words(change)}", indent=4)
     if change.cause.link:
         _plain_line(console, f"    see: {clip(change.cause.link, 500)}", "dim")
     if scores := dropped_words(change, comparison.candidate.signature.k):

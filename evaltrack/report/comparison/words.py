@@ -242,6 +242,30 @@ def cause_words(change: Change) -> str:
     return clip(words, 300) + (f" (also: {also})" if also else "")
 
 
+REPEATS: dict[CauseKind, str] = {
+    "golden_edited": CAUSES["golden_edited"],
+    "no_longer_reports_sources": CAUSES["no_longer_reports_sources"],
+    "now_reports_sources": "the target reports its sources now",
+    "now_declines": "the target declines now, where it answered",
+    "no_longer_declines": "the target answers now, where it declined",
+    "answer_changed": "the answer is another",
+    "unknown": "nothing that the rows hold explains it",
+}
+"""How the sentence on a cause begins where it says what its title says."""
+
+
+def cause_rest(change: Change) -> tuple[str, str]:
+    """What joins the sentence on the cause to its title, and what it says besides; both empty where it says no more.
+
+    As in ``: `` and ``the tool `search` is called now``, or a space and ``(also: the target failed)``.
+    """
+    words, repeated = cause_words(change), REPEATS.get(change.cause.kind, "")
+    if words == repeated:
+        return "", ""
+    joint = next((each for each in (", ", " ") if repeated and words.startswith(repeated + each)), "")
+    return (joint, words[len(repeated) + len(joint) :]) if joint else (": ", words)
+
+
 def _also_words(cause: Cause) -> str:
     """What the cause means; of sources which ones, as the cause before names others."""
     if cause.source is None and cause.kind != "context_changed":
