@@ -99,8 +99,8 @@ class CulpritForm(Form):
     `rose`: it newly stands above the expected source of `num_above` of the questions, in `num_instead` of them where
     one stood that is no longer returned, or is newly among the first k.
     `gone`, of a page that is no longer returned: the candidate returns it for no common question, where the baseline
-    did for several; false: it does for other questions; null: that cannot be told. `remains`: it may return other
-    chunks of the page, or the page for other questions.
+    did for several; false: it does for other questions, and where `page` is null each of several sources; null: that
+    cannot be told. `remains`: it may return other chunks of the page, or the page for other questions.
     """
 
     page: str | None
