@@ -58,7 +58,7 @@ class Place:
     base_url: str
     lines: int
 
-    def start(self, mode: str) -> subprocess.Popen[str]:
+    def start(self, mode: str, stdout: int = subprocess.PIPE) -> subprocess.Popen[str]:
         """Evaluate, or go on with what was killed."""
         own = {name: str(self.folder / mode / name.lower()) for name in ("STATE", "CACHE")}
         env = os.environ | {f"EVALTRACK_{name}_DIR": path for name, path in own.items()}
@@ -70,7 +70,7 @@ class Place:
         command = [sys.executable, "-c", PROGRAM.format(lines=self.lines), *options]
         err = (self.folder / f"{mode}.err").open("a")
         with err:
-            return subprocess.Popen(command, cwd=self.folder, env=env, stdout=subprocess.PIPE, stderr=err, text=True)
+            return subprocess.Popen(command, cwd=self.folder, env=env, stdout=stdout, stderr=err, text=True)
 
     def finish(self, mode: str) -> dict[str, Any]:
         """The result of an evaluation that nobody kills."""
@@ -89,7 +89,7 @@ class Place:
 
     def kill(self, moment: str, delay: float) -> str:
         """Start, wait for a moment and a little longer, and kill; the outcome in words."""
-        process, end = self.start("batch"), time.monotonic() + PATIENCE
+        process, end = self.start("batch", subprocess.DEVNULL), time.monotonic() + PATIENCE
         with process:
             while process.poll() is None and time.monotonic() < end and not MOMENTS[moment](self.stats()):
                 time.sleep(0.02)
