@@ -7,7 +7,6 @@ from math import inf
 
 from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.compare.evidence import differs, is_worse
-from evaltrack.compare.share_words import all_words
 from evaltrack.compare.tolerated import worse_way
 from evaltrack.metrics.catalogue import BY_METRIC
 from evaltrack.metrics.reasoning_aims import RUBRIC_AIMS
@@ -37,10 +36,8 @@ def note_words(comparison: Comparison) -> Iterator[str]:
 
 def mended_words(comparison: Comparison) -> Iterator[str]:
     """That code which was mended since the run looks like scatter, where several broke and each passed again."""
-    broke = comparison.count("broke")
-    if comparison.scatter == "passed again" and broke > 1:
-        those = f"{all_words(broke)} questions that broke passed when they were asked again"
-        yield f"{those}: if the code was changed since the run, evaluate again"
+    if comparison.scatter == "passed again" and comparison.count("broke") > 1:
+        yield "Each question that broke passed when it was asked again: if the code was changed since, evaluate again"
 
 
 def detectable_words(comparison: Comparison) -> Iterator[str]:
