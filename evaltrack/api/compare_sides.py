@@ -16,6 +16,7 @@ from evaltrack.compare.run_info import RunInfo
 from evaltrack.compare.side_columns import SideColumns
 from evaltrack.errors import Guide, InconclusiveError, TrackingError, UsageError
 from evaltrack.metrics.catalogue import BY_METRIC
+from evaltrack.privacy.addresses import shown_text
 from evaltrack.rows.arrow_schema import schema
 from evaltrack.rows.coded import numbers, text_type
 from evaltrack.rows.columns import own_scores_of
@@ -55,20 +56,11 @@ def choose_runs(
     """
     named_baseline = named_evaluation(store, baseline_run_id) if baseline_run_id else None
     if run_id:
-        candidate: EvaluationRun | None = named_evaluation(store, run_id)
+        candidate = named_evaluation(store, run_id)
     else:
-        of_baseline = named_baseline if named_baseline and not names_experiment(experiment) else None
-        where = (of_baseline or experiment_to_read(store, experiment)).experiment_id
         if not (named_baseline or golden or baseline_is_file):
-            _check_one_set(store, where)
-        golden, but = (named_baseline.signature.golden, named_baseline.run_id) if named_baseline else (golden, "")
-        candidate = newest_evaluation(store, where, golden, but=but)
-        _check_newest(store, where, golden, candidate)
-    if candidate is None:
-        which = f" of golden set `{golden}`" if golden else ""
-        raise UsageError(
-            f"no finished run{which} to compare; evaluate first: evaltrack run GOLDEN", guide=Guide.BASELINE
-        )
+            _check_one_set(store, experiment_to_read(store, experiment).experiment_id)
+        candidate = _newest_candidate(store, experiment, golden, named_baseline)
     baseline = named_baseline if named_baseline or baseline_is_file else _tagged(store, candidate)
     for side in filter(None, (candidate, baseline)):
         if side.status in ("RUNNING", "SCHEDULED"):
@@ -76,6 +68,30 @@ def choose_runs(
     if baseline is not None:
         check_two_runs(candidate, baseline)
     return candidate, baseline
+
+
+def _newest_candidate(
+    store: Store, experiment: str | None, golden: str | None, baseline: EvaluationRun | None
+) -> EvaluationRun:
+    """The newest finished run of the golden set, that of a named baseline where there is one, which it is not itself.
+
+    Raises:
+        UsageError: there is none.
+        InconclusiveError: a newer one failed or was stopped.
+    """
+    if baseline is not None and not names_experiment(experiment):
+        where, place = baseline.experiment_id, ""
+    else:
+        chosen = experiment_to_read(store, experiment)
+        where, place = chosen.experiment_id, f" in experiment `{shown_text(chosen.name)}`"
+    golden, but = (baseline.signature.golden, baseline.run_id) if baseline else (golden, "")
+    candidate = newest_evaluation(store, where, golden, but=but)
+    _check_newest(store, where, golden, candidate)
+    if candidate is None:
+        which = f" of golden set `{golden}`" if golden else ""
+        cure = "evaluate first: evaltrack run GOLDEN"
+        raise UsageError(f"no finished run{which}{place} to compare; {cure}", guide=Guide.BASELINE)
+    return candidate
 
 
 def check_two_runs(candidate: EvaluationRun, baseline: EvaluationRun) -> None:

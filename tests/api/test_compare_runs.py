@@ -90,6 +90,9 @@ def test_the_newest_run_is_of_the_experiment_that_is_chosen(
     assert (by_name.verdict, by_baseline.verdict) == ("regression", "ok")
     with pytest.raises(UsageError, match="no finished run of golden set `four`"):
         compare_runs(baseline=broken.run_id, tracking_uri=store_uri)
+    mlflow.MlflowClient(store_uri).create_experiment("empty")
+    with pytest.raises(UsageError, match="no finished run of golden set `four` in experiment `empty` to compare"):
+        compare_runs(baseline=first.run_id, tracking_uri=store_uri, experiment="empty")
 
 
 def test_a_gate_without_a_rule_is_no_pass(store_uri: str, tmp_path: Path) -> None:

@@ -146,7 +146,7 @@ def test_sets_without_a_baseline_or_a_run_are_wrong_usage(
         compare_sets([bare, paths[0], "never"])
     lines = str(caught.value).splitlines()
     assert lines[0].startswith(f"{bare}: golden set `bare` has no baseline in this experiment")
-    assert lines[1].startswith("never: no finished run of golden set `never` to compare")
+    assert lines[1].startswith("never: no finished run of golden set `never` in experiment `Default` to compare")
     newest = mlflow.MlflowClient().search_runs(["0"], "tags.`evaltrack.golden` = 'one'", max_results=1)[0]
     assert "evaltrack.compare.verdict" not in newest.data.tags
 

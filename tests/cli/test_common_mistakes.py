@@ -118,7 +118,7 @@ MISTAKES = [
     ("run good.jsonl --require recal>=1", 2, "--require: no metric `recal`; did you mean"),
     ("rnu", 2, "there is no command `rnu`; did you mean `run`?"),
     ("compare good.jsonl", 2,
-     "no finished run of golden set `good` to compare; evaluate first: evaltrack run GOLDEN"),
+     "no finished run of golden set `good` in experiment `Default` to compare; evaluate first: evaltrack run GOLDEN"),
     ("baseline set", 2, "no finished run to promote; evaluate first: evaltrack run GOLDEN"),
     ("compare --baseline base.json", 2,
      "base.json: cannot be read: No such file or directory; save one with: evaltrack run GOLDEN > "
