@@ -222,8 +222,10 @@ class Comparison:
 
     @cached_property
     def ids_made_anew(self) -> bool:
-        """Whether no source of the baseline is returned under its id any more."""
-        return not any(row.sources for row in self.same) and ids_made_anew(*self._rows)
+        """Whether no source of the baseline is returned under its id any more; no, where not all rows are held."""
+        returned, now = self._rows
+        whole = len(returned) >= self.num_common and not any(row.sources for row in self.same)
+        return whole and ids_made_anew(returned, now)
 
     @cached_property
     def behind(self) -> Behind | None:

@@ -39,9 +39,9 @@ def _losses(change: Change) -> list[Cause]:
 
 
 def _keys_of_lost(change: Change, loss: Cause) -> Iterator[str]:
-    row = change.before
-    for source in (row.sources or ()) if row else ():
-        if row and row.name_of(source) == loss.source:
+    assert change.before is not None  # its sources were lost
+    for source in change.before.sources or ():
+        if change.before.name_of(source) == loss.source:
             yield from _keys(source)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -437,6 +438,8 @@ def test_no_page_is_named_where_all_ids_are_made_anew() -> None:
     assert "migrate" not in " ".join(next_steps(one))
     few = compared({key: found("x", "y") for key in titled}, was)
     assert not few.ids_made_anew
+    in_part = replace(made, num_common=made.num_common + 1)
+    assert not in_part.ids_made_anew
 
 
 def with_titles(response: Response, title: str) -> Response:
