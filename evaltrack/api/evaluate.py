@@ -268,7 +268,9 @@ class _Evaluation:
             settings=run.settings,
             screen=run_screen,
         )
-        others = filter(None, (*figures.lookouts.notes, left_out_words(result, held=run.held)))
+        others = filter(
+            None, (figures.failed_trials.note, *figures.lookouts.notes, left_out_words(result, held=run.held))
+        )
         return replace(result, notes=(*result.notes, *others))
 
 

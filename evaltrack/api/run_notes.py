@@ -25,8 +25,6 @@ def run_notes(
 
 
 def _of_responses(plan: Plan, ledger: Ledger, summary: Summary) -> Iterator[str]:
-    if plan.several_trials and ledger.trial_errors:
-        yield f"{count(ledger.trial_errors, 'trial')} failed; a question is measured by its others"
     if ledger.num_empty:
         yield _empty_words(ledger)
     if empty := ledger.num_empty_answers:

@@ -13,6 +13,7 @@ from evaltrack.compare.errors_by_message import ErrorCount, error_counts
 from evaltrack.compare.fate_kinds import BY_URGENCY, WORSE, Borderline, Fate
 from evaltrack.compare.fates import Fates, result_scores
 from evaltrack.compare.pairing import MAIN_SCORES, Paired, Side
+from evaltrack.compare.partly_measured import times_asked, why_in_part
 from evaltrack.compare.trial_causes import Trials, explain_by_trials, trials_of
 from evaltrack.metrics.rubric import PASS_SCORE
 from evaltrack.records import Signature
@@ -49,6 +50,7 @@ class Changes:
         self, paired: Paired, signature: Signature, left_out: Collection[str], noise: Mapping[str, float]
     ) -> None:
         self._signature, self._left_out = signature, left_out
+        self._times = times_asked(paired.candidate.info)
         self.counted = "pass_rate" not in left_out
         self.errors: tuple[ErrorCount, ...] = error_counts(paired.frame)
         fates = Fates(paired.frame, left_out, paired.table)
@@ -135,6 +137,8 @@ class Changes:
         """The rows as they are shown, and why the question changed; of several trials, what those that failed show."""
         worse, k = fate in WORSE, self._signature.k
         was, now = (trials.get(key, ()) for trials in self._trials)
+        if fate == "lost" and after.passed is not None and not _measured(light["passed_c"]):
+            return before, after, [why_in_part(after, now, self._times)]
         if (was or now) and not after.error and not (fate in BETTER and before.error):
             moved = tuple(self._moved(light, worse=worse))
             made = explain_by_trials(before, after, (was, now), moved, k, worse=worse)
@@ -170,13 +174,11 @@ class Changes:
         )
 
     def _outcome(self, passed: Any, error: Any) -> Outcome:
-        import pandas as pd
-
         if isinstance(error, str) and (self.counted or not error.startswith(JUDGE_ERROR)):
             return "error"
         if not self.counted:
             return "not compared"
-        if passed is None or passed is pd.NA or passed != passed:  # noqa: PLR0124 - NaN
+        if not _measured(passed):
             return "not measured"
         return "pass" if passed else "fail"
 
@@ -241,6 +243,12 @@ def _by_judge(before: StoredRow | None, after: StoredRow | None) -> bool:
     if "overall_score" not in scores or ("hit" not in scores and scores.get("false_abstention") == 1):
         return False
     return scores.get("hit", 1) == 1 and scores.get("tools_called", 1) == 1
+
+
+def _measured(passed: Any) -> bool:
+    import pandas as pd
+
+    return not pd.isna(passed)
 
 
 def _label(value: Any) -> str | None:

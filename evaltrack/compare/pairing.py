@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from evaltrack.compare.partly_measured import TRIALS, partly_lost, without_results
 from evaltrack.compare.run_info import RunInfo
 from evaltrack.compare.side_columns import DIGEST, ID, JUDGED_DIGEST
 from evaltrack.errors import Guide, InconclusiveError
@@ -31,7 +32,7 @@ SECONDS = "seconds"
 """Column of the target's time."""
 
 LIGHT_COLUMNS = list(
-    dict.fromkeys((*ALWAYS, JUDGED_DIGEST, SECONDS, *(score.name for score in SCORES if score.compared)))
+    dict.fromkeys((*ALWAYS, JUDGED_DIGEST, SECONDS, TRIALS, *(score.name for score in SCORES if score.compared)))
 )
 """What is read of every question; the rest only of those that changed. Scores that were not measured are left out."""
 
@@ -77,6 +78,8 @@ class Paired:
         self.baseline, self.candidate = baseline, candidate
         self.table = metric_table(*(own_scores_of(side.info.signature) for side in (candidate, baseline)))
         both, removed, added = _paired(baseline, candidate, (*LIGHT_COLUMNS, *self.table.own_names, NUM_EXPECTED))
+        if lost := partly_lost(baseline, candidate):
+            both = without_results(both, lost, tuple(score.name for score in self.table.scores))
         parts = baseline.info.signature.selection, candidate.info.signature.selection
         self.removed, self.added = () if parts[1] else removed, () if parts[0] else added
         self.not_selected = (removed if parts[1] else ()) + (added if parts[0] else ())

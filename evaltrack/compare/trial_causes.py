@@ -53,7 +53,7 @@ def trials_of(rows: Mapping[str, StoredRow], ids: Collection[str], read: Callabl
     ids_to_read, room = [], MAX_ROWS
     for key in ids:
         count = (rows[key].trials or 0) if key in rows else 0
-        if 1 < count <= room:
+        if 0 < count <= room:
             ids_to_read.append(key)
             room -= count
     return read(ids_to_read) if ids_to_read else {}
@@ -94,7 +94,7 @@ def explain_by_trials(
     winner = max(votes, key=lambda vote: (votes[vote], -ORDER.index(vote[0])))
     old, new, causes, _ = next(each for each in read if _vote(each[2]) == winner)
     if lower[0].wording is not None:
-        causes = [replace(causes[0], detail=f"{causes[0].detail}, in {_wordings(failed)}"), *causes[1:]]
+        causes = [replace(causes[0], detail=f"{causes[0].detail}, in {wordings_words(failed)}"), *causes[1:]]
     elif len(lower) > 1:
         share = f"{_share(votes[winner], len(failed))} {what}{'' if worse else ' before'}"
         detail = f"{causes[0].detail}, in {share}"
@@ -128,7 +128,7 @@ def _worse(was: Sequence[StoredRow], now: Sequence[StoredRow], drops: Moved) -> 
     return [row for row in now if any(_beyond(row, *score) for score in drops)], "with a lower score"
 
 
-def _wordings(trials: Sequence[StoredRow]) -> str:
+def wordings_words(trials: Sequence[StoredRow]) -> str:
     """The wordings of some trials: ``variant 2``, ``the question's own words and variant 1``."""
     places = sorted({row.wording or 0 for row in trials})
     return " and ".join(f"variant {place}" if place else "the question's own words" for place in places)
