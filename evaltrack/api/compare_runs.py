@@ -11,8 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Unpack
 
+from evaltrack.api.choose_runs import choose_runs
 from evaltrack.api.compare_context import judge_context
-from evaltrack.api.compare_sides import choose_runs, side_of_run
+from evaltrack.api.compare_sides import side_of_run
 from evaltrack.api.failure_history import no_records, question_records
 from evaltrack.api.local_commands import Named
 from evaltrack.api.question_history import question_histories

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Unpack
 
+from evaltrack.api.choose_runs import choose_runs
 from evaltrack.api.compare_runs import compare_runs
-from evaltrack.api.compare_sides import choose_runs
 from evaltrack.compare.config import ComparisonConfig, ComparisonOptions
 from evaltrack.compare.set_comparisons import ComparedSet, SetComparisons
 from evaltrack.errors import GoldenError, InconclusiveError, UsageError, listed

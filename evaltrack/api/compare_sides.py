@@ -1,4 +1,4 @@
-"""The two sides of a comparison, as MLflow holds them, and the choice of which runs they are."""
+"""The two sides of a comparison, as MLflow holds them."""
 
 from __future__ import annotations
 
@@ -14,123 +14,21 @@ from evaltrack.compare.deltas import GROUP_METRICS
 from evaltrack.compare.pairing import ALWAYS, LIGHT_COLUMNS, MAIN_SCORES, SECONDS, Side
 from evaltrack.compare.run_info import RunInfo
 from evaltrack.compare.side_columns import SideColumns
-from evaltrack.errors import Guide, InconclusiveError, TrackingError, UsageError
+from evaltrack.errors import TrackingError
 from evaltrack.metrics.catalogue import BY_METRIC
-from evaltrack.privacy.addresses import shown_text
 from evaltrack.rows.arrow_schema import schema
 from evaltrack.rows.coded import numbers, text_type
 from evaltrack.rows.columns import own_scores_of
 from evaltrack.rows.reader import check_rows, filled_columns, read_columns, read_groups, slim_rows, stored_rows
 from evaltrack.rows.rows_error import damaged, rows_of_run
 from evaltrack.rows.stored_row import StoredRow
-from evaltrack.tracking.baselines import baseline_run, get_baseline, list_baselines, no_baseline
-from evaltrack.tracking.naming import experiment_to_read, names_experiment
-from evaltrack.tracking.reader import EvaluationRun, named_evaluation, newest_broken, newest_evaluation, newest_of_each
+from evaltrack.tracking.reader import EvaluationRun
 from evaltrack.tracking.run_files import fetch_rows, fetch_trials
 from evaltrack.tracking.store import Store
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
-
-
-def choose_runs(
-    store: Store,
-    run_id: str | None,
-    baseline_run_id: str | None,
-    experiment: str | None,
-    *,
-    baseline_is_file: bool,
-    golden: str | None = None,
-) -> tuple[EvaluationRun, EvaluationRun | None]:
-    """Candidate and baseline: those named, else the newest finished run, and the baseline of its golden set.
-
-    The newest run is looked for in `experiment`, in that of MLflow's variables, or in that of a baseline that is named.
-    `golden` is the set whose newest run is taken, where neither is named. The baseline is None where a file takes its
-    place.
-
-    Raises:
-        UsageError: there is no run, no baseline was set, or several golden sets have runs newer than their baselines.
-        InconclusiveError: one of them has not ended, or both are the same run.
-        TrackingError: the store does not answer, or holds no such run.
-    """
-    named_baseline = named_evaluation(store, baseline_run_id) if baseline_run_id else None
-    if run_id:
-        candidate = named_evaluation(store, run_id)
-    else:
-        if not (named_baseline or golden or baseline_is_file):
-            _check_one_set(store, experiment_to_read(store, experiment).experiment_id)
-        candidate = _newest_candidate(store, experiment, golden, named_baseline)
-    baseline = named_baseline if named_baseline or baseline_is_file else _tagged(store, candidate)
-    for side in filter(None, (candidate, baseline)):
-        if side.status in ("RUNNING", "SCHEDULED"):
-            raise InconclusiveError(f"run {side.run_id} is still {side.status}; compare when it has ended")
-    if baseline is not None:
-        check_two_runs(candidate, baseline)
-    return candidate, baseline
-
-
-def _newest_candidate(
-    store: Store, experiment: str | None, golden: str | None, baseline: EvaluationRun | None
-) -> EvaluationRun:
-    """The newest finished run of the golden set, that of a named baseline where there is one, which it is not itself.
-
-    Raises:
-        UsageError: there is none.
-        InconclusiveError: a newer one failed or was stopped.
-    """
-    if baseline is not None and not names_experiment(experiment):
-        where, place = baseline.experiment_id, ""
-    else:
-        chosen = experiment_to_read(store, experiment)
-        where, place = chosen.experiment_id, f" in experiment `{shown_text(chosen.name)}`"
-    golden, but = (baseline.signature.golden, baseline.run_id) if baseline else (golden, "")
-    candidate = newest_evaluation(store, where, golden, but=but)
-    _check_newest(store, where, golden, candidate)
-    if candidate is None:
-        which = f" of golden set `{golden}`" if golden else ""
-        cure = "evaluate first: evaltrack run GOLDEN"
-        raise UsageError(f"no finished run{which}{place} to compare; {cure}", guide=Guide.BASELINE)
-    return candidate
-
-
-def check_two_runs(candidate: EvaluationRun, baseline: EvaluationRun) -> None:
-    """Refuse to compare a run with itself, which is always the same and tells nothing.
-
-    Raises:
-        InconclusiveError: both are one run.
-    """
-    if baseline.run_id == candidate.run_id:
-        cure = "evaluate again (evaltrack run), or name another run or another baseline (`baseline_run=`)"
-        raise InconclusiveError(f"run {candidate.run_id} would be compared with itself, which tells nothing; {cure}")
-
-
-def _check_newest(store: Store, experiment_id: str, golden: str | None, candidate: EvaluationRun | None) -> None:
-    """Refuse to compare an older run where the newest evaluation failed or was stopped: green would be a lie."""
-    newer = newest_broken(store, experiment_id, golden, since=candidate.ended_at if candidate else 0)
-    if newer is not None:
-        cure = "evaluate again, or name the run to compare"
-        raise InconclusiveError(f"the newest run {newer.run_id} ({newer.name}) is {newer.status}; {cure}")
-
-
-def _check_one_set(store: Store, experiment_id: str) -> None:
-    """Refuse to choose where several golden sets wait to be compared: the newest run may be another's."""
-    baselines = list_baselines(store, experiment_id)
-    newest = newest_of_each(store, experiment_id) if len(baselines) > 1 else {}
-    waiting = [each.golden for each in baselines if newest.get(each.golden, each.run_id) != each.run_id]
-    if len(waiting) > 1:
-        names = ", ".join(waiting[:5]) + (", ..." if len(waiting) > 5 else "")
-        cure = "name one: evaltrack compare golden/NAME.jsonl"
-        raise UsageError(f"{len(waiting)} golden sets have runs newer than their baselines ({names}); {cure}")
-
-
-def _tagged(store: Store, candidate: EvaluationRun) -> EvaluationRun:
-    golden = candidate.signature.golden
-    baseline = get_baseline(store, candidate.experiment_id, golden)
-    if baseline is None:
-        cure = "set one (evaltrack baseline set RUN), or name one with `baseline_run=` or `baseline_file=`"
-        raise no_baseline(golden, cure)
-    return baseline_run(store, baseline)
 
 
 def side_of_run(store: Store, run: EvaluationRun, folder: Path) -> Side:

@@ -11,9 +11,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from evaltrack.api.choose_runs import choose_runs
 from evaltrack.api.compare_context import accepted_words
 from evaltrack.api.compare_runs import compare_runs
-from evaltrack.api.compare_sides import choose_runs, info_of_run
+from evaltrack.api.compare_sides import info_of_run
 from evaltrack.compare.run_info import RunInfo
 from evaltrack.evaluation.result import RunResult
 from evaltrack.metrics.criteria import Checked

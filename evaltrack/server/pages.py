@@ -16,7 +16,8 @@ from urllib.parse import urlencode
 from flask import Blueprint, Response, abort, g, redirect, request
 from werkzeug.exceptions import HTTPException
 
-from evaltrack.api.compare_sides import check_two_runs, info_of_run
+from evaltrack.api.choose_runs import check_two_runs
+from evaltrack.api.compare_sides import info_of_run
 from evaltrack.api.report_html import around_run
 from evaltrack.compare.engine import metrics_left_out
 from evaltrack.errors import EvaltrackError, TrackingError, UsageError

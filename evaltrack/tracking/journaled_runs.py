@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from evaltrack.errors import TrackingError
+from evaltrack.tracking.reader import RECENT, of_golden_set
 from evaltrack.tracking.runs import JOURNAL_TAG
 from evaltrack.tracking.store import Store, find_run, is_missing, tracking_errors
 
@@ -42,3 +43,23 @@ def is_there(store: Store, run_id: str) -> bool:
             raise
         return False
     return True
+
+
+def running_evaluations(
+    store: Store, experiment_id: str, golden: str | None, *, since: int
+) -> list[tuple[str, str, str]]:
+    """The newest evaluations that are RUNNING and started after `since` (milliseconds since 1970).
+
+    Of each its id, its name, and the name of its journal.
+
+    Raises:
+        TrackingError: the store does not answer.
+    """
+    with tracking_errors("looking for runs that are RUNNING"):
+        runs = store.client.search_runs(
+            [experiment_id],
+            f"{of_golden_set(golden)} AND attributes.status = 'RUNNING' AND attributes.start_time > {since}",
+            max_results=RECENT,
+            order_by=["attributes.start_time DESC"],
+        )
+    return [(run.info.run_id, run.info.run_name or "", run.data.tags.get(JOURNAL_TAG, "")) for run in runs]

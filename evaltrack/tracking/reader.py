@@ -213,16 +213,20 @@ def _ended_runs(
 
     A run that claims to have ended in the future is none of them: it would be the newest for ever.
     """
-    filter_string = f"tags.`evaltrack.golden` = '{quoted(golden)}'" if golden else "tags.`evaltrack.golden` LIKE '%'"
     latest = int((time.time() + CLOCK_SKEW) * 1000) if until is None else until
     with tracking_errors(f"looking for runs that are {status}"):
         runs: list[Run] = store.client.search_runs(
             [experiment_id],
-            f"{filter_string} AND attributes.status = '{status}' AND attributes.end_time <= {latest}",
+            f"{of_golden_set(golden)} AND attributes.status = '{status}' AND attributes.end_time <= {latest}",
             max_results=most,
             order_by=["attributes.end_time DESC"],
         )
     return runs
+
+
+def of_golden_set(golden: str | None) -> str:
+    """The filter for evaluations of a golden set, or of any."""
+    return f"tags.`evaltrack.golden` = '{quoted(golden)}'" if golden else "tags.`evaltrack.golden` LIKE '%'"
 
 
 def quoted(text: str) -> str:

@@ -838,6 +838,25 @@ def test_a_second_stop_stops_now(fresh: Project, cli: CLI, reference: dict[str, 
     check_whole(fresh, run_id, reference)
 
 
+def test_a_comparison_does_not_pass_over_a_newer_run_that_was_killed(fresh: Project, cli: CLI) -> None:
+    """The run before it would be compared, and look green; while the newer one goes on it may be another's."""
+    runs = [run_eval("golden.jsonl", target="python:mine:ask", judge="none", experiment="kept") for _ in range(2)]
+    assert cli("baseline", "set", runs[0].run_id)[0] == 0
+    before = fresh.asked.total()
+    with fresh.started("run", *BASE, takes=0.15) as process:
+        fresh.wait_for(before + 8, process)
+        assert cli("compare", "--no-log", "--experiment", "kept")[0] == 0
+        process.send_signal(signal.SIGKILL)
+        process.wait(30)
+    code, _, err = cli("compare", "--no-log", "--experiment", "kept")
+    (killed,) = (run.info.run_id for run in fresh.runs() if run.info.status == "RUNNING")
+    assert code == 3
+    assert f"the newest run {killed} (golden python:mine:ask k=5) was killed; go on with it (evaltrack resume" in err
+    assert cli("compare", runs[1].run_id, "--no-log")[0] == 0
+    assert cli("resume", killed)[0] == 0
+    assert cli("compare", "--no-log", "--experiment", "kept")[0] == 0
+
+
 # The MLflow server goes away
 
 
