@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from evaltrack.compare.change import CauseKind, Change
-from evaltrack.compare.culprits import Culprit
+from evaltrack.compare.culprits import Culprit, CulpritKind
 from evaltrack.compare.run_info import RunDifference, about_answers, about_sources
 
 NAMED_FROM, MOST_FROM = 3, 2
@@ -49,7 +49,7 @@ def find_behind(
     culprit = next((each for each in culprits if _is_named(each, num_worse)), None)
     if culprit is not None:
         first = next(change.cause.kind for change in worse if change.id == culprit.ids[0])
-        related = first if culprit.kind == "rose" else culprit.kind
+        related = first if culprit.kind in ("rose", "fewer_sources") else culprit.kind
         return Behind(first, len(culprit.ids), culprit, differences=_related(related, differences))
     cause, questions = max(causes.items(), key=lambda item: item[1])
     ranks = Counter(
@@ -70,7 +70,7 @@ def _is_named(culprit: Culprit, num_worse: int) -> bool:
     return MOST_FROM * len(culprit.ids) > num_worse
 
 
-def _related(cause: CauseKind, differences: Iterable[RunDifference]) -> tuple[RunDifference, ...]:
+def _related(cause: CulpritKind, differences: Iterable[RunDifference]) -> tuple[RunDifference, ...]:
     """The differences between the runs that can have to do with this cause."""
     if cause in ("tools_changed", "answer_missing", "answer_changed", "now_declines", "no_longer_declines"):
         return tuple(filter(about_answers, differences))

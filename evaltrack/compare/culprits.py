@@ -10,13 +10,17 @@ from typing import Literal
 from evaltrack.compare.change import Cause, CauseKind, Change
 from evaltrack.compare.deleted import declined_for
 from evaltrack.compare.errors_by_message import message_kind
+from evaltrack.compare.fewer_sources import FewerSources, fewer_sources
 from evaltrack.compare.pages import Pages
 from evaltrack.compare.risers import Novelty, Riser, fallen_sources, find_risers
 from evaltrack.records.titles import title_key
 from evaltrack.rows.stored_row import StoredRow
 
-CulpritKind = Literal["rose", CauseKind]
-"""`rose`: it newly stands above expected sources, or is new among the first k; else what happened to it."""
+CulpritKind = Literal["rose", "fewer_sources", CauseKind]
+"""`rose`: it newly stands above expected sources, or is new among the first k; else what happened to it.
+
+`fewer_sources`: no single source, but that the candidate returns fewer of them for any question.
+"""
 
 SEVERAL = 2
 """Questions for which the baseline returned a page that is said to be gone."""
@@ -26,7 +30,8 @@ SEVERAL = 2
 class Culprit:
     """A page (its `parts` are the chunks of it) and what happened to it, with the questions that it made worse.
 
-    Where no source is concerned `page` is None; of errors there is one for each kind of `message`. Of one that rose
+    Where no source is concerned `page` is None; of errors there is one for each kind of `message`, which says of fewer
+    sources how many there are. Of one that rose
     `novelty` says whether its parts are all new, or one of them has another text, `num_above` in how many questions it
     newly stands above the expected source, and `num_instead` in how many it stands where one stood that is no longer
     returned. Of one that is no longer returned `gone` says whether the candidate returns it for no common question,
@@ -83,13 +88,14 @@ def find_culprits(
     pages = Pages(worse, now, whole=whole)
     risen = {} if without_pages else find_risers(worse, returned, pages, whole=whole)
     fallen = fallen_sources(worse, pages) | (declined_for(worse, returned, now) if whole else {})
-    first = _grouped(worse, risen, fallen, pages)
+    fewer = fewer_sources(returned, now)
+    first = _grouped(worse, risen, fallen, pages, fewer)
     _mark_gone(first, returned, now, whole=whole)
     others = {each.page for each in first if each.kind == "rose" and not _is_one(each, len(worse))}
     by_rank = {key: riser for key, riser in risen.items() if riser.page not in others}
     groups = first
     if len(by_rank) < len(risen):
-        groups = _grouped(worse, by_rank, fallen, pages)
+        groups = _grouped(worse, by_rank, fallen, pages, fewer)
         _mark_gone(groups, returned, now, whole=whole)
     _name_what_is_lost(groups, pages)
     return sorted(_named(groups, len(worse), pages=not without_pages), key=lambda each: -len(each.ids))
@@ -151,14 +157,21 @@ def _named(groups: Iterable[Culprit], num_worse: int, *, pages: bool) -> list[Cu
 
 
 def _grouped(
-    worse: Sequence[Change], risen: Mapping[str, Riser], fallen: Mapping[str, Cause], pages: Pages
+    worse: Sequence[Change],
+    risen: Mapping[str, Riser],
+    fallen: Mapping[str, Cause],
+    pages: Pages,
+    fewer: FewerSources | None,
 ) -> list[Culprit]:
-    """Each question under what rose in it, else under what happened to its expected source."""
+    """Each question under what cut its sources off or rose in it, else under what happened to its expected source."""
     by_name: dict[tuple[str | None, str, str], Culprit] = {}
     messages: dict[str, str] = {}
     for change in worse:
         riser = risen.get(change.id)
-        culprit = _risen(riser) if riser else _culprit(change, fallen.get(change.id, change.cause), pages)
+        if fewer is not None and fewer.explains(change):
+            culprit = Culprit(None, "fewer_sources", fewer.words)
+        else:
+            culprit = _risen(riser) if riser else _culprit(change, fallen.get(change.id, change.cause), pages)
         if change.cause.kind in ("target_failed", "judge_failed"):
             detail = change.cause.detail
             culprit.message = messages.setdefault(message_kind(detail), detail)

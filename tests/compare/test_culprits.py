@@ -19,7 +19,7 @@ from evaltrack.report.comparison.next_steps import next_steps
 from evaltrack.report.comparison.terminal import comparison_text
 from evaltrack.report.comparison.words import cause_words
 from evaltrack.report.html.culprits import culprit_lines
-from tests.compared import K, found, question, rows_of, side
+from tests.compared import K, found, question, row, rows_of, side
 from tests.metrics.test_collections import pytestmark as with_real_data
 from tests.planted_causes import real_collections
 from tests.planted_risers import plant_risers
@@ -446,3 +446,54 @@ def with_titles(response: Response, title: str) -> Response:
     """The response, whose sources are all of one page."""
     sources = tuple(each.model_copy(update={"title": title}) for each in response.sources or ())
     return response.model_copy(update={"sources": sources})
+
+
+def listed(place: int, expected: int, *, most: int = 5, answer: str = "It is so.") -> Response:
+    """At most so many sources, of which the expected one has this rank."""
+    names = [f"q{place}!" if rank == expected else f"s{place}-{rank}" for rank in range(1, 6)]
+    return found(*names[:most], answer=answer)
+
+
+def test_what_a_shorter_list_cuts_off_is_no_page() -> None:
+    """The target returns fewer sources for any question; chunks with one title are not said to have gone."""
+    was = {f"q{place}": listed(place, 1 + place % 5) for place in range(10)}
+    made = compared({f"q{place}": listed(place, 1 + place % 5, most=3) for place in range(10)}, was)
+    (culprit,) = made.culprits
+    assert (culprit.kind, culprit.page, sorted(culprit.ids)) == ("fewer_sources", None, ["q3", "q4", "q8", "q9"])
+    assert culprit_words(culprit, K) == "the target returns at most 3 sources now, where it returned up to 5"
+    assert behind_words(made) == (
+        "no document: an expected source is no longer returned in all 4 questions that got worse "
+        "(the target returns at most 3 sources now, where it returned up to 5)"
+    )
+    assert next_steps(made)[0] == (
+        "The target returns fewer sources, which explains 4 questions (the target returns at most 3 sources now, "
+        "where it returned up to 5): look at how many it is asked for, and at its floor."
+    )
+
+
+def test_another_answer_on_the_first_of_the_sources_is_of_the_shorter_list() -> None:
+    """With the answer the judge's score fell; where the list is another one its length is not why."""
+    was = [row(each, listed(place, 1), place, 0.9) for place, each in enumerate(TEN)]
+    now = [row(each, listed(place, 1, most=2, answer="Less."), place, 0.2) for place, each in enumerate(TEN)]
+    now[9] = row(TEN[9], found("q9!", "else", answer="Less."), 9, 0.2)
+    kinds = {each.kind: each.ids for each in compare(side(was), side(now), Gate(), resamples=50).culprits}
+    assert kinds["fewer_sources"] == [f"q{place}" for place in range(9)]
+
+
+@pytest.mark.parametrize(
+    ("most", "longer"),
+    [(5, 0), (4, 1)],  # no list is shorter; a single one was longer
+)
+def test_a_list_that_is_not_shorter_for_several_explains_nothing(most: int, longer: int) -> None:
+    """What was lost is named for itself."""
+    was = {f"q{place}": listed(place, 4, most=5 if place < longer else most) for place in range(10)}
+    now = {key: found(*[f"s{key[1:]}-{rank}" for rank in range(1, most + 1)]) for key in was}
+    assert "fewer_sources" not in {each.kind for each in compared(now, was).culprits}
+
+
+def test_what_stood_within_the_shorter_list_is_lost_for_another_reason() -> None:
+    """Its rank is one that the target still returns."""
+    was = {f"q{place}": listed(place, 2 if place < 4 else 5) for place in range(10)}
+    now = {f"q{place}": found(f"s{place}-1", f"s{place}-3", f"s{place}-4") for place in range(10)}
+    ids = {key: each.kind for each in compared(now, was).culprits for key in each.ids}
+    assert ids == {f"q{place}": "source_lost" if place < 4 else "fewer_sources" for place in range(10)}

@@ -37,7 +37,7 @@ NOVELTIES = {"new": "is new in the results and now", "edited": "has another text
 
 def culprit_words(culprit: Culprit, k: int) -> str:
     """What happened to the page, or to the questions where no page is concerned."""
-    if culprit.message:
+    if culprit.message or culprit.kind == "fewer_sources":
         return clip(failure_words(culprit.message), 200)
     if culprit.kind == "rose":
         return f"{NOVELTIES[culprit.novelty]} {_where_words(culprit, k)}"

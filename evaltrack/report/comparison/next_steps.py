@@ -18,6 +18,8 @@ MOST = 3
 
 STEPS: dict[CulpritKind, str] = {
     "rose": "{page} {rose} in {questions} that got worse: {cure}",
+    "fewer_sources": "The target returns fewer sources, which explains {questions} ({message}): look at how many it "
+    "is asked for, and at its floor",
     "source_text_changed": "{page} has another text, and with it {questions} got worse: undo the edit, or change "
     "what is expected",
     "source_lost": "{page} {rose}, and {questions} got worse: {cure}",
