@@ -21,6 +21,10 @@ ORDER: tuple[CauseKind, ...] = get_args(CauseKind)
 NOTHING_DIFFERS = "nothing that the rows hold differs"
 NONE_NOW = "the target returns no sources now, which counts as declining"
 NONE_BEFORE = "the target answers now, where it returned no sources, which counts as declining"
+DECLINES_NOW = "the target declines now, where it answered"
+ANSWERS_NOW = "the target answers now, where it declined"
+ANOTHER_ANSWER = "the answer is another"
+UNEXPLAINED = "nothing that the rows hold explains it"
 
 
 def causes_of(before: StoredRow, after: StoredRow, k: int, *, worse: bool = True) -> list[Cause]:
@@ -90,7 +94,7 @@ def _unexplained(rows: Differences, others: list[Cause]) -> str:
     if not rows.same_order:
         answer = "the same answer" if rows.same_answer else "another answer"
         return f"{answer} on {Context(rows).words()}, and no expected source was lost"
-    return "nothing that the rows hold explains it" if others else NOTHING_DIFFERS
+    return UNEXPLAINED if others else NOTHING_DIFFERS
 
 
 # What comes after retrieval
@@ -120,9 +124,9 @@ def _declines(rows: Differences) -> Cause | None:
         return None
     silent = not by_judge and not (rows.after if now else rows.before).abstained
     if now:
-        words = NONE_NOW if silent else f"the target declines now, where it answered{by_judge}"
+        words = NONE_NOW if silent else f"{DECLINES_NOW}{by_judge}"
         return Cause("now_declines", words)
-    words = NONE_BEFORE if silent else f"the target answers now, where it declined{by_judge}"
+    words = NONE_BEFORE if silent else f"{ANSWERS_NOW}{by_judge}"
     return Cause("no_longer_declines", words)
 
 
@@ -152,7 +156,7 @@ def _answer_words(rows: Differences) -> tuple[CauseKind, str]:
     if not (was or "").strip():
         what = "gave no answer" if was is None else "gave an empty answer"
         return "answer_gained", f"the target {what} before"
-    return "answer_changed", "the answer is another"
+    return "answer_changed", ANOTHER_ANSWER
 
 
 def _tool_words(was: Sequence[str], now: Sequence[str]) -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from evaltrack.compare.causes import ANOTHER_ANSWER, ANSWERS_NOW, DECLINES_NOW, UNEXPLAINED
 from evaltrack.compare.change import Cause, CauseKind, Change
 from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.compare.fate_kinds import WORSE, Fate
 from evaltrack.compare.run_info import RunInfo
+from evaltrack.compare.source_causes import REPORTED
 from evaltrack.compare.tolerated import drop_share, tolerated_words, worse_way
 from evaltrack.metrics.criteria import Checked
 from evaltrack.metrics.formats import metric_form
@@ -245,11 +247,11 @@ def cause_words(change: Change) -> str:
 REPEATS: dict[CauseKind, str] = {
     "golden_edited": CAUSES["golden_edited"],
     "no_longer_reports_sources": CAUSES["no_longer_reports_sources"],
-    "now_reports_sources": "the target reports its sources now",
-    "now_declines": "the target declines now, where it answered",
-    "no_longer_declines": "the target answers now, where it declined",
-    "answer_changed": "the answer is another",
-    "unknown": "nothing that the rows hold explains it",
+    "now_reports_sources": REPORTED[1].partition(",")[0],
+    "now_declines": DECLINES_NOW,
+    "no_longer_declines": ANSWERS_NOW,
+    "answer_changed": ANOTHER_ANSWER,
+    "unknown": UNEXPLAINED,
 }
 """How the sentence on a cause begins where it says what its title says."""
 
