@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from evaltrack.evaluation.answered_negatives import AnsweredNegatives
 from evaltrack.evaluation.inconsistent_verdicts import Misfits
 from evaltrack.evaluation.retrieval_gaps import RetrievalGaps
 from evaltrack.evaluation.score_gaps import ScoreGaps
@@ -15,18 +16,14 @@ from evaltrack.records import Row
 class Lookouts:
     """All of them; `warn` is called while the run can still be stopped.
 
-    Of questions that all failed before, as `only_failed` selects, it is no wonder that what they expect never comes
-    back: with `of_failed` nothing is said of it.
+    A run `of_failed` asks only questions that did not pass before, as `only_failed` selects.
     """
 
     def __init__(
         self, k: int, own_names: Sequence[str], warn: Callable[[str], object], *, of_failed: bool = False
     ) -> None:
-        self._returned = None if of_failed else Returned(warn)
-        others = (Misfits(), SmallK(k))
-        self._of_one_note: tuple[Returned | Misfits | SmallK, ...] = (
-            (self._returned, *others) if self._returned is not None else others
-        )
+        self._returned = Returned(warn, of_failed=of_failed)
+        self._of_one_note = (self._returned, Misfits(), SmallK(k), AnsweredNegatives())
         self._of_several = (RetrievalGaps(), ScoreGaps(own_names))
 
     def add(self, row: Row) -> None:
@@ -35,15 +32,14 @@ class Lookouts:
 
     def depend_on_order(self, examples: Sequence[Row]) -> bool:
         """Whether the order of questions of these kinds decides what is said next: then each is added for itself."""
-        return self._returned is not None and self._returned.may_warn_of(examples)
+        return self._returned.may_warn_of(examples)
 
     def add_kinds(self, kinds: Iterable[tuple[Row, int]]) -> None:
         """Take finished questions: an example of each kind of them, and how many there are."""
         for example, times in kinds:
             for each in (*self._of_one_note, *self._of_several):
                 each.add(example, times)
-        if self._returned is not None:
-            self._returned.warn_once()
+        self._returned.warn_once()
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -16,12 +16,16 @@ SHOWN = 60
 
 
 class Returned:
-    """Looks at the answerable questions as they are measured, until the first expected source comes back."""
+    """Looks at the answerable questions as they are measured, until the first expected source comes back.
 
-    def __init__(self, warn: Callable[[str], object]) -> None:
+    Of questions that all failed before it is no wonder that what they expect does not: with `of_failed` nothing is
+    said.
+    """
+
+    def __init__(self, warn: Callable[[str], object], *, of_failed: bool = False) -> None:
         self._warn = warn
         self._measured = 0
-        self._came_back = self._has_looked = False
+        self._came_back, self._has_looked = of_failed, False
         self._example = ""
         self._quoted = False
 
