@@ -67,13 +67,18 @@ class SourceCauses:
         return self.rows if self.worse else self.back
 
     def _reporting(self) -> Finding:
-        """The sources that one side alone reports, which measures what is expected, and which its judge may go by."""
+        """The sources that one side alone reports, which measures what is expected, and which its judge may go by.
+
+        Where the other side passed by its judge alone, and what is expected is not among those that are reported, that
+        is why it does not pass.
+        """
         rows, ahead = self.rows, self.ahead
         kind, detail = REPORTED
         if rows.after.sources is None:
             kind, detail = UNREPORTED
-        explains = bool(ahead.expected) or rows.same_answer
-        return Cause(kind, detail), explains and ahead.after.sources is None and not _unsearched(ahead)
+        if ahead.after.sources is not None:
+            return Cause(kind, detail), ahead.after.scores.get("hit") == 0
+        return Cause(kind, detail), (bool(ahead.expected) or rows.same_answer) and not _unsearched(ahead)
 
     def _ids(self) -> Iterator[Finding]:
         """The same texts under other ids: of expected sources, else of all the first k where the answer is another."""

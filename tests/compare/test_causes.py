@@ -283,6 +283,12 @@ def test_sources_that_are_newly_reported_are_not_said_to_be_new() -> None:
     assert (worse.kind, worse.risers) == ("context_changed", ())
 
 
+def test_newly_reported_sources_without_the_expected_one_are_why_it_does_not_pass() -> None:
+    """It passed by its judge alone; the answer and its verdict are the same."""
+    cause, *others = causes(Response(answer="It is so."), found("x", "c"), scores=(0.9, 0.9))
+    assert (cause.kind, [each.kind for each in others]) == ("now_reports_sources", [])
+
+
 # Answer and verdict
 
 

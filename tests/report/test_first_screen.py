@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaltrack.compare.change import Cause, Change
+from evaltrack.compare.change import Cause, CauseKind, Change
 from evaltrack.compare.comparison import Asking, Comparison, GateLine, GroupDelta, MetricDelta, RuleState
 from evaltrack.compare.culprits import CulpritKind
 from evaltrack.compare.gate import Gate
@@ -19,6 +19,7 @@ from evaltrack.records import Failure
 from evaltrack.report.comparison.counts import chance_words
 from evaltrack.report.comparison.culprit_words import behind_line, behind_words, worse_sentence
 from evaltrack.report.comparison.headline import change_sentence, headline_words, verdict_sentence
+from evaltrack.report.comparison.json_form import comparison_json
 from evaltrack.report.comparison.junit import comparison_junit
 from evaltrack.report.comparison.markdown import comparison_markdown
 from evaltrack.report.comparison.next_steps import MOST, STEPS, next_steps
@@ -127,13 +128,17 @@ def test_each_rule_has_its_mark_and_its_style() -> None:
 
 def test_every_cause_has_a_next_step() -> None:
     """That names the page, the error, and how many questions."""
-    gains = {
-        "source_gained",
-        "source_promoted",
-        "now_reports_sources",
-        "answer_gained",
-    }  # which nothing that got worse has as its cause
-    assert STEPS.keys() == (set(get_args(CulpritKind)) | set(get_args(get_args(CulpritKind)[1]))) - gains
+    assert STEPS.keys() == set(get_args(CulpritKind))
+
+
+@pytest.mark.parametrize("source", [None, "a#1"])
+@pytest.mark.parametrize("kind", get_args(CauseKind))
+def test_whatever_the_cause_each_rendering_says_it(kind: CauseKind, source: str | None) -> None:
+    """Also a cause that few questions which got worse have: there is an answer now, and the judge gives it less."""
+    made = comparison(flips=(replace(FLIP, cause=Cause(kind, "so", source)),), drops=(), lost=(), causes={kind: 1})
+    assert comparison_json(made)["causes"] == {kind: 1}
+    for render in (comparison_text, comparison_markdown, comparison_html, comparison_junit):
+        assert "1 question" in render(made)
 
 
 def test_the_next_step_comes_from_what_fell() -> None:

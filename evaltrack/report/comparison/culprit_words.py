@@ -43,7 +43,8 @@ def culprit_words(culprit: Culprit, k: int) -> str:
         return f"{NOVELTIES[culprit.novelty]} {_where_words(culprit, k)}"
     if culprit.kind == "source_lost" and (culprit.page is not None or culprit.gone is False):
         return _lost_words(culprit)
-    return HAPPENED[culprit.kind] if culprit.page is not None else CAUSES[culprit.kind]
+    happened = HAPPENED.get(culprit.kind) if culprit.page is not None else None
+    return happened or CAUSES[culprit.kind]
 
 
 def _lost_words(culprit: Culprit) -> str:

@@ -30,12 +30,18 @@ STEPS: dict[CulpritKind, str] = {
     "judge_failed": "The judge failed in {questions}: fix the error ({message}), then evaluate again",
     "no_longer_reports_sources": "The target reports no sources in {questions}, so that retrieval is not measured: "
     "return `sources`, best first",
+    "now_reports_sources": "The target reports its sources in {questions}, and did not before: retrieval is measured "
+    "now and was not; evaluate the baseline again as it is now",
+    "source_gained": "An expected source is newly returned in {questions} that got worse all the same: open them below",
+    "source_promoted": "An expected source is returned higher in {questions} that got worse all the same: open them "
+    "below",
     "no_longer_declines": "The target answers {questions} that it should decline: look at its floor or its prompt",
     "now_declines": "The target declines {questions} that have an answer: look at its floor or its prompt",
     "context_changed": "The sources changed, and the answer with them, in {questions}: {search}",
     "tools_changed": "Other tools were called in {questions}, with the same sources and answer: look at the agent's "
     "prompt and its tools",
     "answer_missing": "The target gives no answer, or an empty one, in {questions}{differs}: {before}",
+    "answer_gained": "There is an answer now in {questions}, and was none before{differs}: {before}",
     "answer_changed": "The answer changed in {questions} and the sources did not{differs}: {before}",
     "verdict_changed": "Only the verdict changed in {questions}: judge the stored answers again, which shows how far "
     "the judge's scores vary by themselves (evaltrack judge replay)",
