@@ -56,7 +56,7 @@ class Changes:
         fates = Fates(paired.frame, left_out, paired.table)
         self.counts = {fate: fates.count(fate) for fate in (*BY_URGENCY, "identical")}
         self.num_lost = int(fates.unmeasured.sum())
-        self.failed_again = fates.failed_again
+        self.failed_again, self.failed_before = fates.failed_again, fates.failed_before
         self._noise = _noise_of_one(paired.frame, signature, noise) if self.counted else None
         self._scores = result_scores(paired.frame, left_out, paired.table)
         ids, room = self._ids_by_fate(fates)

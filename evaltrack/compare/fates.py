@@ -70,10 +70,12 @@ class Fates:
     @property
     def failed_again(self) -> int:
         """How many questions ended in errors in the candidate, and were not measured in the baseline either."""
-        failed = self._frame["error_c"].notna()
-        if "pass_rate" in self._left_out:  # as of those that are lost
-            failed &= ~self._by_judge("c")
-        return int((failed & ~self.unmeasured).sum())
+        return int((self._failed("c") & ~self.unmeasured).sum())
+
+    @property
+    def failed_before(self) -> int:
+        """How many questions ended in errors in the baseline, so that nothing of them can be compared."""
+        return int((self._failed("b") & ~self.unmeasured).sum())
 
     def count(self, fate: Fate) -> int:
         """How many questions have it."""
@@ -113,6 +115,13 @@ class Fates:
                 gone = frame[f"{name}_{other}"].isna() if f"{name}_{other}" in frame else True
                 mask |= frame[f"{name}_{side}"].notna() & gone
         return mask
+
+    def _failed(self, side: str) -> Any:
+        """Which questions ended in errors; where a judge is not compared, in those of the target."""
+        failed = self._frame[f"error_{side}"].notna()
+        if "pass_rate" in self._left_out:  # as of those that are lost
+            failed &= ~self._by_judge(side)
+        return failed
 
     def _by_judge(self, side: str) -> Any:
         """Which questions ended in an error of the judge, or in none."""

@@ -48,7 +48,7 @@ def decide(
     words = RuleWords(gate, paired.candidate.info.signature.k)
     broken = list(_flip_reasons(gate, changes, counted, shown is not None and FLIPS in shown, asking))
     worse = [*words.broken(metrics, groups), *broken]
-    unsure = [*_unsettled(changes, asking), *_uncovered(gate, changes.num_lost, paired)]
+    unsure = [*_unsettled(changes, asking), *_uncovered(gate, changes, paired)]
     if not metrics:
         unsure.append("no metric was measured on both sides")
     unsure += _no_rule(gate, metrics, groups, _may_flip(changes, paired))
@@ -173,8 +173,9 @@ def _no_regression(changes: Changes) -> str:
     return f"no regression: {count(scatter, 'question')} that broke {verb(scatter, 'is', 'are')} scatter"
 
 
-def _uncovered(gate: Gate, lost: int, paired: Paired) -> Iterator[str]:
-    """Too many questions of the baseline that cannot be compared: lost, edited and removed ones."""
+def _uncovered(gate: Gate, changes: Changes, paired: Paired) -> Iterator[str]:
+    """Too many questions that cannot be compared: lost, edited and removed ones, and those that failed before."""
+    lost, failed = changes.num_lost, changes.failed_before
     if _too_many_lost(gate, lost, paired):
         those = f"{count(lost, 'question')} {verb(lost, 'was', 'were')}"
         yield f"{those} lost: measured in the baseline, not in the candidate"
@@ -182,11 +183,12 @@ def _uncovered(gate: Gate, lost: int, paired: Paired) -> Iterator[str]:
     if not common:
         yield "no question is left of which everything can be compared"
     needed = MIN_COVERAGE if gate.min_coverage is None else gate.min_coverage
-    whole = common + edited + removed
-    if (edited or removed) and (common - lost) / whole < needed:
-        gone = f"{edited:,} edited, {lost:,} lost" + (f", {removed:,} removed" if removed else "")
-        left = f"{common - lost:,} of {count(whole, 'question')} {verb(common - lost, 'is', 'are')} left to compare"
-        yield f"{left}: {gone} ({100 * needed:g} % must be left, see --min-coverage)"
+    whole, left = common + edited + removed, common - lost - failed
+    apart = {"edited": edited, "lost": lost, "removed": removed, "failed in the baseline": failed}
+    if (edited or removed or failed) and left / whole < needed:
+        gone = ", ".join(f"{number:,} {what}" for what, number in apart.items() if number)
+        those = f"{left:,} of {count(whole, 'question')} {verb(left, 'is', 'are')} left to compare"
+        yield f"{those}: {gone} ({100 * needed:g} % must be left, see --min-coverage)"
 
 
 def _too_many_lost(gate: Gate, lost: int, paired: Paired) -> bool:

@@ -16,6 +16,7 @@ from evaltrack.compare.pairing import NotComparableError
 from evaltrack.errors import UsageError
 from evaltrack.metrics.catalogue import BY_METRIC
 from evaltrack.records import Failure, Question, Response
+from evaltrack.report.comparison.headline import change_sentence
 from evaltrack.rows.stored_row import StoredRow
 from tests.compared import found, question, row, rows_of, side
 from tests.stored import patched
@@ -132,9 +133,7 @@ def test_many_removed_questions_leave_nothing_to_be_green_about() -> None:
     before, few = side(rows_of(TEN, {})), side(rows_of(TEN[:3], {}))
     made = compare(before, few, resamples=100)
     assert (made.verdict, made.exit_code) == ("unknown", 3)
-    assert made.reasons == (
-        "3 of 10 questions are left to compare: 0 edited, 0 lost, 7 removed (90 % must be left, see --min-coverage)",
-    )
+    assert made.reasons == ("3 of 10 questions are left to compare: 7 removed (90 % must be left, see --min-coverage)",)
     assert compare(before, few, Gate(min_coverage=0.3), resamples=100).verdict == "ok"
     assert compare(before, side(rows_of(TEN[1:], {})), resamples=100).verdict == "ok"
 
@@ -145,10 +144,28 @@ def test_many_edits_leave_nothing_to_be_green_about() -> None:
     before, after = side(rows_of(TEN, {})), side(rows_of([*edited, *(question(f"new{n}") for n in range(9))], {}))
     made = compare(before, after, resamples=100)
     assert (made.verdict, made.exit_code) == ("unknown", 3)
-    assert made.reasons == (
-        "8 of 10 questions are left to compare: 2 edited, 0 lost (90 % must be left, see --min-coverage)",
-    )
+    assert made.reasons == ("8 of 10 questions are left to compare: 2 edited (90 % must be left, see --min-coverage)",)
     assert compare(before, after, Gate(min_coverage=0.8), resamples=100).verdict == "ok"
+
+
+@pytest.mark.parametrize(
+    ("failed", "coverage", "expected"), [(1, None, "ok"), (2, None, "unknown"), (2, 0.8, "ok"), (9, 0.8, "unknown")]
+)
+def test_a_baseline_of_errors_leaves_nothing_to_be_green_about(
+    failed: int, coverage: float | None, expected: str
+) -> None:
+    """What it did not measure is not compared, whether the candidate fails it too, misses it or passes."""
+    was = {f"q{place}": BROKEN for place in range(failed)}
+    now = {"q0": found("x")} | ({"q1": BROKEN} if failed > 1 else {})
+    gate = Gate(min_coverage=coverage)
+    made = compare(side(rows_of(TEN, was)), side(rows_of(TEN, now)), gate, resamples=100)
+    assert made.verdict == expected
+    newly = max(1, failed - 1)
+    assert f"1 of {newly} newly measured question{'s' if newly > 1 else ''} fails." in change_sentence(made)
+    if expected == "unknown":
+        left, needed = 10 - failed, round(100 * (coverage or 0.9))
+        words = f"{left} of 10 questions {'is' if left == 1 else 'are'} left to compare: {failed} failed in the"
+        assert made.reasons == (f"{words} baseline ({needed} % must be left, see --min-coverage)",)
 
 
 def test_a_fall_of_the_judge_is_a_regression_by_default() -> None:

@@ -29,7 +29,8 @@ def change_sentence(comparison: Comparison) -> str:
 
     Where it is not compared which questions pass, the first metric that is compared says how it went.
     """
-    parts = [f"{words[0].upper()}{words[1:]}." for words in _what_happened(comparison)]
+    happened = (*_what_happened(comparison), *_newly_failing(comparison))
+    parts = [f"{words[0].upper()}{words[1:]}." for words in happened]
     first = next((metric for metric in comparison.metrics if metric.name == "pass_rate"), None)
     first = first or next(iter(comparison.metrics), None)
     if first is not None and first not in _fallen(comparison):
@@ -135,6 +136,14 @@ def lost_words(comparison: Comparison) -> str:
     words = f"{lost + again:,} of {count(comparison.num_common, 'question')} could not be {what}"
     before = f", {again:,} of them not in the baseline either" if lost else ", nor in the baseline"
     return f"{words}{f' ({reason})' if reason else ''}{before if again else ''}"
+
+
+def _newly_failing(comparison: Comparison) -> Iterator[str]:
+    """``3 of 4 newly measured questions fail``; nothing where none does."""
+    failing = sum(change.now == "fail" for change in comparison.newly)
+    if failing:
+        newly = count(comparison.count("newly measured"), "newly measured question")
+        yield f"{failing:,} of {newly} {verb(failing, 'fails', 'fail')}"
 
 
 def open_words(comparison: Comparison) -> str:
