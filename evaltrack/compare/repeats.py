@@ -19,7 +19,7 @@ class Repeat:
     """What came of asking a question that flipped again: so often it passed and failed, the rest was not measured.
 
     `record_failed` of `record_times` is how often it failed before. `kind`: ``real``, it broke; ``scatter``, it fails
-    no more often than before; ``unsettled``, it fails every time and has no record to tell which.
+    no more often than before; ``unsettled``, it may fail more often than before, and that is not shown.
     """
 
     times: int

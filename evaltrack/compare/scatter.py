@@ -3,7 +3,8 @@
 Questions are asked again by whoever is handed in. A target that gives the same answers again is deterministic, and what
 it fails now it fails for good. Of a target whose answers scatter, a question broke if it fails more often than its own
 record says. Without a record to hold it against, a question that fails every time may have been lucky in the baseline;
-as many questions are then lucky in the candidate, so that those tell how much of it scatter explains.
+as many questions are then lucky in the candidate, so that those tell how much of it scatter explains. Of those that
+fail most times too many are no scatter either.
 
 The levels of the tests add up, with that of `evaltrack.compare.evidence`, to at most 5 % for a target as good as the
 baseline.
@@ -11,7 +12,7 @@ baseline.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
 from typing import Protocol
@@ -26,7 +27,10 @@ LOOKS = (5, 10, 30)
 """After so many answers the record is consulted."""
 
 PERSISTENT = 10
-"""Failures in a row after which a question without a record is asked no more."""
+"""Times after which a question without a record is asked no more."""
+
+MOSTLY_LEVEL = 0.25
+"""Two-sided level of the test of questions that fail most times, from which on they are unsettled: 3 against none."""
 
 PROBES = 100
 """Answers that must all be the same before a target counts as deterministic: it then scatters in less than 3 %."""
@@ -161,6 +165,7 @@ def settle(
     if persistent := _persistent(undecided, attempts):
         lucky = len(_persistent(fixes, attempts))
         kinds |= dict.fromkeys(persistent, _explained(len(persistent), lucky))
+    kinds |= dict.fromkeys(_doubted_together(undecided, fixes, kinds, attempts), "unsettled")
     kinds |= {key: "scatter" for key in undecided if key not in kinds}
     return Scatter(is_shown=True, repeats=_repeats(flips, attempts, kinds, records), calls=attempts.calls, lucky=lucky)
 
@@ -242,11 +247,39 @@ def _can_be_shown(record: Record | None, tally: _Tally, most: int, level: float)
 
 def _persistent(ids: Sequence[str], attempts: _Attempts) -> list[str]:
     """The questions that fail every time they are asked again; one that passes once is asked no more."""
+    failing = _failing(ids, attempts, lambda tally: not tally.passed, first=1)
+    return [key for key in failing if attempts.tally(key).failed]
+
+
+def _mostly_failing(ids: Sequence[str], attempts: _Attempts) -> list[str]:
+    """The questions that fail most times they are asked again."""
+    return _failing(ids, attempts, lambda tally: tally.failed > tally.passed, first=5)
+
+
+def _failing(ids: Sequence[str], attempts: _Attempts, fails: Callable[[_Tally], bool], first: int) -> list[str]:
+    """The questions that still fail so after each look; others are asked no more."""
     most = min(PERSISTENT, attempts.most)
-    for times in dict.fromkeys((1, min(5, most), most)):
-        ids = [key for key in ids if not attempts.tally(key).passed]
+    for times in dict.fromkeys((min(first, most), min(5, most), most)):
         attempts.up_to(ids, times)
-    return [key for key in ids if not attempts.tally(key).passed and attempts.tally(key).failed]
+        ids = [key for key in ids if fails(attempts.tally(key))]
+    return list(ids)
+
+
+def _doubted_together(
+    undecided: Sequence[str], fixes: Sequence[str], kinds: Mapping[str, RepeatKind], attempts: _Attempts
+) -> list[str]:
+    """The questions without a record that fail most times, where more do than were fixed by luck.
+
+    Of two equal systems a question that fails most times goes from pass to fail as often as the other way round.
+    """
+    if mcnemar_exact(len(undecided), 0) > MOSTLY_LEVEL:
+        return []
+    worse = _mostly_failing(undecided, attempts)
+    if mcnemar_exact(len(worse), 0) > MOSTLY_LEVEL:
+        return []
+    lucky = _mostly_failing(fixes, attempts)
+    more = len(worse) > len(lucky) and mcnemar_exact(len(worse), len(lucky)) <= MOSTLY_LEVEL
+    return [key for key in worse if key not in kinds] if more else []
 
 
 def _explained(persistent: int, lucky: int) -> RepeatKind:

@@ -14,6 +14,7 @@ from evaltrack.compare.pairing import Paired
 from evaltrack.compare.repeats import Asking, scatter_kind
 from evaltrack.compare.rule_words import RuleWords
 from evaltrack.compare.share_words import all_words, share_words
+from evaltrack.compare.unsettled_words import unsettled_words
 from evaltrack.records.amount import count, verb
 
 
@@ -48,7 +49,7 @@ def decide(
     words = RuleWords(gate, paired.candidate.info.signature.k)
     broken = list(_flip_reasons(gate, changes, counted, shown is not None and FLIPS in shown, asking))
     worse = [*words.broken(metrics, groups), *broken]
-    unsure = [*_unsettled(changes, asking), *_uncovered(gate, changes, paired)]
+    unsure = [*unsettled_words(changes.flips, asking), *_uncovered(gate, changes, paired)]
     if not metrics:
         unsure.append("no metric was measured on both sides")
     unsure += _no_rule(gate, metrics, groups, _may_flip(changes, paired))
@@ -57,7 +58,7 @@ def decide(
     allowed = [] if broken else list(_flips_allowed(gate, changes, counted))
     part = words.left_out(metrics, groups)
     open_rules, held_rules = (part, []) if _too_many_lost(gate, changes.num_lost, paired) else ([], part)
-    held = [*allowed, *_no_flips(gate, changes, counted), *words.held(metrics, groups), *held_rules]
+    held = [*allowed, *([] if broken else _no_flips(gate, changes, counted)), *words.held(metrics, groups), *held_rules]
     states = (("broken", worse), ("unknown", [*unsure, *open_rules]), ("not shown", not_shown), ("held", held))
     lines = tuple(GateLine(state, text) for state, texts in states for text in texts)  # type: ignore[arg-type]
     tolerated = (*not_shown, *allowed)
@@ -140,18 +141,6 @@ def _went(broke: int, fixed: int, gate: Gate) -> str:
     allowed = f" ({gate.allow_flips} allowed)" if gate.allow_flips else ""
     other = f", {fixed:,} {verb(fixed, 'was', 'were')} fixed" if fixed else ""
     return f"{count(broke, 'question')} broke{allowed}{other}"
-
-
-def _unsettled(changes: Changes, asking: Asking) -> Iterator[str]:
-    """Questions that fail every time, for which the baseline has no record."""
-    unsettled = [flip.id for flip in changes.flips if flip.repeat is not None and flip.repeat.kind == "unsettled"]
-    if unsettled:
-        number, names = len(unsettled), ", ".join(unsettled[:3]) + (", …" if len(unsettled) > 3 else "")
-        those = f"{count(number, 'question')} ({names}) {verb(number, 'fails', 'fail')}"
-        lucky = f"{asking.lucky:,} of the questions that were fixed fail every time too; " if asking.lucky else ""
-        before = "answers scatter, or it was mended just before" if asking.scatter is False else "answers scatter"
-        cure = "evaluate the baseline with --trials 5, or several times, so that there is a record"
-        yield f"{those} every time again and passed once in the baseline; {before}; {lucky}{cure}"
 
 
 def _flips_allowed(gate: Gate, changes: Changes, counted: int) -> Iterator[str]:

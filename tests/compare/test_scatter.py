@@ -40,7 +40,7 @@ class Answers:
         return Again(passed, passed == self.shown.get(key, False))
 
 
-ALWAYS, SOMETIMES = [False], [True, False]
+ALWAYS, SOMETIMES = [False], [True, False] * 30
 
 
 def kinds(answers: Answers, flips: str, fixes: str = "", others: str = "", **options: Any) -> dict[str, str]:
@@ -130,6 +130,28 @@ def test_many_more_that_fail_every_time_than_luck_explains_broke() -> None:
     assert set(kinds(answers, many + "s", "x").values()) == {"real", "scatter"}
     few = Answers(dict.fromkeys("ab", ALWAYS) | {"s": SOMETIMES})
     assert kinds(few, "abs") == {"a": "unsettled", "b": "unsettled", "s": "scatter"}
+
+
+MOSTLY = [False, True, False, False, True, False, True, False, False, False]
+
+
+@pytest.mark.parametrize(
+    ("worse", "lucky", "kind"),
+    [
+        ("ab", "", "scatter"),  # so few are no doubt
+        ("abc", "", "unsettled"),
+        ("abc", "x", "scatter"),
+        ("abcde", "x", "unsettled"),
+        ("abc", "xyz", "scatter"),
+    ],
+)
+def test_several_that_fail_most_times_are_no_scatter_unless_as_many_were_lucky(
+    worse: str, lucky: str, kind: str
+) -> None:
+    """Of equal systems as many questions are fixed that fail most times again."""
+    turns = dict.fromkeys(worse + lucky, MOSTLY) | {"s": [True, True, False, True, True] * 6, "t": [True]}
+    answers = Answers(turns, shown=dict.fromkeys(lucky + "t", True))
+    assert kinds(answers, worse + "s", lucky + "t") == dict.fromkeys(worse, kind) | {"s": "scatter"}
 
 
 def test_a_failure_is_no_answer() -> None:

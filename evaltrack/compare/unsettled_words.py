@@ -1,0 +1,49 @@
+"""Why questions that broke are no scatter and are not shown to be broken either, in words. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from evaltrack.compare.change import Change
+from evaltrack.compare.repeats import Asking, Repeat
+from evaltrack.records.amount import count, verb
+
+NAMED = 3
+RECORD = "evaluate the baseline with --trials 5, or several times, so that there is a record"
+LONGER_RECORD = "evaluate the baseline with more trials, or more often"
+
+
+def unsettled_words(flips: Iterable[Change], asking: Asking) -> Iterator[str]:
+    """A sentence on those that fail every time, one on those that fail most times, one on those with a record."""
+    unsettled = [(flip, flip.repeat) for flip in flips if flip.repeat is not None and flip.repeat.kind == "unsettled"]
+    varying = asking.scatter is not False
+    recorded = [each for each in unsettled if varying and each[1].record_times]
+    others = [each for each in unsettled if each not in recorded]
+    always = [each for each in others if not each[1].passed]
+    for those in (always, [each for each in others if each not in always]):
+        if those:
+            yield _without_record(those, asking)
+    if recorded:
+        yield _with_record(recorded)
+
+
+def _without_record(unsettled: Sequence[tuple[Change, Repeat]], asking: Asking) -> str:
+    times = "every time" if not unsettled[0][1].passed else "most times"
+    fails = f"{_those(unsettled)} {verb(len(unsettled), 'fails', 'fail')} {times} again and passed once in the baseline"
+    why = "answers scatter, or it was mended just before" if asking.scatter is False else "answers scatter"
+    lucky = f"{asking.lucky:,} of the questions that were fixed fail every time too; " if asking.lucky else ""
+    return f"{fails}; {why}; {lucky}{RECORD}"
+
+
+def _with_record(unsettled: Sequence[tuple[Change, Repeat]]) -> str:
+    repeats = [repeat for _, repeat in unsettled]
+    again = f"{sum(each.failed for each in repeats):,} of {count(sum(each.times for each in repeats), 'time')}"
+    before = f"{sum(each.record_failed for each in repeats):,} of {sum(each.record_times for each in repeats):,}"
+    fails = f"{_those(unsettled)} failed {again} again, and {before} before"
+    return f"{fails}; that {verb(len(unsettled), 'it fails', 'they fail')} more often is not shown; {LONGER_RECORD}"
+
+
+def _those(unsettled: Sequence[tuple[Change, Repeat]]) -> str:
+    """``4 questions (a, b, c, …)``."""
+    ids = [flip.id for flip, _ in unsettled]
+    return f"{count(len(ids), 'question')} ({', '.join(ids[:NAMED])}{', …' if len(ids) > NAMED else ''})"
