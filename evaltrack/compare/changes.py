@@ -50,7 +50,7 @@ class Changes:
         self, paired: Paired, signature: Signature, left_out: Collection[str], noise: Mapping[str, float]
     ) -> None:
         self._signature, self._left_out = signature, left_out
-        self._times = times_asked(paired.candidate.info)
+        self._in_part, self._times = paired.in_part, times_asked(paired.candidate.info)
         self.counted = "pass_rate" not in left_out
         self.errors: tuple[ErrorCount, ...] = error_counts(paired.frame)
         fates = Fates(paired.frame, left_out, paired.table)
@@ -137,7 +137,7 @@ class Changes:
         """The rows as they are shown, and why the question changed; of several trials, what those that failed show."""
         worse, k = fate in WORSE, self._signature.k
         was, now = (trials.get(key, ()) for trials in self._trials)
-        if fate == "lost" and after.passed is not None and not _measured(light["passed_c"]):
+        if fate == "lost" and key in self._in_part:
             return before, after, [why_in_part(after, now, self._times)]
         if (was or now) and not after.error and not (fate in BETTER and before.error):
             moved = tuple(self._moved(light, worse=worse))

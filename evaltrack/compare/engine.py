@@ -15,6 +15,7 @@ from evaltrack.compare.change import Change
 from evaltrack.compare.changes import Changes
 from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.compare.deltas import Measure
+from evaltrack.compare.fates import without_lost
 from evaltrack.compare.gate import Gate
 from evaltrack.compare.pairing import NotComparableError, Paired, Side
 from evaltrack.compare.reasoning_aims import aims_of
@@ -110,6 +111,7 @@ def compare(
     others = declared_otherwise(baseline.info.signature, candidate.info.signature)
     left_out |= set(others)
     gate = gate.without_domains(paired.unselected_domains)
+    paired.frame = without_lost(paired.frame, left_out)
     table = replace(paired.table, latencies=tuple(each for each in LATENCIES if each.metric in gate.metrics))
     measure = Measure(gate, left_out, candidate.info.signature.k, resamples, table=table)
     deltas = measure.deltas(paired.frame, gate.drops, judged=paired.judged)

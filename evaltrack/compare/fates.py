@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from evaltrack.compare.fate_kinds import Fate
 from evaltrack.compare.pairing import MAIN_SCORES, flipped
+from evaltrack.compare.partly_measured import without_results
 from evaltrack.metrics.metric import Score
 from evaltrack.metrics.run_metrics import MetricTable
 from evaltrack.rows.coded import numbers
@@ -45,7 +46,7 @@ class Fates:
     def __init__(self, frame: pd.DataFrame, left_out: Collection[str], table: MetricTable | None = None) -> None:
         self._frame, self._table = frame, table or MetricTable()
         self._left_out = left_out
-        self.unmeasured = self._only_measured_in("b")
+        self.unmeasured = only_measured_in("b", frame, left_out)
         self._fates = self._first_of_each()
 
     def _first_of_each(self) -> NDArray[np.int8]:
@@ -58,7 +59,7 @@ class Fates:
             "lost": self.unmeasured,
             "fixed": self._flipped(was=False),
             "lower score": lower,
-            "newly measured": self._only_measured_in("c"),
+            "newly measured": only_measured_in("c", self._frame, self._left_out),
             "higher score": higher & ~lower,
             "other content": ~self._same_content(),
         }
@@ -100,32 +101,12 @@ class Fates:
         mask = flipped(self._frame, was=was)
         return mask & ("pass_rate" not in self._left_out)
 
-    def _only_measured_in(self, side: str) -> Any:
-        """Which questions only this side measured: their outcome, their retrieval, or the score of their judge.
-
-        One whose target gives no answer passes by its retrieval alone, and has no score of a judge.
-        """
-        frame, other = self._frame, "b" if side == "c" else "c"
-        mask = frame[f"passed_{side}"].notna() & frame[f"passed_{other}"].isna()
-        if "pass_rate" in self._left_out:  # whether a judge failed that is not compared says nothing
-            mask &= ~self._by_judge(other)
-        names = ("recall_at_k",) if "judge_score" in self._left_out else ("recall_at_k", "overall_score")
-        for name in names:
-            if f"{name}_{side}" in frame:
-                gone = frame[f"{name}_{other}"].isna() if f"{name}_{other}" in frame else True
-                mask |= frame[f"{name}_{side}"].notna() & gone
-        return mask
-
     def _failed(self, side: str) -> Any:
         """Which questions ended in errors; where a judge is not compared, in those of the target."""
         failed = self._frame[f"error_{side}"].notna()
         if "pass_rate" in self._left_out:  # as of those that are lost
-            failed &= ~self._by_judge(side)
+            failed &= ~_by_judge(self._frame, side)
         return failed
-
-    def _by_judge(self, side: str) -> Any:
-        """Which questions ended in an error of the judge, or in none."""
-        return self._frame[f"error_{side}"].str.startswith(JUDGE_ERROR).fillna(True).astype(bool)
 
     def _moved(self) -> tuple[Any, Any]:
         """Which questions have a lower, and which a higher score; of the lesser scores where no main one moved."""
@@ -148,6 +129,37 @@ class Fates:
             if name in self._frame and (name != "verdict_print" or "judge_score" not in self._left_out):
                 same &= self._frame[name]
         return same
+
+
+def only_measured_in(side: str, frame: pd.DataFrame, left_out: Collection[str]) -> Any:
+    """Which questions only this side measured: their outcome, their retrieval, or the score of their judge.
+
+    One whose target gives no answer passes by its retrieval alone, and has no score of a judge.
+    """
+    other = "b" if side == "c" else "c"
+    mask = frame[f"passed_{side}"].notna() & frame[f"passed_{other}"].isna()
+    if "pass_rate" in left_out:  # whether a judge failed that is not compared says nothing
+        mask &= ~_by_judge(frame, other)
+    names = ("recall_at_k",) if "judge_score" in left_out else ("recall_at_k", "overall_score")
+    for name in names:
+        if f"{name}_{side}" in frame:
+            gone = frame[f"{name}_{other}"].isna() if f"{name}_{other}" in frame else True
+            mask |= frame[f"{name}_{side}"].notna() & gone
+    return mask
+
+
+def without_lost(frame: pd.DataFrame, left_out: Collection[str]) -> pd.DataFrame:
+    """The pairs, of which the candidate has no outcome of those that are lost.
+
+    That such a question passes may be for what is not measured any more: no mean may rise by it.
+    """
+    lost = only_measured_in("b", frame, left_out) & ~flipped(frame, was=True)
+    return without_results(frame, lost.to_numpy(), ("pass",)) if lost.any() else frame
+
+
+def _by_judge(frame: pd.DataFrame, side: str) -> Any:
+    """Which questions ended in an error of the judge, or in none."""
+    return frame[f"error_{side}"].str.startswith(JUDGE_ERROR).fillna(True).astype(bool)
 
 
 def _losses(part: pd.DataFrame, left_out: Collection[str]) -> Iterator[np.ndarray]:

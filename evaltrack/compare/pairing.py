@@ -71,15 +71,18 @@ class Paired:
 
     The column of a part in `PARTS` says whether both sides hold the same. `judged` holds the edited ones too of which
     only the expected sources were edited, for what judges alone say. What one side lacks because it was asked a
-    selection of its golden set is `not_selected`, else added or removed. `table` holds the metrics of both sides.
+    selection of its golden set is `not_selected`, else added or removed. Those `in_part` were measured in less by the
+    candidate than by the baseline, and count as not measured. `table` holds the metrics of both sides.
     """
 
     def __init__(self, baseline: Side, candidate: Side) -> None:
         self.baseline, self.candidate = baseline, candidate
         self.table = metric_table(*(own_scores_of(side.info.signature) for side in (candidate, baseline)))
         both, removed, added = _paired(baseline, candidate, (*LIGHT_COLUMNS, *self.table.own_names, NUM_EXPECTED))
-        if lost := partly_lost(baseline, candidate):
-            both = without_results(both, lost, tuple(score.name for score in self.table.scores))
+        self.in_part = partly_lost(baseline, candidate)
+        if self.in_part:
+            lost = both[ID].isin(self.in_part).to_numpy()
+            both = without_results(both, lost, (score.name for score in self.table.scores))
         parts = baseline.info.signature.selection, candidate.info.signature.selection
         self.removed, self.added = () if parts[1] else removed, () if parts[0] else added
         self.not_selected = (removed if parts[1] else ()) + (added if parts[0] else ())

@@ -7,7 +7,7 @@ in the same words most must be measured.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evaltrack.compare.change import Cause, CauseKind
@@ -18,6 +18,8 @@ from evaltrack.rows.coded import numbers
 from evaltrack.rows.stored_row import StoredRow
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from evaltrack.compare.pairing import Side
 
 TRIALS = "trials"
@@ -92,9 +94,8 @@ def why_in_part(row: StoredRow, trials: Sequence[StoredRow], times: int) -> Caus
     return Cause(kind, f"{total - (row.trials or 0):,} of {total:,} trials failed{where}{why}")
 
 
-def without_results(frame: Any, ids: frozenset[str], names: tuple[str, ...]) -> Any:
-    """The pairs, of which the candidate measured these questions in nothing."""
-    lost = frame["id"].isin(ids).to_numpy()
+def without_results(frame: pd.DataFrame, lost: Any, names: Iterable[str]) -> pd.DataFrame:
+    """The pairs, of which the candidate has neither an outcome of these questions nor scores of these names."""
     blanked = {}
     for name in (f"{each}_c" for each in ("passed", *names)):
         if name in frame:

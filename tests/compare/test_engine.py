@@ -148,6 +148,20 @@ def test_many_edits_leave_nothing_to_be_green_about() -> None:
     assert compare(before, after, Gate(min_coverage=0.8), resamples=100).verdict == "ok"
 
 
+def test_no_share_of_passes_rises_by_what_is_not_measured_any_more() -> None:
+    """Questions that missed pass by their judge alone where no sources are reported; none of them was fixed."""
+    missed = {f"q{place}": found("x") for place in range(4)}
+    silent = {f"q{place}": Response(answer="It is so.") for place in range(6)}
+    made = compare(side(rows_of(TEN, missed, 0.9)), side(rows_of(TEN, silent, 0.9)), Gate(min_coverage=0), resamples=9)
+    assert (made.fates["lost"], made.fates["fixed"], made.verdict) == (6, 0, "ok")
+    passing, judged = (next(m for m in made.metrics if m.name == name) for name in ("pass_rate", "judge_score"))
+    assert (passing.n, passing.measured, passing.candidate, passing.delta) == (4, (10, 4), 1, 0)
+    assert (judged.n, judged.measured) == (10, (10, 10))  # which is the same as before
+    assert {change.now for change in made.lost} == {"not measured"}
+    worse = compare(side(rows_of(TEN, {}, 0.9)), side(rows_of(TEN, silent, 0.2)), Gate(min_coverage=0), resamples=9)
+    assert worse.fates["broke"] == 10  # the judge says so of those, too
+
+
 @pytest.mark.parametrize(
     ("failed", "coverage", "expected"), [(1, None, "ok"), (2, None, "unknown"), (2, 0.8, "ok"), (9, 0.8, "unknown")]
 )
