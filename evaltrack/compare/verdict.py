@@ -172,6 +172,10 @@ def _uncovered(gate: Gate, changes: Changes, paired: Paired) -> Iterator[str]:
     if not common:
         yield "no question is left of which everything can be compared"
     needed = MIN_COVERAGE if gate.min_coverage is None else gate.min_coverage
+    in_both, fewer = common + edited, min(len(side.columns) for side in (paired.baseline, paired.candidate))
+    if paired.not_selected and in_both / fewer < needed:
+        those = f"the selections have {in_both:,} of {count(fewer, 'question')} in common"
+        yield f"{those} ({100 * needed:g} % must be, see --min-coverage); select the same ones of both runs"
     whole, left = common + edited + removed, common - lost - failed
     apart = {"edited": edited, "lost": lost, "removed": removed, "failed in the baseline": failed}
     if (edited or removed or failed) and left / whole < needed:

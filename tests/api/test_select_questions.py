@@ -283,7 +283,11 @@ def test_a_whole_run_against_a_part_says_so(store_uri: str, tmp_path: Path) -> N
     assert comparison_text(made, 400).startswith("No regression against a baseline of 4 of 12 questions: ")
     both = compared(part, evaluated(tmp_path, Target(), filter=["id=8", "id=1"]))
     assert (both.num_common, set(both.not_selected)) == (1, {"1", "9", "10", "11"})
-    words = "No regression in a selection of 2 of 12 questions against a baseline of 4 of 12 questions"
+    assert (both.verdict, both.exit_code) == ("unknown", 3)
+    assert both.reasons[0].startswith(
+        "the selections have 1 of 2 questions in common (90 % must be, see --min-coverage)"
+    )
+    words = "Could not tell in a selection of 2 of 12 questions against a baseline of 4 of 12 questions"
     assert comparison_json(both)["headline"] == words
 
 
