@@ -16,6 +16,7 @@ from evaltrack.compare.pairing import Side
 from evaltrack.compare.run_info import RunInfo
 from evaltrack.errors import Guide, UsageError
 from evaltrack.records import Signature
+from evaltrack.records.amount import count
 from evaltrack.records.base import Count
 from evaltrack.report.run.json_form import RUN_SCHEMA
 from evaltrack.rows.arrow_schema import schema
@@ -24,6 +25,9 @@ from evaltrack.rows.parquet_claims import DamagedError
 from evaltrack.rows.schema_checks import check_columns
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.rows.values import check_ids, check_values
+
+HEAD = 200
+"""Bytes at the head of a saved run in which it says what it is."""
 
 
 class _Totals(BaseModel):
@@ -99,15 +103,20 @@ def _side(name: str, saved: Mapping[str, Any]) -> Side:
 
 def _saved(path: Path) -> dict[str, Any]:
     """The object in a file that `evaltrack run` wrote."""
+    content, save = path.read_bytes(), "save one with: evaltrack run GOLDEN > baseline.json"
     try:
-        saved: Any = json.loads(path.read_bytes())
-    except ValueError:
+        saved: Any = json.loads(content)
+    except ValueError as error:
         saved = None
+        if RUN_SCHEMA.encode() in content[:HEAD]:
+            raise UsageError(f"{path}: is a saved run that was cut off ({error}); save it again") from None
+    if isinstance(saved, dict) and isinstance(saved.get("sets"), list):
+        problem = f"holds the runs of {count(len(saved['sets']), 'golden set')}; {save}, each set in a file of its own"
+        raise UsageError(f"{path}: {problem}", guide=Guide.BASELINE)
     if isinstance(saved, dict) and _is_newer(saved.get("schema")):
         raise UsageError(f"{path}: was saved by a newer version of evaltrack; upgrade evaltrack, or save it again")
     if not isinstance(saved, dict) or saved.get("schema") != RUN_SCHEMA:
-        cure = "save one with: evaltrack run GOLDEN > baseline.json"
-        raise UsageError(f"{path}: is no saved run ({RUN_SCHEMA}); {cure}", guide=Guide.BASELINE)
+        raise UsageError(f"{path}: is no saved run ({RUN_SCHEMA}); {save}", guide=Guide.BASELINE)
     return saved
 
 

@@ -135,8 +135,9 @@ class Comparison:
     `texts` are the questions that were not compared, by id, of very many none. `question_history` is how the
     candidate's questions went over the last runs.
     `failed_again` counts the questions that ended in errors and were not measured in the baseline either: none is lost.
-    `not_selected` are the questions that one side lacks because it was asked a selection of the golden set. `screen`
-    renders the comparison for a notebook.
+    `not_selected` are the questions that one side lacks because it was asked a selection of the golden set.
+    `num_renamed` of those that were added were removed under another id. `screen` renders the comparison for a
+    notebook.
     """
 
     baseline: RunInfo
@@ -173,6 +174,7 @@ class Comparison:
     asking: Asking = field(default_factory=Asking)
     gate: Gate | None = None
     not_selected: tuple[str, ...] = ()
+    num_renamed: int = 0
     gate_lines: tuple[GateLine, ...] = ()
     texts: Mapping[str, str] = field(default_factory=dict)
     question_history: Histories | None = None

@@ -163,6 +163,7 @@ def _comparison(
         removed=paired.removed,
         edited=paired.edited,
         not_selected=paired.not_selected,
+        num_renamed=paired.num_renamed,
         texts=_texts(paired),
         ignored=(),
         left_out=tuple(sorted(name for name in left_out if _measured(name, paired))),

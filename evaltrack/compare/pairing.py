@@ -71,8 +71,9 @@ class Paired:
 
     The column of a part in `PARTS` says whether both sides hold the same. `judged` holds the edited ones too of which
     only the expected sources were edited, for what judges alone say. What one side lacks because it was asked a
-    selection of its golden set is `not_selected`, else added or removed. Those `in_part` were measured in less by the
-    candidate than by the baseline, and count as not measured. `table` holds the metrics of both sides.
+    selection of its golden set is `not_selected`, else added or removed; `num_renamed` of these were the same under
+    another id. Those `in_part` were measured in less by the candidate than by the baseline, and count as not measured.
+    `table` holds the metrics of both sides.
     """
 
     def __init__(self, baseline: Side, candidate: Side) -> None:
@@ -86,6 +87,7 @@ class Paired:
         parts = baseline.info.signature.selection, candidate.info.signature.selection
         self.removed, self.added = () if parts[1] else removed, () if parts[0] else added
         self.not_selected = (removed if parts[1] else ()) + (added if parts[0] else ())
+        self.num_renamed = _num_renamed(baseline, candidate, self.removed, self.added)
         for end, side in (("b", baseline), ("c", candidate)):
             _leave_out_times(both, end, recorded=side.info.signature.target.startswith("recorded:"))
         same = both.pop(DIGEST)
@@ -117,6 +119,27 @@ def _cure(baseline: Side, candidate: Side) -> str:
         return "compare runs of the same golden set"
     those = f"{count(renamed, 'question')} {verb(renamed, 'is', 'are')} the same under other ids"
     return f"{those}: give them their earlier ids, or evaluate the baseline again"
+
+
+def _num_renamed(baseline: Side, candidate: Side, removed: Sequence[str], added: Sequence[str]) -> int:
+    """How many of the questions that were added are among those that were removed, but for their ids."""
+    import numpy as np
+
+    if not removed or not added:
+        return 0
+    was, now = _digests(baseline, removed), _digests(candidate, added)
+    return len(np.intersect1d(was, now))
+
+
+def _digests(side: Side, ids: Sequence[str]) -> Any:
+    """What stands for the questions with these ids."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    prints = side.fingerprint(DIGEST)
+    named = pc.is_in(side.ids(), value_set=pa.array(ids, pa.large_string())).to_numpy(zero_copy_only=False)
+    return np.array([], np.uint64) if prints is None else prints[named]
 
 
 def _paired(

@@ -96,3 +96,13 @@ def test_what_is_no_saved_run(tmp_path: Path, content: object) -> None:
     with pytest.raises(UsageError) as caught:
         side_of_file(path)
     assert str(caught.value).startswith(f"{path}: is ")
+
+
+def test_a_file_of_several_sets_or_one_that_was_cut_off_says_so(tmp_path: Path) -> None:
+    """Each set is saved in a file of its own; what was cut off is saved again."""
+    sets = write(tmp_path, {"schema": "evaltrack.runs/1", "sets": [saved(), saved()]})
+    with pytest.raises(UsageError, match=r"holds the runs of 2 golden sets; save one with: .*, each set in a file of"):
+        side_of_file(sets)
+    cut = write(tmp_path, json.dumps(saved(), indent=2)[:-100])
+    with pytest.raises(UsageError, match=r"is a saved run that was cut off \(.*\); save it again"):
+        side_of_file(cut)

@@ -17,6 +17,7 @@ from evaltrack.errors import UsageError
 from evaltrack.metrics.catalogue import BY_METRIC
 from evaltrack.records import Failure, Question, Response
 from evaltrack.report.comparison.headline import change_sentence
+from evaltrack.report.comparison.notes import left_out_words
 from evaltrack.rows.stored_row import StoredRow
 from tests.compared import found, question, row, rows_of, side
 from tests.stored import patched
@@ -126,6 +127,27 @@ def test_added_removed_and_edited_questions_are_listed_and_in_no_number() -> Non
     assert (made.removed, made.added, made.edited) == (("q0",), ("new",), ("q9",))
     assert made.num_common == 8
     assert made.verdict == "ok"
+
+
+def test_questions_under_another_id_are_said_to_be_the_same() -> None:
+    """Which is not said of those that were added and removed."""
+    renamed = [
+        question(
+            f"new {each.id}",
+            question=each.question,
+            domain=each.domain,
+            difficulty=each.difficulty,
+            expected_chunks=list(each.expected or ()),
+        )
+        for each in TEN[:2]
+    ]
+    asked = [*TEN[3:], *renamed, question("other")]
+    made = compare(side(rows_of(TEN, {})), side(rows_of(asked, {})), Gate(min_coverage=0.5), resamples=100)
+    assert made.num_renamed == 2
+    (note,) = (each for each in left_out_words(made) if each.startswith("questions not compared"))
+    assert note.endswith("; 2 questions are the same under another id: give them their earlier ones to compare")
+    others = compare(side(rows_of(TEN, {})), side(rows_of([*TEN[1:], question("other")], {})), resamples=100)
+    assert "under another id" not in " ".join(left_out_words(others))
 
 
 def test_many_removed_questions_leave_nothing_to_be_green_about() -> None:

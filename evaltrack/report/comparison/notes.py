@@ -10,7 +10,7 @@ from evaltrack.compare.evidence import differs, is_worse
 from evaltrack.compare.tolerated import worse_way
 from evaltrack.metrics.catalogue import BY_METRIC
 from evaltrack.metrics.reasoning_aims import RUBRIC_AIMS
-from evaltrack.records.amount import count
+from evaltrack.records.amount import count, verb
 from evaltrack.report.comparison.counts import error_words
 from evaltrack.report.comparison.words import NO_CHANGE, both_words, delta_cell
 from evaltrack.report.words import (
@@ -104,10 +104,18 @@ def left_out_words(comparison: Comparison) -> Iterator[str]:
     }
     if any(apart.values()):
         parts = (f"{len(ids):,} {what} ({first_ids(ids, 40)})" for what, ids in apart.items() if ids)
-        yield f"questions not compared: {', '.join(parts)}"
+        yield f"questions not compared: {', '.join(parts)}{_renamed_words(comparison.num_renamed)}"
     yield from selection_notes(comparison)
     yield from error_words(comparison)
     yield from partial_words(comparison)
+
+
+def _renamed_words(number: int) -> str:
+    """That some of those added are some of those removed; empty where none is."""
+    if not number:
+        return ""
+    those = f"{count(number, 'question')} {verb(number, 'is', 'are')} the same under another id"
+    return f"; {those}: give {verb(number, 'it its earlier one', 'them their earlier ones')} to compare"
 
 
 def selection_notes(comparison: Comparison) -> Iterator[str]:
