@@ -99,6 +99,8 @@ def evaluate_plan(
     """
     identity = kept_of(plan, store)
     choice = choose_run(resume, identity, store, retry_errors=retry_errors)
+    plan = replace(plan, made_from_before=choice.made_from)
+    identity["made_from"] = plan.made_from
     progress, stop = progress or Silent(), Stop()
     journal = Journal(choice.journal, identity, retry_errors=retry_errors, warn=progress.warn)
     try:

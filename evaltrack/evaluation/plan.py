@@ -6,9 +6,9 @@ Everything that can be wrong is found here; `Plan.ask` then asks the questions.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from types import MappingProxyType
@@ -49,7 +49,16 @@ from evaltrack.records import (
     Target,
 )
 from evaltrack.records.amount import count, verb
-from evaltrack.records.settings import CORPUS_TAG, PACKAGES_TAG, RESPONSES_TAG, VERDICTS_TAG, packages_text
+from evaltrack.records.settings import (
+    CODE,
+    CORPUS,
+    PACKAGES_TAG,
+    RESPONSES,
+    SETTING_TAGS,
+    VERDICTS,
+    both_states,
+    packages_text,
+)
 from evaltrack.rows.block import RowBlock
 from evaltrack.scorers.opening import Functions, asks_judge
 from evaltrack.system.result_files import check_result_file
@@ -70,6 +79,7 @@ class Plan:
     signature: Signature
     cache: VerdictCache | None
     redactor: Redactor
+    made_from_before: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def settings(self) -> EvaluationConfig:
@@ -136,8 +146,7 @@ class Plan:
         packages = packages_text(self.target.packages)
         return {
             **({PACKAGES_TAG: packages} if packages else {}),
-            **({CORPUS_TAG: self.target.corpus} if self.target.corpus else {}),
-            **self.recordings,
+            **{SETTING_TAGS[name]: states for name, states in self.made_from.items() if name in SETTING_TAGS},
             "evaltrack.version": __version__,
             "evaltrack.metrics_version": str(METRICS_VERSION),
             "evaltrack.golden": signature.golden,
@@ -146,11 +155,16 @@ class Plan:
         }
 
     @cached_property
-    def recordings(self) -> dict[str, str]:
-        """The tags of the files in which responses and verdicts were recorded; these are read once for it."""
+    def made_from(self) -> dict[str, str]:
+        """The state of all that rows are made from, by its name; files of recordings are read once for it.
+
+        Of a run that is gone on with the states in which its rows of before were made stand before it.
+        """
         verdicts = ", ".join(filter(None, (judge.recording for judge in self.judges)))
-        recordings = {RESPONSES_TAG: self.target.recording, VERDICTS_TAG: verdicts}
-        return {tag: digest for tag, digest in recordings.items() if digest}
+        target = self.target
+        states = {RESPONSES: target.recording, VERDICTS: verdicts, CORPUS: target.corpus, CODE: target.code}
+        before = self.made_from_before
+        return {name: both_states(before.get(name, ""), state) for name, state in states.items() if state}
 
     def ask(
         self,

@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -19,7 +19,7 @@ from evaltrack.evaluation.journal import ENDING, delete_journal, read_command, s
 from evaltrack.evaluation.journal_errors import JournalBusyError
 from evaltrack.evaluation.plan import Plan
 from evaltrack.privacy.addresses import shown_text, shown_url
-from evaltrack.records.settings import RESPONSES, RESPONSES_TAG, VERDICTS, VERDICTS_TAG
+from evaltrack.records.settings import CODE, CORPUS, last_state
 from evaltrack.system.folders import STATE_VARIABLE
 from evaltrack.system.own_files import NotPrivateError, check_folder
 from evaltrack.tracking.journaled_runs import find_journaled, is_there, journal_tag
@@ -33,11 +33,15 @@ KEPT_DAYS = 30
 
 @dataclass(frozen=True)
 class Choice:
-    """Where the rows are kept, the run to go on with (None: a new one), and a hint for the user."""
+    """Where the rows are kept, the run to go on with (None: a new one), and a hint for the user.
+
+    `made_from` is what the rows of that run were made from.
+    """
 
     journal: Path
     run_id: str | None = None
     hint: str | None = None
+    made_from: Mapping[str, str] = field(default_factory=dict)
 
 
 def kept_of(plan: Plan, store: Store) -> dict[str, Any]:
@@ -47,7 +51,7 @@ def kept_of(plan: Plan, store: Store) -> dict[str, Any]:
         "signature": plan.signature.model_dump(),
         "store": store.shown,
         "experiment": plan.settings.experiment or None,
-        "recordings": plan.recordings,
+        "made_from": plan.made_from,
         "finished": False,
     }
 
@@ -101,7 +105,7 @@ def choose_run(resume: str | None, now: dict[str, Any], store: Store, *, retry_e
     if run_id and not is_there(store, run_id):
         return Choice(new_journal(), hint=f"not resumed: run {run_id} is deleted or gone")
     if resume:
-        return Choice(path, run_id, hint=_recordings_words(unfinished[1], now))
+        return _going_on(path, run_id, unfinished[1], now)
     hint = f"run {run_id} of the same command was broken off; --resume auto goes on with it" if run_id else None
     return Choice(new_journal(), hint=hint)
 
@@ -117,20 +121,33 @@ def _resume_named(run_id: str, now: dict[str, Any], store: Store, *, retry_error
         raise UsageError(f"run {run_id} was another evaluation: {'; '.join(different)}. Start a new run")
     if before.get("finished") and not retry_errors:
         raise UsageError(f"run {run_id} is finished; `retry_errors=True` asks its failed questions again")
-    return Choice(path, run_id, hint=_recordings_words(before, now))
+    return _going_on(path, run_id, before, now)
 
 
-def _recordings_words(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
-    """That a file of recorded responses or verdicts is another than that with which the run began; None where none is.
+def _going_on(path: Path, run_id: str | None, before: Mapping[str, Any], now: Mapping[str, Any]) -> Choice:
+    was = _made_from(before)
+    return Choice(path, run_id, _change_words(was, now["made_from"]), was or {})
 
-    Whoever asks failed questions again may have completed it.
+
+def _made_from(journal: Mapping[str, Any]) -> dict[str, str] | None:
+    """What the rows in a journal were made from; None of an earlier version, which does not say."""
+    states = journal.get("made_from")
+    return states if isinstance(states, dict) and all(isinstance(each, str) for each in states.values()) else None
+
+
+def _change_words(was: Mapping[str, str] | None, now: Mapping[str, str]) -> str | None:
+    """That something is another than that from which the rows of before were made; None where nothing is.
+
+    Whoever asks failed questions again may have completed a file, or mended a function.
     """
-    was, new = before.get("recordings"), now["recordings"]
-    if not isinstance(was, dict):  # of an earlier version
+    if was is None:
         return None
-    files = {RESPONSES: RESPONSES_TAG, VERDICTS: VERDICTS_TAG}
-    others = [name for name, tag in files.items() if was.get(tag) != new.get(tag)]
-    return f"the {' and the '.join(others)} are not those with which the run began" if others else None
+    others = [name for name in {**was, **now} if last_state(was.get(name, "")) != now.get(name, "")]
+    if not others:
+        return None
+    is_one = len(others) == 1 and others[0] in (CORPUS, CODE)
+    those = f"the {' and the '.join(others)} {'is not that' if is_one else 'are not those'} with which the run began"
+    return f"{those}: its rows of before are kept, so evaluate again to have all of one kind"
 
 
 def is_resumable(run_id: str, store: Store) -> bool:

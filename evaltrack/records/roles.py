@@ -96,6 +96,11 @@ class Target(Closable, Protocol):
         return ""
 
     @property
+    def code(self) -> str:
+        """The state of the file that holds its function; empty where there is none, or it is not found."""
+        return ""
+
+    @property
     def secrets(self) -> Collection[str]:
         """Texts that no response may hold."""
         return ()

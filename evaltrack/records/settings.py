@@ -34,6 +34,12 @@ RESPONSES, VERDICTS = "recorded responses", "recorded verdicts"
 RESPONSES_TAG, VERDICTS_TAG = "evaltrack.recorded_responses", "evaltrack.recorded_verdicts"
 """The tags of a run that hold them."""
 
+CODE = "code of the target"
+"""The name of the state of the file that holds a target's function: only who goes on with a run looks at it."""
+
+THEN = " → "
+"""Between the states in which the rows of a run were made, where it was gone on with after one had changed."""
+
 SETTING_TAGS = {
     PACKAGES: PACKAGES_TAG,
     CORPUS: CORPUS_TAG,
@@ -47,6 +53,16 @@ LONGEST_PACKAGES = 7500
 
 OTHERS = "others"
 """In the place of the packages for which there was no room; its version is a digest of all."""
+
+
+def both_states(was: str, now: str) -> str:
+    """``3fa1c9d2 → 804fbdba``, or the one state where it is the same as the last."""
+    return was if last_state(was) == now else f"{was}{THEN}{now}" if was else now
+
+
+def last_state(states: str) -> str:
+    """The state in which the last rows were made."""
+    return states.rpartition(THEN)[2]
 
 
 def packages_text(packages: Mapping[str, str]) -> str:

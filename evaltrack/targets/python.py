@@ -27,7 +27,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ByteSize, TypeAdapter, ValidationError
 
@@ -38,11 +38,15 @@ from evaltrack.records.trace_place import TraceHome
 from evaltrack.targets import no_more_settings
 from evaltrack.targets.child.in_processes import InProcesses
 from evaltrack.targets.child.server import Service
+from evaltrack.targets.code_state import code_state
 from evaltrack.targets.functions import function_target, small_enough
 from evaltrack.targets.packages import packages_here
 from evaltrack.targets.response_fields import InvalidResponseError
 from evaltrack.targets.threads import aside
 from evaltrack.tracking.question_spans import settle_in, write_spans
+
+if TYPE_CHECKING:
+    from evaltrack.targets.child.pool import Pool
 
 MAX_WORKERS = 256
 NAMES_SHOWN = 10
@@ -76,7 +80,7 @@ def open_python(place: str, settings: dict[str, str]) -> Target:
     if memory and not can_limit():
         raise UsageError("python target: memory cannot be bounded on this system; leave it out")
     what = f"python target `{place}`"
-    return ProcessTarget(Pool(Order(place, "evaltrack.targets.python:answering", memory, store), what, workers))
+    return ProcessTarget(Pool(Order(place, "evaltrack.targets.python:answering", memory, store), what, workers), place)
 
 
 def worker_count(text: str) -> int:
@@ -116,9 +120,18 @@ class Call(Record):
 
 
 class ProcessTarget(InProcesses, Target):
-    """A function in processes of its own."""
+    """A function in processes of its own, named by its `place`."""
 
     _home: TraceHome | None = None
+
+    def __init__(self, pool: Pool, place: str) -> None:
+        super().__init__(pool)
+        self._place = place
+
+    @property
+    def code(self) -> str:
+        """The state of the file that holds the function."""
+        return code_state(self._place)
 
     def trace_into(self, home: TraceHome) -> None:
         """Have the function's own traces belong to a run."""

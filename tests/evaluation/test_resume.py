@@ -731,6 +731,34 @@ def test_responses_that_were_completed_are_said_to_be_others(fresh: Project, cli
     assert fresh.metrics(run_id)["num_errors"] == 0
 
 
+@pytest.mark.parametrize("change", ["", "# mended\n"])
+def test_a_function_that_was_edited_is_said_to_be_another(broken_off: Project, cli: CLI, change: str) -> None:
+    """The rows of before are of the old code; the run ends, as who mends it for what failed wants it to."""
+    run_id = broken_off.run().info.run_id
+    (broken_off.folder / "mine.py").write_text(MINE + change)
+    code, out, _ = cli("resume", run_id)
+    words = "the code of the target is not that with which the run began: its rows of before are kept, so evaluate"
+    assert (code, words in out) == (0, bool(change))
+
+
+def test_a_run_of_two_states_of_the_pages_holds_both(fresh: Project, cli: CLI) -> None:
+    """So that neither a run of the one nor of the other is said to have searched the same."""
+    pages = fresh.folder / "pages"
+    pages.mkdir()
+    (pages / "a.md").write_text("# Numbers\n\nAll about number 1.\n")
+    base = ["golden.jsonl", "-t", "bm25:pages", "--experiment", "kept", "--traces", "off", "--judge", "mine:judge"]
+    (fresh.folder / "no judge").touch()  # so that there is something to ask again
+    assert cli("run", *base)[0] == 0
+    run = fresh.run()
+    (pages / "a.md").write_text("# Numbers\n\nAll about number 1, and 2.\n")
+    words = "the corpus is not that with which the run began: its rows of before are kept"
+    assert words in cli("resume", run.info.run_id, "--retry-errors")[1]
+    was, now = run.data.tags["evaltrack.corpus"], fresh.run().data.tags["evaltrack.corpus"]
+    assert now.startswith(f"{was} → 1 page, 1 chunk, ")
+    assert words not in cli("resume", run.info.run_id, "--retry-errors")[1]
+    assert fresh.run().data.tags["evaltrack.corpus"] == now
+
+
 # Stopped
 
 
