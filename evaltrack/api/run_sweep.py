@@ -74,7 +74,7 @@ def run_sweep(
         sweep: A YAML, JSON or TOML file, or a mapping of the same fields, as `json_schema("sweep")` describes them; a
             mapping may hold functions as targets.
         resume: Id of the parent run of a sweep that was broken off, to go on with it; ``"auto"`` takes the last one of
-            the same configurations, if there is one. Finished runs are not made again.
+            the same configurations that was, and begins anew where none was. Finished runs are not made again.
         retry_errors: Whether failed questions of a resumed sweep are asked again.
         tracking_uri: MLflow store; None follows MLflow's own settings.
         ui_url: Where MLflow's UI is, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
@@ -124,6 +124,8 @@ class _Running:
         finished = list(self._finished())
         total = finished.count(None) * len(self.plan.golden)
         overall = SweepProgress(progress, total)
+        for note in self.notes:
+            self.say(note)
         self.say(f"MLflow run {self.parent.run_id}; if it is stopped, {self._going_on}")
         pairs = zip(self.plan.configurations, finished, strict=True)
         for place, (configuration, child) in enumerate(pairs, start=1):

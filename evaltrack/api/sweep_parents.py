@@ -35,6 +35,8 @@ def choose_parent(plan: SweepPlan, store: Store, resume: str | None) -> tuple[Op
     if broken and resume:
         return _resumed(plan, store, broken), None
     hint = f"sweep {broken} of the same file was broken off; --resume auto goes on with it" if broken else None
+    if resume:
+        hint = "no sweep of these configurations was broken off: this is a new one, and asks each of them"
     return open_parent(store, settings.experiment, shown_text(plan.name), "sweep", {SWEEP_TAG: plan.digest}), hint
 
 

@@ -28,7 +28,7 @@ Examples:
 \b
 A file:
   golden: golden/travel.jsonl
-  targets: ["bm25:golden/corpus/travel?chunk=heading", "bm25:golden/corpus/travel?chunk=tokens:200"]
+  targets: ["bm25:golden/corpus/travel?chunk=heading", "bm25:golden/corpus/travel?chunk=words:200"]
   k: [3, 5]
   settings: {judge: none, target_options: {floor: [0, 2]}}
 """

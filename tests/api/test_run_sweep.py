@@ -153,8 +153,11 @@ def test_a_sweep_that_was_stopped_goes_on(golden: Path, monkeypatch: pytest.Monk
 
 def test_a_new_sweep_names_the_one_that_was_broken_off(golden: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And where there is none `auto` begins a new one."""
-    fresh = run_sweep(sweep(golden, k=2), resume="auto")
-    assert (fresh.reused, fresh.notes) == (0, ())
+    said: list[str] = []
+    fresh = run_sweep(sweep(golden, k=2), resume="auto", say=said.append)
+    note = "no sweep of these configurations was broken off: this is a new one, and asks each of them"
+    assert (fresh.reused, fresh.notes) == (0, (note,))
+    assert said[0] == note  # before anything is asked
     monkeypatch.setattr("tests.api.test_run_sweep.STOP_AT", "good q0")
     with pytest.raises(KeyboardInterrupt):
         run_sweep(sweep(golden, k=1))
