@@ -12,6 +12,7 @@ import mlflow
 import pytest
 
 from evaltrack import Question, Response, SetResults, run_eval, run_sets
+from evaltrack.api.report_sets import run_ids_of
 from evaltrack.cli import _run
 from evaltrack.errors import GoldenError, TrackingError, UsageError
 from evaltrack.report.run.json_form import run_json
@@ -234,12 +235,14 @@ def test_a_stop_in_the_second_set_leaves_the_first_finished(store_uri: str, path
         None: "KILLED",
     }
     second, parent = by_name["two"], by_name[None]
+    assert run_ids_of([parent.info.run_id]) == [by_name["one"].info.run_id]
     message = f"{paths[1]}: stopped; no finished row is lost, go on with: evaltrack resume {second.info.run_id}"
     assert str(stopped.value) == f"{message}; not evaluated: {paths[2]}"
     assert f"| [{by_name['one'].info.run_id[:8]}]" in parent.data.tags["mlflow.note.content"]
     result = run_eval(paths[1], target=stopping, traces="off", concurrency=1, resume=second.info.run_id)
     assert (result.run_id, asked[5:]) == (second.info.run_id, ["two 2"])
     assert run_of(result.run_id).data.tags["mlflow.parentRunId"] == parent.info.run_id
+    assert run_ids_of([parent.info.run_id]) == [by_name["one"].info.run_id, result.run_id]  # for its report
 
 
 def test_a_set_of_which_nothing_is_measured_stops_no_other(
