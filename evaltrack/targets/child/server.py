@@ -22,6 +22,7 @@ from evaltrack.errors import EXIT_INTERRUPTED, EvaltrackError
 from evaltrack.records.trace_place import TracePlace
 from evaltrack.system.channel import connect_to_parent
 from evaltrack.system.limits import limit_own_memory
+from evaltrack.system.processes import end_own_group
 from evaltrack.targets.child.frames import (
     CALL,
     CANCEL,
@@ -77,10 +78,10 @@ def main(first: str, second: str) -> None:
 
 
 def _end_with_parent(lifeline: int) -> None:
-    """Wait for the end of the parent, also where the event loop is held up for ever."""
+    """Wait for the end of the parent, also where the event loop is held up; what was started here ends, too."""
     while os.read(lifeline, 1):
         pass
-    os._exit(1)
+    end_own_group()
 
 
 def _first(parent: socket.socket, reader: FrameReader) -> Frame:

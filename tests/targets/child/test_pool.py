@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,8 @@ import pytest
 from evaltrack.errors import UsageError
 from evaltrack.targets.child.pool import Pool
 from evaltrack.targets.child.process import Order, Process
+from tests.conftest import REPO
+from tests.targets.test_command import ends, written
 
 OPENER = "evaltrack.targets.python:answering"
 CALL = b'{"question": {"id": "1", "question": "q", "domain": "d"}, "k": 5}'
@@ -66,3 +71,29 @@ def test_a_pool_that_closes_while_a_process_is_replaced_leaves_neither(slow: Ord
     [process] = asyncio.run(lose_the_first_and_close())
     assert process.ended.wait(5)
     assert process.socket.fileno() == -1
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="there are no process groups")
+def test_what_a_function_started_ends_with_the_parent_however_that_ends(tmp_path: Path) -> None:
+    """The process of the function sees that its parent is gone, and takes along what it started."""
+    (tmp_path / "starts_another.py").write_text(
+        "import os, pathlib, subprocess, time\n"
+        "here = pathlib.Path(__file__).parent\n"
+        "def answer(question):\n"
+        "    (here / 'child').write_text(f'{subprocess.Popen([\"sleep\", \"60\"]).pid}\\n')\n"
+        "    (here / 'own').write_text(f'{os.getpid()}\\n')\n"
+        "    time.sleep(60)\n"
+    )
+    (tmp_path / "parent.py").write_text(
+        "import asyncio\n"
+        "from evaltrack.targets.child.pool import Pool\n"
+        "from evaltrack.targets.child.process import Order\n"
+        f"pool = Pool(Order('starts_another:answer', '{OPENER}'), 'a function')\n"
+        f"asyncio.run(pool.call({CALL!r}))\n"
+    )
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(REPO)])}
+    with subprocess.Popen([sys.executable, tmp_path / "parent.py"], env=env, cwd=tmp_path) as parent:
+        own, child = written(tmp_path / "own", 60), written(tmp_path / "child")
+        parent.kill()
+    assert ends(own)
+    assert ends(child)
