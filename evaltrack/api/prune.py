@@ -1,4 +1,4 @@
-"""Remove what evaltrack keeps of old runs: journals, the cache of verdicts, heavy artifacts."""
+"""Remove what evaltrack keeps of old runs: journals, the cache of verdicts, temporary folders, heavy artifacts."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from evaltrack.evaluation.journal import delete_journal
 from evaltrack.evaluation.resume import journals, last_written
 from evaltrack.judges.cache import cache_folder, clear_cache, measure_cache
 from evaltrack.privacy.addresses import shown_text
+from evaltrack.system.left_folders import delete_folder, left_folders
 from evaltrack.system.own_files import sqlite_files
 from evaltrack.tracking.naming import experiment_to_read
 from evaltrack.tracking.retention import (
@@ -37,12 +38,12 @@ OLD = "90d"
 
 @dataclass(frozen=True)
 class Removable:
-    """One thing that goes: a `journal`, the `cache`, or the `artifacts` of a run.
+    """One thing that goes: a `journal`, the `cache`, a `temporary` folder, or the `artifacts` of a run.
 
     `name` is its path or the run's id, `last` when it was last written (UTC, ISO 8601).
     """
 
-    kind: Literal["journal", "cache", "artifacts"]
+    kind: Literal["journal", "cache", "temporary", "artifacts"]
     name: str
     bytes: int
     last: str
@@ -71,7 +72,7 @@ def prune(
     tracking_uri: str | None = None,
     say: Callable[[str], object] = lambda _: None,
 ) -> Pruning:
-    """Remove journals, the cache of verdicts and the artifacts of runs that are older than a time; dry unless `yes`.
+    """Remove journals, cached verdicts, temporary folders and artifacts of runs, older than a time; dry unless `yes`.
 
     Nothing is touched of a run that is or was a baseline, that was compared, that a tag of another run or of an
     experiment names, or that has a tag of its own besides those of MLflow and evaltrack; nor a journal that a process
@@ -101,6 +102,7 @@ def prune(
         if yes:
             delete_journal(path)
     items += _cache(before, yes=yes, say=say)
+    items += _left_behind(before, yes=yes)
     moment = min(int(before * 1000), LAST_MOMENT)
     for run in old_runs(store, [each.experiment_id for each in chosen], moment):
         if reason := names.reason_to_keep(run):
@@ -167,6 +169,14 @@ def _cache(before: float, *, yes: bool, say: Callable[[str], object]) -> list[Re
             say(str(error))
             return []
     return [item]
+
+
+def _left_behind(before: float, *, yes: bool) -> Iterator[Removable]:
+    """The temporary folders of processes that were killed; one that is at work may write seldom, but within a week."""
+    for path, size, last in left_folders(min(before, time.time() - SECONDS["w"])):
+        if yes:
+            delete_folder(path)
+        yield Removable("temporary", str(path), size, _at(last))
 
 
 def _removable(kind: Literal["journal", "cache"], path: Path, files: list[Path]) -> Removable:

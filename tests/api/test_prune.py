@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 import time
 from pathlib import Path
 
@@ -151,3 +152,25 @@ def test_an_empty_store_has_nothing(store_uri: str, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("MLFLOW_TRACKING_URI", store_uri)
     assert cli("prune") == 0
     assert prune(tracking_uri=store_uri).items == ()
+
+
+def test_temporary_folders_of_killed_processes_go(
+    store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that are old for certain: a process that is at work may not have written for hours."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    left, young, other, linked = (
+        tmp_path / name for name in ("evaltrack-ab12_xyz", "evaltrack-pytest-abcd1234", "evaltrack-mine", "target")
+    )
+    for folder in (left, young, other, linked):
+        folder.mkdir()
+        (folder / "per_question.parquet").write_bytes(b"rows" * 100)
+        age(folder / "per_question.parquet", 8 if folder is not young else 2)
+        age(folder, 8)
+    (tmp_path / "evaltrack-linked00").symlink_to(linked)
+    dry, done = (prune("1d", yes=yes, tracking_uri=store_uri) for yes in (False, True))
+    for pruning in (dry, done):
+        (item,) = (each for each in pruning.items if each.kind == "temporary")
+        assert (item.name, item.bytes) == (str(left), 400)
+    assert [each.exists() for each in (left, young, other, linked)] == [False, True, True, True]
+    assert (linked / "per_question.parquet").exists()

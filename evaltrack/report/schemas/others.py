@@ -115,7 +115,7 @@ class CacheForm(Form):
 class RemovableForm(Form):
     """A journal, the cache or the artifacts of a run, with its size; `last` is when it was last written (UTC)."""
 
-    kind: Literal["journal", "cache", "artifacts"]
+    kind: Literal["journal", "cache", "temporary", "artifacts"]
     name: str
     bytes: int
     last: str
