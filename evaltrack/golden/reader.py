@@ -184,6 +184,10 @@ def _check_file(path: Path) -> None:
         raise _no_such_file(path) from None
     except (OSError, ValueError) as error:
         raise GoldenError([f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}"]) from None
+    try:
+        path.name.encode()
+    except UnicodeEncodeError:  # the domain of its questions is its name
+        raise GoldenError([f"{os.fsencode(path)!r}: the name of the file is no UTF-8; rename it"]) from None
     if path.suffix not in (".jsonl", ".json"):
         why = f"{path}: a golden set is a .jsonl file (one object a line) or a .json file (one array)"
         raise GoldenError([why], guide=Guide.GOLDEN_FILE)

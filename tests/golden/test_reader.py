@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import tracemalloc
 from collections import Counter
 from pathlib import Path
@@ -80,6 +81,16 @@ def test_impossible_path(tmp_path: Path, name: str, message: str) -> None:
     with pytest.raises(GoldenError) as caught:
         open_golden(tmp_path / name)
     assert str(caught.value).endswith(f": {message}")
+
+
+@pytest.mark.skipif(sys.platform in ("darwin", "win32"), reason="file names are text there")
+def test_a_file_whose_name_is_no_text_is_one_error(tmp_path: Path) -> None:
+    """And not one for each of its lines, whose domain it is."""
+    path = tmp_path / os.fsdecode(b"bad\xff.jsonl")
+    path.write_text('{"id": 1, "question": "?", "expected_chunks": ["a"]}\n' * 2)
+    with pytest.raises(GoldenError, match=r"bad\\xff\.jsonl': the name of the file is no UTF-8; rename it") as caught:
+        open_golden(path)
+    assert len(caught.value.problems) == 1
 
 
 def test_directory(tmp_path: Path) -> None:
