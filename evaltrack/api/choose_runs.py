@@ -5,6 +5,7 @@ from __future__ import annotations
 from evaltrack.errors import Guide, InconclusiveError, UsageError
 from evaltrack.evaluation.resume import was_killed
 from evaltrack.privacy.addresses import shown_text
+from evaltrack.records.amount import first_of
 from evaltrack.tracking.baselines import baseline_run, get_baseline, list_baselines, no_baseline
 from evaltrack.tracking.journaled_runs import running_evaluations
 from evaltrack.tracking.naming import experiment_to_read, names_experiment
@@ -111,8 +112,7 @@ def _check_one_set(store: Store, experiment_id: str) -> None:
     newest = newest_of_each(store, experiment_id) if len(baselines) > 1 else {}
     waiting = [each.golden for each in baselines if newest.get(each.golden, each.run_id) != each.run_id]
     if len(waiting) > 1:
-        names = ", ".join(waiting[:5]) + (", ..." if len(waiting) > 5 else "")
-        cure = "name one: evaltrack compare golden/NAME.jsonl"
+        cure, names = "name one: evaltrack compare golden/NAME.jsonl", first_of(waiting, 5)
         raise UsageError(f"{len(waiting)} golden sets have runs newer than their baselines ({names}); {cure}")
 
 

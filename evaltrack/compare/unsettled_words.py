@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from evaltrack.compare.change import Change
 from evaltrack.compare.repeats import Asking, Repeat
-from evaltrack.records.amount import count, verb
+from evaltrack.records.amount import count, first_of, verb
 
 NAMED = 3
 RECORD = "evaluate the baseline with --trials 5, or several times, so that there is a record"
@@ -46,4 +46,4 @@ def _with_record(unsettled: Sequence[tuple[Change, Repeat]]) -> str:
 def _those(unsettled: Sequence[tuple[Change, Repeat]]) -> str:
     """``4 questions (a, b, c, …)``."""
     ids = [flip.id for flip, _ in unsettled]
-    return f"{count(len(ids), 'question')} ({', '.join(ids[:NAMED])}{', …' if len(ids) > NAMED else ''})"
+    return f"{count(len(ids), 'question')} ({first_of(ids, NAMED)})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Row
-from evaltrack.records.amount import count, verb
+from evaltrack.records.amount import count, first_of, verb
 
 SHOWN = 3
 """Questions that are named."""
@@ -19,8 +19,8 @@ class AnsweredNegatives:
 
     def add(self, row: Row, _times: int = 1) -> None:
         """Take one finished question; those that stand for more of their kind have no verdicts."""
-        said = {verdict.declined for verdict in row.verdicts}
-        if row.passed and row.question.negative and said == {False} and row.response and not row.response.abstained:
+        opinions = {verdict.declined for verdict in row.verdicts}
+        if row.passed and row.question.negative and opinions == {False} and row.response and not row.response.abstained:
             self._number += 1
             self._ids += [row.question.id] * (len(self._ids) < SHOWN)
 
@@ -29,7 +29,7 @@ class AnsweredNegatives:
         """How many, the first of them, and what to return instead."""
         if not self._number:
             return None
-        ids = ", ".join(map(shown_text, self._ids)) + ", …" * (self._number > SHOWN)
+        ids = first_of([*map(shown_text, self._ids)], SHOWN, self._number)
         those = f"{count(self._number, 'negative')} ({ids}) {verb(self._number, 'passes', 'pass')}"
         why = "as the target returned no sources, though the judge says that the answer does not decline"
         return f"{those} {why}; leave `sources` out where the target does not retrieve"

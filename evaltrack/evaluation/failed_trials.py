@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Row
-from evaltrack.records.amount import count, verb
+from evaltrack.records.amount import count, first_of, verb
 
 SHOWN_IDS = 3
 
@@ -40,6 +40,6 @@ class FailedTrials:
         """How many trials failed, which questions are measured by a part of theirs, and the first error of these."""
         if not self._in_part:
             return None
-        ids = ", ".join(map(shown_text, self._ids)) + ", …" * (self._in_part > SHOWN_IDS)
+        ids = first_of([*map(shown_text, self._ids)], SHOWN_IDS, self._in_part)
         those = f"{count(self._in_part, 'question')} ({ids}) {verb(self._in_part, 'is', 'are')} measured by the others"
         return f"{count(self._number, 'trial')} failed ({shown_text(self._first)[:SHOWN]}); {those}"

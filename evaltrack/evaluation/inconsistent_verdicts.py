@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evaltrack.metrics.anchors import misfits
 from evaltrack.records import Row
-from evaltrack.records.amount import count, verb
+from evaltrack.records.amount import count, first_of, verb
 
 SHOWN = 3
 """Verdicts that are named."""
@@ -32,5 +32,5 @@ class Misfits:
         if not self._count:
             return None
         verdicts = f"{count(self._count, 'verdict')} {verb(self._count, 'gives', 'give')} a grade"
-        more = ", …" if self._count > SHOWN else ""
-        return f"{verdicts} that its own count does not allow, and counts as it is: {', '.join(self._named)}{more}"
+        named = first_of(self._named, SHOWN, self._count)
+        return f"{verdicts} that its own count does not allow, and counts as it is: {named}"

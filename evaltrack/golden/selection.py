@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from evaltrack.errors import UsageError
 from evaltrack.records import Question
+from evaltrack.records.amount import first_of
 
 LABELS = ("domain", "difficulty", "category", "id")
 """Fields of a question that a filter may name, besides the keys of `metadata`."""
@@ -178,9 +179,8 @@ def _labels_words(fields: tuple[str, ...], questions: Iterable[Question]) -> Ite
             if len(values) < HELD_LABELS:
                 values.update(dict.fromkeys(labels(question, field)))
     for field, values in there.items():
-        shown = ", ".join(_bounded(each, 60) for each in list(values)[:SHOWN_LABELS])
-        more = ", …" if len(values) > SHOWN_LABELS else ""
-        yield f"{field} {shown}{more}" if values else f"no {field}"
+        shown = first_of([_bounded(each, 60) for each in values], SHOWN_LABELS)
+        yield f"{field} {shown}" if values else f"no {field}"
 
 
 def _bounded(text: str, limit: int) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from evaltrack.errors import printable
+from evaltrack.records.amount import first_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,7 +52,7 @@ def strangers_note(path: Path, what: str, count: int, ids: Sequence[str], *, of:
     """
     if not count:
         return ""
-    first = ", ".join(ids[:EXAMPLES]) + (", …" if count > EXAMPLES else "")
+    first = first_of(ids, EXAMPLES, count)
     return printable(f"{path}: {what} of no {of} in the golden set: {count:,} ({first}); nothing was done with them")
 
 

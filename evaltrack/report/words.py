@@ -14,7 +14,7 @@ from evaltrack.metrics.latencies import LATENCIES
 from evaltrack.metrics.metric import MINUS
 from evaltrack.metrics.reasoning_aims import RubricAim
 from evaltrack.records import Signature
-from evaltrack.records.amount import count, verb
+from evaltrack.records.amount import count, first_of, verb
 from evaltrack.records.settings import NOT_STATED
 from evaltrack.report.ci_commands import BREAK, without_commands
 
@@ -233,7 +233,7 @@ def failure_message(error: str) -> str:
 
 def first_ids(ids: Sequence[str], limit: int) -> str:
     """``q1, q2, q3, …``: the first three, each in at most `limit` characters."""
-    return ", ".join([*(one_line(key, limit) for key in ids[:3]), *["…"] * (len(ids) > 3)])
+    return first_of([one_line(key, limit) for key in ids[:3]], 3, len(ids))
 
 
 def first_errors_words(result: RunResult) -> str:

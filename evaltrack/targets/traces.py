@@ -27,6 +27,7 @@ from evaltrack.errors import UsageError
 from evaltrack.golden.exchange.records import shown
 from evaltrack.golden.words import text_key
 from evaltrack.records import Question, Response, Target
+from evaltrack.records.amount import first_of
 from evaltrack.targets import no_more_settings
 from evaltrack.targets.mapping import Expression, bounded, compile_expression
 from evaltrack.targets.response_fields import InvalidResponseError
@@ -240,4 +241,4 @@ def _content(kind: bytes, rest: bytes) -> bytes:
 
 
 def _named(names: list[str], count: int) -> str:
-    return f" ({', '.join(names)}{', …' if count > len(names) else ''})" if names else ""
+    return f" ({first_of(names, len(names), count)})" if names else ""

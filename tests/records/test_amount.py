@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evaltrack.records.amount import count, verb
+from evaltrack.records.amount import count, first_of, verb
 
 PACKAGE = Path(__file__).parents[2] / "evaltrack"
 
@@ -38,3 +38,19 @@ def test_no_noun_stands_in_the_plural_whatever_its_amount() -> None:
             spots = re.findall(rf"(\{{[^{{}}]*\}}\}}? (?:{NOUNS}))\b", line)
             plurals += [f"{path.name}: {spot}" for spot in spots if spot not in SEVERAL]
     assert plurals == []
+
+
+@pytest.mark.parametrize(
+    ("names", "most", "total", "words"),
+    [
+        ("abc", 3, None, "a, b, c"),
+        ("abcd", 3, None, "a, b, c, …"),
+        ("ab", 3, 2, "a, b"),
+        ("ab", 3, 5, "a, b, …"),
+        ("abc", 3, 4, "a, b, c, …"),
+        ("", 3, None, ""),
+    ],
+)
+def test_names_that_are_not_shown_are_said_to_be_there(names: str, most: int, total: int | None, words: str) -> None:
+    """Also where not all of them were held."""
+    assert first_of(names, most, total) == words

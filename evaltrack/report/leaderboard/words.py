@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from evaltrack.compare.leaderboard import ContenderMean, Group, Leaderboard, Standing
-from evaltrack.records.amount import count
+from evaltrack.records.amount import count, first_of
 from evaltrack.report.words import METRIC_TITLES, number, one_line
 
 NONE = "–"
@@ -129,7 +129,7 @@ def board_notes(board: Leaderboard) -> Iterator[str]:
         yield f"Front: no other one of its group is as good in {objectives_words(board)}, and better in one of them."
     lacking = [each.name for each in board.standings if each.rank is not None and each.on_front is None]
     if lacking:
-        names = ", ".join(one_line(name, 80) for name in lacking[:5]) + (", …" if len(lacking) > 5 else "")
+        names = first_of([one_line(name, 80) for name in lacking], 5)
         yield f"Neither on the front nor off it, as an objective was not measured: {names}."
     for each in board.standings:
         if words := spread_words(each):

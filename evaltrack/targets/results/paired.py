@@ -13,6 +13,7 @@ from evaltrack.golden.exchange.corpus_ids import CorpusIds
 from evaltrack.golden.exchange.records import shown
 from evaltrack.golden.words import text_key
 from evaltrack.records import Question, Response, Target
+from evaltrack.records.amount import first_of
 from evaltrack.records.id_hashes import EXAMPLES, IdHashes, shown_id, strangers_note
 from evaltrack.system.files import content_digest
 from evaltrack.targets.mapping import bounded
@@ -167,10 +168,9 @@ class PairedResults(Target):
         """How the file was read, which questions it lacks, and what of it could not be measured."""
         notes = [f"{self._path}: read as results of {self.format}"] if self.format != "lines" else []
         if self._missing:
-            first = ", ".join(f"`{shown(key)}`" for key in list(self._missing)[:EXAMPLES])
-            more = ", …" if len(self._missing) > EXAMPLES else ""
+            first = first_of([f"`{shown(key)}`" for key in self._missing], EXAMPLES)
             what = f"questions that none of its {self._count:,} results is of: {len(self._missing):,}"
-            notes.append(f"{self._path}: {what} ({first}{more})")
+            notes.append(f"{self._path}: {what} ({first})")
         if self._without_ids:
             cure = "name the corpus (`?corpus=DIR`), or add quotations (evaltrack golden anchor)"
             what = (
