@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from evaltrack.errors import UsageError
 from evaltrack.metrics.rubric import TIERS, acceptance
+from evaltrack.tracking.existing_store import connect_to_read
 from evaltrack.tracking.judge_notes import Accepted, note_accepted
 from evaltrack.tracking.reader import named_evaluation
 from evaltrack.tracking.run_files import read_rows
-from evaltrack.tracking.store import connect
 
 MAX_WHY = 1000
 """Characters of a justification: a tag of MLflow holds no more with certainty."""
@@ -29,7 +29,7 @@ def accept_question(run_id: str, question_id: str, why: str = "", *, tracking_ur
             justification, or a shorter one.
         TrackingError: the store is out of reach, or the run or its rows are gone.
     """
-    store = connect(tracking_uri)
+    store = connect_to_read(tracking_uri)
     run = named_evaluation(store, run_id)
     columns = ["id", "passed", "tier", "hard_fails"]
     row = next((row for row in read_rows(store, run, columns) if row.id == question_id), None)

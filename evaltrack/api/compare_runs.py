@@ -34,9 +34,10 @@ from evaltrack.report.html.screen import comparison_screen
 from evaltrack.report.run.markdown import comparison_note
 from evaltrack.system.memory import give_back
 from evaltrack.tracking.comparisons import COMPARISON_PAGE, log_comparison
+from evaltrack.tracking.existing_store import connect_to_read
 from evaltrack.tracking.history import run_history
 from evaltrack.tracking.reader import EvaluationRun, shown_side_by_side, side_by_side
-from evaltrack.tracking.store import Store, connect
+from evaltrack.tracking.store import Store
 
 
 def compare_runs(
@@ -78,7 +79,7 @@ def compare_runs(
     config.rules_by_form()  # what is wrong whatever the runs are is found at once
     golden = config.golden
     named = Named(golden or None, config.target or None, config.target_options, config.judge)
-    store = connect(tracking_uri, ui_url)
+    store = connect_to_read(tracking_uri, ui_url)
     saved = side_of_file(Path(baseline_file)) if baseline_file else None
     name = golden_name(golden) if golden else saved.info.signature.golden if saved else None
     candidate_run, compared_run = choose_runs(

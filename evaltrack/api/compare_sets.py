@@ -13,7 +13,8 @@ from evaltrack.compare.config import ComparisonConfig, ComparisonOptions
 from evaltrack.compare.set_comparisons import ComparedSet, SetComparisons
 from evaltrack.errors import GoldenError, InconclusiveError, UsageError, listed
 from evaltrack.golden.reader import golden_name, open_golden
-from evaltrack.tracking.store import Store, connect
+from evaltrack.tracking.existing_store import connect_to_read
+from evaltrack.tracking.store import Store
 
 
 def compare_sets(
@@ -47,7 +48,7 @@ def compare_sets(
     """
     paths, config = [os.fspath(each) for each in golden_sets], ComparisonConfig.of(**settings)
     _check_names(paths, config)
-    store = connect(tracking_uri, ui_url)
+    store = connect_to_read(tracking_uri, ui_url)
     problems = _problems(store, paths, experiment)
     domains = {path: _domains(path) for path in paths}
     _check_rules(config, domains)

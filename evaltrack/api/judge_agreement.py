@@ -23,10 +23,11 @@ from evaltrack.metrics.rubric import RubricWeights
 from evaltrack.records import Signature, Verdict
 from evaltrack.rows.restore import verdicts_of
 from evaltrack.rows.stored_row import StoredRow
+from evaltrack.tracking.existing_store import connect_to_read
 from evaltrack.tracking.judge_notes import JudgeAgreement, note_agreement
 from evaltrack.tracking.reader import EvaluationRun, named_evaluation
 from evaltrack.tracking.run_files import read_rows
-from evaltrack.tracking.store import Store, connect
+from evaltrack.tracking.store import Store
 
 
 def judges_agreement(
@@ -61,7 +62,7 @@ def judges_agreement(
     if (labels is None) == (other_run is None):
         raise UsageError("name the labels, or another run, to hold the judge against")
     _check_shares(tolerance=tolerance, share=needed)
-    store = connect(tracking_uri)
+    store = connect_to_read(tracking_uri)
     run, rows = _of_run(store, run_id)
     signature = run.signature
     own = {key: _values(verdicts_of(row), signature) for key, row in rows.items()}

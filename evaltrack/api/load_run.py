@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from evaltrack.api.report_html import stored_result
 from evaltrack.evaluation.result import RunResult
+from evaltrack.tracking.existing_store import connect_to_read
 from evaltrack.tracking.reader import named_evaluation
-from evaltrack.tracking.store import connect
 
 
 def load_run(run_id: str, *, tracking_uri: str | None = None, ui_url: str | None = None) -> RunResult:
@@ -20,5 +20,5 @@ def load_run(run_id: str, *, tracking_uri: str | None = None, ui_url: str | None
         UsageError: there is no such run, or it is none of evaltrack's.
         TrackingError: the store is out of reach, or the run or what it held is gone.
     """
-    store = connect(tracking_uri, ui_url)
+    store = connect_to_read(tracking_uri, ui_url)
     return stored_result(store, named_evaluation(store, run_id))

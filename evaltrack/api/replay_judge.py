@@ -24,10 +24,10 @@ from evaltrack.report.judge.repeatability import replay_json
 from evaltrack.rows.restore import question_of, response_of, verdicts_of
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.stats.repeatability import Replay, Replayed
+from evaltrack.tracking.existing_store import connect_to_read
 from evaltrack.tracking.judge_notes import JudgeNoise, log_child, note_noise
 from evaltrack.tracking.reader import named_evaluation
 from evaltrack.tracking.run_files import read_rows
-from evaltrack.tracking.store import connect
 
 MAX_TIMES = 100
 
@@ -63,7 +63,7 @@ def replay_judge(
         raise UsageError(f"times is {times}; write a number from 1 to {MAX_TIMES}")
     if not 0 < share <= 1:
         raise UsageError(f"share is {share:g}; write a number above 0, up to 1")
-    store = connect(tracking_uri)
+    store = connect_to_read(tracking_uri)
     run = named_evaluation(store, run_id)
     named = Named(judges=(judge,) if isinstance(judge, str) else tuple(judge))
     settings = settings_to_repeat(run.run_id, run.signature, named, saved_command(run.run_id))

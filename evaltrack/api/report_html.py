@@ -26,11 +26,12 @@ from evaltrack.report.html.screen import run_screen
 from evaltrack.report.run.stored_summary import StoredMean, StoredSummary, read_summary
 from evaltrack.rows.reader import check_rows, count_rows, read_table, stored_rows
 from evaltrack.rows.rows_error import rows_of_run
+from evaltrack.tracking.existing_store import connect_to_read
 from evaltrack.tracking.history import past_run, run_history
 from evaltrack.tracking.judge_notes import judge_notes
 from evaltrack.tracking.reader import EvaluationRun
 from evaltrack.tracking.run_files import fetch_rows, fetch_summary, read_run_table
-from evaltrack.tracking.store import Store, connect
+from evaltrack.tracking.store import Store
 
 
 def report_html(
@@ -68,7 +69,7 @@ def report_html(
             ui_url=ui_url,
         )
         return comparison_html(comparison)
-    store = connect(tracking_uri, ui_url)
+    store = connect_to_read(tracking_uri, ui_url)
     run = choose_runs(store, run_id, None, experiment, baseline_is_file=True)[0]
     with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder:
         stored = read_summary(fetch_summary(store, run.run_id, Path(folder)), run.run_id)

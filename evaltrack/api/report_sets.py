@@ -26,9 +26,10 @@ from evaltrack.rows.reader import read_table, stored_rows
 from evaltrack.rows.rows_error import rows_of_run
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.system.result_files import check_result_file, write_result_file
+from evaltrack.tracking.existing_store import connect_to_read
 from evaltrack.tracking.reader import EvaluationRun, named_evaluations
 from evaltrack.tracking.run_files import fetch_rows, fetch_summary
-from evaltrack.tracking.store import Store, connect
+from evaltrack.tracking.store import Store
 
 WORST = 5
 """Questions of each set that the page of all names."""
@@ -41,7 +42,7 @@ def run_ids_of(runs: Iterable[str], tracking_uri: str | None = None) -> list[str
         UsageError: there is no such run, or it is none of evaltrack's.
         TrackingError: the store is out of reach, or a run is deleted.
     """
-    store = connect(tracking_uri)
+    store = connect_to_read(tracking_uri)
     return list(dict.fromkeys(each.run_id for run in runs for each in named_evaluations(store, run)))
 
 
@@ -75,7 +76,7 @@ def report_sets(
     path = Path(output_file)
     if path.suffix not in (".html", ".htm"):
         raise UsageError(f"{path}: is no .html file; name one, the pages of the runs are put into a folder beside it")
-    store = connect(tracking_uri, ui_url)
+    store = connect_to_read(tracking_uri, ui_url)
     evaluations = list({each.run_id: each for run in runs for each in named_evaluations(store, run)}.values())
     for each in evaluations:
         if each.status in ("RUNNING", "SCHEDULED"):

@@ -17,6 +17,7 @@ from evaltrack.evaluation.resume import command_to_resume, run_to_resume
 from evaltrack.golden.reader import GoldenSet
 from evaltrack.judges import named_judges
 from evaltrack.scorers.opening import Functions, named_functions
+from evaltrack.tracking.existing_store import check_is_there
 from evaltrack.tracking.store import StoreAddress
 
 if TYPE_CHECKING:
@@ -120,6 +121,7 @@ def resume_run(
         TrackingError: the MLflow store is out of reach, or does not hold what was written.
         KeyboardInterrupt: it was stopped; the run is KILLED and holds what was done.
     """
+    check_is_there(tracking_uri)
     connection = StoreAddress(tracking_uri, ui_url)
     store = connection()
     run_id = run_to_resume(run_id, store)
