@@ -367,7 +367,7 @@ def test_every_rendering_says_what_came_of_it(made: Made) -> None:
     repeat = {"kind": "scatter", "times": 3, "passed": 2, "failed": 1, "record": {"times": 0, "failed": 0}}
     assert flips["c"]["repeat"] == repeat
     assert {key: flip["counts"] for key, flip in flips.items()} == {key: key == "d" for key in "abcde"}
-    assert document["asked_again"] == {"possible": True, "calls": 11, "scatter": True, "lucky": 0, "why_not": None}
+    assert document["asked_again"] == {"possible": True, "calls": 15, "scatter": True, "lucky": 0, "why_not": None}
 
 
 # With a judge
