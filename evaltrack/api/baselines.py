@@ -10,10 +10,11 @@ from evaltrack.errors import Guide, UsageError
 from evaltrack.golden.reader import golden_name
 from evaltrack.tracking import baselines
 from evaltrack.tracking.baselines import Baseline
+from evaltrack.tracking.existing_store import connect_to_read
 from evaltrack.tracking.naming import experiment_to_read
 from evaltrack.tracking.reader import EvaluationRun, named_evaluation, newest_evaluation
 from evaltrack.tracking.run_files import fetch_rows
-from evaltrack.tracking.store import Store, connect
+from evaltrack.tracking.store import Store
 
 
 def set_baseline(
@@ -129,5 +130,5 @@ def clear_baseline(golden: str, *, experiment: str | None = None, tracking_uri: 
 
 def place_of(experiment: str | None, tracking_uri: str | None = None) -> tuple[Store, str]:
     """The store, and the id of the experiment in it."""
-    store = connect(tracking_uri)
+    store = connect_to_read(tracking_uri)
     return store, experiment_to_read(store, experiment or None).experiment_id

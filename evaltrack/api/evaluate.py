@@ -102,6 +102,8 @@ def evaluate_plan(
     plan = replace(plan, made_from_before=choice.made_from)
     identity["made_from"] = plan.made_from
     progress, stop = progress or Silent(), Stop()
+    if choice.run_id and choice.hint:
+        progress.warn(choice.hint)
     journal = Journal(choice.journal, identity, retry_errors=retry_errors, warn=progress.warn)
     try:
         with stop.handled(), asking_of(plan, journal) as ask:

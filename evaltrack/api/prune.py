@@ -18,6 +18,7 @@ from evaltrack.judges.cache import cache_folder, clear_cache, measure_cache
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.system.left_folders import delete_folder, left_folders
 from evaltrack.system.own_files import sqlite_files
+from evaltrack.tracking.existing_store import connect_to_read
 from evaltrack.tracking.naming import experiment_to_read
 from evaltrack.tracking.retention import (
     HeavyRun,
@@ -29,7 +30,7 @@ from evaltrack.tracking.retention import (
     run_names,
     still_free,
 )
-from evaltrack.tracking.store import Store, connect, find_run, is_missing
+from evaltrack.tracking.store import Store, find_run, is_missing
 from evaltrack.tracking.tags import LAST_MOMENT
 
 SECONDS = {"h": 3600, "d": 86_400, "w": 604_800}
@@ -90,7 +91,7 @@ def prune(
         TrackingError: the store does not answer, or refuses.
     """
     before = time.time() - seconds_of(older_than)
-    store = connect(tracking_uri)
+    store = connect_to_read(tracking_uri)
     experiments = experiments_of(store)
     chosen = [experiment_to_read(store, experiment)] if experiment else experiments
     names, reasons, items = run_names(store, experiments), Counter[str](), list[Removable]()

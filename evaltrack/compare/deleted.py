@@ -5,7 +5,7 @@ A floor cuts off the end of a list. Of what was deleted other questions still re
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 
 from evaltrack.compare.change import Cause, Change
 from evaltrack.compare.pages import page_of_chunk
@@ -23,14 +23,24 @@ def declined_for(worse: Sequence[Change], before: Iterable[StoredRow], after: It
     losses = [(change, loss) for change in worse if change.cause.kind == "now_declines" for loss in _losses(change)]
     if not losses:
         return {}
-    now = {row.id: row for row in after}
-    returned = {key for row in now.values() for source in row.sources or () for key in _keys(source)}
-    cut_out = {key for row in before for key in _cut_out(row, now.get(row.id))} - returned
+    deleted = deleted_keys(before, after)
     declined: dict[str, Cause] = {}
     for change, loss in losses:
-        if not cut_out.isdisjoint(_keys_of_lost(change, loss)):
+        if is_deleted(change, loss, deleted):
             declined.setdefault(change.id, loss)
     return declined
+
+
+def deleted_keys(before: Iterable[StoredRow], after: Iterable[StoredRow]) -> Set[str]:
+    """The keys of the sources, and pages, that were deleted, by the rows of all common questions."""
+    now = {row.id: row for row in after}
+    returned = {key for row in now.values() for source in row.sources or () for key in _keys(source)}
+    return {key for row in before for key in _cut_out(row, now.get(row.id))} - returned
+
+
+def is_deleted(change: Change, loss: Cause, deleted: Set[str]) -> bool:
+    """Whether the source that a question lost is among those that were deleted."""
+    return not deleted.isdisjoint(_keys_of_lost(change, loss))
 
 
 def _losses(change: Change) -> list[Cause]:
@@ -39,9 +49,9 @@ def _losses(change: Change) -> list[Cause]:
 
 
 def _keys_of_lost(change: Change, loss: Cause) -> Iterator[str]:
-    assert change.before is not None  # its sources were lost
-    for source in change.before.sources or ():
-        if change.before.name_of(source) == loss.source:
+    before = change.before
+    for source in (before.sources if before else None) or ():
+        if before and before.name_of(source) == loss.source:
             yield from _keys(source)
 
 

@@ -107,7 +107,7 @@ def compare(
     gate = replace(gate or Gate(), noise=judge.noise)
     gate = gate if judge.trusted else gate.without(_JUDGED)
     left_out = metrics_left_out(baseline.info.signature, candidate.info.signature, ignore)
-    paired = Paired(baseline, candidate)
+    paired = Paired(baseline, candidate, passing="pass_rate" not in left_out)
     others = declared_otherwise(baseline.info.signature, candidate.info.signature)
     left_out |= set(others)
     gate = gate.without_domains(paired.unselected_domains)

@@ -95,6 +95,8 @@ class Fates:
         part = self.part(fate)
         sign = 1 if fate in ("fixed", "newly measured", "higher score") else -1
         keys = [sign * loss for loss in _losses(part, self._left_out)]
+        if fate == "newly measured":
+            keys.insert(0, (part["passed_c"] != False).fillna(True).to_numpy(dtype=bool))  # noqa: E712 - those that fail
         return list(part["id"].to_numpy()[np.lexsort(keys[::-1])]) if len(part) else []
 
     def _flipped(self, *, was: bool) -> Any:

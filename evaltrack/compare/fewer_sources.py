@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
 from evaltrack.compare.change import Change
+from evaltrack.compare.deleted import deleted_keys, is_deleted
 from evaltrack.records.amount import count
 from evaltrack.rows.stored_row import StoredRow
 
@@ -15,16 +16,17 @@ SEVERAL = 2
 
 @dataclass(frozen=True)
 class FewerSources:
-    """The most sources that either side returns for a question."""
+    """The most sources that either side returns for a question, and what was deleted, which is lost for that reason."""
 
     before: int
     after: int
+    deleted: Set[str]
 
     def explains(self, change: Change) -> bool:
         """Whether all that was lost stood beyond the candidate's longest list, or is all that the answer lacks."""
         cause = change.cause
         if cause.kind == "source_lost":
-            return (cause.rank_before or 0) > self.after
+            return (cause.rank_before or 0) > self.after and not is_deleted(change, cause, self.deleted)
         return cause.kind == "context_changed" and self._cut_off(change)
 
     def _cut_off(self, change: Change) -> bool:
@@ -42,11 +44,12 @@ class FewerSources:
 
 def fewer_sources(before: Iterable[StoredRow], after: Iterable[StoredRow]) -> FewerSources | None:
     """What the candidate returns at most, where that is less than for several questions of the baseline, and not 0."""
+    before, after = list(before), list(after)
     was, now = ([len(row.sources or ()) for row in rows] for rows in (before, after))
     most = max(now, default=0)
     if not most or sum(number > most for number in was) < SEVERAL:
         return None
-    return FewerSources(max(was), most)
+    return FewerSources(max(was), most, deleted_keys(before, after))
 
 
 def _names(row: StoredRow) -> Sequence[str]:

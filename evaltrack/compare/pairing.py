@@ -76,11 +76,11 @@ class Paired:
     `table` holds the metrics of both sides.
     """
 
-    def __init__(self, baseline: Side, candidate: Side) -> None:
+    def __init__(self, baseline: Side, candidate: Side, *, passing: bool = True) -> None:
         self.baseline, self.candidate = baseline, candidate
         self.table = metric_table(*(own_scores_of(side.info.signature) for side in (candidate, baseline)))
         both, removed, added = _paired(baseline, candidate, (*LIGHT_COLUMNS, *self.table.own_names, NUM_EXPECTED))
-        self.in_part = partly_lost(baseline, candidate)
+        self.in_part = partly_lost(baseline, candidate, passing=passing)
         if self.in_part:
             lost = both[ID].isin(self.in_part).to_numpy()
             both = without_results(both, lost, (score.name for score in self.table.scores))

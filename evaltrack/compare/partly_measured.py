@@ -7,6 +7,7 @@ in the same words most must be measured.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -32,16 +33,20 @@ ALL_MEASURED = TRIAL_SCORES[0].name
 """A score that a question has only where all of its trials were measured."""
 
 
-def partly_lost(baseline: Side, candidate: Side) -> frozenset[str]:
+def partly_lost(baseline: Side, candidate: Side, *, passing: bool = True) -> frozenset[str]:
     """The ids of the questions that the candidate measured in part, and in less than the baseline did.
 
-    One that fails, whatever its other trials would have given, is none of them: that it fails is known.
+    One that fails, whatever its other trials would have given, is none of them: that it fails is known. Where it is not
+    compared which questions pass (`passing`), a trial of which only the judge failed is measured.
     """
     ids = _measured_in_part(candidate)
     if not ids:
         return frozenset()
     times, times_before = times_asked(candidate.info), times_asked(baseline.info)
     was = {row.id: _measured_wordings(row, times_before) for row in baseline.brief(ids)}
+    if not passing:
+        trials = candidate.trials(ids)
+        return frozenset(key for key in trials if was.get(key, set()) - _answered_wordings(trials[key], times))
     return frozenset(
         row.id
         for row in candidate.brief(ids)
@@ -77,6 +82,12 @@ def _measured_wordings(row: StoredRow, times: int) -> set[int]:
     return {0} if 2 * row.trials > times else set()
 
 
+def _answered_wordings(trials: Sequence[StoredRow], times: int) -> set[int]:
+    """The places of the wordings of which the target answered more than half of the trials."""
+    answered = Counter(trial.wording or 0 for trial in trials if not trial.target_failed)
+    return {place for place, number in answered.items() if 2 * number > times}
+
+
 def _fails_anyhow(row: StoredRow, times: int) -> bool:
     """Whether it would fail, had all of its other trials passed."""
     total = times * max(1, len(row.wordings))
@@ -88,10 +99,12 @@ def why_in_part(row: StoredRow, trials: Sequence[StoredRow], times: int) -> Caus
     """How many of the candidate's trials failed, in which wordings, and how the first of them did."""
     total = times * max(1, len(row.wordings))
     failed = [trial for trial in trials if trial.error]
-    where = f", in {wordings_words(failed)}" if failed and row.wordings else ""
-    why = f": {failed[0].error}" if failed else ""
-    kind: CauseKind = "judge_failed" if failed and not failed[0].target_failed else "target_failed"
-    return Cause(kind, f"{total - (row.trials or 0):,} of {total:,} trials failed{where}{why}")
+    share = f"{total - (row.trials or 0):,} of {total:,} trials"
+    if not failed:
+        return Cause("target_failed", f"{share} failed")
+    where = f", {wordings_words(failed)}" if row.wordings else ""
+    kind: CauseKind = "target_failed" if failed[0].target_failed else "judge_failed"
+    return Cause(kind, f"{failed[0].error} (in {share}{where})")
 
 
 def without_results(frame: pd.DataFrame, lost: Any, names: Iterable[str]) -> pd.DataFrame:

@@ -14,17 +14,21 @@ LONGER_RECORD = "evaluate the baseline with more trials, or more often"
 
 
 def unsettled_words(flips: Iterable[Change], asking: Asking) -> Iterator[str]:
-    """A sentence on those that fail every time, one on those that fail most times, one on those with a record."""
+    """A sentence on those that fail every time, one on those that fail most times, one on those with a record.
+
+    Where there are several kinds one on all of them comes first.
+    """
     unsettled = [(flip, flip.repeat) for flip in flips if flip.repeat is not None and flip.repeat.kind == "unsettled"]
     varying = asking.scatter is not False
     recorded = [each for each in unsettled if varying and each[1].record_times]
     others = [each for each in unsettled if each not in recorded]
     always = [each for each in others if not each[1].passed]
-    for those in (always, [each for each in others if each not in always]):
-        if those:
-            yield _without_record(those, asking)
-    if recorded:
-        yield _with_record(recorded)
+    mostly = [each for each in others if each not in always]
+    sentences = [_without_record(those, asking) for those in (always, mostly) if those]
+    sentences += [_with_record(recorded)] if recorded else []
+    if len(sentences) > 1:
+        yield f"{_those(unsettled)} may have broken, or scatter: asking again does not tell"
+    yield from sentences
 
 
 def _without_record(unsettled: Sequence[tuple[Change, Repeat]], asking: Asking) -> str:

@@ -497,3 +497,17 @@ def test_what_stood_within_the_shorter_list_is_lost_for_another_reason() -> None
     now = {f"q{place}": found(f"s{place}-1", f"s{place}-3", f"s{place}-4") for place in range(10)}
     ids = {key: each.kind for each in compared(now, was).culprits for key in each.ids}
     assert ids == {f"q{place}": "source_lost" if place < 4 else "fewer_sources" for place in range(10)}
+
+
+def test_a_deleted_page_is_no_shorter_list() -> None:
+    """It stood last, and no list is longer than before without it; another question still returns what stood below."""
+    asked = [question(f"q{n}", expected_chunks=["gone" if n < 4 else f"own{n}"]) for n in range(10)]
+    lists = {f"q{n}": ["a", "b", "c", "d", "gone"] if n < 4 else ["gone", f"own{n}", "e"] for n in range(10)}
+    was = {key: found(*names) for key, names in lists.items()}
+    now = {key: found(*(name for name in names if name != "gone")) for key, names in lists.items()}
+    made = compare(side(rows_of(asked, was)), side(rows_of(asked, now)), Gate(), resamples=50)
+    (culprit,) = made.culprits
+    assert (culprit.kind, culprit.page, culprit.gone) == ("source_lost", "gone", True)
+    cut = {key: found(*names[:4]) for key, names in lists.items()}
+    shorter = compare(side(rows_of(asked, was)), side(rows_of(asked, cut)), Gate(), resamples=50)
+    assert [each.kind for each in shorter.culprits] == ["fewer_sources"]

@@ -18,6 +18,7 @@ from evaltrack.metrics.catalogue import BY_METRIC
 from evaltrack.records import Failure, Question, Response
 from evaltrack.report.comparison.headline import change_sentence
 from evaltrack.report.comparison.notes import left_out_words
+from evaltrack.report.comparison.words import change_words
 from evaltrack.rows.stored_row import StoredRow
 from tests.compared import found, question, row, rows_of, side
 from tests.stored import patched
@@ -168,6 +169,18 @@ def test_many_edits_leave_nothing_to_be_green_about() -> None:
     assert (made.verdict, made.exit_code) == ("unknown", 3)
     assert made.reasons == ("8 of 10 questions are left to compare: 2 edited (90 % must be left, see --min-coverage)",)
     assert compare(before, after, Gate(min_coverage=0.8), resamples=100).verdict == "ok"
+
+
+def test_what_is_newly_measured_and_fails_comes_first_and_says_so() -> None:
+    """It failed before, and what it does now is what matters."""
+    was = dict.fromkeys(("q1", "q2", "q3"), BROKEN)
+    made = compare(side(rows_of(TEN, was)), side(rows_of(TEN, {"q3": found("x")})), Gate(min_coverage=0), resamples=9)
+    assert [change.id for change in made.newly] == ["q3", "q1", "q2"]
+    assert [change_words(change).partition(": ")[0] for change in made.newly] == [
+        "q3 (domain 1) is newly measured and fails",
+        "q1 (domain 1) is newly measured and passes",
+        "q2 (domain 0) is newly measured and passes",
+    ]
 
 
 def test_no_share_of_passes_rises_by_what_is_not_measured_any_more() -> None:

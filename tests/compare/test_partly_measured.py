@@ -24,23 +24,25 @@ AWAY = "ConnectionError: the index is away"
 
 
 def trial_of(asked: Question, wording: int, number: int, letter: str) -> Row:
-    """One trial: a hit (p), a miss (f), or an error (E)."""
+    """One trial: a hit (p), a miss (f), an error (E), or a hit whose judge failed (J)."""
     timing = {"position": 0, "question": asked, "wording": wording, "trial": number, "started_at": 0.0, "seconds": 0.1}
     if letter == "E":
         return Row.model_validate({**timing, "failure": Failure(kind="target_error", message=AWAY)})
-    response = found(f"{asked.id}!" if letter == "p" else "x")
-    made = measure(asked, response, Rules(K))
+    response = found(f"{asked.id}!" if letter in "pJ" else "x")
+    made = measure(asked, response, Rules(K), judge_failed=letter == "J")
+    if letter == "J":
+        timing["failure"] = Failure(kind="judge_error", message="no opinion")
     return Row.model_validate({**timing, "response": response, "scores": made.scores, "passed": made.passed})
 
 
-def side_of(outcomes: str, name: str) -> Side:
+def side_of(outcomes: str, name: str, **signature: str) -> Side:
     """A run with a word for each wording of `q`, and a letter in it for each trial; and of one question that hits."""
     words = outcomes.split()
     asked = question("q", variants=[f"Wording {place}?" for place in range(1, len(words))])
     pairs = [(wording, letter) for letters in zip(*words, strict=True) for wording, letter in enumerate(letters)]
     trials = [trial_of(asked, wording, number, letter) for number, (wording, letter) in enumerate(pairs, 1)]
     merged = stored_row(merge(trials), K)
-    made = side([merged, row(question("plain"), found("plain!"), 1)], name)
+    made = side([merged, row(question("plain"), found("plain!"), 1)], name, **signature)
     by_id = {"q": [stored_row(each, K) for each in trials]}
     info = replace(made.info, settings={TRIALS: str(len(words[0]))})
     return replace(made, info=info, trials=lambda ids: {key: by_id[key] for key in ids if key in by_id})
@@ -77,7 +79,7 @@ def test_a_question_measured_in_less_than_before_is_lost(was: str, now: str) -> 
     assert (fate(made), made.exit_code) == ("lost", 3)
     (lost,) = made.lost
     assert (lost.cause.kind, lost.now) == ("target_failed", "not measured")
-    assert lost.cause.detail.endswith(AWAY)
+    assert lost.cause.detail.startswith(f"target_error: {AWAY} (in ")
     recall = next(metric for metric in made.metrics if metric.name == "recall_at_k")
     assert (recall.n, recall.measured) == (1, (2, 1))
 
@@ -101,17 +103,36 @@ def test_one_that_is_measured_in_most_trials_or_fails_anyhow_is_compared(was: st
 @pytest.mark.parametrize(
     ("now", "words"),
     [
-        ("p E p", "1 of 3 trials failed, in variant 1"),
-        ("E p E", "2 of 3 trials failed, in the question's own words and variant 2"),
-        ("ppp EEp", "2 of 6 trials failed, in variant 1"),
-        ("pEEEE", "4 of 5 trials failed"),
+        ("p E p", "1 of 3 trials, variant 1"),
+        ("E p E", "2 of 3 trials, the question's own words and variant 2"),
+        ("ppp EEp", "2 of 6 trials, variant 1"),
+        ("pEEEE", "4 of 5 trials"),
     ],
 )
 def test_the_cause_says_how_many_trials_failed_and_in_which_words(now: str, words: str) -> None:
     """And how the first of them did."""
     was = "".join("p" if letter == "E" else letter for letter in now)
     (lost,) = compared(was, now).lost
-    assert lost.cause.detail == f"{words}: target_error: {AWAY}"
+    assert lost.cause.detail == f"target_error: {AWAY} (in {words})"
+
+
+@pytest.mark.parametrize(
+    ("now", "ignored", "expected"),
+    [
+        ("pp JJ", (), "lost"),
+        ("pp JJ", ("judge",), "identical"),
+        ("pp EE", ("judge",), "lost"),
+        ("pp JE", ("judge",), "lost"),
+        ("ppp JJE", ("judge",), "identical"),
+    ],
+)
+def test_a_trial_of_which_the_judge_alone_failed_is_measured_where_no_judge_is_compared(
+    now: str, ignored: tuple[str, ...], expected: str
+) -> None:
+    """What was retrieved is there."""
+    was = "".join("p" if letter.isalpha() else letter for letter in now)
+    made = compare(side_of(was, "was"), side_of(now, "now", judge="j" if ignored else "none"), ignore=ignored)
+    assert fate(made) == expected
 
 
 script: dict[str, str] = {}
@@ -160,7 +181,7 @@ def test_a_run_and_its_comparison_name_the_questions_that_are_measured_in_part(s
     made = compare_runs(runs[1].run_id, runs[0].run_id, gate="seed", tracking_uri=store_uri, log=False)
     (lost,) = made.lost
     assert (made.exit_code, lost.id) == (3, "q")
-    assert lost.cause.detail == f"1 of 3 trials failed, in variant 1: target_error: {AWAY}"
+    assert lost.cause.detail == f"target_error: {AWAY} (in 1 of 3 trials, variant 1)"
 
 
 def sides(trials: str | None) -> tuple[Side, Side]:

@@ -49,7 +49,8 @@ def test_it_is_said_how_often_they_failed_again_and_before(repeats: list[Repeat]
 def test_each_kind_has_its_sentence_and_others_have_none() -> None:
     """With how many were lucky the other way; what scatters is not among them."""
     kinds = [Repeat(10, 0, 10, "unsettled"), Repeat(10, 2, 8, "unsettled"), Repeat(5, 0, 5, "unsettled", 0, 3)]
-    always, mostly, recorded = said([*kinds, Repeat(5, 5, 0, "scatter")], replace(SCATTERING, lucky=2))
+    all_of_them, always, mostly, recorded = said([*kinds, Repeat(5, 5, 0, "scatter")], replace(SCATTERING, lucky=2))
+    assert all_of_them == "3 questions (q0, q1, q2) may have broken, or scatter: asking again does not tell"
     assert "(q0)" in always
     assert "; answers scatter; 2 of the questions that were fixed fail every time too; evaluate" in always
     assert "(q1)" in mostly

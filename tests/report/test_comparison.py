@@ -429,7 +429,7 @@ def test_a_question_that_is_measured_now_says_that_it_failed_before() -> None:
     """Not that it fails; one that was lost fails now."""
     failed = Cause("target_failed", "target_timeout: no response within 60 s")
     newly = replace(FLIP, fate="newly measured", was="error", now="pass", cause=failed)
-    assert words.change_words(newly) == "7 (travel) is newly measured: the target failed before"
+    assert words.change_words(newly) == "7 (travel) is newly measured and passes: the target failed before"
     assert words.change_words(replace(newly, fate="lost", was="pass", now="error")).endswith("the target failed")
 
 

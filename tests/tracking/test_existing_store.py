@@ -11,7 +11,16 @@ from tests.judging import cli
 
 @pytest.mark.parametrize(
     "command",
-    ["resume abc", "compare", "compare set.jsonl", "report -o x.html", "report a b -o x.html", "judge replay a"],
+    [
+        "resume abc",
+        "compare",
+        "compare set.jsonl",
+        "report -o x.html",
+        "report a b -o x.html",
+        "judge replay a",
+        "baseline list",
+        "prune",
+    ],
 )
 def test_a_store_that_is_not_there_is_not_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from evaltrack.compare.causes import ANOTHER_ANSWER, ANSWERS_NOW, DECLINES_NOW, UNEXPLAINED
-from evaltrack.compare.change import Cause, CauseKind, Change
+from evaltrack.compare.change import Cause, CauseKind, Change, Outcome
 from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.compare.fate_kinds import WORSE, Fate
 from evaltrack.compare.run_info import RunInfo
@@ -177,9 +177,14 @@ WAYS: dict[Fate, str] = {
 """What became of a question, as its verb."""
 
 
+ENDS: dict[Outcome, str] = {"pass": "passes", "fail": "fails"}
+
+
 def change_words(change: Change) -> str:
     """One changed question: ``7 (travel) broke: an expected source is returned lower``."""
     still = f" ({change.now} as before)" if change.was == change.now and change.now != "not compared" else ""
+    if change.fate == "newly measured" and change.now in ENDS:
+        still = f" and {ENDS[change.now]}"
     return f"{question_name(change)} {WAYS[change.fate]}{still}: {cause_title(change)}{remark_words(change)}"
 
 
