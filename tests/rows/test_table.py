@@ -38,7 +38,7 @@ from evaltrack.rows.arrow_schema import schema
 from evaltrack.rows.columns import flatten
 from evaltrack.rows.fields import SOURCE_TEXT_LIMIT, USAGE_PARTS
 from evaltrack.rows.reader import check_rows, count_rows, read_table, stored_rows
-from evaltrack.rows.table import BATCH, GROUP_BYTES, WINDOW, TableWriter
+from evaltrack.rows.table import AT_ONCE, BATCH, GROUP_BYTES, WINDOW, TableWriter
 
 REASONING = (
     *("reasoning_score", "hypotheses", "shifts", "h_count", "oscillation", "crux", "epistemic_honesty"),
@@ -460,18 +460,18 @@ def test_some_columns(tmp_path: Path) -> None:
 
 
 def test_batches(tmp_path: Path) -> None:
-    """Rows reach the file a batch at a time, the last ones when it is closed, and are counted."""
+    """Rows become columns some at a time, and are counted then; they reach the file a batch at a time."""
     path = tmp_path / "t.parquet"
     writer = TableWriter(path, 5)
     written = []
     for position in range(2 * BATCH + 1):
         writer.add(row(position))
         written.append(writer.rows)
-    assert [written[at] for at in (0, BATCH - 2, BATCH - 1, 2 * BATCH - 2, 2 * BATCH)] == [
+    assert [written[at] for at in (0, AT_ONCE - 2, AT_ONCE - 1, 2 * BATCH - 2, 2 * BATCH)] == [
         0,
         0,
-        BATCH,
-        BATCH,
+        AT_ONCE,
+        2 * BATCH - AT_ONCE,
         2 * BATCH,
     ]
     writer.close()
@@ -535,7 +535,7 @@ def test_order_is_given_up_past_the_window(tmp_path: Path) -> None:
     writer = TableWriter(path, 5)
     for position in range(1, WINDOW + 2):
         writer.add(row(position))
-    assert writer.rows == (WINDOW + 1) // BATCH * BATCH
+    assert writer.rows == (WINDOW + 1) // AT_ONCE * AT_ONCE
     writer.add(row(0))
     for position in range(WINDOW + 10, WINDOW + 1, -1):
         writer.add(row(position))
