@@ -133,17 +133,18 @@ def test_a_full_temporary_folder_loses_no_row(
 ) -> None:
     """The message names the folder and its cure; with room again the run goes on."""
     monkeypatch.setattr(tempfile, "tempdir", str(small_disk))
-    common = {"tracking_uri": store_uri, "concurrency": 1, "traces": "off"}
+    target = "python:tests.small_targets:good"  # what was recorded is read again, and not kept
+    common = {"tracking_uri": store_uri, "concurrency": 1, "traces": "off", "in_process": True, "target": target}
     with pytest.raises(
         TrackingError, match=rf"temporary folder {small_disk}/.*: No space left .* set TMPDIR"
     ) as raised:
-        run_eval(many(tmp_path), target=recorded(tmp_path, "a"), **common, progress=Filling(small_disk))
+        run_eval(many(tmp_path), **common, progress=Filling(small_disk))
     assert "no finished row is lost, go on with: evaltrack resume" in str(raised.value)
     del raised
     gc.collect()  # what the error holds has a file on the disk open
     assert status(store_uri) == "FAILED"
     (small_disk / "filler").unlink()
-    resumed = run_eval(many(tmp_path), target=recorded(tmp_path, "a"), **common, resume="auto")
+    resumed = run_eval(many(tmp_path), **common, resume="auto")
     assert resumed.status == "FINISHED"
     assert "resumed: 12 of 12 kept rows used again" in resumed.notes
 
