@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 from evaltrack.errors import UsageError
 from evaltrack.privacy.addresses import shown_url
 from evaltrack.tracking.sqlite_lock import database_file
@@ -29,6 +31,6 @@ def check_is_there(uri: str | None = None) -> None:
 
     uri = uri or mlflow.get_tracking_uri()
     path = database_file(uri)
-    if path is not None and not path.exists():
+    if path is not None and not path.exists() and find_spec("sqlalchemy"):  # else no database can be opened at all
         cure = "evaluate first (evaltrack run GOLDEN), run this where that was done, or set MLFLOW_TRACKING_URI"
         raise UsageError(f"MLflow store {shown_url(uri)}: there is no such file; {cure}")

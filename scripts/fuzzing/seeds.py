@@ -9,7 +9,7 @@ from pathlib import Path
 
 from evaltrack.records import Question, Response, Row, Signature, Source
 from evaltrack.report.run.json_form import RUN_SCHEMA, machine_row
-from evaltrack.rows.stored_row import stored_row
+from evaltrack.rows.columns import flatten
 from evaltrack.rows.table import TableWriter
 from scripts.fuzzing.reader import QUESTION, REPO
 
@@ -57,7 +57,7 @@ def saved_run() -> bytes:
     """A small saved run."""
     signature = json.loads(SIGNATURE)
     head = {"schema": RUN_SCHEMA, "signature": signature, "totals": {"num_questions": 4, "num_errors": 0}}
-    return json.dumps({**head, "rows": [machine_row(stored_row(row, 5)) for row in small_rows()]}).encode()
+    return json.dumps({**head, "rows": [machine_row(flatten(row, 5)) for row in small_rows()]}).encode()
 
 
 @cache
