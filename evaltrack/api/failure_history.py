@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-from evaltrack.compare.scatter import Record
+from evaltrack.compare.attempts import Record
 from evaltrack.errors import TrackingError
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.tracking.reader import EvaluationRun, earlier_evaluations

@@ -12,11 +12,11 @@ baseline.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from math import ceil
-from typing import Protocol
 
+from evaltrack.compare.attempts import Asker, Attempts, Record, Tally
 from evaltrack.compare.repeats import Repeat, RepeatKind
 from evaltrack.stats.significance import mcnemar_exact, worse_than_record
 
@@ -46,40 +46,6 @@ LUCKY_LEVEL = 0.02
 
 
 @dataclass(frozen=True)
-class Record:
-    """How often a question failed before, in trials and runs of the baseline's kind."""
-
-    failed: int = 0
-    times: int = 0
-
-
-@dataclass(frozen=True)
-class Again:
-    """One answer to a question that was asked again: did it pass, and is it the `same` as the candidate's.
-
-    Of a question with variants it took several `calls`, one for each wording.
-    """
-
-    passed: bool | None
-    same: bool
-    calls: int = 1
-
-
-class Asker(Protocol):
-    """Asks the candidate's target again."""
-
-    @property
-    def deterministic(self) -> bool:
-        """Whether target and judge are known to answer the same way always, so that nothing need be asked."""
-
-    def records(self, ids: Sequence[str]) -> Mapping[str, Record]:
-        """The records of questions; those without one may be missing."""
-
-    def ask(self, ids: Sequence[str], times: int) -> Mapping[str, Sequence[Again]]:
-        """Ask each of these questions so many times again."""
-
-
-@dataclass(frozen=True)
 class Scatter:
     """The result of asking again.
 
@@ -91,51 +57,6 @@ class Scatter:
     repeats: Mapping[str, Repeat]
     calls: int = 0
     lucky: int = 0
-
-
-@dataclass
-class _Tally:
-    passed: int = 0
-    failed: int = 0
-    times: int = 0
-
-    def add(self, answer: Again) -> None:
-        self.times += 1
-        self.passed += answer.passed is True
-        self.failed += answer.passed is False
-
-
-@dataclass
-class _Attempts:
-    """All answers of before, and whether each was the same."""
-
-    asker: Asker
-    most: int
-    tallies: dict[str, _Tally] = field(default_factory=dict)
-    calls: int = 0
-    same: bool = True
-
-    def ask(self, ids: Iterable[str], times: int) -> None:
-        """Ask so many times more, within what is allowed."""
-        open_ids = [key for key in ids if self.tally(key).times + times <= self.most]
-        if not open_ids or times < 1:
-            return
-        for key, answers in self.asker.ask(open_ids, times).items():
-            self.calls += sum(answer.calls for answer in answers)
-            self.same &= all(answer.same for answer in answers)
-            for answer in answers:
-                self.tally(key).add(answer)
-
-    def up_to(self, ids: Iterable[str], times: int) -> None:
-        """Ask until each was asked so many times."""
-        by_missing: dict[int, list[str]] = {}
-        for key in ids:
-            by_missing.setdefault(times - self.tally(key).times, []).append(key)
-        for missing, those in by_missing.items():
-            self.ask(those, missing)
-
-    def tally(self, key: str) -> _Tally:
-        return self.tallies.setdefault(key, _Tally())
 
 
 def settle(
@@ -152,7 +73,7 @@ def settle(
     """
     if asker.deterministic:
         return Scatter(is_shown=False, repeats={key: Repeat(0, 0, 0, "real") for key in flips})
-    attempts = _Attempts(asker, most or MOST)
+    attempts = Attempts(asker, most or MOST)
     deterministic = _is_deterministic(flips, fixes, others, attempts)
     records = asker.records(flips)
     if deterministic:
@@ -178,7 +99,7 @@ def _now_fixed(flips: Sequence[str], records: Mapping[str, Record]) -> dict[str,
     return {key: "unsettled" if records.get(key, Record()).failed else "real" for key in flips}
 
 
-def _is_deterministic(flips: Sequence[str], fixes: Sequence[str], others: Sequence[str], attempts: _Attempts) -> bool:
+def _is_deterministic(flips: Sequence[str], fixes: Sequence[str], others: Sequence[str], attempts: Attempts) -> bool:
     """Whether all answers are the same again; asked first are the questions whose answers are needed anyway."""
     attempts.ask(flips, 1)
     probes = list(dict.fromkeys((*flips, *fixes, *others)))[:PROBES]
@@ -190,7 +111,7 @@ def _is_deterministic(flips: Sequence[str], fixes: Sequence[str], others: Sequen
     return attempts.same
 
 
-def _against_records(flips: Sequence[str], records: Mapping[str, Record], attempts: _Attempts) -> dict[str, RepeatKind]:
+def _against_records(flips: Sequence[str], records: Mapping[str, Record], attempts: Attempts) -> dict[str, RepeatKind]:
     """The questions that their records decide: broken where they fail more often now, else scatter.
 
     What may well fail more often, and is not shown to with so many flips and looks, is unsettled.
@@ -199,9 +120,9 @@ def _against_records(flips: Sequence[str], records: Mapping[str, Record], attemp
     level = RECORD_LEVEL / (len(looks) * max(1, len(flips)))
     doubt = DOUBT_LEVEL / max(1, len(flips))
     failed_before = [key for key in flips if records.get(key, Record()).failed]
-    faint = [key for key in failed_before if not _can_be_shown(records[key], _Tally(), attempts.most, level)]
+    faint = [key for key in failed_before if not _can_be_shown(records[key], Tally(), attempts.most, level)]
     kinds = _of_faint_records([key for key in flips if key in faint], records, attempts, doubt)
-    open_ = [k for k in flips if k not in kinds and _can_be_shown(records.get(k), _Tally(), attempts.most, level)]
+    open_ = [k for k in flips if k not in kinds and _can_be_shown(records.get(k), Tally(), attempts.most, level)]
     for look in dict.fromkeys((1, *looks)):
         attempts.up_to(open_, look)
         for key in open_:
@@ -215,7 +136,7 @@ def _against_records(flips: Sequence[str], records: Mapping[str, Record], attemp
 
 
 def _of_faint_records(
-    flips: Sequence[str], records: Mapping[str, Record], attempts: _Attempts, doubt: float
+    flips: Sequence[str], records: Mapping[str, Record], attempts: Attempts, doubt: float
 ) -> dict[str, RepeatKind]:
     """The questions that failed before, in so few of so few answers that failing each time now would not be shown.
 
@@ -229,13 +150,13 @@ def _of_faint_records(
     return {key: "unsettled" if key in doubted else "scatter" for key in flips}
 
 
-def _doubted(tally: _Tally, record: Record, flips: int) -> RepeatKind:
+def _doubted(tally: Tally, record: Record, flips: int) -> RepeatKind:
     """What a question is that is not shown to fail more often than its record."""
     p = worse_than_record(tally.failed, tally.times, record.failed, record.times)
     return "unsettled" if p < DOUBT_LEVEL / flips else "scatter"
 
 
-def _can_be_shown(record: Record | None, tally: _Tally, most: int, level: float) -> bool:
+def _can_be_shown(record: Record | None, tally: Tally, most: int, level: float) -> bool:
     """Whether a question would be called broken if it failed each time that it can still be asked."""
     if record is None:
         return False
@@ -245,18 +166,18 @@ def _can_be_shown(record: Record | None, tally: _Tally, most: int, level: float)
     )
 
 
-def _persistent(ids: Sequence[str], attempts: _Attempts) -> list[str]:
+def _persistent(ids: Sequence[str], attempts: Attempts) -> list[str]:
     """The questions that fail every time they are asked again; one that passes once is asked no more."""
     failing = _failing(ids, attempts, lambda tally: not tally.passed, first=1)
     return [key for key in failing if attempts.tally(key).failed]
 
 
-def _mostly_failing(ids: Sequence[str], attempts: _Attempts) -> list[str]:
+def _mostly_failing(ids: Sequence[str], attempts: Attempts) -> list[str]:
     """The questions that fail most times they are asked again."""
     return _failing(ids, attempts, lambda tally: tally.failed > tally.passed, first=5)
 
 
-def _failing(ids: Sequence[str], attempts: _Attempts, fails: Callable[[_Tally], bool], first: int) -> list[str]:
+def _failing(ids: Sequence[str], attempts: Attempts, fails: Callable[[Tally], bool], first: int) -> list[str]:
     """The questions that still fail so after each look; others are asked no more."""
     most = min(PERSISTENT, attempts.most)
     for times in dict.fromkeys((min(first, most), min(5, most), most)):
@@ -266,7 +187,7 @@ def _failing(ids: Sequence[str], attempts: _Attempts, fails: Callable[[_Tally], 
 
 
 def _doubted_together(
-    undecided: Sequence[str], fixes: Sequence[str], kinds: Mapping[str, RepeatKind], attempts: _Attempts
+    undecided: Sequence[str], fixes: Sequence[str], kinds: Mapping[str, RepeatKind], attempts: Attempts
 ) -> list[str]:
     """The questions without a record that fail most times, where more do than were fixed by luck.
 
@@ -290,7 +211,7 @@ def _explained(persistent: int, lucky: int) -> RepeatKind:
 
 
 def _repeats(
-    flips: Sequence[str], attempts: _Attempts, kinds: Mapping[str, RepeatKind], records: Mapping[str, Record]
+    flips: Sequence[str], attempts: Attempts, kinds: Mapping[str, RepeatKind], records: Mapping[str, Record]
 ) -> dict[str, Repeat]:
     repeats = {}
     for key in flips:

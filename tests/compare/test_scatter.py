@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from scipy.stats import fisher_exact
 
-from evaltrack.compare.scatter import PERSISTENT, PROBES, Again, Record, _can_be_shown, _Tally, settle
+from evaltrack.compare.attempts import Again, Record, Tally
+from evaltrack.compare.scatter import PERSISTENT, PROBES, _can_be_shown, settle
 from evaltrack.stats.significance import worse_than_record
 from tests.conftest import REPO
 
@@ -214,7 +215,7 @@ def test_what_can_no_longer_be_shown_is_not_asked() -> None:
     Attempts that could not be measured are used up, and say nothing of the question. Fisher's exact test is scipy's.
     """
     for most, passed, failed, unmeasured in product((1, 4, 9), (0, 1, 3), (0, 2), (0, 2)):
-        tally = _Tally(passed, failed, passed + failed + unmeasured)
+        tally = Tally(passed, failed, passed + failed + unmeasured)
         if tally.times > most:
             continue
         failures = failed + most - tally.times
@@ -226,4 +227,4 @@ def test_what_can_no_longer_be_shown_is_not_asked() -> None:
                 assert bool(_can_be_shown(record, tally, most, level)) == is_shown, (record, tally, most, level)
             exact = worse_than_record(failures, failures + passed, before, times)
             assert not _can_be_shown(record, tally, most, exact)
-    assert not _can_be_shown(None, _Tally(), 9, 1.1)
+    assert not _can_be_shown(None, Tally(), 9, 1.1)
