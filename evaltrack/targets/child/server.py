@@ -53,14 +53,19 @@ class Service:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
+LAST_MOMENT, FAREWELL = 0.05, 5.0
+"""Seconds after which a parent that closed its socket is alive, and in which the end of one that is gone is seen."""
+
 PIECE = 1 << 18
 """Bytes read at once."""
 
 
 def main(first: str, second: str) -> None:
     """Serve the calls that come over the socket to the parent, which the two words lead to, until it is closed."""
+    parent_id = os.getppid()
     connection, lifeline = connect_to_parent(first, second)
-    threading.Thread(target=_end_with_parent, args=[lifeline], daemon=True, name="evaltrack-lifeline").start()
+    watch = threading.Thread(target=_end_with_parent, args=[lifeline], daemon=True, name="evaltrack-lifeline")
+    watch.start()
     faulthandler.enable()
     with connection as parent:
         reader = FrameReader()
@@ -75,6 +80,9 @@ def main(first: str, second: str) -> None:
             _Server(parent, reader, service.answer).run()
         except KeyboardInterrupt:  # its process group is being stopped
             os._exit(EXIT_INTERRUPTED)
+    watch.join(LAST_MOMENT)  # the socket of a parent that is gone may be closed a little before its lifeline
+    if os.getppid() != parent_id:
+        watch.join(FAREWELL)
 
 
 def _end_with_parent(lifeline: int) -> None:
