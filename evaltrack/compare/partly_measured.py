@@ -36,8 +36,8 @@ ALL_MEASURED = TRIAL_SCORES[0].name
 def partly_lost(baseline: Side, candidate: Side, *, passing: bool = True) -> frozenset[str]:
     """The ids of the questions that the candidate measured in part, and in less than the baseline did.
 
-    One that fails, whatever its other trials would have given, is none of them: that it fails is known. Where it is not
-    compared which questions pass (`passing`), a trial of which only the judge failed is measured.
+    A question that would fail even if all of its other trials passed is left out, as its outcome is certain. With
+    `passing` false the outcomes of questions are not compared, and a trial counts as measured if only its judge failed.
     """
     ids = _measured_in_part(candidate)
     if not ids:

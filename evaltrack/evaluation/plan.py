@@ -158,7 +158,7 @@ class Plan:
     def made_from(self) -> dict[str, str]:
         """The state of all that rows are made from, by its name; files of recordings are read once for it.
 
-        Of a run that is gone on with the states in which its rows of before were made stand before it.
+        Where a run is resumed, the states in which its finished rows were made stand before it.
         """
         verdicts = ", ".join(filter(None, (judge.recording for judge in self.judges)))
         target = self.target

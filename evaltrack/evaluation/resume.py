@@ -33,9 +33,9 @@ KEPT_DAYS = 30
 
 @dataclass(frozen=True)
 class Choice:
-    """Where the rows are kept, the run to go on with (None: a new one), and a hint for the user.
+    """How to go on: the file of the `journal`, the id of the run (None: a new one), and a `hint` for the user.
 
-    `made_from` is what the rows of that run were made from.
+    `made_from` is what the rows in the journal were made from.
     """
 
     journal: Path
@@ -136,7 +136,7 @@ def _made_from(journal: Mapping[str, Any]) -> dict[str, str] | None:
 
 
 def _change_words(was: Mapping[str, str] | None, now: Mapping[str, str]) -> str | None:
-    """That something is another than that from which the rows of before were made; None where nothing is.
+    """What changed since the finished rows were made; None where nothing did.
 
     Whoever asks failed questions again may have completed a file, or mended a function.
     """
@@ -147,7 +147,7 @@ def _change_words(was: Mapping[str, str] | None, now: Mapping[str, str]) -> str 
         return None
     is_one = len(others) == 1 and others[0] in (CORPUS, CODE)
     those = f"the {' and the '.join(others)} {'is not that' if is_one else 'are not those'} with which the run began"
-    return f"{those}: its rows of before are kept, so evaluate again to have all of one kind"
+    return f"{those}; finished rows are used again, so evaluate anew to have every row made from the same"
 
 
 def is_resumable(run_id: str, store: Store) -> bool:

@@ -737,7 +737,9 @@ def test_a_function_that_was_edited_is_said_to_be_another(broken_off: Project, c
     run_id = broken_off.run().info.run_id
     (broken_off.folder / "mine.py").write_text(MINE + change)
     code, out, err = cli("resume", run_id)
-    words = "the code of the target is not that with which the run began: its rows of before are kept, so evaluate"
+    words = (
+        "the code of the target is not that with which the run began; finished rows are used again, so evaluate anew"
+    )
     assert (code, words in out, words in err) == (0, bool(change), bool(change))
 
 
@@ -751,7 +753,7 @@ def test_a_run_of_two_states_of_the_pages_holds_both(fresh: Project, cli: CLI) -
     assert cli("run", *base)[0] == 0
     run = fresh.run()
     (pages / "a.md").write_text("# Numbers\n\nAll about number 1, and 2.\n")
-    words = "the corpus is not that with which the run began: its rows of before are kept"
+    words = "the corpus is not that with which the run began; finished rows are used again, so"
     assert words in cli("resume", run.info.run_id, "--retry-errors")[1]
     was, now = run.data.tags["evaltrack.corpus"], fresh.run().data.tags["evaltrack.corpus"]
     assert now.startswith(f"{was} → 1 page, 1 chunk, ")
