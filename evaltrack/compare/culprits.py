@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from evaltrack.compare.change import Cause, CauseKind, Change
-from evaltrack.compare.deleted import declined_for
+from evaltrack.compare.deleted import Deleted, declined_for
 from evaltrack.compare.errors_by_message import message_kind
 from evaltrack.compare.fewer_sources import FewerSources, fewer_sources
 from evaltrack.compare.pages import Pages
@@ -30,14 +30,13 @@ SEVERAL = 2
 class Culprit:
     """A page (its `parts` are the chunks of it) and what happened to it, with the questions that it made worse.
 
-    Where no source is concerned `page` is None; of errors there is one for each kind of `message`, which says of fewer
-    sources how many there are. Of one that rose
-    `novelty` says whether its parts are all new, or one of them has another text, `num_above` in how many questions it
-    newly stands above the expected source, and `num_instead` in how many it stands where one stood that is no longer
-    returned. Of one that is no longer returned `gone` says whether the candidate returns it for no common question,
-    where the baseline did for several; None where that cannot be told. Then `remains` says whether it may return other
-    chunks of the page, or the page for other questions. Of several sources that are none is `gone`, False, where other
-    questions still return each of them.
+    Where no source is concerned `page` is None; of errors there is one for each kind of `message`, and of fewer sources
+    it says how many there are. Of one that rose `novelty` says whether its parts are all new, or one of them has
+    another text, `num_above` in how many questions it newly stands above the expected source, and `num_instead` in how
+    many it stands where one stood that is no longer returned. Of one that is no longer returned `gone` says whether the
+    candidate returns it for no common question, where the baseline did for several; None where that cannot be told.
+    Then `remains` says whether it may return other chunks of the page, or the page for other questions. Of several
+    sources that are none is `gone`, False, where other questions still return each of them.
     """
 
     page: str | None
@@ -87,8 +86,9 @@ def find_culprits(
     now = list(now)
     pages = Pages(worse, now, whole=whole)
     risen = {} if without_pages else find_risers(worse, returned, pages, whole=whole)
-    fallen = fallen_sources(worse, pages) | (declined_for(worse, returned, now) if whole else {})
-    fewer = fewer_sources(returned, now)
+    deleted = Deleted(returned, now)
+    fallen = fallen_sources(worse, pages) | (declined_for(worse, deleted) if whole else {})
+    fewer = fewer_sources(returned, now, deleted)
     first = _grouped(worse, risen, fallen, pages, fewer)
     _mark_gone(first, returned, now, whole=whole)
     others = {each.page for each in first if each.kind == "rose" and not _is_one(each, len(worse))}

@@ -5,7 +5,8 @@ A floor cuts off the end of a list. Of what was deleted other questions still re
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Set
+from functools import cached_property
 
 from evaltrack.compare.change import Cause, Change
 from evaltrack.compare.pages import page_of_chunk
@@ -14,33 +15,35 @@ from evaltrack.rows.stored_parts import StoredSource
 from evaltrack.rows.stored_row import StoredRow
 
 
-def declined_for(worse: Sequence[Change], before: Iterable[StoredRow], after: Iterable[StoredRow]) -> dict[str, Cause]:
-    """Of each question that the target declines for want of a deleted source its loss, by the question's id.
+class Deleted:
+    """The sources, and pages, that were deleted, by the rows of the common questions; looked for when first needed.
 
-    A chunk, or a page, was deleted if the candidate returns it for no question, and in one of them still returns a
-    source that stood below it. `before` and `after` are the rows of all common questions.
+    A source was deleted if the candidate returns it for no question, and in one of them still returns a source that
+    stood below it.
     """
-    losses = [(change, loss) for change in worse if change.cause.kind == "now_declines" for loss in _losses(change)]
-    if not losses:
-        return {}
-    deleted = deleted_keys(before, after)
+
+    def __init__(self, before: Iterable[StoredRow], after: Iterable[StoredRow]) -> None:
+        self._before, self._after = before, after
+
+    def holds(self, change: Change, loss: Cause) -> bool:
+        """Whether the source that a question lost is one of them, or of such a page."""
+        return not self._keys.isdisjoint(_keys_of_lost(change, loss))
+
+    @cached_property
+    def _keys(self) -> Set[str]:
+        now = {row.id: row for row in self._after}
+        returned = {key for row in now.values() for source in row.sources or () for key in _keys(source)}
+        return {key for row in self._before for key in _cut_out(row, now.get(row.id))} - returned
+
+
+def declined_for(worse: Iterable[Change], deleted: Deleted) -> dict[str, Cause]:
+    """Of each question that the target declines for want of a deleted source its loss, by the question's id."""
     declined: dict[str, Cause] = {}
-    for change, loss in losses:
-        if is_deleted(change, loss, deleted):
-            declined.setdefault(change.id, loss)
+    for change in worse:
+        for loss in _losses(change) if change.cause.kind == "now_declines" else ():
+            if deleted.holds(change, loss):
+                declined.setdefault(change.id, loss)
     return declined
-
-
-def deleted_keys(before: Iterable[StoredRow], after: Iterable[StoredRow]) -> Set[str]:
-    """The keys of the sources, and pages, that were deleted, by the rows of all common questions."""
-    now = {row.id: row for row in after}
-    returned = {key for row in now.values() for source in row.sources or () for key in _keys(source)}
-    return {key for row in before for key in _cut_out(row, now.get(row.id))} - returned
-
-
-def is_deleted(change: Change, loss: Cause, deleted: Set[str]) -> bool:
-    """Whether the source that a question lost is among those that were deleted."""
-    return not deleted.isdisjoint(_keys_of_lost(change, loss))
 
 
 def _losses(change: Change) -> list[Cause]:

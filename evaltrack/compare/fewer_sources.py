@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from evaltrack.compare.change import Change
-from evaltrack.compare.deleted import deleted_keys, is_deleted
+from evaltrack.compare.deleted import Deleted
 from evaltrack.records.amount import count
 from evaltrack.rows.stored_row import StoredRow
 
@@ -20,13 +20,13 @@ class FewerSources:
 
     before: int
     after: int
-    deleted: Set[str]
+    deleted: Deleted
 
     def explains(self, change: Change) -> bool:
         """Whether all that was lost stood beyond the candidate's longest list, or is all that the answer lacks."""
         cause = change.cause
         if cause.kind == "source_lost":
-            return (cause.rank_before or 0) > self.after and not is_deleted(change, cause, self.deleted)
+            return (cause.rank_before or 0) > self.after and not self.deleted.holds(change, cause)
         return cause.kind == "context_changed" and self._cut_off(change)
 
     def _cut_off(self, change: Change) -> bool:
@@ -42,14 +42,13 @@ class FewerSources:
         return f"the target returns at most {count(self.after, 'source')} now, where it returned up to {self.before:,}"
 
 
-def fewer_sources(before: Iterable[StoredRow], after: Iterable[StoredRow]) -> FewerSources | None:
+def fewer_sources(before: Iterable[StoredRow], after: Iterable[StoredRow], deleted: Deleted) -> FewerSources | None:
     """What the candidate returns at most, where that is less than for several questions of the baseline, and not 0."""
-    before, after = list(before), list(after)
     was, now = ([len(row.sources or ()) for row in rows] for rows in (before, after))
     most = max(now, default=0)
     if not most or sum(number > most for number in was) < SEVERAL:
         return None
-    return FewerSources(max(was), most, deleted_keys(before, after))
+    return FewerSources(max(was), most, deleted)
 
 
 def _names(row: StoredRow) -> Sequence[str]:

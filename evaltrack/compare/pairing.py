@@ -111,10 +111,7 @@ class Paired:
 
 def _cure(baseline: Side, candidate: Side) -> str:
     """What to do where no question is common: ids may have been renamed, which the digests of questions show."""
-    import numpy as np
-
-    was, now = (side.fingerprint(DIGEST) for side in (baseline, candidate))
-    renamed = 0 if was is None or now is None else len(np.intersect1d(was, now))
+    renamed = _num_shared(baseline.fingerprint(DIGEST), candidate.fingerprint(DIGEST))
     if not renamed:
         return "compare runs of the same golden set"
     those = f"{count(renamed, 'question')} {verb(renamed, 'is', 'are')} the same under other ids"
@@ -123,23 +120,26 @@ def _cure(baseline: Side, candidate: Side) -> str:
 
 def _num_renamed(baseline: Side, candidate: Side, removed: Sequence[str], added: Sequence[str]) -> int:
     """How many of the questions that were added are among those that were removed, but for their ids."""
-    import numpy as np
-
     if not removed or not added:
         return 0
-    was, now = _digests(baseline, removed), _digests(candidate, added)
-    return len(np.intersect1d(was, now))
+    return _num_shared(_digests(baseline, removed), _digests(candidate, added))
+
+
+def _num_shared(was: Any, now: Any) -> int:
+    """How many of these numbers both sides have."""
+    import numpy as np
+
+    return 0 if was is None or now is None else len(np.intersect1d(was, now))
 
 
 def _digests(side: Side, ids: Sequence[str]) -> Any:
-    """What stands for the questions with these ids."""
-    import numpy as np
+    """What stands for the questions with these ids; None where the side does not say."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     prints = side.fingerprint(DIGEST)
     named = pc.is_in(side.ids(), value_set=pa.array(ids, pa.large_string())).to_numpy(zero_copy_only=False)
-    return np.array([], np.uint64) if prints is None else prints[named]
+    return None if prints is None else prints[named]
 
 
 def _paired(

@@ -19,11 +19,12 @@ def unsettled_words(flips: Iterable[Change], asking: Asking) -> Iterator[str]:
     Where there are several kinds one on all of them comes first.
     """
     unsettled = [(flip, flip.repeat) for flip in flips if flip.repeat is not None and flip.repeat.kind == "unsettled"]
-    varying = asking.scatter is not False
-    recorded = [each for each in unsettled if varying and each[1].record_times]
-    others = [each for each in unsettled if each not in recorded]
-    always = [each for each in others if not each[1].passed]
-    mostly = [each for each in others if each not in always]
+    recorded: list[tuple[Change, Repeat]] = []
+    always: list[tuple[Change, Repeat]] = []
+    mostly: list[tuple[Change, Repeat]] = []
+    for flip, repeat in unsettled:
+        has_record = asking.scatter is not False and repeat.record_times
+        (recorded if has_record else mostly if repeat.passed else always).append((flip, repeat))
     sentences = [_without_record(those, asking) for those in (always, mostly) if those]
     sentences += [_with_record(recorded)] if recorded else []
     if len(sentences) > 1:

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 from uuid import uuid4
 
 from evaltrack.tracking.active_run import outer_run
 from evaltrack.tracking.read_back import Expected, write_until_held
 from evaltrack.tracking.runs import JOURNAL_TAG, OpenRun, Status, as_logged, close_run, given_run, new_run, run_tags
-from evaltrack.tracking.store import Store, choose_experiment
+from evaltrack.tracking.store import Store, choose_experiment, tracking_errors
+
+if TYPE_CHECKING:
+    from mlflow.entities import Run
 
 Kind = Literal["golden sets", "sweep"]
 
 KIND_TAG = "evaltrack.kind"
 CHILDREN_TAG = "evaltrack.children"
 PARENT_TAG = "mlflow.parentRunId"
+
+MOST_BELOW = 1000
+"""Runs below a parent that are looked for."""
 
 
 def open_parent(store: Store, experiment: str, name: str, kind: Kind, tags: Mapping[str, str] | None = None) -> OpenRun:
@@ -36,6 +42,22 @@ def open_parent(store: Store, experiment: str, name: str, kind: Kind, tags: Mapp
     below = {PARENT_TAG: outer.run_id} if outer else {}
     run = new_run(store, experiment_id, name, {**own, **below})
     return OpenRun(run.info.run_id, run.info.experiment_id, name=name, journal=journal)
+
+
+def runs_below(store: Store, experiment_id: str, parent_id: str) -> list[Run]:
+    """The first `MOST_BELOW` runs below another, in the order in which they began.
+
+    Raises:
+        TrackingError: the store does not answer.
+    """
+    with tracking_errors("looking for the runs below another"):
+        runs = store.client.search_runs(
+            [experiment_id],
+            f"tags.`{PARENT_TAG}` = '{parent_id}'",
+            max_results=MOST_BELOW,
+            order_by=["attributes.start_time ASC"],
+        )
+    return list(runs)
 
 
 def tag_parent(store: Store, parent: OpenRun, tags: Mapping[str, str]) -> None:

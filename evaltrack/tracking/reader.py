@@ -13,7 +13,7 @@ from evaltrack.records import Signature
 from evaltrack.records.row import Traced
 from evaltrack.tracking.metric_names import means_of
 from evaltrack.tracking.naming import LISTED, RUN_ID, resolve_run
-from evaltrack.tracking.parents import CHILDREN_TAG, KIND_TAG, PARENT_TAG
+from evaltrack.tracking.parents import CHILDREN_TAG, KIND_TAG, runs_below
 from evaltrack.tracking.provenance import settings_of
 from evaltrack.tracking.store import Store, find_run, tracking_errors
 from evaltrack.tracking.stored_rows import ROWS_TAG
@@ -28,10 +28,6 @@ CLOCK_SKEW = 300
 
 RECENT = 100
 """Evaluations that are looked through for golden sets that wait to be compared."""
-
-
-MOST_BELOW = 1000
-"""Runs below a parent that are looked for."""
 
 
 @dataclass(frozen=True)
@@ -99,14 +95,9 @@ def named_evaluations(store: Store, name_or_id: str) -> list[EvaluationRun]:
 
 def _finished_below(store: Store, parent: Run) -> list[str]:
     """The ids of the FINISHED evaluations below a run, in the order in which they began."""
-    with tracking_errors("looking for runs below another"):
-        runs = store.client.search_runs(
-            [parent.info.experiment_id],
-            f"tags.`{PARENT_TAG}` = '{parent.info.run_id}' AND attributes.status = 'FINISHED'",
-            max_results=MOST_BELOW,
-            order_by=["attributes.start_time ASC"],
-        )
-    return [run.info.run_id for run in runs if "evaltrack.signature" in run.data.tags]
+    below = runs_below(store, parent.info.experiment_id, parent.info.run_id)
+    finished = (run for run in below if run.info.status == "FINISHED")
+    return [run.info.run_id for run in finished if "evaltrack.signature" in run.data.tags]
 
 
 def side_by_side(store: Store, candidate: EvaluationRun, baseline: EvaluationRun | None) -> str | None:

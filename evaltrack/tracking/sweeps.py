@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from evaltrack.errors import UsageError
 from evaltrack.records.clock import milliseconds_now
 from evaltrack.tracking.metric_names import metric_name
-from evaltrack.tracking.parents import KIND_TAG, PARENT_TAG
+from evaltrack.tracking.parents import KIND_TAG, runs_below
 from evaltrack.tracking.runs import JOURNAL_TAG, OpenRun, run_tags
 from evaltrack.tracking.store import Store, find_run, tracking_errors
 
@@ -33,15 +33,7 @@ def find_children(store: Store, parent: OpenRun) -> dict[str, Child]:
     Raises:
         TrackingError: the store does not answer.
     """
-    with tracking_errors("looking for the runs of the sweep"):
-        runs = list(
-            store.client.search_runs(
-                [parent.experiment_id],
-                f"tags.`{PARENT_TAG}` = '{parent.run_id}'",
-                max_results=1000,
-                order_by=["attributes.start_time ASC"],
-            )
-        )
+    runs = runs_below(store, parent.experiment_id, parent.run_id)
     runs.sort(key=lambda run: run.info.status == "FINISHED")  # stable: the last of a kind is the newest
     tagged = ((run.data.tags.get(CONFIGURATION_TAG), run.info) for run in runs)
     return {digest: Child(info.run_id, info.status) for digest, info in tagged if digest}

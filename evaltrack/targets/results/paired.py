@@ -168,7 +168,9 @@ class PairedResults(Target):
         """How the file was read, which questions it lacks, and what of it could not be measured."""
         notes = [f"{self._path}: read as results of {self.format}"] if self.format != "lines" else []
         if self._missing:
-            first = first_of([f"`{shown(key)}`" for key in self._missing], EXAMPLES)
+            first = first_of(
+                [f"`{shown(key)}`" for key in list(self._missing)[:EXAMPLES]], EXAMPLES, len(self._missing)
+            )
             what = f"questions that none of its {self._count:,} results is of: {len(self._missing):,}"
             notes.append(f"{self._path}: {what} ({first})")
         if self._without_ids:
