@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 from evaltrack.compare.deltas import GROUP_METRICS
 from evaltrack.compare.pairing import ALWAYS, LIGHT_COLUMNS, MAIN_SCORES, SECONDS, Side
 from evaltrack.compare.run_info import RunInfo
-from evaltrack.compare.side_columns import SideColumns
+from evaltrack.compare.side_columns import SideColumns, frame_of, numbers
 from evaltrack.errors import TrackingError
 from evaltrack.metrics.catalogue import BY_METRIC
 from evaltrack.rows.arrow_schema import schema
-from evaltrack.rows.coded import numbers, text_type
 from evaltrack.rows.columns import own_scores_of
 from evaltrack.rows.reader import check_rows, filled_columns, read_columns, read_groups, slim_rows, stored_rows
 from evaltrack.rows.rows_error import damaged, rows_of_run
@@ -119,7 +118,7 @@ def columns_of_run(store: Store, run: EvaluationRun, folder: Path) -> pd.DataFra
     with rows_of_run(run.run_id):
         check_rows(path, info.num_questions)
         own = [score.name for score in own_scores_of(info.signature)]
-        frame = _typed(read_columns(path, [*LIGHT_COLUMNS, *own], ALWAYS).to_pandas())
+        frame = frame_of([read_columns(path, [*LIGHT_COLUMNS, *own], ALWAYS)])
         if name := other_mean(frame, info.means):
             raise damaged(path.name, f"the mean of its rows is not the run's {name}")
     return frame
@@ -175,10 +174,3 @@ def side_of_rows(info: RunInfo, rows: Sequence[StoredRow], table: pa.Table | Non
         slim=lambda ids: {key: by_id[key].without_texts() for key in ids if key in by_id},
         brief=lambda ids: [row.without_texts() for row in rows if row.id in ids],
     )
-
-
-def _typed(frame: pd.DataFrame) -> pd.DataFrame:
-    frame["passed"] = frame["passed"].astype("boolean")
-    for name in ("difficulty", "category", "error"):
-        frame[name] = frame[name].astype(text_type())
-    return frame

@@ -218,7 +218,7 @@ class _Evaluation:
             self.progress.start(len(self.plan.golden))
             try:
                 watch = Watch(lambda: stop.is_requested, self.progress.note, self.progress.warn)
-                self.hints.extend(self.ask(takers.take, watch, takers.take_block))
+                self.hints.extend(self.ask(takers.take, watch))
             except BaseException as error:  # noqa: BLE001 - raised again once the run is closed
                 interruption = error
             takers.close()

@@ -47,12 +47,6 @@ class BarOfTqdm:
                 self._bar.set_postfix_str(count(self._errors, "error"), refresh=False)
             self._bar.update()
 
-    def advance_by(self, number: int) -> None:
-        """Move the bar by questions without an error."""
-        if self._bar is not None:
-            self._pace.add_asked(number)
-            self._bar.update(number)
-
     def note(self, phrase: str, done: int, total: int) -> None:
         """Write beside the bar what is under way."""
         if self._bar is not None:

@@ -25,7 +25,7 @@ from evaltrack.compare.pairing import MAIN_SCORES
 from evaltrack.errors import TrackingError
 from evaltrack.metrics.catalogue import BY_NAME
 from evaltrack.report.words import failure_words, metric_number, score_title
-from evaltrack.rows.reader import checked_columns, stored_rows
+from evaltrack.rows.reader import check_rows, read_columns, stored_rows
 from evaltrack.rows.rows_error import rows_of_run
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.tracking.history import PastEvaluation, past_evaluations
@@ -128,7 +128,8 @@ def outcomes_of(path: Path, run_id: str, num_questions: int) -> Iterator[AskedQu
         TrackingError: the file is damaged, or lacks rows that the run says it holds.
     """
     with rows_of_run(run_id):
-        table = checked_columns(path, COLUMNS, num_questions)
+        check_rows(path, num_questions)
+        table = read_columns(path, COLUMNS, COLUMNS)
     for key, digest, passed, error in zip(*(table[name].to_pylist() for name in COLUMNS), strict=True):
         yield AskedQuestion(key, digest, passed, error)
 

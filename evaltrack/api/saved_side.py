@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,8 @@ from evaltrack.records.amount import count
 from evaltrack.records.base import Count
 from evaltrack.report.run.json_form import RUN_SCHEMA
 from evaltrack.rows.arrow_schema import schema
-from evaltrack.rows.columns import OBJECTS, every_column
-from evaltrack.rows.parquet_claims import DamagedError
-from evaltrack.rows.schema_checks import check_columns
+from evaltrack.rows.columns import OBJECTS
+from evaltrack.rows.rows_error import DamagedError
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.rows.values import check_ids, check_values
 
@@ -77,11 +76,10 @@ def _side(name: str, saved: Mapping[str, Any]) -> Side:
     num_questions = len(rows) if totals.num_questions is None else totals.num_questions
     if len(rows) != num_questions:
         raise DamagedError(f"it holds {len(rows):,} rows, and says that it asked {num_questions:,} questions")
-    check_columns(set(_paths(rows)))
     own = _own_names(signature)
     columns = [_pack(row, own) for row in rows]
     table = pa.Table.from_pylist(columns, schema=schema(own))
-    check_ids(lambda: [table.select(["id"])])
+    check_ids([table.select(["id"])])
     check_values(table)
     side = side_of_rows(
         RunInfo(
@@ -130,15 +128,6 @@ def _list_of_objects(rows: object) -> list[dict[str, Any]]:
     if not isinstance(rows, list) or not all(isinstance(row, dict) and isinstance(row.get("id"), str) for row in rows):
         raise TypeError("`rows` is no list of objects with an `id`")
     return rows
-
-
-def _paths(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """The columns that any row has, and the fields that all objects in one have."""
-    names = set[str]().union(*rows)
-    for path, _ in every_column():
-        name, _, field = path.partition(".")
-        if name in names and (not field or all(field in each for row in rows for each in row.get(name) or ())):
-            yield path
 
 
 def _own_names(signature: Signature) -> tuple[str, ...]:

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 from evaltrack.evaluation.figures import Figures
 from evaltrack.evaluation.plan import Plan
-from evaltrack.evaluation.progress import BlockProgress, Progress
+from evaltrack.evaluation.progress import Progress
 from evaltrack.evaluation.trials import Gathering
 from evaltrack.records import Row
-from evaltrack.rows.block import RowBlock
 from evaltrack.tracking.progress_tag import ProgressTag
 from evaltrack.tracking.writer import RunWriter
 
@@ -41,17 +40,6 @@ class Takers:
         self.figures.add_question(row)
         self.pulse.add()
         self.progress.advance(row)
-
-    def take_block(self, block: RowBlock) -> None:
-        """Take finished questions that were asked once."""
-        self.writer.add_block(block)
-        self.figures.add_block(block)
-        self.pulse.add(len(block))
-        if isinstance(self.progress, BlockProgress):
-            self.progress.advance_by(len(block))
-            return
-        for row in block.rows():
-            self.progress.advance(row)
 
     def close(self) -> None:
         """Take the questions whose trials were broken off, and wait for what is under way."""

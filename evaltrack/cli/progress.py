@@ -55,14 +55,6 @@ class PlainProgress:
         """Count a question; tell now and then."""
         self._pace.add(row)
         self._errors += row.failure is not None
-        self._tell()
-
-    def advance_by(self, number: int) -> None:
-        """Count questions without an error."""
-        self._pace.add_asked(number)
-        self._tell()
-
-    def _tell(self) -> None:
         now = time.monotonic()
         if now - self._told >= PLAIN_SECONDS:
             self._told = now
@@ -140,21 +132,13 @@ class BarProgress:
         """Move the bar."""
         self._pace.add(row)
         self._errors += row.failure is not None
-        self._move(1)
-
-    def advance_by(self, number: int) -> None:
-        """Move the bar by questions without an error."""
-        self._pace.add_asked(number)
-        self._move(number)
-
-    def _move(self, number: int) -> None:
         if self._asking is not None:
             seconds_left = self._pace.seconds_left
             rate, left = "", ""
             if seconds_left is not None:
                 rate, left = f"{self._pace.rate:.1f}/s", str(timedelta(seconds=round(seconds_left)))
             errors = count(self._errors, "error") if self._errors else ""
-            self._rich.update(self._asking, advance=number, rate=rate, errors=errors, left=left)
+            self._rich.update(self._asking, advance=1, rate=rate, errors=errors, left=left)
 
     def note(self, phrase: str, done: int, total: int) -> None:
         """Show a second bar for what is under way besides."""

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, get_args
 from evaltrack.compare.fate_kinds import Fate
 from evaltrack.compare.pairing import MAIN_SCORES, flipped
 from evaltrack.compare.partly_measured import without_results
+from evaltrack.compare.side_columns import numbers
 from evaltrack.metrics.metric import Score
 from evaltrack.metrics.run_metrics import MetricTable
-from evaltrack.rows.coded import numbers
 from evaltrack.rows.fingerprints import PARTS
 from evaltrack.rows.stored_row import JUDGE_ERROR
 

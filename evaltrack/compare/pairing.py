@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from evaltrack.compare.partly_measured import TRIALS, partly_lost, without_results
 from evaltrack.compare.run_info import RunInfo
-from evaltrack.compare.side_columns import DIGEST, ID, JUDGED_DIGEST
+from evaltrack.compare.side_columns import DIGEST, ID, JUDGED_DIGEST, numbers
 from evaltrack.errors import Guide, InconclusiveError
 from evaltrack.metrics.catalogue import HEADLINES, SCORES
 from evaltrack.metrics.run_metrics import metric_table
 from evaltrack.records.amount import count, verb
-from evaltrack.rows.coded import numbers, text_type
 from evaltrack.rows.columns import own_scores_of
 from evaltrack.rows.fingerprints import NUM_EXPECTED, PARTS, nothing
 from evaltrack.rows.stored_row import StoredRow
@@ -207,7 +206,7 @@ def _texts(texts: pa.Array) -> Any:
     """Texts as a column, without a copy where pandas has them as Arrow does."""
     import pyarrow as pa
 
-    return pa.table({"text": texts}).to_pandas()["text"].astype(text_type())
+    return pa.table({"text": texts}).to_pandas()["text"]
 
 
 def _in_order(ids: pd.Series) -> tuple[str, ...]:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from evaltrack.compare.change import Cause, CauseKind
 from evaltrack.compare.run_info import RunInfo
+from evaltrack.compare.side_columns import numbers
 from evaltrack.compare.trial_causes import wordings_words
 from evaltrack.metrics.catalogue import TRIAL_SCORES
-from evaltrack.rows.coded import numbers
 from evaltrack.rows.stored_row import StoredRow
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """The columns of one side of a comparison, in the order of the golden set.
 
-What is looked at again and again is held as codes. Ids, digests and fingerprints are as large as all of that; they are
-read when two sides are paired, one after the other, and let go.
+Ids, digests and fingerprints are as large as all other columns; they are read when two sides are paired, one after the
+other, and let go.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from evaltrack.rows.coded import coded_frame
 from evaltrack.rows.fingerprints import EXPECTED, columns_of, fingerprint, with_num_expected
 from evaltrack.system.memory import give_back
 
@@ -33,7 +32,7 @@ class SideColumns:
         self._tables_of = tables_of
         wanted = [*(name for name in names if name not in (ID, DIGEST, JUDGED_DIGEST)), *EXPECTED]
         tables = (each.select([name for name in each.column_names if name in wanted]) for each in tables_of(wanted))
-        frame = coded_frame(map(with_num_expected, tables))
+        frame = frame_of(map(with_num_expected, tables))
         self._order = _order(frame.pop(POSITION).to_numpy(), self._texts)
         self.frame = frame if self._order is None else _taken(frame, self._order)
         give_back()
@@ -54,6 +53,28 @@ class SideColumns:
 
         columns = (table[ID].cast(pa.large_string()) for table in self._tables_of([ID]))
         return pa.concat_arrays([chunk for column in columns for chunk in column.chunks])
+
+
+def frame_of(tables: Iterable[pa.Table]) -> pd.DataFrame:
+    """The rows of the tables as a frame: flags are `boolean`, texts categories, numbers floats."""
+    import pandas as pd
+    import pyarrow as pa
+
+    table = pa.concat_tables(tables)
+    frame: pd.DataFrame = table.to_pandas()
+    for field in table.schema:
+        if pa.types.is_boolean(field.type):
+            frame[field.name] = frame[field.name].astype("boolean")
+        elif pa.types.is_string(field.type):
+            frame[field.name] = frame[field.name].astype("category")
+        elif pa.types.is_floating(field.type):
+            frame[field.name] = pd.to_numeric(frame[field.name])
+    return frame
+
+
+def numbers(column: pd.Series) -> Any:
+    """A new array of the floats of a column, NaN where there is none."""
+    return column.to_numpy(dtype=float, na_value=float("nan"), copy=True)
 
 
 def _taken(frame: pd.DataFrame, order: Any) -> pd.DataFrame:

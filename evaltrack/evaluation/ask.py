@@ -26,7 +26,6 @@ from evaltrack.records import (
     Verdict,
     together,
 )
-from evaltrack.records.base import record_of
 from evaltrack.records.clock import seconds_now
 from evaltrack.targets.threads import aside
 
@@ -95,7 +94,7 @@ class Evaluator:
         is_long = _is_long(outcome)
         shown = await _aside(is_long, self.redactor.response, outcome) if self.redactor else outcome
         measured = await self._judged(variant, outcome, shown, (trial, wording), is_long=is_long)
-        return record_of(Row, fields | {"response": shown} | measured)
+        return Row.model_construct(**fields, response=shown, **measured)
 
     async def judge_row(self, row: Row) -> Row:
         """Judge and score a row that holds an answer, as `row` gives it without judges; its own scores stay."""

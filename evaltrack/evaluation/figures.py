@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 
 from evaltrack.evaluation.failed_trials import FailedTrials
@@ -11,7 +10,6 @@ from evaltrack.metrics.aggregate import Kept, Summary
 from evaltrack.metrics.ledger import Ledger
 from evaltrack.metrics.run_metrics import metric_table
 from evaltrack.records import OwnScore, Row
-from evaltrack.rows.block import RowBlock
 
 
 class Figures:
@@ -38,18 +36,3 @@ class Figures:
         self.summary.add(row)
         self.shown_rows.add(row)
         self.lookouts.add(row)
-
-    def add_block(self, block: RowBlock) -> None:
-        """Add finished questions that were asked once."""
-        for example, question, num_tokens in block.alike():
-            self.ledger.add_alike(example, num_tokens)
-            self.summary.add_alike(example, question, num_tokens)
-        for place, kind in enumerate(block.kinds):
-            if self.shown_rows.wants(block.examples[kind], block.first + place):
-                self.shown_rows.add(block.row(place))
-        if self.lookouts.depend_on_order(block.examples):
-            for row in block.rows():
-                self.lookouts.add(row)
-            return
-        times = Counter(block.kinds)
-        self.lookouts.add_kinds((example, times[kind]) for kind, example in enumerate(block.examples))

@@ -10,19 +10,40 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from evaltrack.evaluation.at_once import Memory, Numbered, RowMaker, earlier_row, rows_at_once
 from evaltrack.records import Closable, Question, Row
 
 T = TypeVar("T")
 CONCURRENCY = 16
 
+Numbered = tuple[int, Question, int]
+"""The position of a question, the question, and the number of its trial."""
 
 STOP_SECONDS = 5.0
 """How long the questions in flight may take to stop."""
+
+
+class Memory(Protocol):
+    """Rows that were finished earlier and must not be made again: the journal."""
+
+    def recall(self, question: Question, trial: int, /) -> Row | None:
+        """Return the finished row of this trial; None where the question must be asked."""
+        ...
+
+    def keep(self, rows: Sequence[Row], /) -> None:
+        """Make rows durable, all or none."""
+        ...
+
+
+class RowMaker(Protocol):
+    """Makes the row of one trial of a question: an `Evaluator`."""
+
+    def row(self, position: int, question: Question, trial: int) -> Coroutine[Any, Any, Row]:
+        """Return the row; a failure stays in it."""
+        ...
 
 
 def evaluate(
@@ -64,8 +85,6 @@ def evaluate_each(
     """
     if concurrency < 1:
         raise ValueError(f"concurrency is {concurrency}; at least 1 question must be in flight")
-    if evaluator.answers_at_once:
-        return rows_at_once(numbered, evaluator, memory, stop)
     return _rows_of(_Loop(evaluator, memory, stop, numbered, asyncio.Semaphore(concurrency)), concurrency)
 
 
@@ -133,9 +152,9 @@ class _Loop:
 
     async def _row(self, position: int, question: Question, trial: int) -> Row:
         """A row that is durable: until it is, its worker begins nothing else, and no more than that can be lost."""
-        earlier = earlier_row(self.memory, position, question, trial)
-        if earlier is not None:
-            return earlier
+        earlier = self.memory.recall(question, trial) if self.memory else None
+        if earlier is not None:  # under the position and labels that its question has now
+            return earlier.model_copy(update={"position": position, "question": question})
         row = await self.evaluator.row(position, question, trial)
         if self.memory:
             await self._keep(row)

@@ -26,10 +26,6 @@ class Pace:
         self.earlier += is_earlier
         return is_earlier
 
-    def add_asked(self, number: int) -> None:
-        """Count finished questions that were asked since the start."""
-        self.done += number
-
     @property
     def rate(self) -> float:
         """Questions that were asked in a second; 0 where none was yet."""

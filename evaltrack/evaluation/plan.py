@@ -15,16 +15,14 @@ from types import MappingProxyType
 from typing import Any
 
 from evaltrack import __version__
-from evaltrack.evaluation.at_once import Memory
 from evaltrack.evaluation.batch_judging import Watch, evaluate_in_batches
-from evaltrack.evaluation.blocks import makes_blocks, rows_in_blocks
 from evaltrack.evaluation.command import Command
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.engine.checks import check_engine
 from evaltrack.evaluation.evaluator import evaluator_of
 from evaltrack.evaluation.journal import Journal
 from evaltrack.evaluation.judge_opening import judges_of, open_cache, open_judges, open_scores
-from evaltrack.evaluation.loop import close_all, evaluate, run_to_end, take_all
+from evaltrack.evaluation.loop import Memory, close_all, evaluate, run_to_end, take_all
 from evaltrack.evaluation.plan_checks import check_measurable, check_names, check_variants
 from evaltrack.evaluation.progress import Progress
 from evaltrack.evaluation.signature import signature_of, with_scores
@@ -59,7 +57,6 @@ from evaltrack.records.settings import (
     both_states,
     packages_text,
 )
-from evaltrack.rows.block import RowBlock
 from evaltrack.scorers.opening import Functions, asks_judge
 from evaltrack.system.result_files import check_result_file
 from evaltrack.targets.traces import TracedAnswers
@@ -175,11 +172,8 @@ class Plan:
         memory: Memory | None = None,
         watch: Watch | None = None,
         runner: asyncio.Runner | None = None,
-        take_block: Callable[[RowBlock], object] | None = None,
     ) -> None:
         """Ask all questions, or those given, and hand each row to `take`.
-
-        With `take_block`, rows that are made together are handed to it as one block.
 
         Target and judges are closed at the end; with a `runner` they stay open until `close`. Verdicts come in batches
         where that is set and `memory` is a journal. Answers at hand are not kept there: reading them again costs less
@@ -189,10 +183,8 @@ class Plan:
         selected = self.golden if questions is None else questions
         rounds = trials or range(1, settings.trials + 1)
 
-        def rows() -> AsyncGenerator[Row | RowBlock]:
+        def rows() -> AsyncGenerator[Row]:
             evaluator = evaluator_of(settings, self.target, self.judges, self.scorers, self.redactor)
-            if take_block is not None and not self.several_trials and makes_blocks(evaluator):
-                return rows_in_blocks(((*one, 1) for one in enumerate(selected)), evaluator, watch.stop)
             if self.in_batches and isinstance(memory, Journal):
                 return evaluate_in_batches(
                     selected, evaluator, memory, watch, trials=rounds, concurrency=settings.concurrency
@@ -200,13 +192,7 @@ class Plan:
             row_memory, most = None if evaluator.answers_at_once else memory, settings.concurrency
             return evaluate(selected, evaluator, trials=rounds, memory=row_memory, stop=watch.stop, concurrency=most)
 
-        def take_each(rows: Row | RowBlock) -> None:
-            if isinstance(rows, Row):
-                take(rows)
-            elif take_block is not None:
-                take_block(rows)
-
-        take_all(rows, take_each, self._opened, runner)
+        take_all(rows, take, self._opened, runner)
 
     def close(self, runner: asyncio.Runner) -> None:
         """Close what was asked with this runner."""

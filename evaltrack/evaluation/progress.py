@@ -31,14 +31,6 @@ class RunProgress(Protocol):
         """A run is open, and nothing is asked yet; `resuming` is the command that goes on with it, if one can."""
 
 
-@runtime_checkable
-class BlockProgress(Protocol):
-    """What a `Progress` may have besides: without it each row of a block is made for `advance`."""
-
-    def advance_by(self, number: int) -> None:
-        """So many questions finished, all without an error and none of them before the start."""
-
-
 class Silent:
     """A `Progress` that says nothing."""
 
@@ -46,9 +38,6 @@ class Silent:
         """Say nothing."""
 
     def advance(self, row: Row) -> None:
-        """Say nothing."""
-
-    def advance_by(self, number: int) -> None:
         """Say nothing."""
 
     def note(self, phrase: str, done: int, total: int) -> None:

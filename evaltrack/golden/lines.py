@@ -7,7 +7,6 @@ from typing import get_args
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from evaltrack.golden.plain_question import plain_question
 from evaltrack.records import Passage, Question, Role
 from evaltrack.records.finding_words import finding_words, id_words
 from evaltrack.records.json_text import kind_of
@@ -28,8 +27,6 @@ LISTS = {
 
 def checked_question(value: dict[str, object]) -> Question | list[str]:
     """The question that a JSON object is, or all that is wrong with it; it needs a `domain`."""
-    if (plain := plain_question(value)) is not None:
-        return plain
     if reason := _graded_negative(value):
         return [reason]
     try:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from statistics import fmean
 
-from evaltrack.metrics.exact_mean import ExactMean, exact, exact_sum, exact_sum_of_counts
 from evaltrack.metrics.relevance import num_expected
 from evaltrack.metrics.run_metrics import MetricTable
-from evaltrack.records import Question, Row
+from evaltrack.records import Row
 
 SHOWN_ROWS = 20
 """Failed and missed questions kept at most for the renderings; the tables in MLflow hold all."""
@@ -17,95 +17,40 @@ SHOWN_ROWS = 20
 LEVELS = ("easy", "medium", "hard")
 DOMAIN_PREFIX = "domain-"
 
-PENDING = 10_000
-"""Values that wait to be added up together."""
+Values = defaultdict[str, "array[float]"]
+"""The values of each metric, 8 bytes each; a mean does not depend on their order."""
 
 
-@dataclass(frozen=True)
-class _Pending:
-    """Values of one score that are still to be added to the means that they enter."""
-
-    means: tuple[ExactMean, ...]
-    values: list[float]
-
-    def settle(self) -> None:
-        """Add them: their sum is made once for all of these means."""
-        if self.values:
-            self.add_sum(exact_sum(self.values), len(self.values))
-            self.values.clear()
-
-    def add_sum(self, total: int, count: int) -> None:
-        """Add at once `count` values whose `exact_sum` is `total`."""
-        for mean in self.means:
-            mean.add_sum(total, count)
+def _values() -> Values:
+    return defaultdict(lambda: array("d"))
 
 
 class Summary:
-    """The metrics of a run, from one row for each question as they come by; its space does not grow with them."""
+    """The metrics of a run, from one row for each question; it keeps 8 bytes for each value of each group."""
 
     def __init__(self, k: int, table: MetricTable | None = None) -> None:
         self._k, self._table = k, table or MetricTable()
         self.num_questions = self.num_measured = self.num_errors = self.num_negatives = self.duplicates = 0
-        self._overall: defaultdict[str, ExactMean] = defaultdict(ExactMean)
-        self._groups: defaultdict[str, defaultdict[str, ExactMean]] = defaultdict(lambda: defaultdict(ExactMean))
-        self._pending: dict[tuple[str, tuple[str, ...]], _Pending] = {}
-        self._num_pending = 0
-        self._judges: defaultdict[str, ExactMean] = defaultdict(ExactMean)
+        self._overall, self._judges = _values(), _values()
+        self._groups: defaultdict[str, Values] = defaultdict(_values)
         self._best: float | None = None
         self.num_judged = self.judge_errors = 0
 
     def add(self, row: Row) -> None:
         """Count one row. If its target failed it is in no mean; if its judge failed, in none of a judge."""
-        groups = self._count(row, row.question, 1)
+        self.num_questions += 1
+        self.num_negatives += row.question.negative
+        self.num_measured += row.passed is not None
+        self.num_errors += row.failure is not None
+        self.duplicates += row.duplicates
+        groups = [self._groups[name] for name in _groups(row.question.domain, row.question.difficulty)]
         for name, value in row.scores.items():
-            self._pending_of(name, groups).values.append(value)
-        self._num_pending += len(row.scores)
-        if self._num_pending >= PENDING:
-            self._settle()
-        self._add_judged(row)
-
-    def add_alike(self, row: Row, question: Question, num_tokens: Sequence[int]) -> None:
-        """Count rows that nobody judged and that measure what `row` does but for their tokens, a number for each.
-
-        They have the domain and the difficulty of `question`.
-        """
-        times = len(num_tokens)
-        groups = self._count(row, question, times)
-        for name, value in row.scores.items():
-            if name != "num_tokens":
-                self._pending_of(name, groups).add_sum(times * exact(value), times)
-        self._pending_of("num_tokens", groups).add_sum(exact_sum_of_counts(num_tokens), times)
-
-    def _count(self, row: Row, question: Question, times: int) -> tuple[str, ...]:
-        """Count what so many rows have in common; their groups."""
-        self.num_questions += times
-        self.num_negatives += times * row.question.negative
-        self.num_measured += times * (row.passed is not None)
-        self.num_errors += times * (row.failure is not None)
-        self.duplicates += times * row.duplicates
-        groups = _groups(question.domain, question.difficulty)
-        for group in groups:
-            self._groups[group]  # it is one also where nothing was measured
-        if "precision_at_k" in row.scores:
-            reachable = min(self._k, num_expected(row)) / self._k
-            self._overall["precision_at_k.max"].add_sum(times * exact(reachable), times)
-        return groups
-
-    def _pending_of(self, name: str, groups: tuple[str, ...]) -> _Pending:
-        """Where a score of a question in these groups waits: it enters means of the run, and of those groups."""
-        pending = self._pending.get((name, groups))
-        if pending is None:
             score = self._table.by_name[name]
-            holders = [self._overall, *(self._groups[group] for group in groups if score.by_group)]
-            pending = _Pending(tuple(holder[score.metric] for holder in holders), [])
-            self._pending[name, groups] = pending
-        return pending
-
-    def _settle(self) -> None:
-        """Add up what waits, before a mean or a count is read."""
-        for pending in self._pending.values() if self._num_pending else ():
-            pending.settle()
-        self._num_pending = 0
+            for values in (self._overall, *(groups if score.by_group else ())):
+                values[score.metric].append(value)
+        if "precision_at_k" in row.scores:
+            self._overall["precision_at_k.max"].append(min(self._k, num_expected(row)) / self._k)
+        self._add_judged(row)
 
     def _add_judged(self, row: Row) -> None:
         combined = row.scores.get("combined_score")
@@ -115,7 +60,7 @@ class Summary:
         self.judge_errors += row.failure is not None and row.failure.kind == "judge_error"
         for verdict in row.verdicts:
             if verdict.overall_score is not None and "overall_score" in row.scores:
-                self._judges[verdict.judge].add(verdict.overall_score)
+                self._judges[verdict.judge].append(verdict.overall_score)
 
     @property
     def measures_anything(self) -> bool:
@@ -127,22 +72,20 @@ class Summary:
         """Mean overall score and count of each judge of a panel, by name; empty where there is one judge or none."""
         if len(self._judges) < 2:
             return {}
-        return {name: (mean.mean, mean.count) for name, mean in sorted(self._judges.items())}
+        return {name: (fmean(values), len(values)) for name, values in sorted(self._judges.items())}
 
     @property
     def metrics(self) -> dict[str, float]:
         """Means by metric name, in the order of their table; only what was measured."""
-        self._settle()
         names = [name for score in self._table.scores for name in (score.metric, f"{score.metric}.max")]
-        means = {name: self._overall[name].mean for name in names if name in self._overall}
+        means = {name: fmean(self._overall[name]) for name in names if name in self._overall}
         return means if self._best is None else {**means, "combined_score_best": self._best}
 
     @property
     def counts(self) -> dict[str, int]:
         """Over how many questions each of `metrics` is."""
-        self._settle()
-        best = self._overall["combined_score"].count if self._best is not None else 0
-        return {name: best if name == "combined_score_best" else self._overall[name].count for name in self.metrics}
+        best = len(self._overall["combined_score"]) if self._best is not None else 0
+        return {name: best if name == "combined_score_best" else len(self._overall[name]) for name in self.metrics}
 
     @property
     def totals(self) -> dict[str, int]:
@@ -160,10 +103,9 @@ class Summary:
     @property
     def groups(self) -> dict[str, dict[str, tuple[float, int]]]:
         """Mean and count by metric for each domain, the largest first, then each difficulty."""
-        self._settle()
         sized = sorted(self._groups.items(), key=lambda item: (_level(item[0]), -_size(item[1]), item[0]))
         return {
-            group: {s.metric: (m[s.metric].mean, m[s.metric].count) for s in self._table.scores if s.metric in m}
+            group: {s.metric: (fmean(m[s.metric]), len(m[s.metric])) for s in self._table.scores if s.metric in m}
             for group, m in sized
         }
 
@@ -185,8 +127,8 @@ def _level(group: str) -> int:
     return LEVELS.index(group) + 1 if group in LEVELS else 0
 
 
-def _size(means: Mapping[str, ExactMean]) -> int:
-    return max((mean.count for mean in means.values()), default=0)
+def _size(values: Mapping[str, array[float]]) -> int:
+    return max(map(len, values.values()), default=0)
 
 
 class Kept:
@@ -196,17 +138,9 @@ class Kept:
         self.errors: list[Row] = []
         self.missed: list[Row] = []
 
-    def wants(self, example: Row, position: int) -> bool:
-        """Whether a row that ended as `example` and stands at this position would be kept now."""
-        rows = self._of_its_kind(example)
-        return rows is not None and (len(rows) < SHOWN_ROWS or position < rows[-1].position)
-
-    def _of_its_kind(self, row: Row) -> list[Row] | None:
-        return self.errors if row.failure else self.missed if row.passed is False else None
-
     def add(self, row: Row) -> None:
         """Keep the row if it is one of the first of its kind."""
-        rows = self._of_its_kind(row)
+        rows = self.errors if row.failure else self.missed if row.passed is False else None
         if rows is not None:
             rows.append(row)
             rows.sort(key=lambda row: row.position)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from array import array
-from collections import Counter
-from collections.abc import Sequence
 from math import ceil, fsum
 from typing import Literal
 
@@ -32,7 +30,6 @@ class Ledger:
         self.calls = {"target": 0, "judge": 0}
         self.reports = {"target": 0, "judge": 0}
         self._seconds = array("d")
-        self._alike_seconds = Counter[float]()
         self.models: set[str] = set()
         self.unread: dict[str, int] = {}
 
@@ -43,7 +40,7 @@ class Ledger:
         self.total_tokens += row.tokens.count if row.tokens else 0
         if response is not None:
             self._seconds.append(row.seconds)
-            self._count(response, 1)
+            self._count(response)
             for name in response.unread:
                 if name in self.unread or len(self.unread) < MAX_UNREAD:
                     self.unread[name] = self.unread.get(name, 0) + 1
@@ -57,20 +54,11 @@ class Ledger:
         if failure is not None and failure.usage is not None:
             self._enter("judge" if failure.kind == "judge_error" else "target", failure.usage)
 
-    def add_alike(self, row: Row, num_tokens: Sequence[int]) -> None:
-        """Enter trials as that of `row`, whose target reports no usage, but for their numbers of tokens."""
-        assert row.response is not None
-        self.total_tokens += sum(num_tokens)
-        self.calls["target"] += len(num_tokens)
-        self._alike_seconds[row.seconds] += len(num_tokens)
-        self._count(row.response, len(num_tokens))
-
-    def _count(self, response: Response, times: int) -> None:
-        """Count what the responses of so many trials have in common."""
-        self.num_unanswered += times * (response.answer is None)
+    def _count(self, response: Response) -> None:
+        self.num_unanswered += response.answer is None
         is_empty = holds_nothing(response)
-        self.num_empty += times * is_empty
-        self.num_empty_answers += times * (response.answer_is_empty and not is_empty)
+        self.num_empty += is_empty
+        self.num_empty_answers += response.answer_is_empty and not is_empty
         if response.model and len(self.models) < MAX_MODELS:
             self.models.add(response.model)
 
@@ -103,7 +91,7 @@ class Ledger:
     @property
     def num_responses(self) -> int:
         """Trials that a response came back of."""
-        return len(self._seconds) + self._alike_seconds.total()
+        return len(self._seconds)
 
     def seconds(self) -> dict[str, float]:
         """Mean and 95th percentile (nearest rank) of the target's time; empty where nothing was answered."""
@@ -111,8 +99,7 @@ class Ledger:
             return {}
         import numpy as np
 
-        alike = np.fromiter(self._alike_seconds.elements(), np.float64)
-        count, ascending = self.num_responses, np.sort(np.concatenate([self._seconds, alike]))
+        count, ascending = self.num_responses, np.sort(self._seconds)
         return {
             "target_seconds.mean": fsum(ascending) / count,
             "target_seconds.p95": float(ascending[ceil(0.95 * count) - 1]),

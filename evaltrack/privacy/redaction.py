@@ -81,16 +81,6 @@ class Redactor:
             tool_calls=tuple(map(self._call, response.tool_calls)),
         )
 
-    def leaves(self, answers: Sequence[str | None], texts: Sequence[str | None]) -> bool:
-        """Whether no answer, and no text of a source, is changed; where that is not sure they are said to be."""
-        if self._own:
-            return False
-        if not self._may_hold(texts, *answers):
-            return True
-        return not any(self._may_hold((text,)) for text in texts) and not any(
-            self._may_hold((), each) for each in answers
-        )
-
     def _may_hold(self, texts: Iterable[str | None], *answers: str | None) -> bool:
         """Whether any of the texts may hold a secret: all are looked at together, as nearly all of them hold none.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import Protocol, Self
 
 from evaltrack.records.id_hashes import IdHashes
 from evaltrack.records.own_score import OwnScore, OwnValues
@@ -11,9 +11,6 @@ from evaltrack.records.question import Question
 from evaltrack.records.response import Response
 from evaltrack.records.trace_place import TraceHome
 from evaltrack.records.verdict import Verdict
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 class Closable(Protocol):
@@ -76,14 +73,6 @@ class Target(Closable, Protocol):
     def answers_at_once(self) -> bool:
         """Whether it has its responses at hand: it waits for nothing, has no time limit and costs nothing."""
         return False
-
-    def columns_of(self, questions: Sequence[Question]) -> pa.Table | None:  # noqa: ARG002 - for those that hold them
-        """The responses to several questions in columns, a row each: `answer`, `sources`, `abstained` and `model`.
-
-        Each has sources, all with an id or a title, and nothing else. None where one of them is otherwise; then each
-        is asked for.
-        """
-        return None
 
     @property
     def packages(self) -> Mapping[str, str]:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from operator import attrgetter
 from typing import Any, Literal
 
 MOST = 1 << 60
 """The largest count, and the largest time in seconds."""
 
-Part = Literal["response", "usage", "scores", "tokens", "reasoned", "tally", "failure", "trace"]
 ColumnType = Literal["text", "texts", "number", "integer", "flag", "objects"]
 
 
@@ -25,10 +23,7 @@ class Column:
         fields: Of `objects`, their fields.
         required: Whether no file of evaltrack has null there.
         bounds: Least and largest number.
-        unbounded: Whether a larger number than any that means something is read as null.
         choices: The texts that it may hold; empty where any may stand there.
-        since_first: Whether files of the first version have it.
-        part: The part of a row that it is about: where none of several rows has that part, all of them have null.
     """
 
     name: str
@@ -38,10 +33,7 @@ class Column:
     fields: tuple[Column, ...] = ()
     required: bool = False
     bounds: tuple[float, float] = (0, MOST)
-    unbounded: bool = False
     choices: tuple[str, ...] = ()
-    since_first: bool = True
-    part: Part | None = None
 
 
 @dataclass(frozen=True)
@@ -58,13 +50,6 @@ class Attribute:
             record = getattr(record, name)
         return record
 
-    def of_each(self, records: Sequence[Any]) -> list[Any]:
-        """Of several records, many times faster than one at a time."""
-        try:
-            return list(map(attrgetter(self.path), records))
-        except AttributeError:  # a part is None in some of them
-            return [self(record, 0) for record in records]
-
 
 @dataclass(frozen=True)
 class ScoreOf:
@@ -75,8 +60,3 @@ class ScoreOf:
     def __call__(self, row: Any, _: int) -> Any:
         """Of one row."""
         return row.scores.get(self.name)
-
-    def of_each(self, rows: Sequence[Any]) -> list[Any]:
-        """Of several rows."""
-        name = self.name
-        return [row.scores.get(name) for row in rows]

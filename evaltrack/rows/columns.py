@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
+from math import inf
 from operator import attrgetter
 from typing import Any, get_args
 
@@ -17,10 +18,11 @@ from evaltrack.metrics.relevance import expected_of
 from evaltrack.records import OwnScore, Reasoned, Row, Signature
 from evaltrack.records.question import Difficulty
 from evaltrack.records.verdict import Mode
-from evaltrack.rows.column import MOST, Attribute, Column, ColumnType, Part, ScoreOf
+from evaltrack.rows.column import MOST, Attribute, Column, ColumnType, ScoreOf
 from evaltrack.rows.fields import (
     SOURCE_COLUMNS,
     SOURCE_TEXT_LIMIT,
+    TEXT_LIMIT,
     TURN_COLUMNS,
     USAGE_PARTS,
     VERDICT_COLUMNS,
@@ -42,6 +44,12 @@ def _sources(row: Row, k: int) -> list[dict[str, Any]] | None:
         {name: value(source, limit) for name, value in values} | {"finds": list(brought) or None}
         for source, limit, brought in zip(sources, limits, finds, strict=True)
     ]
+
+
+def _answer(row: Row, _: int) -> str | None:
+    answer = row.response.answer if row.response else None
+    left_out = len(answer or "") - TEXT_LIMIT
+    return f"{answer[:TEXT_LIMIT]} [... characters left out: {left_out}]" if answer and left_out > 0 else answer
 
 
 def _verdicts(row: Row, k: int) -> list[dict[str, Any]]:
@@ -108,9 +116,9 @@ def _hard_fails(row: Row, _: int) -> list[str] | None:
     return list(row.reasoned.hard_fails) if row.reasoned else None
 
 
-def _of(part: Part, name: str, kind: ColumnType, attribute_name: str = "", **more: Any) -> Column:
+def _of(part: str, name: str, kind: ColumnType, attribute_name: str = "", **more: Any) -> Column:
     """A column with an attribute of a part of the row; it has the name of the column unless another is given."""
-    return Column(name, kind, Attribute(f"{part}.{attribute_name or name}"), part=part, **more)
+    return Column(name, kind, Attribute(f"{part}.{attribute_name or name}"), **more)
 
 
 def _of_question(name: str, *, required: bool = False, choices: tuple[str, ...] = ()) -> Column:
@@ -130,49 +138,44 @@ def _history(row: Row, k: int) -> list[dict[str, Any]] | None:
     return [{column.name: column.value(turn, k) for column in TURN_COLUMNS} for turn in turns] or None
 
 
-_ADDED_SCORES = frozenset({"judged_at_k", "tool_invoked", "tools_coordinated", "sources_included", "wording_sensitive"})
-
 COLUMNS = (
     _of_question("id", required=True),
     _of_question("question", required=True),
-    _of("response", "answer", "text"),
+    Column("answer", "text", _answer),
     _of_question("expected_answer"),
     _of_question("domain", required=True),
     _of_question("difficulty", choices=get_args(Difficulty)),
     _of_question("category"),
     Column("passed", "flag", Attribute("passed")),
-    Column("error", "text", lambda row, _: str(row.failure) if row.failure else None, part="failure"),
+    Column("error", "text", lambda row, _: str(row.failure) if row.failure else None),
     *(
         Column(
             score.name,
             "number",
             ScoreOf(score.name),
-            bounds=(0, MOST if score.span is None else score.span),
-            unbounded=score.name == "combined_score",
-            since_first=score.name not in _ADDED_SCORES,
-            part="scores",
+            bounds=(0, inf if score.name == "combined_score" else MOST if score.span is None else score.span),
         )
         for score in SCORES
     ),
     Column("unmeasured", "text", _unmeasured),
-    Column("score_reasoning", "text", _score_reasoning, since_first=False),
+    Column("score_reasoning", "text", _score_reasoning),
     Column("expected", "texts", _expected),
     Column("by_title", "flag", _by_title, required=True),
-    Column("by_passage", "flag", _by_passage, since_first=False),
+    Column("by_passage", "flag", _by_passage),
     Column("sources", "objects", _sources, fields=SOURCE_COLUMNS),
     _of("response", "abstained", "flag"),
-    _of("response", "model", "text", since_first=False),
+    _of("response", "model", "text"),
     Column("retrieval_digest", "text", _retrieval_digest),
     Column("duplicates", "integer", Attribute("duplicates"), required=True),
     Column("tool_calls", "texts", _tool_calls),
-    *(Column(name, "integer", Attribute(f"response.usage.{name}"), part="usage") for name in USAGE_PARTS),
+    *(Column(name, "integer", Attribute(f"response.usage.{name}")) for name in USAGE_PARTS),
     _of("tokens", "tokens_known", "text", "known", choices=("reported", "counted", "estimated")),
     _of("reasoned", "tier", "integer", bounds=(0, 3)),
     _of("reasoned", "claimed_band", "integer", bounds=(1, 4)),
     _of("reasoned", "earned_band", "integer", bounds=(0, 4)),
     _of("reasoned", "coupling_gap", "integer"),
     _of("reasoned", "penalty", "integer"),
-    Column("hard_fails", "texts", _hard_fails, part="reasoned"),
+    Column("hard_fails", "texts", _hard_fails),
     _of("reasoned", "mode", "text", choices=get_args(Mode)),
     Column("verdicts", "objects", _verdicts, fields=VERDICT_COLUMNS),
     Column("seconds", "number", Attribute("seconds"), required=True),
@@ -183,12 +186,12 @@ COLUMNS = (
     Column("trial", "integer", Attribute("trial")),
     _of("tally", "trials", "integer", "measured"),
     _of("tally", "passes", "integer", "passed"),
-    Column("wording", "integer", lambda row, _: row.wording if row.question.variants else None, since_first=False),
-    Column("wordings", "objects", _wordings, fields=WORDING_COLUMNS, since_first=False, part="tally"),
-    Column("history", "objects", _history, fields=TURN_COLUMNS, since_first=False),
-    _of("failure", "traceback", "text", since_first=False),
-    _of("trace", "trace_id", "text", since_first=False),
-    _of("trace", "root_span_id", "text", "span_id", since_first=False),
+    Column("wording", "integer", lambda row, _: row.wording if row.question.variants else None),
+    Column("wordings", "objects", _wordings, fields=WORDING_COLUMNS),
+    Column("history", "objects", _history, fields=TURN_COLUMNS),
+    _of("failure", "traceback", "text"),
+    _of("trace", "trace_id", "text"),
+    _of("trace", "root_span_id", "text", "span_id"),
 )
 
 
@@ -212,9 +215,7 @@ def own_scores_of(signature: Signature) -> tuple[OwnScore, ...]:
 def columns_with(own: tuple[str, ...] = ()) -> tuple[Column, ...]:
     """The columns of a run with these scores of one's own, in the order in which people read them."""
     place = next(number for number, column in enumerate(COLUMNS) if column.name == BEHIND_SCORES)
-    own_columns = (
-        Column(name, "number", ScoreOf(name), bounds=(-MOST, MOST), since_first=False, part="scores") for name in own
-    )
+    own_columns = (Column(name, "number", ScoreOf(name), bounds=(-MOST, MOST)) for name in own)
     return (*COLUMNS[:place], *own_columns, *COLUMNS[place:])
 
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import hashlib
 from functools import lru_cache
+from math import inf
 from typing import get_args
 
 from evaltrack.records import Role, Source, Usage
 from evaltrack.records.verdict import ANSWER_GRADES
-from evaltrack.rows.column import MOST, Attribute, Column
+from evaltrack.rows.column import Attribute, Column
 
 SOURCE_TEXT_LIMIT = 4000
 """Characters of the text of each of the first k sources; `text_digest` covers all of it, for every source."""
+
+TEXT_LIMIT = 200_000
+"""Characters kept of an answer; behind them stands how many are left out."""
 
 SHORT, REMEMBERED = 4000, 8000
 """Characters of the texts whose digests are remembered, and how many are."""
@@ -41,10 +45,10 @@ def _source_text(source: Source, limit: int) -> str | None:
 
 SOURCE_COLUMNS = (
     *(Column(name, "text", Attribute(name)) for name in ("chunk_id", "title", "url")),
-    Column("score", "number", Attribute("score"), bounds=(-MOST, MOST), unbounded=True),
+    Column("score", "number", Attribute("score"), bounds=(-inf, inf)),
     Column("text", "text", _source_text),
     Column("text_digest", "text", lambda source, _: text_digest(source.text) if source.text else None),
-    Column("finds", "texts", lambda *_: None, since_first=False),  # of the row, which knows what is expected
+    Column("finds", "texts", lambda *_: None),  # of the row, which knows what is expected
 )
 
 VERDICT_COLUMNS = (
@@ -58,11 +62,11 @@ VERDICT_COLUMNS = (
 )
 
 WORDING_COLUMNS = (
-    Column("text", "text", lambda each, _: each[0], since_first=False),
-    Column("trials", "integer", lambda each, _: each[1].measured, since_first=False),
-    Column("passes", "integer", lambda each, _: each[1].passed, since_first=False),
+    Column("text", "text", lambda each, _: each[0]),
+    Column("trials", "integer", lambda each, _: each[1].measured),
+    Column("passes", "integer", lambda each, _: each[1].passed),
 )
 TURN_COLUMNS = (
-    Column("role", "text", Attribute("role"), choices=get_args(Role), since_first=False),
-    Column("content", "text", Attribute("content"), since_first=False),
+    Column("role", "text", Attribute("role"), choices=get_args(Role)),
+    Column("content", "text", Attribute("content")),
 )

@@ -1,39 +1,226 @@
-"""Read rows from a Parquet file of any origin: bounded in rows, values, bytes and length of texts.
+"""Read rows from a Parquet file of any origin: bounded in bytes, rows and values.
 
-A file of a few kilobytes can stand for gigabytes. What its pages claim is looked at first; then one row group is read
-at a time, its texts as dictionaries (a text that stands in every row is held once), and measured before any of it
-becomes Python.
+A small file can hold gigabytes: pyarrow's metadata is checked first, then one row group is read at a time with its
+texts as dictionaries (a repeated text is held once) and measured before any of it is decoded.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Collection, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evaltrack.rows.arrow_schema import schema
-from evaltrack.rows.parquet_claims import DamagedError
-from evaltrack.rows.rows_file import RowsFile, bounded_groups, damaged_file
-from evaltrack.rows.schema_checks import check_columns
+from evaltrack.records.own_score import MOST_SCORES, NAME_PATTERN
+from evaltrack.rows.arrow_schema import OWN_KEY, ROWS_VERSION, VERSION_KEY, schema
+from evaltrack.rows.columns import COLUMNS
+from evaltrack.rows.fields import SOURCE_COLUMNS
+from evaltrack.rows.rows_error import DamagedError, damaged, newer
 from evaltrack.rows.stored_row import StoredRow
-from evaltrack.rows.table_rows import AT_ONCE, typed_rows
-from evaltrack.rows.values import check_ids
+from evaltrack.rows.table import GROUP_BYTES
+from evaltrack.rows.values import check_ids, check_values
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+FILE_BYTES = 1 << 32
+MAX_ROWS = 20_000_000
+GROUP_ROWS = 50_000
+"""Rows of one row group; `evaltrack.rows.table` writes about 4,000."""
+
+GROUP_VALUES = 5_000_000
+"""Values of one column in one row group, including those in lists."""
+
+LIMIT = 4 * GROUP_BYTES
+"""Bytes of one row group, by its metadata and once it is read."""
+
+PYTHON_ROWS = 200
+"""Rows converted to Python objects at a time."""
+
+
+class RowsFile:
+    """An open Parquet file of rows; `own` names its scores of one's own.
+
+    Raises:
+        RowsError: it is damaged, of a newer version, or of other types than `schema`.
+    """
+
+    def __init__(self, path: Path) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        self._path = path
+        try:
+            if path.stat().st_size > FILE_BYTES:
+                raise DamagedError(f"it has {path.stat().st_size:,} bytes")
+            metadata = pq.read_metadata(path)
+            leaves = [metadata.schema.column(place) for place in range(len(metadata.schema))]
+            texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+            self._schema = metadata.schema.to_arrow_schema()
+            self.own = _check_schema(path, self._schema)
+            self._groups = [metadata.row_group(place) for place in range(metadata.num_row_groups)]
+            if metadata.num_rows > MAX_ROWS or any(not 0 <= group.num_rows <= GROUP_ROWS for group in self._groups):
+                raise DamagedError(f"it claims {metadata.num_rows:,} rows in {len(self._groups):,} parts")
+            self._file = pq.ParquetFile(path, metadata=metadata, read_dictionary=texts)
+        except DamagedError as error:
+            raise damaged(path.name, str(error)) from None
+        except (OSError, ValueError, KeyError, pa.ArrowException) as error:
+            raise damaged(path.name, type(error).__name__) from None
+        self.names = self._schema.names
+        self.num_rows = int(metadata.num_rows)
+
+    def __enter__(self) -> RowsFile:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._file.close()
+
+    @property
+    def filled(self) -> set[str]:
+        """The columns that hold a value in any row."""
+        columns = (group.column(place) for group in self._groups for place in range(group.num_columns))
+        return {
+            column.path_in_schema.partition(".")[0]
+            for column in columns
+            if column.statistics is None
+            or not column.statistics.has_null_count
+            or column.statistics.null_count < column.num_values
+        }
+
+    def groups(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """The rows part by part, with those of `columns` that the file has; of objects single fields can be named."""
+        for number in range(len(self._groups)):
+            yield self.group(number, columns)
+
+    def group(self, number: int, columns: Sequence[str] | None = None) -> pa.Table:
+        """One row group, checked."""
+        import pyarrow as pa
+
+        names = [name for name in columns or schema(self.own).names if name.partition(".")[0] in self.names]
+        try:
+            self._check_size(number, names)
+            table = self._file.read_row_group(number, columns=names, use_threads=False)
+            size = sum(_decoded_size(chunk) for column in table.columns for chunk in column.chunks)
+            if size > LIMIT:
+                raise DamagedError(f"{table.num_rows:,} of its rows hold {size:,} bytes")
+            table = table.cast(pa.schema({field.name: _decoded(field.type) for field in table.schema}))
+            table.validate(full=True)  # texts that are no UTF-8
+            check_values(table)
+        except DamagedError as error:
+            if "id" not in names:  # by which the error names the rows
+                self.group(number, [*names, "id"])
+            raise damaged(self._path.name, str(error)) from None
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise damaged(self._path.name, type(error).__name__) from None
+        return table
+
+    def _check_size(self, number: int, names: Collection[str]) -> None:
+        group, inside = self._groups[number], tuple(f"{name}." for name in names)
+        columns = [group.column(place) for place in range(group.num_columns)]
+        read = [c for c in columns if c.path_in_schema in names or c.path_in_schema.startswith(inside)]
+        size, values = sum(c.total_uncompressed_size for c in read), max((c.num_values for c in read), default=0)
+        if size > LIMIT or values > GROUP_VALUES:
+            raise DamagedError(f"{group.num_rows:,} of its rows claim {size:,} bytes and {values:,} values")
+
+
+def _decoded(kind: pa.DataType) -> pa.DataType:
+    """The type without dictionaries."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        return kind.value_type
+    if pa.types.is_list(kind):
+        return pa.list_(_decoded(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct({field.name: _decoded(field.type) for field in kind})
+    return kind
+
+
+def _decoded_size(array: pa.Array) -> int:
+    """Bytes of an array once each repeated text is written out."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(array.type):
+        lengths = pc.cast(pc.binary_length(array.dictionary), pa.int64())
+        return (pc.sum(lengths.take(array.indices)).as_py() or 0) + int(array.indices.nbytes)
+    if pa.types.is_list(array.type):
+        return _decoded_size(array.flatten()) + int(array.offsets.nbytes)
+    if pa.types.is_struct(array.type):
+        return sum(map(_decoded_size, array.flatten()))
+    return int(array.nbytes)
+
+
+def _check_schema(path: Path, actual: pa.Schema) -> tuple[str, ...]:
+    """Check version and types; returns the names of the scores of one's own. Unknown columns are left alone."""
+    metadata = actual.metadata or {}
+    version = metadata.get(VERSION_KEY.encode(), b"1")
+    if not version.isdigit() or len(version) > 9:
+        raise DamagedError(f"its metadata `{VERSION_KEY}` holds no version")
+    if int(version) > ROWS_VERSION:
+        raise newer(path.name, int(version))
+    if len(set(actual.names)) < len(actual.names):
+        raise DamagedError("two of its columns have one name")
+    if "id" not in actual.names:
+        raise DamagedError("it has no column `id`")
+    own = _own_scores(metadata.get(OWN_KEY.encode(), b"[]"), actual)
+    for field in schema(own):
+        if field.name in actual.names:
+            _check_type(field.name, actual.field(field.name).type, field.type)
+    return own
+
+
+def _own_scores(text: bytes, actual: pa.Schema) -> tuple[str, ...]:
+    try:
+        names = json.loads(text)
+    except (ValueError, RecursionError):
+        names = None
+    sound = isinstance(names, list) and len(names) <= MOST_SCORES
+    if not sound or not all(isinstance(name, str) and re.match(NAME_PATTERN, name) for name in names):
+        raise DamagedError(f"its metadata `{OWN_KEY}` holds no names of scores")
+    if missing := [name for name in names if name not in actual.names]:
+        raise DamagedError(f"it has no column `{missing[0]}`")
+    return tuple(name for name in dict.fromkeys(names) if name not in schema().names)
+
+
+def _check_type(path: str, actual: pa.DataType, expected: pa.DataType) -> None:
+    """A struct may lack fields, and may have others."""
+    import pyarrow as pa
+
+    if pa.types.is_list(expected) and pa.types.is_list(actual):
+        _check_type(path, actual.value_type, expected.value_type)
+    elif pa.types.is_struct(expected) and pa.types.is_struct(actual):
+        known = {field.name: field.type for field in expected}
+        for field in actual:
+            if field.name in known:
+                _check_type(f"{path}.{field.name}", field.type, known[field.name])
+    elif actual != expected:
+        hint = "; ids are text, as `5` and `05` differ" if path == "id" else ""
+        raise DamagedError(f"column `{path}` holds {_type_words(actual)}, not {_type_words(expected)}{hint}")
+
+
+def _type_words(kind: pa.DataType) -> str:
+    import pyarrow as pa
+
+    if pa.types.is_struct(kind):
+        return "objects"
+    return "lists" if pa.types.is_list(kind) else f"{kind!s:.40}"
+
 
 def count_rows(path: Path) -> int:
-    """How many rows a Parquet file holds, from its footer.
+    """How many rows a file holds, from its metadata.
 
     Raises:
         TrackingError: the file is damaged, or larger than an evaluation can be.
     """
-    return sum(group.rows for group in bounded_groups(path))
+    with RowsFile(path) as file:
+        return file.num_rows
 
 
 def check_rows(path: Path, num_rows: int = 0, *, by_trial: bool = False) -> None:
-    """Check what holds of a file as a whole: its version, columns and types, how many rows, none of them twice.
+    """Check a file as a whole: its version and types, how many rows, none of them twice.
 
     The values are checked as they are read. `num_rows` is how many questions the run says that it asked, 0 if it does
     not say; `by_trial`: there is one row for each trial of a question.
@@ -41,148 +228,119 @@ def check_rows(path: Path, num_rows: int = 0, *, by_trial: bool = False) -> None
     Raises:
         TrackingError: the file is damaged, or of a newer version; the message says what is wrong.
     """
-    with RowsFile(path) as table:
-        _check_whole(table, path, num_rows, ["id", "trial"] if by_trial else ["id"])
+    with RowsFile(path) as file:
+        if missing := [column.name for column in COLUMNS if column.required and column.name not in file.names]:
+            raise damaged(path.name, f"it has no column `{missing[0]}`")
+        if num_rows and file.num_rows != num_rows:
+            words = f"it holds {file.num_rows:,} rows, and the run says that it asked {num_rows:,} questions"
+            raise damaged(path.name, words)
+        try:
+            check_ids(file.groups(["id", "trial"] if by_trial else ["id"]))
+        except DamagedError as error:
+            raise damaged(path.name, str(error)) from None
 
 
-def _check_whole(table: RowsFile, path: Path, num_rows: int, columns: Sequence[str]) -> None:
-    """As `check_rows`; `columns` together name a row."""
-    in_file = sum(group.rows for group in table.groups)
-    try:
-        check_columns(table.paths)
-        if num_rows and in_file != num_rows:
-            raise DamagedError(f"it holds {in_file:,} rows, and the run says that it asked {num_rows:,} questions")
-        check_ids(lambda: (table.group(number, columns) for number in range(len(table.groups))))
-    except DamagedError as error:
-        raise damaged_file(path, str(error)) from None
+@cache
+def _without_texts() -> list[str]:
+    """The columns, of the sources all but their texts, which are most of a file."""
+    fields = (f"sources.list.element.{column.name}" for column in SOURCE_COLUMNS if column.name != "text")
+    return [*(column.name for column in COLUMNS if column.name != "sources"), *fields]
 
 
 def stored_rows(
     path: Path, columns: Sequence[str] | None = None, ids: Collection[str] | None = None
 ) -> Iterator[StoredRow]:
-    """The rows of a Parquet file with their types, read as `read_table` does; `columns` must hold `id`."""
-    with RowsFile(path) as table:
-        there = None if columns is None else table.worth_reading_of(columns)
-        for group in _groups(table, there, ids):
-            yield from typed_rows(group, table.own)
+    """The rows of a file with their types, streamed; `columns` must hold `id`, `ids` chooses rows."""
+    with RowsFile(path) as file:
+        yield from (StoredRow.of(row, file.own) for row in _dictionaries(file, columns, ids))
 
 
 def slim_rows(path: Path, ids: Collection[str]) -> Iterator[StoredRow]:
-    """The rows of these ids without the texts of their sources, which are most of a file and are not read."""
-    with RowsFile(path) as table:
-        for group in _groups(table, table.without_texts, ids):
-            yield from typed_rows(group, table.own)
+    """The rows of these ids without the texts of their sources."""
+    with RowsFile(path) as file:
+        columns = [*_without_texts(), *file.own]
+        yield from (StoredRow.of(row, file.own) for row in _dictionaries(file, columns, ids))
 
 
 def read_table(
     path: Path, columns: Sequence[str] | None = None, ids: Collection[str] | None = None
 ) -> Iterator[dict[str, Any]]:
-    """The rows of a Parquet file as dictionaries of columns, streamed; with `ids` those rows alone, at little cost.
+    """The rows of a file as dictionaries of columns, streamed; with `ids` those rows alone.
 
-    A column that the file lacks, as one of an older version does, is null in every row; texts longer than `TEXT_LIMIT`
-    are cut, and say how many characters are left out.
+    With all columns, one that the file lacks is null in every row.
 
     Raises:
         TrackingError: the file is damaged, or holds more than an evaluation can.
     """
-    with RowsFile(path) as table:
-        nulls = dict.fromkeys(schema(table.own).names) if columns is None else {}
-        for group in _groups(table, columns, ids):
-            for start in range(0, group.num_rows, AT_ONCE):
-                yield from (nulls | row for row in group.slice(start, AT_ONCE).to_pylist())
+    with RowsFile(path) as file:
+        nulls = dict.fromkeys(schema(file.own).names) if columns is None else {}
+        yield from (nulls | row for row in _dictionaries(file, columns, ids))
+
+
+def _dictionaries(
+    file: RowsFile, columns: Sequence[str] | None, ids: Collection[str] | None
+) -> Iterator[dict[str, Any]]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    wanted = None if ids is None else pa.array(list(ids), pa.string())
+    for number, keys in enumerate(file.groups(["id"])):
+        mask = None if wanted is None else pc.is_in(keys["id"], wanted)
+        if mask is not None and not pc.any(mask).as_py():
+            continue
+        group = file.group(number, columns)
+        if mask is not None:
+            group = group.filter(mask)
+        for start in range(0, group.num_rows, PYTHON_ROWS):
+            yield from group.slice(start, PYTHON_ROWS).to_pylist()
 
 
 def read_lists(path: Path, columns: Sequence[str]) -> dict[str, list[Any]]:
     """Some columns of all rows, each as the list of its values; all null where the file lacks it.
 
-    Much faster than `read_table`, and held in memory at once. Of objects single fields can be named, as it does.
-
     Raises:
         TrackingError: the file is damaged, or holds more than an evaluation can.
     """
-    lists: dict[str, list[Any]] = {name.partition(".")[0]: [] for name in columns}
-    with RowsFile(path) as table:
-        there = table.worth_reading_of(columns)
-        for number in range(len(table.groups)):
-            group = table.group(number, there)
-            for name, values in lists.items():
-                in_group = name in group.column_names
-                values.extend(group[name].to_pylist() if in_group else [None] * group.num_rows)
-    return lists
-
-
-def _groups(table: RowsFile, columns: Sequence[str] | None, ids: Collection[str] | None) -> Iterator[pa.Table]:
-    """The row groups, of all rows or of some; where all columns are read those without any value are left out."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    wanted_ids = None if ids is None else pa.array(list(ids), pa.string())
-    for number in range(len(table.groups)):
-        mask = None
-        if wanted_ids is not None:
-            mask = pc.is_in(table.group(number, ["id"])["id"], wanted_ids)
-            if not pc.any(mask).as_py():
-                continue
-        group = table.group(number, table.worth_reading if columns is None else columns)
-        if mask is not None:
-            group = group.filter(mask)  # the whole group is not held while some of its rows are used
-        yield group
+    table = read_columns(path, columns)
+    names = dict.fromkeys(name.partition(".")[0] for name in columns)
+    return {n: table[n].to_pylist() if n in table.column_names else [None] * table.num_rows for n in names}
 
 
 def read_columns(path: Path, columns: Sequence[str], always: Collection[str] = ()) -> pa.Table:
-    """Some columns of all rows, as a table; those that hold no value at all are left out, but for some `always` there.
-
-    A file that lacks one of these is none of ours.
+    """Those columns of all rows that the file has; `always` must be there.
 
     Raises:
         TrackingError: the file is damaged, or holds more than an evaluation can.
     """
-    with RowsFile(path) as table:
-        return _columns(table, path, columns, always)
+    import pyarrow as pa
+
+    with RowsFile(path) as file:
+        if missing := sorted(set(always) - set(file.names)):
+            raise damaged(path.name, f"it has no column `{missing[0]}`")
+        return pa.concat_tables([*file.groups(columns)] or [_empty(file, columns)])
 
 
 def filled_columns(path: Path, columns: Sequence[str], always: Collection[str] = ()) -> list[str]:
-    """Those of the columns that hold a value in any row, or are `always` there.
+    """Those of the columns that hold a value in any row, and those that must `always` be there.
 
     Raises:
         TrackingError: the file is damaged, or has no column that always is there.
     """
-    with RowsFile(path) as table:
-        return _filled(table, path, columns, always)
-
-
-def checked_columns(path: Path, columns: Sequence[str], num_rows: int) -> pa.Table:
-    """`read_columns` of columns that must all be there, from a file that `check_rows` passes, opened once.
-
-    Raises:
-        TrackingError: the file is damaged, or of a newer version; the message says what is wrong.
-    """
-    with RowsFile(path) as table:
-        _check_whole(table, path, num_rows, ["id"])
-        return _columns(table, path, columns, columns)
-
-
-def _columns(table: RowsFile, path: Path, columns: Sequence[str], always: Collection[str]) -> pa.Table:
-    import pyarrow as pa
-
-    names = _filled(table, path, columns, always)
-    groups = [table.group(number, names) for number in range(len(table.groups))]
-    if groups:
-        return pa.concat_tables(groups)
-    fields = schema(table.own)
-    return pa.schema([fields.field(name) for name in columns if name in fields.names]).empty_table()
-
-
-def _filled(table: RowsFile, path: Path, columns: Sequence[str], always: Collection[str]) -> list[str]:
-    if missing := sorted(set(always) - table.names):
-        raise damaged_file(path, f"it has no column `{missing[0]}`")
-    return [name for name in columns if name in table.filled or name in always]
+    with RowsFile(path) as file:
+        if missing := sorted(set(always) - set(file.names)):
+            raise damaged(path.name, f"it has no column `{missing[0]}`")
+        return [name for name in columns if name in file.filled or name in always]
 
 
 def read_groups(path: Path, columns: Sequence[str]) -> Iterator[pa.Table]:
-    """Some columns, those of them that the file has, part by part; raises as `read_columns` does."""
-    with RowsFile(path) as table:
-        yield from (table.group(number, columns) for number in range(len(table.groups)))
-        if not table.groups:
-            fields, names = schema(table.own), {column.partition(".")[0] for column in columns}
-            yield fields.empty_table().select([name for name in fields.names if name in names & table.names])
+    """Those of the columns that the file has, part by part; raises as `read_columns` does."""
+    with RowsFile(path) as file:
+        yield from file.groups(columns)
+        if not file.num_rows:
+            yield _empty(file, columns)
+
+
+def _empty(file: RowsFile, columns: Sequence[str]) -> pa.Table:
+    names = {column.partition(".")[0] for column in columns}
+    fields = schema(file.own)
+    return fields.empty_table().select([name for name in fields.names if name in names and name in file.names])

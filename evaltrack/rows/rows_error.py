@@ -11,6 +11,10 @@ from evaltrack.rows.arrow_schema import ROWS_VERSION
 CURE = "restore the file, or evaluate again"
 
 
+class DamagedError(Exception):
+    """The rows are not those of an evaluation; the message says what is wrong."""
+
+
 class RowsError(TrackingError):
     """A file of rows cannot be used. `name` is the file's, `problem` a predicate."""
 

@@ -6,22 +6,14 @@ import heapq
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from evaltrack.records import Row
 from evaltrack.rows.arrow_schema import metadata, schema
-from evaltrack.rows.batch import table_of_rows
-from evaltrack.rows.block import RowBlock
-from evaltrack.rows.block_table import table_of_block
+from evaltrack.rows.columns import flatten
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-AT_ONCE = 250
-"""Rows that become columns together: soon after they were made, which is quicker than later."""
-
-BATCH = 4000
-"""Rows written to Parquet at a time, fewer where texts are long; what a file says of each part is held in memory."""
+BATCH = 2000
+"""Rows written to Parquet at a time, fewer where texts are long."""
 
 GROUP_BYTES = 1 << 25
 """Characters of texts in what is written at a time."""
@@ -60,9 +52,8 @@ class TableWriter:
         self._added = 0
         self._waiting: list[tuple[_Place, int, int, bool, Row]] = []
         self._held = 0
-        self._new: list[Row] = []
-        self._tables: list[pa.Table] = []
-        self._num_gathered = self._characters = 0
+        self._batch: list[dict[str, Any]] = []
+        self._characters = 0
         self.rows = 0
 
     def add(self, row: Row) -> None:
@@ -77,18 +68,6 @@ class TableWriter:
         while self._waiting and (self._waiting[0][0] <= self._next or self._full):
             self._release()
 
-    def add_block(self, block: RowBlock) -> None:
-        """Take the rows of a block at once, where none waits before them."""
-        if self._waiting or self._next != (block.first, 1) or self._trials:
-            for row in block.rows():
-                self.add(row)
-            return
-        self._gather()
-        self._take_table(table_of_block(block, self._k, self._own))
-        self._characters += block.characters
-        self._next = (block.first + len(block), 1)
-        self._flush_full()
-
     @property
     def _full(self) -> bool:
         return len(self._waiting) > WINDOW or self._held > WINDOW_BYTES
@@ -97,7 +76,6 @@ class TableWriter:
         """Write what waits, and close the file."""
         while self._waiting:
             self._release()
-        self._gather()
         self._flush()
         self._writer.close()
 
@@ -105,35 +83,19 @@ class TableWriter:
         (position, trial), _, size, is_last, row = heapq.heappop(self._waiting)
         self._held -= size
         self._next = (position + 1, 1) if is_last else (position, trial + 1)
-        self._new.append(row)
+        self._batch.append(flatten(row, self._k, self._own))
         self._characters += size
-        if len(self._new) >= AT_ONCE or self._characters >= GROUP_BYTES:
-            self._gather()
-        self._flush_full()
-
-    def _gather(self) -> None:
-        """Make columns of the rows that are none yet."""
-        if self._new:
-            self._take_table(table_of_rows(self._new, self._k, self._own))
-            self._new = []
-
-    def _take_table(self, table: pa.Table) -> None:
-        self._tables.append(table)
-        self._num_gathered += table.num_rows
-        self.rows += table.num_rows
-
-    def _flush_full(self) -> None:
-        if self._characters >= GROUP_BYTES or self._num_gathered >= BATCH:
+        self.rows += 1
+        if len(self._batch) >= BATCH or self._characters >= GROUP_BYTES:
             self._flush()
 
     def _flush(self) -> None:
-        """Write the columns that were made, as one part of the file."""
+        """Write the batch as one row group."""
         import pyarrow as pa
 
-        if self._tables:
-            self._writer.write_table(pa.concat_tables(self._tables))
-            self._tables = []
-            self._num_gathered = self._characters = 0
+        if self._batch:
+            self._writer.write_table(pa.Table.from_pylist(self._batch, schema=schema(self._own)))
+            self._batch, self._characters = [], 0
 
 
 def _characters(row: Row) -> int:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evaltrack.rows.column import Column
 from evaltrack.rows.columns import OBJECTS, every_column
-from evaltrack.rows.parquet_claims import DamagedError
+from evaltrack.rows.rows_error import DamagedError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,42 +21,22 @@ ROUNDING = 1e-9
 
 BY_PATH: dict[str, Column] = dict(every_column())
 
-FACTOR = 6364136223846793005
 SHOWN = 3
 """Rows that a message names."""
 
 
-def row_keys(table: pa.Table) -> Any:
-    """A number for each row, by its `id`, and its `trial` where the table has that: a hash, so that it is small."""
-    import numpy as np
-    import pandas as pd
-
-    keys = pd.util.hash_array(table["id"].to_numpy(), categorize=False)
-    if "trial" in table.column_names:
-        trials = table["trial"].fill_null(0).to_numpy().astype(np.uint64)
-        keys = keys * np.uint64(FACTOR) + trials
-    return keys
-
-
-def check_ids(groups: Callable[[], Iterable[pa.Table]]) -> None:
-    """Refuse rows that stand twice in a file, which is read again, part by part, where two have one key.
+def check_ids(tables: Iterable[pa.Table]) -> None:
+    """Refuse rows that are in a file twice, by the columns of these tables, of which `id` is the first.
 
     Raises:
-        DamagedError: some do; the first ids are named.
+        DamagedError: some are; the first ids are named.
     """
-    import numpy as np
     import pyarrow as pa
 
-    keys = np.concatenate([*map(row_keys, groups()), np.empty(0, np.uint64)])
-    keys.sort()  # in place: of a million rows each copy takes memory
-    alike = keys[1:][keys[1:] == keys[:-1]]
-    if not len(alike):
-        return
-    repeated_rows = pa.concat_tables([table.filter(np.isin(row_keys(table), alike)) for table in groups()])
-    rows = Counter(zip(*(repeated_rows[name].to_pylist() for name in repeated_rows.column_names), strict=True))
-    doubled = [key[0] for key, times in rows.items() if times > 1]
-    if doubled:
-        raise DamagedError(f"several rows have one id: {_id_words(doubled)}")
+    parts = list(tables)
+    keys = pa.concat_tables(parts).to_pandas() if parts else None
+    if keys is not None and (repeated := keys.duplicated()).any():
+        raise DamagedError(f"several rows have one id: {_id_words([*dict.fromkeys(keys['id'][repeated])])}")
 
 
 def check_values(table: pa.Table) -> None:

@@ -7,24 +7,18 @@ its first variant. No response stands for another wording than its own. Only the
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from evaltrack.records import Question, Response, Target
 from evaltrack.records.id_hashes import EXAMPLES, IdHashes, shown_id, strangers_note
 from evaltrack.records.json_text import kind_of, parsed, refuse_repeats
 from evaltrack.records.recorded import WORDINGS, OneWording, named_variant, take_place, wording_key
 from evaltrack.system.files import content_digest
-from evaltrack.targets.line_columns import MAX_BYTES, response_columns
 from evaltrack.targets.line_index import LineFile, LineIndex, numbered_lines, refuse
-from evaltrack.targets.plain_lines import plain_place, plain_response
 from evaltrack.targets.recorded_response import response_of, take_failure
 from evaltrack.targets.response_fields import InvalidResponseError
 from evaltrack.targets.results.paired import FailedElsewhereError, NotRecordedError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _Place = tuple[str, int]
 """A question's id and the wording of it."""
@@ -53,7 +47,7 @@ class RecordedLines(OneWording, Target):
         """The key of each line, and its offset; what is wrong with a line goes to `problems`."""
         for number, offset, raw in numbered_lines(self._path):
             try:
-                place = plain_place(raw) or _response_in(raw)[:2]
+                place = _recorded_response(raw)[:2]
             except ValueError as error:
                 problems.append((number, str(error)))
                 continue
@@ -118,27 +112,6 @@ class RecordedLines(OneWording, Target):
             return response
         raise NotRecordedError(f"{self._path} was changed during the run; keep it as it is and run again")
 
-    def columns_of(self, questions: Sequence[Question]) -> pa.Table | None:
-        """The responses as `response_columns` gives them, where each question has one line, which is plain."""
-        offsets = [self._index.offsets(question.id) for question in questions]
-        if self.wording or any(len(each) != 1 for each in offsets):
-            return None
-        try:
-            lines = self._lines_at([offset for (offset,) in offsets])
-        except OSError:
-            return None
-        return lines and response_columns(lines, [question.id for question in questions])
-
-    def _lines_at(self, offsets: Sequence[int]) -> list[bytes] | None:
-        """The lines; None where they are too long together, or the file was changed, which `__call__` says."""
-        lines, size = list[bytes](), 0
-        for offset in offsets if self._file.is_unchanged else ():
-            lines.append(self._file.line_at(offset))
-            size += len(lines[-1])
-            if size > MAX_BYTES:
-                return None
-        return lines or None
-
     def close(self) -> None:
         """Close the file."""
         self._file.close()
@@ -146,12 +119,6 @@ class RecordedLines(OneWording, Target):
 
 def _recorded_response(raw: bytes) -> tuple[str, int, Response | FailedElsewhereError]:
     """Question id, wording and response of one line, or its failure; ValueError says what is wrong with it."""
-    plain = plain_response(raw)
-    return _response_in(raw) if plain is None else plain
-
-
-def _response_in(raw: bytes) -> tuple[str, int, Response | FailedElsewhereError]:
-    """As `_recorded_response`, of a line in any form."""
     value = parsed(raw)
     if not isinstance(value, dict):
         raise InvalidResponseError(f"is {kind_of(value)}; a response is a JSON object")

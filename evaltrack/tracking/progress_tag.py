@@ -27,9 +27,9 @@ class ProgressTag:
         self._done, self._written_at = 0, clock()
         self._thread: threading.Thread | None = None
 
-    def add(self, number: int = 1) -> None:
-        """Count a finished question, or several."""
-        self._done += number
+    def add(self) -> None:
+        """Count a finished question."""
+        self._done += 1
         if self._clock() - self._written_at < SECONDS or (self._thread is not None and self._thread.is_alive()):
             return
         self._written_at = self._clock()

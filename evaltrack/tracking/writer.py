@@ -19,7 +19,6 @@ from evaltrack.records import Row
 from evaltrack.records.amount import count
 from evaltrack.records.clock import milliseconds_now
 from evaltrack.records.row import Traced
-from evaltrack.rows.block import RowBlock
 from evaltrack.rows.reader import count_rows, read_lists, read_table, stored_rows
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.rows.table import TableWriter
@@ -90,15 +89,6 @@ class RunWriter:
         """
         with self._folder.errors():
             self._table.add(row)
-
-    def add_block(self, block: RowBlock) -> None:
-        """Take finished questions that were asked once.
-
-        Raises:
-            TrackingError: the temporary folder is full.
-        """
-        with self._folder.errors():
-            self._table.add_block(block)
 
     def add_trial(self, row: Row) -> None:
         """Take one trial of a question, where there are several."""

@@ -62,12 +62,12 @@ def test_a_file_without_rows(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        ('["tone', "hold no names of scores"),
-        ('{"a": 1}', "hold no names of scores"),
-        ('["Tone"]', "hold no names of scores"),
-        ("[7]", "hold no names of scores"),
-        (json.dumps([f"n{number}" for number in range(41)]), "hold no names of scores"),
-        ("[" * 100_000, "hold no names of scores"),
+        ('["tone', "holds no names of scores"),
+        ('{"a": 1}', "holds no names of scores"),
+        ('["Tone"]', "holds no names of scores"),
+        ("[7]", "holds no names of scores"),
+        (json.dumps([f"n{number}" for number in range(41)]), "holds no names of scores"),
+        ("[" * 100_000, "holds no names of scores"),
         ('["absent"]', "it has no column `absent`"),
     ],
 )

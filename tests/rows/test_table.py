@@ -36,9 +36,9 @@ from evaltrack.records import (
 from evaltrack.records.trace_place import TracePlace
 from evaltrack.rows.arrow_schema import schema
 from evaltrack.rows.columns import flatten
-from evaltrack.rows.fields import SOURCE_TEXT_LIMIT, USAGE_PARTS
+from evaltrack.rows.fields import SOURCE_TEXT_LIMIT, TEXT_LIMIT, USAGE_PARTS
 from evaltrack.rows.reader import check_rows, count_rows, read_table, stored_rows
-from evaltrack.rows.table import AT_ONCE, BATCH, GROUP_BYTES, WINDOW, TableWriter
+from evaltrack.rows.table import BATCH, GROUP_BYTES, WINDOW, TableWriter
 
 REASONING = (
     *("reasoning_score", "hypotheses", "shifts", "h_count", "oscillation", "crux", "epistemic_honesty"),
@@ -383,6 +383,13 @@ def test_texts_of_sources_are_cut() -> None:
     assert [source["text_digest"] for source in found] == [sha(text) for text in texts]
 
 
+def test_a_long_answer_is_cut_and_says_how_much_is_left_out() -> None:
+    """One that just fits stays as it is."""
+    fits, cut = (row(response=Response(answer="ü" * (TEXT_LIMIT + more))) for more in (0, 12))
+    assert flatten(fits, 1)["answer"] == "ü" * TEXT_LIMIT
+    assert flatten(cut, 1)["answer"] == "ü" * TEXT_LIMIT + " [... characters left out: 12]"
+
+
 def ranked(*names: str) -> tuple[Source, ...]:
     """Sources with these chunk ids."""
     return tuple(Source(chunk_id=name) for name in names)
@@ -460,22 +467,11 @@ def test_some_columns(tmp_path: Path) -> None:
 
 
 def test_batches(tmp_path: Path) -> None:
-    """Rows become columns some at a time, and are counted then; they reach the file a batch at a time."""
+    """Rows reach the file a batch at a time, each batch as one row group."""
     path = tmp_path / "t.parquet"
-    writer = TableWriter(path, 5)
-    written = []
-    for position in range(2 * BATCH + 1):
-        writer.add(row(position))
-        written.append(writer.rows)
-    assert [written[at] for at in (0, AT_ONCE - 2, AT_ONCE - 1, 2 * BATCH - 2, 2 * BATCH)] == [
-        0,
-        0,
-        AT_ONCE,
-        2 * BATCH - AT_ONCE,
-        2 * BATCH,
-    ]
-    writer.close()
-    assert writer.rows == count_rows(path) == 2 * BATCH + 1
+    write(path, map(row, range(2 * BATCH + 1)))
+    assert [pq.ParquetFile(path).metadata.row_group(number).num_rows for number in range(3)] == [BATCH, BATCH, 1]
+    assert count_rows(path) == 2 * BATCH + 1
     assert [flat["position"] for flat in read_table(path)] == list(range(2 * BATCH + 1))
 
 
@@ -535,7 +531,7 @@ def test_order_is_given_up_past_the_window(tmp_path: Path) -> None:
     writer = TableWriter(path, 5)
     for position in range(1, WINDOW + 2):
         writer.add(row(position))
-    assert writer.rows == (WINDOW + 1) // AT_ONCE * AT_ONCE
+    assert writer.rows == 1
     writer.add(row(0))
     for position in range(WINDOW + 10, WINDOW + 1, -1):
         writer.add(row(position))
@@ -610,16 +606,15 @@ def test_trials_of_different_number_keep_their_order(tmp_path: Path) -> None:
     assert [(each["position"], each["trial"]) for each in read] == [(each.position, each.trial) for each in rows]
 
 
-def test_rows_of_an_earlier_version_have_no_conversation(tmp_path: Path) -> None:
-    """A file without the columns of conversations is read, and says nothing of them."""
+def test_a_column_that_a_file_lacks_was_not_measured(tmp_path: Path) -> None:
+    """A file without a score, or without the columns of conversations, is read, and says nothing of them."""
     path = tmp_path / "t.parquet"
     write(path, [FULL])
-    own = pq.read_table(path)
-    old = own.drop_columns(["wording", "wordings", "history", "wording_sensitive"])
-    pq.write_table(old, path)
+    pq.write_table(pq.read_table(path).drop_columns(["recall_at_k", "wording", "wordings", "history"]), path)
     check_rows(path)
     (read,) = stored_rows(path)
     assert (read.wording, read.wordings, read.history) == (None, (), ())
+    assert "recall_at_k" not in read.scores
     assert read.wording_text == read.question
 
 

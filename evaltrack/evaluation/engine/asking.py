@@ -25,7 +25,6 @@ from evaltrack.evaluation.journal import Journal
 from evaltrack.evaluation.judge_opening import judges_of
 from evaltrack.evaluation.plan import Plan
 from evaltrack.records import Row
-from evaltrack.rows.block import RowBlock
 
 OWN_VARIABLES = ("OPENAI_", "EVALTRACK_")
 """How the names of the variables begin that workers are given."""
@@ -35,7 +34,6 @@ HEADER = "header."
 NOTE_SECONDS = 0.5
 
 TakeRow = Callable[[Row], object]
-TakeBlock = Callable[[RowBlock], object]
 
 
 class Ask(Protocol):
@@ -44,7 +42,7 @@ class Ask(Protocol):
     Rows that are made together are handed on together where somebody takes blocks of them.
     """
 
-    def __call__(self, take: TakeRow, watch: Watch, take_block: TakeBlock | None = None, /) -> tuple[str, ...]:
+    def __call__(self, take: TakeRow, watch: Watch, /) -> tuple[str, ...]:
         """Ask them."""
         ...
 
@@ -112,16 +110,12 @@ def _connected(name: str, address: str) -> AbstractContextManager[Engine]:
     return connected_spark(address)
 
 
-def _ask_here(
-    plan: Plan, journal: Journal, take: TakeRow, watch: Watch, take_block: TakeBlock | None = None
-) -> tuple[str, ...]:
-    plan.ask(take, memory=journal, watch=watch, take_block=take_block)
+def _ask_here(plan: Plan, journal: Journal, take: TakeRow, watch: Watch) -> tuple[str, ...]:
+    plan.ask(take, memory=journal, watch=watch)
     return ()
 
 
-def ask_on(
-    engine: Engine, plan: Plan, journal: Journal, take: TakeRow, watch: Watch, _take_block: TakeBlock | None = None
-) -> tuple[str, ...]:
+def ask_on(engine: Engine, plan: Plan, journal: Journal, take: TakeRow, watch: Watch) -> tuple[str, ...]:
     """Ask the questions by the workers of an engine, whose rows are handed on one by one.
 
     Raises:

@@ -14,12 +14,11 @@ from hashlib import sha256
 from pydantic import TypeAdapter
 
 from evaltrack.evaluation.ask import Evaluator
-from evaltrack.evaluation.at_once import Memory
 from evaltrack.evaluation.command import Command
 from evaltrack.evaluation.engine.folder import WorkFolder
 from evaltrack.evaluation.evaluator import evaluator_of
 from evaltrack.evaluation.judge_opening import judges_of, open_cache, open_judges, open_scores
-from evaltrack.evaluation.loop import close_all, evaluate_each, take_all
+from evaltrack.evaluation.loop import Memory, close_all, evaluate_each, take_all
 from evaltrack.judges import Models, open_faithfulness_judge
 from evaltrack.llm import share_pauses
 from evaltrack.privacy.redaction import Redactor

@@ -11,8 +11,7 @@ from evaltrack.records.amount import count
 from evaltrack.records.verdict import ANSWER_GRADES
 from evaltrack.report.run.markdown import plain
 from evaltrack.report.words import failure_words
-from evaltrack.rows.fields import text_digest
-from evaltrack.rows.plain_arrays import TEXT_LIMIT
+from evaltrack.rows.fields import TEXT_LIMIT, text_digest
 from evaltrack.rows.stored_parts import StoredVerdict
 from evaltrack.rows.stored_row import StoredRow
 

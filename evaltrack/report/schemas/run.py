@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any, Literal
 
 from pydantic import Field
@@ -142,8 +143,9 @@ def _field(column: Column) -> dict[str, Any]:
         return {"enum": [*column.choices, None]}
     names = {"text": "string", "number": "number", "integer": "integer", "flag": "boolean"}
     kind: dict[str, Any] = {"type": names[column.type] if column.required else [names[column.type], "null"]}
-    if column.type in ("number", "integer") and not column.unbounded:
-        kind |= dict(zip(("minimum", "maximum"), column.bounds, strict=True))
+    if column.type in ("number", "integer"):
+        bounds = zip(("minimum", "maximum"), column.bounds, strict=True)
+        kind |= {name: bound for name, bound in bounds if isfinite(bound)}
     return kind
 
 
