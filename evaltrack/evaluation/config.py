@@ -145,7 +145,7 @@ class EvaluationConfig(EngineConfig):
     judge_timeout: float = setting(JUDGE_TIMEOUT, "Seconds for the judges, for each question.", shapes=False, gt=0)
     call_timeout: float = setting(CALL_SECONDS, "Seconds for one call of a judge's model.", shapes=False, gt=0)
     traces: TraceChoice = setting(
-        "auto", "Which questions get an MLflow trace; auto: all, up to 1,000 questions.", shapes=False
+        "auto", "Which questions get an MLflow trace; auto: all of up to 200, else those that failed.", shapes=False
     )
     verdict_cache: bool = setting(
         True, "Use verdicts paid for before.  [default: yes]", shapes=False, flag="--no-cache"

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, astuple, dataclass
-from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -24,8 +22,6 @@ from evaltrack.tracking.joined_traces import joined_root, own_assessments, own_s
 from evaltrack.tracking.patience import Persistent, has_wire
 from evaltrack.tracking.spans import outcome, spans_of
 from evaltrack.tracking.store import Store, tracking_errors
-from evaltrack.tracking.trace_rows import NewTrace
-from evaltrack.tracking.trace_tables import TraceTables
 
 if TYPE_CHECKING:
     from mlflow.entities import Span, Trace, TraceInfo
@@ -40,9 +36,6 @@ OWN_TAG = "evaltrack.id"
 
 SPAN_BATCH = 100
 """Questions whose spans are sent in one call."""
-
-VERSION_PAUSES = (0.2, 0.5, 1.0)
-"""Seconds before a server that did not say its version is asked again."""
 
 PREVIEW = 1000
 """Characters MLflow keeps of a trace's preview."""
@@ -83,18 +76,23 @@ def write_traces(
         TrackingError: the store refused one.
     """
     counts = TraceCounts()
+    client = _client(store)
     with tracking_errors("writing traces"):
-        tables = TraceTables(_client(store).store, experiment_id, partial(_write_by_mlflow, store, experiment_id))
         for batch in batched(rows, SPAN_BATCH):
-            traces = [_new_trace(row, experiment_id, run_id, repeated) for row in batch]
-            tables.write(traces)
-            for trace in traces:
-                counts += TraceCounts(1, len(trace.spans), len(trace.info.assessments))
+            spans: list[Span] = []
+            for row in batch:
+                info, own = _new_trace(row, experiment_id, run_id, repeated)
+                client.start_trace(info)
+                counts += TraceCounts(1, len(own), len(info.assessments))
+                spans += own
+            client.log_spans(experiment_id, spans)
             on_progress(counts.traces)
     return counts
 
 
-def _new_trace(row: StoredRow, experiment_id: str, run_id: str, repeated: Container[str]) -> NewTrace:
+def _new_trace(
+    row: StoredRow, experiment_id: str, run_id: str, repeated: Container[str]
+) -> tuple[TraceInfo, list[Span]]:
     trace_id, root_id = trace_of(run_id, row), joined_root(row)
     inputs: dict[str, Any] = {"question": row.question}
     if row.question in repeated:
@@ -102,48 +100,11 @@ def _new_trace(row: StoredRow, experiment_id: str, run_id: str, repeated: Contai
     if row.history:  # last, as a preview of the inputs is cut
         inputs["history"] = [{"role": turn.role, "content": turn.content} for turn in row.history]
     info = _trace_info(row, trace_id, experiment_id, run_id, inputs)
-    return NewTrace(info, spans_of(row, trace_id, inputs, root_id), is_joined=root_id is not None)
-
-
-def _write_by_mlflow(store: Store, experiment_id: str, traces: Iterable[NewTrace]) -> None:
-    """Write traces through MLflow's own client, a request for each and one for all their spans."""
-    client = _client(store)
-    infos = [client.start_trace(trace.info) for trace in traces]
-    _send_spans(client, experiment_id, infos, [span for trace in traces for span in trace.spans])
-
-
-def _send_spans(client: Any, experiment_id: str, infos: Iterable[TraceInfo], spans: list[Span]) -> None:
-    """Send the spans of some traces; a store of files takes those of each trace as an artifact, which is replaced."""
-    from mlflow.entities import TraceData
-    from mlflow.exceptions import MlflowException
-
-    for pause in VERSION_PAUSES if isinstance(client, Persistent) else ():
-        with suppress(NotImplementedError):
-            client.log_spans(experiment_id, spans)
-            return
-        _forget_version()
-        time.sleep(pause)
-    try:
-        client.log_spans(experiment_id, spans)
-    except NotImplementedError:
-        for info in infos:
-            own = [span for span in spans if span.trace_id == info.trace_id]
-            ids = {span.span_id for span in own}
-            with suppress(MlflowException):  # it has none yet, where its target made none
-                stored = client._download_trace_data(info)  # noqa: SLF001
-                own += [span for span in stored.spans if span.span_id not in ids]
-            client._upload_trace_data(info, TraceData(own))  # noqa: SLF001 - the client has no public name for it
-
-
-def _forget_version() -> None:
-    """MLflow asks a server once for its version, and remembers for good that it got none."""
-    from mlflow.store.tracking.rest_store import RestStore
-
-    RestStore._get_server_version.cache_clear()  # noqa: SLF001
+    return info, spans_of(row, trace_id, inputs, root_id)
 
 
 def _client(store: Store) -> Any:
-    client = store.client._tracing_client  # noqa: SLF001 - spans can be logged in batches by this one alone
+    client = store.client._tracing_client  # noqa: SLF001 - the one client that logs spans in batches
     return Persistent(client) if has_wire(store.uri) else client
 
 

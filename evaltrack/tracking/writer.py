@@ -43,7 +43,9 @@ REPORT = "report.html"
 TABLE_ROWS = 20_000
 """Rows up to which MLflow's artifact view gets its JSON table; above it browsers give up."""
 
-TRACED_QUESTIONS = 1000
+TRACED_QUESTIONS = 200
+"""Questions up to which each one gets a trace; of a larger set those that failed."""
+
 TraceChoice = Literal["auto", "all", "failed", "off"]
 OnProgress = Callable[[str, int, int], object]
 """Receives what is being logged: a phrase, how much is done, of how much (0 where that is not known)."""
@@ -212,7 +214,7 @@ class RunWriter:
     def traced(self, traces: TraceChoice) -> Traced:
         """Which questions get a trace; after `log_rows`."""
         if traces == "auto":
-            return "all" if self._table.rows <= TRACED_QUESTIONS else "off"
+            return "all" if self._table.rows <= TRACED_QUESTIONS else "failed"
         return traces
 
     def log_traces(
