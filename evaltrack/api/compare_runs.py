@@ -16,7 +16,6 @@ from evaltrack.api.compare_context import judge_context
 from evaltrack.api.compare_sides import side_of_run
 from evaltrack.api.failure_history import no_records, question_records
 from evaltrack.api.local_commands import Named
-from evaltrack.api.question_history import question_histories
 from evaltrack.api.repeat_flips import asking_again
 from evaltrack.api.saved_side import side_of_file
 from evaltrack.compare.comparison import Comparison
@@ -35,7 +34,6 @@ from evaltrack.report.run.markdown import comparison_note
 from evaltrack.system.memory import give_back
 from evaltrack.tracking.comparisons import COMPARISON_PAGE, log_comparison
 from evaltrack.tracking.existing_store import connect_to_read
-from evaltrack.tracking.history import run_history
 from evaltrack.tracking.reader import EvaluationRun, shown_side_by_side, side_by_side
 from evaltrack.tracking.store import Store
 
@@ -102,8 +100,6 @@ def compare_runs(
     comparison = replace(
         comparison,
         compare_link=side_by_side(store, candidate_run, compared_run),
-        history=run_history(store, candidate_run.experiment_id, candidate_run.signature.golden),
-        question_history=question_histories(store, candidate_run),
         screen=comparison_screen,
     )
     if log:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -30,7 +29,6 @@ from evaltrack.rows.rows_error import rows_of_run
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.tracking.history import PastEvaluation, past_evaluations
 from evaltrack.tracking.reader import EvaluationRun
-from evaltrack.tracking.run_files import fetch_rows
 from evaltrack.tracking.store import Store
 
 RUNS = 20
@@ -40,28 +38,6 @@ MAX_ROWS = 200_000
 """Rows that are read of all runs together; of a larger golden set the history holds fewer runs."""
 
 COLUMNS = ("id", "digest", "passed", "error")
-
-
-def question_histories(store: Store, run: EvaluationRun, most: int = RUNS) -> Histories:
-    """The outcomes of the questions of a run in it and in the runs before it that can stand beside it.
-
-    A run whose rows are gone or damaged is left out.
-
-    Raises:
-        TrackingError: the store does not answer.
-    """
-    columns: list[tuple[HistoryRun, list[AskedQuestion]]] = []
-    past = history_evaluations(store, run, most)
-    if [each.evaluation.num_questions > MAX_ROWS for each in past.runs] == [True]:
-        return Histories(others=past.others)  # a run alone has no history, and a million rows take long to read
-    with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder:
-        for each in past.runs:
-            own = Path(folder) / each.past.run_id
-            own.mkdir()
-            with suppress(TrackingError):
-                path = fetch_rows(store, each.evaluation, own)
-                columns.append((history_run(each), asked_questions(path, each.evaluation)))
-    return histories(columns, past.others)
 
 
 @dataclass(frozen=True)
@@ -112,17 +88,8 @@ def history_run(each: PastEvaluation) -> HistoryRun:
     return HistoryRun(each.past.run_id, each.past.name, each.past.started_at, each.past.commit, target)
 
 
-def asked_questions(path: Path, run: EvaluationRun) -> list[AskedQuestion]:
-    """What the rows in a file say of each question.
-
-    Raises:
-        TrackingError: the file is damaged, or lacks rows that the run says it holds.
-    """
-    return list(outcomes_of(path, run.run_id, run.num_questions))
-
-
 def outcomes_of(path: Path, run_id: str, num_questions: int) -> Iterator[AskedQuestion]:
-    """The same, from what a page knows of a run.
+    """What the rows in a file say of each question.
 
     Raises:
         TrackingError: the file is damaged, or lacks rows that the run says it holds.

@@ -27,7 +27,6 @@ from evaltrack.report.run.stored_summary import StoredMean, StoredSummary, read_
 from evaltrack.rows.reader import check_rows, count_rows, read_table, stored_rows
 from evaltrack.rows.rows_error import rows_of_run
 from evaltrack.tracking.existing_store import connect_to_read
-from evaltrack.tracking.history import past_run, run_history
 from evaltrack.tracking.judge_notes import judge_notes
 from evaltrack.tracking.reader import EvaluationRun
 from evaltrack.tracking.run_files import fetch_rows, fetch_summary, read_run_table
@@ -87,7 +86,6 @@ def around_run(store: Store, run: EvaluationRun) -> Around:
         name=run.name,
         traces=run.traces,
         trace_link=store.trace_link(run.experiment_id, run.run_id),
-        history=run_history(store, run.experiment_id, run.signature.golden, past_run(store, run.run_id).started_at),
         accepted=accepted_words(judge_notes(store, run.run_id)),
     )
 

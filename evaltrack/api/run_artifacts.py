@@ -9,8 +9,6 @@ from pathlib import Path
 from evaltrack.evaluation.logged_metrics import logged_metrics
 from evaltrack.evaluation.plan import Plan
 from evaltrack.evaluation.result import RunResult
-from evaltrack.records.clock import milliseconds_now
-from evaltrack.records.past_run import PastRun
 from evaltrack.report.html.run_page import LISTED, Around, run_html
 from evaltrack.report.pictures import PICTURE_COLUMNS, run_pictures
 from evaltrack.report.run.evaluation_json import RESULT_COLUMNS, evaluation_json
@@ -19,7 +17,6 @@ from evaltrack.report.run.markdown import run_note, with_own_note
 from evaltrack.report.run.reasoning import reasoning_page, verdict_lines
 from evaltrack.system.memory import give_back
 from evaltrack.system.result_files import write_result_file
-from evaltrack.tracking.history import run_history
 from evaltrack.tracking.runs import OpenRun
 from evaltrack.tracking.store import Store
 from evaltrack.tracking.writer import REPORT, RunWriter
@@ -40,7 +37,7 @@ def log_reports(plan: Plan, store: Store, run: OpenRun, writer: RunWriter, resul
         writer.log_text(f"pictures/{name}", [picture])
     if result.totals["num_questions"] > LISTED:
         give_back()  # the page takes the most of all, and stands beside what was freed
-    writer.log_text(REPORT, [run_html(result, writer.rows, _around(plan, store, run, writer, result))])
+    writer.log_text(REPORT, [run_html(result, writer.rows, _around(plan, store, run, writer))])
     note = with_own_note(plan.settings.note, run_note(result, pictures, len(plan.settings.note)))
     metrics = logged_metrics(result, held=run.held)
     late = {} if "model" in run.params else {"model": result.signature.model}
@@ -67,24 +64,10 @@ def _log_verdicts(plan: Plan, writer: RunWriter) -> None:
     writer.log_text("judge/reasoning.md", reasoning_page(writer.rows()))
 
 
-def _around(plan: Plan, store: Store, run: OpenRun, writer: RunWriter, result: RunResult) -> Around:
-    """What the page shows besides; of the history, the run that is about to end is the newest part."""
-    now = PastRun(
-        run_id=run.run_id,
-        name=run.name,
-        started_at=milliseconds_now(),
-        status=result.status,
-        user="",
-        metrics=result.metrics,
-        num_questions=result.totals["num_questions"],
-        num_errors=result.totals["num_errors"],
-        signature=result.signature,
-        counts=result.counts,
-    )
-    earlier = run_history(store, run.experiment_id, result.signature.golden)
+def _around(plan: Plan, store: Store, run: OpenRun, writer: RunWriter) -> Around:
+    """What the page shows besides the result."""
     return Around(
         name=run.name,
         traces=writer.traced(plan.traces),
         trace_link=store.trace_link(run.experiment_id, run.run_id),
-        history=(now, *(each for each in earlier if each.run_id != run.run_id)),
     )

@@ -26,8 +26,6 @@ from evaltrack.rows.stored_row import StoredRow
 
 if TYPE_CHECKING:
     from evaltrack.compare.gate import Gate
-    from evaltrack.compare.histories import Histories
-    from evaltrack.records.past_run import PastRun
 
 Verdict = Literal["ok", "regression", "unknown"]
 
@@ -130,10 +128,9 @@ class Comparison:
 
     `by_fate` lists the questions by what became of them, the worst first; `fates` counts them all. Of the identical
     ones `same` holds the candidate's rows without texts of sources, of very many a sample, and `unchanged` id, domain
-    and outcome, where they are not too many. `history` is the last runs of the set, newest first; `gate` the rules.
+    and outcome, where they are not too many. `gate` holds the rules.
     `gate_lines` holds the rules one by one, those that were broken first.
-    `texts` are the questions that were not compared, by id, of very many none. `question_history` is how the
-    candidate's questions went over the last runs.
+    `texts` are the questions that were not compared, by id, of very many none.
     `failed_again` counts the questions that ended in errors and were not measured in the baseline either: none is lost.
     `not_selected` are the questions that one side lacks because it was asked a selection of the golden set.
     `num_renamed` of those that were added were removed under another id. `screen` renders the comparison for a
@@ -170,14 +167,12 @@ class Comparison:
     fates: Mapping[Fate, int] = field(default_factory=dict)
     errors: tuple[ErrorCount, ...] = ()
     failed_again: int = 0
-    history: tuple[PastRun, ...] = ()
     asking: Asking = field(default_factory=Asking)
     gate: Gate | None = None
     not_selected: tuple[str, ...] = ()
     num_renamed: int = 0
     gate_lines: tuple[GateLine, ...] = ()
     texts: Mapping[str, str] = field(default_factory=dict)
-    question_history: Histories | None = None
     screen: Callable[[Comparison], str] | None = field(default=None, repr=False, compare=False)
 
     @property

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import contextvars
 import logging
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
-from threading import Thread
 
 from evaltrack.api.question_history import history_run
 from evaltrack.compare.histories import HistoryRun
-from evaltrack.errors import EvaltrackError, TrackingError
+from evaltrack.errors import TrackingError
 from evaltrack.server.page_jobs import OutcomesJob
 from evaltrack.server.page_process import PageCache, new_page
 from evaltrack.server.request_runs import subfolder
@@ -49,26 +46,6 @@ def outcomes_file(store: Store, runs: Sequence[PastEvaluation], folder: Path) ->
             _outcomes.put(_key(store, each), line)
     path = folder / "outcomes.jsonl"
     path.write_bytes(b"".join(line for line in lines.values() if line))
-    return path
-
-
-def outcomes_later(store: Store, runs: Sequence[PastEvaluation], folder: Path) -> Path:
-    """The same file, which appears whole in a while; where they cannot be read it holds the outcomes of no run."""
-    path = folder / "later.jsonl"
-
-    def write() -> None:
-        content = b"null\n" * len(runs)
-        try:
-            content = outcomes_file(store, runs, folder).read_bytes()
-        except (EvaltrackError, OSError):
-            _log.info("a comparison is shown without its history", exc_info=True)
-        finally:
-            with suppress(OSError):  # whoever waited has given up, and the folder is gone
-                part = path.with_suffix(".part")
-                part.write_bytes(content)
-                part.replace(path)
-
-    Thread(target=contextvars.copy_context().run, args=(write,), daemon=True, name="evaltrack-outcomes").start()
     return path
 
 

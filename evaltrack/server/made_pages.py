@@ -7,13 +7,12 @@ from pathlib import Path
 
 from evaltrack.api.compare_context import judge_context
 from evaltrack.api.compare_sides import info_of_run
-from evaltrack.api.question_history import history_evaluations
 from evaltrack.report.html.page import Back
-from evaltrack.server.history_files import columns_of, end_times, outcomes_file, outcomes_later, rows_of_each
+from evaltrack.server.history_files import columns_of, end_times, outcomes_file, rows_of_each
 from evaltrack.server.page_jobs import DriftJob, MatrixJob
 from evaltrack.server.page_process import made_page
 from evaltrack.server.request_runs import crumbs, subfolder
-from evaltrack.tracking.history import PastEvaluation, past_run, run_history
+from evaltrack.tracking.history import PastEvaluation
 from evaltrack.tracking.reader import EvaluationRun
 from evaltrack.tracking.reader import side_by_side as mlflow_link
 from evaltrack.tracking.run_files import fetch_rows
@@ -47,22 +46,15 @@ def drift_page(store: Store, was: EvaluationRun, now: EvaluationRun, back: Back)
         InconclusiveError: the runs are not comparable, or it needs more memory or time than a page may take.
         TrackingError: the artifacts are gone or damaged.
     """
-    before = history_evaluations(store, now)
-    started = past_run(store, now.run_id).started_at
     job = DriftJob(
         baseline=info_of_run(store, was),
         candidate=info_of_run(store, now),
         judge_context=judge_context(store, now, was, None),
         compare_link=mlflow_link(store, now, was),
-        history=run_history(store, now.experiment_id, now.signature.golden, started),
-        runs=columns_of(before.runs),
-        others=before.others,
         back=back,
     )
 
     def fetch(folder: Path) -> tuple[Path, ...]:
-        outcomes = outcomes_later(store, before.runs, subfolder(folder, "history"))
-        sides = tuple(fetch_rows(store, run, subfolder(folder, run.run_id)) for run in (was, now))
-        return (*sides, outcomes)
+        return tuple(fetch_rows(store, run, subfolder(folder, run.run_id)) for run in (was, now))
 
-    return made_page(job, (was.ended_at, now.ended_at, *end_times(before.runs)), fetch)
+    return made_page(job, (was.ended_at, now.ended_at), fetch)

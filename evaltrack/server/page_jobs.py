@@ -6,10 +6,8 @@ A job crosses into a process of its own (`evaltrack.server.page_process`): it as
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from evaltrack.compare.engine import JudgeContext
 from evaltrack.compare.histories import HistoryRun
@@ -17,25 +15,15 @@ from evaltrack.compare.run_info import RunInfo
 from evaltrack.report.html.page import Back
 from evaltrack.report.html.run_page import Around
 
-if TYPE_CHECKING:
-    from evaltrack.records.past_run import PastRun
-
-
-WAITING = 0.005
-"""Seconds after which a file is looked for again."""
-
 
 @dataclass(frozen=True)
 class DriftJob:
-    """The comparison of two runs by the default rules; its files are the rows of both and the outcomes of `runs`."""
+    """The comparison of two runs by the default rules; its files are the rows of both."""
 
     baseline: RunInfo
     candidate: RunInfo
     judge_context: JudgeContext
     compare_link: str | None
-    history: tuple[PastRun, ...]
-    runs: tuple[HistoryRun, ...]
-    others: int
     back: Back
 
     def page(self, files: tuple[Path, ...]) -> str:
@@ -46,18 +34,12 @@ class DriftJob:
             TrackingError: the rows of a run are damaged.
         """
         from evaltrack.api.compare_sides import side_of_table
-        from evaltrack.api.question_history import histories_of_lines
         from evaltrack.compare.engine import compare
         from evaltrack.report.html.comparison_page import comparison_html
 
-        *sides, outcomes = files
-        was, now = map(side_of_table, (self.baseline, self.candidate), sides)
+        was, now = map(side_of_table, (self.baseline, self.candidate), files)
         comparison = compare(was, now, judge=self.judge_context)
-        while not outcomes.exists():  # they are read beside the comparison; the process has its deadline
-            time.sleep(WAITING)
-        before = histories_of_lines(self.runs, outcomes, self.others)
-        whole = replace(comparison, compare_link=self.compare_link, history=self.history, question_history=before)
-        return comparison_html(whole, self.back)
+        return comparison_html(replace(comparison, compare_link=self.compare_link), self.back)
 
 
 @dataclass(frozen=True)

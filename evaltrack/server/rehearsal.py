@@ -30,7 +30,7 @@ def rehearse() -> None:
         outcomes.write_text(OutcomesJob(tuple((run, QUESTIONS) for run in runs)).page(files), encoding="utf-8")
         was, now = (RunInfo(run.run_id, run.name, _SIGNATURE, num_questions=QUESTIONS) for run in runs)
         jobs: list[tuple[Job, tuple[Path, ...]]] = [
-            (DriftJob(was, now, JudgeContext(), None, (), runs, 0, Back(())), (*files, outcomes)),
+            (DriftJob(was, now, JudgeContext(), None, Back(())), files),
             (MatrixJob(runs), (outcomes, files[1])),
             (QuestionJob(runs, "1", K), files),
         ]

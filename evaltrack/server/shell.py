@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from flask import Response, make_response
 
-from evaltrack.report.comparison.history_words import LETTERS, SIGNS
+from evaltrack.compare.histories import ABSENT, EDITED, ERROR, FAILED, PASSED, UNMEASURED
 from evaltrack.report.comparison.verdict_words import badge_of
 from evaltrack.report.html.page import BODY, templates
 from evaltrack.report.html.page import static as report_static
@@ -22,6 +22,19 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 REASON_LIMIT = 500
+
+SIGNS = {PASSED: "·", FAILED: "✕", ERROR: "!", UNMEASURED: "?", EDITED: "~", ABSENT: " "}
+"""The sign of each outcome of a question in a run."""
+
+LETTERS = {
+    PASSED: "passed",
+    FAILED: "failed",
+    ERROR: "ended in an error",
+    UNMEASURED: "was not measured",
+    EDITED: "was another question",
+    ABSENT: "was not asked",
+}
+"""The meaning of each outcome."""
 
 
 @cache

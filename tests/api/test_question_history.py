@@ -10,22 +10,17 @@ from typing import Any
 import pytest
 
 from evaltrack import compare_runs, run_eval
-from evaltrack.api import question_history
+from evaltrack.api import compare_sides, question_history
 from evaltrack.api.question_history import (
     histories_of_lines,
     history_evaluations,
     history_run,
     outcomes_json,
-    question_histories,
 )
-from evaltrack.compare.histories import Histories
 from evaltrack.records import Response, Source
-from evaltrack.report.comparison.json_form import comparison_json
-from evaltrack.report.comparison.markdown import comparison_markdown
-from evaltrack.report.comparison.terminal import comparison_text
-from evaltrack.tracking.reader import find_evaluation
+from evaltrack.tracking.reader import EvaluationRun, find_evaluation
 from evaltrack.tracking.run_files import fetch_rows
-from evaltrack.tracking.store import connect
+from evaltrack.tracking.store import Store, connect
 
 TURNS = ("abc", "ab", "abc", "bc", "b")
 """The questions that pass in each run, oldest first."""
@@ -55,32 +50,10 @@ def ids(store_uri: str, tmp_path: Path) -> list[str]:
     return made
 
 
-def test_a_strip_for_each_question_and_the_run_that_broke_it(
-    store_uri: str, ids: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of the runs up to the one that is looked at; the same from downloaded files; a run without rows is left out.
-
-    Where only the run itself fits none of it is read: alone it has no history.
-    """
+def test_a_strip_for_each_question_and_the_run_that_broke_it(store_uri: str, ids: list[str], tmp_path: Path) -> None:
+    """Of the runs up to the one that is looked at; a run without rows is left out."""
     store = connect(store_uri)
     run = find_evaluation(store, ids[4])
-    made = question_histories(store, run)
-    assert [each.run_id for each in made.runs] == ids
-    assert dict(made.outcomes) == {"a": "pppff", "b": "ppppp", "c": "ddddf"}
-    since = made.first_broke("a")
-    assert since is not None
-    assert since.name == "run 3"
-    assert dict(question_histories(store, find_evaluation(store, ids[2])).outcomes) == {
-        "a": "ppp",
-        "b": "ppp",
-        "c": "pfp",
-    }
-    assert len(question_histories(store, run, most=2).runs) == 2
-
-    monkeypatch.setattr("evaltrack.api.question_history.MAX_ROWS", 2)  # room for no second run
-    assert question_histories(store, run) == Histories()
-    monkeypatch.undo()
-
     runs, lines, kept = history_evaluations(store, run).runs, [], tmp_path / "outcomes.jsonl"
     for each in runs:
         folder = tmp_path / each.past.run_id
@@ -88,7 +61,12 @@ def test_a_strip_for_each_question_and_the_run_that_broke_it(
         path = fetch_rows(store, each.evaluation, folder)
         lines.append(outcomes_json(path, each.past.run_id, each.evaluation.num_questions))
     kept.write_text("\n".join(lines), encoding="utf-8")
-    assert histories_of_lines([*map(history_run, runs)], kept) == made
+    made = histories_of_lines([*map(history_run, runs)], kept)
+    assert [each.run_id for each in made.runs] == ids
+    assert dict(made.outcomes) == {"a": "pppff", "b": "ppppp", "c": "ddddf"}
+    since = made.first_broke("a")
+    assert since is not None
+    assert since.name == "run 3"
     path.write_bytes(b"no rows")
     assert outcomes_json(path, "r", 3) == "null"
     kept.write_text("\n".join([*lines[:4], "null"]), encoding="utf-8")
@@ -102,27 +80,24 @@ def test_only_runs_that_pass_by_the_same_rules_stand_side_by_side(
     golden = tmp_path / "set.jsonl"
     other = run_eval(golden, target=finds("a"), k=3, tracking_uri=store_uri, traces="off", run_name="k 3").run_id
     store = connect(store_uri)
-    assert [each.run_id for each in question_histories(store, find_evaluation(store, other)).runs] == [other]
+    assert [each.past.run_id for each in history_evaluations(store, find_evaluation(store, other)).runs] == [other]
     assert len(history_evaluations(store, find_evaluation(store, ids[4])).runs) == 5
     monkeypatch.setattr(question_history, "MAX_ROWS", 7)
     assert [each.past.run_id for each in history_evaluations(store, find_evaluation(store, ids[4])).runs] == ids[3:]
 
 
-def test_a_comparison_shows_the_history_of_what_changed(store_uri: str, ids: list[str]) -> None:
-    """In the terminal, in a comment and in JSON; of two runs alone it would say nothing."""
-    made = compare_runs(ids[3], ids[2], tracking_uri=store_uri, log=False, repeat_flips="0")
-    assert "    history: ···✕ (4 runs, oldest first), first broke in this run\n" in comparison_text(made)
-    assert "History: · passed, ✕ failed\n" in comparison_text(made)
-    assert "| ···✕ \\(4 runs, oldest first\\), first broke in this run |" in comparison_markdown(made)
-    (flip,) = comparison_json(made)["flips"]
-    assert flip["history"]["outcomes"] == "pppf"
-    assert flip["history"]["first_broke"]["run_id"] == ids[3]
-    assert [each["run_id"] for each in comparison_json(made)["history_runs"]] == ids[:4]
-    two = compare_runs(ids[1], ids[0], tracking_uri=store_uri, log=False, repeat_flips="0")
-    assert "istory" not in comparison_text(two)
-    later = compare_runs(ids[4], ids[2], tracking_uri=store_uri, log=False, repeat_flips="0")
-    commit = later.question_history.runs[3].commit  # type: ignore[union-attr]
-    assert f"first broke in run 3 ({commit[:7] or ids[3][:8]})" in comparison_text(later)
+def test_a_comparison_reads_its_two_runs_alone(store_uri: str, ids: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Histories are drawn by pages: earlier runs cost a comparison nothing."""
+    read: list[str] = []
+    fetch = compare_sides.fetch_rows
+
+    def noted(store: Store, run: EvaluationRun, folder: Path) -> Path:
+        read.append(run.run_id)
+        return fetch(store, run, folder)
+
+    monkeypatch.setattr(compare_sides, "fetch_rows", noted)
+    compare_runs(ids[3], ids[2], tracking_uri=store_uri, log=False, repeat_flips="0")
+    assert read == [ids[2], ids[3]]
 
 
 def test_runs_of_other_targets_are_left_out_and_counted(store_uri: str, ids: list[str], tmp_path: Path) -> None:
@@ -143,5 +118,3 @@ def test_runs_of_other_targets_are_left_out_and_counted(store_uri: str, ids: lis
     every = history_evaluations(store, run, any_target=True)
     assert ([each.past.run_id for each in every.runs], every.others) == ([*ids, other, last], 0)
     assert len({history_run(each).target for each in every.runs}) == 2
-    made = compare_runs(last, ids[4], tracking_uri=store_uri, log=False, repeat_flips="0")
-    assert "1 run of other targets is left out" in comparison_text(made)

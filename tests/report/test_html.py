@@ -34,7 +34,7 @@ from evaltrack.report.html.culprits import CulpritLine, culprit_lines, more_culp
 from evaltrack.report.html.fitting import PASSED_WHOLE
 from evaltrack.report.html.metric_table import axis_reach, metric_rows, way_of
 from evaltrack.report.html.page import SCRIPTS, STYLES, document, questions_script, script_safe, static, style_sheet
-from evaltrack.report.html.past import beside, past_lines, served_address
+from evaltrack.report.html.past import past_lines, served_address
 from evaltrack.report.html.plots import AxisMark, Way, axis_head, axis_plot, flip_bars, sparkline
 from evaltrack.report.html.questions import TEXT_DIFFS, changed_questions, longest, run_questions
 from evaltrack.report.html.ranked import missing, ranked, source_texts
@@ -810,12 +810,6 @@ def test_points_of_a_line_lead_to_their_runs() -> None:
         "run?experiment_id=&run_id=new",
     ]
     assert "<title>&lt;b&gt; (aaaaaaa), 1970-01-01 00:00 UTC: 0.900</title>" in line.plot
-    (line,) = past_lines(runs, "new", beside("https://host/#/experiments/0/runs/new", "new"))
-    assert [each["href"] for each in Page(line.plot).every("a")] == [
-        f"https://host/#/experiments/0/runs/{each}" for each in ("old", "new")
-    ]
-    for link in (None, "javascript:runs/new", "https://host/#/experiments/0/runs/other"):
-        assert not Page(past_lines(runs, "new", beside(link, "new"))[0].plot).every("a")
 
 
 def test_a_line_that_does_not_change_stands_in_the_middle() -> None:
@@ -1017,10 +1011,9 @@ def test_groups_stand_worst_first_on_one_axis() -> None:
     assert "By other groups" in folded.words
 
 
-def test_past_and_hints_are_shown() -> None:
-    """The line of each metric, and what is low."""
-    page = Page(comparison_html(comparison(history=(past(0.7, run_id="c1"), past(0.8)))))
-    assert "n, 1970-01-01 00:00 UTC: 0.700 0.800 → 0.700 2 runs, this one last" in page.words
+def test_hints_are_shown() -> None:
+    """What is low."""
+    page = Page(comparison_html(comparison()))
     assert "Recall@3 is not above 0.8" in page.words
 
 
@@ -1138,13 +1131,10 @@ def test_a_run_says_first_how_it_went(fields: dict[str, Any], kind: str, headlin
     assert {"class": f"card verdict {kind}"} in page.every("section")
 
 
-def test_groups_past_and_notes_of_a_run() -> None:
-    """Groups with their counts, the last runs of the same questions, what is worth knowing."""
-    signature = SIGNATURE.model_copy(update={"k": 5})
-    around = Around("n", history=(past(0.9, k=5), past(0.5, k=5)))
-    page = run_of(outcomes(), around, signature=signature, notes=("Mind <b>this</b>.",))
+def test_groups_and_notes_of_a_run() -> None:
+    """Groups with their counts, and what is worth knowing."""
+    page = run_of(outcomes(), signature=SIGNATURE.model_copy(update={"k": 5}), notes=("Mind <b>this</b>.",))
     assert "d 0.500 n 4 easy 1.000 n 1" in page.words
-    assert "n, 1970-01-01 00:00 UTC: 0.900 0.500 → 0.900 2 runs, this one last" in page.words
     assert "Mind <b>this</b>." in page.words
     lone = run_of(outcomes(), groups={"d": {"recall_at_k": (0.5, 4)}}, link="")
     assert "By domain and difficulty" not in lone.words

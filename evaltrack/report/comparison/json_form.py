@@ -12,7 +12,6 @@ from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta
 from evaltrack.compare.culprits import Culprit
 from evaltrack.compare.fate_kinds import Fate
 from evaltrack.compare.gate import Gate
-from evaltrack.compare.histories import Histories
 from evaltrack.compare.repeats import Repeat
 from evaltrack.compare.run_info import RunInfo
 from evaltrack.metrics.catalogue import SCORES
@@ -84,9 +83,6 @@ def _whole(comparison: Comparison) -> dict[str, Any]:
         "culprits": [_culprit(each, comparison.candidate.signature.k) for each in comparison.culprits[:CULPRITS]],
         "questions": {fate: comparison.count(fate) for fate in get_args(Fate)},
         **_changes(comparison),
-        "history_runs": [asdict(run) for run in comparison.question_history.runs]
-        if comparison.question_history
-        else [],
         "num_drops": comparison.count("lower score"),
         "errors": [asdict(each) for each in comparison.errors],
         "added": list(comparison.added),
@@ -139,20 +135,9 @@ def _changes(comparison: Comparison) -> dict[str, list[dict[str, Any]]]:
     lists: dict[str, list[dict[str, Any]]] = {}
     place = 0
     for fate, changes in comparison.by_fate.items():
-        lists[LISTS[fate]] = [
-            _change(change, whole=place + n < SIDES) | {"history": _history(comparison.question_history, change.id)}
-            for n, change in enumerate(changes)
-        ]
+        lists[LISTS[fate]] = [_change(change, whole=place + n < SIDES) for n, change in enumerate(changes)]
         place += len(changes)
     return lists
-
-
-def _history(made: Histories | None, question_id: str) -> dict[str, Any] | None:
-    """A letter for each of `history_runs`, and the run since which it fails; null where the question is in none."""
-    if made is None or not (strip := made.strip(question_id)):
-        return None
-    since = made.first_broke(question_id)
-    return {"outcomes": strip, "first_broke": None if since is None else asdict(since)}
 
 
 def _run(run: RunInfo) -> dict[str, Any]:

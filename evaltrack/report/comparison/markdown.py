@@ -14,7 +14,6 @@ from evaltrack.report.comparison.differences import difference_words
 from evaltrack.report.comparison.gate_words import MARKS, gate_lines
 from evaltrack.report.comparison.group_words import group_cell, group_flips, group_words, shown_groups
 from evaltrack.report.comparison.headline import headline_words
-from evaltrack.report.comparison.history_words import history_words, legend_words
 from evaltrack.report.comparison.notes import note_words
 from evaltrack.report.comparison.row_words import answers, ranked_sources
 from evaltrack.report.comparison.words import (
@@ -103,15 +102,14 @@ def _add_section(page: Page, title: str, total: int, items: Iterable[str], reser
 
 def _broken(changes: Sequence[Change], comparison: Comparison) -> Iterator[str]:
     """The table of the questions that broke; its head is one block of two lines."""
-    k, shows_history = comparison.candidate.signature.k, bool(legend_words(comparison))
-    yield f"| question | why | scores |{' history |' * shows_history}\n| --- | --- | --- |{' --- |' * shows_history}"
+    k = comparison.candidate.signature.k
+    yield "| question | why | scores |\n| --- | --- | --- |"
     for change in changes[:LISTED]:
         name = f"{code(change.id, 80)} {inert(f'{clip(change.domain, 40)}{remark_words(change)}', 340)}"
         question = f"{inert(change.question)}<br>{name}" if change.question else name
         why = f"{CAUSES[change.cause.kind]}{_rest(change)}"
-        history = f" {inert(history_words(comparison, change.id), 300)} |" if shows_history else ""
         scores = inert(dropped_words(change, k))
-        yield f"| {question} | {why}{address(change.cause.link, 'source')} | {scores} |{history}"
+        yield f"| {question} | {why}{address(change.cause.link, 'source')} | {scores} |"
 
 
 def _add_details(page: Page, comparison: Comparison) -> None:
@@ -155,7 +153,7 @@ def _folds(comparison: Comparison) -> Iterator[str]:
     if groups := shown_groups(comparison)[0]:
         yield _fold(f"Domains, difficulties and categories: {len(groups):,}", "\n".join(_groups(comparison)))
     notes = [criteria_words(pair) for pair in comparison.criteria]
-    notes += [counts_words(comparison), *note_words(comparison), *filter(None, [legend_words(comparison)])]
+    notes += [counts_words(comparison), *note_words(comparison)]
     yield _fold(f"Notes: {len(notes)}", "\n".join(f"- {inert(note, 300)}" for note in notes))
 
 

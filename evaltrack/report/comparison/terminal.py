@@ -21,7 +21,6 @@ from evaltrack.report.comparison.differences import difference_words
 from evaltrack.report.comparison.gate_words import MARKS, gate_lines
 from evaltrack.report.comparison.group_words import changed_groups, group_regressed, group_sentence, shown_groups
 from evaltrack.report.comparison.headline import verdict_sentence
-from evaltrack.report.comparison.history_words import history_words, legend_words
 from evaltrack.report.comparison.notes import note_words
 from evaltrack.report.comparison.row_words import answers, piece_words
 from evaltrack.report.comparison.verdict_words import Tone, verdict_tone
@@ -87,8 +86,6 @@ def print_comparison(comparison: Comparison, console: Console, *, all_groups: bo
     for note in note_words(comparison):
         _line(console, note, "dim")
     _print_changes(comparison, console)
-    if legend := legend_words(comparison):
-        _line(console, legend, "dim")
     if comparison.compare_link:
         _plain_line(console, f"side by side in MLflow: {clip(comparison.compare_link, 1000)}")
 
@@ -186,8 +183,6 @@ def _print_change(change: Change, console: Console, comparison: Comparison, *, w
         _plain_line(console, f"    see: {clip(change.cause.link, 500)}", "dim")
     if scores := dropped_words(change, comparison.candidate.signature.k):
         _line(console, f"scores: {scores}", "dim", indent=4)
-    if history := history_words(comparison, change.id):
-        _line(console, f"history: {history}", "dim", indent=4)
     if with_diff and (pair := answers(change)):
         _line(console, _diff(*pair), indent=4)
 

@@ -28,11 +28,9 @@ from evaltrack.report.html.fitting import fitted
 from evaltrack.report.html.judged import grade_titles, grades_in
 from evaltrack.report.html.metric_table import axis_legend, axis_reach, metric_rows, way_of
 from evaltrack.report.html.page import Back, document, questions_script, templates, with_questions
-from evaltrack.report.html.past import beside, past_lines, served_address
 from evaltrack.report.html.places import score_scale
 from evaltrack.report.html.plots import axis_head
 from evaltrack.report.html.questions import cause_names, changed_questions, group_badges, score_titles
-from evaltrack.report.html.strips import strip_head
 from evaltrack.report.html.text import safe_link, shown
 from evaltrack.report.html.why import cause_views, num_places, place_views
 from evaltrack.report.words import failure_words, low_metrics, metric_change, metric_number, metric_title
@@ -49,10 +47,6 @@ def comparison_html(comparison: Comparison, back: Back | None = None) -> str:
 
     questions = list(changed_questions(comparison))
     fields = {**_first_fields(comparison), **_later_fields(comparison)}
-    now = comparison.candidate
-    fields["past"] = past_lines(
-        comparison.history, now.run_id, served_address if back and back.served else beside(now.link, now.run_id)
-    )
     body = (
         templates()
         .get_template("comparison.html")
@@ -149,7 +143,6 @@ def _data(comparison: Comparison, questions: list[dict[str, Any]]) -> str:
         "traces": [safe_link(run.trace_link) for _, run in _runs(comparison)],
         "moves": score_titles((each for changes in comparison.by_fate.values() for each in changes), _k(comparison)),
         **score_scale(comparison.candidate.signature),
-        **strip_head(comparison),
         "causes": cause_names(question.get("cause", "") for question in questions),
         "grades": grade_titles(name for question in questions for name in grades_in(question)),
     }

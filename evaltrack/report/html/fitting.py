@@ -18,7 +18,7 @@ ANSWER, SOURCES, QUESTION = 200, 5, 200
 
 BARE = (
     *("id", "q", "group", "domain", "difficulty", "category", "was", "now", "cause", "detail", "excused", "note"),
-    *("score", "ranks", "edge", "up", "down", "strip", "since"),
+    *("score", "ranks", "edge", "up", "down"),
 )
 """What is left of a question that is not even slim."""
 

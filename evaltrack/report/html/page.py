@@ -44,7 +44,7 @@ STYLES = ("colours.css", "report.css", "comparison.css", "questions.css", "detai
 """The parts of a page's style sheet, in their order; `colours.css` and `report.css` are what all pages share."""
 
 SCRIPTS = (
-    *("elements.js", "history.js", "filters.js", "table.js", "markdown.js", "sentences.js", "answers.js", "judges.js"),
+    *("elements.js", "filters.js", "table.js", "markdown.js", "sentences.js", "answers.js", "judges.js"),
     *("sources.js", "detail.js", "copying.js", "export.js", "viewer.js", "address.js", "start.js", "stacking.js"),
 )
 """The parts of the script of pages with questions, in their order: one function around all of them."""

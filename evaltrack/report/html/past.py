@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 from evaltrack.compare.comparable import same_target
 from evaltrack.compare.trends import trend_runs
 from evaltrack.metrics.catalogue import HEADLINES, SCORES
 from evaltrack.records.amount import count
-from evaltrack.report.html.text import safe_link, shown
+from evaltrack.report.html.text import shown
 from evaltrack.report.html.trend_lines import TrendPoint, trend_line
 from evaltrack.report.words import metric_number, metric_title
 
@@ -26,17 +26,6 @@ Address = Callable[["PastRun"], str | None]
 def served_address(run: PastRun) -> str:
     """Where the server's pages show a run."""
     return f"run?{urlencode({'experiment_id': run.experiment_id, 'run_id': run.run_id})}"
-
-
-def beside(link: str | None, run_id: str | None) -> Address:
-    """Where MLflow shows the runs beside one, of the same experiment, whose link is known."""
-    start = safe_link(link) or ""
-
-    def address(run: PastRun) -> str | None:
-        is_known = bool(run_id) and start.endswith(f"/{run_id}")
-        return f"{start.removesuffix(run_id or '')}{quote(run.run_id)}" if is_known else None
-
-    return address
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,6 @@ from evaltrack.report.html.judged import more_judges, verdicts
 from evaltrack.report.html.places import numbers
 from evaltrack.report.html.ranked import expected_alone, missing, ranked, source_texts
 from evaltrack.report.html.score_rows import ScoreScope, compared_scope, score_changes, score_lines, score_name
-from evaltrack.report.html.strips import with_strip
 from evaltrack.report.html.text import safe_link, shown
 from evaltrack.report.why_failed import failed_words
 from evaltrack.report.word_diff import Piece, condensed, word_diff
@@ -69,9 +68,9 @@ def changed_questions(comparison: Comparison) -> Iterator[dict[str, Any]]:
     limit = longest(len(changes) + len(comparison.same))
     for place, (group, change) in enumerate(changes):
         fields = _without_empty(_change_fields(change, group, comparison, limit, compared=place < TEXT_DIFFS))
-        yield with_strip(comparison, fields, change.id)
+        yield fields
     for row in comparison.same:
-        yield with_strip(comparison, _without_empty(_same(row, comparison, limit)), row.id)
+        yield _without_empty(_same(row, comparison, limit))
 
 
 def run_questions(

@@ -15,7 +15,6 @@ from evaltrack.report.comparison.words import clip
 from evaltrack.report.html.fitting import fitted
 from evaltrack.report.html.judged import grade_titles, grades_in
 from evaltrack.report.html.page import Back, document, questions_script, script_safe, templates, with_questions
-from evaltrack.report.html.past import beside, past_lines, served_address
 from evaltrack.report.html.places import score_scale
 from evaltrack.report.html.questions import Group, group_badges, longest, run_questions
 from evaltrack.report.html.text import safe_link, shown, with_code
@@ -41,7 +40,6 @@ from evaltrack.rows.stored_row import StoredRow
 from evaltrack.stats.intervals import share_interval
 
 if TYPE_CHECKING:
-    from evaltrack.records.past_run import PastRun
     from evaltrack.records.row import Traced
 
 FIRST = tuple(score.metric for score in HEADLINES)
@@ -60,12 +58,11 @@ Read = Callable[[list[str] | None, Collection[str] | None], Iterable[StoredRow]]
 
 @dataclass(frozen=True)
 class Around:
-    """What a page shows of a run besides its result: its name, which traces it has, who accepted what, earlier runs."""
+    """What a page shows of a run besides its result: its name, which traces it has, who accepted what."""
 
     name: str
     traces: Traced = "off"
     trace_link: str | None = None
-    history: tuple[PastRun, ...] = ()
     accepted: Mapping[str, str] = field(default_factory=dict)
     num_rows: int | None = None
     """Rows that there are, where the result was read from an artifact."""
@@ -100,7 +97,6 @@ def _body(result: RunResult, questions: list[_Listed], around: Around, back: Bac
     from markupsafe import Markup
 
     k, totals = result.signature.k, result.totals
-    address = served_address if back and back.served else beside(result.link, result.run_id)
     return (
         templates()
         .get_template("run.html")
@@ -132,7 +128,6 @@ def _body(result: RunResult, questions: list[_Listed], around: Around, back: Bac
             group_titles=[metric_title(name, k) for name in group_metrics(result)],
             notes=[clip(note, 400) for note in result.notes],
             link=safe_link(result.link),
-            past=past_lines(around.history, result.run_id, address),
             listed=_listed_words(questions, _num_rows(result, around)),
             first_failed=[(question.id, question.q, question.detail) for question in questions[:50]],
             markup=Markup,

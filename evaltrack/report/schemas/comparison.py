@@ -12,7 +12,6 @@ from evaltrack.compare.culprits import CulpritKind
 from evaltrack.compare.errors_by_message import ErrorCount
 from evaltrack.compare.fate_kinds import Borderline, Fate
 from evaltrack.compare.gate import GateKind
-from evaltrack.compare.histories import HistoryRun
 from evaltrack.compare.reasoning_aims import ComparedAim
 from evaltrack.compare.repeats import Asking, RepeatKind
 from evaltrack.compare.risers import Novelty
@@ -134,16 +133,6 @@ class RepeatForm(Form):
     record: PastRecord
 
 
-class HistoryForm(Form):
-    """How a question went over `history_runs`: p(assed), f(ailed), e(rror), n(ot measured), d(ifferent), - (not asked).
-
-    `first_broke` is the run since which it fails, null where it passes or no pass is known before.
-    """
-
-    outcomes: str
-    first_broke: HistoryRun | None
-
-
 class ChangeForm(Form):
     """One question of which anything differs; the first of them hold the rows of both sides."""
 
@@ -174,7 +163,6 @@ class ChangeForm(Form):
     borderline: Borderline | None
     before: dict[str, Any] | None
     after: dict[str, Any] | None
-    history: HistoryForm | None
 
 
 class CriterionForm(Form):
@@ -213,7 +201,6 @@ class ComparisonForm(Form):
     newly_measured: list[ChangeForm]
     gains: list[ChangeForm]
     others: list[ChangeForm]
-    history_runs: list[HistoryRun]
     num_drops: int
     errors: list[ErrorCount]
     added: list[str]

@@ -62,7 +62,6 @@ const shift = (pair, of = (value) => value) => {
   return pair[0] === null ? of(pair[1]) : of(pair[1]) - of(pair[0]);
 };
 const KEYS = {
-  history: (question) => (question.strip ? -failures(question.strip) : LAST),
   change: (question) => order.indexOf(question.group),
   score: (question) => shift(question.score),
   rank: (question) => { const by = shift(question.ranks, byRank); return by === LAST ? by : -by; },

@@ -34,7 +34,6 @@ const COLUMNS = [
   { name: "score", title: data.span === 100 ? "Reasoning score" : "Judge score", width: 172, least: 124, of: "score",
     cell: (question) => question.score && el("span", { class: "bells" }, dumbbell(question.score), pairWords(question.score, digits)) },
   { name: "rank", title: "Rank", width: 76, least: 66, of: "ranks", cell: (question) => question.ranks && pairWords(question.ranks, rankWords) },
-  { name: "history", title: "Last runs", width: Math.max(96, STEP * (data.strip_runs || []).length + 4), of: "strip", cell: (question) => question.strip && strip(question) },
   { name: "cause", title: "Cause", width: 146, least: 112, of: "cause", cell: (question) => question.cause && el("span", { class: "cell-cause" }, causeWords(question.cause)) },
 ].filter((column) => !column.of || data.questions.some((question) => question[column.of]));
 const hidden = new Set(), widths = {};
