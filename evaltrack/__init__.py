@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from evaltrack.api.import_golden import import_golden as import_golden
     from evaltrack.api.import_traces import import_traces as import_traces
     from evaltrack.api.init_project import init_project as init_project
-    from evaltrack.api.json_schemas import json_schema as json_schema
     from evaltrack.api.judge_agreement import judges_agreement as judges_agreement
     from evaltrack.api.lint_golden import lint_golden as lint_golden
     from evaltrack.api.load_run import load_run as load_run
@@ -124,7 +123,6 @@ _HOMES = {
     "import_golden": "evaltrack.api.import_golden",
     "import_traces": "evaltrack.api.import_traces",
     "init_project": "evaltrack.api.init_project",
-    "json_schema": "evaltrack.api.json_schemas",
     "judges_agreement": "evaltrack.api.judge_agreement",
     "lint_golden": "evaltrack.api.lint_golden",
     "list_baselines": "evaltrack.api.baselines",

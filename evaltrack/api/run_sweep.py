@@ -41,7 +41,7 @@ def check_sweep(sweep: Sweep, tracking_uri: str | None = None) -> SweepPlan:
     """What a sweep would do: its configurations, and how many calls they make. Nothing is evaluated.
 
     Args:
-        sweep: A YAML, JSON or TOML file, or a mapping of the same fields, as `json_schema("sweep")` describes them.
+        sweep: A YAML, JSON or TOML file, or a mapping of the same fields, as `evaltrack schema sweep` describes them.
         tracking_uri: MLflow store of `traces:` and `models:` targets; None follows MLflow's own settings.
 
     Raises:
@@ -71,7 +71,7 @@ def run_sweep(
     the others are evaluated all the same.
 
     Args:
-        sweep: A YAML, JSON or TOML file, or a mapping of the same fields, as `json_schema("sweep")` describes them; a
+        sweep: A YAML, JSON or TOML file, or a mapping of the same fields, as `evaltrack schema sweep` describes them; a
             mapping may hold functions as targets.
         resume: Id of the parent run of a sweep that was broken off, to go on with it; ``"auto"`` takes the last one of
             the same configurations that was, and begins anew where none was. Finished runs are not made again.

@@ -38,7 +38,6 @@ COMMANDS = {
     "cache": ("evaltrack.cli.cache:cache", "Show and clear the verdicts that were paid for before."),
     "prune": ("evaltrack.cli.prune:prune", "Remove what is kept of old runs; lists it first."),
     "schema": ("evaltrack.cli.schema:schema", "Print the JSON Schema of a file or an output."),
-    "completion": ("evaltrack.cli.completion.command:completion", "Print the script by which a shell completes."),
     "ui": ("evaltrack.cli.ui:ui", "Serve MLflow with evaltrack's page on this machine."),
     "doctor": ("evaltrack.cli.doctor:doctor", "Show versions and settings, and whether MLflow can be written to."),
 }
@@ -142,10 +141,6 @@ def _hide_tracebacks() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with its code; no traceback reaches the user unless EVALTRACK_DEBUG is set."""
-    if os.environ.get("_EVALTRACK_COMPLETE"):
-        from evaltrack.cli.completion.shells import answer_shell
-
-        sys.exit(answer_shell())
     _keep_own_rights()
     gc.set_threshold(*SELDOM)
     with commandless_output():

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
+import json
+
 import click
 
 from evaltrack.cli.output import print_json_text
+from evaltrack.errors import UsageError
 
 EXAMPLES = """\b
 Examples:
@@ -17,10 +21,17 @@ Examples:
 @click.argument("name", default="")
 def schema(name: str) -> None:
     """Print the JSON Schema called NAME, or the names of all: files that people write, and each --output json."""
-    from evaltrack.api.json_schemas import json_schema, schema_names, schema_text
+    from evaltrack.cli import cli
+    from evaltrack.cli.settings_schema import settings_schema
+    from evaltrack.report.schemas import made_schemas
 
-    if name:
-        print_json_text(schema_text(name))
-        return
-    for each in schema_names():
-        click.echo(f"{each:<12} {json_schema(each)['title']}")
+    schemas = {**made_schemas(), "settings": settings_schema(cli)}
+    if not name:
+        for each, made in sorted(schemas.items()):
+            click.echo(f"{each:<12} {made['title']}")
+    elif name in schemas:
+        print_json_text(json.dumps(schemas[name], ensure_ascii=False, indent=1) + "\n")
+    else:
+        near = difflib.get_close_matches(name, schemas, n=1)
+        hint = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(sorted(schemas))}"
+        raise UsageError(f"no schema is called `{name}`; {hint}")

@@ -55,7 +55,10 @@ class RowsFile:
         try:
             if path.stat().st_size > FILE_BYTES:
                 raise DamagedError(f"it has {path.stat().st_size:,} bytes")
-            metadata = pq.read_metadata(path)
+            try:
+                metadata = pq.read_metadata(path)
+            except pa.ArrowInvalid:
+                raise DamagedError("it is not a Parquet file") from None
             leaves = [metadata.schema.column(place) for place in range(len(metadata.schema))]
             texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
             self._schema = metadata.schema.to_arrow_schema()

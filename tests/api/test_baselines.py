@@ -25,7 +25,6 @@ TWINS = {
     "init": "init_project",
     "prune": "prune",
     "sweep": "run_sweep",
-    "schema": "json_schema",
     "run": "run_eval",
     "resume": "resume_run",
     "compare": "compare_runs",
@@ -53,7 +52,7 @@ TWINS = {
     "golden push": "push_golden",
     "golden pull": "pull_golden",
 }
-ON_A_MACHINE = {"cache show", "cache clear", "completion", "ui", "doctor", "golden review"}
+ON_A_MACHINE = {"cache show", "cache clear", "schema", "ui", "doctor", "golden review"}
 """Commands about this machine or for a person who sits at it, which programs have no use for."""
 
 

@@ -87,7 +87,7 @@ def test_each_ci_has_its_file(project: Path) -> None:
     job = yaml.safe_load((project / ".github/workflows/evaltrack.yml").read_text())["jobs"]["gate"]
     assert job["steps"][2] == {"run": "pip install evaltrack==9.1"}
     assert job["steps"][3]["with"]["golden"] == "golden/docs.jsonl"
-    for path in ("evaltrack.toml", "evaltrack_target.py", ".evaltrack/settings.schema.json"):
+    for path in ("evaltrack.toml", "evaltrack_target.py"):
         (project / path).unlink()
     (project / "Jenkinsfile").write_text("mine")
     plan = init_project(project, golden="golden/docs.jsonl", corpus="docs", ci="jenkins", package="a @ https://b/c")

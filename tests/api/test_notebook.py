@@ -117,7 +117,8 @@ def test_the_speed_of_the_bar_counts_what_was_asked_alone() -> None:
     drawn = bar._bar
     assert drawn is not None
     assert (drawn.n, drawn.initial, drawn.format_dict["rate"]) == (51, 50, None)
-    bar.advance_by(30)
+    for _ in range(30):
+        bar.advance(row(None))
     assert (drawn.n, drawn.initial) == (81, 50)
     bar.close()
 

@@ -68,7 +68,6 @@ def test_the_wheel_brings_it(tmp_path: Path) -> None:
     assert {path.name for path in (site / "showcase").iterdir()} == {"travel.jsonl", "corpus"}
     pages = {path.name: path.read_bytes() for path in (REPO / "golden/corpus/travel").iterdir()}
     assert {path.name: path.read_bytes() for path in (site / "showcase/corpus/travel").iterdir()} == pages
-    assert (site / "api/schemas/settings.json").is_file()
     assert (site / "api/project/sample/sample.jsonl").is_file()
     code = "from evaltrack.api.run_demo import demo_golden; print(demo_golden())"
     env = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}

@@ -14,11 +14,12 @@ import pytest
 from jsonschema import Draft202012Validator
 from mlflow.entities import Document
 
-from evaltrack import check_sweep, json_schema, report_sets, run_sweep
+from evaltrack import check_sweep, report_sets, run_sweep
 from evaltrack.cli import _run
 from evaltrack.errors import UsageError
 from evaltrack.evaluation import resume
 from evaltrack.evaluation.journal_errors import JournalBusyError
+from evaltrack.report.schemas import made_schemas
 from evaltrack.tracking.parents import CHILDREN_TAG
 from evaltrack.tracking.sweeps import CONFIGURATION_TAG
 from tests.report.test_html import ATTRIBUTES, TAGS, Page
@@ -111,7 +112,7 @@ def test_each_configuration_is_a_run_below_one_parent(golden: Path) -> None:
     assert "i3 q3 ✓ ✓ ✗ ✗" in page.words
     made = json.loads(mlflow.artifacts.load_text(f"runs:/{result.run_id}/leaderboard.json"))
     assert [group["label"] for group in made["groups"]] == ["k = 1", "k = 2"]
-    assert Draft202012Validator(json_schema("leaderboard")).is_valid(made)
+    assert Draft202012Validator(made_schemas()["leaderboard"]).is_valid(made)
     assert made["groups"][0]["configurations"][1]["metrics"]["recall_at_k"]["delta"] == -0.625
 
 
@@ -276,7 +277,7 @@ def test_the_command(golden: Path, tmp_path: Path, capsys: pytest.CaptureFixture
     assert "2 configurations × 8 questions: the target is called 16 times; nothing was run" in capsys.readouterr().out
     assert _run(["sweep", str(file), "--dry-run", "--output", "json"]) == 0
     planned = json.loads(capsys.readouterr().out)
-    assert Draft202012Validator(json_schema("sweep-plan")).is_valid(planned)
+    assert Draft202012Validator(made_schemas()["sweep-plan"]).is_valid(planned)
     assert (planned["target_calls"], len(planned["configurations"])) == (16, 2)
     assert CALLS == {}
     assert _run(["sweep", str(file), "--output", "table"]) == 0

@@ -259,19 +259,19 @@ def no_rows(table: pa.Table, path: Path) -> None:
     pq.write_table(table.slice(0, 0), path)
 
 
-@form("it has no footer")
+@form("it is not a Parquet file")
 def half_a_file(table: pa.Table, path: Path) -> None:
     """A copy that was broken off."""
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
-@form("it has no footer")
+@form("it is not a Parquet file")
 def an_empty_file(table: pa.Table, path: Path) -> None:
     """Nothing was written."""
     path.write_bytes(b"")
 
 
-@form("it has no footer")
+@form("it is not a Parquet file")
 def a_csv(table: pa.Table, path: Path) -> None:
     """Another format under the same name."""
     path.write_text("id,recall_at_k\n01,1.0\n")
@@ -572,15 +572,6 @@ def twice(saved: dict[str, Any]) -> None:
     saved["rows"][1] = saved["rows"][0]
 
 
-def without_answers(saved: dict[str, Any]) -> None:
-    for row in saved["rows"]:
-        del row["answer"]
-
-
-def without_a_field(saved: dict[str, Any]) -> None:
-    del saved["rows"][1]["sources"][0]["text_digest"]
-
-
 def without_a_digest(saved: dict[str, Any]) -> None:
     saved["rows"][1]["digest"] = None
 
@@ -600,8 +591,6 @@ def of_tomorrow(saved: dict[str, Any]) -> None:
 SAVED: tuple[tuple[Callable[[dict[str, Any]], None], str], ...] = (
     (infinite, "is damaged: column `num_tokens` holds inf in row `01`; save it again"),
     (twice, "is damaged: several rows have one id: `00`; save it again"),
-    (without_answers, "is damaged: it has no column `answer`; save it again"),
-    (without_a_field, "is damaged: it has no column `sources.text_digest`; save it again"),
     (without_a_digest, "is damaged: column `digest` is empty in some rows; save it again"),
     (off_the_scale, "is damaged: column `ndcg_at_k` holds 3 in row `01`; save it again"),
     (in_words, "is damaged or of another version: ArrowInvalid"),

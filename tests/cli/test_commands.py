@@ -449,3 +449,16 @@ def test_the_command_line_seldom_looks_for_rings_of_objects(capsys: pytest.Captu
     finally:
         gc.set_threshold(*before)
     assert capsys.readouterr().out
+
+
+def test_a_shell_completes_commands_and_options(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By click's own completion."""
+    monkeypatch.setenv("_EVALTRACK_COMPLETE", "bash_complete")
+    for words, expected in (("ru", "run"), ("run --judge-p", "--judge-prompt")):
+        monkeypatch.setenv("COMP_WORDS", f"evaltrack {words}")
+        monkeypatch.setenv("COMP_CWORD", str(len(words.split())))
+        with pytest.raises(SystemExit):
+            main()
+        assert f"plain,{expected}" in capsys.readouterr().out.splitlines()

@@ -566,13 +566,3 @@ def test_the_first_of_the_golden_set_are_kept(order: list[int]) -> None:
         kept.add(shown(position, kind="target_error"))
     first = list(range(SHOWN_ROWS))
     assert [one.position for one in kept.missed] == [one.position for one in kept.errors] == first
-
-
-def test_what_waits_is_in_every_figure(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Means, counts and groups are the same however many values are added up together."""
-    rows = [row(question(id=str(n), domain=f"d{n % 3}"), Response(sources=chunks("a", "b")[: n % 3])) for n in range(9)]
-    whole = summary(*rows)
-    monkeypatch.setattr("evaltrack.metrics.aggregate.PENDING", 10)
-    parts = summary(*rows)
-    assert len(whole.groups) == 3
-    assert (whole.groups, whole.counts, whole.metrics) == (parts.groups, parts.counts, parts.metrics)

@@ -10,7 +10,6 @@ from jsonschema import Draft202012Validator
 from markdown_it import MarkdownIt
 from rich.console import Console
 
-from evaltrack import json_schema
 from evaltrack.compare.leaderboard import Leaderboard
 from evaltrack.compare.outcomes import OutcomeMatrix, outcome_matrix
 from evaltrack.compare.ranking import rank
@@ -20,6 +19,7 @@ from evaltrack.report.leaderboard.json_form import leaderboard_json
 from evaltrack.report.leaderboard.markdown import leaderboard_markdown, leaderboard_note
 from evaltrack.report.leaderboard.terminal import print_sweep
 from evaltrack.report.leaderboard.words import p_words, seconds_words
+from evaltrack.report.schemas import made_schemas
 from tests.comparisons import EVIL
 from tests.leaderboards import contender
 from tests.report.test_html import ATTRIBUTES, TAGS, Page
@@ -81,7 +81,7 @@ def test_json_is_as_its_schema_has_it() -> None:
     """What was not measured is null, never 0."""
     made, _ = board()
     value = json.loads("".join(leaderboard_json(result(made))))
-    Draft202012Validator(json_schema("leaderboard")).validate(value)
+    Draft202012Validator(made_schemas()["leaderboard"]).validate(value)
     good, bad, lost = value["groups"][0]["configurations"]
     assert (good["cost"], bad["cost"], bad["on_front"], good["on_front"]) == (0.5, None, None, True)
     assert (lost["rank"], lost["p_value"], lost["seconds"]) == (None, None, None)

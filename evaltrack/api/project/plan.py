@@ -11,7 +11,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
-from evaltrack.api.json_schemas import schema_text
 from evaltrack.api.project.origin import origin_of_package
 from evaltrack.errors import UsageError
 from evaltrack.golden.corpus import read_corpus
@@ -23,8 +22,6 @@ from evaltrack.targets import default_target
 
 CI = Literal["github", "gitlab", "jenkins", "none"]
 BASELINE = "evaltrack.baseline.json"
-SCHEMA_FILE = ".evaltrack/settings.schema.json"
-"""Beside evaltrack.toml, which names it: editors complete and check the settings by it."""
 OWN_FUNCTION = "python:evaltrack_target:ask"
 """The target that is written where there is no app yet."""
 
@@ -101,7 +98,6 @@ def plan_project(folder: Path, choices: ProjectChoices) -> ProjectPlan:
         texts[golden] = _text("sample/sample.jsonl")
     target = choices.target or _search(folder, corpus)
     texts["evaltrack.toml"] = _settings(golden, target, corpus)
-    texts[SCHEMA_FILE] = schema_text("settings")
     if target == OWN_FUNCTION or (corpus and not choices.target):
         texts["evaltrack_target.py"] = _filled("target.py.txt", CORPUS=_quoted(corpus))
     notes = [] if choices.corpus or choices.golden else ["no pages were named: the set is a sample about a library"]
