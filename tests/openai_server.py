@@ -22,7 +22,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -35,7 +34,6 @@ if not __package__:  # run as a script
     sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from tests import openai_behaviours as ready
-from tests.openai_batches import BatchEndpoint, Trouble, prompt_of
 from tests.openai_behaviours import Behaviour, Reply, answer_judge, failure, invalid
 from tests.openai_requests import Json, embedded, ill_formed
 
@@ -51,7 +49,6 @@ class Request:
     head: bytes
     body: Any
     at: float
-    content: bytes = b""
 
     @cached_property
     def headers(self) -> dict[str, str]:
@@ -74,12 +71,9 @@ class OpenAIServer:
         port: int = 0,
         api_key: str | None = None,
         models: tuple[str, ...] = ("gpt-4o-mini",),
-        batches: BatchEndpoint | None = None,
     ) -> None:
         self.behaviour = behaviour or answer_judge()
         self.port, self.api_key, self.models = port, api_key, models
-        self.batches = batches
-        self.asked: Counter[str] = Counter()
         self.calls = self.in_flight = self.most_in_flight = 0
         self.failures: list[Exception] = []
         self.connections: set[_Connection] = set()
@@ -162,30 +156,16 @@ class OpenAIServer:
             case "GET", "/v1/stats":
                 return Reply(raw=json.dumps(self.stats()))
             case method, path:
-                if self.batches and (reply := self.batches.answer(method, path, request.content, self._line)):
-                    return reply
                 return failure(404, f"Invalid URL ({method} {path})", "invalid_request_error")
-
-    def _line(self, body: Json) -> Reply:
-        """The reply to a line of a batch, which is no call."""
-        return self.behaviour(body, -1)
 
     def _behave(self, body: Json) -> Reply:
         call = self.calls
         self.calls += 1
-        if self.batches:
-            self.asked[prompt_of(body)] += 1
         return self.behaviour(body, call)
 
     def stats(self) -> dict[str, float]:
         """Calls, the most in flight, and the CPU seconds of the whole process."""
-        stats = {"calls": self.calls, "most_in_flight": self.most_in_flight, "cpu_seconds": time.process_time()}
-        if self.batches is None:
-            return stats
-        paid = self.batches.asked + self.asked
-        batches = {"batches": len(self.batches.batches), "files": len(self.batches.files)}
-        own = {"in_batches": self.batches.asked.total(), "most_paid": max(paid.values(), default=0)}
-        return stats | batches | own | {"prompts": len(paid), "paid": paid.total()}
+        return {"calls": self.calls, "most_in_flight": self.most_in_flight, "cpu_seconds": time.process_time()}
 
 
 class _Connection(asyncio.Protocol):
@@ -228,7 +208,7 @@ class _Connection(asyncio.Protocol):
         server.in_flight += 1
         server.most_in_flight = max(server.most_in_flight, server.in_flight)
         method, path, _ = head.split(b"\r\n", 1)[0].decode("latin-1").split(" ", 2)
-        reply, body = server.answer(Request(method, path, head, _parsed(rest[:size]), time.monotonic(), rest[:size]))
+        reply, body = server.answer(Request(method, path, head, _parsed(rest[:size]), time.monotonic()))
         if reply.latency > 0:
             self.timer = asyncio.get_running_loop().call_later(reply.latency, self._send, reply, body)
         else:
@@ -277,16 +257,6 @@ BASES = {"answer_judge": answer_judge, "quota": ready.quota, "unauthorised": rea
 WRAPPERS = {"no_json_schema": ready.no_json_schema, "plain_only": ready.plain_only}
 
 
-def _troubles(names: str) -> list[Trouble]:
-    some = frozenset({3, 7})
-    kinds = {
-        "expire": Trouble("expired", expired=some),
-        "fail": Trouble(failed=some),
-        "cut": Trouble(cut_download=True),
-    }
-    return [kinds.get(name, Trouble()) for name in names.split(",") if name]
-
-
 def main() -> None:
     """Serve until interrupted; the first line on stdout is the base URL."""
     parser = argparse.ArgumentParser(description="An OpenAI-compatible server with a scripted behaviour.")
@@ -299,10 +269,6 @@ def main() -> None:
     )
     parser.add_argument("--faults", default="server_error", metavar="A,B", help=f"ways to: {', '.join(ready.FAULTS)}")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--batch-looks", type=int, metavar="N", help="batches end after N looks; default: no batches")
-    parser.add_argument(
-        "--batch-troubles", default="", metavar="A,B", help="of the batches as they begin: expire, fail"
-    )
     parser.add_argument("--api-key", help="what requests must carry; default: anything")
     chosen = parser.parse_args()
     behaviour = BASES[chosen.behaviour]()
@@ -313,8 +279,7 @@ def main() -> None:
         behaviour = ready.faulty(behaviour, chosen.fault_rate, chosen.faults.split(","), chosen.seed)
     signals = {signal.SIGINT, signal.SIGTERM}
     signal.pthread_sigmask(signal.SIG_BLOCK, signals)
-    batches = BatchEndpoint(chosen.batch_looks, _troubles(chosen.batch_troubles)) if chosen.batch_looks else None
-    with OpenAIServer(behaviour, port=chosen.port, api_key=chosen.api_key, batches=batches) as server:
+    with OpenAIServer(behaviour, port=chosen.port, api_key=chosen.api_key) as server:
         print(server.base_url, flush=True)
         signal.sigwait(signals)
 

@@ -22,12 +22,12 @@ from evaltrack.api.run_notes import model_words, run_notes
 from evaltrack.api.select_questions import select_questions
 from evaltrack.api.takers import Takers
 from evaltrack.errors import TrackingError
-from evaltrack.evaluation.batch_judging import Watch, prices_of_judge
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.engine.asking import Ask, asking_of
 from evaltrack.evaluation.figures import Figures
 from evaltrack.evaluation.journal import Journal
 from evaltrack.evaluation.logged_metrics import left_out_words
+from evaltrack.evaluation.loop import Watch
 from evaltrack.evaluation.plan import Plan, planned
 from evaltrack.evaluation.progress import Progress, RunProgress, Silent
 from evaltrack.evaluation.result import RunResult
@@ -36,7 +36,6 @@ from evaltrack.evaluation.run_name import default_run_name
 from evaltrack.evaluation.signals import Stop
 from evaltrack.metrics.aggregate import Summary
 from evaltrack.metrics.criteria import check_criteria
-from evaltrack.records.amount import count, verb
 from evaltrack.report.html.screen import run_screen
 from evaltrack.scorers.opening import Functions
 from evaltrack.tracking.datasets import register_golden
@@ -200,12 +199,7 @@ class _Evaluation:
         """The error, with the way to go on where there is one."""
         if self.journal.problem or not isinstance(error, KeyboardInterrupt | TrackingError):
             return error
-        waiting = self.journal.num_batches_under_way
-        those = f"{count(waiting, 'batch', 'batches')} of verdicts {verb(waiting, 'goes', 'go')}"
-        batches = f"; {those} on at the server" if waiting else ""
-        goes_on = f"no finished row is lost{batches}, go on with: {self._resuming}"
-        message = f"{str(error) or 'stopped'}; {goes_on}"
-        return type(error)(message)
+        return type(error)(f"{str(error) or 'stopped'}; no finished row is lost, go on with: {self._resuming}")
 
     def _ask_and_log(self, stop: Stop) -> tuple[RunResult, BaseException | None]:
         """The result, and what ended the asking early, if anything did."""
@@ -240,15 +234,11 @@ class _Evaluation:
             whose: (price, tokens)
             for whose, price, tokens in (
                 ("target", settings.prices, ledger.target_usage),
-                (
-                    "judge",
-                    prices_of_judge(settings) if plan.judges or ledger.calls["judge"] else None,
-                    ledger.judge_usage,
-                ),
+                ("judge", settings.judge_prices if plan.judges or ledger.calls["judge"] else None, ledger.judge_usage),
             )
             if ledger.reports[whose] == ledger.calls[whose]
         }
-        costs = {whose: price.cost(tokens) for whose, (price, tokens) in spent.items() if price and price.knows(tokens)}
+        costs = {whose: price.cost(tokens) for whose, (price, tokens) in spent.items() if price}
         signature = plan.signature.model_copy(update={"model": plan.signature.model or model_words(ledger, plan)})
         result = RunResult(
             run_id=run.run_id,

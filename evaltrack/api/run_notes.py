@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from evaltrack.errors import Guide
-from evaltrack.evaluation.batch_judging import prices_of_judge
 from evaltrack.evaluation.journal import Journal, Reuse
 from evaltrack.evaluation.plan import Plan
 from evaltrack.metrics.aggregate import Summary
@@ -63,13 +62,11 @@ def _floor_words(plan: Plan, summary: Summary) -> str | None:
 
 
 def _of_costs(plan: Plan, ledger: Ledger) -> Iterator[str]:
-    for whose, price in (("target", plan.settings.prices), ("judge", prices_of_judge(plan.settings))):
+    for whose, price in (("target", plan.settings.prices), ("judge", plan.settings.judge_prices)):
         reports, calls = ledger.reports[whose], ledger.calls[whose]
         if price and reports < calls:
             of = f"{reports:,} of {count(calls, 'call')}"
             yield f"the cost of the {whose} is not known: tokens were reported for {of}"
-        elif price and whose == "judge" and not price.knows(ledger.judge_usage):
-            yield "the cost of the judge is not known: set `judge_batch_price=`, the price of a batch at this server"
 
 
 def _reuse_words(reuse: Reuse, *, whole: bool) -> str | None:

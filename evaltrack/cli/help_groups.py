@@ -17,8 +17,7 @@ HEADINGS = (
 EVALUATION = {
     "What is evaluated": "target_options k",
     "Judges and scores": (
-        "judge judge_mode judge_prompt scores rubric rubric_weights pass_threshold judge_timeout call_timeout"
-        " verdict_cache"
+        "judge judge_prompt scores rubric rubric_weights pass_threshold judge_timeout call_timeout verdict_cache"
     ),
     "Result": "require evaluation_json",
     "A part of the set": "filter only_failed sample sample_seed",
@@ -26,9 +25,7 @@ EVALUATION = {
     "Execution": (
         "trials concurrency timeout workers target_memory in_process engine engine_address engine_folder engine_workers"
     ),
-    "Tokens, cost and secrets": (
-        "model alpha beta gamma price_in price_out judge_price_in judge_price_out judge_batch_price redact"
-    ),
+    "Tokens, cost and secrets": ("model alpha beta gamma price_in price_out judge_price_in judge_price_out redact"),
 }
 COMPARISON = {
     "The gate": "max_drop max_rise allow_flips gate min_coverage ignore require require_agreement",

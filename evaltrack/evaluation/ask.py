@@ -96,24 +96,6 @@ class Evaluator:
         measured = await self._judged(variant, outcome, shown, (trial, wording), is_long=is_long)
         return Row.model_construct(**fields, response=shown, **measured)
 
-    async def judge_row(self, row: Row) -> Row:
-        """Judge and score a row that holds an answer, as `row` gives it without judges; its own scores stay."""
-        assert row.response is not None
-        question, response = row.question.in_wording(row.wording), row.response
-        verdicts, failure, _ = await self._opinions(question, response, response, (row.trial, row.wording), ())
-        counted, failed = () if failure else verdicts, failure is not None
-        before = Measured(row.scores, row.unmeasured, row.duplicates, row.finds)
-        measured = measure(question, response, self.rules, counted, row.tokens, judge_failed=failed, before=before)
-        own = {score.name for scorer in self.scorers for score in scorer.declared}
-        more = {
-            "scores": {**measured.scores, **{name: row.scores[name] for name in own & row.scores.keys()}},
-            "unmeasured": {
-                **measured.unmeasured,
-                **{name: row.unmeasured[name] for name in own & row.unmeasured.keys()},
-            },
-        }
-        return row.model_copy(update={"verdicts": verdicts, "failure": failure, **vars(measured), **more})
-
     async def _judged(
         self, question: Question, response: Response, shown: Response, place: _Place, *, is_long: bool
     ) -> dict[str, Any]:

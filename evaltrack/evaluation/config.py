@@ -7,7 +7,6 @@ and the reference of settings are made from `EvaluationConfig`, or held against 
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from hashlib import sha256
 from typing import Any, Literal
 
@@ -34,9 +33,6 @@ from evaltrack.tracking.writer import TraceChoice
 
 RubricName = Literal["answer", "reasoning"]
 """What judges are asked: whether an answer is right, or how a conclusion was reached."""
-
-JudgeMode = Literal["online", "batch"]
-"""How verdicts are asked for: call by call, or in batches."""
 
 MAX_CONCURRENCY = 1024
 MAX_TRIALS = 1000
@@ -77,11 +73,6 @@ class EvaluationConfig(EngineConfig):
         ("auto",),
         "auto, none, openai:MODEL, recorded:FILE or package.module:function; several make a panel.",
         shapes=False,
-    )
-    judge_mode: JudgeMode = setting(
-        "online",
-        "online; or batch: the server's Batch endpoint gives the verdicts of openai: judges, cheaper, within a day.",
-        logged="chosen",
     )
     scores: Texts = setting(
         (),
@@ -169,14 +160,6 @@ class EvaluationConfig(EngineConfig):
     judge_price_out: float | None = setting(
         None, "USD per million output tokens of the judge.", logged="never", shapes=False, ge=0, le=MAX_PRICE
     )
-    judge_batch_price: float | None = setting(
-        None,
-        "Price of a batch, as a share of the judge's prices.  [default: 0.5 at OpenAI, else not known]",
-        logged="never",
-        shapes=False,
-        ge=0,
-        le=1,
-    )
     evaluation_json: OptionalText = setting("", "Write evaluation.json to this file too.", logged="never", shapes=False)
 
     @model_validator(mode="before")
@@ -218,9 +201,8 @@ class EvaluationConfig(EngineConfig):
 
     @property
     def judge_prices(self) -> Prices | None:
-        """The prices of the judge; that of a batch as it was set."""
-        prices = _prices(*self._judge_pair)
-        return replace(prices, batch=self.judge_batch_price) if prices else None
+        """The prices of the judge."""
+        return _prices(*self._judge_pair)
 
     @property
     def _judge_pair(self) -> tuple[float | None, float | None]:
@@ -277,8 +259,6 @@ class EvaluationConfig(EngineConfig):
         for name, prices in {"prices": self.prices, "judge_prices": self.judge_prices}.items():
             if prices:
                 params[name] = f"{prices.input_per_million:g}/{prices.output_per_million:g} USD per million"
-                if prices.batch is not None:
-                    params[name] += f", {prices.batch:g} of it in a batch"
         params |= {f"{OWN_PARAM}{name}": shown_text(value) for name, value in self.param.items()}
         return params | {f"target.{key}": shown_text(option) for key, option in self.target_options.items()}
 

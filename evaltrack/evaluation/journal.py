@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evaltrack.errors import InconclusiveError, UsageError
-from evaltrack.evaluation.batch_journal import BatchJournal
 from evaltrack.evaluation.engine.folder import WorkFolder
 from evaltrack.evaluation.journal_errors import is_kind, no_journal, unusable
 from evaltrack.evaluation.journal_files import command_in, delete_journal, parts_folder, read_command, size_of
@@ -84,7 +82,6 @@ class Journal:
         self._retry_errors = retry_errors
         self._lock = threading.Lock()
         self._command: dict[str, Any] = {}
-        self._batches: BatchJournal | None = None
         self._known = self._reused = self._redone = self._retried = 0
         used = size_of(path) > 0
         try:
@@ -181,27 +178,6 @@ class Journal:
                 return row
         self._redone += bool(found)
         return None
-
-    def batches(self) -> BatchJournal:
-        """Answers that wait for their verdicts, and the batches in which these are asked.
-
-        Raises:
-            UsageError: there is no journal, so that a batch that was paid for could be lost.
-        """
-        if self.problem:
-            raise UsageError(f"`judge_mode=batch` keeps batches on disk; {self.problem}, or use `judge_mode=online`")
-        self._batches = BatchJournal(self._database, self._lock, self.path)
-        return self._batches
-
-    @property
-    def num_batches_under_way(self) -> int:
-        """How many batches of verdicts are at the server."""
-        if self._batches is None or self.problem:
-            return 0
-        try:
-            return self._batches.num_under_way
-        except InconclusiveError:
-            return 0
 
     def lines(self, questions: Iterable[Question], trials: Callable[[Question], Iterable[int]]) -> Iterator[Line]:
         """What is kept of the trials of each question, in their order, as it is kept; what is not kept is left out."""

@@ -46,6 +46,15 @@ class RowMaker(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Watch:
+    """Whether to stop, and who receives progress and warnings."""
+
+    stop: Callable[[], bool] = lambda: False
+    note: Callable[[str, int, int], object] = lambda _phrase, _done, _total: None
+    warn: Callable[[str], object] = lambda _: None
+
+
 def evaluate(
     questions: Iterable[Question],
     evaluator: RowMaker,

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypedDict
 
-from evaltrack.evaluation.config import JudgeMode, RubricName
+from evaltrack.evaluation.config import RubricName
 from evaltrack.evaluation.engine.settings import EngineName
 from evaltrack.judges import JudgeChoice
 from evaltrack.tracking.writer import TraceChoice
@@ -26,7 +26,6 @@ class EvaluationOptions(TypedDict, total=False):
     sample: int
     sample_seed: int
     judge: JudgeChoice | Sequence[JudgeChoice]
-    judge_mode: JudgeMode
     scores: str | Sequence[str | Callable[..., Any]]
     judge_prompt: str
     rubric: RubricName
@@ -56,5 +55,4 @@ class EvaluationOptions(TypedDict, total=False):
     price_out: float | None
     judge_price_in: float | None
     judge_price_out: float | None
-    judge_batch_price: float | None
     evaluation_json: str | os.PathLike[str] | None

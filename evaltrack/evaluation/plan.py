@@ -15,14 +15,12 @@ from types import MappingProxyType
 from typing import Any
 
 from evaltrack import __version__
-from evaltrack.evaluation.batch_judging import Watch, evaluate_in_batches
 from evaltrack.evaluation.command import Command
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.engine.checks import check_engine
 from evaltrack.evaluation.evaluator import evaluator_of
-from evaltrack.evaluation.journal import Journal
 from evaltrack.evaluation.judge_opening import judges_of, open_cache, open_judges, open_scores
-from evaltrack.evaluation.loop import Memory, close_all, evaluate, run_to_end, take_all
+from evaltrack.evaluation.loop import Memory, Watch, close_all, evaluate, run_to_end, take_all
 from evaltrack.evaluation.plan_checks import check_measurable, check_names, check_variants
 from evaltrack.evaluation.progress import Progress
 from evaltrack.evaluation.signature import signature_of, with_scores
@@ -31,7 +29,6 @@ from evaltrack.golden.reader import GoldenSet, open_golden
 from evaltrack.golden.selection import Selection
 from evaltrack.judges import Models, open_faithfulness_judge
 from evaltrack.judges.cache import VerdictCache
-from evaltrack.judges.llm_judge import LlmJudge
 from evaltrack.metrics.criteria import Criterion, parse_criteria
 from evaltrack.metrics.run_metrics import metric_table
 from evaltrack.privacy.redaction import Redactor
@@ -95,11 +92,6 @@ class Plan:
         return "off" if has_traces else self.settings.traces
 
     @property
-    def in_batches(self) -> bool:
-        """Whether verdicts are asked for in batches: that is set, and a judge is an LLM."""
-        return self.settings.judge_mode == "batch" and any(isinstance(judge, LlmJudge) for judge in self.judges)
-
-    @property
     def joins_traces(self) -> bool:
         """Whether every question gets a trace, so that the target's own spans can stand in it."""
         return self.traces == "all" or (self.traces == "auto" and len(self.golden) <= TRACED_QUESTIONS)
@@ -121,8 +113,6 @@ class Plan:
         """What target, judges, golden set and cache found worth saying."""
         notes = [note for each in self._opened for note in each.notes]
         notes += self._strangers
-        if self.settings.judge_mode == "batch" and not self.in_batches:
-            notes.append("nothing was judged in batches: that is for judges openai:MODEL, and there is none")
         if drafts := self.golden.stats.drafts:
             notes.append(f"{count(drafts, 'draft')} of the golden set, which nobody has confirmed, left out")
         if (unheard := self.golden.stats.with_history) and not self.target.takes_history:
@@ -175,9 +165,8 @@ class Plan:
     ) -> None:
         """Ask all questions, or those given, and hand each row to `take`.
 
-        Target and judges are closed at the end; with a `runner` they stay open until `close`. Verdicts come in batches
-        where that is set and `memory` is a journal. Answers at hand are not kept there: reading them again costs less
-        than keeping them.
+        Target and judges are closed at the end; with a `runner` they stay open until `close`. Answers at hand are not
+        kept in `memory`: reading them again costs less than keeping them.
         """
         settings, watch = self.settings, watch or Watch()
         selected = self.golden if questions is None else questions
@@ -185,10 +174,6 @@ class Plan:
 
         def rows() -> AsyncGenerator[Row]:
             evaluator = evaluator_of(settings, self.target, self.judges, self.scorers, self.redactor)
-            if self.in_batches and isinstance(memory, Journal):
-                return evaluate_in_batches(
-                    selected, evaluator, memory, watch, trials=rounds, concurrency=settings.concurrency
-                )
             row_memory, most = None if evaluator.answers_at_once else memory, settings.concurrency
             return evaluate(selected, evaluator, trials=rounds, memory=row_memory, stop=watch.stop, concurrency=most)
 

@@ -11,9 +11,7 @@ import asyncio
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from copy import copy
-from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Any, Self, TypeVar
@@ -24,7 +22,7 @@ from pydantic import BaseModel, ValidationError
 from evaltrack.judges.cache import VerdictCache
 from evaltrack.judges.neutral_text import SUFFIX, TAG_RULE, inert, with_suffix
 from evaltrack.judges.strict import findings, object_in
-from evaltrack.llm import LLM, Answer, AnswerError, BatchCall, BatchReply, Schema
+from evaltrack.llm import LLM, AnswerError, Schema
 from evaltrack.records import Judge, Question, Response, Usage, Verdict, together
 from evaltrack.records.json_text import no_repeats
 
@@ -37,12 +35,6 @@ RAW_SHOWN = 500
 
 Messages = list[dict[str, str]]
 Reply = TypeVar("Reply", bound=BaseModel)
-
-Replies = Callable[[str], BatchReply | None]
-"""What came of the call of a batch for a verdict's key; None where there was none."""
-
-Locks = WeakValueDictionary[str, asyncio.Lock]
-"""One for each verdict being asked for."""
 
 
 class UnreadableVerdictError(Exception):
@@ -70,13 +62,10 @@ class LlmJudge(Judge, ABC):
         verdicts: VerdictCache | None = None,
         *,
         trial: int = 1,
-        locks: Locks | None = None,
-        replies: Replies = lambda _: None,
     ) -> None:
         self.name, self.digest = name, self.prompts_digest()
         self._llm, self._cache, self._trial = llm, verdicts, trial
-        self._locks: Locks = WeakValueDictionary() if locks is None else locks
-        self._replies = replies
+        self._locks = WeakValueDictionary[str, asyncio.Lock]()  # one for each verdict being asked for
 
     @staticmethod
     @abstractmethod
@@ -103,25 +92,9 @@ class LlmJudge(Judge, ABC):
         """The same judge, over the same connections, for another trial."""
         if trial == self._trial:
             return self
-        return self._changed(_trial=trial)
-
-    def with_replies(self, replies: Replies) -> Self:
-        """The same judge, who asks for no verdict that a batch has the reply for."""
-        return self._changed(_replies=replies)
-
-    def _changed(self, **attributes: Any) -> Self:
         other = copy(self)
-        vars(other).update(attributes)
+        other._trial = trial  # noqa: SLF001 - of the same class
         return other
-
-    def batch_call(self, question: Question, response: Response) -> BatchCall | None:
-        """The call for a verdict as a line of a batch; None where the cache has the verdict."""
-        messages = self.messages(question, response)
-        key = self._key(messages)
-        if self._cache is not None and self._cache.get(key) is not None:
-            return None
-        request = self._llm.request_of(with_suffix(messages), self.schema(question))
-        return BatchCall(key, self._llm.model, request)
 
     @property
     def notes(self) -> list[str]:
@@ -138,14 +111,12 @@ class LlmJudge(Judge, ABC):
         """
         messages = self.messages(question, response)
         key = self._key(messages)
-        reply = self._replies(key)
         if self._cache is None:
-            return await self._ask_or_read(messages, question, response, reply)
+            return await self._ask_model(messages, question, response)
         async with self._locks.setdefault(key, asyncio.Lock()):  # who asks the same meanwhile waits and pays nothing
-            owned = reply is not None and reply.owner == question.id
-            if not owned and (cached := self._cache.get(key)) is not None:
+            if (cached := self._cache.get(key)) is not None:
                 return cached.model_copy(update={"cached": True, "judge": self.name})
-            verdict = await self._ask_or_read(messages, question, response, reply)
+            verdict = await self._ask_model(messages, question, response)
             await asyncio.to_thread(self._cache.put, key, verdict)  # waits for the disk
             return verdict
 
@@ -153,33 +124,9 @@ class LlmJudge(Judge, ABC):
         """Close the connections."""
         await self._llm.aclose()
 
-    async def _ask_or_read(
-        self, messages: Messages, question: Question, response: Response, reply: BatchReply | None
-    ) -> Verdict:
-        """The verdict from the reply of a batch, else from the model; the cost of a reply is its owner's."""
-        if reply is None or reply.owner == question.id:
-            return await self._ask_model(messages, question, response, reply)
-        verdict = await self._ask_model(messages, question, response, replace(reply, usage=None))
-        paid = verdict.usage is not None or reply.text is None
-        return verdict if paid else verdict.model_copy(update={"cached": True})
-
-    async def _first(self, messages: Messages, schema: Schema, reply: BatchReply | None) -> Answer:
-        """The first answer: that of a batch, or the model's where a batch has none, with what both cost."""
-        if reply is not None and reply.text is not None:
-            return Answer(reply.text, reply.usage)
-        spent = reply.usage if reply is not None else None
-        try:
-            answer = await self._llm.ask(messages, schema)
-        except AnswerError as error:
-            error.usage = together(spent, error.usage)
-            raise
-        return replace(answer, usage=together(spent, answer.usage))
-
-    async def _ask_model(
-        self, messages: Messages, question: Question, response: Response, reply: BatchReply | None
-    ) -> Verdict:
+    async def _ask_model(self, messages: Messages, question: Question, response: Response) -> Verdict:
         schema, messages = self.schema(question), with_suffix(messages)
-        first = await self._first(messages, schema, reply)
+        first = await self._llm.ask(messages, schema)
         try:
             return self._verdict(self.read(first.text, question, response), first.usage)
         except ValueError as error:

@@ -2,12 +2,9 @@
 
 `server` knows the key and where it is sent, `client` asks, `attempts` holds what was tried, `forms` knows how JSON is
 asked for, `throttle` decides how fast, `replies` reads what comes back, `refusals` tells what no second try cures.
-`batches` sends many calls as one file, at a lower price.
 """
 
 from evaltrack.llm.attempts import WAITING
-from evaltrack.llm.batch_records import Batch, BatchCall, BatchReply, batch_share
-from evaltrack.llm.batches import Batches
 from evaltrack.llm.client import CALL_SECONDS, LLM
 from evaltrack.llm.json_modes import Schema
 from evaltrack.llm.refusals import AccessLostError, QuotaError, ServerBusyError, ServerRefusesError
@@ -22,15 +19,10 @@ __all__ = [
     "AccessLostError",
     "Answer",
     "AnswerError",
-    "Batch",
-    "BatchCall",
-    "BatchReply",
-    "Batches",
     "QuotaError",
     "Schema",
     "ServerBusyError",
     "ServerRefusesError",
-    "batch_share",
     "has_server",
     "share_pauses",
 ]

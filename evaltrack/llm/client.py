@@ -182,18 +182,6 @@ class LLM:
         """What an answer depends on besides the messages: model, server and parameters asked for."""
         return json.dumps([self.model, self._server.address, self._sampling], sort_keys=True)
 
-    def request_of(self, messages: Sequence[Message], schema: Schema | None = None) -> dict[str, Any]:
-        """The body of a call as it would be sent now, after what the server has refused so far."""
-        return self._request(messages, schema, self._forms.of(self._forms.form), self._parameters)
-
-    def _request(
-        self, messages: Sequence[Message], schema: Schema | None, form: int, parameters: Mapping[str, Any]
-    ) -> dict[str, Any]:
-        request = {"model": self.model, "messages": list(messages), **parameters}
-        if (wanted := response_format(schema, form)) is not None:
-            request["response_format"] = wanted
-        return request
-
     async def aclose(self) -> None:
         """Close the connections."""
         if self._client is not None:
@@ -215,7 +203,9 @@ class LLM:
 
     async def _post(self, asking: Asking, parameters: Mapping[str, Any]) -> bytes:
         """One call; the body as it came."""
-        request = self._request(asking.messages, asking.schema, asking.form, parameters)
+        request = {"model": self.model, "messages": list(asking.messages), **parameters}
+        if (wanted := response_format(asking.schema, asking.form)) is not None:
+            request["response_format"] = wanted
         response = await self._open().post("/chat/completions", body=request, cast_to=http_library().Response)
         content: bytes = response.content
         return content

@@ -75,7 +75,6 @@ class Ledger:
     @property
     def totals(self) -> dict[str, int]:
         """What was counted over all trials."""
-        in_batches = (self.judge_usage.batch_prompt_tokens or 0) + (self.judge_usage.batch_completion_tokens or 0)
         return {
             "total_tokens": self.total_tokens,
             "judge_tokens": self.judge_usage.total_tokens,
@@ -86,7 +85,7 @@ class Ledger:
             "cached_verdicts": self.cached_verdicts,
             "num_unanswered": self.num_unanswered,
             "trial_errors": self.trial_errors,
-        } | ({"judge_batch_tokens": in_batches} if in_batches else {})
+        }
 
     @property
     def num_responses(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from evaltrack.metrics import retrieval
@@ -17,9 +17,6 @@ from evaltrack.records.row import Finds
 from evaltrack.records.verdict import ANSWER_GRADES
 
 OF_RETRIEVAL = tuple(score.name for score in SCORES if score.retrieval)
-TOOLS = frozenset({"tools_called", "tool_invoked", "tools_coordinated", "sources_included"})
-RETURNED = frozenset({*OF_RETRIEVAL, "judged_at_k", *TOOLS})
-"""Scores of what came back, which no verdict changes."""
 
 PASS_THRESHOLD = 0.75
 """Overall score from which a judged answer passes."""
@@ -67,29 +64,19 @@ def measure(
     tokens: Tokens | None = None,
     *,
     judge_failed: bool = False,
-    before: Measured | None = None,
 ) -> Measured:
     """The scores of one response, and whether the question passed.
 
     `passed` is None where something that the rule needs was not measured; after a judge failed it always is. Of the
-    verdicts on a negative only `declined` counts. An empty answer that is judged never passes. `before` is what the
-    response measured before it was judged: its scores of sources and tools are used again, as of a response that is
-    stored secrets may have been taken out.
+    verdicts on a negative only `declined` counts. An empty answer that is judged never passes.
     """
     if rules.reasoning is not None:
         return _reasoning(question, response, rules.reasoning, verdicts, tokens, judge_failed)
-    returned = _returned(before) if before else look_at(question, response, rules.k)
+    returned = _returned(question, response, rules.k)
     return _answering(question, response, rules, verdicts, tokens, judge_failed, returned)
 
 
-def _returned(before: Measured) -> Measured:
-    """The scores of sources and tools among those of a response."""
-    scores = {name: value for name, value in before.scores.items() if name in RETURNED}
-    unmeasured = {name: why for name, why in before.unmeasured.items() if name in RETURNED}
-    return replace(before, scores=scores, unmeasured=unmeasured)
-
-
-def look_at(question: Question, response: Response, k: int) -> Measured:
+def _returned(question: Question, response: Response, k: int) -> Measured:
     """The scores of sources and tools, as far as they were measured."""
     relevance = checked_relevance(question, response)
     scores, unmeasured = _retrieval(question, relevance, k)

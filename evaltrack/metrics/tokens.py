@@ -82,15 +82,12 @@ class TokenCount:
 class Prices:
     """List prices in US dollars per million tokens, each from 0 to `MAX_PRICE`, without discount for cached prompts.
 
-    `batch` is the price of a batch as a share of these; None where it is not known.
-
     Raises:
         UsageError: a price is not a number in that range.
     """
 
     input_per_million: float
     output_per_million: float
-    batch: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("input_per_million", "output_per_million"):
@@ -100,20 +97,9 @@ class Prices:
                     f"{name} is {price!r}; write US dollars per million tokens, a number from 0 to {MAX_PRICE:.0f}"
                 )
 
-    def knows(self, usage: Usage) -> bool:
-        """Whether each part of a usage has a price: what was paid for in batches may have none."""
-        return self.batch is not None or not (usage.batch_prompt_tokens or usage.batch_completion_tokens)
-
     def cost(self, usage: Usage) -> float:
-        """US dollars: prompt tokens at the input price and completion tokens at the output price.
-
-        What was paid for in batches counts with their share, or in full where that is not known.
-        """
-        spent = self._price(usage.prompt_tokens, usage.completion_tokens)
-        share = 1.0 if self.batch is None else self.batch
-        return spent - (1 - share) * self._price(usage.batch_prompt_tokens or 0, usage.batch_completion_tokens or 0)
-
-    def _price(self, prompt: int, completion: int) -> float:
+        """US dollars: prompt tokens at the input price and completion tokens at the output price."""
+        prompt, completion = usage.prompt_tokens, usage.completion_tokens
         return (prompt * self.input_per_million + completion * self.output_per_million) / 1_000_000
 
 

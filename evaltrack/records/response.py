@@ -42,16 +42,13 @@ class Usage(Record):
     """Tokens used for one question, over all calls, as reported.
 
     `cached_tokens` are the part of the prompt that the server had in its cache, `reasoning_tokens` the part of the
-    completion that is not shown; None where the server does not say. `batch_prompt_tokens` and
-    `batch_completion_tokens` are the parts that were paid for at the price of a batch.
+    completion that is not shown; None where the server does not say.
     """
 
     prompt_tokens: TokenCount
     completion_tokens: TokenCount
     cached_tokens: TokenCount | None = None
     reasoning_tokens: TokenCount | None = None
-    batch_prompt_tokens: TokenCount | None = None
-    batch_completion_tokens: TokenCount | None = None
 
     @property
     def total_tokens(self) -> int:
@@ -68,8 +65,6 @@ class Usage(Record):
             completion_tokens=self.completion_tokens + other.completion_tokens,
             cached_tokens=_reported_sum(self.cached_tokens, other.cached_tokens),
             reasoning_tokens=_reported_sum(self.reasoning_tokens, other.reasoning_tokens),
-            batch_prompt_tokens=_reported_sum(self.batch_prompt_tokens, other.batch_prompt_tokens),
-            batch_completion_tokens=_reported_sum(self.batch_completion_tokens, other.batch_completion_tokens),
         )
 
 

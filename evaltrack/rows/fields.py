@@ -20,8 +20,7 @@ TEXT_LIMIT = 200_000
 SHORT, REMEMBERED = 4000, 8000
 """Characters of the texts whose digests are remembered, and how many are."""
 
-USAGE_PARTS = tuple(name for name in Usage.model_fields if not name.startswith("batch_"))
-"""What is stored of a usage; what was paid for in batches shapes the cost of a run alone."""
+USAGE_PARTS = tuple(Usage.model_fields)
 
 
 def text_digest(text: str) -> str:

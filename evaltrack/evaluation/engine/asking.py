@@ -14,7 +14,6 @@ from typing import Any, Protocol
 
 from evaltrack import __version__
 from evaltrack.errors import EvaltrackError
-from evaltrack.evaluation.batch_judging import Watch
 from evaltrack.evaluation.command import Command
 from evaltrack.evaluation.engine.finalise import RowsInOrder
 from evaltrack.evaluation.engine.folder import WorkFolder
@@ -23,6 +22,7 @@ from evaltrack.evaluation.engine.plan import part_size
 from evaltrack.evaluation.engine.prepare import gather, prepare
 from evaltrack.evaluation.journal import Journal
 from evaltrack.evaluation.judge_opening import judges_of
+from evaltrack.evaluation.loop import Watch
 from evaltrack.evaluation.plan import Plan
 from evaltrack.records import Row
 

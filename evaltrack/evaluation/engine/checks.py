@@ -56,8 +56,6 @@ def _problems(
         yield f"a {kind}: target asks MLflow, to which workers do not speak; take `engine=local`"
     if settings.judge_prompt:
         yield "`judge_prompt=` is read from MLflow, to which workers do not speak; take `engine=local`"
-    if settings.judge_mode == "batch":
-        yield "`judge_mode=batch` sends the verdicts of all questions up together; take `judge_mode=online`"
     if settings.in_process:
         yield "`in_process=True` is for a debugger in this process; leave it out"
     if settings.workers != 1:

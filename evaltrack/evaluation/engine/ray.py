@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from evaltrack.errors import InconclusiveError, UsageError
-from evaltrack.evaluation.batch_judging import Watch
 from evaltrack.evaluation.engine.orders import Order, PartEnd
 from evaltrack.evaluation.engine.part import run_part
+from evaltrack.evaluation.loop import Watch
 from evaltrack.privacy.addresses import shown_text
 
 MOST_DEATHS = 10

@@ -12,11 +12,11 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from evaltrack.errors import InconclusiveError, UsageError
-from evaltrack.evaluation.batch_judging import Watch
 from evaltrack.evaluation.engine.folder import WorkFolder
 from evaltrack.evaluation.engine.orders import Order, PartEnd, Receipt
 from evaltrack.evaluation.engine.part import run_part
 from evaltrack.evaluation.engine.settings import MAX_ENGINE_WORKERS
+from evaltrack.evaluation.loop import Watch
 from evaltrack.privacy.addresses import shown_text
 
 if TYPE_CHECKING:

@@ -9,13 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from evaltrack.evaluation.batch_judging import Watch
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.engine.asking import ask_on
 from evaltrack.evaluation.engine.orders import Order, PartEnd
 from evaltrack.evaluation.engine.part import run_part
 from evaltrack.evaluation.engine.worker import close_worker
 from evaltrack.evaluation.journal import Journal
+from evaltrack.evaluation.loop import Watch
 from evaltrack.evaluation.plan import planned
 from evaltrack.records import Row
 

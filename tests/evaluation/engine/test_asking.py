@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from evaltrack.errors import GoldenError, InconclusiveError, TrackingError, UsageError
-from evaltrack.evaluation.batch_judging import Watch
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.engine import asking
 from evaltrack.evaluation.engine.asking import asking_of, environment_of
 from evaltrack.evaluation.engine.folder import WorkFolder
 from evaltrack.evaluation.engine.orders import Order
 from evaltrack.evaluation.journal import Journal, delete_journal
+from evaltrack.evaluation.loop import Watch
 from evaltrack.evaluation.plan import planned
 from evaltrack.llm import ServerRefusesError
 from tests.openai_behaviours import unauthorised

@@ -23,7 +23,6 @@ def refusal(target: Any = "python:m:f", functions: Any = None, **settings: Any) 
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"judge_mode": "batch"}, "take `judge_mode=online`"),
         ({"judge_prompt": "prompts:/p/1"}, "is read from MLflow"),
         ({"in_process": True}, "is for a debugger"),
         ({"workers": 2}, "set `engine_workers=`"),
@@ -87,7 +86,7 @@ def test_a_shared_folder_may_be_a_path_or_a_store(folder: str) -> None:
 
 def test_all_of_it_is_said_in_one_error() -> None:
     """A line each."""
-    assert len(refusal(engine="spark", in_process=True, workers=2, judge_mode="batch").splitlines()) == 3
+    assert len(refusal(engine="spark", in_process=True, workers=2).splitlines()) == 2
 
 
 def test_a_missing_package_has_a_cure(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,6 @@ from uuid import uuid4
 import pytest
 
 from evaltrack.errors import InconclusiveError, UsageError
-from evaltrack.evaluation.batch_judging import Watch
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.engine import checks
 from evaltrack.evaluation.engine import part_journal as part_journals
@@ -23,6 +22,7 @@ from evaltrack.evaluation.engine.folder import WorkFolder
 from evaltrack.evaluation.engine.orders import Order
 from evaltrack.evaluation.engine.part_journal import SentJournal, part_journal
 from evaltrack.evaluation.journal import Journal, delete_journal
+from evaltrack.evaluation.loop import Watch
 from evaltrack.evaluation.plan import planned
 from evaltrack.llm.shared_throttle import SharedThrottle
 from evaltrack.records import Row
