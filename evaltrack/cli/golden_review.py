@@ -26,8 +26,7 @@ UNJUDGED_HELP = "Judge what this run ranked in its first k, and nobody judged."
 @click.option("--unjudged", default="", metavar="RUN", help=UNJUDGED_HELP)
 @click.option("--by", default="", help="Who reviews.  [default: git's user.name, else the login name]")
 @click.option("--port", default=0, type=click.IntRange(0, 65535), help="Port of the page.  [default: a free one]")
-@click.option("--no-open", "form", flag_value="page", help="Print the address of the page, and open no browser.")
-@click.option("--terminal", "form", flag_value="terminal", help="Review here in the terminal, with the same keys.")
+@click.option("--no-open", is_flag=True, help="Print the address of the page, and open no browser.")
 def review(
     file: str,
     corpus: str | None,
@@ -36,7 +35,7 @@ def review(
     unjudged: str,
     by: str,
     port: int,
-    form: str | None,
+    no_open: bool,
 ) -> None:
     """Go through the questions of FILE in a browser: mark what they expect, quote it, confirm drafts.
 
@@ -44,21 +43,13 @@ def review(
     """
     from evaltrack.api.review_golden import GoldenReview, unjudged_chunks
     from evaltrack.cli.options import from_caller
+    from evaltrack.server.review import serve_review
 
-    if form == "terminal":
-        from evaltrack.cli.review_terminal import check_terminal, review_in_terminal
-
-        check_terminal()
     chunks = unjudged_chunks(file, unjudged) if unjudged else None
     named = [from_caller(each) for each in targets]
     made = GoldenReview(file, corpus or None, named, k=k, by=by, unjudged=chunks)
     try:
-        if form == "terminal":
-            review_in_terminal(made)
-        else:
-            from evaltrack.server.review import serve_review
-
-            serve_review(made, port, lambda address: _announce(address, opens=form is None))
+        serve_review(made, port, lambda address: _announce(address, opens=not no_open))
     except KeyboardInterrupt:
         click.echo(err=True)
     finally:
