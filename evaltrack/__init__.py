@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from evaltrack.api.judge_agreement import judges_agreement as judges_agreement
     from evaltrack.api.lint_golden import lint_golden as lint_golden
     from evaltrack.api.load_run import load_run as load_run
-    from evaltrack.api.migrate_golden import migrate_golden as migrate_golden
     from evaltrack.api.prune import Pruning as Pruning
     from evaltrack.api.prune import prune as prune
     from evaltrack.api.replay_judge import replay_judge as replay_judge
@@ -127,7 +126,6 @@ _HOMES = {
     "lint_golden": "evaltrack.api.lint_golden",
     "list_baselines": "evaltrack.api.baselines",
     "load_run": "evaltrack.api.load_run",
-    "migrate_golden": "evaltrack.api.migrate_golden",
     "open_golden": "evaltrack.golden.reader",
     "Pruning": "evaltrack.api.prune",
     "prune": "evaltrack.api.prune",

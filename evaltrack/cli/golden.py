@@ -11,7 +11,7 @@ import click
 from evaltrack.cli.golden_add import add
 from evaltrack.cli.golden_draft import draft
 from evaltrack.cli.golden_exchange import export_command, import_command
-from evaltrack.cli.golden_passages import anchor, migrate
+from evaltrack.cli.golden_passages import anchor
 from evaltrack.cli.golden_review import review
 from evaltrack.cli.golden_sync import pull, push
 from evaltrack.cli.output import IN_EXIT_CODE, output_option, print_json, result_is_in
@@ -40,7 +40,7 @@ def golden() -> None:
     """Check golden sets, say what they can show, and bring them along to other chunks and tools."""
 
 
-for _command in (draft, review, add, anchor, migrate, import_command, export_command, push, pull):
+for _command in (draft, review, add, anchor, import_command, export_command, push, pull):
     golden.add_command(_command)
 
 

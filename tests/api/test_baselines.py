@@ -43,7 +43,6 @@ TWINS = {
     "golden draft": "draft_golden",
     "golden add": "add_question",
     "golden anchor": "anchor_golden",
-    "golden migrate": "migrate_golden",
     "golden import": "import_golden",
     "golden export": "export_golden",
     "golden lint": "lint_golden",

@@ -1,18 +1,15 @@
-"""Golden sets that survive another chunking: quotations for ids, and new ids for old ones."""
+"""Golden sets that survive another chunking: quotations for ids."""
 
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 
-from evaltrack import anchor_golden, migrate_golden, run_eval
+from evaltrack import anchor_golden, run_eval
 from evaltrack.cli import _run
-from evaltrack.errors import GoldenError, UsageError
-from evaltrack.golden.lint.library import Library
-from evaltrack.golden.migration import Move
+from evaltrack.errors import GoldenError
 from tests.conftest import REPO, few_questions
 
 CHUNKINGS = ("heading", "words:200", "words:500:100")
@@ -46,29 +43,6 @@ def test_quotations_measure_the_same_and_survive_other_chunks(travel: Path, stor
     assert anchor_golden(travel).anchors == []
 
 
-@pytest.mark.parametrize("chunk", CHUNKINGS[1:])
-def test_old_ids_become_new_ones(travel: Path, store_uri: str, chunk: str) -> None:
-    """Each to chunks of its own page; the set is then lint clean and finds what quotations find."""
-    quoted = travel.with_name("quoted.jsonl")
-    shutil.copy(travel, quoted)
-    anchor_golden(quoted, f"{REPO}/golden/corpus/travel")
-    target = f"bm25:{REPO}/golden/corpus/travel?chunk={chunk}"
-    migration = migrate_golden(travel, new_target=target)
-    assert migration.doubts == []
-    assert migration.changed > 15
-    for move in migration.moves:
-        assert {place.partition("@")[0] for place in move.places} == {move.chunk.partition("#")[0]}
-    assert _run(["golden", "lint", str(travel), "-t", target]) == 0
-    assert recall(travel, chunk, store_uri) == pytest.approx(recall(quoted, chunk, store_uri), abs=0.1)
-
-
-def project(folder: Path, **pages: str) -> Path:
-    folder.mkdir()
-    for name, text in pages.items():
-        (folder / f"{name}.md").write_text(text)
-    return folder
-
-
 LINES = (
     '{"id": 1, "question": "How long may I stay?", "expected_chunks": ["visa"], "expected_answer": "90 days"}\n'
     '{"id": 2, "question": "What is the fee?", "expected_chunks": ["visa", "fees"]}\n'
@@ -79,53 +53,13 @@ LINES = (
 
 @pytest.fixture
 def mine(tmp_path: Path) -> Path:
-    """A set over two pages that are called otherwise in the new corpus, one of which was written anew."""
-    project(
-        tmp_path / "old", visa="# V\n\nStays of up to 90 days need no visa at all.", fees="# F\n\nIt costs 80 euros."
-    )
-    project(
-        tmp_path / "new", permit="# V\n\nStays of up to 90 days need no visa at all.", cost="# F\n\nNothing to pay."
-    )
+    """A set over two pages."""
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old/visa.md").write_text("# V\n\nStays of up to 90 days need no visa at all.")
+    (tmp_path / "old/fees.md").write_text("# F\n\nIt costs 80 euros.")
     path = tmp_path / "mine.jsonl"
     path.write_text(LINES)
     return path
-
-
-def test_what_is_in_doubt_is_named_and_left(mine: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A chunk with the same words is the same; a question with a chunk that is gone keeps its ids. Exit code 1."""
-    folder = mine.parent
-    options = ["--old-corpus", f"{folder}/old", "--new-corpus", f"{folder}/new"]
-    assert _run(["golden", "migrate", str(mine), *options, "--dry-run"]) == 1
-    assert mine.read_text() == LINES
-    assert _run(["golden", "migrate", str(mine), *options]) == 1
-    printed = capsys.readouterr()
-    assert "1  visa -> permit" in printed.out
-    assert f"2  fees ? no chunk of {folder}/new holds its words; perhaps " in printed.out
-    assert "1 question has other ids, 1 chunk is in doubt" in printed.err
-    assert mine.read_text() == LINES.replace('["visa"]', '["permit"]')
-    assert _run(["golden", "migrate", str(mine), *options, "--output", "json"]) == 1
-    assert [doubt["chunk"] for doubt in json.loads(capsys.readouterr().out)["doubts"]] == ["permit", "fees"]
-
-
-def test_a_person_may_say_where_it_is(mine: Path) -> None:
-    """Among the chunks with most of its words; what nobody chooses stays."""
-    folder = mine.parent
-    asked: list[Move] = []
-
-    def choose(move: Move, new: Library) -> list[str]:
-        asked.append(move)
-        assert set(move.candidates) == set(new.by_id) == {"permit", "cost"}
-        return ["cost"]
-
-    migration = migrate_golden(mine, folder / "new", old_corpus=folder / "old", choose=choose)
-    assert [move.chunk for move in asked] == ["fees"]
-    assert (migration.changed, list(migration.doubts)) == (2, [])
-    assert [json.loads(line).get("expected_chunks") for line in mine.read_text().splitlines()] == [
-        ["permit"],
-        ["permit", "cost"],
-        [],
-        None,
-    ]
 
 
 def test_anchor_marks_what_a_person_should_look_at(mine: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -142,11 +76,7 @@ def test_anchor_marks_what_a_person_should_look_at(mine: Path, capsys: pytest.Ca
 
 
 def test_what_cannot_be_done_is_said(mine: Path, tmp_path: Path) -> None:
-    """Without a corpus, without the new chunks, and without a place to write."""
-    with pytest.raises(UsageError, match="name the new chunks"):
-        migrate_golden(mine)
-    with pytest.raises(UsageError, match="there is no corpus beside the file"):
-        migrate_golden(mine, tmp_path / "new")
+    """Without a corpus, and without a place to write."""
     left = anchor_golden(mine).left
     assert dict(left) == dict.fromkeys(["1", "2"], "there is no corpus with its chunks")
     mine.write_text('{"id": 1, "question": "?", "expected_chunks": ["visa"], "expected_chunks": ["visa"]}\n')

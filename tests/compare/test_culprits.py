@@ -432,10 +432,10 @@ def test_no_page_is_named_where_all_ids_are_made_anew() -> None:
     assert made.ids_made_anew
     assert [(each.page, each.kind, len(each.ids)) for each in made.culprits] == [(None, "source_lost", 10)]
     assert behind_words(made).endswith("no longer returned, and no source of the baseline is returned under its id")
-    assert "evaltrack golden migrate" in next_steps(made)[0]
+    assert "put the new ids into the golden set" in next_steps(made)[0]
     one = compared(titled | {"q9": found("new9", "other")}, was)
     assert not one.ids_made_anew
-    assert "migrate" not in " ".join(next_steps(one))
+    assert "new ids" not in " ".join(next_steps(one))
     few = compared({key: found("x", "y") for key in titled}, was)
     assert not few.ids_made_anew
     in_part = replace(made, num_common=made.num_common + 1)

@@ -68,8 +68,8 @@ INDEX_OF_CHUNKS, STILL_CHUNKS = INDEX.replace("it is", "they are"), STILL.replac
 
 LOOK = "look at prompt and model"
 ANEW = (
-    "No source of the baseline is returned under its id: if pages were cut anew, give the golden set the new ids "
-    "(evaltrack golden migrate), and evaluate the baseline again."
+    "No source of the baseline is returned under its id: if pages were split in another way, put the new ids into "
+    "the golden set, and evaluate the baseline again. Quoted passages (evaltrack golden anchor) need no ids."
 )
 NAME = 40
 """Characters of a model or of a prompt's version that is named."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from evaltrack.golden.lint.finding import Finding
-from evaltrack.golden.migration import Move
 from evaltrack.records import Question, Response, Source
 from evaltrack.report.schemas.form import Form, schema_of
 
@@ -173,14 +172,6 @@ class AnchorsForm(Form):
     left: list[LeftQuestion]
 
 
-class MigrationForm(Form):
-    """The chunks that questions expect, by their new ids."""
-
-    changed: int
-    moves: list[Move]
-    doubts: list[Move]
-
-
 def answer_schema() -> dict[str, Any]:
     """`evaltrack ask --output json`: a response with its question."""
     schema = schema_of(AnswerForm, "answer", "A target's answer: evaltrack ask --output json")
@@ -218,7 +209,6 @@ OBJECTS = {
     "import": (ImportForm, "An import: evaltrack golden import --output json"),
     "export": (ExportForm, "An export: evaltrack golden export --output json"),
     "anchors": (AnchorsForm, "Added quotations: evaltrack golden anchor --output json"),
-    "migration": (MigrationForm, "New ids: evaltrack golden migrate --output json"),
 }
 
 

@@ -259,10 +259,6 @@ def test_outputs_about_golden_sets_are_valid(
     added = printed(capsys, "golden", "add", "new.jsonl", "--question", "Why?", "--quote", "because of it")
     assert problems("question", added) == []
     assert problems("anchors", printed(capsys, "golden", "anchor", golden, "--corpus", corpus)) == []
-    to = f"bm25:{corpus}?chunk=words:90"
-    moved = printed(capsys, "golden", "migrate", golden, "--old-corpus", corpus, "--new-target", to)
-    assert moved["moves"]
-    assert problems("migration", moved) == []
     assert problems("export", printed(capsys, "golden", "export", golden, "--to", "table", "-o", "t.csv")) == []
     assert problems("import", printed(capsys, "golden", "import", "t.csv", "-o", "again.jsonl")) == []
     Path("bad.jsonl").write_text('{"id": 1}\n{"id": 1, "question": "Q?", "expected_chunks": ["a"]}\n')
