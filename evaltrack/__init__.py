@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from evaltrack.api.draft_by_model import draft_by_model as draft_by_model
     from evaltrack.api.draft_golden import draft_golden as draft_golden
     from evaltrack.api.fix_golden import fix_golden as fix_golden
-    from evaltrack.api.golden_power import estimate_power as estimate_power
     from evaltrack.api.import_golden import GoldenExport as GoldenExport
     from evaltrack.api.import_golden import GoldenImport as GoldenImport
     from evaltrack.api.import_golden import export_golden as export_golden
@@ -114,7 +113,6 @@ _HOMES = {
     "compare_runs": "evaltrack.api.compare_runs",
     "draft_by_model": "evaltrack.api.draft_by_model",
     "draft_golden": "evaltrack.api.draft_golden",
-    "estimate_power": "evaltrack.api.golden_power",
     "fix_golden": "evaltrack.api.fix_golden",
     "compare_sets": "evaltrack.api.compare_sets",
     "export_golden": "evaltrack.api.import_golden",

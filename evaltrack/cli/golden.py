@@ -1,9 +1,9 @@
-"""`evaltrack golden`: check golden sets, say what they can show, and bring them along to other chunks and tools."""
+"""`evaltrack golden`: make golden sets and check them."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -20,7 +20,6 @@ from evaltrack.privacy.addresses import shown_text
 from evaltrack.records.amount import count, verb
 
 if TYPE_CHECKING:
-    from evaltrack.api.golden_power import GroupPower
     from evaltrack.golden.lint.finding import Finding
     from evaltrack.golden.reader import GoldenSet
 
@@ -37,7 +36,7 @@ FINDINGS_SHOWN = 20
 
 @click.group()
 def golden() -> None:
-    """Check golden sets, say what they can show, and bring them along to other chunks and tools."""
+    """Make golden sets, and check them."""
 
 
 for _command in (draft, review, add, anchor, import_command, export_command, push, pull):
@@ -159,51 +158,3 @@ def _counts(checked: GoldenSet) -> dict[str, object]:
         **{label: dict(counts) for label, counts in totals.by.items()},
         "category_uncovered": uncovered_categories(totals),
     }
-
-
-RULE_WORDS = {
-    "flips": "default gate: a question goes from pass to fail",
-    "recall_at_k": "default gate: recall drops by more than 5 %",
-    "mrr": "default gate: MRR drops by more than 10 %",
-    "exact": "one exact paired test, at 95 %",
-    "evidence": "--gate evidence: exact tests of recall, MRR and flips",
-}
-
-POWER_MODEL = (
-    "A broken question loses all that it expects, which came first: recall and reciprocal rank fall from 1 to 0.\n"
-    "80 % power at: of all questions that users ask, the share that a change must break, each independently and mending"
-    " none, for a set of this size to show it in 80 % of all cases."
-)
-
-
-@golden.command()
-@click.argument("files", nargs=-1, required=True, type=click.Path())
-@output_option()
-def power(files: tuple[str, ...], output: str) -> None:
-    """Say which losses the golden sets FILES can show, by their numbers of answerable questions."""
-    from dataclasses import asdict
-
-    from evaltrack.api.golden_power import estimate_power
-
-    sets = [estimate_power(name) for name in files]
-    if output == "json":
-        print_json([asdict(each) for each in sets])
-        return
-    for each in sets:
-        for group in each.groups:
-            place = each.file if group.domain is None else f"{each.file}, domain {group.domain}"
-            click.echo(printable(f"{place}: {count(group.answerable, 'answerable question')}"))
-            for line in _power_lines(group):
-                click.echo(f"  {line}")
-    click.echo(POWER_MODEL)
-
-
-def _power_lines(group: GroupPower) -> Iterator[str]:
-    """What each rule and test shows, in words."""
-    for loss in group.losses if group.answerable else ():
-        words = f"{RULE_WORDS[loss.rule]:<54}"
-        if loss.broken is None or loss.drop is None or loss.share is None:
-            yield f"{words}shows no loss, whatever breaks"
-        else:
-            from_how_many = f"from {loss.broken} broken (recall and MRR -{loss.drop:.3f})"
-            yield f"{words}{from_how_many:<42}80 % power at {100 * loss.share:.1f} %"

@@ -7,7 +7,6 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from evaltrack.stats.pairs import distinct, mean_of
-from evaltrack.stats.significance import LEVEL, mcnemar_exact
 
 if TYPE_CHECKING:
     from evaltrack.stats.pairs import Scores
@@ -56,60 +55,6 @@ def detectable_drop(sd: float | None, n: int, *, power: float = 0.8, confidence:
         return None
     quantile = NormalDist().inv_cdf
     return (quantile((1 + confidence) / 2) + quantile(power)) * sd / sqrt(n)
-
-
-def fewest_changes(tests: int = 1, level: float = LEVEL) -> int:
-    """The fewest changed questions, all of them worse, that an exact paired test shows.
-
-    Where m pairs changed and all in one direction, both McNemar's exact test and the sign-flip test give
-    ``p = 2 / 2 ** m``, whatever the sizes of the changes; no p of m changes is smaller. Where `tests` of them show the
-    same loss, Holm's correction multiplies the smallest p by their number: 6 questions of one test, 7 of three.
-
-    Args:
-        tests: number of tests in the correction, at least 1.
-        level: p-values below it show a difference; above 0, below 1.
-
-    Raises:
-        ValueError: A number is out of its range.
-    """
-    if tests < 1:
-        raise ValueError(f"tests is {tests}; there is at least 1")
-    _check_share("level", level)
-    changes = 1
-    while tests * mcnemar_exact(changes, 0) >= level:
-        changes += 1
-    return changes
-
-
-def detectable_share(n: int, changes: int, *, power: float = 0.8) -> float | None:
-    """The smallest share of broken questions at which a set of n shows the loss with probability `power`.
-
-    The model: the n questions are a sample of all that users ask; a change breaks a share q of those, each
-    independently of the others, and mends none. The number broken in the set is then binomial, and the loss is shown
-    where it is at least `changes`. The q with ``P(X >= changes) = power`` is a quantile of the beta distribution
-    (Clopper & Pearson, Biometrika 26, 1934). Where a target's answers scatter, some questions change in the other
-    direction, and more is needed.
-
-    None where fewer than `changes` questions are there: no loss can be shown.
-
-    Args:
-        n: number of questions.
-        changes: broken questions that a test needs, at least 1; `fewest_changes` gives those of exact tests.
-        power: at least 0.5, below 1.
-
-    Raises:
-        ValueError: A number is out of its range.
-    """
-    _check_power(power)
-    if n < 0:
-        raise ValueError(f"n is {n}; it counts questions and cannot be negative")
-    if changes < 1:
-        raise ValueError(f"changes is {changes}; a loss is at least 1 question")
-    if n < changes:
-        return None
-    from scipy.special import betaincinv
-
-    return float(betaincinv(changes, n - changes + 1, power))
 
 
 def _check_power(power: float) -> None:

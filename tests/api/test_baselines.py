@@ -47,7 +47,6 @@ TWINS = {
     "golden export": "export_golden",
     "golden lint": "lint_golden",
     "golden stats": "open_golden",
-    "golden power": "estimate_power",
     "golden push": "push_golden",
     "golden pull": "pull_golden",
 }

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from evaltrack.cli import main
-from evaltrack.cli.golden import FINDINGS_SHOWN, RULE_WORDS
+from evaltrack.cli.golden import FINDINGS_SHOWN
 from evaltrack.errors import Guide
-from tests.conftest import REPO
 
 MANY = {"question": "How long may a guest stay?", "expected_chunks": ["visa"]}
 
@@ -108,19 +107,3 @@ def test_an_empty_file_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture
     code, _, err = called(capsys, "lint", path, "--fix")
     message = f"{path}: holds no questions; write one JSON object a line, with `id` and `question` [bad-line]"
     assert (code, err.splitlines()) == (2, [message, Guide.LINT.reference])
-
-
-def test_power_for_people_and_machines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A line for each rule and test, the model in words; the same numbers in JSON."""
-    travel = REPO / "golden/travel.jsonl"
-    code, out, _ = called(capsys, "power", travel)
-    assert code == 0
-    assert out.startswith(f"{travel}: 60 answerable questions\n")
-    assert all(words in out for words in RULE_WORDS.values())
-    assert "at 95 %                        from 6 broken (recall and MRR -0.100)     80 % power at 12.9 %\n" in out
-    assert "A broken question loses all that it expects" in out
-    (power,) = json.loads(called(capsys, "power", travel, "--output", "json")[1])
-    assert [loss["rule"] for loss in power["groups"][0]["losses"]] == list(RULE_WORDS)
-    _, out, _ = called(capsys, "power", written(tmp_path, MANY, {**MANY, "domain": "b", "expected_chunks": []}))
-    assert "shows no loss, whatever breaks" in out
-    assert "domain b: 0 answerable questions\nA broken" in out

@@ -30,7 +30,7 @@ from evaltrack.stats import bootstrap
 from evaltrack.stats import pairs as differences_of
 from evaltrack.stats.intervals import Interval, paired_interval, share_interval
 from evaltrack.stats.power import detectable_drop, difference_sd
-from evaltrack.stats.significance import holm, mcnemar_exact
+from evaltrack.stats.significance import LEVEL, MIN_CHANGED, holm, mcnemar_exact
 from tests.conftest import REPO
 
 Floats = NDArray[np.float64]
@@ -508,6 +508,11 @@ def test_mcnemar_at_its_ends() -> None:
             mcnemar_exact(b, c)
 
 
+def test_the_fewest_changes_that_show_anything_are_those_of_the_test() -> None:
+    """So many flips in one direction are shown; one fewer is not."""
+    assert mcnemar_exact(MIN_CHANGED, 0) < LEVEL <= mcnemar_exact(MIN_CHANGED - 1, 0)
+
+
 @pytest.mark.parametrize(
     ("given", "adjusted"),
     [
@@ -591,7 +596,7 @@ def test_detectable_drop_refuses_what_is_out_of_range(sd: float, n: int, options
 def test_neither_numpy_nor_scipy_is_imported_before_it_is_needed() -> None:
     """Importing the room, and all of it that counts in plain numbers, loads neither."""
     code = "import sys\nfrom evaltrack.stats.power import detectable_drop\n"
-    code += "from evaltrack.stats.significance import holm, mcnemar_exact\n"
+    code += "from evaltrack.stats.significance import LEVEL, MIN_CHANGED, holm, mcnemar_exact\n"
     code += "mcnemar_exact(3, 9), holm({'a': 0.1}), detectable_drop(0.1, 9)\n"
     code += "print({'numpy', 'scipy'} & sys.modules.keys())"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=REPO)

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from evaltrack.golden.lint.finding import Finding
 from evaltrack.golden.tally import GoldenStats
 from evaltrack.records.amount import count
-from evaltrack.stats.power import fewest_changes
+from evaltrack.stats.significance import MIN_CHANGED
 
 MIN_QUESTIONS, MIN_NEGATIVES = 10, 2
 """Each domain has at least 10 questions, 2 or 3 of them negatives."""
@@ -20,11 +20,9 @@ CATEGORIES = ("installation", "configuration", "usage", "troubleshooting", "api"
 def check_size(file: str, stats: GoldenStats) -> Iterator[Finding]:
     """A set in which an exact paired test shows nothing, even where every answerable question breaks."""
     answerable = stats.questions - stats.negatives - stats.judged_only
-    if 0 < answerable < (fewest := fewest_changes()):
+    if 0 < answerable < MIN_CHANGED:
         message = f"has {count(answerable, 'answerable question')}; even if all break, no exact test shows it at 95 %"
-        yield _of_set(
-            file, "too-small", message, f"write {fewest} at least; `evaltrack golden power` says what they show"
-        )
+        yield _of_set(file, "too-small", message, f"write at least {MIN_CHANGED}")
 
 
 def check_domains(file: str, stats: GoldenStats) -> Iterator[Finding]:

@@ -27,30 +27,6 @@ class StatsForm(Form):
     category_uncovered: list[str]
 
 
-class LossForm(Form):
-    """The smallest loss that one rule or test shows; null where the set is too small to show any."""
-
-    rule: str
-    broken: int | None
-    drop: float | None
-    share: float | None
-
-
-class PowerGroup(Form):
-    """The losses that a set (`domain` is null) or one of its domains shows."""
-
-    domain: str | None
-    answerable: int
-    losses: list[LossForm]
-
-
-class PowerForm(Form):
-    """What one golden set can show."""
-
-    file: str
-    groups: list[PowerGroup]
-
-
 class IndexChunk(Form):
     """A chunk of a page."""
 
@@ -199,7 +175,6 @@ def question_schema() -> dict[str, Any]:
 LISTS = {
     "findings": (Finding, "Findings: evaltrack golden lint --output json"),
     "stats": (StatsForm, "Counts: evaltrack golden stats --output json"),
-    "power": (PowerForm, "Smallest losses: evaltrack golden power --output json"),
     "baselines": (BaselineForm, "Baselines: evaltrack baseline list --output json, and history"),
 }
 OBJECTS = {

@@ -250,7 +250,6 @@ def test_outputs_about_golden_sets_are_valid(
     monkeypatch.chdir(tmp_path)
     golden, corpus = str(few_questions(tmp_path, 12, quoted=False)), f"{GOLDEN}/corpus/travel"
     assert problems("stats", printed(capsys, "golden", "stats", golden, f"{GOLDEN}/cdc.jsonl")) == []
-    assert problems("power", printed(capsys, "golden", "power", golden)) == []
     assert problems("index", printed(capsys, "index", corpus)) == []
     assert problems("answer", printed(capsys, "ask", "How long may I stay?", "-t", f"bm25:{corpus}")) == []
     assert problems("cache", printed(capsys, "cache", "show")) == []
