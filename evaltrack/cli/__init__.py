@@ -34,7 +34,7 @@ COMMANDS = {
     "rubric": ("evaltrack.cli.rubric:rubric", "Show the reasoning rubric: anchors, coupling, tiers, gates and aims."),
     "index": ("evaltrack.cli.index:index", "List the chunks of a folder of pages, with their ids."),
     "ask": ("evaltrack.cli.ask:ask", "Ask a target one question, and show its ranked sources."),
-    "golden": ("evaltrack.cli.golden:golden", "Check golden sets, and bring them along to other chunks and tools."),
+    "golden": ("evaltrack.cli.golden:golden", "Make golden sets, and check them."),
     "cache": ("evaltrack.cli.cache:cache", "Show and clear the verdicts that were paid for before."),
     "prune": ("evaltrack.cli.prune:prune", "Remove what is kept of old runs; lists it first."),
     "schema": ("evaltrack.cli.schema:schema", "Print the JSON Schema of a file or an output."),

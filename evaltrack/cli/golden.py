@@ -21,7 +21,6 @@ from evaltrack.records.amount import count, verb
 
 if TYPE_CHECKING:
     from evaltrack.golden.lint.finding import Finding
-    from evaltrack.golden.reader import GoldenSet
 
 LINT_EXAMPLES = """\b
 Examples:
@@ -112,49 +111,3 @@ def _print_findings(findings: Iterable[Finding]) -> None:
             click.echo(f"{file}: ... and {number - FINDINGS_SHOWN:,} more [{code}]; --output json lists all", err=True)
     if shown:
         click.echo(Guide.LINT.reference, err=True)
-
-
-@golden.command()
-@click.argument("files", nargs=-1, required=True, type=click.Path())
-@output_option()
-def stats(files: tuple[str, ...], output: str) -> None:
-    """Count questions, negatives, domains, difficulties and categories of the golden sets FILES."""
-    from evaltrack.golden.lint.size import uncovered_categories
-    from evaltrack.golden.reader import open_golden
-
-    sets = [open_golden(name) for name in files]
-    if output == "json":
-        print_json([_counts(s) for s in sets])
-        return
-    for checked in sets:
-        totals = checked.stats
-        sizes = f"{count(totals.questions, 'question')}, {count(totals.negatives, 'negative')}"
-        counts = f"{sizes}, {totals.with_answer} with an expected answer"
-        counts += f", {totals.with_history} with a history" if totals.with_history else ""
-        counts += f", {totals.with_variants} with variants" if totals.with_variants else ""
-        drafts = f"; {count(totals.drafts, 'draft')}, which no run asks" if totals.drafts else ""
-        click.echo(f"{checked.path}: {counts}{drafts}")
-        for label, names in totals.by.items():
-            if names:
-                click.echo(f"  {label}: " + ", ".join(f"{name} {n}" for name, n in names.most_common(20)))
-        if uncovered := uncovered_categories(totals):
-            click.echo(f"  no question on: {', '.join(uncovered)}")
-
-
-def _counts(checked: GoldenSet) -> dict[str, object]:
-    from evaltrack.golden.lint.size import uncovered_categories
-
-    totals = checked.stats
-    return {
-        "file": str(checked.path),
-        "digest": checked.digest,
-        "questions": totals.questions,
-        "negatives": totals.negatives,
-        "judged_only": totals.judged_only,
-        "with_answer": totals.with_answer,
-        "drafts": totals.drafts,
-        "with_history": totals.with_history,
-        "with_variants": totals.with_variants,
-        **{label: dict(counts) for label, counts in totals.by.items()},
-        "category_uncovered": uncovered_categories(totals),
-    }

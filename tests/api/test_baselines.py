@@ -46,7 +46,6 @@ TWINS = {
     "golden import": "import_golden",
     "golden export": "export_golden",
     "golden lint": "lint_golden",
-    "golden stats": "open_golden",
     "golden push": "push_golden",
     "golden pull": "pull_golden",
 }

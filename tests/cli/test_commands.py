@@ -285,7 +285,7 @@ def test_a_settings_file_that_is_no_toml_is_named(tmp_path: Path) -> None:
     """The message says which file, and where."""
     (tmp_path / "evaltrack.toml").write_text("[run\n")
 
-    ended = evaltrack("golden", "stats", TRAVEL, cwd=tmp_path)
+    ended = evaltrack("golden", "lint", TRAVEL, cwd=tmp_path)
 
     assert ended.returncode == 2
     assert "evaltrack.toml: is not TOML" in ended.stderr
@@ -348,21 +348,17 @@ def test_lint_warns_of_an_answer_that_is_expected_of_a_negative(
     assert words in capsys.readouterr().err
 
 
-def test_lint_and_stats_know_what_users_of_software_ask_about(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A typo in a known category is a warning, one without a question is named; other labels are the user's own."""
+def test_lint_knows_what_users_of_software_ask_about(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A typo in a known category is a warning; other labels are the user's own."""
     path = tmp_path / "docs.jsonl"
     labels = ["instalation", "instalation", "API", "usage", "storage", "Troubleshooting"]
     lines = [{"id": n, "question": "q?", "expected_chunks": ["a"], "category": label} for n, label in enumerate(labels)]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    for command in ("lint", "stats"):
-        with pytest.raises(SystemExit):
-            main(["golden", command, str(path)])
+    with pytest.raises(SystemExit):
+        main(["golden", "lint", str(path)])
     shown = capsys.readouterr()
     assert "category `instalation` of 2 questions; did you mean `installation`?" in shown.err
     assert "did you mean" not in shown.err.replace("did you mean `installation`", "", 1)
-    assert "  no question on: installation, configuration\n" in shown.out
 
 
 def test_lint_looks_up_each_domain_in_its_own_folder(tmp_path: Path) -> None:
@@ -388,16 +384,6 @@ def test_our_own_golden_sets_pass_our_own_lint(tmp_path: Path) -> None:
     ended = called("golden", "lint", "--strict", *files, cwd=tmp_path)
 
     assert (ended.returncode, len(files)) == (0, 9), ended.stderr
-
-
-def test_stats_count_a_set_for_people_and_machines(tmp_path: Path) -> None:
-    """Questions, negatives, labels; the same numbers in JSON."""
-    table = called("golden", "stats", TRAVEL, cwd=tmp_path)
-    machine = called("golden", "stats", "--output", "json", TRAVEL, cwd=tmp_path)
-
-    assert "63 questions, 3 negatives, 60 with an expected answer" in table.stdout
-    (counts,) = json.loads(machine.stdout)
-    assert (counts["questions"], counts["negatives"], counts["domain"]) == (63, 3, {"travel": 63})
 
 
 def test_doctor_tells_whether_mlflow_can_be_written_to(store_uri: str, tmp_path: Path) -> None:

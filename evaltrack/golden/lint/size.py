@@ -46,11 +46,5 @@ def check_categories(file: str, stats: GoldenStats) -> Iterator[Finding]:
             yield _of_set(file, "category-typo", message, f"did you mean `{near[0]}`?")
 
 
-def uncovered_categories(stats: GoldenStats) -> list[str]:
-    """Of a set that uses some of the known categories, those without a question."""
-    covered = {category.casefold() for category in stats.by["category"]}
-    return [] if covered.isdisjoint(CATEGORIES) else [each for each in CATEGORIES if each not in covered]
-
-
 def _of_set(file: str, code: str, message: str, cure: str) -> Finding:
     return Finding(file=file, line=None, id=None, code=code, message=message, cure=cure)

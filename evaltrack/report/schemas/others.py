@@ -9,24 +9,6 @@ from evaltrack.records import Question, Response, Source
 from evaltrack.report.schemas.form import Form, schema_of
 
 
-class StatsForm(Form):
-    """What one golden set holds; labels with their numbers of questions."""
-
-    file: str
-    digest: str
-    questions: int
-    negatives: int
-    judged_only: int
-    with_answer: int
-    with_history: int
-    with_variants: int
-    drafts: int
-    domain: dict[str, int]
-    difficulty: dict[str, int]
-    category: dict[str, int]
-    category_uncovered: list[str]
-
-
 class IndexChunk(Form):
     """A chunk of a page."""
 
@@ -174,7 +156,6 @@ def question_schema() -> dict[str, Any]:
 
 LISTS = {
     "findings": (Finding, "Findings: evaltrack golden lint --output json"),
-    "stats": (StatsForm, "Counts: evaltrack golden stats --output json"),
     "baselines": (BaselineForm, "Baselines: evaltrack baseline list --output json, and history"),
 }
 OBJECTS = {

@@ -79,7 +79,7 @@ def test_a_golden_line_is_valid_where_the_reader_takes_it(tmp_path: Path, line: 
     """The schema and the reader agree."""
     path = tmp_path / "a.jsonl"
     path.write_text(json.dumps(line))
-    assert (valid("golden", line), _run(["golden", "stats", str(path)]) == 0) == (right, right)
+    assert (valid("golden", line), _run(["golden", "lint", str(path)]) == 0) == (right, right)
 
 
 @pytest.mark.parametrize("kind", ["response", "verdict"])
@@ -249,7 +249,6 @@ def test_outputs_about_golden_sets_are_valid(
     """What the commands around golden sets print."""
     monkeypatch.chdir(tmp_path)
     golden, corpus = str(few_questions(tmp_path, 12, quoted=False)), f"{GOLDEN}/corpus/travel"
-    assert problems("stats", printed(capsys, "golden", "stats", golden, f"{GOLDEN}/cdc.jsonl")) == []
     assert problems("index", printed(capsys, "index", corpus)) == []
     assert problems("answer", printed(capsys, "ask", "How long may I stay?", "-t", f"bm25:{corpus}")) == []
     assert problems("cache", printed(capsys, "cache", "show")) == []
