@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from evaltrack.api.compare_sets import compare_sets as compare_sets
     from evaltrack.api.draft_by_model import ModelDrafts as ModelDrafts
     from evaltrack.api.draft_by_model import draft_by_model as draft_by_model
-    from evaltrack.api.draft_golden import draft_golden as draft_golden
     from evaltrack.api.fix_golden import fix_golden as fix_golden
     from evaltrack.api.import_golden import GoldenExport as GoldenExport
     from evaltrack.api.import_golden import GoldenImport as GoldenImport
@@ -112,7 +111,6 @@ _HOMES = {
     "clear_baseline": "evaltrack.api.baselines",
     "compare_runs": "evaltrack.api.compare_runs",
     "draft_by_model": "evaltrack.api.draft_by_model",
-    "draft_golden": "evaltrack.api.draft_golden",
     "fix_golden": "evaltrack.api.fix_golden",
     "compare_sets": "evaltrack.api.compare_sets",
     "export_golden": "evaltrack.api.import_golden",

@@ -15,7 +15,7 @@ from evaltrack.api.proposals.reply import Line
 from evaltrack.errors import Guide, UsageError
 from evaltrack.evaluation.loop import run_to_end
 from evaltrack.golden.corpus import Chunk, parse_chunker, read_corpus
-from evaltrack.golden.drafting import category_of, spread
+from evaltrack.golden.drafting import LEAST_WORDS, category_of, spread
 from evaltrack.golden.lint.library import Library
 from evaltrack.golden.reader import open_golden
 from evaltrack.llm import LLM, has_server
@@ -99,7 +99,7 @@ def draft_by_model(
         missing = count - sum(each.negative == negative for each in earlier)
         wishes += _wishes(chunks, missing, negative=negative, categories=categories, seen=seen)
     if not wishes and not earlier:
-        raise UsageError(f"corpus {corpus}: no chunk has 20 words, so that there is nothing to ask about")
+        raise UsageError(f"corpus {corpus}: no chunk has {LEAST_WORDS} words, so that there is nothing to ask about")
     proposer = Proposer(LLM(name, concurrency=CONCURRENCY), library)
     work = _Work(Path(path), name, proposer, drafts, on_progress)
     try:
@@ -122,7 +122,7 @@ def _wishes(
 ) -> Iterator[Wish]:
     """A chunk for each question, one of each page in turn, without those that were shown before."""
     fresh = [chunk for chunk in chunks if chunk.id not in seen]
-    for place, chunk in enumerate(spread(fresh, max(number, 0), with_heading=False)):
+    for place, chunk in enumerate(spread(fresh, max(number, 0))):
         category = categories[place % len(categories)] if categories else category_of(chunk.heading)
         yield Wish(chunk, category, negative)
 

@@ -20,12 +20,12 @@ def init_project(
     package: str = "",
     force: bool = False,
 ) -> ProjectPlan:
-    """Write `evaltrack.toml`, a first golden set, a target and the file of a CI; they can be run at once.
+    """Write `evaltrack.toml`, a first golden set, a target and the file of a CI.
 
     Args:
         folder: The project's folder, made where there is none. Other paths are relative to it.
-        corpus: Folder of pages. Its headings give three questions that a run asks and ten drafts for a person; without
-            one the set is a sample.
+        corpus: Folder of pages. The golden set then holds three example questions to edit, which are drafts that no run
+            asks; without a corpus it is a sample that can be run at once.
         target: What is asked: a target's name (``http://127.0.0.1:8000/ask``); "" is BM25 over the corpus, with a
             function to begin one's own app with beside it; ``python:evaltrack_target:ask`` is that function.
         golden: A golden set that is there; none is written then.

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\b
 Examples:
-  evaltrack golden draft mine.jsonl --corpus docs
-  evaltrack golden draft mine.jsonl --corpus docs --number 60 --negatives 10
+  evaltrack golden draft mine.jsonl --corpus docs --model gpt-4o-mini
+  evaltrack golden draft mine.jsonl --corpus docs --model gpt-4o-mini --number 60 --negatives 10
   evaltrack golden draft mine.jsonl --corpus docs --model gpt-4o-mini --category usage --category troubleshooting
 """
 MAX_PRICE = 1_000_000.0
@@ -41,9 +41,9 @@ def _price(kind: str) -> Callable[[Decorated], Decorated]:
     "--number", default=30, show_default=True, type=click.IntRange(0, 10_000), help="Questions with an answer."
 )
 @click.option("--negatives", default=5, show_default=True, type=click.IntRange(0, 10_000), help="Near misses.")
-@click.option("--chunk", default="heading", show_default=True, help="heading; with --model also words:SIZE[:OVERLAP].")
-@click.option("--model", default="", help="Model that writes questions; key and server as for judges.  [default: none]")
-@click.option("--category", "categories", multiple=True, help="Category of the model's questions; repeatable, in turn.")
+@click.option("--chunk", default="heading", show_default=True, help="heading or words:SIZE[:OVERLAP].")
+@click.option("--model", required=True, help="Model that writes the questions; key and server as for judges.")
+@click.option("--category", "categories", multiple=True, help="Category of the questions; repeatable, in turn.")
 @_price("in")
 @_price("out")
 @output_option()
@@ -56,37 +56,16 @@ def draft(
     output: str,
     **options: Any,
 ) -> None:
-    """Propose questions on what stands in a corpus, as drafts at the end of FILE. A person confirms them.
+    """Have a model propose questions on a corpus, as drafts at the end of FILE. A person confirms them.
 
-    Without a model they are made of the headings, each with the chunk under it and a quotation, and near misses join a
-    heading of one page with another page. A model writes question, quotation and answer; what it quotes must stand in
-    the chunk to the letter. Reword them, and take `draft` from those that are right: no run asks a draft.
+    The model writes question, quotation and answer; what it quotes must stand in the chunk to the letter. Reword them,
+    and take `draft` from those that are right: no run asks a draft.
     """
-    if (price_in is None) != (price_out is None):
-        raise UsageError("give both --price-in and --price-out, or neither")
-    if model:
-        _by_model(file, model, categories, (price_in, price_out), output, **options)
-        return
-    if categories or price_in is not None:
-        raise UsageError("--category and prices are for questions that a model writes; name it with --model")
-    from evaltrack.api.draft_golden import draft_golden
-
-    notes: list[str] = []
-    _print(file, draft_golden(file, on_note=notes.append, **options), output)
-    for note in notes:
-        click.echo(f"  {note}", err=True)
-
-
-def _by_model(
-    file: str,
-    model: str,
-    categories: tuple[str, ...],
-    prices: tuple[float | None, float | None],
-    output: str,
-    **options: Any,
-) -> None:
     from evaltrack.api.draft_by_model import draft_by_model
     from evaltrack.cli.progress import make_progress
+
+    if (price_in is None) != (price_out is None):
+        raise UsageError("give both --price-in and --price-out, or neither")
 
     done = 0
     with make_progress() as progress:
@@ -101,7 +80,7 @@ def _by_model(
         except KeyboardInterrupt:
             raise KeyboardInterrupt(_kept(done, file)) from None
     _print(file, made.questions, output)
-    _print_ledger(file, made, prices)
+    _print_ledger(file, made, (price_in, price_out))
 
 
 def _kept(done: int, file: str) -> str:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evaltrack.errors import UsageError
-from evaltrack.records.amount import count, verb
 
 if TYPE_CHECKING:
     from evaltrack.api.project.plan import ProjectChoices, ProjectPlan
@@ -41,7 +40,8 @@ CI_CHOICE = click.Choice(["github", "gitlab", "jenkins", "none"])
 def init(folder: Path, yes: bool, force: bool, **options: Any) -> None:
     """Begin a project in FOLDER: settings, a first golden set, a target and the file of a CI.
 
-    What is written can be checked and run at once, without a key or a server. Nothing is overwritten without asking.
+    Without pages and without a golden set it writes a sample that can be run at once. Nothing is overwritten without
+    asking.
     """
     from evaltrack.api.init_project import write_project
     from evaltrack.api.project.plan import plan_project
@@ -49,7 +49,6 @@ def init(folder: Path, yes: bool, force: bool, **options: Any) -> None:
     try:
         choices = _choices(folder, asks=not yes, **options)
         plan = plan_project(folder, choices)
-        _print_questions(plan)
         if plan.in_the_way and not (yes or force):
             names = ", ".join(plan.in_the_way)
             force = click.confirm(f"{names}: there already; replace", default=False, err=True)
@@ -95,16 +94,6 @@ def _asked_app() -> str:
     return answer if answer.startswith(prefix) else ("http://" if kind == "http" else prefix) + answer
 
 
-def _print_questions(plan: ProjectPlan) -> None:
-    """The questions that a run asks at once, for a person to see."""
-    from evaltrack.report.words import one_line
-
-    for each in plan.questions:
-        click.echo(f"  {one_line(each.question)}", err=True)
-        for passage in each.expected_passages or ():
-            click.echo(click.style(f"    {one_line(passage.quote or '', 200)}", dim=True), err=True)
-
-
 def _print_end(plan: ProjectPlan) -> None:
     """What was written, and what to do next."""
     from evaltrack.cli.wording import with_options
@@ -113,11 +102,9 @@ def _print_end(plan: ProjectPlan) -> None:
 
     for name in plan.files:
         click.echo(shown_text(str(plan.folder / name)))
-    golden = next((name for name in plan.files if name.endswith(".jsonl")), "")
-    if plan.drafts:
-        review = f"evaltrack golden review {quoted(golden)}"
-        drafts = f"{count(plan.drafts, 'more question')} {verb(plan.drafts, 'is a draft', 'are drafts')}"
-        click.echo(f"{drafts}, which no run asks; make {verb(plan.drafts, 'it', 'them')} right: {review}", err=True)
+    if plan.examples:
+        review = f"evaltrack golden review {quoted(plan.examples)}"
+        click.echo(f"{plan.examples} holds examples, which no run asks; edit them, or review them: {review}", err=True)
     for note in plan.notes:
         click.echo(with_options(shown_text(note)), err=True)
     there = "" if plan.folder == Path() else f"cd {quoted(str(plan.folder))} && "

@@ -38,9 +38,8 @@ class Choice:
 class QuoteChooser:
     """Chooses quotations from the chunks of a library."""
 
-    def __init__(self, library: Library, tried: int = TRIED) -> None:
+    def __init__(self, library: Library) -> None:
         self._library = library
-        self._tried = tried
         self._split = ContentWords()
         self._frequency = Counter(stem for stems in library.words.values() for stem in stems)
 
@@ -50,7 +49,7 @@ class QuoteChooser:
         Of several that hold as much the first that stands in no other chunk.
         """
         weights = self._weights(question)
-        windows = sorted(_windows(chunk.text), key=lambda window: -self._score(window, weights))[: self._tried]
+        windows = sorted(_windows(chunk.text), key=lambda window: -self._score(window, weights))[:TRIED]
         if not windows:
             return None
         quote = next(filter(self._is_unique, windows), None)

@@ -40,7 +40,7 @@ TWINS = {
     "rubric": "reasoning_rubric",
     "index": "read_corpus",
     "ask": "ask_target",
-    "golden draft": "draft_golden",
+    "golden draft": "draft_by_model",
     "golden add": "add_question",
     "golden anchor": "anchor_golden",
     "golden import": "import_golden",

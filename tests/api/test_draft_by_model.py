@@ -237,7 +237,7 @@ def test_the_command_line_says_what_it_cost(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--category", "usage"], "--category and prices are for questions that a model writes"),
+        (["--category", "usage"], "Missing option '--model'"),
         (["--price-in", "1", "--model", "m"], "give both --price-in and --price-out, or neither"),
         (["--model", "m"], "model `m`: set OPENAI_API_KEY or OPENAI_BASE_URL first"),
         (["--model", "openai:"], "--model names none; write e.g. gpt-4o-mini"),

@@ -36,13 +36,18 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_a_new_project_is_checked_run_and_compared_at_once(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The commands that a newcomer types next, without an option."""
+def test_a_new_project_runs_once_its_examples_are_edited(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Three examples pass lint, and no run asks them while they are drafts."""
     assert _run(["init", "--yes", "--ci", "gitlab"]) == 0
-    golden = open_golden("golden/docs.jsonl")
-    assert [each.draft for each in golden] == [False, False]
-    assert all(each.expected_passages for each in golden)
-    assert _run(["golden", "lint", "golden/docs.jsonl"]) == 0
+    assert "golden/docs.jsonl holds examples, which no run asks" in capsys.readouterr().err
+    path = Path("golden/docs.jsonl")
+    questions = list(open_golden(path, drafts=True))
+    assert [each.expected_chunks for each in questions] == [("bicycles#renting-one",), ("boats#renting-one",), ()]
+    assert _run(["golden", "lint", str(path)]) == 0
+    assert _run(["run"]) == 2
+    assert "holds drafts alone (3)" in capsys.readouterr().err
+    path.write_text(path.read_text().replace(', "draft": true', "", 2))
+    capsys.readouterr()
     assert _run(["run"]) == 0
     assert "docs: 2 questions" in capsys.readouterr().out
     assert _run(["run", "-t", OWN_FUNCTION, "--in-process"]) == 0
@@ -151,8 +156,8 @@ def test_pages_without_headings_are_asked_about_too(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs/note.txt").write_text("The key hangs beside the door of the shed.")
     plan = init_project(tmp_path, corpus="docs")
-    (question,) = plan.questions
-    assert question.expected_chunks == ("note",)
+    asked, negative = open_golden(tmp_path / plan.examples, drafts=True)
+    assert (asked.expected_chunks, negative.negative) == (("note",), True)
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty/a.md").write_text("…")
     with pytest.raises(UsageError, match="no words"):

@@ -14,10 +14,8 @@ from typing import Literal
 from evaltrack.api.project.origin import origin_of_package
 from evaltrack.errors import UsageError
 from evaltrack.golden.corpus import read_corpus
-from evaltrack.golden.first_questions import first_lines
-from evaltrack.golden.lint.library import Library
 from evaltrack.golden.reader import open_golden
-from evaltrack.records import Question
+from evaltrack.records.passage import words_of
 from evaltrack.targets import default_target
 
 CI = Literal["github", "gitlab", "jenkins", "none"]
@@ -33,8 +31,7 @@ FEW_CHUNKS = 50
 SAMPLE = "golden/corpus/sample"
 SAMPLE_PAGES = ("lending.md", "opening-hours.md")
 
-QUESTIONS, DRAFTS, NEGATIVES = 3, 10, 2
-"""Of a new golden set: what a run asks at once, and what a person looks at first."""
+EXAMPLE_NOTE = "an example: write what your users ask, and take `draft` away"
 
 
 @dataclass(frozen=True)
@@ -50,12 +47,11 @@ class ProjectChoices:
 
 @dataclass(frozen=True)
 class ProjectPlan:
-    """Texts of files by their paths in `folder`; `questions` are those of a new golden set that a run asks at once."""
+    """Texts of files by their paths in `folder`; `examples` is the path of a golden set of examples to edit."""
 
     folder: Path
     files: Mapping[str, str]
-    questions: tuple[Question, ...] = ()
-    drafts: int = 0
+    examples: str = ""
     notes: tuple[str, ...] = ()
 
     @property
@@ -83,15 +79,14 @@ def plan_project(folder: Path, choices: ProjectChoices) -> ProjectPlan:
     """
     _check(choices)
     texts: dict[str, str] = {}
-    questions: tuple[Question, ...] = ()
-    drafts, corpus, golden = 0, choices.corpus, choices.golden
+    examples, corpus, golden = "", choices.corpus, choices.golden
     if golden:
-        domains = open_golden(folder / golden).stats.by["domain"]
+        domains = open_golden(folder / golden, drafts=True).stats.by["domain"]
         if not corpus and not choices.target:
             default_target(folder / golden, domains)
     elif corpus:
-        golden = f"golden/{_name(folder / corpus)}.jsonl"
-        texts[golden], questions, drafts = _first_set(folder / corpus, Path(golden).stem)
+        golden = examples = f"golden/{_name(folder / corpus)}.jsonl"
+        texts[golden] = _example_set(folder / corpus)
     else:
         golden, corpus = "golden/sample.jsonl", SAMPLE
         texts |= {f"{corpus}/{name}": _text(f"sample/{name}") for name in SAMPLE_PAGES}
@@ -108,7 +103,7 @@ def plan_project(folder: Path, choices: ProjectChoices) -> ProjectPlan:
         path, text, more = _ci_file(folder, choices, golden, target)
         texts[path] = text
         notes += more
-    return ProjectPlan(folder, texts, questions, drafts, tuple(notes))
+    return ProjectPlan(folder, texts, examples, tuple(notes))
 
 
 def _check(choices: ProjectChoices) -> None:
@@ -124,17 +119,17 @@ def _check(choices: ProjectChoices) -> None:
         raise UsageError("`package=` is no requirement of pip; write one such as evaltrack==0.1.0")
 
 
-def _first_set(corpus: Path, name: str) -> tuple[str, tuple[Question, ...], int]:
-    """The lines of a first golden set, its questions that are no drafts, and how many are."""
-    library = Library(str(corpus), tuple(read_corpus(corpus)), frozenset({name}))
-    proposed = first_lines(library, QUESTIONS, DRAFTS, NEGATIVES)
-    lines = [{"id": number, **line} for number, line in enumerate(proposed, 1)]
-    if not lines:
+def _example_set(corpus: Path) -> str:
+    """Three golden lines to edit: two questions on chunks of the corpus and a negative, all of them drafts."""
+    chunks = [chunk for chunk in read_corpus(corpus) if words_of(chunk.text)]
+    if not chunks:
         raise UsageError(f"corpus {corpus}: holds no words that could be asked about; name another with `corpus=`")
-    questions = tuple(Question.model_validate({"domain": name} | line) for line in lines)
-    ready = tuple(each for each in questions if not each.draft)
-    text = "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
-    return text, ready, len(questions) - len(ready)
+    asked = [(f"What does `{chunk.id}` answer?", [chunk.id]) for chunk in dict.fromkeys((chunks[0], chunks[-1]))]
+    lines = [
+        {"id": number, "question": question, "expected_chunks": expected, "draft": True, "notes": EXAMPLE_NOTE}
+        for number, (question, expected) in enumerate([*asked, ("What do the pages not answer?", [])], 1)
+    ]
+    return "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
 
 
 def _search(folder: Path, corpus: str) -> str:

@@ -252,8 +252,6 @@ def test_outputs_about_golden_sets_are_valid(
     assert problems("index", printed(capsys, "index", corpus)) == []
     assert problems("answer", printed(capsys, "ask", "How long may I stay?", "-t", f"bm25:{corpus}")) == []
     assert problems("cache", printed(capsys, "cache", "show")) == []
-    drafts = printed(capsys, "golden", "draft", "new.jsonl", "--corpus", corpus, "--number", "4", "--negatives", "1")
-    assert problems("questions", drafts) == []
     added = printed(capsys, "golden", "add", "new.jsonl", "--question", "Why?", "--quote", "because of it")
     assert problems("question", added) == []
     assert problems("anchors", printed(capsys, "golden", "anchor", golden, "--corpus", corpus)) == []
