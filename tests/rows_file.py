@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from evaltrack.rows.arrow_schema import metadata, schema
-from evaltrack.rows.stored_parts import StoredSource, StoredTurn, StoredVerdict, StoredWording
+from evaltrack.rows.stored_parts import StoredSource, StoredTurn, StoredVerdict
 from evaltrack.rows.stored_row import StoredRow
 
 SOURCES = (
@@ -39,8 +39,6 @@ def rich_rows(own: tuple[str, ...] = ()) -> list[StoredRow]:
             passed=True,
             trials=3,
             passes=2,
-            wording=1,
-            wordings=(StoredWording(text="q", trials=1), StoredWording(text="r", trials=2, passes=2)),
             history=(StoredTurn(content="before"),),
             tool_calls=("search",),
         ),

@@ -147,7 +147,7 @@ BRIEF_COLUMNS = [
     *("id", "question", "answer", "expected_answer", "expected", "by_title", "by_passage"),
     *("domain", "difficulty", "category", "passed", "error"),
     *MAIN_SCORES,
-    *("wording", "wordings", "trials", "passes", "history"),
+    *("trials", "passes", "history"),
     *(f"sources.list.element.{name}" for name in ("chunk_id", "title", "url", "score", "finds")),
 ]
 

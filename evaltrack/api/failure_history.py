@@ -16,15 +16,14 @@ from evaltrack.tracking.store import Store
 EARLIER_RUNS = 20
 """Earlier runs that are read."""
 
-COLUMNS = ["id", "digest", "passed", "trials", "passes", "wordings"]
+COLUMNS = ["id", "digest", "passed", "trials", "passes"]
 
 
 def question_records(store: Store, baseline: EvaluationRun, ids: Sequence[str]) -> dict[str, Record]:
     """The records of questions: runs that ended before the baseline, of the same target, judge and settings.
 
     The baseline's own outcome is left out unless it stands for several trials: a question is looked up here because it
-    passed there, which says nothing of how often it does. An edited question has no record. Of one with variants the
-    outcome in all its wordings together counts, once for each run: that of one wording says nothing of another's.
+    passed there, which says nothing of how often it does. An edited question has no record.
 
     Raises:
         TrackingError: the store does not answer, or the rows of the baseline are not there.
@@ -33,7 +32,7 @@ def question_records(store: Store, baseline: EvaluationRun, ids: Sequence[str]) 
     failed, times = Counter[str](), Counter[str]()
     for row in read_rows(store, baseline, COLUMNS, set(ids)):
         digests[row.id] = row.digest
-        if row.trials and not row.wordings:
+        if row.trials:
             _count(row, failed, times)
     for run in earlier_evaluations(store, baseline, EARLIER_RUNS):
         with suppress(TrackingError):  # a run whose rows are gone or damaged is no record
@@ -44,7 +43,7 @@ def question_records(store: Store, baseline: EvaluationRun, ids: Sequence[str]) 
 
 
 def _count(row: StoredRow, failed: Counter[str], times: Counter[str]) -> None:
-    if row.trials and not row.wordings:
+    if row.trials:
         times[row.id] += row.trials
         failed[row.id] += row.trials - (row.passes or 0)
     elif row.passed is not None:

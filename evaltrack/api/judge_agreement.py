@@ -67,7 +67,7 @@ def judges_agreement(
     signature = run.signature
     own = {key: _values(verdicts_of(row), signature) for key, row in rows.items()}
     if labels is not None:
-        other, others = _of_file(Path(labels), signature, rows)
+        other, others = _of_file(Path(labels), signature)
     else:
         other, others = _of_other(store, str(other_run), signature, rows)
     pairs = PairedVerdicts(signature.rubric, tolerances_of(signature.rubric, tolerance), own, others)
@@ -110,7 +110,7 @@ def _note(store: Store, agreement: JudgesAgreement, signature: Signature) -> Non
 def _of_run(store: Store, run_id: str) -> tuple[EvaluationRun, dict[str, StoredRow]]:
     """The run, and its rows that were judged; where one of a panel failed there is no verdict of it."""
     run = named_evaluation(store, run_id)
-    rows = read_rows(store, run, ["id", "digest", "answer", "error", "verdicts", "wording"])
+    rows = read_rows(store, run, ["id", "digest", "answer", "error", "verdicts"])
     judged_rows = {row.id: row for row in rows if row.verdicts and not row.error}
     if not judged_rows:
         raise UsageError(f"run {run_id} holds no verdict; evaluate with `judge=` first")
@@ -136,15 +136,9 @@ def _same_answer(one: StoredRow, other: StoredRow) -> bool:
     return (one.digest, one.answer) == (other.digest, other.answer)
 
 
-def _of_file(path: Path, signature: Signature, own: Mapping[str, StoredRow]) -> tuple[str, dict[str, Values]]:
-    """The labels of a file, each on the answer to the wording that the run's row shows."""
+def _of_file(path: Path, signature: Signature) -> tuple[str, dict[str, Values]]:
     recorded = RecordedJudge(path)
-    shown_wordings = {key: row.wording or 0 for key, row in own.items()}
-    return recorded.name, {
-        key: _values([verdict], signature)
-        for (key, wording), verdict in recorded.verdicts.items()
-        if wording == shown_wordings.get(key, 0)
-    }
+    return recorded.name, {key: _values([verdict], signature) for key, verdict in recorded.verdicts.items()}
 
 
 def _values(verdicts: Sequence[Verdict], signature: Signature) -> Values:

@@ -17,7 +17,6 @@ from evaltrack.compare.pairing import Side
 from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.evaluation.command import Command
 from evaltrack.evaluation.plan import Plan, planned
-from evaltrack.evaluation.trials import merge
 from evaltrack.records import Row
 from evaltrack.records.amount import count
 from evaltrack.rows.stored_row import StoredRow, stored_row
@@ -95,9 +94,8 @@ def _is_fixed_judge(run: EvaluationRun, command: Command) -> bool:
 
 @dataclass
 class CandidateAsker:
-    """Asks questions of a run again, each time as a trial of its own; one with variants in all its wordings each time.
+    """Asks questions of a run again, each time as a trial of its own.
 
-    What is `same` is told wording by wording, as other words may well have another answer of a deterministic target.
     Nothing is asked where `find_newer` gives a newer run of the same target: its code may differ by now.
     """
 
@@ -110,8 +108,7 @@ class CandidateAsker:
     find_newer: Callable[[], EvaluationRun | None] = lambda: None
     store_uri: str | None = None
     _times: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
-    _shown: dict[tuple[str, int], StoredRow] = field(default_factory=dict)
-    _digests: dict[str, str] = field(default_factory=dict)
+    _shown: dict[str, StoredRow] = field(default_factory=dict)
     _opened: tuple[Plan, asyncio.Runner] | None = None
 
     @property
@@ -133,20 +130,16 @@ class CandidateAsker:
         if self._opened is None and (newer := self.find_newer()):
             why = f"run {newer.run_id[:8]} of the same target is newer, and its code may differ"
             raise InconclusiveError(f"{why}; --repeat-flips N asks it")
-        self._read(set(ids) - self._digests.keys())
+        self._read(set(ids) - self._shown.keys())
         if len(ids) * times >= LOUD or not self._times:
             what = count(len(ids), "question")
             often = "once" if times == 1 else f"{times} times"
             self.say(f"asking {what} again, {often}, to tell what broke from what scatters")
         outcomes: defaultdict[str, list[Again]] = defaultdict(list)
-        rounds: defaultdict[tuple[str, int], list[Row]] = defaultdict(list)
 
         def take(row: Row) -> None:
-            size = len(row.question.wordings)
-            key = row.question.id, ((row.trial or 1) - 1) // size
-            rounds[key].append(row)
-            if len(rounds[key]) == size:
-                outcomes[row.question.id].append(self._again(rounds.pop(key)))
+            again = stored_row(row, self.run.signature.k)
+            outcomes[again.id].append(Again(row.passed, _same(again, self._shown[again.id])))
 
         by_before: defaultdict[int, set[str]] = defaultdict(set)
         for key in ids:
@@ -154,33 +147,15 @@ class CandidateAsker:
             self._times[key] += times
         for before, those in by_before.items():
             plan, runner = self._open()
-            questions = (q for q in plan.golden if q.id in those and self._digests[q.id] == q.digest)
+            questions = (q for q in plan.golden if q.id in those and self._shown[q.id].digest == q.digest)
             first = plan.settings.trials + 1 + REPLAYS + before  # a replay's verdicts are paid for already
             plan.ask(take, questions=list(questions), trials=range(first, first + times), runner=runner)
         return outcomes
 
     def _read(self, ids: set[str]) -> None:
-        """Read what the run holds of these questions: of those with variants the first trial of each wording."""
-        if not ids:
-            return
-        rows = self.side.rows(ids)
-        with_variants = [key for key, row in rows.items() if row.wordings]
-        trials = self.side.trials(with_variants) if with_variants else {}
-        for key, row in rows.items():
-            self._digests[key] = row.digest
-            for each in trials.get(key, ()) if row.wordings else (row,):
-                self._shown.setdefault((key, each.wording or 0), each)
-
-    def _again(self, trials: Sequence[Row]) -> Again:
-        """One round of a question: its trial, or one in each of its wordings."""
-        same = [self._is_same(each) for each in trials]
-        merged = trials[0] if len(trials) == 1 else merge(trials)
-        return Again(merged.passed, all(same), calls=len(trials))
-
-    def _is_same(self, row: Row) -> bool:
-        """Whether a wording was answered and judged as in the run; as before, where the run lost that trial."""
-        stored = stored_row(row, self.run.signature.k)
-        return _same(stored, self._shown.setdefault((stored.id, row.wording), stored))
+        """Read what the run holds of these questions."""
+        if ids:
+            self._shown |= self.side.rows(ids)
 
     def _open(self) -> tuple[Plan, asyncio.Runner]:
         """What is asked and where, opened once: starting a target may take longer than asking it."""

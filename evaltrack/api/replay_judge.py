@@ -157,9 +157,6 @@ def _ask(
     """Each response's rows, judged under trials of their own, so that no verdict of the run is used again."""
     responses = {row.id: response_of(row) for row in rows}
     rows_by_id: defaultdict[str, list[Row]] = defaultdict(list)
-    by_wordings: defaultdict[int, list[StoredRow]] = defaultdict(list)
-    for row in rows:
-        by_wordings[max(1, len(row.wordings))].append(row)
     done = tokens = 0
 
     async def stored(question: Question, _k: int, /) -> Response:
@@ -176,13 +173,12 @@ def _ask(
         evaluator = Evaluator(
             PlainTarget(stored), rules=settings.rules, judges=judges, judge_timeout=settings.judge_timeout
         )
-        for wordings, same in by_wordings.items():
-            first = settings.trials * wordings + 1  # the trials before are the run's own
-            trials = range(first, first + times)
-            asking = evaluate(map(question_of, same), evaluator, trials=trials, concurrency=settings.concurrency)
-            async with aclosing(asking):
-                async for row in asking:
-                    yield row
+        first = settings.trials + 1  # the trials before are the run's own
+        trials = range(first, first + times)
+        asking = evaluate(map(question_of, rows), evaluator, trials=trials, concurrency=settings.concurrency)
+        async with aclosing(asking):
+            async for row in asking:
+                yield row
 
     take_all(judging, take, judges)
     return rows_by_id, tokens

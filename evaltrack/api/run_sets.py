@@ -66,7 +66,7 @@ def run_sets(
             was done.
     """
     paths, (config, functions) = [os.fspath(each) for each in golden_paths], config_of(k, settings)
-    _check(paths, config, target, functions, tracking_uri)
+    _check(paths, config, target)
     store = connect(tracking_uri, ui_url)
     name = config.run_name or f"{len(paths)} golden sets"
     with shown_progress(progress) as bar, ExitStack() as opened:  # the parent is opened when nothing can be wrong
@@ -104,13 +104,7 @@ def _planned(
     return planned(path, named, target, settings.selection, functions=functions, store_uri=store_uri)
 
 
-def _check(
-    paths: Sequence[str],
-    settings: EvaluationConfig,
-    target: str | Callable[..., Any] | None,
-    functions: Functions,
-    store_uri: str | None,
-) -> None:
+def _check(paths: Sequence[str], settings: EvaluationConfig, target: str | Callable[..., Any] | None) -> None:
     """Find everything that is wrong with any of the sets, in one error."""
     if not paths:
         raise UsageError("no golden set was named; name at least one .jsonl or .json file")
@@ -126,7 +120,7 @@ def _check(
     for path in dict.fromkeys(paths):
         check_evaluation(path, settings, target)
         try:
-            check_set(path, settings, target, functions=functions, store_uri=store_uri)
+            check_set(path, settings, target)
         except UsageError as error:
             problems.extend(error.problems if isinstance(error, GoldenError | BadLinesError) else [str(error)])
             guides.append(error.guide)

@@ -17,14 +17,10 @@ class Record:
 
 @dataclass(frozen=True)
 class Again:
-    """One answer to a question that was asked again: did it pass, and is it the `same` as the candidate's.
-
-    Of a question with variants it took several `calls`, one for each wording.
-    """
+    """One answer to a question that was asked again: did it pass, and is it the `same` as the candidate's."""
 
     passed: bool | None
     same: bool
-    calls: int = 1
 
 
 class Asker(Protocol):
@@ -72,7 +68,7 @@ class Attempts:
         if not open_ids or times < 1:
             return
         for key, answers in self.asker.ask(open_ids, times).items():
-            self.calls += sum(answer.calls for answer in answers)
+            self.calls += len(answers)
             self.same &= all(answer.same for answer in answers)
             for answer in answers:
                 self.tally(key).add(answer)

@@ -1,20 +1,16 @@
-"""Questions that one side measured in fewer wordings, or trials, than the other. Pure.
+"""Questions that one side measured in fewer trials than the other. Pure.
 
-A question is measured by those of its trials that did not fail. Where the candidate has no response to a wording that
-the baseline measured, what is left says nothing of that wording, and a mean over the others is another mean. Of trials
-in the same words most must be measured.
+A question is measured by those of its trials that did not fail; more than half of them must be measured.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evaltrack.compare.change import Cause, CauseKind
 from evaltrack.compare.run_info import RunInfo
 from evaltrack.compare.side_columns import numbers
-from evaltrack.compare.trial_causes import wordings_words
 from evaltrack.metrics.catalogue import TRIAL_SCORES
 from evaltrack.rows.stored_row import StoredRow
 
@@ -24,7 +20,7 @@ if TYPE_CHECKING:
     from evaltrack.compare.pairing import Side
 
 TRIALS = "trials"
-"""Column of how many trials of a question were measured; also the setting of how often each wording is asked."""
+"""Column of how many trials of a question were measured; also the setting of how often each question is asked."""
 
 LONGEST = 10
 """Digits past which no number is read: the setting may come from a store that others write to."""
@@ -43,15 +39,12 @@ def partly_lost(baseline: Side, candidate: Side, *, passing: bool = True) -> fro
     if not ids:
         return frozenset()
     times, times_before = times_asked(candidate.info), times_asked(baseline.info)
-    was = {row.id: _measured_wordings(row, times_before) for row in baseline.brief(ids)}
+    before = {row.id for row in baseline.brief(ids) if _is_measured(row, times_before)}
     if not passing:
         trials = candidate.trials(ids)
-        return frozenset(key for key in trials if was.get(key, set()) - _answered_wordings(trials[key], times))
-    return frozenset(
-        row.id
-        for row in candidate.brief(ids)
-        if was.get(row.id, set()) - _measured_wordings(row, times) and not _fails_anyhow(row, times)
-    )
+        return frozenset(key for key in before & trials.keys() if not _is_answered(trials[key], times))
+    rows = (row for row in candidate.brief(ids) if row.id in before)
+    return frozenset(row.id for row in rows if not (_is_measured(row, times) or _fails_anyhow(row, times)))
 
 
 def _measured_in_part(side: Side) -> set[str]:
@@ -68,43 +61,35 @@ def _measured_in_part(side: Side) -> set[str]:
 
 
 def times_asked(run: RunInfo) -> int:
-    """How often each wording was asked; 1 where the run does not say."""
+    """How often each question was asked; 1 where the run does not say."""
     text = run.settings.get(TRIALS, "")
     return max(1, int(text)) if text.isdecimal() and len(text) < LONGEST else 1
 
 
-def _measured_wordings(row: StoredRow, times: int) -> set[int]:
-    """The places of the wordings of which more than half of the trials were measured."""
-    if row.wordings:
-        return {place for place, wording in enumerate(row.wordings) if 2 * wording.trials > times}
-    if row.trials is None:
-        return set() if row.passed is None else {0}
-    return {0} if 2 * row.trials > times else set()
+def _is_measured(row: StoredRow, times: int) -> bool:
+    """Whether more than half of the trials were measured."""
+    return row.passed is not None if row.trials is None else 2 * row.trials > times
 
 
-def _answered_wordings(trials: Sequence[StoredRow], times: int) -> set[int]:
-    """The places of the wordings of which the target answered more than half of the trials."""
-    answered = Counter(trial.wording or 0 for trial in trials if not trial.target_failed)
-    return {place for place, number in answered.items() if 2 * number > times}
+def _is_answered(trials: Sequence[StoredRow], times: int) -> bool:
+    """Whether the target answered more than half of the trials."""
+    return 2 * sum(not trial.target_failed for trial in trials) > times
 
 
 def _fails_anyhow(row: StoredRow, times: int) -> bool:
     """Whether it would fail, had all of its other trials passed."""
-    total = times * max(1, len(row.wordings))
     measured, passes = row.trials or 0, row.passes or 0
-    return 2 * (passes + total - measured) <= total
+    return 2 * (passes + times - measured) <= times
 
 
 def why_in_part(row: StoredRow, trials: Sequence[StoredRow], times: int) -> Cause:
-    """How many of the candidate's trials failed, in which wordings, and how the first of them did."""
-    total = times * max(1, len(row.wordings))
+    """How many of the candidate's trials failed, and how the first of them did."""
     failed = [trial for trial in trials if trial.error]
-    share = f"{total - (row.trials or 0):,} of {total:,} trials"
+    share = f"{times - (row.trials or 0):,} of {times:,} trials"
     if not failed:
         return Cause("target_failed", f"{share} failed")
-    where = f", {wordings_words(failed)}" if row.wordings else ""
     kind: CauseKind = "target_failed" if failed[0].target_failed else "judge_failed"
-    return Cause(kind, f"{failed[0].error} (in {share}{where})")
+    return Cause(kind, f"{failed[0].error} (in {share})")
 
 
 def without_results(frame: pd.DataFrame, lost: Any, names: Iterable[str]) -> pd.DataFrame:

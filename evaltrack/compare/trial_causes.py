@@ -4,7 +4,6 @@ Of one that got worse they failed in the candidate, of one that got better in th
 
 The row of such a question is a mean, and shows one of its trials. Trials scatter, so that any two of them may differ in
 something that explains nothing: what a passing trial of the baseline shares with a failing one is not why it failed.
-Of a question with variants a trial is held against those in the same words, in the wordings of which more fail now.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ MAX_ROWS = 20_000
 """Rows of trials that are read of one side."""
 
 CONTENT = (
-    *("answer", "abstained", "error", "retrieval_digest", "sources", "tool_calls", "verdicts", "wording"),
+    *("answer", "abstained", "error", "retrieval_digest", "sources", "tool_calls", "verdicts"),
     *Reasoned.model_fields,
 )
 """What a row shows of one of its trials."""
@@ -82,43 +81,27 @@ def explain_by_trials(
         None where no trial of the candidate is worse than the baseline, of a gain none of the baseline.
     """
     sides = [rows or [row] for rows, row in zip(trials, (before, after), strict=True)]
-    better, lower = _of_worse_wordings(*(sides if worse else sides[::-1]))
+    better, lower = sides if worse else sides[::-1]
     drops = moved if worse else [(name, high, low) for name, low, high in moved]
     failed, what = _worse(better, lower, drops)
     if not failed:
         return None
-    read = [(*_closest(row, _passing(row, better), k, worse=worse), times) for row, times in _distinct(failed)]
+    read = [(*_closest(row, _passing(better), k, worse=worse), times) for row, times in _distinct(failed)]
     votes = Counter[tuple[str, str | None]]()
     for _, _, causes, times in read:
         votes[_vote(causes)] += times
     winner = max(votes, key=lambda vote: (votes[vote], -ORDER.index(vote[0])))
     old, new, causes, _ = next(each for each in read if _vote(each[2]) == winner)
-    if lower[0].wording is not None:
-        causes = [replace(causes[0], detail=f"{causes[0].detail}, in {wordings_words(failed)}"), *causes[1:]]
-    elif len(lower) > 1:
+    if len(lower) > 1:
         share = f"{_share(votes[winner], len(failed))} {what}{'' if worse else ' before'}"
         detail = f"{causes[0].detail}, in {share}"
         causes = [replace(causes[0], detail=detail), *causes[1:]]
     return Explained(_showing(before, old), _showing(after, new), causes)
 
 
-def _of_worse_wordings(
-    was: Sequence[StoredRow], now: Sequence[StoredRow]
-) -> tuple[Sequence[StoredRow], Sequence[StoredRow]]:
-    """The trials in the wordings of which a larger share fails now; all of them where there is none."""
-    worse = {row.wording for row in now if _failing(_in(now, row.wording)) > _failing(_in(was, row.wording))}
-    sides = [[row for row in side if row.wording in worse] for side in (was, now)]
-    return (sides[0], sides[1]) if all(sides) else (was, now)
-
-
-def _passing(row: StoredRow, others: Sequence[StoredRow]) -> Sequence[StoredRow]:
-    """Of the baseline's trials those that passed in the same words; else those that passed, else all."""
-    passing = [each for each in others if each.passed]
-    return _in(passing, row.wording) or passing or others
-
-
-def _in(trials: Sequence[StoredRow], wording: int | None) -> list[StoredRow]:
-    return [row for row in trials if row.wording == wording]
+def _passing(others: Sequence[StoredRow]) -> Sequence[StoredRow]:
+    """Of the baseline's trials those that passed, else all."""
+    return [each for each in others if each.passed] or others
 
 
 def _worse(was: Sequence[StoredRow], now: Sequence[StoredRow], drops: Moved) -> tuple[list[StoredRow], str]:
@@ -126,12 +109,6 @@ def _worse(was: Sequence[StoredRow], now: Sequence[StoredRow], drops: Moved) -> 
     if _failing(now) > _failing(was):
         return [row for row in now if row.passed is False], "that failed"
     return [row for row in now if any(_beyond(row, *score) for score in drops)], "with a lower score"
-
-
-def wordings_words(trials: Sequence[StoredRow]) -> str:
-    """The wordings of some trials: ``variant 2``, ``the question's own words and variant 1``."""
-    places = sorted({row.wording or 0 for row in trials})
-    return " and ".join(f"variant {place}" if place else "the question's own words" for place in places)
 
 
 def _share(times: int, total: int) -> str:

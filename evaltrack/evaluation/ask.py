@@ -31,9 +31,6 @@ from evaltrack.targets.threads import aside
 
 T = TypeVar("T")
 Counter = Callable[[Sequence[str]], Tokens]
-_Place = tuple[int | None, int]
-"""The trial and the wording of a row."""
-
 TIMEOUT = 60.0
 JUDGE_TIMEOUT = 600.0
 """Seconds for all judges' calls of one question: a server that says when to come again is waited for."""
@@ -72,18 +69,15 @@ class Evaluator:
         return self.target.answers_at_once and not self.judges and not self.scorers
 
     async def row(self, position: int, question: Question, trial: int) -> Row:
-        """Ask, judge and score one question, in one of its trials, which says in which wording."""
-        wording = question.wording_of(trial)
-        variant, target = question.in_wording(wording), self.target.on_wording(wording)
-        await target.ready()
+        """Ask, judge and score one question, in one of its trials."""
+        await self.target.ready()
         started_at, start = seconds_now(), time.perf_counter()
-        seconds = None if target.answers_at_once else self.timeout
-        outcome = await self._within(seconds, lambda: target(variant, self.rules.k), "target")
+        seconds = None if self.target.answers_at_once else self.timeout
+        outcome = await self._within(seconds, lambda: self.target(question, self.rules.k), "target")
         fields: dict[str, Any] = {
             "position": position,
             "question": question,
             "trial": trial,
-            "wording": wording,
             "started_at": started_at,
             "seconds": time.perf_counter() - start,
         }
@@ -93,14 +87,14 @@ class Evaluator:
             fields["seconds"] = outcome.seconds
         is_long = _is_long(outcome)
         shown = await _aside(is_long, self.redactor.response, outcome) if self.redactor else outcome
-        measured = await self._judged(variant, outcome, shown, (trial, wording), is_long=is_long)
+        measured = await self._judged(question, outcome, shown, trial, is_long=is_long)
         return Row.model_construct(**fields, response=shown, **measured)
 
     async def _judged(
-        self, question: Question, response: Response, shown: Response, place: _Place, *, is_long: bool
+        self, question: Question, response: Response, shown: Response, trial: int, *, is_long: bool
     ) -> dict[str, Any]:
         """What judges and scores add to a row: judges see what is `shown`, scores measure what came back."""
-        verdicts, failure, own_values = await self._opinions(question, response, shown, place, self.scorers)
+        verdicts, failure, own_values = await self._opinions(question, response, shown, trial, self.scorers)
         texts = [*(turn.content for turn in question.history if self.target.takes_history), question.question]
         tokens = await _aside(is_long, _tokens, texts, response, self.rules.k, self.count)
         counted = () if failure else verdicts
@@ -109,14 +103,13 @@ class Evaluator:
         return added | _own(own_values, measured) if own_values else added
 
     async def _opinions(
-        self, question: Question, response: Response, shown: Response, place: _Place, scorers: Sequence[Scorer]
+        self, question: Question, response: Response, shown: Response, trial: int, scorers: Sequence[Scorer]
     ) -> tuple[tuple[Verdict, ...], Failure | None, list[OwnValues]]:
         """What the judges said, the failure of those that said nothing, and what one's own scores gave."""
         if not self.judges and not scorers:
             return (), None, []
-        trial, wording = place[0] or 1, place[1]
         judges = self.judges if response.answer is not None else ()  # what only retrieves has nothing to be judged
-        own = [judge.on_trial(trial).on_wording(wording) for judge in judges]
+        own = [judge.on_trial(trial) for judge in judges]
         calls: list[Coroutine[Any, Any, Verdict | Failure | OwnValues]]
         calls = [self._judge(judge, question, shown) for judge in own]
         on_trial = [each.on_trial(trial) for each in scorers]

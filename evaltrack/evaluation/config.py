@@ -130,9 +130,7 @@ class EvaluationConfig(EngineConfig):
     in_process: bool = setting(
         False, "Call python: functions in this process: for a debugger.", logged="chosen", shapes=False
     )
-    trials: int = setting(
-        1, "How often each question is asked, in each of its wordings.", strict=True, ge=1, le=MAX_TRIALS
-    )
+    trials: int = setting(1, "How often each question is asked.", strict=True, ge=1, le=MAX_TRIALS)
     judge_timeout: float = setting(JUDGE_TIMEOUT, "Seconds for the judges, for each question.", shapes=False, gt=0)
     call_timeout: float = setting(CALL_SECONDS, "Seconds for one call of a judge's model.", shapes=False, gt=0)
     traces: TraceChoice = setting(

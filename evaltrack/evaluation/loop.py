@@ -66,8 +66,6 @@ def evaluate(
 ) -> AsyncGenerator[Row]:
     """Give one row for each trial of each question, in the order in which they finish.
 
-    `trials` numbers the rounds: in each of them a question is asked once in each of its wordings.
-
     At most `concurrency` questions are in flight. What `memory` recalls is not asked again, and what is new is kept
     there before it is yielded. The space needed does not grow with the questions. Once `stop` says so no question is
     begun, and those in flight are finished; closing the generator breaks them off.
@@ -75,7 +73,7 @@ def evaluate(
     Raises:
         ValueError: `concurrency` is below 1.
     """
-    numbered = ((*one, trial) for one in enumerate(questions) for trial in one[1].trials_of(trials))
+    numbered = ((*one, trial) for one in enumerate(questions) for trial in trials)
     return evaluate_each(numbered, evaluator, memory=memory, stop=stop, concurrency=concurrency)
 
 

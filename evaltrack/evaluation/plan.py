@@ -21,7 +21,7 @@ from evaltrack.evaluation.engine.checks import check_engine
 from evaltrack.evaluation.evaluator import evaluator_of
 from evaltrack.evaluation.judge_opening import judges_of, open_cache, open_judges, open_scores
 from evaltrack.evaluation.loop import Memory, Watch, close_all, evaluate, run_to_end, take_all
-from evaltrack.evaluation.plan_checks import check_measurable, check_names, check_variants
+from evaltrack.evaluation.plan_checks import check_measurable, check_names
 from evaltrack.evaluation.progress import Progress
 from evaltrack.evaluation.signature import signature_of, with_scores
 from evaltrack.evaluation.target_opening import model_of, named_target
@@ -82,8 +82,8 @@ class Plan:
 
     @property
     def several_trials(self) -> bool:
-        """Whether any question is asked more than once, as it is again and again or in several wordings."""
-        return self.settings.trials > 1 or self.golden.stats.with_variants > 0
+        """Whether each question is asked more than once."""
+        return self.settings.trials > 1
 
     @property
     def traces(self) -> TraceChoice:
@@ -229,7 +229,6 @@ def planned(
         for judge in judges:
             opened.callback(judge.close)
         check_names(judges)
-        check_variants(golden, (opened_target, *judges))
         signature = signature_of(golden, target_name, model_of(opened_target, target_name, settings), judges, settings)
         signature = with_scores(signature, declared)
         redactor = Redactor.with_environment(settings.redact, opened_target.secrets)

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from evaltrack.errors import Guide, UsageError
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.golden.reader import GoldenSet
-from evaltrack.records import Judge, Target
-from evaltrack.records.amount import count, verb
+from evaltrack.records import Judge
 
 
 def check_measurable(golden: GoldenSet, settings: EvaluationConfig, judges: Sequence[str]) -> None:
@@ -30,13 +29,3 @@ def check_names(judges: Sequence[Judge]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise UsageError(f"`judge=`: two judges are called `{name}`; name each in the `judge` field of its lines")
-
-
-def check_variants(golden: GoldenSet, opened: Sequence[Target | Judge]) -> None:
-    """Refuse what was recorded for `question` alone: the response to one wording says nothing of another."""
-    if not golden.stats.with_variants:
-        return
-    for why in filter(None, (each.lacks_variants for each in opened)):
-        number = golden.stats.with_variants
-        those = f"{count(number, 'question')} {verb(number, 'has', 'have')}"
-        raise UsageError(f"{golden.path}: {those} `variants`, and {why}")

@@ -2,35 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from types import MappingProxyType
+from collections.abc import Callable
 from typing import Any
 
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.judge_opening import judges_of
-from evaltrack.evaluation.plan_checks import check_measurable, check_variants
+from evaltrack.evaluation.plan_checks import check_measurable
 from evaltrack.evaluation.target_opening import named_target
-from evaltrack.golden.reader import GoldenSet, open_golden
-from evaltrack.judges import open_judge
-from evaltrack.records import Judge, Target
-from evaltrack.scorers.opening import Functions
-
-RECORDED_TARGETS = ("recorded:", "traces:")
-"""How the names of targets begin that answered before."""
+from evaltrack.golden.reader import open_golden
 
 
-def check_set(
-    golden_path: str,
-    settings: EvaluationConfig,
-    target: str | Callable[..., Any] | None,
-    *,
-    functions: Functions = MappingProxyType({}),
-    store_uri: str | None = None,
-) -> None:
-    """Check what one of several golden sets may have wrong of its own.
-
-    That is its lines, its default target, its judge, and whether responses and verdicts were recorded of its variants.
+def check_set(golden_path: str, settings: EvaluationConfig, target: str | Callable[..., Any] | None) -> None:
+    """Check what one of several golden sets may have wrong of its own: its lines, its default target, and its judge.
 
     Raises:
         UsageError: any of these is wrong.
@@ -40,24 +23,4 @@ def check_set(
     if not target:
         opened, name = named_target(None, golden, settings)
         opened.close()
-    names = judges_of(settings, name)
-    check_measurable(golden, settings, names)
-    if golden.stats.with_variants:
-        _check_recordings(golden, settings, [name, *(each for each in names if each not in functions)], store_uri)
-
-
-def _check_recordings(
-    golden: GoldenSet, settings: EvaluationConfig, names: Sequence[str], store_uri: str | None
-) -> None:
-    """Check that what was recorded tells of variants; of target and judges with these names others are not opened."""
-    target, *judges = names
-    recordings: list[Target | Judge] = []
-    with ExitStack() as opened:
-        if target.startswith(RECORDED_TARGETS):
-            recordings.append(named_target(target, golden, settings, store_uri)[0])
-            opened.callback(recordings[-1].close)
-        for judge in judges:
-            if judge.startswith("recorded:"):
-                recordings.append(open_judge(judge, concurrency=settings.concurrency, cache=None))
-                opened.callback(recordings[-1].close)
-        check_variants(golden, recordings)
+    check_measurable(golden, settings, judges_of(settings, name))

@@ -88,14 +88,9 @@ class SweepPlan:
         """What tells the same sweep again: its configurations, whatever their order."""
         return sha256("".join(sorted(self.digests)).encode()).hexdigest()[:DIGEST_LENGTH]
 
-    @cached_property
-    def wordings(self) -> int:
-        """How many wordings all questions have together."""
-        return sum(len(question.wordings) for question in self.golden)
-
     def target_calls(self, configuration: Configuration) -> int:
         """How often a configuration asks its target."""
-        return self.wordings * configuration.settings.trials
+        return len(self.golden) * configuration.settings.trials
 
     def judge_calls(self, configuration: Configuration) -> int:
         """How often it asks judges at most; verdicts of the cache, and responses without an answer, take none."""

@@ -2,11 +2,7 @@
 
 A score is its mean over the trials that measured it; a question passes when more than half of its measured trials did.
 Beside them stand *pass@n* (did one of the n trials pass: Chen et al. 2021, section 2.1, with k = n), *pass^n* (did all
-of them: Yao et al. 2024, tau-bench, section 4) and whether it is *flaky* (some did, some did not, in the same words).
-
-The variants of a question are asked in trials of their own. A wording passes as a question does, when more than half of
-its measured trials did; a question is *wording-sensitive* where one wording passes and another does not. What differs
-from trial to trial of one wording is thereby told from what differs from wording to wording.
+of them: Yao et al. 2024, tau-bench, section 4) and whether it is *flaky* (some did, some did not).
 """
 
 from __future__ import annotations
@@ -14,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
-from evaltrack.metrics.catalogue import OF_TRIALS, OF_WORDINGS
+from evaltrack.metrics.catalogue import OF_TRIALS
 from evaltrack.records import Row, Tally, Tokens
 
 
 class Gathering:
     """Collects the trials of each question and hands on one merged row when the last of them is in.
 
-    There are `trials` of each of its wordings. It holds only questions whose trials are under way.
+    It holds only questions whose trials are under way.
     """
 
     def __init__(self, trials: int, take: Callable[[Row], None]) -> None:
@@ -30,20 +26,18 @@ class Gathering:
 
     def add(self, row: Row) -> None:
         """Take one trial."""
-        num_trials = self._trials * len(row.question.wordings)
-        if num_trials == 1:
+        if self._trials == 1:
             self._take(row)
             return
         rows = self._waiting.setdefault(row.position, [])
         rows.append(row)
-        if len(rows) == num_trials:
+        if len(rows) == self._trials:
             self._take(merge(self._waiting.pop(row.position)))
 
     def close(self) -> None:
         """Merge what there is of the questions that were broken off."""
         for position in sorted(self._waiting):
-            rows = self._waiting.pop(position)
-            self._take(merge(rows, self._trials * len(rows[0].question.wordings)))
+            self._take(merge(self._waiting.pop(position), self._trials))
 
 
 def merge(trials: Sequence[Row], num_trials: int | None = None) -> Row:
@@ -60,9 +54,9 @@ def merge(trials: Sequence[Row], num_trials: int | None = None) -> Row:
     means = _means(by_trial)
     own = {} if outcome is None else {"pass": float(outcome)} | _of_trials(tally)
     unmeasured = dict(example.unmeasured)
-    for name in (*OF_TRIALS, *(OF_WORDINGS if tally.wordings else ())):
+    for name in OF_TRIALS:
         if name not in own:
-            unmeasured[name] = _why_unmeasured(tally)
+            unmeasured[name] = f"{tally.measured} of {tally.trials} trials were measured"
     return example.model_copy(
         update={
             "trial": None,
@@ -85,38 +79,20 @@ def _means(rows: Sequence[Row]) -> dict[str, float]:
 
 
 def _tally(trials: Sequence[Row], num_trials: int) -> Tally:
-    """How they went, and of a question with variants how those of each wording went."""
-    question = trials[0].question
-    own = [[row for row in trials if row.wording == wording] for wording in range(len(question.wordings))]
-    share = num_trials // len(own)
-    return _counted(trials, num_trials).model_copy(
-        update={"wordings": tuple(_counted(rows, share) for rows in own) if question.variants else ()}
-    )
-
-
-def _counted(trials: Sequence[Row], num_trials: int) -> Tally:
     measured = [row.passed for row in trials if row.passed is not None]
-    return Tally(trials=max(num_trials, 1), measured=len(measured), passed=sum(measured))
+    return Tally(trials=num_trials, measured=len(measured), passed=sum(measured))
 
 
 def _of_trials(tally: Tally) -> dict[str, float]:
-    """Scores of trials and wordings, where every trial was measured: a question known by part of them biases means."""
+    """Scores of trials, where every trial was measured: a question known by part of them biases means."""
     if tally.measured < tally.trials:
         return {}
-    wordings = tally.wordings or (tally,)
-    scores = {"pass_at_n": tally.passed > 0, "pass_hat_n": tally.passed == tally.trials}
-    if not tally.wordings or all(each.trials > 1 for each in wordings):  # one trial of a wording tells no scatter
-        scores["flaky"] = any(each.mixed for each in wordings)
-    if tally.wordings:
-        scores["wording_sensitive"] = len({each.majority for each in wordings}) > 1
+    scores = {
+        "pass_at_n": tally.passed > 0,
+        "pass_hat_n": tally.passed == tally.trials,
+        "flaky": 0 < tally.passed < tally.trials,
+    }
     return {name: float(value) for name, value in scores.items()}
-
-
-def _why_unmeasured(tally: Tally) -> str:
-    """Why a score of trials has no value; where all trials were measured it is `flaky`."""
-    if tally.measured < tally.trials:
-        return f"{tally.measured} of {tally.trials} trials were measured"
-    return "each wording was asked once"
 
 
 def _tokens(rows: Sequence[Row]) -> Tokens | None:

@@ -21,7 +21,6 @@ LISTS = {
     "expected_tools": 'names, like ["a", "b"]',
     "expected_arguments": 'objects, one for each tool, like [{"query": "kea"}, {}]',
     "history": 'turns, like [{"role": "user", "content": "the text"}]',
-    "variants": 'texts, like ["the question in other words"]',
 }
 
 
@@ -105,12 +104,12 @@ def _explain_list(name: str, detail: ErrorDetails) -> str:
 
 
 def _is_part(detail: ErrorDetails) -> bool:
-    """Whether a finding is about a turn of the history, or a variant."""
-    return len(detail["loc"]) > 1 and detail["loc"][0] in ("history", "variants")
+    """Whether a finding is about a turn of the history."""
+    return len(detail["loc"]) > 1 and detail["loc"][0] == "history"
 
 
 def _explain_part(detail: ErrorDetails) -> str:
-    """One finding about a turn of the history or a variant."""
+    """One finding about a turn of the history."""
     *whole, field = map(str, detail["loc"])
     value = detail["input"]
     kind = f"`{value[:80]}`" if isinstance(value, str) else kind_of(value)

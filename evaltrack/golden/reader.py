@@ -29,7 +29,6 @@ from evaltrack.records import Question
 from evaltrack.records.base import Key
 from evaltrack.records.id_hashes import IdHashes
 from evaltrack.records.json_text import kind_of, other_encoding
-from evaltrack.records.recorded import wording_key
 from evaltrack.records.signature import SelectedPart
 
 KEY: TypeAdapter[str] = TypeAdapter(Key)
@@ -44,7 +43,7 @@ class GoldenSet:
 
     Of a set of which only a part is selected `digest`, `stats`, length and questions are those of that part; `part`
     says which, and `sampled` holds the ids of a sample. Drafts are left out unless it was opened `with_drafts`. `ids`
-    are those of all lines and of their variants, selected or not.
+    are those of all lines, selected or not.
     """
 
     path: Path
@@ -118,12 +117,10 @@ def open_golden(path: str | os.PathLike[str], selection: Selection | None = None
     _check_file(path)
     problems: list[Problem] = []
     held = HeldQuestions(path)
-    digest, tally, id_hashes, variant_hashes = hashlib.sha256(), Tally(), array("q"), array("q")
+    digest, tally, id_hashes = hashlib.sha256(), Tally(), array("q")
     sample = Sample(selection.sample, selection.seed) if selection.sample else None
     for number, (line, question) in enumerate(_questions(path, problems, id_hashes)):
         tally.drafts += question.draft
-        for wording in range(1, 1 + len(question.variants)):
-            variant_hashes.append(hash(wording_key(question.id, wording)))
         if question.draft and not drafts:
             continue
         digest.update(_digest_line(question))
@@ -144,7 +141,7 @@ def open_golden(path: str | os.PathLike[str], selection: Selection | None = None
     if not tally.questions:
         cure = "write one JSON object a line, with `id` and `question`"
         raise GoldenError([f"{path}: holds no questions; {cure}"], guide=Guide.GOLDEN_LINES)
-    ids = IdHashes(id_hashes + variant_hashes)
+    ids = IdHashes(id_hashes)
     whole = GoldenSet(path, path.stem, digest.hexdigest(), tally.stats(), ids=ids, with_drafts=drafts, _held=held)
     return whole if selection.takes_all else _part_of(whole, selection, sample)
 

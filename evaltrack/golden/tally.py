@@ -12,8 +12,8 @@ from evaltrack.records import Question
 class GoldenStats:
     """Counts over one golden set; `by` maps `domain`, `difficulty` and `category` to counts per label.
 
-    `with_history` and `with_variants` count the questions that have some. `drafts` are counted whether or not they are
-    among the questions.
+    `with_history` counts the questions that have some. `drafts` are counted whether or not they are among the
+    questions.
     """
 
     questions: int = 0
@@ -24,7 +24,6 @@ class GoldenStats:
     negatives_by_domain: Counter[str] = field(default_factory=Counter)
     drafts: int = 0
     with_history: int = 0
-    with_variants: int = 0
 
 
 class Tally:
@@ -32,7 +31,7 @@ class Tally:
 
     def __init__(self) -> None:
         self.questions = self.negatives = self.judged_only = self.with_answer = self.drafts = 0
-        self.with_history = self.with_variants = 0
+        self.with_history = 0
         self.by: dict[str, Counter[str]] = {"domain": Counter(), "difficulty": Counter(), "category": Counter()}
         self.negatives_by_domain: Counter[str] = Counter()
 
@@ -45,7 +44,6 @@ class Tally:
         self.judged_only += expected is None
         self.with_answer += question.expected_answer is not None
         self.with_history += bool(question.history)
-        self.with_variants += bool(question.variants)
         for label, counter in self.by.items():
             value = getattr(question, label)
             if value is not None:
@@ -64,5 +62,4 @@ class Tally:
             self.negatives_by_domain,
             self.drafts,
             self.with_history,
-            self.with_variants,
         )

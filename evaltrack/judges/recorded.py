@@ -3,8 +3,7 @@
 Each line: `id` (of the question), `accuracy`, `completeness`, `relevance`, `overall_score`, `declined`, `reasoning`,
 and `judge`, who gave it; a verdict on reasoning: `dimensions` and the other fields of `records.Observed`. Lines that
 name a judge count as that judge's, so that a comparison knows who judged. `answer_digest` says of which answer the
-verdict is: SHA-256 (16 hex digits) of its text; another answer is not judged by it. Of a question with variants
-`wording` says the answer to which of them was judged: 0 is `question` and the default, 1 its first variant.
+verdict is: SHA-256 (16 hex digits) of its text; another answer is not judged by it.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from evaltrack.records import Dimensions, Judge, Observed, Question, Response, V
 from evaltrack.records.finding_words import finding_words
 from evaltrack.records.id_hashes import EXAMPLES, IdHashes, shown_id, strangers_note
 from evaltrack.records.json_text import kind_of, other_encoding, parsed, refuse_repeats, spread_kind
-from evaltrack.records.recorded import WORDINGS, OneWording, named_variant, take_place, wording_key
+from evaltrack.records.recorded import take_id
 from evaltrack.rows.fields import text_digest
 from evaltrack.system.files import content_digest
 
@@ -35,7 +34,6 @@ ANSWER_DIGEST = re.compile(r"[0-9a-f]{16}")
 
 FIELDS = (
     "id",
-    "wording",
     "answer_digest",
     *(name for name in Verdict.model_fields if name not in (*NOT_IN_FILES, "observed")),
     *Observed.model_fields,
@@ -51,7 +49,7 @@ class _BadLineError(ValueError):
     """A line is no verdict on a question."""
 
 
-class RecordedJudge(OneWording, Judge):
+class RecordedJudge(Judge):
     """Verdicts from a file, held in memory.
 
     Raises:
@@ -59,9 +57,9 @@ class RecordedJudge(OneWording, Judge):
     """
 
     def __init__(self, path: Path) -> None:
-        self._path, self._verdicts = path, dict[tuple[str, int], Verdict]()
-        self._answer_digests = dict[tuple[str, int], str]()
-        self._lines = dict[tuple[str, int, str], int]()
+        self._path, self._verdicts = path, dict[str, Verdict]()
+        self._answer_digests = dict[str, str]()
+        self._lines = dict[tuple[str, str], int]()
         problems: list[str] = []
         try:
             raw_text = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
@@ -75,7 +73,7 @@ class RecordedJudge(OneWording, Judge):
                 self._add(number, raw, problems)
         if not problems and not self._verdicts:
             problems.append(f"recorded judge {path}: is empty; write one JSON object a line")
-        names = sorted({judge for _, _, judge in self._lines})
+        names = sorted({judge for _, judge in self._lines})
         if len(names) > 1:
             cure = (
                 "one file, one judge: write the lines of each to a file of its own, and name all of these in `judge=`"
@@ -88,24 +86,23 @@ class RecordedJudge(OneWording, Judge):
     def _add(self, number: int, raw: bytes, problems: list[str]) -> None:
         place = f"{self._path}:{number}"
         try:
-            key, wording, digest, verdict = _judged(raw.strip())
+            key, digest, verdict = _judged(raw.strip())
         except ValidationError as error:
             problems.extend(f"{place}: {_finding_words(each)}" for each in error.errors(include_url=False))
             return
         except ValueError as error:
             problems.append(f"{place}: {error}")
             return
-        first = self._lines.setdefault((key, wording, verdict.judge), number)
+        first = self._lines.setdefault((key, verdict.judge), number)
         if first != number:
-            what = f"id `{key}`{named_variant('on', wording)} is judged on line {first} already"
-            problems.append(f"{place}: {what}; keep one of them")
-        self._verdicts[key, wording] = verdict
+            problems.append(f"{place}: id `{key}` is judged on line {first} already; keep one of them")
+        self._verdicts[key] = verdict
         if digest is not None:
-            self._answer_digests[key, wording] = digest
+            self._answer_digests[key] = digest
 
     @property
-    def verdicts(self) -> Mapping[tuple[str, int], Verdict]:
-        """All of them, by question id and wording."""
+    def verdicts(self) -> Mapping[str, Verdict]:
+        """All of them, by question id."""
         return self._verdicts
 
     @property
@@ -113,21 +110,10 @@ class RecordedJudge(OneWording, Judge):
         """The digest of the file."""
         return content_digest(self._path)
 
-    @property
-    def lacks_variants(self) -> str:
-        """Whether all verdicts are on answers to `question`."""
-        if any(wording for _, wording in self._verdicts):
-            return ""
-        cure = f"add a line for each with `wording`: {WORDINGS}"
-        return f"recorded judge {self._path} holds no verdict on the answer to a variant; {cure}"
-
     def strangers(self, golden: IdHashes) -> str:
-        """A note on verdicts of no question in the golden set, or of no variant that its question has."""
-        places = {wording_key(*place): place for place in self._verdicts}
-        others = [places[key] for key in golden.others(places)]
-        first = [shown_id(key) + named_variant("on", wording) for key, wording in others[:EXAMPLES]]
-        of = "question or variant" if any(wording for _, wording in self._verdicts) else "question"
-        return strangers_note(self._path, "verdicts", len(others), first, of=of)
+        """A note on verdicts of no question in the golden set."""
+        others = golden.others(self._verdicts)
+        return strangers_note(self._path, "verdicts", len(others), list(map(shown_id, others[:EXAMPLES])))
 
     async def __call__(self, question: Question, response: Response, /) -> Verdict:
         """The verdict on the question.
@@ -135,10 +121,10 @@ class RecordedJudge(OneWording, Judge):
         Raises:
             NotJudgedError: there is none, it is of another answer, or it lacks what the question needs.
         """
-        verdict = self._verdicts.get((question.id, self.wording))
+        verdict = self._verdicts.get(question.id)
         if verdict is None:
-            raise NotJudgedError(f"no verdict{named_variant('on', self.wording)} in {self._path}")
-        digest = self._answer_digests.get((question.id, self.wording))
+            raise NotJudgedError(f"no verdict in {self._path}")
+        digest = self._answer_digests.get(question.id)
         if digest is not None and digest != text_digest(response.answer or ""):
             what = f"the verdict in {self._path} is of another answer"
             raise NotJudgedError(f"{what}; judge this one anew, or take `answer_digest` out of the line")
@@ -155,13 +141,13 @@ def _spread_words(raw_text: bytes) -> str:
     return f"holds {kind} over several lines; {cure}" if kind else ""
 
 
-def _judged(raw: bytes) -> tuple[str, int, str | None, Verdict]:
-    """Question id, wording, digest of the answer that was judged, and verdict of one line."""
+def _judged(raw: bytes) -> tuple[str, str | None, Verdict]:
+    """Question id, digest of the answer that was judged, and verdict of one line."""
     value = parsed(raw)
     if not isinstance(value, dict):
         raise _BadLineError(f"is {kind_of(value)}; a verdict is a JSON object")
     refuse_repeats(raw, value)
-    key, wording = take_place(value, "judged")
+    key = take_id(value, "judged")
     for name in NOT_IN_FILES:
         if name in value:
             raise _BadLineError(f"`{name}` stands in no file, as a verdict that is read costs nothing; take it out")
@@ -171,7 +157,7 @@ def _judged(raw: bytes) -> tuple[str, int, str | None, Verdict]:
         raise _BadLineError(f"`answer_digest` is none; {cure}")
     if not value.keys() - {"judge", "reasoning"}:
         raise _BadLineError("holds no verdict; write `overall_score`, `declined` (of a negative) or `dimensions`")
-    return key, wording, digest, read_verdict({"judge": "recorded", "reasoning": "", **folded(value)})
+    return key, digest, read_verdict({"judge": "recorded", "reasoning": "", **folded(value)})
 
 
 def _finding_words(detail: ErrorDetails) -> str:

@@ -194,11 +194,7 @@ def _trial_scores() -> Iterator[Score]:
     for name, metric, title, meaning, higher in (
         ("pass_at_n", "pass_at_n", "Passed in one trial", "trials: 1 if one of the n passed, else 0", True),
         ("pass_hat_n", "pass_hat_n", "Passed in all trials", "trials: 1 if all n passed, else 0", True),
-        ("flaky", "flaky_rate", "Flaky", "trials: 1 if some passed and some did not in the same words, else 0", False),
-        (
-            *("wording_sensitive", "wording_sensitive_rate", "Wording-sensitive"),
-            *("variants: 1 if it passes in one wording and fails in another, else 0", False),
-        ),
+        ("flaky", "flaky_rate", "Flaky", "trials: 1 if some passed and some did not, else 0", False),
     ):
         yield Score(
             name,
@@ -271,8 +267,7 @@ def _reasoning_shares() -> Iterator[Score]:
 
 AGENT_SCORES = tuple(_agent_scores())
 TRIAL_SCORES = tuple(_trial_scores())
-OF_WORDINGS = ("wording_sensitive",)
-OF_TRIALS = tuple(score.name for score in TRIAL_SCORES if score.name not in OF_WORDINGS)
+OF_TRIALS = tuple(score.name for score in TRIAL_SCORES)
 REASONING_SCORES = tuple(_reasoning_scores())
 
 SCORES = (

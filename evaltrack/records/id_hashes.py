@@ -1,4 +1,4 @@
-"""The ids of a golden set and the variants of its questions, to tell what was recorded of others."""
+"""The ids of a golden set, to tell what was recorded of other questions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class IdHashes:
-    """The hashes of what `wording_key` gives for each wording of each question, in 8 bytes; those of this process."""
+    """The hashes of the ids of questions, in 8 bytes each; those of this process."""
 
     def __init__(self, hashes: array[int] | None = None) -> None:
         self._hashes = array("q") if hashes is None else hashes
@@ -32,7 +32,7 @@ class IdHashes:
         return np.frombuffer(self._hashes, dtype=np.int64)
 
     def others(self, keys: Iterable[Key]) -> list[Key]:
-        """The keys that are of no wording of a question, in their order."""
+        """The keys that are no question's id, in their order."""
         import numpy as np
 
         keys = list(keys)
@@ -40,7 +40,7 @@ class IdHashes:
         return [key for key, is_known in zip(keys, known, strict=True) if not is_known]
 
 
-def strangers_note(path: Path, what: str, count: int, ids: Sequence[str], *, of: str = "question") -> str:
+def strangers_note(path: Path, what: str, count: int, ids: Sequence[str]) -> str:
     """``answers.jsonl: lines of no question in the golden set: 2 (`21`, `22`); …``; nothing where there are none.
 
     Args:
@@ -48,12 +48,12 @@ def strangers_note(path: Path, what: str, count: int, ids: Sequence[str], *, of:
         what: What it holds, in the plural.
         count: How many of them are of other questions.
         ids: The first of these, as they are named.
-        of: What they are of, where that is more than a question.
     """
     if not count:
         return ""
     first = first_of(ids, EXAMPLES, count)
-    return printable(f"{path}: {what} of no {of} in the golden set: {count:,} ({first}); nothing was done with them")
+    those = f"{what} of no question in the golden set"
+    return printable(f"{path}: {those}: {count:,} ({first}); nothing was done with them")
 
 
 def shown_id(key: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from operator import attrgetter
 from typing import Annotated, Any, Literal
@@ -21,9 +21,6 @@ Grade = Annotated[int, Field(ge=0, le=1000, strict=True)]
 MAX_TURNS = 1000
 """Turns before a question: with more it is a log, and no question about what was said."""
 
-MAX_VARIANTS = 100
-"""Other wordings of a question: each is a trial, or several."""
-
 EXPECTATIONS = {"expected_passages": "passages", "expected_chunks": "chunks", "expected_sources": "titles"}
 """The fields that say what should be retrieved, and what each of them names; the first that is given decides."""
 
@@ -36,8 +33,7 @@ class Question(Record):
     none the ids or titles beside them decide. An empty list makes the question a *negative*; none of these fields
     makes it judged only.
 
-    `history` holds the turns before the question. `variants` are other wordings of it, which expect the same: each is
-    asked in trials of its own.
+    `history` holds the turns before the question.
 
     A `draft` was proposed and not yet confirmed by a person: no run asks it.
 
@@ -51,7 +47,6 @@ class Question(Record):
     id: Key
     question: WrittenText
     history: Annotated[tuple[Turn, ...], Field(max_length=MAX_TURNS)] = ()
-    variants: Annotated[tuple[WrittenText, ...], Field(max_length=MAX_VARIANTS)] = ()
     expected_chunks: tuple[Key, ...] | None = None
     expected_sources: tuple[Key, ...] | None = None
     expected_passages: tuple[Passage, ...] | None = None
@@ -108,36 +103,6 @@ class Question(Record):
             raise ValueError(f"`{full}` names {EXPECTATIONS[full]} but `{empty}` is empty; remove one of them")
         return self
 
-    @model_validator(mode="after")
-    def _other_wordings(self) -> Question:
-        first: dict[str, str] = {}
-        for place, wording in enumerate(self.wordings if self.variants else ()):
-            name = f"variant {place}" if place else "`question`"
-            earlier = first.setdefault(" ".join(wording.split()), name)
-            if earlier != name:
-                raise ValueError(f"`variants`: {name} has the words of {earlier}; remove it, or word it otherwise")
-        return self
-
-    @property
-    def wordings(self) -> tuple[str, ...]:
-        """The texts that ask the question: `question`, then its variants."""
-        return (self.question, *self.variants)
-
-    def trials_of(self, rounds: Sequence[int]) -> list[int]:
-        """The numbers of its trials in some rounds, from 1: in each round every wording is asked once."""
-        size = len(self.wordings)
-        return [(each - 1) * size + wording for each in rounds for wording in range(1, size + 1)]
-
-    def wording_of(self, trial: int) -> int:
-        """Which of `wordings` a trial asks, from 0."""
-        return (trial - 1) % len(self.wordings)
-
-    def in_wording(self, wording: int) -> Question:
-        """The question as one of its wordings asks it, without the others."""
-        if not self.variants:
-            return self
-        return self.model_copy(update={"question": self.wordings[wording], "variants": ()})
-
     @property
     def messages(self) -> list[dict[str, str]]:
         """The conversation as chat messages: the turns before the question, and the question as the user's last."""
@@ -176,21 +141,17 @@ class Question(Record):
             evaluated += (("arguments", [json.dumps(each, sort_keys=True) for each in self.expected_arguments]),)
         if self.grades:
             evaluated += (sorted(self.grades.items()),)
-        return _digest(evaluated + self._conversation)
+        return _digest(evaluated + self._turns)
 
     @property
     def judged_digest(self) -> str:
         """SHA-256 (16 hex digits) of what a judge goes by: question, expected answer, and whether it is a negative."""
-        return _digest((self.question, self.expected_answer, self.negative, *self._conversation))
+        return _digest((self.question, self.expected_answer, self.negative, *self._turns))
 
     @property
-    def _conversation(self) -> tuple[object, ...]:
-        """History and variants for a digest, where there are any: questions without have the digest they always had."""
-        if not self.history and not self.variants:
-            return ()
-        turns = [[turn.role, turn.content] for turn in self.history]
-        parts = (("history", turns), ("variants", list(self.variants)))
-        return tuple(part for part in parts if part[1])
+    def _turns(self) -> tuple[object, ...]:
+        """The history for a digest; nothing where there is none."""
+        return (("history", [[turn.role, turn.content] for turn in self.history]),) if self.history else ()
 
 
 _EVALUATED = attrgetter("question", "expected_chunks", "expected_sources", "expected_answer", "expected_tools")

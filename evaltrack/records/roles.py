@@ -22,11 +22,6 @@ class Closable(Protocol):
         return ()
 
     @property
-    def lacks_variants(self) -> str:
-        """Why it can tell nothing of the variants of questions, and the cure; empty where it can."""
-        return ""
-
-    @property
     def recording(self) -> str:
         """A digest of the file in which what it gives was recorded; empty where it reads none."""
         return ""
@@ -34,10 +29,6 @@ class Closable(Protocol):
     def strangers(self, golden: IdHashes) -> str:  # noqa: ARG002 - for those that hold what was given before
         """A note on what it holds of other questions than those of the golden set; empty where there is nothing."""
         return ""
-
-    def on_wording(self, wording: int) -> Self:  # noqa: ARG002 - for those that hold what was given before
-        """The one for a wording of a question with variants: 0 is `question`, 1 its first variant."""
-        return self
 
     async def aclose(self) -> None:
         """Close what was opened in the event loop; called once all questions are done."""

@@ -64,15 +64,11 @@ class Reasoned(Record):
 
 
 class Tally(Record):
-    """How the trials of one question went: `measured` could be, `passed` of them did, the rest of `trials` failed.
-
-    `wordings` holds the same of each wording; it is empty where the question has no variants.
-    """
+    """How the trials of one question went: `measured` could be, `passed` of them did, the rest of `trials` failed."""
 
     trials: int = Field(ge=1)
     measured: int = Field(ge=0)
     passed: int = Field(ge=0)
-    wordings: tuple[Tally, ...] = ()
 
     @property
     def majority(self) -> bool | None:
@@ -89,8 +85,7 @@ class Row(Record):
     """Everything about one question in one run, or in one trial of it.
 
     Where questions are asked several times there is one row a trial, and one that merges them: its `trial` is None and
-    its `tally` counts them. `wording` says which of the question's wordings the trial asked, or the one whose answer
-    the merged row shows: 0 is `question`.
+    its `tally` counts them.
 
     `scores` holds measured values only; each score without a value stands in `unmeasured` with its reason. `passed` is
     None where the question could not be measured. A row whose target answered and whose judge failed has a `response`,
@@ -103,7 +98,6 @@ class Row(Record):
     position: int = Field(ge=0)
     question: Question
     trial: int | None = Field(default=1, ge=1)
-    wording: int = Field(default=0, ge=0)
     tally: Tally | None = None
     response: Response | None = None
     verdicts: tuple[Verdict, ...] = ()

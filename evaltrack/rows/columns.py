@@ -26,7 +26,6 @@ from evaltrack.rows.fields import (
     TURN_COLUMNS,
     USAGE_PARTS,
     VERDICT_COLUMNS,
-    WORDING_COLUMNS,
     text_digest,
 )
 
@@ -125,14 +124,6 @@ def _of_question(name: str, *, required: bool = False, choices: tuple[str, ...] 
     return Column(name, "text", Attribute(f"question.{name}"), required=required, choices=choices)
 
 
-def _wordings(row: Row, k: int) -> list[dict[str, Any]] | None:
-    """The wordings of a question with variants, each with how its trials went."""
-    if row.tally is None or not row.tally.wordings:
-        return None
-    pairs = zip(row.question.wordings, row.tally.wordings, strict=True)
-    return [{column.name: column.value(pair, k) for column in WORDING_COLUMNS} for pair in pairs]
-
-
 def _history(row: Row, k: int) -> list[dict[str, Any]] | None:
     turns = row.question.history
     return [{column.name: column.value(turn, k) for column in TURN_COLUMNS} for turn in turns] or None
@@ -186,8 +177,6 @@ COLUMNS = (
     Column("trial", "integer", Attribute("trial")),
     _of("tally", "trials", "integer", "measured"),
     _of("tally", "passes", "integer", "passed"),
-    Column("wording", "integer", lambda row, _: row.wording if row.question.variants else None),
-    Column("wordings", "objects", _wordings, fields=WORDING_COLUMNS),
     Column("history", "objects", _history, fields=TURN_COLUMNS),
     _of("failure", "traceback", "text"),
     _of("trace", "trace_id", "text"),

@@ -1,4 +1,4 @@
-"""The fields of the objects that a row holds lists of: sources, verdicts, wordings, turns."""
+"""The fields of the objects that a row holds lists of: sources, verdicts, turns."""
 
 from __future__ import annotations
 
@@ -60,11 +60,6 @@ VERDICT_COLUMNS = (
     *(Column(name, "integer", Attribute(f"usage.{name}")) for name in USAGE_PARTS),
 )
 
-WORDING_COLUMNS = (
-    Column("text", "text", lambda each, _: each[0]),
-    Column("trials", "integer", lambda each, _: each[1].measured),
-    Column("passes", "integer", lambda each, _: each[1].passed),
-)
 TURN_COLUMNS = (
     Column("role", "text", Attribute("role"), choices=get_args(Role)),
     Column("content", "text", Attribute("content")),

@@ -29,17 +29,14 @@ def _of_a_table(what: str) -> Iterator[None]:
 
 @_of_a_table("question")
 def question_of(row: StoredRow) -> Question:
-    """The question as a judge needs it, in the wording that was answered.
-
-    Notes, metadata and expected tools are not in the table.
-    """
+    """The question as a judge needs it: notes, metadata and expected tools are not in the table."""
     expected = row.expected
     if expected is not None:
         value = [{"any_of": [each]} for each in expected] if row.by_passage else expected
     return Question.model_validate(
         {
             "id": row.id,
-            "question": row.wording_text,
+            "question": row.question,
             "history": [{"role": turn.role, "content": turn.content} for turn in row.history],
             "expected_answer": row.expected_answer,
             "domain": row.domain,

@@ -1,4 +1,4 @@
-"""The parts of a stored row: its sources, verdicts, wordings and turns, from the objects of a table and back."""
+"""The parts of a stored row: its sources, verdicts and turns, from the objects of a table and back."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import repeat
 from typing import Any, TypeVar, dataclass_transform
 
 from evaltrack.records import Role
-from evaltrack.rows.fields import SOURCE_COLUMNS, TURN_COLUMNS, VERDICT_COLUMNS, WORDING_COLUMNS
+from evaltrack.rows.fields import SOURCE_COLUMNS, TURN_COLUMNS, VERDICT_COLUMNS
 
 T = TypeVar("T")
 
@@ -69,15 +69,6 @@ class StoredVerdict:
 
 
 @stored_record
-class StoredWording:
-    """One wording of a question with variants: how many of its trials were measured, and how many of these passed."""
-
-    text: str = ""
-    trials: int = 0
-    passes: int = 0
-
-
-@stored_record
 class StoredTurn:
     """One message before the question."""
 
@@ -88,17 +79,16 @@ class StoredTurn:
 _FIELDS = {
     StoredSource: tuple(column.name for column in SOURCE_COLUMNS),
     StoredVerdict: tuple(column.name for column in VERDICT_COLUMNS),
-    StoredWording: tuple(column.name for column in WORDING_COLUMNS),
     StoredTurn: tuple(column.name for column in TURN_COLUMNS),
 }
 
 
 _SOURCE_FIELDS = frozenset(_FIELDS[StoredSource])
 
-Part = StoredSource | StoredVerdict | StoredWording | StoredTurn
+Part = StoredSource | StoredVerdict | StoredTurn
 
 
-P = TypeVar("P", StoredVerdict, StoredWording, StoredTurn)
+P = TypeVar("P", StoredVerdict, StoredTurn)
 
 
 def parts_of(kind: type[P], items: list[dict[str, Any]] | None) -> tuple[P, ...]:

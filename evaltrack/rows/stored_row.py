@@ -16,7 +16,6 @@ from evaltrack.rows.stored_parts import (
     StoredSource,
     StoredTurn,
     StoredVerdict,
-    StoredWording,
     object_of,
     parts_of,
     source_of,
@@ -39,9 +38,8 @@ class StoredRow:
     `scores` holds what was measured, by the names of `SCORES` and of `own`, the scores of one's own. A column that was
     not read has its default. `expected` is None where nothing is said of sources and empty where the target should
     decline; it names passages where `by_passage`, titles where `by_title`, else chunk ids. `trials` counts the measured
-    trials that the row merges, `passes` those that passed. `wordings` holds the same for each wording of a question
-    with variants, and `wording` is the place of the one whose answer the row shows; `history` holds the turns before
-    the question. `trace_id` and `root_span_id` are of the trace that the target itself made in MLflow.
+    trials that the row merges, `passes` those that passed. `history` holds the turns before the question. `trace_id`
+    and `root_span_id` are of the trace that the target itself made in MLflow.
     """
 
     id: str
@@ -86,8 +84,6 @@ class StoredRow:
     trial: int | None = None
     trials: int | None = None
     passes: int | None = None
-    wording: int | None = None
-    wordings: tuple[StoredWording, ...] = ()
     history: tuple[StoredTurn, ...] = ()
     traceback: str | None = None
     trace_id: str | None = None
@@ -112,17 +108,11 @@ class StoredRow:
         value = getattr(self, name)
         if name in ("sources", "verdicts"):
             return None if value is None else [object_of(each) for each in value]
-        if name in ("wordings", "history"):
+        if name == "history":
             return [object_of(each) for each in value] or None
         if name == "hard_fails" and self.mode is None:
             return None
         return list(value) if isinstance(value, tuple) else value
-
-    @property
-    def wording_text(self) -> str:
-        """The question in the wording whose answer the row shows."""
-        place = self.wording or 0
-        return self.wordings[place].text if place < len(self.wordings) else self.question
 
     @property
     def outcome(self) -> RowOutcome:
@@ -229,7 +219,6 @@ LISTS: Mapping[str, Callable[[Any], Any]] = {
     "tool_calls": _texts,
     "hard_fails": lambda values: tuple(values or ()),
     "verdicts": partial(parts_of, StoredVerdict),
-    "wordings": partial(parts_of, StoredWording),
     "history": partial(parts_of, StoredTurn),
 }
 """What makes the value of each column that holds a list from the list, or from null."""

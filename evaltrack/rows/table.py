@@ -35,8 +35,8 @@ _Place = tuple[int, int]
 class TableWriter:
     """Streams rows into a Parquet file, in the order of the golden set.
 
-    There is one row for each question; with `trials` one for each trial of it, so many of each of its wordings. `own`
-    names the scores of one's own.
+    There is one row for each question; with `trials` one for each trial of it. `own` names the scores
+    of one's own.
 
     A row that finished before its predecessors waits for them, up to `WINDOW` rows and `WINDOW_BYTES`; past that the
     order is given up rather than memory, and `position` still tells it.
@@ -60,7 +60,7 @@ class TableWriter:
         """Take one row; it reaches the file with its batch."""
         self._added += 1
         trial = row.trial or 1
-        is_last = trial >= self._trials * len(row.question.wordings)
+        is_last = trial >= self._trials
         size = _characters(row)
         place = (row.position, trial if self._trials else 1)
         heapq.heappush(self._waiting, (place, self._added, size, is_last, row))
@@ -106,8 +106,7 @@ def _characters(row: Row) -> int:
         sources = response.sources or ()
         texts = chain.from_iterable(map(_TEXTS, sources))
         size += len(response.answer or "") + SOURCE_SIZE * len(sources) + sum(map(len, filter(None, texts)))
-    if question.history or question.variants:
-        size += sum(len(turn.content) for turn in question.history) + sum(map(len, question.variants))
+    size += sum(len(turn.content) for turn in question.history)
     if failure is not None:
         size += len(failure.traceback or "")
     for verdict in (*row.verdicts, *row.score_verdicts.values()):

@@ -146,7 +146,6 @@ def _as_json(viewed: ReviewedQuestion) -> dict[str, Any]:
         "id": question.id,
         "question": question.question,
         "history": [shown(str(turn), TEXT_LIMIT) for turn in question.history],
-        "variants": [shown(f"or: {each}", TEXT_LIMIT) for each in question.variants],
         "expected_answer": question.expected_answer or "",
         "notes": shown(question.notes, TEXT_LIMIT),
         "facts": [each for each in (question.domain, question.difficulty, question.category) if each],

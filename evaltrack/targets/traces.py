@@ -148,11 +148,6 @@ class TracedAnswers(Target):
         return text, kind + response.model_dump_json(exclude_defaults=True).encode()
 
     @property
-    def lacks_variants(self) -> str:
-        """A trace answers one wording of a question."""
-        return f"traces of `{shown(self._place)}` answer one wording of a question; leave the variants out"
-
-    @property
     def notes(self) -> list[str]:
         """What of traces and questions found no other, or no way to be read; each with how many and which."""
         of, total = f"traces of `{shown(self._place)}`", len(self._by_id)

@@ -16,7 +16,6 @@ from pathlib import Path
 from evaltrack.records import Question, Response, Source, Target
 from evaltrack.records.amount import count
 from evaltrack.records.id_hashes import EXAMPLES, IdHashes, shown_id, strangers_note
-from evaltrack.records.recorded import WORDINGS
 from evaltrack.system.files import content_digest
 from evaltrack.targets.line_index import numbered_lines, refuse
 from evaltrack.targets.results.paired import NotRecordedError
@@ -65,12 +64,6 @@ class TrecRun(Target):
     def recording(self) -> str:
         """The digest of the file."""
         return content_digest(self._path)
-
-    @property
-    def lacks_variants(self) -> str:
-        """A run has one list for each query."""
-        cure = f"record JSON Lines, one for each wording, with `wording`: {WORDINGS}"
-        return f"the TREC run {self._path} ranks documents for `question` alone; {cure}"
 
     def strangers(self, golden: IdHashes) -> str:
         """A note on queries that are no question of the golden set."""

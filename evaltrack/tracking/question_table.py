@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from evaltrack.metrics.catalogue import AGENT_SCORES, OF_TRIALS, OF_WORDINGS, REASONING_SCORES
+from evaltrack.metrics.catalogue import AGENT_SCORES, OF_TRIALS, REASONING_SCORES
 from evaltrack.records import Reasoned
 from evaltrack.records.json_text import finite_json
 from evaltrack.rows.columns import columns_with
@@ -36,7 +36,6 @@ def table_of(columns: Mapping[str, Sequence[Any]], own: tuple[str, ...] = ()) ->
         "expected": [", ".join(names or ()) for names in columns["expected"]],
         "retrieved": list(map(_retrieved, columns["sources"], columns["by_title"])),
         "history": list(map(_history, columns["history"])),
-        "wordings": list(map(_wordings, columns["wordings"])),
         **_of_verdicts(columns["verdicts"]),
         **{name: list(columns[name]) for name in plain},
     }
@@ -74,10 +73,6 @@ def _history(turns: list[dict[str, Any]] | None) -> str | None:
     return "\n".join(f"{turn['role']}: {turn['content']}" for turn in turns or ()) or None
 
 
-def _wordings(wordings: list[dict[str, Any]] | None) -> str | None:
-    return "\n".join(f"{each['passes']} of {each['trials']}: {each['text']}" for each in wordings or ()) or None
-
-
 def _judge_score(judge: str, verdicts: list[dict[str, Any]] | None) -> float | None:
     """The own overall score of a judge of a panel."""
     return next((each["overall_score"] for each in verdicts or () if each["judge"] == judge), None)
@@ -88,11 +83,10 @@ _RARE = frozenset(
         *(score.name for score in (*REASONING_SCORES, *AGENT_SCORES) if score.name != "tools_called"),
         *Reasoned.model_fields,
         *OF_TRIALS,
-        *OF_WORDINGS,
-        *("trial", "trials", "passes", "wording", "wordings", "history", "model", "traceback"),
+        *("trial", "trials", "passes", "history", "model", "traceback"),
     }
 )
-"""Columns of the rubric, an agent's checks, trials, wordings, history and a target's model: left out where empty."""
+"""Columns of the rubric, an agent's checks, trials, history and a target's model: left out where empty."""
 
 _SHOWN_OTHERWISE = frozenset(
     {
@@ -108,6 +102,6 @@ _SHOWN_OTHERWISE = frozenset(
         "started_at",
         "position",
         "verdicts",
-        *("trace_id", "root_span_id", "history", "wordings"),
+        *("trace_id", "root_span_id", "history"),
     }
 )

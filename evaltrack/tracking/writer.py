@@ -54,8 +54,8 @@ OnProgress = Callable[[str, int, int], object]
 class RunWriter:
     """Takes rows as they finish and logs them at the end. Use as a context manager: it owns a temporary folder.
 
-    `trials` is how often each wording of a question is asked; 0 where there is one trial of every question. `own` names
-    the scores of one's own.
+    `trials` is how often each question is asked; 0 where there is one trial of every question. `own` names the scores
+    of one's own.
     """
 
     def __init__(self, store: Store, run: OpenRun, k: int, trials: int = 0, own: tuple[str, ...] = ()) -> None:

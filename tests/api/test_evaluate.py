@@ -15,7 +15,6 @@ import pytest
 from evaltrack import Question, Response, Source, run_eval
 from evaltrack.errors import GoldenError, TrackingError, UsageError
 from evaltrack.evaluation.signals import ONE_STOP
-from evaltrack.rows.reader import stored_rows
 from evaltrack.tracking.store import connect
 from evaltrack.tracking.traces import read_counts
 from tests.conftest import REPO, few_questions
@@ -273,35 +272,23 @@ def test_tokens_of_a_target_without_a_language_model_are_counted(store_uri: str,
     assert {row["tokens_known"] for row in made.rows} == {"counted"}
 
 
-def test_conversations_and_variants_are_in_one_run(store_uri: str, tmp_path: Path) -> None:
-    """Each wording is a trial; rows, trials, metrics and the page hold turns and wordings."""
+def test_a_conversation_is_in_its_row_and_on_the_page(store_uri: str, tmp_path: Path) -> None:
+    """The target is given the turns before the question; what they hold is text on the page."""
     turns = [{"role": "user", "content": "The fee?"}, {"role": "assistant", "content": "<b>80</b>"}]
     asked = [
-        {"id": "w", "question": "one?", "variants": ["two?", "three?"], "history": turns, "expected_chunks": ["a"]},
+        {"id": "t", "question": "one?", "history": turns, "expected_chunks": ["a"]},
         {"id": "p", "question": "plain?", "expected_chunks": ["a"]},
     ]
     seen: list[list[str]] = []
 
     def ask(messages: list[dict[str, str]], k: int) -> list[str]:
         seen.append([each["content"] for each in messages])
-        return ["x"] if messages[-1]["content"] == "three?" else ["a"]
+        return ["a"]
 
     result = run_eval(golden(tmp_path, asked), target=ask, judge="none", tracking_uri=store_uri, concurrency=1)
 
-    before = [each["content"] for each in turns]
-    assert seen == [[*before, "one?"], [*before, "two?"], [*before, "three?"], ["plain?"]]
-    assert (result.metrics["pass_rate"], result.metrics["recall_at_k"]) == (1, pytest.approx((2 / 3 + 1) / 2))
-    assert (result.metrics["wording_sensitive_rate"], result.counts["wording_sensitive_rate"]) == (1, 1)
-    assert "flaky_rate" not in result.metrics
-    assert run_of(store_uri, result.run_id).data.metrics["trials/wording_sensitive_rate"] == 1
-    worded, plain = result.rows
-    assert (worded["history"], worded["wording"], worded["trials"]) == (turns, 0, 3)
-    assert [(each["text"], each["passes"]) for each in worded["wordings"]] == [("one?", 1), ("two?", 1), ("three?", 0)]
-    assert (plain["history"], plain["wording"], plain["wordings"], plain["trial"]) == (None, None, None, 1)
-    trials = mlflow.artifacts.download_artifacts(run_id=result.run_id, artifact_path="trials.parquet")
-    assert [(row.id, row.trial, row.wording, row.passed) for row in stored_rows(Path(trials))] == [
-        *(("w", 1, 0, True), ("w", 2, 1, True), ("w", 3, 2, False), ("p", 1, None, True)),
-    ]
+    assert seen == [["The fee?", "<b>80</b>", "one?"], ["plain?"]]
+    assert [row["history"] for row in result.rows] == [turns, None]
     page = mlflow.artifacts.load_text(f"runs:/{result.run_id}/report.html")
     assert "\\u003cb\\u003e80\\u003c/b\\u003e" in page
     assert "<b>80</b>" not in page

@@ -429,25 +429,3 @@ def test_the_command_line(store_uri: str, tmp_path: Path, capsys: pytest.Capture
         assert (printed["schema"], printed["judge_tokens"], printed["times"]) == ("evaltrack.replay/1", 0, 2)
         assert cli("judge", "replay", run.run_id, "--times", "0") == 2
         assert "Error: times is 0; write a number from 1 to 100" in capsys.readouterr().err
-
-
-def test_a_question_with_variants_is_judged_again_in_the_words_that_were_answered(
-    store_uri: str, tmp_path: Path
-) -> None:
-    """The verdict on the wording that the row shows is given again; none of the run is taken from the cache."""
-    texts = {"Which?": [0.9, 0.8, 0.7], "What of a?": [0.1], "Tell me what": [0.95]}
-    golden, _ = golden_set(tmp_path, {"a": None}, variants=["Which?", "Tell me what"])
-
-    def target(question: str, k: int) -> str:
-        return f"The answer to {question}"
-
-    behaviour = by_text({f"The answer to {text}": list(map(scored_reply, each)) for text, each in texts.items()})
-    with serving(behaviour=behaviour) as server:
-        run = run_eval(golden, target=target, judge=JUDGE, concurrency=1, traces="off", tracking_uri=store_uri)
-        assert (server.calls, run.metrics["judge_score"]) == (3, pytest.approx((0.9 + 0.1 + 0.95) / 3))
-        made = replay_judge(run.run_id, times=2, tracking_uri=store_uri)
-    assert server.calls == 5
-    assert "<question-" in json.dumps(server.bodies[-1]["messages"])
-    assert "Which?" in server.bodies[-1]["messages"][1]["content"]
-    (row,) = made.rows
-    assert (row.score, sorted(row.again)) == (0.9, [0.7, 0.8])

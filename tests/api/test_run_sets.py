@@ -145,48 +145,6 @@ def test_all_bad_lines_of_all_files_are_one_error(store_uri: str, tmp_path: Path
     assert runs() == []
 
 
-def recorded(path: Path, **fields: Any) -> str:
-    """A file with a line for the first question."""
-    path.write_text(json.dumps({"id": 0, **fields}) + "\n")
-    return f"recorded:{path}"
-
-
-def test_a_later_set_whose_variants_were_not_recorded(store_uri: str, tmp_path: Path, paths: list[Path]) -> None:
-    """Neither by the target that is named, nor beside the set, nor by the judge; nothing is run, not even the first."""
-    with_variants = write(tmp_path, "later", {"id": 9, "question": "last", "variants": ["v"], "expected_chunks": ["a"]})
-    responses = recorded(tmp_path / "responses.jsonl", sources=["one0"])
-    verdicts = recorded(tmp_path / "verdicts.jsonl", overall_score=1)
-    cases: list[tuple[dict[str, Any], str]] = [
-        ({"target": responses}, f"recorded target {tmp_path}/responses.jsonl holds no response to a variant"),
-        ({}, f"recorded target {tmp_path}/later_responses/strong.jsonl holds no response to a variant"),
-        ({"target": target, "judge": verdicts}, f"recorded judge {tmp_path}/verdicts.jsonl holds no verdict"),
-    ]
-    for settings, why in cases:
-        with pytest.raises(GoldenError) as caught:
-            run_sets([*paths, with_variants], traces="off", **settings)
-        (problem,) = caught.value.problems
-        assert problem.startswith(f"{with_variants}: 1 question has `variants`, and {why}")
-    assert runs() == []
-
-
-def test_variants_that_were_recorded_are_evaluated(
-    store_uri: str, tmp_path: Path, paths: list[Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Also where the judge is a function, whose name may begin as that of a file does."""
-    with_variants = write(tmp_path, "later", {"id": 9, "question": "last", "variants": ["v"], "expected_chunks": ["a"]})
-    answers = tmp_path / "later_responses" / "strong.jsonl"
-    with answers.open("a") as file:
-        file.write('{"id": 9, "answer": "b", "wording": 1}\n')
-
-    def judge(question: Question, response: Response) -> float:
-        return 1.0
-
-    monkeypatch.setattr(judge, "__module__", "recorded")
-    monkeypatch.setattr(judge, "__qualname__", "judge")
-    sets = run_sets([paths[0], with_variants], traces="off", judge=judge)
-    assert sets.status == "FINISHED"
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

@@ -1,4 +1,4 @@
-"""Questions of which one side measured only a part of the wordings or trials."""
+"""Questions of which one side measured only a part of the trials."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from tests.compared import K, found, question, row, rows_of, side
 AWAY = "ConnectionError: the index is away"
 
 
-def trial_of(asked: Question, wording: int, number: int, letter: str) -> Row:
+def trial_of(asked: Question, number: int, letter: str) -> Row:
     """One trial: a hit (p), a miss (f), an error (E), or a hit whose judge failed (J)."""
-    timing = {"position": 0, "question": asked, "wording": wording, "trial": number, "started_at": 0.0, "seconds": 0.1}
+    timing = {"position": 0, "question": asked, "trial": number, "started_at": 0.0, "seconds": 0.1}
     if letter == "E":
         return Row.model_validate({**timing, "failure": Failure(kind="target_error", message=AWAY)})
     response = found(f"{asked.id}!" if letter in "pJ" else "x")
@@ -36,15 +36,13 @@ def trial_of(asked: Question, wording: int, number: int, letter: str) -> Row:
 
 
 def side_of(outcomes: str, name: str, **signature: str) -> Side:
-    """A run with a word for each wording of `q`, and a letter in it for each trial; and of one question that hits."""
-    words = outcomes.split()
-    asked = question("q", variants=[f"Wording {place}?" for place in range(1, len(words))])
-    pairs = [(wording, letter) for letters in zip(*words, strict=True) for wording, letter in enumerate(letters)]
-    trials = [trial_of(asked, wording, number, letter) for number, (wording, letter) in enumerate(pairs, 1)]
+    """A run with a letter for each trial of `q`; and of one question that hits."""
+    asked = question("q")
+    trials = [trial_of(asked, number, letter) for number, letter in enumerate(outcomes, 1)]
     merged = stored_row(merge(trials), K)
     made = side([merged, row(question("plain"), found("plain!"), 1)], name, **signature)
     by_id = {"q": [stored_row(each, K) for each in trials]}
-    info = replace(made.info, settings={TRIALS: str(len(words[0]))})
+    info = replace(made.info, settings={TRIALS: str(len(outcomes))})
     return replace(made, info=info, trials=lambda ids: {key: by_id[key] for key in ids if key in by_id})
 
 
@@ -62,19 +60,15 @@ def fate(made: Comparison) -> str:
 @pytest.mark.parametrize(
     ("was", "now"),
     [
-        ("p p p", "p E p"),
-        ("p p p", "E E p"),
-        ("f f p", "p E p"),  # else it would be fixed by what was not asked
-        ("p p f", "E p f"),  # else it would be broken by what was not asked
-        ("p E p", "p p E"),
-        ("pp pp", "pp EE"),
-        ("ppp ppp", "ppp EEp"),
+        ("ppp", "EEp"),
+        ("ffp", "EEp"),  # else it would be fixed by what was not asked
+        ("ppf", "EEf"),  # else it would be broken by what was not asked
         ("ppppp", "pEEEE"),
         ("pp", "pE"),
     ],
 )
 def test_a_question_measured_in_less_than_before_is_lost(was: str, now: str) -> None:
-    """The candidate's mean would be one over other wordings, or over hardly any trial."""
+    """The candidate's mean would be one over hardly any trial."""
     made = compared(was, now)
     assert (fate(made), made.exit_code) == ("lost", 3)
     (lost,) = made.lost
@@ -89,10 +83,9 @@ def test_a_question_measured_in_less_than_before_is_lost(was: str, now: str) -> 
     [
         ("ppppp", "ppppE", "identical"),
         ("ppppp", "pppEE", "identical"),
-        ("p E p", "p E p", "identical"),
-        ("E p p", "p p p", "identical"),
-        ("p p p", "f f E", "broke"),
-        ("pp pp", "ff fE", "broke"),
+        ("pEE", "pEE", "identical"),
+        ("ppp", "ffE", "broke"),
+        ("pppp", "fffE", "broke"),
     ],
 )
 def test_one_that_is_measured_in_most_trials_or_fails_anyhow_is_compared(was: str, now: str, expected: str) -> None:
@@ -100,16 +93,8 @@ def test_one_that_is_measured_in_most_trials_or_fails_anyhow_is_compared(was: st
     assert fate(compared(was, now)) == expected
 
 
-@pytest.mark.parametrize(
-    ("now", "words"),
-    [
-        ("p E p", "1 of 3 trials, variant 1"),
-        ("E p E", "2 of 3 trials, the question's own words and variant 2"),
-        ("ppp EEp", "2 of 6 trials, variant 1"),
-        ("pEEEE", "4 of 5 trials"),
-    ],
-)
-def test_the_cause_says_how_many_trials_failed_and_in_which_words(now: str, words: str) -> None:
+@pytest.mark.parametrize(("now", "words"), [("EpE", "2 of 3 trials"), ("pEEEE", "4 of 5 trials")])
+def test_the_cause_says_how_many_trials_failed(now: str, words: str) -> None:
     """And how the first of them did."""
     was = "".join("p" if letter == "E" else letter for letter in now)
     (lost,) = compared(was, now).lost
@@ -119,11 +104,10 @@ def test_the_cause_says_how_many_trials_failed_and_in_which_words(now: str, word
 @pytest.mark.parametrize(
     ("now", "ignored", "expected"),
     [
-        ("pp JJ", (), "lost"),
-        ("pp JJ", ("judge",), "identical"),
-        ("pp EE", ("judge",), "lost"),
-        ("pp JE", ("judge",), "lost"),
-        ("ppp JJE", ("judge",), "identical"),
+        ("pJJ", (), "lost"),
+        ("pJJ", ("judge",), "identical"),
+        ("pEE", ("judge",), "lost"),
+        ("pJE", ("judge",), "identical"),
     ],
 )
 def test_a_trial_of_which_the_judge_alone_failed_is_measured_where_no_judge_is_compared(
@@ -136,7 +120,7 @@ def test_a_trial_of_which_the_judge_alone_failed_is_measured_where_no_judge_is_c
 
 
 script: dict[str, str] = {}
-"""What the trials of each wording give, as above."""
+"""What the trials of each question give, as above."""
 times: defaultdict[str, int] = defaultdict(int)
 
 
@@ -163,25 +147,25 @@ def test_a_run_and_its_comparison_name_the_questions_that_are_measured_in_part(s
     """With the first error, from MLflow's store and from a file; one whose trials all failed is an error of the run."""
     golden = tmp_path / "set.jsonl"
     lines = [
-        {"id": "q", "question": "Own?", "variants": ["First?", "Second?"], "expected_chunks": ["a"]},
-        {"id": "all", "question": "All?", "variants": ["None?"], "expected_chunks": ["a"]},
+        {"id": "q", "question": "Some?", "expected_chunks": ["a"]},
+        {"id": "all", "question": "All?", "expected_chunks": ["a"]},
     ]
     golden.write_text(
         "".join(Question.model_validate({"domain": "d", **line}).model_dump_json() + "\n" for line in lines)
     )
-    fixed: dict[str, Any] = {"judge": "none", "tracking_uri": store_uri, "traces": "off", "concurrency": 1}
+    fixed: dict[str, Any] = {"judge": "none", "tracking_uri": store_uri, "traces": "off", "concurrency": 1, "trials": 3}
     runs = []
-    for outcomes in ("pppEE", "pEpEE"):
-        script.update(zip(("Own?", "First?", "Second?", "All?", "None?"), outcomes, strict=True))
+    for outcomes in ("ppp", "pEE"):
+        script.update({"Some?": outcomes, "All?": "EEE"})
         times.clear()
         runs.append(run_eval(golden, target=f"python:{__name__}:ask", in_process=True, **fixed))
     assert not [note for note in runs[0].notes if "measured by" in note]
-    note = f"3 trials failed (target_error: {AWAY}); 1 question (q) is measured by the others"
+    note = f"5 trials failed (target_error: {AWAY}); 1 question (q) is measured by the others"
     assert note in runs[1].notes
     made = compare_runs(runs[1].run_id, runs[0].run_id, gate="seed", tracking_uri=store_uri, log=False)
     (lost,) = made.lost
     assert (made.exit_code, lost.id) == (3, "q")
-    assert lost.cause.detail == f"target_error: {AWAY} (in 1 of 3 trials, variant 1)"
+    assert lost.cause.detail == f"target_error: {AWAY} (in 2 of 3 trials)"
 
 
 def sides(trials: str | None) -> tuple[Side, Side]:

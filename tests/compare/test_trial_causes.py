@@ -109,28 +109,6 @@ def test_a_run_whose_trials_are_gone_is_explained_by_its_rows(store_uri: str, tm
     assert [flip.cause.kind for flip in made.flips] == ["now_declines"]
 
 
-def worded(uri: str, folder: Path, trials: str) -> RunResult:
-    """A run of one question in three wordings, each of which is asked once."""
-    script[:] = trials.split()
-    asked.clear()
-    golden, _ = golden_set(folder, {"q": None}, expected_chunks=["a"], variants=["Which?", "Tell me what"])
-    settings: dict[str, Any] = {"judge": "none", "tracking_uri": uri, "traces": "off", "concurrency": 1}
-    return run_eval(golden, target=TARGET, in_process=True, **settings)
-
-
-def test_the_cause_is_read_from_the_wordings_that_got_worse(store_uri: str, tmp_path: Path) -> None:
-    """The second always failed, and the third fails now: it is held against what the same words found before."""
-    before, after = worded(store_uri, tmp_path, "abc xyz ade"), worded(store_uri, tmp_path, "abc xyz bde")
-    made = compare_runs(after.run_id, before.run_id, gate="seed", tracking_uri=store_uri, log=False)
-    (flip,) = made.flips
-    assert (flip.cause.kind, flip.cause.source) == ("source_lost", "a")
-    assert flip.cause.detail.endswith("`b` took its place, in variant 2")
-    for row, ids in ((flip.before, "ade"), (flip.after, "bde")):
-        assert row is not None
-        assert row.wording == 2
-        assert "".join(source.chunk_id or "" for source in row.sources or ()) == ids
-
-
 def test_a_gain_of_several_trials_is_read_from_those_that_failed_before(store_uri: str, tmp_path: Path) -> None:
     """One of the others had the source before; that `c` scatters explains nothing."""
     made = compared(store_uri, tmp_path, "bc b abc", "abc abc abc")

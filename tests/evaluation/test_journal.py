@@ -137,7 +137,7 @@ def test_an_edited_question_is_asked_again(opened: Open, change: dict[str, objec
 
 
 def test_an_edit_that_is_taken_back_finds_its_row(opened: Open) -> None:
-    """Both wordings were paid for: each is found, and they count as one question."""
+    """Both texts were paid for: each is found, and they count as one question."""
     kept(opened, row(1, text="First?"))
     kept(opened, row(1, text="Second?"))
     for text in ("First?", "Second?"):
@@ -811,15 +811,3 @@ def test_a_disk_that_goes_bad_meanwhile(opened: Open, path: Path, broken_off: Pa
     assert journal.problem == (
         f"{path}: cannot be read any more: database disk image is malformed; what it held is asked again"
     )
-
-
-def test_each_wording_is_found_by_its_trial(opened: Open) -> None:
-    """A run that was broken off between two wordings asks the others alone; another set of variants asks all again."""
-    worded = question(1).model_copy(update={"variants": ("Which?", "Tell me what")})
-    rows = [row(1, trial=trial).model_copy(update={"question": worded, "wording": trial - 1}) for trial in (1, 3)]
-    kept(opened, *rows)
-    journal = opened()
-    assert [journal.recall(worded, trial) for trial in (1, 2, 3)] == [rows[0], None, rows[1]]
-    fewer = worded.model_copy(update={"variants": ("Which?",)})
-    assert [journal.recall(fewer, trial) for trial in (1, 2)] == [None, None]
-    assert journal.recall(question(1), 1) is None

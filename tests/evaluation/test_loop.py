@@ -16,7 +16,7 @@ from evaltrack.errors import EvaltrackError, GoldenError, InconclusiveError, Usa
 from evaltrack.evaluation.journal import Journal
 from evaltrack.evaluation.loop import run_to_end
 from evaltrack.metrics.measure import Rules
-from evaltrack.records import Judge, PlainTarget, Question, Response, Row, Target, Tokens, Turn, Verdict
+from evaltrack.records import PlainTarget, Question, Response, Row, Target, Tokens, Turn, Verdict
 from tests.actors import (
     FOUND,
     Blocking,
@@ -570,10 +570,6 @@ class AtHand(Answering):
     async def ready(self) -> None:
         """It always is."""
 
-    def on_wording(self, _wording: int) -> AtHand:
-        """It is one for all wordings."""
-        return self
-
     takes_history = False
 
 
@@ -858,44 +854,6 @@ def test_in_a_notebook_work_has_a_thread_of_its_own(error: BaseException | None)
 
     asyncio.run(notebook())
     assert done == ["evaltrack-run"]
-
-
-# Wordings
-
-
-def test_each_round_asks_each_wording() -> None:
-    """A target and a judge get the text of one wording; the row has the whole question and says which it was."""
-    asked: list[tuple[str, tuple[str, ...]]] = []
-    judged: list[str] = []
-
-    class Echo(Judge):
-        name = "echo"
-
-        async def __call__(self, question: Question, response: Response, /) -> Verdict:
-            judged.append(question.question)
-            return Verdict(judge="echo", reasoning="", overall_score=1, accuracy=1, completeness=1, relevance=1)
-
-    async def ask(question: Question, k: int, /) -> Response:
-        asked.append((question.question, question.variants))
-        return FOUND
-
-    plain, worded = questions(2)
-    worded = worded.model_copy(update={"variants": ("Which?", "Tell me what")})
-    rows: list[Row] = []
-
-    async def work() -> None:
-        asking = evaluated([plain, worded], ask, judges=[Echo()], trials=[1, 2], concurrency=1)
-        rows.extend([row async for row in asking])
-
-    finish(work)
-    texts = ["What?", "What?", *("What?", "Which?", "Tell me what") * 2]
-    assert asked == [(text, ()) for text in texts]
-    assert judged == texts
-    assert [(row.question.id, row.trial, row.wording) for row in rows] == [
-        *(("0", 1, 0), ("0", 2, 0)),
-        *(("1", trial, (trial - 1) % 3) for trial in range(1, 7)),
-    ]
-    assert all(row.question == worded for row in rows[2:])
 
 
 def test_the_turns_count_as_tokens_of_a_target_that_is_given_them() -> None:

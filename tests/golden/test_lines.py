@@ -1,4 +1,4 @@
-"""What is said of a golden line whose turns or variants are wrong: which, what it is, and what to write."""
+"""What is said of a golden line whose turns are wrong: which, what it is, and what to write."""
 
 from __future__ import annotations
 
@@ -27,12 +27,6 @@ FORM = 'write a list of turns, like [{"role": "user", "content": "the text"}]'
         ({"history": [{"role": "user", "content": "a\0b"}]}, "`history.0.content`: holds a NUL character"),
         ({"history": [USER | {"name": "b"}]}, "`history.0` has the unknown field `name`; a turn has `role` and"),
         ({"history": [USER] * 1001}, "`history` has 1,001 entries; write at most 1,000"),
-        ({"variants": "x"}, '`variants` is a string; write a list of texts, like ["the question in other words"]'),
-        ({"variants": [5]}, "`variants.0` is a number; write its text"),
-        ({"variants": ["a", ""]}, "`variants.1` is empty; write some text"),
-        ({"variants": list("ab" * 51)}, "`variants` has 102 entries; write at most 100"),
-        ({"variants": ["a", "a"]}, "`variants`: variant 2 has the words of variant 1; remove it, or word it otherwise"),
-        ({"variant": ["a"]}, "unknown field `variant`; did you mean `variants`?"),
     ],
 )
 def test_what_is_wrong_is_named(fields: dict[str, Any], problem: str) -> None:
@@ -54,5 +48,5 @@ def test_all_that_is_wrong_is_listed() -> None:
 
 def test_empty_lists_say_nothing() -> None:
     """A table has the column in every line."""
-    plain = checked_question({"id": 1, "question": "Why?", "domain": "d", "history": [], "variants": []})
+    plain = checked_question({"id": 1, "question": "Why?", "domain": "d", "history": []})
     assert plain == Question(id="1", question="Why?", domain="d")

@@ -24,7 +24,7 @@ from evaltrack.records import Question
 
 GOOD = '{"id": "good", "question": "Why?"}'
 KNOWN = (
-    "id, question, history, variants, expected_chunks, expected_sources, expected_passages, grades, relevant_grade, "
+    "id, question, history, expected_chunks, expected_sources, expected_passages, grades, relevant_grade, "
     "expected_answer, difficulty, category, notes, domain, expected_tools, expected_arguments, metadata, draft"
 )
 TOO_LONG = "is longer than 1,048,576 bytes; a question must be shorter"
@@ -586,7 +586,6 @@ def test_all_fields_are_read(tmp_path: Path) -> None:
         "id": "007",
         "question": "Où est-ce? 😀",
         "history": [{"role": "user", "content": "Bonjour."}],
-        "variants": ["C'est où?"],
         "expected_chunks": ["a", 5],
         "expected_sources": ["A title"],
         "expected_passages": [{"quote": "Ici, rue de Rome.", "any_of": [], "source": "Plan", "share": 0.75}],

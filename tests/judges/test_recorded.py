@@ -88,7 +88,7 @@ OBSERVED = {
 def test_a_verdict_on_reasoning_is_read_as_strictly(tmp_path: Path) -> None:
     """Lists and whole numbers are what JSON has; a number in quotes is none, however deep it stands."""
     judge = recorded(tmp_path, json.dumps({"id": "1", **OBSERVED}))
-    observed = judge.verdicts["1", 0].observed
+    observed = judge.verdicts["1"].observed
     assert observed is not None
     assert (observed.hard_fails, observed.confidence, observed.dimensions.crux) == (("HF1",), 70.0, 8.0)
     for wrong in ({"hypotheses": "3"}, {"hypotheses": 3.5}, {"confidence": True}, {"hard_fails": "HF1"}):
@@ -323,40 +323,3 @@ def test_verdicts_on_other_questions_are_counted(tmp_path: Path) -> None:
         f"{tmp_path / 'verdicts.jsonl'}: verdicts of no question in the golden set: 1 (`x`); nothing was done with them"
     )
     assert judge.strangers(IdHashes(array("q", [hash("1"), hash("x")]))) == ""
-
-
-def test_verdicts_on_variants_that_no_question_has_are_counted(tmp_path: Path) -> None:
-    """Also where the question is one of the golden set."""
-    judge = recorded(tmp_path, f"{line()}\n{line(id='x')}\n{line(id='x', wording=1)}\n{line(wording=2)}")
-    ids = [hash("1"), hash(("1", 2))]
-    of_none = "verdicts of no question or variant in the golden set"
-    for more, counted in (([], "2 (`x`, `x` on variant 1)"), ([hash("x")], "1 (`x` on variant 1)")):
-        note = judge.strangers(IdHashes(array("q", [*ids, *more])))
-        assert note == f"{tmp_path / 'verdicts.jsonl'}: {of_none}: {counted}; nothing was done with them"
-    assert judge.strangers(IdHashes(array("q", [*ids, hash("x"), hash(("x", 1))]))) == ""
-
-
-# Wordings
-
-
-def test_a_verdict_is_on_the_answer_to_one_wording(tmp_path: Path) -> None:
-    """No verdict stands for another wording; 0 is the default."""
-    judge = recorded(tmp_path, f"{line()}\n{line(wording=2, overall_score=1.0)}")
-    assert [ask(judge.on_wording(place), question()).overall_score for place in (0, 2)] == [0.5, 1.0]
-    assert judge.name == judge.on_wording(2).name
-    with pytest.raises(NotJudgedError, match=r"^no verdict on variant 1 in "):
-        ask(judge.on_wording(1), question())
-    assert judge.lacks_variants == ""
-    assert "holds no verdict on the answer to a variant; add a line" in recorded(tmp_path, line()).lacks_variants
-
-
-@pytest.mark.parametrize("wording", [-1, 101, "1", True, 1.5, None])
-def test_a_wording_is_a_small_whole_number(tmp_path: Path, wording: object) -> None:
-    """Anything else is a bad line."""
-    assert refusal(tmp_path, line(wording=wording)).startswith("FILE:1: `wording` is no whole number from 0 to 100")
-
-
-def test_a_wording_is_judged_once(tmp_path: Path) -> None:
-    """Two verdicts of one judge on one answer are a mistake."""
-    text = f"{line(wording=1)}\n{line(wording=1)}"
-    assert refusal(tmp_path, text) == "FILE:2: id `1` on variant 1 is judged on line 1 already; keep one of them"

@@ -97,7 +97,6 @@ def test_the_comparison_leaves_out_what_the_metrics_say() -> None:
         "pass_at_n",
         "pass_hat_n",
         "flaky_rate",
-        "wording_sensitive_rate",
     }
     assert "false_abstention_rate" not in depending_on("k") | depending_on("judge")
     assert not any(score.metric in depending_on("judge") for score in SCORES if not score.compared)

@@ -78,7 +78,6 @@ FULL: list[Record] = [
         id="007",
         question="Où? 😀",
         history=(Turn(role="assistant", content="Là?"),),
-        variants=("À quel endroit?",),
         expected_chunks=("a", "b"),
         expected_sources=("T",),
         expected_passages=(Passage(quote="Ici.", source="T", share=1), Passage(any_of=("a", "b"))),
@@ -111,7 +110,6 @@ FULL: list[Record] = [
     ),
     Failure(kind="judge_error", message="no JSON", usage=Usage(prompt_tokens=1, completion_tokens=2)),
     Tally(trials=3, measured=2, passed=1),
-    Tally(trials=2, measured=2, passed=1, wordings=(Tally(trials=1, measured=1, passed=1),) * 2),
     Turn(role="tool", content="x"),
     Reasoned(
         tier=0,

@@ -886,7 +886,7 @@ def test_answers_share_a_budget(questions: int, characters: int) -> None:
 
 
 def test_the_columns_that_a_page_reads_are_all_that_it_shows(tmp_path: Path) -> None:
-    """With sources, verdicts, wordings, turns, traces and tools it is the page of whole rows."""
+    """With sources, verdicts, turns, traces and tools it is the page of whole rows."""
     path = written(rich_rows(), tmp_path / "rows.parquet")
     part = run_html(result(), partial(stored_rows, path), Around("run"))
     assert part == run_html(result(), lambda _, ids: stored_rows(path, None, ids), Around("run"))
@@ -1310,24 +1310,14 @@ def test_what_scored_higher_without_a_flip_is_no_unchanged_question() -> None:
     assert "All 2 common questions" in comparison_html(made)
 
 
-def test_a_question_shows_the_turns_before_it_and_how_its_wordings_went() -> None:
-    """The last turns, bounded, each as text; each wording with its outcome, and which answer is shown."""
+def test_a_question_shows_the_turns_before_it() -> None:
+    """The last turns, bounded, each as text."""
     turns = [{"role": "user", "content": f"{n} {EVIL}"} for n in range(25)]
-    wordings = [("one?", 2, 2), ("two?", 2, 1), ("three?", 1, 1), ("four?", 1, 0), (EVIL, 0, 0)]
-    columns = [dict(zip(("text", "trials", "passes"), each, strict=True)) for each in wordings]
-    row_ = patched(flat("so", "c"), history=turns, wordings=columns, wording=2)
+    row_ = patched(flat("so", "c"), history=turns)
     (made,) = run_questions([row_], 3, 6000, "off", "r", {})
     assert made["turns_left_out"] == 5
     assert [text.split()[0] for _, text in made["turns"]] == [str(n) for n in range(5, 25)]
     assert {role for role, _ in made["turns"]} == {"user"}
     assert max(len(text) for _, text in made["turns"]) <= 300
-    assert made["sides"][0]["wordings"] == [
-        ["passed, 2 of 2 trials", "good", "one?", False],
-        ["failed, 1 of 2 trials", "bad", "two?", False],
-        ["passed", "good", "three?", True],
-        ["failed", "bad", "four?", False],
-        ["not measured", "warn", shown(EVIL, 500), False],
-    ]
     (plain,) = run_questions([flat("so", "c")], 3, 6000, "off", "r", {})
     assert not {"turns", "turns_left_out"} & plain.keys()
-    assert "wordings" not in plain["sides"][0]

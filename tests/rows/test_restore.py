@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaltrack.judges.answer import judge_messages
-from evaltrack.records import Observed, Question, Response, Row, Source, Tally, ToolCall, Usage, Verdict
+from evaltrack.records import Observed, Question, Response, Row, Source, ToolCall, Usage, Verdict
 from evaltrack.rows.columns import flatten
 from evaltrack.rows.fields import SOURCE_TEXT_LIMIT
 from evaltrack.rows.reader import stored_rows
@@ -171,22 +171,9 @@ def test_no_text_and_no_number_is_changed(
     assert response_of(flat).answer == answer
 
 
-def test_a_question_comes_back_with_its_turns_in_the_words_that_were_answered(tmp_path: Path) -> None:
-    """A judge that looks again sees the conversation, and the wording whose answer the row shows."""
-    asked = question(
-        history=[{"role": "user", "content": "Là?"}, {"role": "tool", "content": "{}"}],
-        variants=["Can I?", "Am I allowed to?"],
-    )
-    made = row(asked, Response(answer="Yes.")).model_copy(
-        update={
-            "wording": 2,
-            "trial": None,
-            "tally": Tally(trials=3, measured=3, passed=1, wordings=(Tally(trials=1, measured=1, passed=0),) * 3),
-        }
-    )
-    found = question_of(stored(made, tmp_path))
-    assert found == asked.in_wording(2)
-    assert found.question == "Am I allowed to?"
-    assert judge_messages(found, Response(answer="Yes.")) == judge_messages(
-        asked.in_wording(2), Response(answer="Yes.")
-    )
+def test_a_question_comes_back_with_its_turns(tmp_path: Path) -> None:
+    """A judge that looks again sees the conversation."""
+    asked = question(history=[{"role": "user", "content": "Là?"}, {"role": "tool", "content": "{}"}])
+    found = question_of(stored(row(asked, Response(answer="Yes.")), tmp_path))
+    assert found == asked
+    assert judge_messages(found, Response(answer="Yes.")) == judge_messages(asked, Response(answer="Yes."))

@@ -51,7 +51,7 @@ COLUMNS = [
     *("recall_at_k", "precision_at_k", "reciprocal_rank", "hit", "ndcg_at_k", "judged_at_k"),
     *("negative_pass", "false_abstention", "overall_score", "accuracy", "completeness", "relevance", "judge_spread"),
     *("tools_called", "tool_invoked", "tools_coordinated", "sources_included"),
-    *("num_tokens", "combined_score", "pass", "pass_at_n", "pass_hat_n", "flaky", "wording_sensitive"),
+    *("num_tokens", "combined_score", "pass", "pass_at_n", "pass_hat_n", "flaky"),
     *REASONING,
     *("unmeasured", "score_reasoning"),
     *("expected", "by_title", "by_passage", "sources", "abstained", "model", "retrieval_digest"),
@@ -60,7 +60,7 @@ COLUMNS = [
     *("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "tokens_known"),
     *REASONED,
     *("verdicts", "seconds", "started_at", "digest", "judged_digest", "position", "trial", "trials", "passes"),
-    *("wording", "wordings", "history", "traceback", "trace_id", "root_span_id"),
+    *("history", "traceback", "trace_id", "root_span_id"),
 ]
 
 
@@ -103,7 +103,6 @@ FULL = row(
         id="007",
         question="Où? 😀",
         history=(Turn(role="user", content="Là 😀"), Turn(role="tool", content="{}")),
-        variants=("À quel endroit?",),
         expected_chunks=("a", "05"),
         expected_sources=("T",),
         expected_answer="Ici.",
@@ -154,13 +153,7 @@ FULL = row(
     duplicates=2,
     passed=True,
     trial=None,
-    wording=1,
-    tally=Tally(
-        trials=4,
-        measured=3,
-        passed=2,
-        wordings=(Tally(trials=2, measured=1, passed=0), Tally(trials=2, measured=2, passed=2)),
-    ),
+    tally=Tally(trials=4, measured=3, passed=2),
     started_at=1_700_000_000.125,
     seconds=0.5,
 )
@@ -197,8 +190,7 @@ FULL_FLAT: dict[str, Any] = {
     "pass_at_n": 0.3125,
     "pass_hat_n": 0.328125,
     "flaky": 0.34375,
-    "wording_sensitive": 0.359375,
-    **{name: number / 64 for number, name in enumerate(REASONING, start=24)},
+    **{name: number / 64 for number, name in enumerate(REASONING, start=23)},
     "unmeasured": None,
     "score_reasoning": '{"held": "1 of 2 \\u00e9"}',
     "expected": ["a", "05"],
@@ -276,11 +268,6 @@ FULL_FLAT: dict[str, Any] = {
     "trial": None,
     "trials": 3,
     "passes": 2,
-    "wording": 1,
-    "wordings": [
-        {"text": "Où? 😀", "trials": 1, "passes": 0},
-        {"text": "À quel endroit?", "trials": 2, "passes": 2},
-    ],
     "history": [{"role": "user", "content": "Là 😀"}, {"role": "tool", "content": "{}"}],
     "traceback": None,
     "trace_id": TRACE.trace_id,
@@ -565,7 +552,7 @@ def test_other_readers_see_the_types(tmp_path: Path) -> None:
     assert verdicts["declined"] == verdicts["cached"] == pa.bool_()
     counts = {name for name, kind in types.items() if kind == pa.int64()}
     bands = {"tier", "claimed_band", "earned_band", "coupling_gap", "penalty"}
-    assert counts == {"duplicates", "position", "trial", "trials", "passes", "wording", *USAGE_PARTS, *bands}
+    assert counts == {"duplicates", "position", "trial", "trials", "passes", *USAGE_PARTS, *bands}
     assert (types["hard_fails"].value_type, types["mode"], verdicts["observed"]) == (pa.string(),) * 3
     assert {name for name, kind in verdicts.items() if kind == pa.int64()} == set(USAGE_PARTS)
 
@@ -592,17 +579,12 @@ def test_memory_does_not_grow_with_the_texts(tmp_path: Path) -> None:
     assert peak < 2 * GROUP_BYTES
 
 
-def test_trials_of_different_number_keep_their_order(tmp_path: Path) -> None:
-    """Questions with variants have more trials than others, and none is held back longer than it has to be."""
-    worded = Question(id="0", question="Why?", domain="d", variants=("How come?", "For what reason?"))
-    plain = Question(id="1", question="Who?", domain="d")
-    rows = [
-        row(position, question=question.model_copy(update={"id": str(position)}), trial=trial)
-        for position, question in enumerate([worded, plain, worded])
-        for trial in question.trials_of([1, 2])
-    ]
-    came = [rows[place] for place in (3, 6, 0, 1, 2, 4, 5, 7, 8, 13, 12, 11, 10, 9)]
-    read = write(tmp_path / "t.parquet", came, trials=2)
+def test_trials_keep_their_order(tmp_path: Path) -> None:
+    """Those of a question follow one another, whichever finished first."""
+    questions = [Question(id=str(position), question="Why?", domain="d") for position in range(3)]
+    rows = [row(each, question=question, trial=trial) for each, question in enumerate(questions) for trial in (1, 2, 3)]
+    came = [rows[place] for place in (3, 6, 0, 1, 2, 4, 5, 8, 7)]
+    read = write(tmp_path / "t.parquet", came, trials=3)
     assert [(each["position"], each["trial"]) for each in read] == [(each.position, each.trial) for each in rows]
 
 
@@ -610,12 +592,11 @@ def test_a_column_that_a_file_lacks_was_not_measured(tmp_path: Path) -> None:
     """A file without a score, or without the columns of conversations, is read, and says nothing of them."""
     path = tmp_path / "t.parquet"
     write(path, [FULL])
-    pq.write_table(pq.read_table(path).drop_columns(["recall_at_k", "wording", "wordings", "history"]), path)
+    pq.write_table(pq.read_table(path).drop_columns(["recall_at_k", "history"]), path)
     check_rows(path)
     (read,) = stored_rows(path)
-    assert (read.wording, read.wordings, read.history) == (None, (), ())
+    assert read.history == ()
     assert "recall_at_k" not in read.scores
-    assert read.wording_text == read.question
 
 
 def test_a_foreign_role_is_refused(tmp_path: Path) -> None:

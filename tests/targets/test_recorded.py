@@ -357,8 +357,8 @@ def test_a_recorded_error_is_a_failure_of_its_question(opened: Open, tmp_path: P
         ask(open_recorded(str(tmp_path / "array.json"), {}))
 
 
-def ids(*keys: str | tuple[str, int]) -> IdHashes:
-    """Those of a golden set, and of its variants."""
+def ids(*keys: str) -> IdHashes:
+    """Those of a golden set."""
     return IdHashes(array("q", map(hash, keys)))
 
 
@@ -371,43 +371,29 @@ def ids(*keys: str | tuple[str, int]) -> IdHashes:
             "".join(f'{{"id": {number}, "sources": []}}\n' for number in range(1, 9)),
             "lines of no question in the golden set: 6 (`3`, `4`, `5`, …)",
         ),
-        ('{"id": 1, "wording": 1, "answer": "a"}\n{"id": 2, "answer": "b"}', ""),
-        (
-            '{"id": 1, "wording": 1, "answer": "a"}\n{"id": 3, "wording": 2, "sources": ["b"]}',
-            "lines of no question or variant in the golden set: 1 (`3` to variant 2)",
-        ),
-        (
-            "".join(f'{{"id": 1, "wording": {number}, "answer": "a"}}\n' for number in range(6)),
-            "lines of no question or variant in the golden set: 4 (`1` to variant 2, `1` to variant 3, "
-            "`1` to variant 4, …)",
-        ),
-        (
-            '{"id": 2, "wording": 1, "answer": "a"}',
-            "lines of no question or variant in the golden set: 1 (`2` to variant 1)",
-        ),
         ("1 Q0 a 1 1 t\n5 Q0 a 1 1 t", "queries of no question in the golden set: 1 (`5`)"),
     ],
 )
 def test_lines_of_other_questions_are_counted(opened: Open, tmp_path: Path, content: str, note: str) -> None:
-    """The first of them are named; a line of another wording is one of its question, if that has so many."""
+    """The first of them are named."""
     whole = f"{tmp_path / 'recorded'}: {note}; nothing was done with them" if note else ""
-    assert opened(content).strangers(ids("1", "2", ("1", 1))) == whole
+    assert opened(content).strangers(ids("1", "2")) == whole
 
 
 def test_what_is_of_no_question_is_said_before_anything_is_asked(
     opened: Open, tmp_path: Path, store_uri: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """On stderr, whatever stdout is; of the golden set's own variants none."""
-    opened("".join(f'{{"id": 1, "wording": {number}, "sources": ["b"]}}\n' for number in range(4)))
+    """On stderr, whatever stdout is."""
+    opened("".join(f'{{"id": {number}, "sources": ["b"]}}\n' for number in (1, 2)))
     golden = tmp_path / "golden.jsonl"
-    line = {"id": 1, "question": "Why?", "variants": ["What for?", "How come?"], "expected_chunks": ["b"]}
+    line = {"id": 1, "question": "Why?", "expected_chunks": ["b"]}
     golden.write_text(json.dumps(line))
     target = f"recorded:{tmp_path / 'recorded'}"
     monkeypatch.setenv("MLFLOW_TRACKING_URI", store_uri)
     with pytest.raises(SystemExit) as ended:
         main(["run", str(golden), "-t", target, "--judge", "none", "--output", "json"])
     out, err = capsys.readouterr()
-    note = f"{tmp_path / 'recorded'}: lines of no question or variant in the golden set: 1 (`1` to variant 3)"
+    note = f"{tmp_path / 'recorded'}: lines of no question in the golden set: 1 (`2`)"
     assert (ended.value.code, err.count(f"Warning: {note}; nothing was done with them\n")) == (0, 1)
     assert [each.startswith(note) for each in json.loads(out)["notes"]].count(True) == 1
 
@@ -579,47 +565,6 @@ def test_real_run_in_any_order(data: Path, opened: Open, order: str) -> None:
         assert found == pytest.approx(expected, abs=5e-5)
         assert found["302"] > 0
     assert getattr(target, "notes") == []  # noqa: B009
-
-
-# Wordings
-
-
-def test_each_wording_has_its_own_response(opened: Open) -> None:
-    """`wording` says to which; 0 is the default, and none stands for another."""
-    target = opened(
-        '{"id": 1, "answer": "a"}\n{"id": 1, "wording": 2, "answer": "c"}\n{"id": 2, "wording": 0, "answer": "z"}'
-    )
-    assert [ask(target.on_wording(place)).answer for place in (0, 2, 0)] == ["a", "c", "a"]
-    assert ask(target, "2").answer == "z"
-    with pytest.raises(NotRecordedError, match=r"^no response to variant 1 in "):
-        ask(target.on_wording(1))
-    assert target.lacks_variants == ""
-
-
-@pytest.mark.parametrize(
-    ("content", "why"),
-    [
-        ('{"id": 1, "answer": "a"}', "holds no response to a variant; record a line for each with `wording`: 0 is"),
-        ("1 Q0 a 1 2.5 tag", "ranks documents for `question` alone; record JSON Lines, one for each wording, with"),
-    ],
-)
-def test_files_without_wordings_say_so(opened: Open, content: str, why: str) -> None:
-    """A run of a set with variants is refused with these words."""
-    assert why in opened(content).lacks_variants
-
-
-@pytest.mark.parametrize("wording", ["-1", "101", '"1"', "true", "1.0", "null"])
-def test_a_wording_is_a_small_whole_number(opened: Open, tmp_path: Path, wording: str) -> None:
-    """Anything else is a bad line."""
-    (problem,) = problems(opened, tmp_path, f'{{"id": 1, "wording": {wording}, "answer": "a"}}')
-    assert "`wording` is no whole number from 0 to 100" in problem
-
-
-def test_a_wording_is_recorded_once(opened: Open, tmp_path: Path) -> None:
-    """Two responses to one wording are a mistake."""
-    line = '{"id": 1, "wording": 1, "answer": "a"}\n'
-    (problem,) = problems(opened, tmp_path, line + line)
-    assert problem == "2: id `1` to variant 1 is recorded on line 1 already; keep one of them"
 
 
 # Ids whose hashes are equal

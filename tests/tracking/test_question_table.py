@@ -21,7 +21,6 @@ def test_the_table_needs_no_texts_of_sources(tmp_path: Path) -> None:
     assert table == table_of({name: [row[name] for row in rows] for name in rows[0]}, ("own",))
     assert table["retrieved"][:2] == ["a, B, c", "A, B, ?"]
     assert table["history"] == [*[None] * 6, "user: before"]
-    assert table["wordings"] == [*[None] * 6, "0 of 1: q\n2 of 2: r"]
     assert table["own"] == [*[None] * 6, -1.5]
     assert not any("of a" in str(cell) for cells in table.values() for cell in cells)
 

@@ -198,8 +198,8 @@ class _Work:
             self.noted_at = time.monotonic()
             under_way = {order.part.number for order in orders} - self.counts.keys()
             num_asked = sum(self.counts.values()) + self.folder.num_asked(under_way)
-            variants, whole = self.plan.golden.stats.with_variants, len(self.plan.golden) * self.plan.settings.trials
-            self.watch.note(f"asked on {self.engine.name}", num_asked, 0 if variants else whole)
+            whole = len(self.plan.golden) * self.plan.settings.trials
+            self.watch.note(f"asked on {self.engine.name}", num_asked, whole)
 
 
 def environment_of(command: Command) -> dict[str, str]:

@@ -62,7 +62,7 @@ def _run(order: Order, environment: Mapping[str, str]) -> Receipt | None:
     numbered = [
         (part.first + place, question, trial)
         for place, question in enumerate(questions)
-        for trial in question.trials_of(range(1, order.rounds + 1))
+        for trial in range(1, order.rounds + 1)
     ]
     worker = worker_of(order.command, environment, folder)
     with closing(part_journal(folder, part.number)) as journal:
@@ -83,6 +83,6 @@ def _run(order: Order, environment: Mapping[str, str]) -> Receipt | None:
 def _write(folder: WorkFolder, number: int, journal: Journal, questions: list[Question], rounds: int) -> int:
     """Write the rows of a journal, in the order of the questions, to the file of the part, whole or not at all."""
     with folder.files.draft(rows_name(number)) as draft:
-        rows = write_lines(draft, journal.lines(questions, lambda each: each.trials_of(range(1, rounds + 1))))
+        rows = write_lines(draft, journal.lines(questions, lambda _: range(1, rounds + 1)))
         folder.files.put(draft, rows_name(number))
     return rows

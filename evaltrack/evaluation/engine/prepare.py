@@ -92,7 +92,7 @@ def _lay_in(folder: WorkFolder, manifest: Manifest, journal: Journal, rounds: in
     for part in manifest.parts:
         rows = list[Row]()
         for place, question in enumerate(questions_of(folder, part), start=part.first):
-            for trial in question.trials_of(range(1, rounds + 1)):
+            for trial in range(1, rounds + 1):
                 if (row := journal.recall(question, trial)) is not None:
                     rows.append(row.model_copy(update={"position": place, "question": question}))
         if rows:

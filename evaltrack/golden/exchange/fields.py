@@ -28,7 +28,7 @@ FIELDS = tuple(Question.model_fields)
 EXPECTED = ("expected_chunks", "expected_sources")
 TEXTS = ("question", "expected_answer")
 LISTS = (*EXPECTED, "expected_tools")
-SHAPED = ("history", "variants", "expected_passages", "expected_arguments", "grades", "relevant_grade", "draft")
+SHAPED = ("history", "expected_passages", "expected_arguments", "grades", "relevant_grade", "draft")
 """Fields that are JSON in a cell of a table."""
 EMPTY: tuple[Any, ...] = ([], {})
 NAMING = frozenset({*ID_KEYS, "type"})

@@ -20,7 +20,7 @@ SHARED = ("expected_chunks", "expected_sources", "expected_passages")
 """Expectations that no scorer of MLflow reads; they have the names of a golden line."""
 
 TEXT_TAGS = ("id", "domain", "difficulty", "category", "notes")
-JSON_TAGS = ("draft", "grades", "relevant_grade", "metadata", "history", "variants")
+JSON_TAGS = ("draft", "grades", "relevant_grade", "metadata", "history")
 OWN_EXPECTATIONS = frozenset((RESPONSE, TOOL_CALLS, *SHARED))
 OWN_TAGS = frozenset((*TEXT_TAGS, *JSON_TAGS))
 

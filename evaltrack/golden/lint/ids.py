@@ -13,7 +13,7 @@ from evaltrack.records import Question
 from evaltrack.records.titles import title_key
 
 TEXTS = ("id", "question", "expected_answer", "domain", "category")
-LISTS = ("variants", "expected_chunks", "expected_sources", "expected_tools")
+LISTS = ("expected_chunks", "expected_sources", "expected_tools")
 
 NEAR = 60
 """Likeness (0 to 100, by the longest common subsequence) from which a missing id is likely meant as another."""

@@ -7,7 +7,6 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from evaltrack.golden.lint.alike import similar_pairs
 from evaltrack.golden.lint.finding import Entry, Finding
@@ -54,36 +53,23 @@ class _Wording:
         return (self.words if self.ordered else tuple(sorted(self.words)), self.sense, self.signs)
 
 
-class _Text(NamedTuple):
-    """One of the texts that ask a question, and which of its wordings it is."""
-
-    entry: Entry
-    place: int
-
-    def __str__(self) -> str:
-        """``question ID (line N)``, or a variant of it."""
-        return f"variant {self.place} of {self.entry}" if self.place else str(self.entry)
-
-
 def check_questions(entries: Sequence[Entry]) -> Iterator[Finding]:
     """Questions of one domain that ask the same, each with the first that does; and those that contradict it.
 
-    Each of a question's wordings is held against those of others, never against its own. After other turns the same
-    words ask something else.
+    After other turns the same words ask something else.
     """
     split = ContentWords()
-    texts = [_Text(entry, place) for entry in entries for place in range(len(entry.question.wordings))]
-    wordings = [_wording(text.entry.question.wordings[text.place], split) for text in texts]
-    first, reported = dict[tuple[object, ...], _Text](), set[int]()
-    for text, wording in zip(texts, wordings, strict=True):
-        question = text.entry.question
-        earlier = first.setdefault((question.domain, question.history, *wording.key), text)
-        if earlier.entry is not text.entry and text.entry.number not in reported:
-            reported.add(text.entry.number)
-            yield _same(text, earlier)
-    for one, other in _like(texts, wordings, split):
-        if other.entry.number not in reported:
-            reported.add(other.entry.number)
+    wordings = [_wording(entry.question.question, split) for entry in entries]
+    first, reported = dict[tuple[object, ...], Entry](), set[int]()
+    for entry, wording in zip(entries, wordings, strict=True):
+        question = entry.question
+        earlier = first.setdefault((question.domain, question.history, *wording.key), entry)
+        if earlier is not entry:
+            reported.add(entry.number)
+            yield _same(entry, earlier)
+    for one, other in _like(entries, wordings, split):
+        if other.number not in reported:
+            reported.add(other.number)
             yield _same(other, one)
 
 
@@ -97,23 +83,22 @@ def _wording(text: str, split: ContentWords) -> _Wording:
     return _Wording(" ".join(tokens), tuple(split(plain)), SENSE.intersection(words), signs, ordered)
 
 
-def _like(texts: Sequence[_Text], wordings: Sequence[_Wording], split: ContentWords) -> Iterator[tuple[_Text, _Text]]:
+def _like(entries: Sequence[Entry], wordings: Sequence[_Wording], split: ContentWords) -> Iterator[tuple[Entry, Entry]]:
     """Pairs that share most words and expect the same, in their answers too."""
     numbers: dict[str, int] = {}
     sets = [frozenset(numbers.setdefault(word, len(numbers)) for word in wording.words) for wording in wordings]
     for one, other, _ in similar_pairs(sets, LIKE):
-        first, second = texts[one].entry.question, texts[other].entry.question
+        first, second = entries[one].question, entries[other].question
         before, after = wordings[one], wordings[other]
         if (
             min(len(sets[one]), len(sets[other])) >= MIN_LIKE_WORDS
-            and first is not second
             and (first.domain, first.history) == (second.domain, second.history)
             and (before.sense, before.signs) == (after.sense, after.signs)
             and first.expected
             and _expectation(first) == _expectation(second)
             and _answers_alike(first.expected_answer, second.expected_answer, split)
         ):
-            yield texts[one], texts[other]
+            yield entries[one], entries[other]
 
 
 def _answers_alike(one: str | None, other: str | None, split: ContentWords) -> bool:
@@ -130,11 +115,10 @@ def _expectation(question: Question) -> object:
     return question.by_title, frozenset(map(title_key, question.expected) if question.by_title else question.expected)
 
 
-def _same(text: _Text, other: _Text) -> Finding:
+def _same(entry: Entry, other: Entry) -> Finding:
     """A duplicate; a contradiction where what is expected differs."""
-    entry, differs = text.entry, _difference(text.entry.question, other.entry.question)
-    asks = f"asks in variant {text.place} what {other} asks" if text.place else f"asks what {other} asks"
-    if differs:
+    asks = f"asks what {other} asks"
+    if differs := _difference(entry.question, other.question):
         return entry.finding("contradiction", f"{asks}, and {differs}", "expect the same of both, or remove one")
     return entry.finding("near-duplicate", f"{asks}, and counts twice", "reword or remove")
 

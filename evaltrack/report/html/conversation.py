@@ -1,12 +1,10 @@
-"""What a page shows of the turns before a question, and of its wordings."""
+"""What a page shows of the turns before a question."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from evaltrack.records.amount import count
 from evaltrack.report.html.text import shown
-from evaltrack.rows.stored_parts import StoredWording
 from evaltrack.rows.stored_row import StoredRow
 
 LAST_TURNS = 20
@@ -26,18 +24,3 @@ def turns_before(row: StoredRow, limit: int) -> dict[str, Any]:
         "turns": [[turn.role, shown(turn.content, room)] for turn in last],
         "turns_left_out": len(row.history) - len(last),
     }
-
-
-def wordings(row: StoredRow) -> list[list[Any]]:
-    """Each wording of a question with variants: how its trials went, in words; its tone; its text; is it shown."""
-    return [
-        [*_outcome(each), shown(each.text, 500), place == (row.wording or 0)] for place, each in enumerate(row.wordings)
-    ]
-
-
-def _outcome(wording: StoredWording) -> tuple[str, str]:
-    if not wording.trials:
-        return "not measured", "warn"
-    has_passed = 2 * wording.passes > wording.trials
-    share = f", {wording.passes} of {count(wording.trials, 'trial')}" if wording.trials > 1 else ""
-    return ("passed" if has_passed else "failed") + share, "good" if has_passed else "bad"

@@ -15,7 +15,7 @@ from evaltrack.compare.run_info import RunInfo
 from evaltrack.metrics.catalogue import BY_NAME
 from evaltrack.records.row import Traced
 from evaltrack.report.comparison.words import CAUSES, UNCHANGED, accepted_words, borderline_words, repeat_words
-from evaltrack.report.html.conversation import turns_before, wordings
+from evaltrack.report.html.conversation import turns_before
 from evaltrack.report.html.fitting import PASSED_WHOLE
 from evaltrack.report.html.judged import more_judges, verdicts
 from evaltrack.report.html.places import numbers
@@ -229,7 +229,6 @@ def _side(
 def _more_of_side(row: StoredRow) -> dict[str, Any]:
     return {
         "declined": bool(row.abstained),
-        "wordings": wordings(row),
         "missing": missing(row),
         "expects": expected_alone(row),
         "tools": [shown(tool, 80) for tool in row.tool_calls or ()],

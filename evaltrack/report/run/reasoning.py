@@ -36,9 +36,8 @@ def verdict_lines(rows: Iterable[StoredRow], judge: str | None = None) -> Iterat
                 continue
             fields = {name: value for name in FIELDS if (value := getattr(verdict, name)) is not None}
             fields |= json.loads(verdict.observed) if verdict.observed else {}
-            key = {"id": row.id} | ({"wording": row.wording} if row.wording else {})
             judged = {"answer_digest": text_digest(row.answer)} if row.answer and len(row.answer) < TEXT_LIMIT else {}
-            yield json.dumps({**key, **fields, **judged}, ensure_ascii=False, allow_nan=False) + "\n"
+            yield json.dumps({"id": row.id, **fields, **judged}, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def reasoning_page(rows: Iterable[StoredRow]) -> Iterator[str]:
@@ -47,7 +46,7 @@ def reasoning_page(rows: Iterable[StoredRow]) -> Iterator[str]:
     judged.sort(key=_order)
     yield f"# What the judge said\n\n{count(len(judged), 'question')}, failures first.\n"
     for row in judged[:SHOWN]:
-        yield f"\n## {plain(row.id)}: {plain(row.wording_text, 300)}\n\n"
+        yield f"\n## {plain(row.id)}: {plain(row.question, 300)}\n\n"
         for turn in row.history[-SHOWN_TURNS:]:
             yield f"- before, {turn.role}: {plain(turn.content, 300)}\n"
         yield f"- answer: {plain(row.answer or '(none)', 1000)}\n"

@@ -6,20 +6,12 @@ from typing import Any
 
 from evaltrack.judges.recorded import NOT_IN_FILES
 from evaltrack.records import Observed, Question, Response, Verdict
-from evaltrack.records.question import MAX_VARIANTS
 from evaltrack.records.verdict import ANSWER_GRADES
 from evaltrack.report.schemas.form import headed, plain
 from evaltrack.targets.recorded_response import ANSWERS
 
 ID = {"type": ["string", "integer"], "minLength": 1}
 """Ids are compared as strings: 5 and "5" are one."""
-
-WORDING = {
-    "type": "integer",
-    "minimum": 0,
-    "maximum": MAX_VARIANTS,
-    "description": "Of a question with variants: 0 is `question`, 1 its first variant.",
-}
 
 CHUNK_FIELDS = ("expected_chunks", "expected_sources")
 
@@ -60,7 +52,7 @@ def response_schema() -> dict[str, Any]:
         "items": {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/ToolCall"}]},
     }
     fields["error"] = {"description": "Why there was no response; then the question counts as an error."}
-    schema = schema | {"properties": {"id": ID, "wording": WORDING} | fields, "required": ["id"]}
+    schema = schema | {"properties": {"id": ID} | fields, "required": ["id"]}
     schema["anyOf"] = [_with_value(name) for name in (*ANSWERS, "error")]
     schema["description"] = "One line of recorded responses, `evaltrack run -t recorded:FILE`."
     return headed(plain(schema), "response", "A recorded response")
@@ -75,7 +67,7 @@ def verdict_schema() -> dict[str, Any]:
     schema = {
         "type": "object",
         "description": "One line of recorded verdicts, `evaltrack run --judge recorded:FILE`.",
-        "properties": {"id": ID, "wording": WORDING} | own | observed["properties"],
+        "properties": {"id": ID} | own | observed["properties"],
         "required": ["id"],
         "anyOf": [{"required": [name]} for name in (*ANSWER_GRADES, "declined", *reasoning[:1])],
         "dependentRequired": {name: [each for each in reasoning if each != name] for name in reasoning},

@@ -105,7 +105,6 @@
     el("drafts").textContent = data.drafts ? `· ${data.drafts} draft${data.drafts === 1 ? "" : "s"} left` : "· no drafts";
     el("before").textContent = data.history.join("\n");
     el("question").textContent = data.question;
-    el("variants").textContent = data.variants.join("\n");
     el("answer").textContent = data.expected_answer || "No expected answer.";
     el("answer").classList.toggle("dim", !data.expected_answer);
     el("notes").textContent = data.notes;

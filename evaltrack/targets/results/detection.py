@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from evaltrack.errors import UsageError
-from evaltrack.golden.exchange.records import shown
-from evaltrack.golden.exchange.values import is_empty
 from evaltrack.records import Response
 from evaltrack.targets.recorded_response import ANSWERS, NO_RESPONSE, error_text
 from evaltrack.targets.results import deepeval, inspect_log, own_rows, promptfoo, ragas
@@ -29,10 +27,7 @@ READERS: Mapping[str, Callable[[Mapping[str, Any], str], Result]] = {
 
 FORMATS = (*READERS, TREC)
 
-_RESPONSE_KEYS = frozenset({"id", "wording", "error", *Response.model_fields}) - {"seconds"}
-
-OF_WORDINGS = (LINES, "rows")
-"""Formats in which `wording` says which text of a question was asked."""
+_RESPONSE_KEYS = frozenset({"id", "error", *Response.model_fields}) - {"seconds"}
 
 
 def shown_formats(names: Collection[str]) -> list[str]:
@@ -64,18 +59,6 @@ def only_format(path: Path, names: Collection[str]) -> str:
     raise UsageError(f"recorded target {path}: its content {why}; choose with `?format=NAME`: {formats}")
 
 
-def check_wording(row: Mapping[str, Any], form: str) -> None:
-    """Refuse the response to a variant, which would be scored as that to the question.
-
-    Raises:
-        ValueError: it is one.
-    """
-    wording = row.get("wording") if form in OF_WORDINGS else None
-    if not is_empty(wording) and text_or_none(wording) not in ("0", "0.0"):
-        cure = "responses to variants are read from JSON Lines; write one response a line"
-        raise ValueError(f"`wording` is {shown(wording)}: {cure}")
-
-
 def _response(row: Mapping[str, Any]) -> Result:
     """A response in our own form, with the id of its question."""
     key = text_or_none(row.get("id"))
@@ -85,4 +68,4 @@ def _response(row: Mapping[str, Any]) -> Result:
         return Result(id=key, failure=error_text(failure))
     if all(row.get(name) is None for name in ANSWERS):
         raise ValueError(NO_RESPONSE)
-    return Result({name: value for name, value in row.items() if name not in ("id", "wording", "error")}, id=key)
+    return Result({name: value for name, value in row.items() if name not in ("id", "error")}, id=key)

@@ -18,7 +18,7 @@ from evaltrack.records.id_hashes import EXAMPLES, IdHashes, shown_id, strangers_
 from evaltrack.system.files import content_digest
 from evaltrack.targets.mapping import bounded
 from evaltrack.targets.responses import as_response
-from evaltrack.targets.results.detection import READERS, check_wording
+from evaltrack.targets.results.detection import READERS
 from evaltrack.targets.results.files import Entry, names_shown, read_results
 from evaltrack.targets.results.own_rows import is_cut
 from evaltrack.targets.results.result import Result, TextNames
@@ -77,12 +77,6 @@ class PairedResults(Target):
         """The digest of the file."""
         return content_digest(self._path)
 
-    @property
-    def lacks_variants(self) -> str:
-        """Results of other tools answer one wording of a question."""
-        cure = "record a line for each in JSON Lines with `wording`, or leave the variants out"
-        return f"recorded target {self._path} answers one wording of a question; {cure}"
-
     def __init__(self, path: Path, start: bytes, choice: Choice) -> None:
         self._path, self._pair = path, choice.pair
         self._names = TextNames(corpus_ids(choice.corpus) if choice.corpus else None)
@@ -107,7 +101,6 @@ class PairedResults(Target):
                     variants[name][value] = None
                 if any(result.variant.get(name) != value for name, value in choice.variant.items()):
                     continue
-                check_wording(row, self.format)
                 self._put(place, result)
                 self._count += 1
                 self._cut += self.format == "rows" and is_cut(row)

@@ -55,9 +55,9 @@ class Cluster(Project):
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Cluster:
-    """A folder with 60 questions, one in two wordings."""
+    """A folder with 60 questions."""
     questions = [question_of(number, metadata={"a": 1.5}) for number in range(59)]
-    return Cluster(tmp_path, [*questions, question_of(100, variants=["Hundred?"])])
+    return Cluster(tmp_path, [*questions, question_of(100)])
 
 
 def artifacts_of(uri: str, run_id: str, folder: Path) -> dict[str, Any]:

@@ -85,7 +85,7 @@ def some_rows(project: Project) -> list[Row]:
 @pytest.mark.parametrize("trials", [1, 2])
 def test_the_rows_are_those_of_one_process(project: Project, store: str, trials: int) -> None:
     """To the last bit, in the order of the set; nothing is left in the store, on this disk or of the folder default."""
-    project.write([question_of(7, variants=["Und sieben?", "7\u2028?"]), *(question_of(n) for n in range(20, 40))])
+    project.write([question_of(7, question="7\u2028?"), *(question_of(n) for n in range(20, 40))])
     local = timeless(project.ask(name="1" * 32, trials=trials))
     rows = project.ask(InProcess(), engine_folder=store, trials=trials)
     assert [row.model_dump_json() for row in timeless(rows)] == [row.model_dump_json() for row in local]

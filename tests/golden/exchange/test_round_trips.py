@@ -29,9 +29,6 @@ LINES = st.fixed_dictionaries(
             min_size=1,
             max_size=2,
         ),
-        "variants": st.lists(
-            IDS.map(lambda text: f"v {text}"), min_size=1, max_size=2, unique_by=lambda text: tuple(text.split())
-        ),
         "expected_tools": st.lists(IDS, min_size=1, max_size=2),
         "expected_arguments": st.lists(st.dictionaries(KEYS, VALUES, max_size=2), min_size=2, max_size=2),
         "difficulty": st.sampled_from(["easy", "medium", "hard"]),

@@ -116,60 +116,6 @@ def test_one_answer_of_two_questions_is_a_note() -> None:
     assert brief(check_same_answers(asked)) == [("same-answer", 2)]
 
 
-# Variants and history
-
-
-def test_variants_are_not_held_against_their_own_question() -> None:
-    """They ask the same, as they should."""
-    stay = "How long may I stay in the country?"
-    one = {
-        "question": stay,
-        "variants": ["how long  may I stay in the country ?", "In the country, how long may I stay?"],
-    }
-    assert brief(check_questions(entries({**one, **A}))) == []
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "words"),
-    [
-        (
-            {"question": "Why so?", "variants": ["How long may I stay?"]},
-            {"question": "how long may I stay"},
-            "asks what variant 1 of question q0 (line 1) asks",
-        ),
-        (
-            {"question": "How long may I stay?"},
-            {"question": "Why so?", "variants": ["Who knows?", "how long may I stay"]},
-            "asks in variant 2 what question q0 (line 1) asks",
-        ),
-        (
-            {"question": "Why?", "variants": ["How long may I stay?"]},
-            {"question": "Who?", "variants": ["how long may I stay"]},
-            "asks in variant 1 what variant 1 of question q0 (line 1) asks",
-        ),
-        (
-            {"question": "Why?", "variants": ["What is the deposit for a small hired car in Spain?"]},
-            {"question": "Who?", "variants": ["What is the deposit for a small hired car today in Spain?"]},
-            "asks in variant 1 what variant 1 of question q0 (line 1) asks",
-        ),
-    ],
-)
-def test_a_variant_may_ask_what_another_question_asks(first: Any, second: Any, words: str) -> None:
-    """In the same words or nearly; the finding names the variant, and stands there once."""
-    (finding,) = check_questions(entries({**first, **A}, {**second, **A}))
-    assert (finding.code, finding.line) == ("near-duplicate", 2)
-    assert finding.message == f"{words}, and counts twice"
-    (finding,) = check_questions(entries({**first, **A}, {**second, **A, "expected_tools": ["search"]}))
-    assert (finding.code, finding.message) == ("contradiction", f"{words}, and expects other tools")
-
-
-def test_two_questions_that_share_several_wordings_are_one_finding() -> None:
-    """However many of them are alike."""
-    one = {"question": "How long may I stay?", "variants": ["What is the longest stay?"], **A}
-    other = {"question": "What is the longest stay?", "variants": ["How long may I stay?"], **A}
-    assert brief(check_questions(entries(one, other))) == [("near-duplicate", 2)]
-
-
 def test_after_other_turns_the_same_words_ask_something_else() -> None:
     """Only the whole conversation makes a question; the same turns make a duplicate."""
     fees, visas = ([{"role": "user", "content": text}] for text in ("And the fee?", "And the visa?"))

@@ -224,35 +224,3 @@ def test_json_as_it_is_printed_on_one_line_or_several(tmp_path: Path) -> None:
     for indent in (None, 0, 2):
         path = put(tmp_path / "r.json", json.dumps(value, indent=indent))
         assert ask(opened(path), "1", "q").answer == "a"
-
-
-# Wordings
-
-OF_VARIANTS = "responses to variants are read from JSON Lines; write one response a line"
-
-
-@pytest.mark.parametrize("wording", [1, True, "x", [0]])
-def test_the_response_to_a_variant_is_none_to_the_question(tmp_path: Path, wording: Any) -> None:
-    """Also where the question has one of its own beside it, which were called two of one question."""
-    own, other = {"id": 1, "answer": "a", "wording": 0}, {"id": 1, "answer": "b", "wording": wording}
-    for rows, place in (([other], 1), ([own, other], 2)):
-        said = refusal(put(tmp_path / "w.json", rows))
-        assert said == f"w.json: [{place}]: `wording` is {wording}: {OF_VARIANTS}"
-
-
-def test_the_response_to_a_variant_in_a_table(tmp_path: Path) -> None:
-    """A cell that is empty or 0 is the question itself, whatever form a program gives the number."""
-    table = put(tmp_path / "w.csv", "id,wording,answer\n1,0,a\n1,1.0,b\n")
-    assert refusal(table) == f"w.csv:3: `wording` is 1.0: {OF_VARIANTS}"
-    target = opened(put(tmp_path / "w.csv", "id,wording,answer\n1,0.0,a\n2,,b\n"))
-    assert [ask(target, key, "q").answer for key in "12"] == ["a", "b"]
-    assert ask(target, "1", "q").unread == ()
-
-
-def test_a_row_of_a_run_that_answers_a_variant_is_refused(tmp_path: Path) -> None:
-    """Other tools may mean something else by the name."""
-    row = {"id": "1", "question": "q", "retrieval_digest": "0", "position": 0, "answer": "a", "wording": 2}
-    assert refusal(put(tmp_path / "r.json", [row])) == f"r.json: [1]: `wording` is 2: {OF_VARIANTS}"
-    assert ask(opened(put(tmp_path / "r.json", [row | {"wording": None}])), "1", "q").answer == "a"
-    other = {"user_input": "q", "response": "a", "wording": "formal"}
-    assert ask(opened(put(tmp_path / "o.json", [other])), "1", "q").answer == "a"

@@ -42,14 +42,6 @@ function turnsBefore(question) {
   return [el("h3", {}, "Before the question"), box];
 }
 
-function wordingList(wordings) {
-  const made = el("dl", { class: "facts" });
-  for (const [outcome, tone, text, isShown] of wordings) {
-    made.append(el("dt", { class: `${tone}-text` }, outcome), el("dd", {}, foreign(text), isShown && el("span", { class: "dim" }, " (its answer is shown)")));
-  }
-  return made;
-}
-
 function reason(question) {
   if (!question.detail && !question.lower && !question.note) return null;
   const made = el("div", { class: `why${question.excused || ["fix", "gain", "new"].includes(question.group) ? " good" : question.group === "other" ? " neutral" : ""}` });
@@ -102,7 +94,6 @@ function facts(side, place, sides) {
   const terms = el("dl", { class: "facts" });
   if (side.tools && side.tools.length) terms.append(el("dt", {}, "Tools called"), foreign(side.tools.join(", "), "dd"));
   if (terms.childNodes.length) made.append(terms);
-  if (side.wordings) made.append(el("h3", {}, "Wordings"), wordingList(side.wordings));
   const trace = side.trace && data.traces[data.compared && sides.length < 2 ? 1 : place];
   if (trace) made.append(el("p", { class: "small" }, link(trace + side.trace, "Trace in MLflow")));
   return made;
