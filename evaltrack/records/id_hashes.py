@@ -41,7 +41,7 @@ class IdHashes:
 
 
 def strangers_note(path: Path, what: str, count: int, ids: Sequence[str]) -> str:
-    """``answers.jsonl: lines of no question in the golden set: 2 (`21`, `22`); …``; nothing where there are none.
+    """``answers.jsonl: responses of no question in the golden set: 2 (`21`, `22`); …``; nothing where there are none.
 
     Args:
         path: The recording.

@@ -6,7 +6,7 @@
 | `python:package.module:function` | your own function, sync or async |
 | `models:/NAME@ALIAS`, `runs:/RUN/NAME` | a model that MLflow holds |
 | `traces:EXPERIMENT` | what an application answered, from its traces in MLflow |
-| `recorded:FILE` | responses gathered earlier: JSON Lines, a TREC run, results of other tools |
+| `recorded:FILE` | responses gathered earlier: JSON, JSON Lines, a TREC run |
 | `http://…`, `https://…` | a server that takes a question as JSON |
 | `command:PROGRAM …` | a program, run for each question |
 | `openai:MODEL` | a model asked once, without sources |

@@ -12,7 +12,9 @@ from weakref import finalize
 
 from evaltrack.errors import BadLinesError, Guide, UsageError
 from evaltrack.records.id_hashes import IdHashes
-from evaltrack.targets.results.files import MAX_LINE_BYTES
+
+MAX_LINE_BYTES = 16 << 20
+"""Of one recorded response."""
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, int, bytes]]:

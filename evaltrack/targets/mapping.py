@@ -166,9 +166,14 @@ class ResponseReader:
         Raises:
             InvalidResponseError: it cannot be read as one.
         """
-        return as_response(bounded(self._mapped(value) if self._expressions else value))
+        return as_response(bounded(self.fields(value) if self._expressions else value))
 
-    def _mapped(self, value: object) -> dict[str, Any]:
+    def fields(self, value: object) -> dict[str, Any]:
+        """The fields of a response that are mapped in `value`, or that it has under their own names.
+
+        Raises:
+            InvalidResponseError: there are none, or one that is mapped is not found.
+        """
         own = value if isinstance(value, dict) else {"sources": value} if isinstance(value, list) else {}
         own_usage = own.get("usage")
         usage_fields = own_usage if isinstance(own_usage, dict) else {}

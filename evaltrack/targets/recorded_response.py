@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from evaltrack.records import Response
+from evaltrack.golden.words import text_key
+from evaltrack.records import Question, Response
 from evaltrack.records.finding_words import near_names, unknown_field
 from evaltrack.records.json_text import kind_of
-from evaltrack.targets.mapping import bounded
+from evaltrack.records.recorded import take_id
+from evaltrack.targets.mapping import Expression, ResponseReader, bounded
 from evaltrack.targets.response_fields import InvalidResponseError
 from evaltrack.targets.responses import FIELDS, as_response
-from evaltrack.targets.results.own_rows import without_row_fields
+from evaltrack.targets.text_names import TextNames
 
 ANSWERS = ("answer", "sources", "abstained", "tool_calls")
 """Fields of which a response has at least one."""
@@ -20,6 +24,90 @@ MAX_ERROR = 2000
 """Characters of a recorded error."""
 
 NO_RESPONSE = "holds no response; write `answer`, `sources` or both, or `error` where there was none"
+
+
+class NotRecordedError(LookupError):
+    """The file holds no response for a question."""
+
+
+class FailedElsewhereError(RuntimeError):
+    """A failure was recorded in place of a response."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What was recorded of one question.
+
+    Attributes:
+        key: Id of the question, or its text in the form in which texts compare.
+        response: The response, or the failure that was recorded in its place.
+        is_nameless: Whether a source has a text alone, so that no id can be expected of it.
+    """
+
+    key: str
+    response: Response | FailedElsewhereError
+    is_nameless: bool = False
+
+
+class RecordedReader:
+    """Reads one object of a file as a `Recorded`.
+
+    Args:
+        mapping: Finds the fields of a response in what another tool wrote; None where the object is a response.
+        own: Where `id` or `question`, and `error`, are found instead of under their names.
+    """
+
+    def __init__(self, mapping: ResponseReader | None, own: Mapping[str, Expression]) -> None:
+        self._mapping, self._own = mapping, own
+        self._names = TextNames()
+
+    def key_of(self, question: Question) -> str:
+        """What a response to the question has as its key."""
+        return text_key(question.question) if "question" in self._own else question.id
+
+    def shown_key(self, key: str) -> str:
+        """A key for messages."""
+        return f"id `{key}`" if self.pairs_by_id else f"question `{key[:60]}`"
+
+    @property
+    def pairs_by_id(self) -> bool:
+        """Whether keys are ids of questions."""
+        return "question" not in self._own
+
+    def read(self, value: object) -> Recorded:
+        """What `value` records.
+
+        Raises:
+            ValueError: it cannot be read, or says nothing; the message says what is wrong with it.
+        """
+        if not isinstance(value, dict):
+            raise InvalidResponseError(f"is {kind_of(value)}; a response is a JSON object")
+        fields = dict(value)
+        key = self._key(fields)
+        if failure := self._failure(fields):
+            return Recorded(key, FailedElsewhereError(f"the file recorded: {failure}"))
+        is_nameless = False
+        if self._mapping is not None:
+            fields = self._mapping.fields(fields)
+            if isinstance(fields["sources"], list):
+                fields["sources"], is_nameless = self._names.name(fields["sources"])
+        return Recorded(key, response_of(fields), is_nameless)
+
+    def _key(self, fields: dict[str, Any]) -> str:
+        if asked := self._own.get("question"):
+            text = asked.find(fields)
+            if not isinstance(text, str) or not text.strip():
+                raise InvalidResponseError(f"question: `{asked.text}` finds no text")
+            return text_key(text)
+        if key := self._own.get("id"):
+            return take_id({"id": key.find(fields)}, "answered")
+        return take_id(fields, "answered")
+
+    def _failure(self, fields: dict[str, Any]) -> str:
+        if found := self._own.get("error"):
+            error = found.find(fields)
+            return error_text(error) if error else ""
+        return take_failure(fields)
 
 
 def take_failure(fields: dict[str, Any]) -> str:
@@ -53,8 +141,6 @@ def response_of(fields: dict[str, Any]) -> Response:
         raise InvalidResponseError(unknown_field(meant, ANSWERS) if meant else NO_RESPONSE)
     if not isinstance(flag := fields.get("abstained"), bool | None):
         raise InvalidResponseError(f"`abstained` is {kind_of(flag)}; it must be true or false")
-    if isinstance(fields.get("sources"), list):
-        fields["sources"] = [without_row_fields(each) for each in fields["sources"]]
     response = as_response(bounded(fields))
     if response.answer is None and response.sources is None and not (response.abstained or response.tool_calls):
         raise InvalidResponseError(NO_RESPONSE)

@@ -9,12 +9,26 @@ from typing import Any
 
 from evaltrack.golden.exchange.values import is_empty, text_in
 from evaltrack.targets.mapping import Expression
-from evaltrack.targets.results.result import Result
 from evaltrack.tracking.past_traces import PastTrace
 
 ANSWER_KEYS = ("answer", "response", "output", "output_text", "result", "content", "text", "completion")
 TITLES = ("title", "file_name", "filename", "name")
 LINK = "://"
+
+
+@dataclass(frozen=True)
+class TraceResult:
+    """What a trace holds.
+
+    Attributes:
+        question: The text that was asked.
+        fields: Those of a response; a source may have a text alone.
+        failure: Why there is no response; empty where there is one.
+    """
+
+    question: str
+    fields: Mapping[str, Any]
+    failure: str = ""
 
 
 @dataclass(frozen=True)
@@ -40,15 +54,15 @@ class TraceReader:
             raise ValueError("its question is empty")
         return text
 
-    def result(self, trace: PastTrace) -> Result:
-        """The trace as a result, whose id is that of the trace.
+    def result(self, trace: PastTrace) -> TraceResult:
+        """Question and response of a trace.
 
         Raises:
             ValueError: its inputs hold no question, or its outputs no answer.
         """
         question = self.question_of(trace)
         if trace.failure:
-            return Result({}, question, trace.id, trace.failure)
+            return TraceResult(question, {}, trace.failure)
         sources = trace.documents
         outputs = trace.outputs
         if sources is None and isinstance(outputs, Mapping) and isinstance(outputs.get("sources"), list):
@@ -60,7 +74,7 @@ class TraceReader:
             "usage": _usage(trace.usage or {}),
             "model": trace.model,
         }
-        return Result({name: value for name, value in fields.items() if value is not None}, question, trace.id)
+        return TraceResult(question, {name: value for name, value in fields.items() if value is not None})
 
 
 def _question(value: object) -> str:

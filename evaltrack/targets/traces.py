@@ -30,10 +30,10 @@ from evaltrack.records import Question, Response, Target
 from evaltrack.records.amount import first_of
 from evaltrack.targets import no_more_settings
 from evaltrack.targets.mapping import Expression, bounded, compile_expression
+from evaltrack.targets.recorded_response import FailedElsewhereError, NotRecordedError
 from evaltrack.targets.response_fields import InvalidResponseError
 from evaltrack.targets.responses import as_response
-from evaltrack.targets.results.paired import FailedElsewhereError, NotRecordedError, corpus_ids, expects_ids
-from evaltrack.targets.results.result import TextNames
+from evaltrack.targets.text_names import TextNames, corpus_ids, expects_ids
 from evaltrack.targets.traced_answers import TraceReader
 from evaltrack.tracking.past_traces import PastTrace, past_traces
 from evaltrack.tracking.store import connect
@@ -136,7 +136,7 @@ class TracedAnswers(Target):
     def _line(self, trace: PastTrace, reader: TraceReader) -> tuple[str, bytes]:
         """The question of a trace, and the line that holds its response."""
         result = reader.result(trace)
-        text = result.question or ""
+        text = result.question
         if result.failure:
             return text, FAILED + " ".join(result.failure.split())[:2000].encode("utf-8", "replace")
         fields: dict[str, Any] = dict(result.fields)

@@ -18,7 +18,7 @@ from evaltrack.records.amount import count
 from evaltrack.records.id_hashes import EXAMPLES, IdHashes, shown_id, strangers_note
 from evaltrack.system.files import content_digest
 from evaltrack.targets.line_index import numbered_lines, refuse
-from evaltrack.targets.results.paired import NotRecordedError
+from evaltrack.targets.recorded_response import NotRecordedError
 
 
 class _BadLineError(ValueError):
@@ -89,8 +89,7 @@ def _trec_line(raw: bytes) -> tuple[str, _Line]:
     """The query and the document of one line; ValueError says what is wrong with it."""
     columns = raw.decode("utf-8", "replace").split()
     if len(columns) != 6:
-        hint = ", and a file with commas ends in .csv" if b"," in raw else ""
-        raise _BadLineError(f"has {count(len(columns), 'column')}; a TREC run has 6, JSON Lines start with {{{hint}")
+        raise _BadLineError(f"has {count(len(columns), 'column')}; a TREC run has 6, JSON Lines start with {{")
     query, _, document, rank, score, _ = columns
     line = _Line(document, _number(rank), _number(score))
     if "\0" in document:

@@ -14,7 +14,9 @@ from collections import defaultdict
 from collections.abc import Callable
 from itertools import permutations
 from pathlib import Path
+from typing import Any
 
+import pandas
 import pytest
 
 from evaltrack import run_eval
@@ -23,9 +25,10 @@ from evaltrack.errors import SAVED, BadLinesError, UsageError
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Question, Response, Source, Target, ToolCall, Usage
 from evaltrack.records.id_hashes import IdHashes
+from evaltrack.targets.line_index import MAX_LINE_BYTES
 from evaltrack.targets.recorded import open_recorded
-from evaltrack.targets.results.files import MAX_LINE_BYTES
-from evaltrack.targets.results.paired import FailedElsewhereError, NotRecordedError
+from evaltrack.targets.recorded_response import FailedElsewhereError, NotRecordedError
+from tests.conftest import REPO
 
 Open = Callable[[str | bytes], Target]
 
@@ -74,24 +77,16 @@ def problems(open_content: Open, tmp_path: Path, content: str | bytes) -> list[s
 
 
 def test_settings_are_refused(tmp_path: Path) -> None:
-    """Those that are not known, formats that there are none of, and those that say nothing of a file of ours."""
-    with pytest.raises(UsageError, match=r"^recorded target: unknown setting `k`; known: format, corpus, question, "):
+    """Those that are not known, that are not JMESPath, and those of a file that is not JSON."""
+    known = "rows, id, question, error, answer, sources, "
+    with pytest.raises(UsageError, match=f"^recorded target: unknown setting `k`; known: {known}"):
         open_recorded(str(tmp_path), {"k": "5"})
-    with pytest.raises(UsageError, match=r"^recorded target: format is `x`; write one of promptfoo, inspect, "):
-        open_recorded(str(tmp_path), {"format": "x"})
-    path = tmp_path / "lines.jsonl"
-    path.write_text('{"id": 1, "answer": "a"}\n')
-    for name in ("corpus", "epoch"):
-        with pytest.raises(UsageError, match=f"setting `{name}` is for results of other tools, which it is not"):
-            open_recorded(str(path), {name: "1"})
-
-
-def test_a_format_that_is_named_is_taken(opened: Open, tmp_path: Path) -> None:
-    """Also where the content shows another."""
-    opened("1 Q0 a 1 1 t")
-    assert ranked(ask(open_recorded(str(tmp_path / "recorded"), {"format": "trec"}))) == ["a"]
-    with pytest.raises(UsageError, match=":1: is not JSON: something follows the value at column 3; remove it"):
-        open_recorded(str(tmp_path / "recorded"), {"format": "lines"})
+    with pytest.raises(UsageError, match=r"^recorded target: question is `a b`, which is not JMESPath"):
+        open_recorded(str(tmp_path), {"question": "a b"})
+    path = tmp_path / "run.trec"
+    path.write_text("1 Q0 a 1 1 t\n")
+    with pytest.raises(UsageError, match=r"is not JSON, in which settings could find something$"):
+        open_recorded(str(path), {"answer": "text"})
 
 
 def test_unreadable(tmp_path: Path) -> None:
@@ -283,7 +278,7 @@ def test_bad_lines_are_listed_together(opened: Open, tmp_path: Path) -> None:
     assert len(problems(opened, tmp_path, '{"id": 1, "answer": "a"}\n' * 21)) == 20
 
 
-SPREAD = "holds an object over several lines; write each response on one line, as `jq -c .` does"
+SPREAD = "holds an object over several lines; write each response on one line, or name their list with `rows=`"
 
 
 @pytest.mark.parametrize("times", [1, 2])
@@ -353,7 +348,7 @@ def test_a_recorded_error_is_a_failure_of_its_question(opened: Open, tmp_path: P
         assert str(caught.value) == f"the file recorded: {text}"
     assert ask(target, "3") == Response(answer="yes")
     (tmp_path / "array.json").write_text(f"[{', '.join(lines)}]")
-    with pytest.raises(FailedElsewhereError, match="lines recorded: timeout after 30 s"):
+    with pytest.raises(FailedElsewhereError, match="the file recorded: timeout after 30 s"):
         ask(open_recorded(str(tmp_path / "array.json"), {}))
 
 
@@ -366,10 +361,10 @@ def ids(*keys: str) -> IdHashes:
     ("content", "note"),
     [
         ('{"id": 1, "answer": "a"}\n{"id": 2, "answer": "b"}', ""),
-        ('{"id": 21, "answer": "a"}\n{"id": 1, "answer": "b"}', "lines of no question in the golden set: 1 (`21`)"),
+        ('{"id": 21, "answer": "a"}\n{"id": 1, "answer": "b"}', "responses of no question in the golden set: 1 (`21`)"),
         (
             "".join(f'{{"id": {number}, "sources": []}}\n' for number in range(1, 9)),
-            "lines of no question in the golden set: 6 (`3`, `4`, `5`, …)",
+            "responses of no question in the golden set: 6 (`3`, `4`, `5`, …)",
         ),
         ("1 Q0 a 1 1 t\n5 Q0 a 1 1 t", "queries of no question in the golden set: 1 (`5`)"),
     ],
@@ -393,7 +388,7 @@ def test_what_is_of_no_question_is_said_before_anything_is_asked(
     with pytest.raises(SystemExit) as ended:
         main(["run", str(golden), "-t", target, "--judge", "none", "--output", "json"])
     out, err = capsys.readouterr()
-    note = f"{tmp_path / 'recorded'}: lines of no question in the golden set: 1 (`2`)"
+    note = f"{tmp_path / 'recorded'}: responses of no question in the golden set: 1 (`2`)"
     assert (ended.value.code, err.count(f"Warning: {note}; nothing was done with them\n")) == (0, 1)
     assert [each.startswith(note) for each in json.loads(out)["notes"]].count(True) == 1
 
@@ -413,8 +408,185 @@ def test_a_selection_makes_no_line_a_stranger(opened: Open, tmp_path: Path, stor
         traces="off",
     )
     assert [note for note in made.notes if "of no question" in note] == [
-        f"{tmp_path / 'recorded'}: lines of no question in the golden set: 1 (`4`); nothing was done with them"
+        f"{tmp_path / 'recorded'}: responses of no question in the golden set: 1 (`4`); nothing was done with them"
     ]
+
+
+# A list in a JSON file
+
+
+def test_responses_in_an_array(opened: Open) -> None:
+    """They are read as those of lines."""
+    target = opened(json.dumps([{"id": 1, "answer": "one"}, {"id": "2", "sources": ["b"]}], indent=1))
+    assert (ask(target, "1").answer, ranked(ask(target, "2"))) == ("one", ["b"])
+    assert ask(target, "1").answer == "one"
+
+
+def test_bad_items_of_an_array(opened: Open, tmp_path: Path) -> None:
+    """Each is named by its number."""
+    items = [{"id": 1, "answer": "a"}, {"id": 2}, {"id": 1, "answer": "b"}, 7]
+    with pytest.raises(UsageError) as caught:
+        opened(json.dumps(items))
+    path = tmp_path / "recorded"
+    assert str(caught.value).splitlines() == [
+        f"{path}: item 2: {NO_RESPONSE}",
+        f"{path}: item 3: id `1` is recorded in item 1 already; keep one of them",
+        f"{path}: item 4: is a number; a response is a JSON object",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "rows", "why"),
+    [
+        ('{"results": {"n": 1}}', "results", "`rows` finds an object; it must be a list"),
+        ('{"results": []', "results", "is not JSON: it ends inside an object at column 14; close it with `}`"),
+        ('{"a": 1}', "b", "`rows` finds null; it must be a list"),
+        ('{"a": 1}', "length(a)", "rows: `length(a)`: length() does not take number"),
+    ],
+)
+def test_a_list_that_is_not_there(tmp_path: Path, content: str, rows: str, why: str) -> None:
+    """The message says what the expression finds."""
+    path = tmp_path / "recorded.json"
+    path.write_text(content)
+    with pytest.raises(UsageError) as caught:
+        open_recorded(str(path), {"rows": rows})
+    assert str(caught.value).startswith(f"recorded target {path}: {why}")
+
+
+# Fields that other tools wrote
+
+
+def test_fields_are_found_by_expressions(tmp_path: Path) -> None:
+    """In each line, and in each of its sources; whatever else a line holds is ignored."""
+    path = tmp_path / "recorded.jsonl"
+    path.write_text(
+        json.dumps(
+            {
+                "question": {"key": 7},
+                "response": {"text": "90 days", "hits": [{"doc": "a", "rank": 1}, {"doc": "b"}]},
+                "tokens": {"in": 3, "out": 4},
+                "unknown": 1,
+            }
+        )
+    )
+    maps = {"id": "question.key", "answer": "response.text", "sources": "response.hits", "chunk_id": "doc"}
+    target = open_recorded(str(path), {**maps, "prompt_tokens": "tokens.in", "completion_tokens": "tokens.out"})
+    assert ask(target, "7") == Response(
+        answer="90 days",
+        sources=(Source(chunk_id="a"), Source(chunk_id="b")),
+        usage=Usage(prompt_tokens=3, completion_tokens=4),
+    )
+
+
+def test_a_field_that_is_not_found_is_a_bad_line(tmp_path: Path) -> None:
+    """All of them are listed; a line with an error needs no answer."""
+    path = tmp_path / "recorded.jsonl"
+    path.write_text('{"id": 1}\n{"key": 2, "text": "a"}\n{"id": 3, "failure": "down"}\n{"id": 4, "text": "b"}\n')
+    with pytest.raises(UsageError) as caught:
+        open_recorded(str(path), {"answer": "text", "error": "failure"})
+    assert str(caught.value).splitlines() == [
+        f"{path}:1: answer: `text` finds nothing; where it may be missing, write `text || ''`",
+        f"{path}:2: `id` is missing; name the question that was answered",
+    ]
+
+
+def test_responses_are_found_by_the_text_of_their_question(tmp_path: Path) -> None:
+    """Its case and spaces do not matter; one text is recorded once, and has to be there."""
+    path = tmp_path / "recorded.jsonl"
+    path.write_text('{"asked": " WHY?", "answer": "so"}\n{"asked": "How?", "answer": "thus"}\n')
+    target = open_recorded(str(path), {"question": "asked"})
+    assert ask(target, "any").answer == "so"
+    assert target.strangers(ids("1")) == ""
+    path.write_text('{"asked": "why?", "answer": "so"}\n{"asked": "Why?", "answer": "no"}\n{"asked": "", "answer": ""}')
+    with pytest.raises(UsageError) as caught:
+        open_recorded(str(path), {"question": "asked"})
+    assert str(caught.value).splitlines() == [
+        f"{path}:2: question `why?` is recorded on line 1 already; keep one of them",
+        f"{path}:3: question: `asked` finds no text",
+    ]
+
+
+def test_texts_without_ids_are_no_miss_where_ids_are_expected(tmp_path: Path) -> None:
+    """Retrieval is not measured then, and a note says so; quotations are looked for in the texts."""
+    path = tmp_path / "recorded.jsonl"
+    path.write_text('{"id": 1, "answer": "a", "contexts": ["90 days", "an offence", "90 days"]}\n')
+    target = open_recorded(str(path), {"sources": "contexts", "text": "@"})
+
+    def sources(**expected: Any) -> tuple[Source, ...] | None:
+        return asyncio.run(target(Question(id="1", question="q", domain="d", **expected), 5)).sources
+
+    found = sources(expected_passages=[{"quote": "an offence"}])
+    assert found is not None
+    assert [source.text for source in found] == ["90 days", "an offence", "90 days"]
+    assert found[0].chunk_id == found[2].chunk_id != found[1].chunk_id
+    assert target.notes == []
+    for expected in (
+        {"expected_chunks": ["a"]},
+        {"expected_sources": ["Visas"]},
+        {"expected_passages": [{"quote": "an offence"}, {"any_of": ["a"]}]},
+    ):
+        assert sources(**expected) is None
+    assert len(sources(expected_chunks=[]) or ()) == 3
+    assert target.notes == [
+        f"{path}: questions that expect ids, and whose sources are texts without any, so that retrieval is not measured"
+        ": 1 (`1`); map `chunk_id`, or add quotations (evaltrack golden anchor)"
+    ]
+
+
+PROMPTFOO = {
+    "rows": "results.results",
+    "id": "testCase.metadata.id",
+    "error": "response.error",
+    "answer": "response.output",
+    "sources": "response.metadata.context",
+    "text": "@",
+    "prompt_tokens": "response.tokenUsage.prompt",
+    "completion_tokens": "response.tokenUsage.completion",
+}
+RAGAS = {"question": "user_input", "answer": "response", "sources": "retrieved_contexts", "text": "@"}
+
+
+@pytest.mark.parametrize("tool", ["promptfoo", "ragas"])
+def test_a_run_over_results_that_a_tool_wrote(tmp_path: Path, store_uri: str, tool: str) -> None:
+    """Sources are scored by the quotations of the set; what failed there is an error row with its reason."""
+    results = REPO / "tests/golden/exchange/data" / f"{tool}_results"
+    path, settings = results.with_suffix(".json"), PROMPTFOO
+    if tool == "ragas":
+        path, settings = tmp_path / "ragas.jsonl", RAGAS
+        pandas.read_parquet(results.with_suffix(".parquet")).to_json(path, orient="records", lines=True)
+    lines = [json.loads(line) for line in (REPO / "golden/travel.jsonl").read_text().splitlines()]
+    questions = [lines[at] for at in (0, 2, 22)]
+    questions[0]["expected_passages"] = [{"quote": "is an offence under national law"}]
+    golden = tmp_path / "golden.jsonl"
+    golden.write_text("\n".join(map(json.dumps, questions)))
+    made = run_eval(
+        golden,
+        target=f"recorded:{path}",
+        target_options=settings,
+        judge="none",
+        tracking_uri=store_uri,
+        traces="off",
+    )
+    rows = {row.id: row for row in made.read_rows()}
+    assert rows["1"].scores["recall_at_k"] == 1
+    assert rows["1"].scores["reciprocal_rank"] == 0.5
+    assert rows["23"].scores["negative_pass"] == 1
+    failed = "target_error: FailedElsewhereError: the file recorded: no connection"
+    assert rows["3"].error == (failed if tool == "promptfoo" else None)
+    if tool == "promptfoo":
+        assert (rows["1"].prompt_tokens, rows["1"].completion_tokens) == (20, 10)
+
+
+def test_verdicts_beside_a_file_are_taken_whatever_its_settings(tmp_path: Path, store_uri: str) -> None:
+    """`NAME.verdicts.jsonl` beside `recorded:NAME.jsonl?answer=response`."""
+    path = tmp_path / "r.jsonl"
+    path.write_text('{"id": 1, "response": "a"}')
+    verdict = {"accuracy": 1, "completeness": 1, "relevance": 1, "overall_score": 0.9, "reasoning": "right"}
+    (tmp_path / "r.verdicts.jsonl").write_text(json.dumps({"id": "1", **verdict}))
+    golden = tmp_path / "g.jsonl"
+    golden.write_text('{"id": 1, "question": "q", "expected_answer": "a"}')
+    made = run_eval(golden, target=f"recorded:{path}?answer=response", tracking_uri=store_uri, traces="off")
+    assert made.metrics["judge_score"] == 0.9
 
 
 # TREC runs
@@ -502,7 +674,7 @@ def test_query_that_is_not_in_the_run(opened: Open, tmp_path: Path) -> None:
     ("line", "message"),
     [
         ("1 Q0 d 1 1", "has 5 columns; a TREC run has 6, JSON Lines start with {"),
-        ("id,answer", "has 1 column; a TREC run has 6, JSON Lines start with {, and a file with commas ends in .csv"),
+        ("id,answer", "has 1 column; a TREC run has 6, JSON Lines start with {"),
         ("1 Q0 d 1 1 t more", "has 7 columns; a TREC run has 6, JSON Lines start with {"),
         ('{"id": 1}', "has 2 columns; a TREC run has 6, JSON Lines start with {"),
         ("1 Q0 d 1 high t", "score `high` is not a finite number"),

@@ -119,11 +119,11 @@ def test_recorded_files_of_the_project_are_valid(kind: str) -> None:
 def test_recorded_lines_are_valid_where_the_readers_take_them(kind: str, line: dict[str, Any], right: bool) -> None:
     """The schema and the reader agree, but for verdicts that lack what a question needs."""
     from evaltrack.judges.recorded import _judged
-    from evaltrack.targets.recorded_lines import _recorded_response
+    from evaltrack.targets.recorded_response import RecordedReader
 
     def read() -> bool:
         try:
-            _judged(json.dumps(line).encode()) if kind == "verdict" else _recorded_response(json.dumps(line).encode())
+            _judged(json.dumps(line).encode()) if kind == "verdict" else RecordedReader(None, {}).read(line)
         except ValueError:
             return False
         return True
