@@ -78,7 +78,7 @@ class EvaluationConfig(EngineConfig):
         (),
         "A score of your own: package.module:function, exact_match, token_f1, contains, citation_precision,"
         " citation_recall, context_precision, faithfulness, tool_order, tool_arguments, cost, regex:PATTERN,"
-        " json_schema:FILE, mlflow:SCORER, ragas:METRIC or deepeval:METRIC; NAME=SCORE names it; repeatable.",
+        " json_schema:FILE or mlflow:SCORER; NAME=SCORE names it; repeatable.",
         logged="chosen",
         flag="--score",
     )

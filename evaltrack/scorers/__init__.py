@@ -14,8 +14,7 @@
 | `regex:PATTERN` | whether the pattern is found in the answer |
 | `json_schema:FILE` | whether the answer is JSON that holds to a schema |
 | `mlflow:Correctness`, `mlflow:package.module:scorer` | a scorer of `mlflow.genai`, see `evaltrack.scorers.mlflow` |
-| `ragas:faithfulness` | a metric of Ragas, see `evaltrack.scorers.ragas` |
-| `deepeval:AnswerRelevancyMetric` | a metric of DeepEval, see `evaltrack.scorers.deepeval` |
+| `mlflow:ragas.Faithfulness`, `mlflow:deepeval.AnswerRelevancy` | a metric of Ragas or DeepEval, through MLflow |
 
 ``NAME=`` before any of these gives it another name.
 """

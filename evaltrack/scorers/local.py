@@ -7,12 +7,11 @@ import re
 from evaltrack.errors import UsageError
 from evaltrack.records.roles import Scorer
 from evaltrack.scorers.builtin import open_builtin
-from evaltrack.scorers.libraries import DEEPEVAL, RAGAS
 
 CHOICES = (
     "exact_match, token_f1, contains, citation_precision, citation_recall, context_precision, faithfulness, "
-    "tool_order, tool_arguments, cost, regex:PATTERN, json_schema:FILE, mlflow:SCORER, ragas:METRIC, deepeval:METRIC "
-    "or package.module:function"
+    "tool_order, tool_arguments, cost, regex:PATTERN, json_schema:FILE, mlflow:SCORER or "
+    "package.module:function"
 )
 
 MLFLOW = "mlflow:"
@@ -39,14 +38,6 @@ def open_local(spec: str, *, own_loop: bool = True) -> Scorer:
         from evaltrack.scorers.mlflow import MlflowScorer
 
         return MlflowScorer(place, name)
-    if place.startswith(RAGAS):
-        from evaltrack.scorers.ragas import RagasScorer
-
-        return RagasScorer(place, name)
-    if place.startswith(DEEPEVAL):
-        from evaltrack.scorers.deepeval import DeepEvalScorer
-
-        return DeepEvalScorer(place, name)
     from evaltrack.scorers.function import FunctionScorer
     from evaltrack.targets.python import import_function
 
@@ -55,8 +46,8 @@ def open_local(spec: str, *, own_loop: bool = True) -> Scorer:
 
 
 def check_place(place: str) -> None:
-    """Refuse what cannot be the place of a function, nor of a scorer of a library."""
-    if any(place.startswith(each) and place != each for each in (MLFLOW, RAGAS, DEEPEVAL)):
+    """Refuse what cannot be the place of a function, nor a scorer of MLflow."""
+    if place.startswith(MLFLOW) and place != MLFLOW:
         return
     module, colon, function = place.partition(":")
     if not (colon and all(map(str.isidentifier, (*module.split("."), *function.split("."))))):

@@ -4,12 +4,14 @@
 | --- | --- |
 | `mlflow:Correctness` | built in, as `Safety`, `RelevanceToQuery`, `Completeness`, `Equivalence` |
 | `mlflow:Guidelines:FILE` | guidelines, one on each line of a text file |
+| `mlflow:ragas.Faithfulness`, `mlflow:deepeval.AnswerRelevancy` | a metric of Ragas or DeepEval that MLflow wraps |
 | `mlflow:package.module:name` | the user's own `@scorer`, or an object as ``Guidelines(name=..., guidelines=...)`` |
 
-`?model=openai:/gpt-4o-mini` behind a built-in one names its judge; without it MLflow's default judges
+`?model=openai:/gpt-4o-mini` behind one that is not the user's own names its judge; without it MLflow's default judges
 (`MLFLOW_GENAI_JUDGE_DEFAULT_MODEL`, else `openai:/gpt-4.1-mini`). MLflow calls the model, at the address in
 `OPENAI_BASE_URL` for ``openai:/``. The scorer is given ``{"question": ...}`` as inputs, the answer as outputs, and
-expectations by MLflow's names; yes is 1 and no 0.
+expectations by MLflow's names; yes is 1 and no 0. A metric of Ragas or DeepEval is given the texts of the sources too,
+and of what is expected the answer alone, as MLflow gives Ragas all expectations joined to one text.
 """
 
 from __future__ import annotations
@@ -18,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 from evaltrack.errors import UsageError
-from evaltrack.golden.exchange.mlflow_records import record_of
 from evaltrack.metrics.citations import NO_ANSWER
 from evaltrack.records import OwnValues, Question, Response
 from evaltrack.records.roles import Scorer
@@ -27,6 +28,7 @@ from evaltrack.scorers.local import MLFLOW
 from evaltrack.targets.python import import_function
 from evaltrack.targets.threads import in_thread
 from evaltrack.tracking.genai_judge import GenaiJudge, open_builtin_scorer
+from evaltrack.tracking.genai_libraries import LIBRARIES, LibraryMetric
 
 MAX_GUIDELINES = 100_000
 """Bytes of a file of guidelines."""
@@ -41,8 +43,9 @@ class MlflowScorer(Scorer):
 
     def __init__(self, spec: str, name: str = "") -> None:
         judge = _open(spec.removeprefix(MLFLOW), spec)
-        span = 1.0 if judge.binary else None
-        self.declared = (own_score(name or judge.name, spec, list(judge.said), binary=judge.binary, span=span),)
+        rising = getattr(judge, "higher_is_better", True)
+        fields = {"binary": judge.binary, "span": 1.0 if judge.binary else None, "higher_is_better": rising}
+        self.declared = (own_score(name or judge.name, spec, list(judge.said), **fields),)
         self._judge = in_thread(judge)
 
     async def __call__(self, question: Question, response: Response, /) -> OwnValues:
@@ -50,15 +53,17 @@ class MlflowScorer(Scorer):
         (score,) = self.declared
         if response.answer is None:
             return OwnValues(reasons={score.name: NO_ANSWER})
-        record = record_of(question)
-        value = await self._judge(record.inputs, response.answer, record.expectations)
+        value = await self._judge(question, response)
         named = {score.name: value}
         return OwnValues(reasons=named) if isinstance(value, str) else OwnValues(values=named)
 
 
-def _open(place: str, spec: str) -> GenaiJudge:
+def _open(place: str, spec: str) -> GenaiJudge | LibraryMetric:
     place, _, model = place.partition("?model=")
     name, colon, rest = place.partition(":")
+    library, _, metric = name.partition(".")
+    if library in LIBRARIES and metric and not colon:
+        return LibraryMetric(library, metric, model, spec)
     settings: dict[str, Any] = {"model": model} if model else {}
     if not colon:
         return open_builtin_scorer(name, settings, spec)

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evaltrack.errors import UsageError
+from evaltrack.golden.exchange.mlflow_records import record_of
+from evaltrack.records import Question, Response
 
 if TYPE_CHECKING:
     from mlflow.genai.scorers import Scorer
@@ -41,22 +43,41 @@ class GenaiJudge:
             raise UsageError(f"`scores={place}`: {scorer.name} {NOT_HERE}")
         self.name: str = scorer.name
         model = (getattr(scorer, "model", None) or get_default_model()) if self.binary else ""
-        if model.startswith("openai:/") and not os.environ.get("OPENAI_API_KEY"):
-            cure = "set OPENAI_API_KEY, to any text for a server of your own, or name another model"
-            raise UsageError(f"`scores={place}`: MLflow asks {model:.100} only with an API key; {cure}")
+        check_key(model, place)
         self.said: Sequence[Any] = [_serialized(scorer), model]
 
-    def __call__(self, inputs: Mapping[str, Any], outputs: object, expectations: Mapping[str, Any]) -> float | str:
+    def __call__(self, question: Question, response: Response) -> float | str:
         """Its value, yes being 1 and no 0, or why there is none."""
+        record = record_of(question)
         run: Callable[..., object] = self._scorer.run
-        returned = run(inputs=dict(inputs), outputs=outputs, expectations=dict(expectations))
-        several = returned if isinstance(returned, list) else [returned]
-        if len(several) != 1:
-            return f"the scorer returned {len(several)} assessments; a score is one"
-        error = getattr(several[0], "error", None)
-        if error is not None:
-            return str(getattr(error, "error_message", None) or error)
-        return _number(getattr(several[0], "value", several[0]))
+        inputs, expectations = dict(record.inputs), dict(record.expectations)
+        return assessed_value(run(inputs=inputs, outputs=response.answer, expectations=expectations))
+
+
+def assessed_value(returned: object) -> float | str:
+    """The number in what a scorer returned, yes being 1 and no 0, or why there is none.
+
+    Where a scorer compares a score with a threshold and says yes or no, it is the score.
+    """
+    several = returned if isinstance(returned, list) else [returned]
+    if len(several) != 1:
+        return f"the scorer returned {len(several)} assessments; a score is one"
+    error = getattr(several[0], "error", None)
+    if error is not None:
+        return str(getattr(error, "error_message", None) or error)
+    scored = (getattr(several[0], "metadata", None) or {}).get("score")
+    return _number(getattr(several[0], "value", several[0]) if scored is None else scored)
+
+
+def check_key(model: str, place: str) -> None:
+    """Refuse a scorer that asks a model of OpenAI where there is no API key.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if model.startswith("openai:/") and not os.environ.get("OPENAI_API_KEY"):
+        cure = "set OPENAI_API_KEY, to any text for a server of your own, or name another model"
+        raise UsageError(f"`scores={place}`: MLflow asks {model:.100} only with an API key; {cure}")
 
 
 def open_builtin_scorer(name: str, settings: Mapping[str, Any], place: str) -> GenaiJudge:

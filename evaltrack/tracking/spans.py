@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from evaltrack.records import Source
 from evaltrack.records.verdict import ANSWER_GRADES
 from evaltrack.rows.stored_parts import StoredSource
 from evaltrack.rows.stored_row import StoredRow
@@ -36,6 +37,14 @@ def spans_of(row: StoredRow, trace_id: str, inputs: dict[str, Any], root_id: str
         spans.append(_Span("judge", "EVALUATOR", end, end, judged, outputs, attributes={"judge": verdict.judge}))
     ids = [root_id or span_id(trace_id, 0), *(span_id(trace_id, place) for place in range(1, len(spans)))]
     return [span.of(trace_id, ids[n], ids[0] if n else None) for n, span in enumerate(spans)]
+
+
+def document_span(question: str, sources: Sequence[Source], trace_id: str) -> Span:
+    """What was retrieved for a question, alone in a trace."""
+    documents = [_document(source) for source in sources]
+    return _Span("retrieve", "RETRIEVER", 0, 0, {"question": question}, documents).of(
+        trace_id, span_id(trace_id, 0), None
+    )
 
 
 def _attributes(row: StoredRow) -> dict[str, Any]:
@@ -85,7 +94,7 @@ class _Span:
         )
 
 
-def _document(source: StoredSource) -> dict[str, Any]:
+def _document(source: StoredSource | Source) -> dict[str, Any]:
     """A source in the form MLflow's UI shows as a retrieved document."""
     metadata: dict[str, Any] = {"doc_uri": source.url or source.chunk_id, "chunk_id": source.chunk_id}
     metadata |= {"title": source.title, "score": source.score}
