@@ -30,7 +30,6 @@ from evaltrack.report.comparison.markdown import comparison_markdown
 from evaltrack.report.comparison.terminal import comparison_text
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.html.run_page import Around, run_html
-from evaltrack.report.pictures import run_pictures
 from evaltrack.report.run.evaluation_json import evaluation_json
 from evaltrack.report.run.json_form import run_json
 from evaltrack.report.run.markdown import run_note
@@ -222,11 +221,6 @@ def whole_run(run: RunResult, flat: list[StoredRow]) -> str:
     return "".join(run_json(dataclasses.replace(run, read_table=lambda: map(StoredRow.columns, flat))))
 
 
-def pictures(run: RunResult, flat: list[StoredRow]) -> str:
-    """All of them in one document."""
-    return f"<all>{''.join(run_pictures(run, (row.columns() for row in flat), 0.75).values())}</all>"
-
-
 def evaluation_file(run: RunResult, flat: list[StoredRow]) -> str:
     return "".join(evaluation_json(run, "golden.jsonl", map(StoredRow.columns, flat)))
 
@@ -237,7 +231,7 @@ def run_html_of(run: RunResult, flat: list[StoredRow], place: str, text: str) ->
 
 RENDERINGS: dict[str, Callable[[Made, str, str], str]] = {
     "run, terminal": lambda made, *_: terminal(made[0]),
-    "run, note": lambda made, *_: run_note(made[0], ["ranks.svg"]),
+    "run, note": lambda made, *_: run_note(made[0]),
     "run, page": lambda made, place, text: run_html_of(made[0], made[1], place, text),
     "run, JSON": lambda made, *_: whole_run(made[0], made[1]),
     "run, evaluation.json": lambda made, *_: "".join(
@@ -245,7 +239,6 @@ RENDERINGS: dict[str, Callable[[Made, str, str], str]] = {
     ),
     "run, reasoning.md": lambda made, *_: "".join(reasoning_page(made[1])),
     "run, verdicts.jsonl": lambda made, *_: "".join(verdict_lines(made[1], made[1][0].verdicts[0].judge)),
-    "run, pictures": lambda made, *_: pictures(made[0], made[1]),
     "comparison, terminal": lambda made, *_: comparison_text(made[2], 100),
     "comparison, Markdown": lambda made, *_: comparison_markdown(made[2]),
     "comparison, page": lambda made, *_: comparison_html(made[2]),
@@ -321,7 +314,6 @@ CHECKS: dict[str, Callable[[str], None]] = {
     "JSON": check_json,
     "evaluation.json": check_json,
     "verdicts.jsonl": check_json,
-    "pictures": check_xml,
     "JUnit": check_xml,
     "annotations": check_annotations,
 }

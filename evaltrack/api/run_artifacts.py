@@ -1,4 +1,4 @@
-"""What a run holds besides its rows: reports, verdicts, pictures, its metrics and its description."""
+"""What a run holds besides its rows: reports, verdicts, its metrics and its description."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from evaltrack.evaluation.logged_metrics import logged_metrics
 from evaltrack.evaluation.plan import Plan
 from evaltrack.evaluation.result import RunResult
 from evaltrack.report.html.run_page import LISTED, Around, run_html
-from evaltrack.report.pictures import PICTURE_COLUMNS, run_pictures
 from evaltrack.report.run.evaluation_json import RESULT_COLUMNS, evaluation_json
 from evaltrack.report.run.json_form import run_summary
 from evaltrack.report.run.markdown import run_note, with_own_note
@@ -32,13 +31,10 @@ def log_reports(plan: Plan, store: Store, run: OpenRun, writer: RunWriter, resul
     evaluation = partial(_evaluation, plan, writer, result)
     writer.log_text("evaluation.json", evaluation())
     _log_verdicts(plan, writer)
-    pictures = run_pictures(result, writer.plain_rows(PICTURE_COLUMNS), plan.settings.pass_threshold)
-    for name, picture in pictures.items():
-        writer.log_text(f"pictures/{name}", [picture])
     if result.totals["num_questions"] > LISTED:
         give_back()  # the page takes the most of all, and stands beside what was freed
     writer.log_text(REPORT, [run_html(result, writer.rows, _around(plan, store, run, writer))])
-    note = with_own_note(plan.settings.note, run_note(result, pictures, len(plan.settings.note)))
+    note = with_own_note(plan.settings.note, run_note(result, len(plan.settings.note)))
     metrics = logged_metrics(result, held=run.held)
     late = {} if "model" in run.params else {"model": result.signature.model}
     writer.log_summary(metrics, run_summary(result), note, plan.tags(result.signature), late)

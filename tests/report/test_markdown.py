@@ -31,18 +31,15 @@ def test_the_first_line_says_what_and_how_many_passed() -> None:
 
 
 def test_links_lead_from_mlflows_ui_whatever_its_address() -> None:
-    """To report, table, other runs and those pictures that there are; relative, before anything that is long."""
-    note = run_note(result(), ["domains.svg", "judge_scores.svg"])
+    """To report, table and other runs; relative, before anything that is long."""
+    note = run_note(result())
     assert links(note) == {
         "Report": "#/experiments/0/runs/r/artifacts/report.html",
         "evaltrack ui": "evaltrack/run?experiment_id=0&run_id=r",
         "All questions": "#/experiments/0/runs/r/artifacts/per_question.json",
         "Compare with other runs": "#/experiments/0/evaluation-runs?selectedRunUuid=r",
-        "domains": "#/experiments/0/runs/r/artifacts/pictures/domains.svg",
-        "judge scores": "#/experiments/0/runs/r/artifacts/pictures/judge_scores.svg",
     }
     assert note.index("[Report]") < note.index("Target")
-    assert "Pictures" not in run_note(result())
 
 
 def test_above_mlflows_limit_the_file_is_named_instead_of_the_table() -> None:

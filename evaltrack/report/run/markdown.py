@@ -46,16 +46,15 @@ COMPARISON_LIMIT = 900
 """Characters of what a comparison adds."""
 
 
-def run_note(result: RunResult, pictures: Iterable[str] = (), taken: int = 0) -> str:
+def run_note(result: RunResult, taken: int = 0) -> str:
     """A short report: what was evaluated and how much passed, where to read on, the metrics with their counts, the
     worst domains, the first misses and errors.
 
     Args:
         result: The run.
-        pictures: File names of those that the run's folder `pictures` holds.
         taken: Characters of the description that are another's.
     """
-    lines = [*_title(result), *_links(result, pictures), *_head(result), "", *_metrics(result), *_aims(result)]
+    lines = [*_title(result), *_links(result), *_head(result), "", *_metrics(result), *_aims(result)]
     lines += _groups(result)
     return _within([*lines, *_misses(result), *_errors(result)], NOTE_LIMIT - taken)
 
@@ -127,7 +126,7 @@ def _passed(result: RunResult) -> str:
     return f"{passed:,} of {count(measured, 'question')} passed{missing}"
 
 
-def _links(result: RunResult, pictures: Iterable[str]) -> Iterator[str]:
+def _links(result: RunResult) -> Iterator[str]:
     """Where to read on, relative to MLflow's UI, so that it is right under whatever address that is read."""
     here = f"#/experiments/{result.experiment_id}"
     files = f"{here}/runs/{result.run_id}/artifacts"
@@ -140,10 +139,6 @@ def _links(result: RunResult, pictures: Iterable[str]) -> Iterator[str]:
             f"[evaltrack ui](evaltrack/run?experiment_id={result.experiment_id}&run_id={result.run_id})",
         )
     )
-    titles = {name: name.removesuffix(".svg").replace("_", " ") for name in pictures}
-    if titles:
-        picture_links = " · ".join(f"[{title}]({files}/pictures/{name})" for name, title in titles.items())
-        yield f"\nPictures: {picture_links}"
 
 
 def _table(result: RunResult) -> str:
