@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 from evaltrack.api.compare_sides import info_of_run
-from evaltrack.api.leaderboards import Line, standings_of
+from evaltrack.api.leaderboards import Line, leaderboard_of
 from evaltrack.api.report_html import around_run, result_of, run_page
 from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.metrics.catalogue import HEADLINES
@@ -104,15 +104,14 @@ def _repeated(evaluations: Sequence[EvaluationRun]) -> list[str]:
 
 
 def _board(store: Store, golden: str, pages: Sequence[SetPage], evaluations: Sequence[EvaluationRun]) -> dict[str, Any]:
-    """The leaderboard of the runs of one golden set, and which of them passed which question."""
+    """The leaderboard of the runs of one golden set."""
     own = [pair for pair in zip(evaluations, pages, strict=True) if pair[0].signature.golden == golden]
     names = Counter(each.name for each, _ in own)
     lines = [
         Line(each.name if names[each.name] == 1 else f"{each.name} {each.run_id[:8]}", [page.result])
         for each, page in own
     ]
-    made = standings_of(store, lines)
-    return leaderboard_parts(made.leaderboard, made.matrix, made.runs, f"Runs of {golden}, compared")
+    return leaderboard_parts(leaderboard_of(store, lines), f"Runs of {golden}, compared")
 
 
 def _file_names(evaluations: Sequence[EvaluationRun]) -> list[str]:

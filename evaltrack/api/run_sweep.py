@@ -10,7 +10,7 @@ from typing import Any
 
 from evaltrack.api.check_evaluation import check_evaluation
 from evaltrack.api.evaluate import evaluate_plan
-from evaltrack.api.leaderboards import Line, Standings, standings_of
+from evaltrack.api.leaderboards import Line, leaderboard_of
 from evaltrack.api.report_html import stored_result
 from evaltrack.api.sweep_parents import choose_parent
 from evaltrack.api.sweep_progress import SweepProgress
@@ -188,36 +188,34 @@ class _Running:
         pairs = list(zip(self.plan.configurations, self.results, strict=True))
         lines = [_line(name, [each for each in pairs if each[0].name == name]) for name in names]
         file = self.plan.file
-        standings = standings_of(self.store, lines, file.rank_by, file.reference)
         result = SweepResult(
             run_id=self.parent.run_id,
             experiment_id=self.parent.experiment_id,
             name=self.parent.name,
             golden=self.plan.golden.name,
-            leaderboard=standings.leaderboard,
+            leaderboard=leaderboard_of(self.store, lines, file.rank_by, file.reference),
             results=tuple(self.results),
             reused=self.reused,
             notes=tuple(self.notes),
             link=self.store.run_link(self.parent.experiment_id, self.parent.run_id),
             serve_command=self.store.serve_command,
         )
-        self._log(result, standings)
+        self._log(result)
         note = leaderboard_note(result)
         end_parent(self.store, self.parent, result.status, self._run_ids, note, "sweep")
         return result
 
-    def _log(self, result: SweepResult, standings: Standings) -> None:
+    def _log(self, result: SweepResult) -> None:
         board = result.leaderboard
         texts = {
             "leaderboard.json": "".join(leaderboard_json(result)),
             "leaderboard.md": leaderboard_markdown(board, result.name),
-            "leaderboard.html": leaderboard_html(board, standings.matrix, standings.runs, result.name),
+            "leaderboard.html": leaderboard_html(board, result.name),
         }
         log_texts(self.store, self.parent.run_id, texts.items())
         log_metrics(self.store, self.parent.run_id, {"num_configurations": len(list(board.standings))})
         for each in board.standings:
             placed = {} if each.rank is None else {"sweep/rank": float(each.rank)}
-            placed |= {} if each.on_front is None else {"sweep/on_front": float(each.on_front)}
             for run in each.contender.runs if placed else ():
                 log_metrics(self.store, run.run_id or "", placed)
 

@@ -55,8 +55,7 @@ class Standing:
     """One line of the table.
 
     `rank` is None where `why_unranked` says why. `p_value` is that of the exact sign-flip test against the reference,
-    corrected for all tests of the leaderboard. `spread` is the least and the largest mean of one seed. `on_front` is
-    None where an objective was not measured.
+    corrected for all tests of the leaderboard. `spread` is the least and the largest mean of one seed.
     """
 
     contender: Contender
@@ -66,7 +65,6 @@ class Standing:
     p_value: float | None = None
     spread: tuple[float, float] | None = None
     cost: float | None = None
-    on_front: bool | None = None
 
     @property
     def name(self) -> str:
@@ -97,7 +95,7 @@ class Leaderboard:
     """Several configurations by one metric, the best first.
 
     `rank_by` is None where nothing was measured. `metrics` are those of the table; `tests` of how many tests the
-    p-values are. `objectives` are those of the Pareto front, `cost_unit` is what `Standing.cost` counts.
+    p-values are. `cost_unit` is what `Standing.cost` counts.
     """
 
     rank_by: str | None
@@ -106,7 +104,6 @@ class Leaderboard:
     metrics: tuple[str, ...]
     groups: tuple[Group, ...]
     tests: int
-    objectives: tuple[str, ...]
     cost_unit: CostUnit | None = None
 
     @property

@@ -13,7 +13,6 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from evaltrack.compare.engine import AFFECTED
-from evaltrack.compare.front import objectives_of, with_front
 from evaltrack.compare.leaderboard import (
     Contender,
     ContenderMean,
@@ -63,7 +62,7 @@ def rank(
     by = rank_by or _choose_metric(scores.values())
     if by is None:
         lost = tuple(Standing(each, {}, why_unranked="nothing was measured") for each in contenders)
-        return Leaderboard(None, True, reference, (), (Group("", lost, None, 0),) if lost else (), 0, ())
+        return Leaderboard(None, True, reference, (), (Group("", lost, None, 0),) if lost else (), 0)
     metrics = [
         each
         for each in dict.fromkeys((by, *_HEADLINES, *table.own_names))
@@ -79,11 +78,9 @@ def rank(
         standings = [replace(one, cost=_cost(one.contender, scores, cost_unit)) for one in standings]
         groups.append(Group("", tuple(standings), each.reference, len(each.common)))
     up = table.by_metric[by].higher_is_better
-    objectives = objectives_of((one for group in groups for one in group.standings), by)
-    groups = [replace(group, standings=with_front(group.standings, by, objectives, up=up)) for group in groups]
     labels = _labels(groups, by)
     labelled = (replace(group, label=label) for group, label in zip(groups, labels, strict=True))
-    return Leaderboard(by, up, reference, tuple(metrics), tuple(labelled), tests, objectives, cost_unit)
+    return Leaderboard(by, up, reference, tuple(metrics), tuple(labelled), tests, cost_unit)
 
 
 _HEADLINES = tuple(score.metric for score in HEADLINES)

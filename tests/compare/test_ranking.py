@@ -1,4 +1,4 @@
-"""The leaderboard of several configurations: order, paired differences, correction and Pareto front."""
+"""The leaderboard of several configurations: order, paired differences, and correction."""
 
 from __future__ import annotations
 
@@ -85,7 +85,6 @@ def test_the_order_is_that_of_the_means_and_names_no_one_twice(hits: list[list[b
     assert values == sorted(values, reverse=True)
     assert [each.rank for each in lines] == [1 + sum(other > value for other in values) for value in values]
     assert all(each.p_value is None or 0 <= each.p_value <= 1 for each in lines)
-    assert any(each.on_front for each in lines)
 
 
 def test_a_lost_question_lifts_no_mean() -> None:
@@ -131,32 +130,11 @@ def test_seeds_of_a_configuration_are_one_line() -> None:
     assert by_name(board)["b"].spread == (0, 0)
 
 
-def test_the_front_is_of_what_was_measured() -> None:
-    """Cost in USD where any has a price; who lacks an objective is neither on the front nor off it."""
-    good, bad = [True] * 10, [True] * 5 + [False] * 5
-    made = [
-        contender("good", good, usd=0.02, seconds=1.0),
-        contender("cheap", bad, usd=0.01, seconds=1.0),
-        contender("dominated", bad, usd=0.02, seconds=1.0),
-        contender("free?", good, seconds=0.5),
-    ]
-    board = rank(made, resamples=QUICK)
-    assert (board.objectives, board.cost_unit) == (("recall_at_k", "cost", "seconds"), "usd")
-    assert {each.name: each.on_front for each in board.standings} == {
-        "good": True,
-        "cheap": True,
-        "dominated": False,
-        "free?": None,
-    }
-    assert by_name(board)["free?"].cost is None
-
-
-def test_quality_alone_has_a_front_too() -> None:
-    """Where neither cost nor time was measured the best are on it."""
-    made = [contender("a", [True] * 8), contender("b", [False] * 8)]
-    board = rank(made, resamples=QUICK)
-    assert board.objectives == ("recall_at_k",)
-    assert {each.name: each.on_front for each in board.standings} == {"a": True, "b": False}
+def test_the_cost_is_in_usd_where_any_has_a_price() -> None:
+    """It is not mixed with tokens: who has no price has no cost."""
+    board = rank([contender("priced", [True] * 10, usd=0.02), contender("free?", [True] * 10)], resamples=QUICK)
+    assert board.cost_unit == "usd"
+    assert [by_name(board)[name].cost for name in ("priced", "free?")] == [0.02, None]
 
 
 def test_where_nothing_was_measured_nobody_has_a_rank() -> None:
@@ -202,4 +180,3 @@ def test_a_score_of_ones_own_ranks_too() -> None:
     assert board.higher_is_better is False
     assert [[each.name for each in group.standings] for group in board.groups] == [["few", "many"], ["other"]]
     assert by_name(board)["many"].means["waffle"].delta == pytest.approx(11 / 3)
-    assert by_name(board)["many"].on_front is False

@@ -11,7 +11,6 @@ from markdown_it import MarkdownIt
 from rich.console import Console
 
 from evaltrack.compare.leaderboard import Leaderboard
-from evaltrack.compare.outcomes import OutcomeMatrix, outcome_matrix
 from evaltrack.compare.ranking import rank
 from evaltrack.evaluation.sweep_result import SweepResult
 from evaltrack.report.html.leaderboard_page import leaderboard_html
@@ -27,7 +26,7 @@ from tests.report.test_html import ATTRIBUTES, TAGS, Page
 GOOD, BAD = [True] * 10, [True] * 4 + [False] * 5 + [None]
 
 
-def board(bad: str = "bad") -> tuple[Leaderboard, OutcomeMatrix]:
+def board(bad: str = "bad") -> Leaderboard:
     """A good configuration with a price, one that is worse and failed once, one with two seeds and another k."""
     made = [
         contender("good", GOOD, usd=0.5, seconds=0.25, seconds_p95=0.5),
@@ -35,8 +34,7 @@ def board(bad: str = "bad") -> tuple[Leaderboard, OutcomeMatrix]:
         contender("twice", GOOD, [False] * 10, signature={"k": 3}),
         contender("lost", [True] * 5 + [None] * 5),
     ]
-    matrix = outcome_matrix([frame for each in made for frame in each.columns], 100)
-    return rank(made, resamples=200), matrix.with_questions({"q9": bad})
+    return rank(made, resamples=200)
 
 
 def result(made: Leaderboard, name: str = "nightly") -> SweepResult:
@@ -53,19 +51,18 @@ def printed(made: SweepResult) -> str:
 
 def test_a_terminal_shows_the_whole_table(monkeypatch: pytest.MonkeyPatch) -> None:
     """However narrow it is: a number that is cut says nothing. What was not measured is a dash."""
-    made, _ = board()
+    made = board()
     lines = printed(result(made)).splitlines()
     assert lines[0].split("  ")[0] == "#"
     assert [line.split()[0] for line in lines[1:7]] == ["k", "1", "2", "–", "k", "1"]
     good, bad, lost = lines[2], lines[3], lines[4]
     assert "reference" in good
-    assert good.split()[-3:] == ["0.500000", "0.250", "yes"]
+    assert good.split()[-2:] == ["0.500000", "0.250"]
     assert "-0.556 [" in bad
-    assert bad.split()[-3:] == ["–", "0.125", "–"]
+    assert bad.split()[-2:] == ["–", "0.125"]
     assert "measured 5 of 10 questions" in lost
     text = "\n".join(lines)
     assert "exact and corrected for 1 test (Holm: all pairs, as the data chose the best)." in text
-    assert "Neither on the front nor off it, as an objective was not measured: bad, twice." in text
     assert "Seeds of twice: 0.000 to 1.000 over 2 seeds." in text
 
 
@@ -74,23 +71,23 @@ def test_nothing_measured_is_said() -> None:
     made = rank([contender("down", [None] * 5)])
     assert "Nothing was measured." in printed(result(made))
     assert "Nothing was measured." in leaderboard_markdown(made, "x")
-    assert "nothing was measured" in Page(leaderboard_html(made, OutcomeMatrix((), 0, 0), [], "x")).words
+    assert "nothing was measured" in Page(leaderboard_html(made, "x")).words
 
 
 def test_json_is_as_its_schema_has_it() -> None:
     """What was not measured is null, never 0."""
-    made, _ = board()
+    made = board()
     value = json.loads("".join(leaderboard_json(result(made))))
     Draft202012Validator(made_schemas()["leaderboard"]).validate(value)
     good, bad, lost = value["groups"][0]["configurations"]
-    assert (good["cost"], bad["cost"], bad["on_front"], good["on_front"]) == (0.5, None, None, True)
+    assert (good["cost"], bad["cost"]) == (0.5, None)
     assert (lost["rank"], lost["p_value"], lost["seconds"]) == (None, None, None)
     assert bad["p_value"] == made.groups[0].standings[1].p_value
 
 
 def test_markdown_is_a_table_with_a_line_for_each() -> None:
     """The description of the parent links each line to its run, and stays below MLflow's limit."""
-    made, _ = board()
+    made = board()
     for text in (leaderboard_markdown(made, "nightly"), leaderboard_note(result(made))):
         html = MarkdownIt("commonmark").enable("table").render(text)
         assert html.count("<tr>") == 1 + 4 + 2
@@ -102,9 +99,9 @@ def test_markdown_is_a_table_with_a_line_for_each() -> None:
 
 
 def test_foreign_names_are_only_text() -> None:
-    """In a page, a terminal, Markdown and JSON; also those of a sweep and of questions."""
-    made, matrix = board(EVIL)
-    page = leaderboard_html(made, matrix, ["good", EVIL, "twice (1)", "twice (2)", "lost"], EVIL)
+    """In a page, a terminal, Markdown and JSON; also that of a sweep."""
+    made = board(EVIL)
+    page = leaderboard_html(made, EVIL)
     read = Page(page)
     assert read.every("script") == []
     assert {tag for tag, _ in read.elements} <= TAGS

@@ -1,14 +1,10 @@
-"""A leaderboard as a page, and as a part of the page of several runs: the table, and who passed which question."""
+"""A leaderboard as a page, and as a part of the page of several runs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from evaltrack.compare.change import Outcome
 from evaltrack.compare.leaderboard import Group, Leaderboard, Standing
-from evaltrack.compare.outcomes import OutcomeMatrix
-from evaltrack.records.amount import count
 from evaltrack.report.html.page import document, templates
 from evaltrack.report.html.text import safe_link, shown
 from evaltrack.report.leaderboard.words import (
@@ -17,7 +13,6 @@ from evaltrack.report.leaderboard.words import (
     board_notes,
     cost_words,
     difference_words,
-    front_words,
     group_words,
     p_words,
     seconds_words,
@@ -26,60 +21,24 @@ from evaltrack.report.leaderboard.words import (
 )
 from evaltrack.report.words import number
 
-MARKS: dict[Outcome | None, tuple[str, str]] = {
-    "pass": ("✓", "good-text"),
-    "fail": ("✗", "bad-text"),
-    "error": ("error", "warn-text"),
-    "not measured": (NONE, "dim"),
-    "not compared": (NONE, "dim"),
-    None: ("", "dim"),
-}
-"""How an outcome is shown: the sign says it without colour."""
 
-
-def leaderboard_html(board: Leaderboard, matrix: OutcomeMatrix, runs: Sequence[str], name: str) -> str:
-    """The page of a leaderboard; it works from a file and makes no request but for what is clicked.
-
-    Args:
-        board: The leaderboard.
-        matrix: Its questions.
-        runs: What the runs of the matrix are called, in its order.
-        name: Of the page.
-    """
-    parts = leaderboard_parts(board, matrix, runs, "Leaderboard")
+def leaderboard_html(board: Leaderboard, name: str) -> str:
+    """The page of a leaderboard; it works from a file and makes no request but for what is clicked."""
+    parts = leaderboard_parts(board, "Leaderboard")
     body = templates().get_template("leaderboard.html").render(name=shown(name, 200), board=parts)
     return document(f"{name}: leaderboard", body)
 
 
-def leaderboard_parts(board: Leaderboard, matrix: OutcomeMatrix, runs: Sequence[str], name: str) -> dict[str, Any]:
+def leaderboard_parts(board: Leaderboard, name: str) -> dict[str, Any]:
     """What the template shows of a leaderboard."""
     return {
         "name": shown(name, 200),
         "titles": [title_of(board, metric) for metric in board.metrics],
         "cost": UNITS.get(board.cost_unit or "", ""),
-        "fronts": len(board.objectives) > 1,
-        "blanks": len(board.metrics) + bool(board.metrics) + bool(board.cost_unit) + (len(board.objectives) > 1) + 3,
+        "blanks": len(board.metrics) + bool(board.metrics) + bool(board.cost_unit) + 3,
         "groups": [_group(board, group) for group in board.groups],
         "notes": [shown(note, 700) for note in board_notes(board)],
-        "runs": [shown(each, 120) for each in runs],
-        "matrix": [
-            {
-                "id": shown(row.id, 80),
-                "question": shown(row.question, 200),
-                "cells": [_outcome(each) for each in row.outcomes],
-            }
-            for row in matrix.rows
-        ],
-        "all_listed": len(matrix.rows) == matrix.num_questions,
-        "listed": f"{len(matrix.rows):,}",
-        "questions": count(matrix.num_questions, "question"),
-        "differing": f"{matrix.num_differing:,}",
     }
-
-
-def _outcome(outcome: Outcome | None) -> dict[str, str]:
-    mark, kind = MARKS[outcome]
-    return {"mark": mark, "kind": kind, "words": outcome or ""}
 
 
 def _group(board: Leaderboard, group: Group) -> dict[str, Any]:
@@ -101,7 +60,6 @@ def _line(board: Leaderboard, group: Group, standing: Standing) -> dict[str, Any
         "cost": cost_words(board, standing),
         "seconds": seconds_words(standing.contender.seconds),
         "p95": seconds_words(standing.contender.seconds_p95),
-        "front": front_words(standing),
         "errors": f"{standing.num_errors:,}",
     }
 

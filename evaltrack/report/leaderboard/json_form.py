@@ -55,7 +55,6 @@ def board_fields(board: Leaderboard) -> dict[str, Any]:
         "reference": board.reference,
         "metrics": list(board.metrics),
         "tests": board.tests,
-        "objectives": list(board.objectives),
         "cost_unit": board.cost_unit,
         "groups": [_group(each) for each in board.groups],
     }
@@ -82,7 +81,6 @@ def _standing(standing: Standing) -> dict[str, Any]:
         "cost": standing.cost,
         "seconds": standing.contender.seconds,
         "seconds_p95": standing.contender.seconds_p95,
-        "on_front": standing.on_front,
         "num_errors": standing.num_errors,
         "runs": [run.run_id for run in standing.contender.runs],
     }

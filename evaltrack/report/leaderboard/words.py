@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from evaltrack.compare.leaderboard import ContenderMean, Group, Leaderboard, Standing
-from evaltrack.records.amount import count, first_of
+from evaltrack.records.amount import count
 from evaltrack.report.words import METRIC_TITLES, number, one_line
 
 NONE = "–"
@@ -19,12 +19,6 @@ def title_of(board: Leaderboard, metric: str) -> str:
     return METRIC_TITLES.get(metric, metric).replace("{k}", str(ks.pop()) if len(ks) == 1 else "k")
 
 
-def objectives_words(board: Leaderboard) -> str:
-    """``Recall@5, tokens a question, seconds a question``."""
-    names = {"cost": UNITS.get(board.cost_unit or "", ""), "seconds": "seconds a question"}
-    return ", ".join(names.get(each) or title_of(board, each) for each in board.objectives)
-
-
 def table_titles(board: Leaderboard) -> list[str]:
     """The head of the table."""
     titles = ["#", "configuration"]
@@ -33,7 +27,6 @@ def table_titles(board: Leaderboard) -> list[str]:
         titles += ["difference, 95 %", "p"] if place == 0 else []
     titles += [UNITS[board.cost_unit]] if board.cost_unit else []
     titles += ["s a question"] if _timed(board) else []
-    titles += ["front"] if len(board.objectives) > 1 else []
     return titles
 
 
@@ -45,8 +38,7 @@ def table_cells(board: Leaderboard, group: Group, standing: Standing) -> list[st
         cells.append(NONE if mean is None else number(mean.value))
         cells += [against_words(group, standing, mean), p_words(standing.p_value)] if place == 0 else []
     cells += [cost_words(board, standing)] if board.cost_unit else []
-    cells += [seconds_words(standing.contender.seconds)] if _timed(board) else []
-    return cells + ([front_words(standing)] if len(board.objectives) > 1 else [])
+    return cells + ([seconds_words(standing.contender.seconds)] if _timed(board) else [])
 
 
 def _timed(board: Leaderboard) -> bool:
@@ -87,11 +79,6 @@ def seconds_words(seconds: float | None) -> str:
     return NONE if seconds is None else f"{seconds:.3f}" if seconds >= 0.001 else f"{seconds:.2g}"
 
 
-def front_words(standing: Standing) -> str:
-    """Whether it is on the Pareto front."""
-    return {True: "yes", False: "no", None: NONE}[standing.on_front]
-
-
 def spread_words(standing: Standing) -> str:
     """``0.71 to 0.75 over 3 seeds``; empty where there is one."""
     if standing.spread is None:
@@ -125,12 +112,6 @@ def board_notes(board: Leaderboard) -> Iterator[str]:
     if len(board.groups) > 1:
         metric = title_of(board, board.rank_by)
         yield f"Groups measured {metric} in different ways, and are not compared with each other."
-    if len(board.objectives) > 1:
-        yield f"Front: no other one of its group is as good in {objectives_words(board)}, and better in one of them."
-    lacking = [each.name for each in board.standings if each.rank is not None and each.on_front is None]
-    if lacking:
-        names = first_of([one_line(name, 80) for name in lacking], 5)
-        yield f"Neither on the front nor off it, as an objective was not measured: {names}."
     for each in board.standings:
         if words := spread_words(each):
             yield f"Seeds of {one_line(each.name, 120)}: {words}."

@@ -60,7 +60,6 @@ class RankedConfiguration(Form):
     cost: float | None
     seconds: float | None
     seconds_p95: float | None
-    on_front: bool | None
     num_errors: int
     runs: list[str]
 
@@ -89,7 +88,6 @@ class LeaderboardForm(Form):
     reference: ReferenceKind
     metrics: list[str]
     tests: int
-    objectives: list[str]
     cost_unit: CostUnit | None
     groups: list[RankedGroup]
 
