@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from evaltrack.api.judge_agreement import judges_agreement as judges_agreement
     from evaltrack.api.lint_golden import lint_golden as lint_golden
     from evaltrack.api.load_run import load_run as load_run
-    from evaltrack.api.prune import Pruning as Pruning
-    from evaltrack.api.prune import prune as prune
     from evaltrack.api.replay_judge import replay_judge as replay_judge
     from evaltrack.api.report_html import report_html as report_html
     from evaltrack.api.report_sets import report_sets as report_sets
@@ -123,8 +121,6 @@ _HOMES = {
     "list_baselines": "evaltrack.api.baselines",
     "load_run": "evaltrack.api.load_run",
     "open_golden": "evaltrack.golden.reader",
-    "Pruning": "evaltrack.api.prune",
-    "prune": "evaltrack.api.prune",
     "pull_golden": "evaltrack.api.sync_golden",
     "push_golden": "evaltrack.api.sync_golden",
     "read_corpus": "evaltrack.golden.corpus",

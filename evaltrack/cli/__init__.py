@@ -36,7 +36,6 @@ COMMANDS = {
     "ask": ("evaltrack.cli.ask:ask", "Ask a target one question, and show its ranked sources."),
     "golden": ("evaltrack.cli.golden:golden", "Make golden sets, and check them."),
     "cache": ("evaltrack.cli.cache:cache", "Show and clear the verdicts that were paid for before."),
-    "prune": ("evaltrack.cli.prune:prune", "Remove what is kept of old runs; lists it first."),
     "schema": ("evaltrack.cli.schema:schema", "Print the JSON Schema of a file or an output."),
     "ui": ("evaltrack.cli.ui:ui", "Serve MLflow with evaltrack's page on this machine."),
     "doctor": ("evaltrack.cli.doctor:doctor", "Show versions and settings, and whether MLflow can be written to."),

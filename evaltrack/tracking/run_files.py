@@ -13,12 +13,9 @@ from evaltrack.rows.reader import check_rows, read_table, stored_rows
 from evaltrack.rows.rows_error import rows_of_run
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.tracking.reader import EvaluationRun, find_evaluation
-from evaltrack.tracking.store import Store, find_run, tracking_errors
+from evaltrack.tracking.store import Store, tracking_errors
 from evaltrack.tracking.stored_rows import ROWS, TRIALS, RowsFile, check_logged
 from evaltrack.tracking.writer import SUMMARY
-
-PRUNED = "evaltrack.pruned"
-"""The tag that says when the artifacts of a run were removed by `evaltrack prune`."""
 
 
 def fetch_rows(store: Store, run: EvaluationRun, folder: Path) -> Path:
@@ -54,8 +51,6 @@ def _download(store: Store, run_id: str, name: str, folder: Path) -> Path:
         names = _artifacts(store, run_id)
         if names is None or name in names:
             raise
-        if PRUNED in find_run(store, run_id).data.tags:
-            raise TrackingError(f"{name} of run {run_id} was removed by `evaltrack prune`; evaluate again") from None
         raise TrackingError(_gone_words(name, run_id, some_left=bool(names))) from None
     if not path.is_file():
         raise TrackingError(f"{name} of run {run_id} is a folder; restore the file, or evaluate again")

@@ -23,7 +23,6 @@ from evaltrack.errors import TrackingError, UsageError
 
 TWINS = {
     "init": "init_project",
-    "prune": "prune",
     "sweep": "run_sweep",
     "run": "run_eval",
     "resume": "resume_run",

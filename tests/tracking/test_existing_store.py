@@ -19,7 +19,6 @@ from tests.judging import cli
         "report a b -o x.html",
         "judge replay a",
         "baseline list",
-        "prune",
     ],
 )
 def test_a_store_that_is_not_there_is_not_made(

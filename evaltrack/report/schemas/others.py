@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from evaltrack.golden.lint.finding import Finding
 from evaltrack.records import Question, Response, Source
@@ -67,25 +67,6 @@ class CacheForm(Form):
     bytes: int
     verdicts: int | None
     problem: str | None
-
-
-class RemovableForm(Form):
-    """A journal, the cache or the artifacts of a run, with its size; `last` is when it was last written (UTC)."""
-
-    kind: Literal["journal", "cache", "temporary", "artifacts"]
-    name: str
-    bytes: int
-    last: str
-
-
-class PruneForm(Form):
-    """What goes, or went where `done`; `reasons_to_keep` counts by the reason what is old and stays."""
-
-    done: bool
-    older_than: str
-    bytes: int
-    items: list[RemovableForm]
-    reasons_to_keep: dict[str, int]
 
 
 class ImportForm(Form):
@@ -160,7 +141,6 @@ LISTS = {
 }
 OBJECTS = {
     "index": (IndexForm, "Chunks: evaltrack index --output json"),
-    "prune": (PruneForm, "What is kept of old runs: evaltrack prune --output json"),
     "cache": (CacheForm, "The cache of verdicts: evaltrack cache show --output json"),
     "import": (ImportForm, "An import: evaltrack golden import --output json"),
     "export": (ExportForm, "An export: evaltrack golden export --output json"),
