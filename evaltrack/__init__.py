@@ -45,9 +45,6 @@ if TYPE_CHECKING:
     from evaltrack.api.run_sets import run_sets as run_sets
     from evaltrack.api.run_sweep import check_sweep as check_sweep
     from evaltrack.api.run_sweep import run_sweep as run_sweep
-    from evaltrack.api.sync_golden import GoldenSync as GoldenSync
-    from evaltrack.api.sync_golden import pull_golden as pull_golden
-    from evaltrack.api.sync_golden import push_golden as push_golden
     from evaltrack.api.write_golden import write_golden as write_golden
     from evaltrack.compare.comparison import Comparison as Comparison
     from evaltrack.compare.leaderboard import Leaderboard as Leaderboard
@@ -82,7 +79,6 @@ _HOMES = {
     "GoldenExport": "evaltrack.api.import_golden",
     "GoldenImport": "evaltrack.api.import_golden",
     "GoldenSet": "evaltrack.golden.reader",
-    "GoldenSync": "evaltrack.api.sync_golden",
     "Leaderboard": "evaltrack.compare.leaderboard",
     "InconclusiveError": "evaltrack.errors",
     "ModelDrafts": "evaltrack.api.draft_by_model",
@@ -121,8 +117,6 @@ _HOMES = {
     "list_baselines": "evaltrack.api.baselines",
     "load_run": "evaltrack.api.load_run",
     "open_golden": "evaltrack.golden.reader",
-    "pull_golden": "evaltrack.api.sync_golden",
-    "push_golden": "evaltrack.api.sync_golden",
     "read_corpus": "evaltrack.golden.corpus",
     "reasoning_rubric": "evaltrack.metrics.rubric_tables",
     "replay_judge": "evaltrack.api.replay_judge",

@@ -13,7 +13,6 @@ from evaltrack.cli.golden_draft import draft
 from evaltrack.cli.golden_exchange import export_command, import_command
 from evaltrack.cli.golden_passages import anchor
 from evaltrack.cli.golden_review import review
-from evaltrack.cli.golden_sync import pull, push
 from evaltrack.cli.output import IN_EXIT_CODE, output_option, print_json, result_is_in
 from evaltrack.errors import EXIT_MISSED, EXIT_USAGE, Guide, printable
 from evaltrack.privacy.addresses import shown_text
@@ -38,7 +37,7 @@ def golden() -> None:
     """Make golden sets, and check them."""
 
 
-for _command in (draft, review, add, anchor, import_command, export_command, push, pull):
+for _command in (draft, review, add, anchor, import_command, export_command):
     golden.add_command(_command)
 
 

@@ -4,7 +4,7 @@
 
 `inputs` holds the question, as `question` or as its only text. `expectations` have the names of a golden line
 (`expected_chunks`, `expected_sources`, `expected_passages`) and of MLflow (`expected_response`, `expected_tool_calls`),
-as `evaltrack golden push` writes them. `outputs` may be all that a function that is a target may return: an answer, a
+as in the records of MLflow's datasets. `outputs` may be all that a function that is a target may return: an answer, a
 list of sources or ids, a mapping such as ``{"answer": ..., "sources": [...]}``, or objects of LangChain, LlamaIndex and
 others. Grades of sources are no expectations: of graded questions each function counts relevant and not alone.
 """
@@ -16,7 +16,7 @@ from os import PathLike, fspath
 from typing import Any
 
 from evaltrack.errors import UsageError
-from evaltrack.golden.exchange.mlflow_records import DatasetRecord, question_of
+from evaltrack.golden.mlflow_records import question_of
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Question, Response
 from evaltrack.records.signature import MAX_K
@@ -148,7 +148,7 @@ def _of_records(value: Measured) -> Callable[[Mapping[str, Any], object, Mapping
     """The same of what MLflow gives to a scorer."""
 
     def of_mlflow(inputs: Mapping[str, Any], outputs: object, expectations: Mapping[str, Any]) -> float | str:
-        question = question_of(DatasetRecord(inputs, expectations), "1", "mlflow")
+        question = question_of(inputs, expectations)
         if isinstance(question, list):
             return f"the question: {'; '.join(question)}"
         try:

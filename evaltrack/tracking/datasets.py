@@ -1,17 +1,18 @@
-"""The golden set among MLflow's evaluation datasets, where its pages show and edit questions; once for each version."""
+"""MLflow's evaluation datasets: each version of a golden set is registered once; a dataset is read for an import."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Any
 
-from evaltrack.golden.exchange.mlflow_records import record_of
+from evaltrack.errors import UsageError
+from evaltrack.golden.mlflow_records import DatasetRecord, record_of
 from evaltrack.records import Question
-from evaltrack.tracking.dataset_records import as_written
-from evaltrack.tracking.patience import impatient
+from evaltrack.tracking.patience import impatient, persist
 from evaltrack.tracking.replies import reason
-from evaltrack.tracking.store import Store
+from evaltrack.tracking.store import Store, tracking_errors
 
 REGISTERED_QUESTIONS = 1000
 """Questions up to which a golden set is registered: that many take about a second, the first time."""
@@ -50,9 +51,7 @@ def _register(store: Store, experiment_id: str, name: str, tags: dict[str, str],
         if other is not dataset and _is_half_made(other.tags or {}, tags):
             client.delete_dataset(other.dataset_id)
     if WHOLE not in (dataset.tags or {}):
-        # the public `merge_records` writes to the process's own tracking URI, whichever store the dataset is of
-        inner = client._tracking_client.store  # noqa: SLF001
-        inner.upsert_dataset_records(dataset.dataset_id, _records(list(questions)))
+        _inner(store).upsert_dataset_records(dataset.dataset_id, _records(list(questions)))
         client.set_dataset_tags(dataset.dataset_id, {WHOLE: "true"})
 
 
@@ -65,7 +64,7 @@ def _records(questions: list[Question]) -> list[dict[str, Any]]:
     """Inputs as those of the traces: the text, with the id where it stands there more than once, and the history."""
     repeated = Counter(question.question for question in questions)
     return [
-        as_written(
+        _as_written(
             record_of(
                 each,
                 {"question": each.question}
@@ -75,3 +74,63 @@ def _records(questions: list[Question]) -> list[dict[str, Any]]:
         )
         for each in questions
     ]
+
+
+def _as_written(record: DatasetRecord) -> dict[str, Any]:
+    """A record as MLflow's own `merge_records` writes it: its source is a person where something is expected."""
+    source: dict[str, Any] = {"source_type": "HUMAN" if record.expectations else "CODE", "source_data": {}}
+    return {
+        "inputs": dict(record.inputs),
+        "expectations": dict(record.expectations),
+        "tags": dict(record.tags),
+        "source": source,
+    }
+
+
+def dataset_records(store: Store, name: str) -> list[dict[str, Any]]:
+    """The records of the dataset with a name or an id, in the order in which they were made.
+
+    Raises:
+        UsageError: there is no such dataset, or there are several.
+        TrackingError: the store does not answer, refuses, or has no datasets.
+    """
+    with tracking_errors(f"reading the dataset {name}"):
+        datasets = _all_datasets(store)
+        found = [each for each in datasets if name in (each.name, each.dataset_id)]
+        if len(found) != 1:
+            raise _not_one(name, found, datasets)
+        records, _ = persist(_inner(store)._load_dataset_records, found[0].dataset_id, max_results=None)  # noqa: SLF001
+    return [
+        {
+            "inputs": each.inputs,
+            "expectations": each.expectations,
+            "tags": each.tags,
+            "dataset_record_id": each.dataset_record_id,
+        }
+        for each in records
+    ]
+
+
+def _all_datasets(store: Store) -> list[Any]:
+    client: Any = store.client
+    datasets, token = list[Any](), None
+    while True:
+        page = client.search_datasets(None, max_results=1000, page_token=token)
+        datasets.extend(page)
+        if not (token := page.token):
+            return datasets
+
+
+def _not_one(name: str, found: list[Any], datasets: list[Any]) -> UsageError:
+    if found:
+        ids = ", ".join(each.dataset_id for each in found)
+        return UsageError(f"{len(found)} datasets are called `{name}`: {ids}; name one by its id")
+    names = [each.name for each in datasets]
+    near = get_close_matches(name, names, 5) or names[:5]
+    cure = f"did you mean {' or '.join(f'`{each}`' for each in near)}?" if near else "the store has none"
+    return UsageError(f"there is no dataset `{name}`; {cure}")
+
+
+def _inner(store: Store) -> Any:
+    client: Any = store.client
+    return client._tracking_client.store  # noqa: SLF001 - the public functions for records take no store

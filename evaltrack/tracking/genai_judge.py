@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evaltrack.errors import UsageError
-from evaltrack.golden.exchange.mlflow_records import record_of
+from evaltrack.golden.mlflow_records import record_of
 from evaltrack.records import Question, Response
 
 if TYPE_CHECKING:

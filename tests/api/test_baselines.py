@@ -45,8 +45,6 @@ TWINS = {
     "golden import": "import_golden",
     "golden export": "export_golden",
     "golden lint": "lint_golden",
-    "golden push": "push_golden",
-    "golden pull": "pull_golden",
 }
 ON_A_MACHINE = {"cache show", "cache clear", "schema", "ui", "doctor", "golden review"}
 """Commands about this machine or for a person who sits at it, which programs have no use for."""

@@ -11,7 +11,7 @@ import pytest
 
 import evaltrack.scorers as own
 from evaltrack import open_golden, run_eval
-from evaltrack.golden.exchange.mlflow_records import record_of
+from evaltrack.golden.mlflow_records import record_of
 from tests.metrics.test_collections import adi
 from tests.scorers.test_genai import NAMES, records
 

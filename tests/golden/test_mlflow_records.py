@@ -1,0 +1,111 @@
+"""A question as a golden line and as a record of an MLflow dataset, and back."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evaltrack.golden.lines import checked_question, line_of
+from evaltrack.golden.mlflow_records import question_of, record_of
+from evaltrack.records import Question
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)
+KEYS = TEXT.filter(bool)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=5,
+)
+GRADED = st.lists(KEYS, max_size=3) | st.dictionaries(KEYS, st.integers(0, 3), min_size=1, max_size=3)
+PASSAGES = st.lists(
+    st.fixed_dictionaries({"quote": st.just("ninety days")}, optional={"source": TEXT, "share": st.floats(0.1, 1)})
+    | st.fixed_dictionaries({"any_of": st.lists(KEYS, min_size=1, max_size=2)}),
+    max_size=2,
+)
+LINES = st.fixed_dictionaries(
+    {"id": KEYS | st.integers(), "question": KEYS.filter(str.strip), "domain": KEYS},
+    optional={
+        "expected_chunks": GRADED,
+        "expected_sources": GRADED,
+        "expected_passages": PASSAGES,
+        "grades": st.dictionaries(KEYS, st.integers(0, 3), max_size=2),
+        "relevant_grade": st.integers(1, 3),
+        "expected_answer": TEXT,
+        "difficulty": st.sampled_from(["easy", "medium", "hard"]),
+        "category": TEXT,
+        "notes": TEXT,
+        "expected_tools": st.lists(KEYS, max_size=3),
+        "expected_arguments": st.lists(st.dictionaries(TEXT, VALUES, max_size=2), max_size=3),
+        "metadata": st.dictionaries(TEXT, VALUES, max_size=3),
+        "draft": st.booleans(),
+    },
+)
+
+
+@settings(max_examples=50, deadline=None)
+@given(LINES)
+def test_every_field_comes_back(line: dict[str, Any]) -> None:
+    """Any golden line, written anew, is the same question with the same digest."""
+    question = checked_question(dict(line))
+    if isinstance(question, Question):
+        back = checked_question(json.loads(json.dumps(line_of(question))))
+        assert isinstance(back, Question)
+        assert (back, back.digest) == (question, question.digest)
+
+
+def test_arguments_of_tools_come_back() -> None:
+    """Beside the names that MLflow reads; `{}` of a tool of which nothing is said."""
+    line: dict[str, object] = {"id": "1", "question": "q?", "domain": "mlflow", "expected_tools": ["search", "page"]}
+    question = checked_question(line | {"expected_arguments": [{}, {"title": "Kea"}]})
+    assert isinstance(question, Question)
+    record = record_of(question)
+    assert record.expectations["expected_tool_calls"] == [
+        {"name": "search"},
+        {"name": "page", "arguments": {"title": "Kea"}},
+    ]
+    assert question_of(record.inputs, record.expectations) == question
+
+
+def test_names_are_those_of_mlflows_scorers() -> None:
+    """The answer is what `Correctness` reads, the tools are what `ToolCallCorrectness` reads; tags are text."""
+    line: dict[str, object] = {"id": 7, "question": "q?", "domain": "d", "draft": True, "metadata": {"n": 1}}
+    line |= {"expected_answer": "yes", "expected_tools": ["search"], "expected_chunks": {"a": 2, "b": 0}}
+    question = checked_question(line)
+    assert isinstance(question, Question)
+    record = record_of(question)
+    assert record.inputs == {"question": "q?"}
+    assert record.expectations == {
+        "expected_response": "yes",
+        "expected_tool_calls": [{"name": "search"}],
+        "expected_chunks": {"a": 2, "b": 0},
+    }
+    assert record.tags == {"id": "7", "domain": "d", "draft": "true", "metadata": '{"n": 1}'}
+
+
+@pytest.mark.parametrize(
+    ("inputs", "expectations", "problem"),
+    [
+        ({"messages": []}, {}, "hold no `question`"),
+        ({"a": "x", "b": "y"}, {}, "hold no `question`"),
+        ({"question": " "}, {}, "`question` is empty"),
+        ({"question": "q"}, {"expected_chunks": "a"}, "`expected_chunks` is a string"),
+        ({"question": "q"}, {"expected_tool_calls": {}}, "`expected_tools` is an object"),
+        ({"question": "q"}, {"expected_tool_calls": [{}]}, "expected_tools"),
+    ],
+)
+def test_a_bad_record_says_what_is_wrong(inputs: dict[str, Any], expectations: dict[str, Any], problem: str) -> None:
+    """As a golden line does."""
+    problems = question_of(inputs, expectations)
+    assert isinstance(problems, list)
+    assert problem in problems[0]
+
+
+def test_a_person_may_name_the_input_otherwise() -> None:
+    """The only text among the inputs is the question."""
+    question = question_of({"query": "q?", "n": 1}, {"expected_response": "a", "guidelines": "g"})
+    assert isinstance(question, Question)
+    assert (question.question, question.expected_answer) == ("q?", "a")
