@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     from evaltrack.api.draft_by_model import ModelDrafts as ModelDrafts
     from evaltrack.api.draft_by_model import draft_by_model as draft_by_model
     from evaltrack.api.fix_golden import fix_golden as fix_golden
-    from evaltrack.api.import_golden import GoldenExport as GoldenExport
     from evaltrack.api.import_golden import GoldenImport as GoldenImport
-    from evaltrack.api.import_golden import export_golden as export_golden
     from evaltrack.api.import_golden import import_golden as import_golden
     from evaltrack.api.import_traces import import_traces as import_traces
     from evaltrack.api.init_project import init_project as init_project
@@ -76,7 +74,6 @@ _HOMES = {
     "DemoRuns": "evaltrack.api.run_demo",
     "EvaltrackError": "evaltrack.errors",
     "GoldenError": "evaltrack.errors",
-    "GoldenExport": "evaltrack.api.import_golden",
     "GoldenImport": "evaltrack.api.import_golden",
     "GoldenSet": "evaltrack.golden.reader",
     "Leaderboard": "evaltrack.compare.leaderboard",
@@ -107,7 +104,6 @@ _HOMES = {
     "draft_by_model": "evaltrack.api.draft_by_model",
     "fix_golden": "evaltrack.api.fix_golden",
     "compare_sets": "evaltrack.api.compare_sets",
-    "export_golden": "evaltrack.api.import_golden",
     "get_baseline": "evaltrack.api.baselines",
     "import_golden": "evaltrack.api.import_golden",
     "import_traces": "evaltrack.api.import_traces",

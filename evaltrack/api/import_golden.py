@@ -1,4 +1,4 @@
-"""Golden sets of other tools into golden sets, and back."""
+"""Golden sets of other tools into golden sets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from evaltrack.errors import GoldenError, UsageError
 from evaltrack.golden.exchange.beir import corpus_in
 from evaltrack.golden.exchange.corpus_ids import CorpusIds
 from evaltrack.golden.exchange.fields import check_columns
-from evaltrack.golden.exchange.formats import FOLDERS, detected_format, format_module
+from evaltrack.golden.exchange.formats import detected_format, format_module
 from evaltrack.golden.exchange.lines import LineWriter
 from evaltrack.golden.exchange.new_files import new_files
 from evaltrack.golden.exchange.records import ImportSettings, Notes
@@ -39,15 +39,6 @@ class GoldenImport:
     questions: int
     negatives: int
     judged_only: int
-    notes: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class GoldenExport:
-    """The result of an export: the files that were written, and what was left out, a line each."""
-
-    paths: tuple[Path, ...]
-    questions: int
     notes: tuple[str, ...]
 
 
@@ -108,28 +99,3 @@ def _check(paths: list[Path], output: Path, force: bool, options: ImportOptions)
     check_columns(options.get("columns", {}))
     if options.get("grades", "keep") not in ("keep", "binary"):
         raise UsageError(f"`grades=` is {options.get('grades')}; write keep or binary")
-
-
-def export_golden(
-    golden: str | os.PathLike[str], output: str | os.PathLike[str], form: str, *, force: bool = False
-) -> GoldenExport:
-    """Write a golden set in the form of another tool.
-
-    Args:
-        golden: A `.jsonl` or `.json` golden set.
-        output: A folder for `trec` and `beir`, else a file; its suffix says whether it is JSON, a table or YAML.
-        form: A format of `evaltrack.golden.exchange.formats.FORMATS`.
-        force: Whether to replace files that are there.
-
-    Raises:
-        GoldenError: the golden set has bad lines.
-        UsageError: there is no such format, or a file is there or cannot be written.
-        InconclusiveError: the disk is full or fails.
-    """
-    module, notes, target = format_module(form), Notes(), Path(output)
-    if form in FOLDERS and target.is_file():
-        raise UsageError(f"{target}: is a file; {form} is a folder of several files, name one")
-    checked = open_golden(golden)
-    with new_files(force=force) as new:
-        module.write(checked, target, new, notes)
-    return GoldenExport(tuple(new.paths), len(checked), tuple(notes.lines()))

@@ -1,4 +1,4 @@
-"""`evaltrack golden import` and `evaltrack golden export`: golden sets of other tools."""
+"""`evaltrack golden import`: golden sets of other tools."""
 
 from __future__ import annotations
 
@@ -27,13 +27,6 @@ Examples:
   evaltrack golden import testset.csv --from ragas --corpus docs -o mine.jsonl
   evaltrack golden import traces:production -o asked.jsonl              what an application was asked, from MLflow
   evaltrack golden import questions.xlsx -o mine.jsonl --column question=Query --column expected_chunks=doc_ids
-"""
-
-EXPORT_EXAMPLES = """\b
-Examples:
-  evaltrack golden export golden/travel.jsonl --to trec -o travel-trec
-  evaltrack golden export golden/travel.jsonl --to table -o travel.csv
-  evaltrack golden export golden/travel.jsonl --to promptfoo -o tests.yaml
 """
 
 
@@ -96,26 +89,6 @@ def _of_traces(files: tuple[str, ...], output_file: str, domain: str, *, force: 
     if len(files) > 1:
         raise click.UsageError("traces: are imported alone; name them and no other file")
     return import_traces(files[0], output_file, domain=domain, force=force)
-
-
-@click.command(name="export", epilog=EXPORT_EXAMPLES)
-@click.argument("golden", type=click.Path())
-@click.option("--to", "form", required=True, type=click.Choice(FORMAT_NAMES), help="Format to write.")
-@click.option("-o", "--output-file", required=True, type=click.Path(), help="File to write, or folder (trec and beir).")
-@click.option("--force", is_flag=True, help="Replace files that are there.")
-@output_option()
-def export_command(golden: str, form: str, output_file: str, force: bool, output: str) -> None:
-    """Write the golden set GOLDEN in the form of another tool, and say what that has no place for."""
-    from evaltrack.api.import_golden import export_golden
-
-    made = export_golden(golden, output_file, form, force=force)
-    result_is_in(output_file)
-    if output == "json":
-        print_json({**asdict(made), "paths": [str(path) for path in made.paths]})
-        return
-    click.echo(f"{', '.join(map(str, made.paths))}: {count(made.questions, 'question')}")
-    for note in made.notes:
-        click.echo(f"  {note}", err=True)
 
 
 def _columns(pairs: tuple[str, ...]) -> dict[str, str]:

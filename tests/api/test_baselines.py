@@ -43,7 +43,6 @@ TWINS = {
     "golden add": "add_question",
     "golden anchor": "anchor_golden",
     "golden import": "import_golden",
-    "golden export": "export_golden",
     "golden lint": "lint_golden",
 }
 ON_A_MACHINE = {"cache show", "cache clear", "schema", "ui", "doctor", "golden review"}

@@ -1,4 +1,4 @@
-"""Imports and exports as calls: what is refused, what is written, and real collections evaluated at once."""
+"""Imports as calls: what is refused, what is written, and real collections evaluated at once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from evaltrack import export_golden, import_golden, open_golden, run_eval
+from evaltrack import import_golden, open_golden, run_eval
 from evaltrack.cli import _run
 from evaltrack.errors import GoldenError, UsageError
 from evaltrack.golden.exchange import new_files
@@ -38,22 +38,13 @@ def test_the_written_set_is_clean(table: Path, tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["mine.jsonl"]
 
 
-@pytest.mark.parametrize("how", ["import", "export"])
-def test_nothing_is_replaced_unless_that_is_asked_for(table: Path, tmp_path: Path, how: str) -> None:
+def test_nothing_is_replaced_unless_that_is_asked_for(table: Path, tmp_path: Path) -> None:
     """A file that is there stays as it is, and so does one that another process makes meanwhile."""
     there = put(tmp_path / "there.jsonl", "precious\n")
-    golden = import_golden(table, tmp_path / "golden.jsonl").path
-
-    def again(**options: Any) -> None:
-        if how == "import":
-            import_golden(table, there, **options)
-        else:
-            export_golden(golden, there, "table", **options)
-
     with pytest.raises(UsageError, match=r"is there already; name another file, or replace it with `force=True`"):
-        again()
+        import_golden(table, there)
     assert there.read_text() == "precious\n"
-    again(force=True)
+    import_golden(table, there, force=True)
     assert len(open_golden(there)) == 12
 
 
@@ -129,18 +120,6 @@ def test_what_is_refused(
         import_golden(**arguments)
     assert message in str(raised.value)
     assert not list(tmp_path.rglob(".*.jsonl"))
-
-
-def test_exports_that_are_refused(table: Path, tmp_path: Path) -> None:
-    """A file where a folder belongs, and endings of no form."""
-    golden = import_golden(table, tmp_path / "g.jsonl").path
-    with pytest.raises(UsageError, match="trec is a folder of several files"):
-        export_golden(golden, table, "trec")
-    with pytest.raises(UsageError, match=r"end the name in .jsonl, .json, .csv"):
-        export_golden(golden, tmp_path / "a.doc", "table")
-    with pytest.raises(UsageError, match=r"end the name in .yaml, .json or .jsonl"):
-        export_golden(golden, tmp_path / "a.csv", "promptfoo")
-    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 
 @with_data

@@ -6,14 +6,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from evaltrack.golden.exchange.fields import RowForm, drafts, note_left_out
-from evaltrack.golden.exchange.new_files import NewFiles
+from evaltrack.golden.exchange.fields import RowForm, drafts
 from evaltrack.golden.exchange.records import Drafts, ImportSettings, Notes
 from evaltrack.golden.exchange.row_files import Rows, read_rows
-from evaltrack.golden.exchange.row_writers import write_rows
 from evaltrack.golden.exchange.values import is_empty, parsed
-from evaltrack.golden.reader import GoldenSet
-from evaltrack.records import Question
 
 FORM = RowForm(
     names={
@@ -26,7 +22,6 @@ FORM = RowForm(
     },
     texts=("retrieval_gt_contents",),
 )
-COLUMNS = ("qid", "query", "retrieval_gt", "generation_gt")
 
 
 def read(files: list[Path], settings: ImportSettings, notes: Notes) -> Drafts:
@@ -56,23 +51,3 @@ def _groups(value: Any) -> Any:
         with suppress(ValueError):
             return parsed(value)
     return value
-
-
-def write(golden: GoldenSet, output: Path, files: NewFiles, notes: Notes) -> None:
-    """`qa.parquet`: each expected chunk is a group of its own; chunks of which any one is enough are a group."""
-    write_rows((_row(question, notes) for question in golden), COLUMNS, output, files)
-
-
-def _row(question: Question, notes: Notes) -> dict[str, Any]:
-    passages = question.expected_passages or ()
-    by_ids = bool(passages) and question.expected_chunks is None and all(each.any_of for each in passages)
-    own = ("id", "question", "expected_chunks", "expected_answer", *(("expected_passages",) if by_ids else ()))
-    note_left_out(question, own, notes)
-    chunks = question.expected_chunks
-    groups = [list(each.any_of) for each in passages] if by_ids else [[key] for key in chunks or ()]
-    return {
-        "qid": question.id,
-        "query": question.question,
-        "retrieval_gt": groups if by_ids or chunks is not None else None,
-        "generation_gt": [] if question.expected_answer is None else [question.expected_answer],
-    }

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from evaltrack.errors import GoldenError
-from evaltrack.golden.exchange.fields import RowForm, as_metadata, drafts
-from evaltrack.golden.exchange.judgements import HEADER, chunk_grades, judged, read_judgements
-from evaltrack.golden.exchange.new_files import NewFiles
+from evaltrack.golden.exchange.fields import RowForm, drafts
+from evaltrack.golden.exchange.judgements import judged, read_judgements
 from evaltrack.golden.exchange.records import Drafts, ImportSettings, Notes
 from evaltrack.golden.exchange.row_files import read_rows
-from evaltrack.golden.reader import GoldenSet
 
 FORM = RowForm({"_id": "id", "text": "question", "metadata": "metadata"})
-BREAKS = frozenset("\t\r\n")
-"""Characters that no id in qrels can hold; such ids stay in the query's metadata."""
-
 CORPUS, QUERIES, QRELS = "corpus.jsonl", "queries.jsonl", "qrels"
 
 
@@ -57,19 +51,3 @@ def corpus_in(files: list[Path]) -> Path | None:
     """The corpus that lies beside the queries."""
     places = [path / CORPUS if path.is_dir() else path for path in files]
     return next((path for path in places if path.name == CORPUS and path.is_file()), None)
-
-
-def write(golden: GoldenSet, output: Path, files: NewFiles, notes: Notes) -> None:
-    """`queries.jsonl` and `qrels/test.tsv`, in a folder; what BEIR has no column for is in each query's `metadata`."""
-    with files.open(output / QUERIES) as queries, files.open(output / QRELS / "test.tsv") as judgements:
-        judgements.write("\t".join(HEADER) + "\n")
-        for question in golden:
-            expected = chunk_grades(question)
-            in_columns = not any(set(key) & BREAKS for key in (question.id, *expected))
-            own = ("id", "question", *(("expected_chunks", "grades") if expected and in_columns else ()))
-            query = {"_id": question.id, "text": question.question, "metadata": as_metadata(question, own, notes)}
-            queries.write(json.dumps(query, ensure_ascii=False) + "\n")
-            judgements.writelines(f"{question.id}\t{key}\t{grade}\n" for key, grade in expected.items() if in_columns)
-            if question.expected is None:
-                text = "questions that expect nothing of retrieval, which an import leaves out"
-                notes.add(text, f"question {question.id}")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
-from io import BytesIO
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,30 +51,6 @@ def excel_rows(path: Path) -> Iterator[tuple[int, Sequence[Any]]]:
         book.close()
 
 
-def write_excel(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Write a workbook of one sheet; no cell is a formula.
-
-    Raises:
-        UsageError: openpyxl is missing, or a text holds what a workbook cannot.
-    """
-    openpyxl = _openpyxl()
-    lines = [header, *rows]
-    illegal = openpyxl.cell.cell.ILLEGAL_CHARACTERS_RE
-    if any(isinstance(value, str) and illegal.search(value) for values in lines for value in values):
-        raise UsageError("a text holds a control character, which Excel cannot; export a .csv")
-    book = openpyxl.Workbook(write_only=True)
-    sheet = book.create_sheet("golden")
-    for values in lines:
-        cells = [openpyxl.cell.WriteOnlyCell(sheet, value) for value in values]
-        for cell in cells:
-            if isinstance(cell.value, str):
-                cell.data_type = "s"
-        sheet.append(cells)
-    packed = BytesIO()
-    book.save(packed)  # into a file on a full disk it would end twice, the second time where nobody catches it
-    path.write_bytes(packed.getbuffer())
-
-
 def parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
     """The rows of a Parquet file; lists and objects stay what they are.
 
@@ -95,14 +70,6 @@ def parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
                 yield from batch.to_pylist()
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         raise _damaged(path, error, "Parquet") from None
-
-
-def write_parquet(path: Path, rows: list[dict[str, Any]]) -> None:
-    """Write rows as a Parquet file; types are those of the values."""
-    import pyarrow
-    import pyarrow.parquet as pq
-
-    pq.write_table(pyarrow.Table.from_pylist(rows), path)
 
 
 def _damaged(path: Path, error: Exception, what: str) -> GoldenError:

@@ -6,13 +6,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-from evaltrack.golden.exchange.fields import RowForm, as_metadata, drafts
-from evaltrack.golden.exchange.new_files import NewFiles
+from evaltrack.golden.exchange.fields import RowForm, drafts
 from evaltrack.golden.exchange.records import Drafts, ImportSettings, Notes
 from evaltrack.golden.exchange.row_files import Rows, read_rows
-from evaltrack.golden.exchange.row_writers import write_rows
-from evaltrack.golden.reader import GoldenSet
-from evaltrack.records import Question
 
 FORM = RowForm(
     names={
@@ -31,14 +27,11 @@ FORM = RowForm(
     texts=("context",),
     joint="|",
 )
-COLUMNS = ("input", "expected_output", "comments", "expected_tools", "additional_metadata")
 RUN_KEYS = frozenset({"actualOutput", "metricsData"})
 """Keys of a test case in a saved test run, which writes names in camel case."""
 
 RESULTS = frozenset({"name", "success", "metrics_data", "run_duration", "order", "flaky", "trace", "turns", "comments"})
 """What a test run adds to its test cases."""
-
-OWN = ("question", "expected_answer", "notes", "expected_tools")
 
 
 def read(files: list[Path], settings: ImportSettings, notes: Notes) -> Drafts:
@@ -62,18 +55,3 @@ def _test_case(row: dict[str, Any]) -> dict[str, Any]:
     plain = {re.sub(r"(?<=[a-z])([A-Z])", r"_\1", name).lower(): value for name, value in row.items()}
     case = {name: value for name, value in plain.items() if name not in RESULTS and name not in FORM.ignored}
     return {("additional_metadata" if name == "metadata" else name): value for name, value in case.items()}
-
-
-def write(golden: GoldenSet, output: Path, files: NewFiles, notes: Notes) -> None:
-    """A golden for each question; what DeepEval has no field for is in `additional_metadata`."""
-    write_rows((_row(question, notes) for question in golden), COLUMNS, output, files)
-
-
-def _row(question: Question, notes: Notes) -> dict[str, Any]:
-    return {
-        "input": question.question,
-        "expected_output": question.expected_answer,
-        "comments": question.notes,
-        "expected_tools": [{"name": name} for name in question.expected_tools] or None,
-        "additional_metadata": as_metadata(question, OWN, notes),
-    }

@@ -265,26 +265,3 @@ class _Line:
             with suppress(ValueError):
                 return parsed(value)
         return value
-
-
-def golden_row(question: Question, names: Iterable[str] = FIELDS) -> Line:
-    """The fields of a question that say something, as JSON values."""
-    whole = question.model_dump(mode="json", exclude_defaults=True)
-    return {
-        name: whole[name] for name in names if name in whole and not (whole[name] in ([], {}) and name not in EXPECTED)
-    }
-
-
-def note_left_out(question: Question, carried: Iterable[str], notes: Notes) -> None:
-    """Note the fields of a question that the other form has no place for."""
-    for name in (each for each in golden_row(question) if each not in (*carried, "domain")):
-        notes.add(f"`{name}` has no place there: left out", f"question {question.id}")
-
-
-def as_metadata(question: Question, own: Iterable[str], notes: Notes) -> Line:
-    """The metadata of a question with the fields that the other form has no place for: all but its `own`."""
-    fields = {name: value for name, value in golden_row(question).items() if name not in own}
-    metadata = fields.pop("metadata", {})
-    if hidden := metadata.keys() & set(FIELDS):
-        notes.add(f"`{min(hidden)}` in `metadata` is called as a field: left out", f"question {question.id}")
-    return {**{name: value for name, value in metadata.items() if name not in FIELDS}, **fields}

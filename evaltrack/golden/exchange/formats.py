@@ -1,4 +1,4 @@
-"""The formats of foreign golden sets: the module that reads and writes each, and what shows that a file is of one."""
+"""The formats of foreign golden sets: the module that reads each, and what shows that a file is of one."""
 
 from __future__ import annotations
 
@@ -23,10 +23,7 @@ FORMATS = {
     "langfuse": "evaltrack.golden.exchange.langfuse",
     "inspect": "evaltrack.golden.exchange.inspect",
 }
-"""Each format and its module, with `read(files, settings, notes)` and `write(golden, output, files, notes)`."""
-
-FOLDERS = ("trec", "beir")
-"""Formats that are folders of several files."""
+"""Each format and its module, with `read(files, settings, notes)`."""
 
 
 def format_module(name: str) -> ModuleType:

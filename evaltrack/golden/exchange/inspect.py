@@ -8,16 +8,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from evaltrack.golden.exchange.fields import RowForm, as_metadata, drafts
-from evaltrack.golden.exchange.new_files import NewFiles
+from evaltrack.golden.exchange.fields import RowForm, drafts
 from evaltrack.golden.exchange.records import Drafts, ImportSettings, Notes
 from evaltrack.golden.exchange.row_files import Rows, read_rows
-from evaltrack.golden.exchange.row_writers import write_rows
-from evaltrack.golden.reader import GoldenSet
-from evaltrack.records import Question
 
 FORM = RowForm({"id": "id", "input": "question", "target": "expected_answer", "metadata": "metadata"})
-COLUMNS = ("id", "input", "target", "metadata")
 OF_A_SAMPLE = ("id", "input", "target", "choices", "metadata")
 
 
@@ -50,17 +45,3 @@ def _with_texts(rows: Rows) -> Rows:
 def _choice(target: Any, choices: list[Any]) -> Any:
     at = ord(target) - ord("A") if isinstance(target, str) and len(target) == 1 else -1
     return choices[at] if 0 <= at < len(choices) else target
-
-
-def write(golden: GoldenSet, output: Path, files: NewFiles, notes: Notes) -> None:
-    """A sample for each question; what Inspect has no field for is in `metadata`."""
-    write_rows((_row(question, notes) for question in golden), COLUMNS, output, files)
-
-
-def _row(question: Question, notes: Notes) -> dict[str, Any]:
-    return {
-        "id": question.id,
-        "input": question.messages if question.history else question.question,
-        "target": question.expected_answer or "",
-        "metadata": as_metadata(question, ("id", "question", "history", "expected_answer"), notes),
-    }

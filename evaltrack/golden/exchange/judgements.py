@@ -10,7 +10,6 @@ from evaltrack.errors import GoldenError
 from evaltrack.golden.exchange.corpus_ids import loose, loose_ids
 from evaltrack.golden.exchange.records import Draft, Drafts, ImportSettings, Notes, graded, shown
 from evaltrack.golden.exchange.row_files import bad_encoding, open_text
-from evaltrack.records import Question
 
 Judgements: TypeAlias = dict[str, dict[str, int]]
 """Query, document, grade."""
@@ -104,10 +103,3 @@ def _note_unmatched(without: list[Draft], rest: Judgements, notes: Notes) -> Non
             notes.add("queries without judgements: left out", place)
     for key in rest.keys() - paired:
         notes.add("judged queries whose text is missing: left out", f"query `{shown(key)}`")
-
-
-def chunk_grades(question: Question) -> dict[str, int]:
-    """The grades of a question's chunks; 1 of each that is expected, where nothing is graded."""
-    if question.expected_chunks is None:
-        return {}
-    return dict(question.grades) or dict.fromkeys(question.expected_chunks, 1)

@@ -5,14 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from evaltrack.golden.exchange.fields import RowForm, as_metadata, drafts
-from evaltrack.golden.exchange.new_files import NewFiles
+from evaltrack.golden.exchange.fields import RowForm, drafts
 from evaltrack.golden.exchange.records import Drafts, ImportSettings, Notes
 from evaltrack.golden.exchange.row_files import Rows, read_rows
-from evaltrack.golden.exchange.row_writers import write_rows
 from evaltrack.golden.exchange.values import parsed
-from evaltrack.golden.reader import GoldenSet
-from evaltrack.records import Question
 
 FORM = RowForm(
     names={
@@ -29,7 +25,6 @@ FORM = RowForm(
         }
     ),
 )
-COLUMNS = ("id", "input", "expectedOutput", "metadata")
 
 
 def read(files: list[Path], settings: ImportSettings, notes: Notes) -> Drafts:
@@ -56,17 +51,3 @@ def _unquoted(value: Any) -> Any:
         except ValueError:
             return value
     return value
-
-
-def write(golden: GoldenSet, output: Path, files: NewFiles, notes: Notes) -> None:
-    """An item for each question; what Langfuse has no field for is in `metadata`."""
-    write_rows((_row(question, notes) for question in golden), COLUMNS, output, files)
-
-
-def _row(question: Question, notes: Notes) -> dict[str, Any]:
-    return {
-        "id": question.id,
-        "input": {"question": question.question},
-        "expectedOutput": None if question.expected_answer is None else {"answer": question.expected_answer},
-        "metadata": as_metadata(question, ("id", "question", "expected_answer"), notes),
-    }

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from evaltrack.errors import GoldenError
-from evaltrack.golden.exchange.fields import RowForm, drafts, note_left_out
-from evaltrack.golden.exchange.new_files import NewFiles
+from evaltrack.golden.exchange.fields import RowForm, drafts
 from evaltrack.golden.exchange.records import Drafts, ImportSettings, Notes
 from evaltrack.golden.exchange.row_files import Rows, read_json
-from evaltrack.golden.reader import GoldenSet
 
 FORM = RowForm(
     names={"query": "question", "reference_answer": "expected_answer"},
@@ -65,17 +62,3 @@ def _pairs(path: Path, value: dict[str, Any], notes: Notes) -> Rows:
             for missing in (each for each in relevant if str(each) not in corpus):
                 notes.add("relevant documents that are not in the file's corpus", f"{place}: {missing}")
         yield place, {"id": key, "query": text, **({} if relevant is None else {"relevant_docs": relevant})}
-
-
-def write(golden: GoldenSet, output: Path, files: NewFiles, notes: Notes) -> None:
-    """An EmbeddingQAFinetuneDataset without a corpus: the form that holds ids; it has no place for answers."""
-    held = ("id", "question", "expected_chunks")
-    value: dict[str, Any] = {"queries": {}, "corpus": {}, "relevant_docs": {}, "mode": "text"}
-    for question in golden:
-        note_left_out(question, held, notes)
-        value["queries"][question.id] = question.question
-        if question.expected_chunks is not None:
-            value["relevant_docs"][question.id] = list(question.expected_chunks)
-    with files.open(output) as file:
-        json.dump(value, file, ensure_ascii=False, indent=2)
-        file.write("\n")

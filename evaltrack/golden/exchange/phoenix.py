@@ -6,14 +6,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from evaltrack.golden.exchange.fields import RowForm, as_metadata, drafts
-from evaltrack.golden.exchange.new_files import NewFiles
+from evaltrack.golden.exchange.fields import RowForm, drafts
 from evaltrack.golden.exchange.records import Drafts, ImportSettings, Notes
 from evaltrack.golden.exchange.row_files import Rows, read_rows
-from evaltrack.golden.exchange.row_writers import write_rows
 from evaltrack.golden.exchange.values import is_empty, parsed
-from evaltrack.golden.reader import GoldenSet
-from evaltrack.records import Question
 
 FORM = RowForm(
     names={
@@ -55,28 +51,3 @@ def _part(value: Any) -> Any:
         with suppress(ValueError):
             return parsed(value)
     return value
-
-
-def write(golden: GoldenSet, output: Path, files: NewFiles, notes: Notes) -> None:
-    """An example for each question: in JSON as the API has it, in a table with columns `input_*` and so on.
-
-    What Phoenix has no place for is in the metadata.
-    """
-    examples = [_example(question, notes) for question in golden]
-    if output.suffix.lower() in (".json", ".jsonl"):
-        write_rows(examples, (), output, files)
-        return
-    rows = [
-        {"example_id": each["id"], **{f"{part}_{key}": value for part in PARTS for key, value in each[part].items()}}
-        for each in examples
-    ]
-    write_rows(rows, list(dict.fromkeys(name for row in rows for name in row)), output, files)
-
-
-def _example(question: Question, notes: Notes) -> dict[str, Any]:
-    return {
-        "id": question.id,
-        "input": {"question": question.question},
-        "output": {"answer": question.expected_answer},
-        "metadata": as_metadata(question, ("id", "question", "expected_answer"), notes),
-    }

@@ -8,16 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from evaltrack.errors import GoldenError, UsageError
-from evaltrack.golden.exchange.fields import FIELDS, RowForm, as_metadata, drafts, unseen_columns
-from evaltrack.golden.exchange.new_files import NewFiles
+from evaltrack.errors import GoldenError
+from evaltrack.golden.exchange.fields import FIELDS, RowForm, drafts, unseen_columns
 from evaltrack.golden.exchange.records import Drafts, ImportSettings, Notes, shown
 from evaltrack.golden.exchange.row_files import FORMS, Row, Rows, read_json, read_rows
-from evaltrack.golden.exchange.row_writers import write_rows
 from evaltrack.golden.exchange.values import TEXT_KEYS, is_empty
-from evaltrack.golden.exchange.yaml_files import read_yaml, write_yaml
-from evaltrack.golden.reader import GoldenSet
-from evaltrack.records import Question
+from evaltrack.golden.exchange.yaml_files import read_yaml
 
 FORM = RowForm({name: name for name in FIELDS})
 ANSWER_TYPES = ("factuality", "model-graded-factuality", "context-recall", "equals", "similar")
@@ -194,30 +190,6 @@ def _filled(assertion: dict[str, Any], variables: Mapping[str, Any]) -> dict[str
     """An assertion whose value is one variable, with that variable's value."""
     match = _VARIABLE.match(str(assertion.get("value", "")).strip())
     return {**assertion, "value": variables[match[1]]} if match and match[1] in variables else assertion
-
-
-def write(golden: GoldenSet, output: Path, files: NewFiles, notes: Notes) -> None:
-    """A file of test cases: `tests: file://FILE` in a configuration; an expected answer is asserted as `factuality`.
-
-    Raises:
-        UsageError: the suffix names no form.
-    """
-    cases = (_case(question, notes) for question in golden)
-    if output.suffix.lower() in (".yaml", ".yml"):
-        write_yaml(files.path(output), list(cases))
-    elif output.suffix.lower() in (".json", ".jsonl"):
-        write_rows(cases, (), output, files)
-    else:
-        raise UsageError(f"{output}: cannot tell the form; end the name in .yaml, .json or .jsonl")
-
-
-def _case(question: Question, notes: Notes) -> dict[str, Any]:
-    case: dict[str, Any] = {"vars": {"question": question.question}}
-    if question.notes:
-        case["description"] = question.notes
-    if question.expected_answer is not None:
-        case["assert"] = [{"type": "factuality", "value": question.expected_answer}]
-    return {**case, "metadata": as_metadata(question, ("question", "notes", "expected_answer"), notes)}
 
 
 def columns_of(row: Mapping[str, Any]) -> Iterator[str]:

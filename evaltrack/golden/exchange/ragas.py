@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-from evaltrack.golden.exchange.fields import RowForm, drafts, note_left_out
-from evaltrack.golden.exchange.new_files import NewFiles
+from evaltrack.golden.exchange.fields import RowForm, drafts
 from evaltrack.golden.exchange.records import Drafts, ImportSettings, Notes
 from evaltrack.golden.exchange.row_files import Rows, read_rows
-from evaltrack.golden.exchange.row_writers import write_rows
-from evaltrack.golden.reader import GoldenSet
 
 FORM = RowForm(
     names={
@@ -23,7 +19,6 @@ FORM = RowForm(
     ),
     texts=("reference_contexts",),
 )
-COLUMNS = ("user_input", "reference_context_ids", "reference")
 
 
 def read(files: list[Path], settings: ImportSettings, notes: Notes) -> Drafts:
@@ -39,17 +34,3 @@ def _of_today(rows: Rows) -> Rows:
             yield place, {("reference_contexts" if key == "contexts" else key): value for key, value in row.items()}
         else:
             yield place, row
-
-
-def write(golden: GoldenSet, output: Path, files: NewFiles, notes: Notes) -> None:
-    """A sample for each question; it has no place for an id."""
-    rows = []
-    for question in golden:
-        note_left_out(question, ("question", "expected_chunks", "expected_answer"), notes)
-        row: dict[str, Any] = {"user_input": question.question}
-        if question.expected_chunks is not None:
-            row |= {"reference_context_ids": list(question.expected_chunks)}
-        if question.expected_answer is not None:
-            row |= {"reference": question.expected_answer}
-        rows.append(row)
-    write_rows(rows, COLUMNS, output, files)

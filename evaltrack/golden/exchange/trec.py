@@ -8,13 +8,11 @@ from pathlib import Path
 
 from evaltrack.errors import GoldenError
 from evaltrack.golden.entries import MAX_ARRAY_BYTES
-from evaltrack.golden.exchange.fields import RowForm, drafts, note_left_out
-from evaltrack.golden.exchange.judgements import HEADER, chunk_grades, judged, read_judgements
-from evaltrack.golden.exchange.new_files import NewFiles
+from evaltrack.golden.exchange.fields import RowForm, drafts
+from evaltrack.golden.exchange.judgements import HEADER, judged, read_judgements
 from evaltrack.golden.exchange.records import Drafts, ImportSettings, Notes
 from evaltrack.golden.exchange.row_files import Rows, bad_encoding, open_text, read_rows
 from evaltrack.golden.exchange.trec_xml import xml_topics
-from evaltrack.golden.reader import GoldenSet
 
 FORM = RowForm(
     {
@@ -137,26 +135,3 @@ def _fields(block: str) -> Iterator[tuple[str, str]]:
         text = _LABEL.sub("", " ".join(block[tag.end() : end].split()))
         if text and not tag[0].startswith("</"):
             yield tag[1].lower(), text
-
-
-def write(golden: GoldenSet, output: Path, files: NewFiles, notes: Notes) -> None:
-    """`topics.tsv` (id, tab, text) and `qrels.txt`, in a folder."""
-    with files.open(output / "topics.tsv") as topics, files.open(output / "qrels.txt") as judgements:
-        for question in golden:
-            place = f"question {question.id}"
-            if _has_space(question.id):
-                notes.add("the id holds a space, which TREC cannot: left out", place)
-                continue
-            topics.write(f"{question.id}\t{' '.join(question.question.split())}\n")
-            note_left_out(question, ("id", "question", "expected_chunks", "grades"), notes)
-            if question.negative:
-                notes.add("negatives have no judgements, so that an import leaves them out", place)
-            for key, grade in chunk_grades(question).items():
-                if _has_space(key):
-                    notes.add("the id of an expected chunk holds a space, which TREC cannot: left out", place)
-                else:
-                    judgements.write(f"{question.id} 0 {key} {grade}\n")
-
-
-def _has_space(key: str) -> bool:
-    return any(character.isspace() for character in key)

@@ -10,9 +10,6 @@ from evaltrack.errors import GoldenError
 from evaltrack.golden.exchange.row_files import check_file
 from evaltrack.golden.exchange.values import plain
 
-_WORDS = re.compile(r"[^\W\d_][^\x85\u2028\u2029\ufeff]*\Z")
-"""Text that begins with a letter, without characters that break lines for some readers only."""
-
 MAX_BYTES = 8 << 20
 """Of a YAML file: its reader needs seconds for some millions."""
 
@@ -56,26 +53,3 @@ def _loader() -> Any:
     ):
         Loader.add_implicit_resolver(f"tag:yaml.org,2002:{tag}", re.compile(pattern), list(first))
     return Loader
-
-
-def write_yaml(path: Path, value: Any) -> None:
-    """Write a value as YAML, in the order of its keys."""
-    import yaml
-
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        yaml.dump(value, file, Dumper=_dumper(), allow_unicode=True, sort_keys=False, width=1000)
-
-
-def _dumper() -> Any:
-    """PyYAML's safe dumper, with quotes where readers of YAML 1.1 and 1.2 differ, and no aliases."""
-    import yaml
-
-    class Dumper(yaml.SafeDumper):
-        def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - PyYAML's own signature
-            return True
-
-    def quoted(dumper: Any, text: str) -> Any:
-        return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if _WORDS.match(text) else '"')
-
-    Dumper.add_representer(str, quoted)
-    return Dumper

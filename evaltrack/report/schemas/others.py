@@ -80,14 +80,6 @@ class ImportForm(Form):
     notes: list[str]
 
 
-class ExportForm(Form):
-    """The result of an export."""
-
-    paths: list[str]
-    questions: int
-    notes: list[str]
-
-
 class AnchorForm(Form):
     """The quotation chosen for one expected chunk; `doubt` says why a person should look at it."""
 
@@ -143,7 +135,6 @@ OBJECTS = {
     "index": (IndexForm, "Chunks: evaltrack index --output json"),
     "cache": (CacheForm, "The cache of verdicts: evaltrack cache show --output json"),
     "import": (ImportForm, "An import: evaltrack golden import --output json"),
-    "export": (ExportForm, "An export: evaltrack golden export --output json"),
     "anchors": (AnchorsForm, "Added quotations: evaltrack golden anchor --output json"),
 }
 

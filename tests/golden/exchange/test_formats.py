@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from evaltrack import export_golden, import_golden, open_golden
+from evaltrack import import_golden, open_golden
 from evaltrack.cli.golden_exchange import FORMAT_NAMES
 from evaltrack.errors import UsageError
-from evaltrack.golden.exchange.fields import golden_row
 from evaltrack.golden.exchange.formats import FORMATS
 from evaltrack.records import Passage, Turn
 from tests.conftest import REPO
@@ -94,7 +93,7 @@ def test_each_test_of_promptfoo_and_each_sample_of_inspect_is_one_question(tmp_p
 
 
 def test_groups_of_autorag(tmp_path: Path) -> None:
-    """One chunk of each group is enough, which the ids of a corpus in Parquet are held against; and back."""
+    """One chunk of each group is enough, which the ids of a corpus in Parquet are held against."""
     questions, made = imported(tmp_path, DATA / "autorag_qa.parquet", corpus=DATA / "autorag_corpus.parquet")
     assert (made.form, questions[0].expected_chunks) == ("autorag", ("schengen-visa#overstay",))
     either = ("flight-delays#compensation", "flight-delays#table")
@@ -104,8 +103,6 @@ def test_groups_of_autorag(tmp_path: Path) -> None:
     )
     assert questions[1].expected_chunks is None
     assert made.notes == ()
-    export_golden(tmp_path / "out.jsonl", tmp_path / "back.parquet", "autorag")
-    assert imported(tmp_path, tmp_path / "back.parquet")[0] == questions
     rows = [{"qid": "x", "query": "q", "retrieval_gt": [["a", "Fares#x"]], "generation_gt": []}]
     _, made = imported(tmp_path, put(tmp_path / "qa.json", rows), corpus=DATA / "autorag_corpus.parquet")
     assert "`a`" in noted(made, "not in the corpus")
@@ -407,61 +404,3 @@ def test_content_that_shows_no_format(tmp_path: Path, content: Any) -> None:
     """Or several: the message lists the formats."""
     with pytest.raises(UsageError):
         import_golden(put(tmp_path / "file.json", content), tmp_path / "out.jsonl")
-
-
-EXPORTS = [
-    ("beir", "folder"),
-    ("table", "a.csv"),
-    ("table", "a.tsv"),
-    ("table", "a.xlsx"),
-    ("table", "a.parquet"),
-    ("table", "a.json"),
-    ("table", "a.jsonl"),
-    ("promptfoo", "a.yaml"),
-    ("promptfoo", "a.jsonl"),
-    ("deepeval", "a.json"),
-    ("deepeval", "a.csv"),
-    ("phoenix", "a.csv"),
-    ("phoenix", "a.json"),
-    ("langfuse", "a.jsonl"),
-    ("langfuse", "a.csv"),
-    ("inspect", "a.jsonl"),
-    ("inspect", "a.csv"),
-]
-
-
-@pytest.mark.parametrize("name", ["travel.jsonl", "wikipedia.json"])
-@pytest.mark.parametrize(("form", "file"), EXPORTS)
-def test_a_set_comes_back_whole(tmp_path: Path, form: str, file: str, name: str) -> None:
-    """Our own sets, with negatives, tools, titles and notes, through each format that holds all fields."""
-    golden = open_golden(REPO / "golden" / name)
-    made = export_golden(golden.path, tmp_path / file, form)
-    assert (made.questions, made.notes) == (len(golden), ())
-    back, result = imported(tmp_path, tmp_path / file, domain=golden.name)
-    assert back == list(golden)
-    assert (result.form, result.notes) == (form, ())
-
-
-@pytest.mark.parametrize(
-    ("form", "file", "held"),
-    [
-        ("trec", "folder", {"id", "question", "expected_chunks"}),
-        ("ragas", "a.jsonl", {"question", "expected_chunks", "expected_answer"}),
-        ("ragas", "a.csv", {"question", "expected_chunks", "expected_answer"}),
-        ("llamaindex", "a.json", {"id", "question", "expected_chunks"}),
-        ("autorag", "a.parquet", {"id", "question", "expected_chunks", "expected_answer"}),
-    ],
-)
-def test_a_set_comes_back_as_far_as_the_other_form_holds_it(
-    tmp_path: Path, form: str, file: str, held: set[str]
-) -> None:
-    """Fields that the other form has no place for are noted, and nothing else is lost."""
-    golden = list(open_golden(TRAVEL))
-    made = export_golden(TRAVEL, tmp_path / file, form)
-    files = [tmp_path / file / "topics.tsv", tmp_path / file / "qrels.txt"] if form == "trec" else [tmp_path / file]
-    back, _ = imported(tmp_path, *files)
-    expected = [each for each in golden if not (form == "trec" and each.negative)]
-    assert [each.model_dump(include=held) for each in back] == [each.model_dump(include=held) for each in expected]
-    missing = {name for question in golden for name in golden_row(question)} - held - {"domain"}
-    assert "difficulty" in missing
-    assert {note.partition("`")[2].partition("`")[0] for note in made.notes if "no place" in note} == missing

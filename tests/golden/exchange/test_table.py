@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import csv
-import io
 import json
 import zipfile
 from datetime import date
@@ -17,11 +15,11 @@ import pyarrow
 import pyarrow.parquet as pq
 import pytest
 
-from evaltrack import export_golden, import_golden
+from evaltrack import import_golden
 from evaltrack.errors import GoldenError, UsageError
 from evaltrack.golden.exchange import columnar, lines
 from evaltrack.golden.exchange.values import identifiers, is_empty, parsed, plain, text_in
-from evaltrack.golden.exchange.yaml_files import read_yaml, write_yaml
+from evaltrack.golden.exchange.yaml_files import read_yaml
 from tests.files import put
 
 from .imports import imported, noted, problems
@@ -129,29 +127,6 @@ def test_plain_words_of_yaml_stay_words(tmp_path: Path) -> None:
     assert read_yaml(path) == ["yes", "2024-01-01", "1:30", "007", "0x1F", 12, 1.5, True, None, None]
 
 
-def test_words_are_written_so_that_every_reader_has_them(tmp_path: Path) -> None:
-    """Also those that one version of YAML reads as a number, and characters that break lines."""
-    words = [
-        "1e3",
-        "0o17",
-        "yes",
-        "null",
-        "007",
-        "a\x85b",
-        "\u2028",
-        "~",
-        "",
-        "- x",
-        "a: b",
-        "#c",
-        "2024-01-01",
-        "é\nz",
-    ]
-    write_yaml(tmp_path / "a.yaml", [{word: word} for word in words])
-    assert read_yaml(tmp_path / "a.yaml") == [{word: word} for word in words]
-    assert '"1e3": "1e3"' in (tmp_path / "a.yaml").read_text(encoding="utf-8")
-
-
 def test_excel(tmp_path: Path) -> None:
     """Numbers are ids without a fraction, dates are text, blank rows are none; the line is that of the sheet."""
     book = openpyxl.Workbook()
@@ -195,18 +170,6 @@ def test_workbooks_and_tables_that_unpack_to_too_much(tmp_path: Path, monkeypatc
     pq.write_table(pyarrow.table({"question": [f"{n}?" for n in range(2000)]}), tmp_path / "a.parquet")
     for name in ("a.xlsx", "a.parquet"):
         assert "unpacks to more than 1,000 bytes" in problems(tmp_path, tmp_path / name, form="table")[0]
-
-
-def test_no_cell_is_a_formula(tmp_path: Path) -> None:
-    """A question that begins with `=` stays text in a workbook."""
-    golden = put(tmp_path / "g.jsonl", [{"id": "1", "question": "=1+1", "notes": "+1"}])
-    export_golden(golden, tmp_path / "g.xlsx", "table")
-    sheet = openpyxl.load_workbook(tmp_path / "g.xlsx").active
-    assert [(cell.value, cell.data_type) for cell in sheet[2]][1] == ("=1+1", "s")
-    control = put(tmp_path / "h.jsonl", [{"id": "1", "question": "a\u0001"}])
-    with pytest.raises(UsageError, match="holds a control character"):
-        export_golden(control, tmp_path / "h.xlsx", "table")
-    assert not (tmp_path / "h.xlsx").exists()
 
 
 def test_parquet_keeps_lists_and_types(tmp_path: Path) -> None:
@@ -290,14 +253,6 @@ def test_values_of_json() -> None:
         False,
     ]
     assert parsed('{"a": 1}') == {"a": 1}
-
-
-def test_csv_of_an_export_is_one_that_python_reads(tmp_path: Path) -> None:
-    """Quotes, breaks and separators survive."""
-    golden = put(tmp_path / "g.jsonl", [{"id": "1", "question": 'a "b",\nc', "expected_chunks": ["x;y", "z"]}])
-    export_golden(golden, tmp_path / "g.csv", "table")
-    (row,) = csv.DictReader(io.StringIO((tmp_path / "g.csv").read_text()))
-    assert (row["question"], row["expected_chunks"]) == ('a "b",\nc', '["x;y", "z"]')
 
 
 def test_a_column_that_is_misspelt_is_an_error(tmp_path: Path) -> None:

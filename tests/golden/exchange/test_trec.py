@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from evaltrack import export_golden, import_golden, open_golden
 from evaltrack.golden.exchange.records import graded
 from tests.files import put
 
@@ -142,36 +141,6 @@ def test_grades(grades: dict[str, int], mode: str, expected: object) -> None:
     assert graded(grades, mode) == expected  # type: ignore[arg-type]
 
 
-ODD = [
-    {"id": "a b", "question": "an id with a space", "expected_chunks": ["c"]},
-    {"id": "t\tab", "question": "an id\nwith a tab", "expected_chunks": ["c"]},
-    {"id": "n", "question": "spaces\nin\ta chunk", "expected_chunks": ["c d", "e"]},
-    {"id": "j", "question": "for the judge alone"},
-]
-
-
-def test_ids_that_trec_cannot_hold(tmp_path: Path) -> None:
-    """They are left out and noted; texts are one line each."""
-    golden = put(tmp_path / "odd.jsonl", ODD)
-    made = export_golden(golden, tmp_path / "trec", "trec")
-    assert (tmp_path / "trec/topics.tsv").read_text() == "n\tspaces in a chunk\nj\tfor the judge alone\n"
-    assert (tmp_path / "trec/qrels.txt").read_text() == "n 0 e 1\n"
-    assert "the id holds a space, which TREC cannot: left out: 2" in made.notes[0]
-
-
-def test_ids_that_qrels_of_beir_cannot_hold(tmp_path: Path) -> None:
-    """They stay in the query's metadata, and come back."""
-    golden = put(tmp_path / "odd.jsonl", ODD)
-    made = export_golden(golden, tmp_path / "beir", "beir")
-    assert "expect nothing of retrieval, which an import leaves out: 1 (question j)" in made.notes[0]
-    questions, _ = imported(tmp_path, tmp_path / "beir")
-    assert [(each.id, each.expected_chunks) for each in questions] == [
-        ("a b", ("c",)),
-        ("t\tab", ("c",)),
-        ("n", ("c d", "e")),
-    ]
-
-
 def test_topics_in_another_encoding(tmp_path: Path) -> None:
     """The line is named, also within blocks."""
     content = b"<top>\n<num> 1\n<title> caf\xe9\n</top>\n"
@@ -181,19 +150,13 @@ def test_topics_in_another_encoding(tmp_path: Path) -> None:
     assert only.question == "café"
 
 
-def test_grades_go_there_and_back(tmp_path: Path) -> None:
-    """Each chunk keeps its grade, 0 too; a query of which nothing is relevant is a negative."""
+def test_each_chunk_keeps_its_grade(tmp_path: Path) -> None:
+    """0 too; a query of which nothing is relevant is a negative."""
     topics = put(tmp_path / "t.tsv", "1\tone\n2\ttwo\n3\tthree\n")
     qrels = put(tmp_path / "qrels", "1 0 a 3\n1 0 b 1\n1 0 c 0\n2 0 a 1\n3 0 a 0\n3 0 b -1\n")
     (one, two, three), _ = imported(tmp_path, topics, qrels)
     assert (one.grades, one.expected_chunks) == ({"a": 3, "b": 1, "c": 0}, ("a", "b"))
     assert (two.grades, two.expected_chunks, three.negative) == ({}, ("a",), True)
-    for form in ("trec", "beir"):
-        export_golden(tmp_path / "out.jsonl", tmp_path / form, form)
-        files = [tmp_path / form] if form == "beir" else sorted((tmp_path / form).iterdir())
-        import_golden(files, tmp_path / f"{form}.jsonl")
-        again = {question.id: question for question in open_golden(tmp_path / f"{form}.jsonl")}
-        assert (again["1"].grades, again["2"].expected) == (one.grades, two.expected)
 
 
 XML_TOPICS = """<?xml version="1.0" encoding="UTF-8"?>
