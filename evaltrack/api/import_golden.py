@@ -1,4 +1,4 @@
-"""Golden sets of other tools into golden sets."""
+"""Files of other tools, and MLflow's datasets, into golden sets."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from pathlib import Path
 from typing import Literal, TypedDict, Unpack
 
 from evaltrack.errors import GoldenError, UsageError
-from evaltrack.golden.exchange.beir import corpus_in
-from evaltrack.golden.exchange.corpus_ids import CorpusIds
-from evaltrack.golden.exchange.fields import check_columns
-from evaltrack.golden.exchange.formats import detected_format, format_module
-from evaltrack.golden.exchange.lines import LineWriter
-from evaltrack.golden.exchange.new_files import new_files
-from evaltrack.golden.exchange.records import ImportSettings, Notes
+from evaltrack.golden.corpus.passages import CorpusIds
+from evaltrack.golden.importing.drafts import Drafts, ImportSettings, LineWriter, Notes, check_fields, drafts
+from evaltrack.golden.importing.presets import MLFLOW, detected_format, read_format
+from evaltrack.golden.importing.trec import corpus_in
 from evaltrack.golden.reader import open_golden
+from evaltrack.system.new_files import new_files
+
+DATASET = "dataset:"
 
 
 class ImportOptions(TypedDict, total=False):
-    """How foreign files are read; see `evaltrack.golden.exchange.records.ImportSettings`."""
+    """How foreign files are read; see `evaltrack.golden.importing.drafts.ImportSettings`."""
 
-    columns: Mapping[str, str]
+    fields: Mapping[str, str]
     separator: str
     encoding: str
     domain: str
@@ -48,54 +48,95 @@ def import_golden(
     form: str = "auto",
     *,
     corpus: str | os.PathLike[str] | None = None,
+    tracking_uri: str | None = None,
     force: bool = False,
     **options: Unpack[ImportOptions],
 ) -> GoldenImport:
     """Write a golden set out of the files of another tool. What has no field stays in `metadata`.
 
     Args:
-        files: One file or several: judgements and topics, a folder of BEIR, a table, a dataset.
+        files: One file or several: judgements and topics, a folder of BEIR, a table; or ``dataset:NAME`` of MLflow.
         output: The golden set to write, a `.jsonl`.
-        form: A format of `evaltrack.golden.exchange.formats.FORMATS`; `auto` looks at the content.
+        form: A format of `evaltrack.golden.importing.presets.FORMATS`; `auto` looks at the content.
         corpus: A folder of pages, or a `.jsonl` or `.parquet` of passages (`_id`, `text`): expected ids are looked up
             in it, and texts of passages are replaced by their ids. BEIR's own `corpus.jsonl` needs not be named.
+        tracking_uri: MLflow store of a dataset; None follows MLflow's own settings.
         force: Whether to replace `output` if it is there.
-        **options: `columns` (field → column), `separator` (between ids in one cell, `;`), `encoding`, `domain`,
-            `id_prefix`, and `grades`: `binary` expects what was judged 1 or higher, `keep` writes ids with grades.
+        **options: `fields` (field → column, or JMESPath in a row), `separator` (between ids in one cell, `;`),
+            `encoding`, `domain`, `id_prefix`, and `grades`: `binary` expects what was judged 1 or higher, `keep` writes
+            ids with grades.
 
     Raises:
         GoldenError: files cannot be read, or lines are no questions; each is named with its place. Nothing is written.
-        UsageError: the format cannot be told, a setting is wrong, or `output` is there.
+        UsageError: the format cannot be told, a setting is wrong, there is no such dataset, or `output` is there.
         InconclusiveError: the disk is full or fails.
+        TrackingError: the MLflow store does not answer.
     """
-    paths = [Path(each) for each in ([files] if isinstance(files, str | os.PathLike) else files)]
-    target = Path(output)
-    _check(paths, target, force, options)
-    settings = ImportSettings(**options)
-    name = detected_format(paths, settings) if form == "auto" else form
-    module, notes = format_module(name), Notes()
+    named = [files] if isinstance(files, str | os.PathLike) else list(files)
+    target, notes = Path(output), Notes()
+    _check(named, target, force, options)
+    if str(named[0]).startswith(DATASET):
+        settings = ImportSettings(**options, corpus=CorpusIds(Path(corpus)) if corpus is not None else None)
+        records = _of_dataset(str(named[0]), tracking_uri, settings, notes)
+        return written(records, named[0], target, MLFLOW.name, settings, notes, force=force)
+    paths = [Path(each) for each in named]
+    name = detected_format(paths, ImportSettings(**options)) if form == "auto" else form
     place = Path(corpus) if corpus is not None else corpus_in(paths)
     settings = ImportSettings(**options, corpus=CorpusIds(place) if place else None)
-    lines = LineWriter(settings, notes)
+    read = read_format(name, paths, settings, notes)
+    return written(read, paths[0], target, name, settings, notes, force=force)
+
+
+def _of_dataset(source: str, tracking_uri: str | None, settings: ImportSettings, notes: Notes) -> Drafts:
+    from evaltrack.tracking.datasets import dataset_records
+    from evaltrack.tracking.store import connect
+
+    records = dataset_records(connect(tracking_uri), source.removeprefix(DATASET))
+    rows = ((f"{source}, record {each['dataset_record_id']}", each) for each in records)
+    return drafts(rows, MLFLOW, settings, notes)
+
+
+def written(
+    lines: Drafts, source: object, target: Path, form: str, settings: ImportSettings, notes: Notes, *, force: bool
+) -> GoldenImport:
+    """Write a golden set of drafts, unless any of them is no question.
+
+    Raises:
+        GoldenError: lines are no questions, all of which are listed, or there are none.
+        UsageError: the file is there, or cannot be written.
+        InconclusiveError: the disk is full or fails.
+    """
+    writer = LineWriter(settings, notes)
     with new_files(force=force) as new:
         with new.open(target) as file:
-            lines.write(module.read(paths, settings, notes), file)
-        if lines.problems:
-            raise GoldenError(lines.problems)
-        if not lines.questions:
-            raise GoldenError([f"{paths[0]}: holds no questions", *notes.lines()])
+            writer.write(lines, file)
+        if writer.problems:
+            raise GoldenError(writer.problems)
+        if not writer.questions:
+            raise GoldenError([f"{source}: holds no questions", *notes.lines()])
         open_golden(new.paths[target])
-    return GoldenImport(target, name, lines.questions, lines.negatives, lines.judged_only, tuple(notes.lines()))
+    return GoldenImport(target, form, writer.questions, writer.negatives, writer.judged_only, tuple(notes.lines()))
 
 
-def _check(paths: list[Path], output: Path, force: bool, options: ImportOptions) -> None:
+def _check(files: list[str | os.PathLike[str]], output: Path, force: bool, options: ImportOptions) -> None:
     """Refuse before anything is read what would only fail in the end."""
-    if not paths:
+    if not files:
         raise UsageError("`files=`: there are none; name the files to import")
-    if output.suffix != ".jsonl":
-        raise UsageError(f"{output}: a golden set that is imported is a .jsonl file, one object a line; rename it")
+    if len(files) > 1 and any(str(each).startswith(DATASET) for each in files):
+        raise UsageError("`files=`: a dataset of MLflow is imported alone; name it and no other file")
+    check_output(output)
     if not force and os.path.lexists(output):
         raise UsageError(f"{output}: is there already; name another file, or replace it with `force=True`")
-    check_columns(options.get("columns", {}))
+    check_fields(options.get("fields", {}))
     if options.get("grades", "keep") not in ("keep", "binary"):
         raise UsageError(f"`grades=` is {options.get('grades')}; write keep or binary")
+
+
+def check_output(output: Path) -> None:
+    """Refuse a golden set that would be no `.jsonl`.
+
+    Raises:
+        UsageError: it would not.
+    """
+    if output.suffix != ".jsonl":
+        raise UsageError(f"{output}: a golden set that is imported is a .jsonl file, one object a line; rename it")

@@ -6,12 +6,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from evaltrack.api.import_golden import GoldenImport
-from evaltrack.errors import GoldenError, UsageError
-from evaltrack.golden.exchange.lines import LineWriter
-from evaltrack.golden.exchange.new_files import new_files
-from evaltrack.golden.exchange.records import ImportSettings, Line, Notes
-from evaltrack.golden.reader import open_golden
+from evaltrack.api.import_golden import GoldenImport, check_output, written
+from evaltrack.golden.importing.drafts import ImportSettings, Line, Notes
 from evaltrack.targets.traced_answers import TraceReader
 from evaltrack.targets.traces import expression, trace_settings
 from evaltrack.tracking.past_traces import PastTrace, past_traces
@@ -38,26 +34,18 @@ def import_traces(
         force: Whether to replace `output` if it is there.
 
     Raises:
-        UsageError: there is no such experiment, it holds no question, a setting is wrong, or `output` is there.
+        GoldenError: the traces hold no question.
+        UsageError: there is no such experiment, a setting is wrong, or `output` is there.
         InconclusiveError: the disk is full or fails.
         TrackingError: the store does not answer.
     """
     place, values = trace_settings(source)
     target, notes = Path(output), Notes()
-    if target.suffix != ".jsonl":
-        raise UsageError(f"{target}: a golden set that is imported is a .jsonl file, one object a line; rename it")
+    check_output(target)
     reader = TraceReader(expression("question", values["question"]))
     store = connect(values["store"] or tracking_uri)
-    lines = LineWriter(ImportSettings(domain=domain), notes)
-    with new_files(force=force) as new:
-        with new.open(target) as file:
-            lines.write(_drafts(past_traces(store, place, values["filter"]), reader, notes), file)
-        if lines.problems:
-            raise GoldenError(lines.problems)
-        if not lines.questions:
-            raise UsageError(f"{source}: holds no questions; {'; '.join(notes.lines()) or 'check the `filter=`'}")
-        open_golden(new.paths[target])
-    return GoldenImport(target, "traces", lines.questions, lines.negatives, lines.judged_only, tuple(notes.lines()))
+    asked = _drafts(past_traces(store, place, values["filter"]), reader, notes)
+    return written(asked, source, target, "traces", ImportSettings(domain=domain), notes, force=force)
 
 
 def _drafts(traces: Iterator[PastTrace], reader: TraceReader, notes: Notes) -> Iterator[tuple[str, Line]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from evaltrack.api.project.plan import CI, ProjectChoices, ProjectPlan, plan_project
 from evaltrack.errors import UsageError
-from evaltrack.golden.exchange.new_files import new_files
+from evaltrack.system.new_files import new_files
 
 
 def init_project(

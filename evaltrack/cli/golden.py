@@ -10,7 +10,7 @@ import click
 
 from evaltrack.cli.golden_add import add
 from evaltrack.cli.golden_draft import draft
-from evaltrack.cli.golden_exchange import import_command
+from evaltrack.cli.golden_import import import_command
 from evaltrack.cli.golden_passages import anchor
 from evaltrack.cli.golden_review import review
 from evaltrack.cli.output import IN_EXIT_CODE, output_option, print_json, result_is_in

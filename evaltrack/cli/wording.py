@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-ALIASES = {"baseline_file": "baseline", "columns": "column", "form": "from", "scores": "score"}
+ALIASES = {"baseline_file": "baseline", "fields": "map", "form": "from", "scores": "score"}
 """Settings whose option has another name."""
 
 

@@ -17,7 +17,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, 
 
 from evaltrack.errors import GoldenError, UsageError
 from evaltrack.evaluation.config import EvaluationConfig
-from evaltrack.golden.exchange.yaml_files import read_yaml
+from evaltrack.golden.importing.table import read_yaml
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records.signature import MAX_K
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evaltrack.errors import UsageError
-from evaltrack.golden.exchange.corpus_ids import CorpusIds
+from evaltrack.golden.corpus.passages import CorpusIds
 from evaltrack.records import Question
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evaltrack.golden.exchange.values import is_empty, text_in
+from evaltrack.golden.importing.values import is_empty, text_in
 from evaltrack.targets.mapping import Expression
 from evaltrack.tracking.past_traces import PastTrace
 

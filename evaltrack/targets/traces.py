@@ -24,7 +24,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from evaltrack.errors import UsageError
-from evaltrack.golden.exchange.records import shown
+from evaltrack.golden.importing.values import shown
 from evaltrack.golden.words import text_key
 from evaltrack.records import Question, Response, Target
 from evaltrack.records.amount import first_of

@@ -88,7 +88,7 @@ def _as_written(record: DatasetRecord) -> dict[str, Any]:
 
 
 def dataset_records(store: Store, name: str) -> list[dict[str, Any]]:
-    """The records of the dataset with a name or an id, in the order in which they were made.
+    """The records of the dataset with a name or an id.
 
     Raises:
         UsageError: there is no such dataset, or there are several.

@@ -14,7 +14,6 @@ import pytest
 from evaltrack import import_golden, open_golden, run_eval
 from evaltrack.cli import _run
 from evaltrack.errors import GoldenError, UsageError
-from evaltrack.golden.exchange import new_files
 from tests.files import put
 from tests.metrics.test_collections import DATA, text_of
 
@@ -48,36 +47,6 @@ def test_nothing_is_replaced_unless_that_is_asked_for(table: Path, tmp_path: Pat
     assert len(open_golden(there)) == 12
 
 
-def overtaken(path: Path) -> None:
-    """Write a file that another process makes before it is whole."""
-    with new_files.new_files(force=False) as files, files.open(path) as file:
-        file.write("new\n")
-        put(path, "other\n")
-
-
-def test_a_file_that_appears_meanwhile_is_kept(tmp_path: Path) -> None:
-    """What was written beside it is removed."""
-    with pytest.raises(UsageError, match="is there already"):
-        overtaken(tmp_path / "a.jsonl")
-    assert [path.name for path in tmp_path.iterdir()] == ["a.jsonl"]
-    assert (tmp_path / "a.jsonl").read_text() == "other\n"
-
-
-def test_file_systems_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A new file is renamed; one that is there is kept."""
-
-    def refused(*_: object) -> None:
-        raise OSError(1, "Operation not permitted")
-
-    monkeypatch.setattr(os, "link", refused)
-    with new_files.new_files(force=False) as files, files.open(tmp_path / "a") as file:
-        file.write("new\n")
-    assert (tmp_path / "a").read_text() == "new\n"
-    with pytest.raises(UsageError, match="is there already"):
-        overtaken(tmp_path / "b")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
-
-
 def test_a_bad_line_leaves_what_was_there(tmp_path: Path) -> None:
     """Even where it may be replaced."""
     there = put(tmp_path / "out.jsonl", "precious\n")
@@ -94,8 +63,8 @@ def test_a_bad_line_leaves_what_was_there(tmp_path: Path) -> None:
         ({"files": ["gone.csv"]}, "gone.csv: no such file"),
         ({"files": ["folder"]}, "folder: is a folder"),
         ({"form": "trek"}, "there is no format `trek`; formats are trec, beir"),
-        ({"columns": {"expected_chunk": "x"}}, "is no field of a golden set; did you mean `expected_chunks`?"),
-        ({"columns": {"zzz": "x"}}, "is no field of a golden set; fields are id, question"),
+        ({"fields": {"expected_chunk": "x"}}, "is no field of a golden set; did you mean `expected_chunks`?"),
+        ({"fields": {"zzz": "x"}}, "is no field of a golden set; fields are id, question"),
         ({"grades": "graded"}, "is graded; write keep or binary"),
         ({"encoding": "latin-99"}, "there is no `latin-99`"),
         ({"corpus": "gone.jsonl"}, "gone.jsonl: cannot be read"),
@@ -148,7 +117,7 @@ def test_documentation_questions_evaluate_at_once(store_uri: str, tmp_path: Path
     made = import_golden(
         folder / "golden.json",
         tmp_path / "docs.jsonl",
-        columns={"expected_chunks": "correct_chunks", "expected_answer": "correct_answer"},
+        fields={"expected_chunks": "correct_chunks", "expected_answer": "correct_answer"},
     )
     assert (made.form, made.questions, made.notes) == ("table", 100, ())
     corpus = [chunk["chunk_link"] for chunk in json.loads((folder / "corpus.json").read_text())]

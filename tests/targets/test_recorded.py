@@ -549,7 +549,7 @@ RAGAS = {"question": "user_input", "answer": "response", "sources": "retrieved_c
 @pytest.mark.parametrize("tool", ["promptfoo", "ragas"])
 def test_a_run_over_results_that_a_tool_wrote(tmp_path: Path, store_uri: str, tool: str) -> None:
     """Sources are scored by the quotations of the set; what failed there is an error row with its reason."""
-    results = REPO / "tests/golden/exchange/data" / f"{tool}_results"
+    results = REPO / "tests/golden/importing/data" / f"{tool}_results"
     path, settings = results.with_suffix(".json"), PROMPTFOO
     if tool == "ragas":
         path, settings = tmp_path / "ragas.jsonl", RAGAS

@@ -8,11 +8,13 @@ from typing import Any
 import mlflow
 import pytest
 
-from evaltrack import run_eval
+from evaltrack import import_golden, run_eval
+from evaltrack.errors import GoldenError, UsageError
 from evaltrack.golden.reader import open_golden
 from evaltrack.tracking.datasets import REGISTERED_QUESTIONS, WHOLE, register_golden
 from evaltrack.tracking.store import connect
 from tests.api.test_evaluate import answers, golden
+from tests.files import put
 
 
 def registered(uri: str, experiment_id: str = "0") -> list[Any]:
@@ -80,3 +82,57 @@ def test_a_large_set_is_not_registered(store_uri: str, tmp_path: Path) -> None:
     held = open_golden(golden(tmp_path))
     assert register_golden(connect(store_uri), "0", "large", "0" * 64, held, REGISTERED_QUESTIONS + 1) is None
     assert registered(store_uri) == []
+
+
+def test_a_dataset_becomes_a_golden_set_again(store_uri: str, tmp_path: Path) -> None:
+    """With every field; what others noted on a record stays in MLflow."""
+    line = {
+        "id": "7",
+        "question": "who?",
+        "domain": "d",
+        "history": [{"role": "user", "content": "hello"}],
+        "expected_passages": [{"quote": "ninety days"}],
+        "expected_sources": {"a": 2, "b": 0},
+        "expected_answer": "you",
+        "expected_tools": ["search", "page"],
+        "expected_arguments": [{}, {"title": "Kea"}],
+        "difficulty": "hard",
+        "category": "c",
+        "notes": "n",
+        "metadata": {"k": [1, None]},
+        "draft": True,
+    }
+    negative = {"id": "8", "question": "who?", "domain": "d", "expected_chunks": [], "expected_tools": ["search"]}
+    path = put(tmp_path / "mine.jsonl", [line, negative])
+    held = open_golden(path, drafts=True)
+    store = connect(store_uri)
+    assert register_golden(store, "0", "mine", held.digest, held, 2) is None
+    (dataset,) = registered(store_uri)
+    mlflow.set_tracking_uri(store_uri)
+    dataset.merge_records([{"inputs": {"query": "by a person?"}, "expectations": {"guidelines": "g"}}])
+    made = import_golden(f"dataset:{dataset.name}", tmp_path / "back.jsonl", tracking_uri=store_uri)
+    questions = {each.id: each for each in open_golden(made.path, drafts=True)}
+    assert (made.form, made.notes) == ("mlflow", ())
+    assert [questions.pop(each.id) for each in held] == list(held)
+    ((key, theirs),) = questions.items()
+    assert (key[:3], theirs.question, theirs.expected, theirs.metadata) == ("dr-", "by a person?", None, {})
+    dataset.to_df().to_json(tmp_path / "export.json", orient="records")
+    exported = import_golden(tmp_path / "export.json", tmp_path / "again.jsonl")
+    assert exported.form == "mlflow"
+    assert open_golden(exported.path, drafts=True).digest == open_golden(made.path, drafts=True).digest
+
+
+def test_a_dataset_that_is_not_there(store_uri: str, tmp_path: Path) -> None:
+    """The names that come near are named; one name for several takes the id."""
+    with pytest.raises(UsageError, match="there is no dataset `mine`; the store has none"):
+        import_golden("dataset:mine", tmp_path / "a.jsonl", tracking_uri=store_uri)
+    client: Any = mlflow.MlflowClient(store_uri)
+    made = [client.create_dataset("mine", ["0"]) for _ in range(2)]
+    with pytest.raises(UsageError, match="did you mean `mine`"):
+        import_golden("dataset:mime", tmp_path / "a.jsonl", tracking_uri=store_uri)
+    with pytest.raises(UsageError, match="2 datasets are called `mine`"):
+        import_golden("dataset:mine", tmp_path / "a.jsonl", tracking_uri=store_uri)
+    with pytest.raises(GoldenError, match="holds no questions"):
+        import_golden(f"dataset:{made[0].dataset_id}", tmp_path / "a.jsonl", tracking_uri=store_uri)
+    with pytest.raises(UsageError, match="is imported alone"):
+        import_golden(["a.csv", "dataset:mine"], tmp_path / "a.jsonl")

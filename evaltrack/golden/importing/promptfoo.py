@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from evaltrack.errors import GoldenError
-from evaltrack.golden.exchange.fields import FIELDS, RowForm, drafts, unseen_columns
-from evaltrack.golden.exchange.records import Drafts, ImportSettings, Notes, shown
-from evaltrack.golden.exchange.row_files import FORMS, Row, Rows, read_json, read_rows
-from evaltrack.golden.exchange.values import TEXT_KEYS, is_empty
-from evaltrack.golden.exchange.yaml_files import read_yaml
+from evaltrack.golden.importing.drafts import FIELDS, Drafts, ImportSettings, Notes, Preset, drafts, found, unseen
+from evaltrack.golden.importing.table import FORMS, Rows, document, read_rows
+from evaltrack.golden.importing.values import TEXT_KEYS, is_empty, shown
 
-FORM = RowForm({name: name for name in FIELDS})
+CASE = Preset("promptfoo", (), {name: (name,) for name in FIELDS})
 ANSWER_TYPES = ("factuality", "model-graded-factuality", "context-recall", "equals", "similar")
 """Assertions whose value is a right answer, those that say most first."""
 
@@ -24,26 +22,55 @@ _EXPECTED = re.compile(r"^__expected\d*$")
 _TYPED = re.compile(r"^([a-z][a-z-]*)(?:\([\d.]+\))?:\s*(.*)$", re.DOTALL)
 
 
+def shows_in(row: Mapping[str, Any]) -> bool:
+    """Whether a row is a test case: it has `vars`, or columns that only promptfoo's CSV has."""
+    own = any(_EXPECTED.match(name) or name.startswith("__metadata:") for name in row)
+    return own or isinstance(row.get("vars"), dict)
+
+
 def read(files: list[Path], settings: ImportSettings, notes: Notes) -> Drafts:
     """Each test case as a golden line."""
     for path in files:
-        yield from drafts(_rows(path, settings, notes), FORM, replace(settings, columns={}), notes)
+        yield from drafts(_rows(path, settings, notes), CASE, replace(settings, fields={}), notes)
 
 
 def _rows(path: Path, settings: ImportSettings, notes: Notes) -> Rows:
+    """A row by fields of a golden line for each test; a list of questions makes several tests, as in promptfoo."""
     seen, place = set[str](), str(path)
     for place, case in _cases(path, settings, notes):
-        seen.update({} if isinstance(case, ValueError) else _object(case, "vars"))
-        yield from _golden_rows((place, case), settings, notes)
-    columns = [column for name, column in settings.columns.items() if name != "question"]
-    yield from ((place, problem) for problem in unseen_columns(columns, seen))
+        if isinstance(case, ValueError):
+            yield place, case
+            continue
+        variables = _object(case, "vars")
+        seen.update(variables)
+        name, question = _question(variables, settings)
+        if question is None:
+            names = ", ".join(map(shown, variables)) or "none"
+            cure = "name it: `fields=question=NAME`"
+            yield place, ValueError(f"cannot tell the question among the variables ({names}); {cure}")
+        for text in question if isinstance(question, list) else [] if question is None else [question]:
+            if isinstance(text, str) and text.startswith("file://"):
+                yield place, ValueError(f"`{shown(name)}` is a file, {shown(text)}; write the question itself")
+            else:
+                rest = {key: item for key, item in variables.items() if key != name}
+                yield place, {"question": text, **_expectations(place, case, rest, settings, notes)}
+    named = [name for field, name in settings.fields.items() if field != "question" and name.isidentifier()]
+    yield from ((place, problem) for problem in unseen(named, seen))
+
+
+def _question(variables: Mapping[str, Any], settings: ImportSettings) -> tuple[str, Any]:
+    """The variable that holds the question, and its value."""
+    if name := settings.fields.get("question"):
+        return name, found(name, variables)
+    usual = [name for name in TEXT_KEYS if name in variables] or (list(variables) if len(variables) == 1 else [])
+    return (usual[0], variables[usual[0]]) if usual else ("", None)
 
 
 def _cases(path: Path, settings: ImportSettings, notes: Notes) -> Rows:
     """The test cases that a file holds, or names in files beside it."""
-    value = _config(path)
-    if value is None:
-        for place, row in _each_test_once(read_rows(path, settings)):
+    value = document(path)
+    if not is_config(value):
+        for place, row in _each_test_once(read_rows(path, settings.encoding)):
             yield place, row if isinstance(row, ValueError) or "vars" in row else _case_of_cells(row)
         return
     tests = value["tests"]
@@ -60,6 +87,11 @@ def _cases(path: Path, settings: ImportSettings, notes: Notes) -> Rows:
         notes.add("`scenarios`: left out; write their tests under `tests`", str(path))
 
 
+def is_config(value: Any) -> bool:
+    """Whether a document is a configuration of promptfoo."""
+    return isinstance(value, dict) and "tests" in value
+
+
 def _each_test_once(rows: Rows) -> Rows:
     """Rows of results as their test cases; each test was asked by every prompt of every provider."""
     seen = set[int]()
@@ -69,13 +101,6 @@ def _each_test_once(rows: Rows) -> Rows:
         elif row.get("testIdx") not in seen:
             seen.add(row.get("testIdx", -len(seen) - 1))
             yield place, {"vars": row.get("vars"), **row["testCase"]}
-
-
-def _config(path: Path) -> dict[str, Any] | None:
-    """A configuration; None for a file of test cases."""
-    suffix = path.suffix.lower()
-    value = read_yaml(path) if suffix in (".yaml", ".yml") else read_json(path) if suffix == ".json" else None
-    return value if isinstance(value, dict) and "tests" in value else None
 
 
 def _beside(config: Path, name: str) -> Path:
@@ -126,45 +151,16 @@ def _list(case: Mapping[str, Any], name: str) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _golden_rows(case: Row, settings: ImportSettings, notes: Notes) -> Rows:
-    """A row by fields of a golden line; a list of questions makes several tests, as in promptfoo."""
-    place, value = case
-    if isinstance(value, ValueError):
-        yield case
-        return
-    variables = _object(value, "vars")
-    name = _question_name(variables, settings)
-    if not name:
-        names = ", ".join(map(shown, variables)) or "none"
-        yield (
-            place,
-            ValueError(f"cannot tell the question among the variables ({names}); name it: `columns=question=NAME`"),
-        )
-        return
-    texts = variables[name] if isinstance(variables[name], list) else [variables[name]]
-    for text in texts:
-        if isinstance(text, str) and text.startswith("file://"):
-            yield place, ValueError(f"`{shown(name)}` is a file, {shown(text)}; write the question itself")
-        else:
-            rest = {key: item for key, item in variables.items() if key != name}
-            yield place, {"question": text, **_expectations(place, value, rest, settings, notes)}
-
-
-def _question_name(variables: Mapping[str, Any], settings: ImportSettings) -> str:
-    if "question" in settings.columns:
-        return settings.columns["question"] if settings.columns["question"] in variables else ""
-    usual = [name for name in TEXT_KEYS if name in variables]
-    return (usual or (list(variables) if len(variables) == 1 else [""]))[0]
-
-
 def _expectations(
     place: str, case: Mapping[str, Any], variables: dict[str, Any], settings: ImportSettings, notes: Notes
 ) -> dict[str, Any]:
-    row: dict[str, Any] = {field: variables.pop(name) for field, name in settings.columns.items() if name in variables}
-    own = [name for name in FIELDS if name in variables and name not in (*row, "metadata")]
-    row |= {name: variables.pop(name) for name in own}
+    """The other fields of a test case: variables called as fields, an asserted answer, the description as notes."""
+    row = {field: value for field, path in settings.fields.items() if (value := found(path, variables)) is not None}
+    row |= {name: variables[name] for name in FIELDS if name in variables and name not in (*row, "metadata")}
+    variables = {name: value for name, value in variables.items() if name not in {*settings.fields.values(), *row}}
     asserts = [_filled(each, {**variables, **row}) for each in _list(case, "assert") if isinstance(each, dict)]
-    right = sorted((each for each in asserts if each.get("type") in ANSWER_TYPES), key=_weight)
+    right = [each for each in asserts if each.get("type") in ANSWER_TYPES]
+    right.sort(key=lambda each: ANSWER_TYPES.index(each["type"]))
     if right and "expected_answer" not in row and isinstance(right[0].get("value"), str | int | float):
         row["expected_answer"] = str(right[0]["value"])
         asserts.remove(right[0])
@@ -182,16 +178,7 @@ def _expectations(
     return {**row, "metadata": metadata}
 
 
-def _weight(assertion: Mapping[str, Any]) -> int:
-    return ANSWER_TYPES.index(assertion["type"])
-
-
 def _filled(assertion: dict[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
     """An assertion whose value is one variable, with that variable's value."""
     match = _VARIABLE.match(str(assertion.get("value", "")).strip())
     return {**assertion, "value": variables[match[1]]} if match and match[1] in variables else assertion
-
-
-def columns_of(row: Mapping[str, Any]) -> Iterator[str]:
-    """The columns of a CSV that only promptfoo has."""
-    return (name for name in row if _EXPECTED.match(name) or name.startswith("__metadata:"))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 FORMAT_NAMES = (
     *("trec", "beir", "table", "promptfoo", "ragas", "deepeval"),
-    *("llamaindex", "autorag", "phoenix", "langfuse", "inspect"),
+    *("llamaindex", "autorag", "phoenix", "langfuse", "inspect", "mlflow"),
 )
 
 IMPORT_EXAMPLES = """\b
@@ -26,7 +26,9 @@ Examples:
   evaltrack golden import promptfooconfig.yaml -o mine.jsonl
   evaltrack golden import testset.csv --from ragas --corpus docs -o mine.jsonl
   evaltrack golden import traces:production -o asked.jsonl              what an application was asked, from MLflow
-  evaltrack golden import questions.xlsx -o mine.jsonl --column question=Query --column expected_chunks=doc_ids
+  evaltrack golden import questions.xlsx -o mine.jsonl --map question=Query --map expected_chunks=doc_ids
+  evaltrack golden import asked.json -o mine.jsonl --map "expected_sources=sources[].filename"
+  evaltrack golden import dataset:travel -o travel.jsonl                a dataset of MLflow
 """
 
 
@@ -41,8 +43,8 @@ Examples:
     help="Format of the files; auto looks at their content.",
 )
 @click.option("-o", "--output-file", required=True, type=click.Path(), help="The golden set to write, a .jsonl.")
-@click.option("--column", "columns", multiple=True, help="Column that holds a field: FIELD=COLUMN; repeatable.")
-@click.option("--separator", default=";", show_default=True, help="What stands between the ids in one cell.")
+@click.option("--map", "fields", multiple=True, help="Column or JMESPath that holds a field: FIELD=PATH; repeatable.")
+@click.option("--separator", default=";", show_default=True, help="What is between the ids in one cell.")
 @click.option("--encoding", default="", help="Encoding of text files.  [default: UTF-8, or as their first bytes say]")
 @click.option("--corpus", default="", help="Folder of pages, or .jsonl or .parquet of passages, with what is expected.")
 @click.option("--domain", default="", help="Domain of the questions that have none.")
@@ -65,7 +67,7 @@ def import_command(
     """
     from evaltrack.api.import_golden import import_golden
 
-    options["columns"] = _columns(options["columns"])
+    options["fields"] = _fields(options["fields"])
     if any(each.startswith("traces:") for each in files):
         made = _of_traces(files, output_file, options["domain"], force=force)
     else:
@@ -91,12 +93,12 @@ def _of_traces(files: tuple[str, ...], output_file: str, domain: str, *, force: 
     return import_traces(files[0], output_file, domain=domain, force=force)
 
 
-def _columns(pairs: tuple[str, ...]) -> dict[str, str]:
-    """`FIELD=COLUMN` each; a column's name may hold further signs."""
-    columns: dict[str, str] = {}
+def _fields(pairs: tuple[str, ...]) -> dict[str, str]:
+    """`FIELD=PATH` each; a path may hold further signs."""
+    fields: dict[str, str] = {}
     for pair in pairs:
-        field, sign, column = pair.partition("=")
-        if not sign or not field.strip() or not column.strip():
-            raise UsageError(f"--column {pair}: write FIELD=COLUMN, e.g. question=Query")
-        columns[field.strip().replace("-", "_")] = column.strip()
-    return columns
+        field, sign, path = pair.partition("=")
+        if not sign or not field.strip() or not path.strip():
+            raise UsageError(f"--map {pair}: write FIELD=PATH, e.g. question=Query")
+        fields[field.strip().replace("-", "_")] = path.strip()
+    return fields

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evaltrack.golden.exchange.records import graded
+from evaltrack.golden.importing.drafts import graded
 from tests.files import put
 
 from .imports import imported, noted, problems
@@ -42,7 +42,7 @@ def test_topics_in_blocks(tmp_path: Path) -> None:
 def test_another_tag_may_be_the_question(tmp_path: Path) -> None:
     """A column that is named takes the place of the usual one, which stays as metadata."""
     files = put(tmp_path / "topics", TOPS[: TOPS.index("</top>")]), put(tmp_path / "qrels", QRELS[:15])
-    ((first,), _) = imported(tmp_path, *files, columns={"question": "desc"})
+    ((first,), _) = imported(tmp_path, *files, fields={"question": "desc"})
     assert (first.question, first.metadata["title"]) == ("Which groups are there?", "International Organized Crime")
 
 
@@ -123,7 +123,9 @@ def test_a_folder_of_beir(tmp_path: Path) -> None:
     assert "several splits (dev.tsv, train.tsv)" in problems(tmp_path, folder)[0]
     ((two,), made) = imported(tmp_path, folder / "queries.jsonl", folder / "qrels/train.tsv")
     assert (made.form, two.id) == ("beir", "2")
-    assert "name queries.jsonl and qrels/test.tsv" in problems(tmp_path, folder / "queries.jsonl", form="beir")[0]
+    assert (
+        "none of these files holds judgements (qrels)" in problems(tmp_path, folder / "queries.jsonl", form="beir")[0]
+    )
 
 
 @pytest.mark.parametrize(
@@ -181,7 +183,7 @@ def test_topics_in_xml(tmp_path: Path) -> None:
     ]
     assert questions[0].metadata == {"question": "what is the origin?", "narrative": "a < b"}
     one = put(tmp_path / "one.xml", XML_TOPICS.partition('  <topic number="02"')[0] + "</topics>")
-    ((question,), _) = imported(tmp_path, one, files[1], columns={"question": "question"})
+    ((question,), _) = imported(tmp_path, one, files[1], fields={"question": "question"})
     assert question.question == "what is the origin?"
 
 
@@ -213,9 +215,9 @@ def test_topics_in_xml_that_cannot_be_read(tmp_path: Path, text: str, message: s
 
 def test_topics_in_xml_that_are_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Are refused before they are read."""
-    monkeypatch.setattr("evaltrack.golden.exchange.trec_xml.MAX_ARRAY_BYTES", 10)
+    monkeypatch.setattr("evaltrack.golden.importing.table.MAX_ARRAY_BYTES", 100)
     files = put(tmp_path / "t.xml", XML_TOPICS), put(tmp_path / "q.txt", XML_QRELS)
-    assert problems(tmp_path, *files) == ["t.xml: is larger than 10 bytes; split it"]
+    assert problems(tmp_path, *files) == ["t.xml: is larger than 100 bytes; split it"]
 
 
 def test_topics_in_xml_that_nest_without_end(tmp_path: Path) -> None:

@@ -12,31 +12,29 @@ from typing import Any, get_args
 
 from pydantic_core import from_json
 
-from evaltrack.golden.exchange.records import Line, shown
+from evaltrack.errors import printable
 from evaltrack.records import Role
 
 MAX_DEPTH, MAX_VALUES = 50, 200_000
 """How deep a value may be nested, and how many values one may hold: aliases of YAML repeat what they name."""
 
 TEXT_KEYS = (
-    "question",
-    "query",
-    "user_input",
-    "input",
-    "prompt",
-    "text",
-    "answer",
-    "expected_output",
-    "output",
-    "content",
+    *("question", "query", "user_input", "input", "prompt", "text"),
+    *("answer", "expected_output", "output", "content"),
 )
 """Keys under which tools store the text of an input or an output, where it is an object."""
 
 ID_KEYS = ("id", "_id", "chunk_id", "doc_id", "name")
 """Keys of an object that stands for a chunk, a document or a tool."""
 
-_NUMPY = re.compile(r"""(['"])\s+\1""")
-"""Two texts side by side without a comma: an array of NumPy that was written as text."""
+_SIDE_BY_SIDE = re.compile(r"""(['"])\s+\1""")
+"""Two texts without a comma, which Python would join to one."""
+
+
+def shown(name: object) -> str:
+    """A name out of a file, fit for one line of a message: printable and short."""
+    text = str(name)
+    return printable(f"{text[:60]}..." if len(text) > 60 else text)
 
 
 def plain(value: object) -> Any:
@@ -74,11 +72,6 @@ def is_empty(value: object) -> bool:
     )
 
 
-def has_no_text(value: object) -> bool:
-    """Whether an input or output is an object without any value."""
-    return isinstance(value, Mapping) and all(map(is_empty, value.values()))
-
-
 def identifier(value: object) -> str | int:
     """An id; spreadsheets hold whole numbers as `7.0`.
 
@@ -102,7 +95,11 @@ def identifiers(value: object, separator: str, *, repeats: bool = False) -> list
     Raises:
         ValueError: it is something else.
     """
-    items = _items(value, separator)
+    items = in_cell(value)
+    if isinstance(items, str):
+        items = items.split(separator) if separator else [items]
+    elif isinstance(items, int | float):
+        items = [items]
     if not isinstance(items, list | tuple):
         raise ValueError(f"holds `{shown(items)}`; write a list of ids")  # noqa: TRY004 - it is data, not a caller's type
     ids = [identifier(_named(item)) for item in items if not is_empty(item)]
@@ -119,13 +116,21 @@ def _named(item: object) -> object:
     return named[0]
 
 
-def _items(value: object, separator: str) -> object:
-    if not isinstance(value, str):
-        return [value] if isinstance(value, int | float) else value
-    text = value.strip()
-    if text.startswith(("[", "{")):
-        return parsed(text)
-    return text.split(separator) if separator else [text]
+def in_cell(value: Any) -> Any:
+    """A list or object that a cell holds as text; any other value as it is.
+
+    Raises:
+        ValueError: a text begins as a list or object does, and is none.
+    """
+    return parsed(value.strip()) if isinstance(value, str) and value.lstrip().startswith(("[", "{")) else value
+
+
+def opened(value: Any) -> Any:
+    """As `in_cell`, but a text that is no list or object stays a text."""
+    try:
+        return in_cell(value)
+    except ValueError:
+        return value
 
 
 def parsed(text: str) -> Any:
@@ -138,7 +143,7 @@ def parsed(text: str) -> Any:
         return from_json(text, allow_inf_nan=False)
     except ValueError:
         pass
-    if _NUMPY.search(text):
+    if _SIDE_BY_SIDE.search(text):
         raise ValueError("holds an array as NumPy prints it, without commas; save the column as JSON")
     try:
         return ast.literal_eval(text)
@@ -146,12 +151,12 @@ def parsed(text: str) -> Any:
         raise ValueError(f"begins with `{text[0]}` but is no list or object of JSON: {shown(text)}") from None
 
 
-def text_in(value: object, key: str = "") -> tuple[str, Line]:
-    """The text of an input or output, and what else stands beside it.
+def text_in(value: object) -> tuple[str, dict[str, Any]]:
+    """The text of an input or output, and what else the value holds.
 
-    A text is itself. Of an object it is the value under `key`, under one of the usual keys, or its only value; of a
-    list of chat messages the last one of the user, and what stands before it is `history` where these are texts; of any
-    other list its only item.
+    A text is itself. Of an object it is the value under one of the usual keys, or its only value; of a list of chat
+    messages the last one of the user, and the messages before it are `history` where these are texts; of any other list
+    its only item.
 
     Raises:
         ValueError: no text can be told.
@@ -159,43 +164,37 @@ def text_in(value: object, key: str = "") -> tuple[str, Line]:
     if isinstance(value, str):
         return value, {}
     if isinstance(value, Mapping):
-        return _text_of_object(value, key)
+        return _text_of_object(value)
     if isinstance(value, list) and value and all(isinstance(item, Mapping) and "role" in item for item in value):
-        return _text_of_messages(value, key)
+        return _text_of_messages(value)
     if isinstance(value, list) and len(value) == 1:
-        return text_in(value[0], key)
+        return text_in(value[0])
     if isinstance(value, int | float):
         return str(value), {}
     raise ValueError(f"holds {type(value).__name__}; write a text")
 
 
-def _text_of_object(value: Mapping[Any, Any], key: str) -> tuple[str, Line]:
-    names = [key] if key in value else [name for name in TEXT_KEYS if not is_empty(value.get(name))]
-    if not names and len(value) == 1:
-        names = list(value)
+def _text_of_object(value: Mapping[Any, Any]) -> tuple[str, dict[str, Any]]:
+    names = [name for name in TEXT_KEYS if not is_empty(value.get(name))] or (list(value) if len(value) == 1 else [])
     if not names:
         keys = ", ".join(map(shown, list(value)[:9]))
         raise ValueError(f"is an object with the keys {keys}; name the one that holds the text")
-    text, rest = text_in(value[names[0]], key)
+    text, rest = text_in(value[names[0]])
     return text, {**{str(name): item for name, item in value.items() if name != names[0]}, **rest}
 
 
-def _turns_before(messages: list[Mapping[str, Any]]) -> list[Line]:
-    """The turns before the last message, which is the user's, where all of them are texts and no more; else none."""
-    if messages[-1].get("role") != "user":
-        return []
-    roles, turns = get_args(Role), list[Line]()
-    for each in messages[:-1]:
-        content, rest = each.get("content"), each.keys() - {"role", "content"}
-        if each["role"] not in roles or not isinstance(content, str) or not content.strip() or any(map(each.get, rest)):
-            return []
-        turns.append({"role": each["role"], "content": content})
-    return turns
-
-
-def _text_of_messages(messages: list[Mapping[str, Any]], key: str) -> tuple[str, Line]:
+def _text_of_messages(messages: list[Mapping[str, Any]]) -> tuple[str, dict[str, Any]]:
     last = max((at for at, each in enumerate(messages) if each.get("role") == "user"), default=len(messages) - 1)
-    text, rest = text_in(messages[last].get("content"), key)
-    if history := _turns_before(messages):
-        return text, {"history": history} | rest
-    return text, ({"messages": [dict(each) for each in messages]} if len(messages) > 1 else {}) | rest
+    text, rest = text_in(messages[last].get("content"))
+    before = messages[:-1]
+    if before and messages[-1].get("role") == "user" and all(map(_is_turn, before)):
+        history = [{"role": each["role"], "content": each["content"]} for each in before]
+        return text, {"history": history, **rest}
+    return text, {**({"messages": [dict(each) for each in messages]} if len(messages) > 1 else {}), **rest}
+
+
+def _is_turn(message: Mapping[str, Any]) -> bool:
+    """Whether a message is a text of a role, and no more."""
+    content, rest = message.get("content"), message.keys() - {"role", "content"}
+    is_text = isinstance(content, str) and bool(content.strip())
+    return message["role"] in get_args(Role) and is_text and not any(map(message.get, rest))

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from evaltrack import import_golden, open_golden
-from evaltrack.cli.golden_exchange import FORMAT_NAMES
+from evaltrack.cli.golden_import import FORMAT_NAMES
 from evaltrack.errors import UsageError
-from evaltrack.golden.exchange.formats import FORMATS
+from evaltrack.golden.importing.presets import FORMATS
 from evaltrack.records import Passage, Turn
 from tests.conftest import REPO
 from tests.files import put
@@ -268,15 +268,15 @@ ROWS: list[tuple[str, Any, dict[str, Any], str]] = [
     ),
     (
         "llamaindex",
-        {"queries": {"x": "q"}, "corpus": {"b": ""}, "relevant_docs": {"x": ["a"]}},
+        {"queries": {"x": "q"}, "corpus": {"a": ""}, "relevant_docs": {"x": ["a"]}},
         {"id": "x", "expected_chunks": ("a",)},
-        "not in the file's corpus",
+        "",
     ),
     (
         "llamaindex",
         {"queries": {"x": "q"}, "corpus": {}, "relevant_docs": {}},
         {"id": "x", "expected_chunks": None},
-        "queries without `relevant_docs`",
+        "`relevant_docs` is empty: nothing is expected of retrieval",
     ),
     (
         "promptfoo",
@@ -382,10 +382,10 @@ def test_promptfoo_that_cannot_be_read(tmp_path: Path, tests: list[Any], message
 def test_a_variable_may_be_named_as_the_question(tmp_path: Path) -> None:
     """And others as other fields."""
     path = put(tmp_path / "c.json", {"tests": [{"vars": {"a": "q", "b": "x;y"}}]})
-    ((question,), _) = imported(tmp_path, path, columns={"question": "a", "expected_chunks": "b"})
+    ((question,), _) = imported(tmp_path, path, fields={"question": "a", "expected_chunks": "b"})
     assert (question.question, question.expected_chunks) == ("q", ("x", "y"))
-    columns = {"question": "a", "expected_chunks": "bb"}
-    assert problems(tmp_path, path, columns=columns) == [
+    fields = {"question": "a", "expected_chunks": "bb"}
+    assert problems(tmp_path, path, fields=fields) == [
         "c.json: tests[1]: neither this row nor one before has `bb`; did you mean `b`?"
     ]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evaltrack.errors import GoldenError
-from evaltrack.golden.corpus import read_corpus
+from evaltrack.golden.corpus.folder import read_corpus
 from evaltrack.records.json_text import InvalidJsonError, parsed
 
 MAX_LINE_BYTES = 8 << 20
@@ -67,60 +67,51 @@ def _digest(text: str) -> bytes:
 
 def _passages(path: Path) -> Iterator[tuple[str, str]]:
     if path.is_dir():
-        return _pages(path)
-    return _table(path) if path.suffix.lower() == ".parquet" else _lines(path)
-
-
-def _table(path: Path) -> Iterator[tuple[str, str]]:
-    """The rows of a table, such as AutoRAG's `corpus.parquet` (`doc_id`, `contents`)."""
-    from evaltrack.golden.exchange.columnar import parquet_rows
-
-    for number, row in enumerate(parquet_rows(path), start=1):
-        passage = _of_object(row)
-        if isinstance(passage, str):
-            raise GoldenError([f"{path}: row {number}: {passage}"])
-        yield passage
-
-
-def _pages(folder: Path) -> Iterator[tuple[str, str]]:
-    for chunk in read_corpus(folder):
-        yield chunk.id, chunk.text
-
-
-def _lines(path: Path) -> Iterator[tuple[str, str]]:
-    number, problems = 0, list[str]()
-    try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            while raw := file.readline(MAX_LINE_BYTES + 1):
-                number += 1
-                passage = _passage(raw)
-                if isinstance(passage, str):
-                    problems.append(f"{path}:{number}: {passage}")
-                elif passage is not None:
-                    yield passage
-                if len(raw) > MAX_LINE_BYTES:
-                    break
-    except (OSError, EOFError) as error:
-        raise GoldenError([f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}"]) from None
+        yield from ((chunk.id, chunk.text) for chunk in read_corpus(path))
+        return
+    problems = list[str]()
+    for place, value in _rows(path) if path.suffix.lower() == ".parquet" else _lines(path):
+        passage = value if isinstance(value, ValueError) else _passage(value)
+        if isinstance(passage, ValueError):
+            problems.append(f"{place}: {passage}")
+        else:
+            yield passage
     if problems:
         raise GoldenError(problems)
 
 
-def _passage(raw: bytes) -> tuple[str, str] | str | None:
-    """Id and text of a passage; what is wrong with the line; None for a blank one."""
-    if len(raw) > MAX_LINE_BYTES:
-        return f"is longer than {MAX_LINE_BYTES:,} bytes; write one passage a line"
-    if not raw.strip():
-        return None
+def _rows(path: Path) -> Iterator[tuple[str, Any]]:
+    """The rows of a table, such as AutoRAG's `corpus.parquet` (`doc_id`, `contents`)."""
+    from evaltrack.golden.importing.table import read_rows
+
+    return read_rows(path)
+
+
+def _lines(path: Path) -> Iterator[tuple[str, Any]]:
     try:
-        value: Any = parsed(raw.removeprefix(b"\xef\xbb\xbf"))
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            number = 0
+            while raw := file.readline(MAX_LINE_BYTES + 1):
+                number += 1
+                place = f"{path}:{number}"
+                if len(raw) > MAX_LINE_BYTES:
+                    yield place, ValueError(f"is longer than {MAX_LINE_BYTES:,} bytes; write one passage a line")
+                    return
+                if raw.strip():
+                    yield place, _value(raw)
+    except (OSError, EOFError) as error:
+        raise GoldenError([f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}"]) from None
+
+
+def _value(raw: bytes) -> Any:
+    try:
+        return parsed(raw.removeprefix(b"\xef\xbb\xbf"))
     except InvalidJsonError as error:
-        return str(error)
-    return _of_object(value)
+        return error
 
 
-def _of_object(value: Any) -> tuple[str, str] | str:
+def _passage(value: Any) -> tuple[str, str] | ValueError:
     keys = [name for name in ID_KEYS if isinstance(value, dict) and isinstance(value.get(name), str | int)]
     if not keys:
-        return f"has no id; write an object with `_id` (or {', '.join(ID_KEYS[1:])}) and `text`"
+        return ValueError(f"has no id; write an object with `_id` (or {', '.join(ID_KEYS[1:])}) and `text`")
     return str(value[keys[0]]), next((str(value[name]) for name in TEXT_KEYS if isinstance(value.get(name), str)), "")

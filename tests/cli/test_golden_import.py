@@ -41,8 +41,8 @@ def test_a_full_disk_is_no_wrong_use(
 def test_a_table_becomes_a_golden_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The result is on stdout, what was left out on stderr."""
     path = put(tmp_path / "mine.csv", "Query,doc_ids,tags\na?,x|y,t\n")
-    columns = ["--column", "question=Query", "--column", "expected-chunks=doc_ids", "--separator", "|"]
-    assert _run(["golden", "import", str(path), "-o", str(tmp_path / "out.jsonl"), *columns]) == 0
+    fields = ["--map", "question=Query", "--map", "expected-chunks=doc_ids", "--separator", "|"]
+    assert _run(["golden", "import", str(path), "-o", str(tmp_path / "out.jsonl"), *fields]) == 0
     printed = capsys.readouterr()
     assert printed.out == f"{tmp_path}/out.jsonl (table): 1 question, 0 negatives, 0 that expect nothing of retrieval\n"
     assert printed.err == f"  `tags` is no field of a golden set: kept in `metadata`: 1 ({path}:2)\n"
@@ -56,11 +56,11 @@ def test_a_table_becomes_a_golden_set(tmp_path: Path, capsys: pytest.CaptureFixt
             ["import", "a.csv", "-o", "there.jsonl"],
             "there.jsonl: is there already; name another file, or replace it with --force",
         ),
-        (["import", "a.csv", "-o", "out.jsonl", "--column", "question"], "--column question: write FIELD=COLUMN"),
+        (["import", "a.csv", "-o", "out.jsonl", "--map", "question"], "--map question: write FIELD=PATH"),
         (["import", "a.csv", "-o", "out.jsonl"], "its content does not show its format; name it with --from: trec"),
         (
             ["import", "a.csv", "-o", "out.jsonl", "--from", "table"],
-            "say which holds the question: --column question=NAME",
+            "say which holds the question: --map question=NAME",
         ),
         (["import", "a.csv", "-o", "out.jsonl", "--from", "csv"], "'csv' is not one of 'auto', 'trec'"),
         (["import", "-o", "out.jsonl"], "Missing argument 'FILES...'"),

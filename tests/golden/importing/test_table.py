@@ -17,21 +17,21 @@ import pytest
 
 from evaltrack import import_golden
 from evaltrack.errors import GoldenError, UsageError
-from evaltrack.golden.exchange import columnar, lines
-from evaltrack.golden.exchange.values import identifiers, is_empty, parsed, plain, text_in
-from evaltrack.golden.exchange.yaml_files import read_yaml
+from evaltrack.golden.importing import drafts, table
+from evaltrack.golden.importing.table import read_yaml
+from evaltrack.golden.importing.values import identifiers, is_empty, parsed, plain, text_in
 from tests.files import put
 
 from .imports import imported, noted, problems
 
-COLUMNS = {"question": "Query", "expected_chunks": "doc ids", "expected_answer": "Truth"}
+FIELDS = {"question": "Query", "expected_chunks": "doc ids", "expected_answer": "Truth"}
 
 
 def test_columns_of_any_names(tmp_path: Path) -> None:
     """Ids in one cell, with a separator or as a list; an empty cell expects nothing, `[]` is a negative."""
     text = 'Query,doc ids,Truth,Owner\na?,x|y,A,me\nb?,"[""p;q""]",,\nc?,,,\nd?,[],,you\ne?,"[\'m\', 7]",,\n'
     path = put(tmp_path / "mine.csv", text)
-    questions, made = imported(tmp_path, path, columns=COLUMNS, separator="|", id_prefix="m-", domain="d")
+    questions, made = imported(tmp_path, path, fields=FIELDS, separator="|", id_prefix="m-", domain="d")
     assert [each.expected_chunks for each in questions] == [("x", "y"), ("p;q",), None, (), ("m", "7")]
     assert [each.id for each in questions] == ["m-1", "m-2", "m-3", "m-4", "m-5"]
     assert (questions[0].expected_answer, questions[0].metadata, questions[0].domain) == ("A", {"Owner": "me"}, "d")
@@ -86,11 +86,11 @@ def test_every_bad_line_is_listed_at_its_place(tmp_path: Path) -> None:
         (
             "a.csv",
             "query\nq\n",
-            "has no `question`; say which holds the question: `columns=question=NAME` (there are `query`)",
+            "has no `question`; say which holds the question: `fields=question=NAME` (there are `query`)",
         ),
         ("a.json", "{", "is not JSON"),
         ("a.json", "[1]", "is a number; a row is a JSON object"),
-        ("a.json", '{"a": 1}', "holds an object without a list of objects"),
+        ("a.json", '{"a": 1}', "holds no list of objects"),
         (
             "a.jsonl",
             '{"question": "a"}\nno\n',
@@ -164,12 +164,19 @@ def test_excel_needs_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_workbooks_and_tables_that_unpack_to_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are refused by the size that they claim."""
-    monkeypatch.setattr(columnar, "MAX_UNPACKED_BYTES", 1000)
+    monkeypatch.setattr(table, "MAX_UNPACKED_BYTES", 1000)
     with zipfile.ZipFile(tmp_path / "a.xlsx", "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr("xl/sharedStrings.xml", "x" * 2000)
     pq.write_table(pyarrow.table({"question": [f"{n}?" for n in range(2000)]}), tmp_path / "a.parquet")
     for name in ("a.xlsx", "a.parquet"):
         assert "unpacks to more than 1,000 bytes" in problems(tmp_path, tmp_path / name, form="table")[0]
+
+
+def test_a_table_that_claims_less_than_it_unpacks_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Is refused while it is read: a dictionary repeats one long text."""
+    pq.write_table(pyarrow.table({"question": ["x" * 1000] * 1000}), tmp_path / "a.parquet")
+    monkeypatch.setattr(table, "MAX_UNPACKED_BYTES", 100_000)
+    assert "unpacks to more than 100,000 bytes" in problems(tmp_path, tmp_path / "a.parquet", form="table")[0]
 
 
 def test_parquet_keeps_lists_and_types(tmp_path: Path) -> None:
@@ -228,10 +235,9 @@ def test_cells_that_hold_no_ids(value: Any) -> None:
 
 
 def test_texts_of_objects() -> None:
-    """What stands beside the text comes back too."""
+    """What is beside the text comes back too."""
     assert text_in({"text": "t", "k": 1}) == ("t", {"k": 1})
     assert text_in({"zz": "t"}) == ("t", {})
-    assert text_in({"a": "t", "b": 1}, "a") == ("t", {"b": 1})
     assert text_in(["t"]) == ("t", {})
     assert text_in(5) == ("5", {})
     assert text_in([{"role": "assistant", "content": "t"}]) == ("t", {})
@@ -258,10 +264,10 @@ def test_values_of_json() -> None:
 def test_a_column_that_is_misspelt_is_an_error(tmp_path: Path) -> None:
     """A set without its expectations would be worse than none."""
     path = put(tmp_path / "mine.csv", "question,doc_ids\na?,x\nb?,y\n")
-    assert problems(tmp_path, path, columns={"expected_chunks": "doc_idz"}) == [
+    assert problems(tmp_path, path, fields={"expected_chunks": "doc_idz"}) == [
         "mine.csv:3: neither this row nor one before has `doc_idz`; did you mean `doc_ids`?"
     ]
-    assert "there are doc_ids, question" in problems(tmp_path, path, columns={"expected_chunks": "zzz"})[0]
+    assert "there are doc_ids, question" in problems(tmp_path, path, fields={"expected_chunks": "zzz"})[0]
 
 
 def test_two_columns_for_one_field(tmp_path: Path) -> None:
@@ -292,8 +298,55 @@ def test_grades_in_a_cell(tmp_path: Path) -> None:
 
 def test_golden_lines_that_are_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are refused at their place, as `lint` would."""
-    monkeypatch.setattr(lines, "MAX_QUESTION_BYTES", 100)
+    monkeypatch.setattr(drafts, "MAX_QUESTION_BYTES", 100)
     path = put(tmp_path / "a.csv", f"question\n{'x' * 101}\n")
     assert problems(tmp_path, path) == [
         "a.csv:2: is longer than 100 bytes as a golden line; a question must be shorter"
     ]
+
+
+def test_nested_fields_by_jmespath(tmp_path: Path) -> None:
+    """In objects, and in cells that hold JSON; the columns stay as metadata."""
+    rows = [
+        {"asked": {"text": "a?"}, "sources": [{"filename": "a.md"}, {"filename": "b.md"}]},
+        {"asked": {"text": "b?"}, "sources": []},
+        {"asked": {"text": "c?"}},
+    ]
+    fields = {"question": "asked.text", "expected_sources": "sources[].filename"}
+    questions, made = imported(tmp_path, put(tmp_path / "a.json", rows), fields=fields)
+    assert [each.question for each in questions] == ["a?", "b?", "c?"]
+    assert [each.expected_sources for each in questions] == [("a.md", "b.md"), (), None]
+    assert (made.form, questions[0].metadata) == ("table", rows[0])
+    text = 'asked,sources\na?,"[{""filename"": ""a.md""}]"\n'
+    fields = {"question": "asked", "expected_sources": "sources[].filename"}
+    ((question,), _) = imported(tmp_path, put(tmp_path / "a.csv", text), fields=fields)
+    assert question.expected_sources == ("a.md",)
+
+
+def test_a_path_that_finds_nothing_makes_no_negative(tmp_path: Path) -> None:
+    """One that is misspelt is an error; one that filters a list may leave nothing of it."""
+    rows = [{"question": "a?", "sources": [{"filename": "a.md", "right": False}]}]
+    path = put(tmp_path / "a.json", rows)
+    (problem,) = problems(tmp_path, path, fields={"expected_sources": "sources[].filenme"})[:1]
+    assert problem.startswith("a.json:1: `sources[].filenme` finds nothing in `sources`")
+    assert "has `sources.x`" in problems(tmp_path, path, fields={"expected_answer": "sources.x"})[0]
+    ((question,), _) = imported(tmp_path, path, fields={"expected_sources": "sources[?right].filename"})
+    assert question.expected_sources == ()
+
+
+def test_ids_stay_texts_where_a_cell_is_empty(tmp_path: Path) -> None:
+    """In a table of text and in one of Parquet, whose column of whole numbers has a gap."""
+    for name in ("a.csv", "a.parquet"):
+        path = tmp_path / name
+        if name == "a.csv":
+            put(path, "id,question\n007,a?\n,b?\n12,c?\n")
+        else:
+            pq.write_table(pyarrow.table({"id": [7, None, 12], "question": ["a?", "b?", "c?"]}), path)
+        questions, _ = imported(tmp_path, path)
+        assert [each.id for each in questions] == ["007" if name == "a.csv" else "7", "2", "12"]
+
+
+def test_merge_keys_of_yaml_are_refused(tmp_path: Path) -> None:
+    """They multiply what they name; the message says where."""
+    with pytest.raises(GoldenError, match=r"a.yaml:2: is not YAML: a merge key \(<<\)"):
+        read_yaml(put(tmp_path / "a.yaml", "- &a {x: 1}\n- {<<: *a}\n"))

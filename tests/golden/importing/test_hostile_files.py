@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from evaltrack import import_golden, open_golden
 from evaltrack.errors import UsageError
-from evaltrack.golden.exchange.formats import FORMATS
+from evaltrack.golden.importing.presets import FORMATS
 from tests.files import put
 
 from .imports import problems

@@ -1,0 +1,398 @@
+"""Files of rows, each an object with its place: CSV, TSV, Excel, Parquet, JSON, JSON Lines, YAML, logs of Inspect."""
+
+from __future__ import annotations
+
+import csv
+import re
+import stat
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Any, BinaryIO, TypeAlias
+
+from evaltrack.errors import GoldenError, UsageError
+from evaltrack.golden.entries import MAX_ARRAY_BYTES, MAX_QUESTION_BYTES, array_entries, line_entries
+from evaltrack.golden.importing.values import plain, shown
+from evaltrack.records.json_text import InvalidJsonError, kind_of, parsed
+
+MAX_UNPACKED_BYTES = 512 << 20
+"""Bytes of a workbook, a table of Parquet or a log once unpacked."""
+
+MAX_SAMPLE_BYTES = 64 << 20
+"""Of one sample in a log."""
+
+MAX_YAML_BYTES = 8 << 20
+"""Of a YAML file: its reader needs seconds for some millions."""
+
+LISTS = ("results.results", "testCases", "testRunData.testCases", "samples", "rows", "examples", "data.examples")
+"""Where tools keep their rows in an object; else its first list of objects holds them."""
+
+Row: TypeAlias = tuple[str, dict[str, Any] | ValueError]
+"""A place (`mine.csv:7`), and what stands there by column, or why it is no row."""
+
+Rows: TypeAlias = Iterator[Row]
+
+
+def read_rows(path: Path, encoding: str = "") -> Rows:
+    """The rows of a file, in the form that its suffix names.
+
+    Raises:
+        GoldenError: the file cannot be read, or its suffix names no form; `problems` says which do.
+    """
+    check_file(path)
+    form = FORMS.get(path.suffix.lower())
+    if form is None:
+        raise GoldenError([f"{path}: cannot tell what it holds; end its name in one of {', '.join(FORMS)}"])
+    try:
+        for place, value in form(path, encoding):
+            is_row = isinstance(value, dict | ValueError)
+            yield place, value if is_row else ValueError(f"is {kind_of(value)}; a row is a JSON object")
+    except OSError as error:
+        raise GoldenError([f"{path}: cannot be read: {error.strerror or error}"]) from None
+
+
+def check_file(path: Path) -> None:
+    """Raise where there is no such file.
+
+    Raises:
+        GoldenError: it is missing, a folder or a device, or may not be read.
+    """
+    if path.is_dir():
+        raise GoldenError([f"{path}: is a folder; name the files in it"])
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise GoldenError([f"{path}: is not a regular file (a pipe?); save it to a file, it is read twice"])
+        with path.open("rb"):
+            pass
+    except FileNotFoundError:
+        raise GoldenError([f"{path}: no such file"]) from None
+    except (OSError, ValueError) as error:
+        raise GoldenError([f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}"]) from None
+
+
+def document(path: Path) -> Any:
+    """The value of a JSON or YAML file; None for any other.
+
+    Raises:
+        GoldenError: it is too large, or no JSON or YAML.
+    """
+    if path.suffix.lower() in (".yaml", ".yml"):
+        return read_yaml(path)
+    return read_json(path) if path.suffix.lower() == ".json" else None
+
+
+def read_json(path: Path) -> Any:
+    """The one JSON value in a file; numbers may be NaN, as some tools write them.
+
+    Raises:
+        GoldenError: it is too large, or no JSON.
+    """
+    check_file(path)
+    check_text_size(path, "write it as .jsonl, one object a line")
+    try:
+        return parsed(path.read_bytes().removeprefix(b"\xef\xbb\xbf"), allow_nan=True)
+    except InvalidJsonError as error:
+        raise GoldenError([f"{path}: {error}"]) from None
+
+
+def read_yaml(path: Path) -> Any:
+    """The one document in a YAML file, by YAML 1.2's rules for plain words (`yes` and `2024-01-01` are text).
+
+    Raises:
+        GoldenError: it is too large, no YAML, merges keys, or nests or repeats itself without end.
+    """
+    import yaml
+
+    check_file(path)
+    raw = path.read_bytes()
+    if len(raw) > MAX_YAML_BYTES:
+        raise GoldenError([f"{path}: is larger than {MAX_YAML_BYTES:,} bytes; write it as .jsonl"])
+    try:
+        return plain(yaml.load(raw, _yaml_loader()))  # noqa: S506 - made from the safe loader # nosec B506
+    except yaml.MarkedYAMLError as error:
+        line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise GoldenError([f"{path}{line}: is not YAML: {error.problem or error.context}"]) from None
+    except (yaml.YAMLError, ValueError) as error:
+        raise GoldenError([f"{path}: is not YAML that can be read: {error}"]) from None
+    except RecursionError:
+        raise GoldenError([f"{path}: is not YAML that can be read: it is nested too deep"]) from None
+
+
+def _yaml_loader() -> Any:
+    """PyYAML's safe loader with the plain words of YAML 1.2's core schema, and without merge keys."""
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        yaml_implicit_resolvers = {}  # noqa: RUF012 - PyYAML's own name and kind
+
+        def flatten_mapping(self, node: Any) -> None:
+            for key, _ in node.value:
+                if key.value == "<<":
+                    problem = "a merge key (<<) repeats what it names without end; write the keys out"
+                    raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
+
+    for tag, pattern, first in (
+        ("bool", r"^(?:true|True|TRUE|false|False|FALSE)$", "tTfF"),
+        ("int", r"^[-+]?(?:0|[1-9][0-9]*)$", "-+0123456789"),
+        ("float", r"^[-+]?(?:\.[0-9]+|(?:0|[1-9][0-9]*)(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$", "-+.0123456789"),
+        ("null", r"^(?:~|null|Null|NULL|)$", ["~", "n", "N", ""]),
+    ):
+        Loader.add_implicit_resolver(f"tag:yaml.org,2002:{tag}", re.compile(pattern), list(first))
+    return Loader
+
+
+def open_text(path: Path, encoding: str = "") -> TextIOWrapper:
+    """A text file in the encoding that was named, or that its byte-order mark names, else UTF-8.
+
+    Raises:
+        GoldenError: it cannot be opened, or there is no such encoding.
+    """
+    check_file(path)
+    with path.open("rb") as file:
+        start = file.read(2)
+    guess = "utf-16" if start in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    try:
+        return path.open(encoding=encoding or guess, newline="")
+    except LookupError:
+        raise GoldenError([f"encoding: there is no `{shown(encoding)}`; write e.g. utf-8 or cp1252"]) from None
+
+
+def read_text(path: Path, encoding: str = "") -> str:
+    """A whole text file, its lines ended by line feeds.
+
+    Raises:
+        GoldenError: it is too large, or in another encoding.
+    """
+    check_text_size(path)
+    with open_text(path, encoding) as file:
+        try:
+            return file.read().replace("\r\n", "\n").replace("\r", "\n")
+        except UnicodeError as error:
+            place, problem = bad_encoding(path, error)
+            raise GoldenError([f"{place}: {problem}"]) from None
+
+
+def check_text_size(path: Path, cure: str = "split it") -> None:
+    """Refuse a text that would be held whole, and is too large.
+
+    Raises:
+        GoldenError: it is.
+    """
+    if path.stat().st_size > MAX_ARRAY_BYTES:
+        raise GoldenError([f"{path}: is larger than {MAX_ARRAY_BYTES:,} bytes; {cure}"])
+
+
+def bad_encoding(path: Path, error: UnicodeError) -> tuple[str, ValueError]:
+    """The line of a file that is in another encoding, and the cure."""
+    name = error.encoding if isinstance(error, UnicodeDecodeError) else "the named encoding"
+    place = str(path)
+    if name.startswith("utf-8"):
+        read = path.read_bytes().decode("utf-8", "replace")
+        place = f"{path}:{1 + read.count(chr(10), 0, read.find(chr(0xFFFD)))}"
+    return place, ValueError(f"cannot be read as {name}; name its encoding with `encoding=`, e.g. cp1252")
+
+
+def _json_lines(path: Path, _: str) -> Iterator[tuple[str, Any]]:
+    return ((f"{path}:{number}", value) for number, value in line_entries(path))
+
+
+def _json(path: Path, _: str) -> Iterator[tuple[str, Any]]:
+    """The one array, or the list of an object."""
+    with path.open("rb") as file:
+        start = file.read(256).removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+    if start == b"{":
+        return _items(path, read_json(path))
+    return ((f"{path}:{line}", value) for line, value in array_entries(path))
+
+
+def _yaml(path: Path, _: str) -> Iterator[tuple[str, Any]]:
+    return _items(path, read_yaml(path))
+
+
+def _items(path: Path, value: Any) -> Iterator[tuple[str, Any]]:
+    """The rows in a value, each with its number."""
+    import jmespath
+
+    if isinstance(value, dict) and all(isinstance(value.get(name), dict) for name in ("queries", "relevant_docs")):
+        yield from _pairs(path, value)
+        return
+    name, items = "item", value if isinstance(value, list) else []
+    if isinstance(value, dict):
+        lists = [(place, jmespath.search(place, value)) for place in LISTS] + list(value.items())
+        name, items = next(((place, each) for place, each in lists if _is_list_of_objects(each)), ("", []))
+    if not items:
+        raise GoldenError([f"{path}: holds no list of objects; write one"])
+    for number, item in enumerate(items, start=1):
+        yield f"{path}: {shown(name)}[{number}]", item
+
+
+def _is_list_of_objects(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)
+
+
+def _pairs(path: Path, value: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The queries of LlamaIndex's `EmbeddingQAFinetuneDataset`, each with its relevant documents."""
+    for key, text in value["queries"].items():
+        relevant = value["relevant_docs"].get(key)
+        yield f"{path}: query {key}", {"id": key, "query": text, "relevant_docs": relevant}
+
+
+def _separated(path: Path, encoding: str) -> Iterator[tuple[str, Any]]:
+    """The lines of a CSV or TSV with a header; the separator of a CSV is the commonest of its header."""
+    line = 0
+    with open_text(path, encoding) as file:
+        try:
+            header = file.readline(MAX_QUESTION_BYTES)
+            file.seek(0)
+            delimiter = "\t" if path.suffix.lower() == ".tsv" else max(",;\t|", key=header.count)
+            reader = csv.reader(file, delimiter=delimiter, strict=True)
+            names = _header(path, next(reader, []))
+            line = reader.line_num
+            for cells in reader:
+                place, line = f"{path}:{line + 1}", reader.line_num
+                if any(map(str.strip, cells)):
+                    yield place, _cells(names, cells)
+        except csv.Error as error:
+            cure = "put cells with separators, quotes or breaks in quotes"
+            yield f"{path}:{line + 1}", ValueError(f"is no CSV: {error}; {cure}")
+        except UnicodeError as error:
+            yield bad_encoding(path, error)
+
+
+def _header(path: Path, cells: list[str]) -> list[str]:
+    names = [cell.strip().removeprefix("\ufeff") for cell in cells]
+    twice = {name for name in names if name and names.count(name) > 1}
+    if not any(names):
+        raise GoldenError([f"{path}:1: holds no header; write the names of the columns in its first line"])
+    if twice:
+        raise GoldenError([f"{path}:1: two columns are called `{shown(min(twice))}`; rename one"])
+    return names
+
+
+def _cells(names: list[str], cells: list[Any]) -> dict[str, Any] | ValueError:
+    if len(cells) > len(names) and any(not (cell is None or cell == "") for cell in cells[len(names) :]):
+        return ValueError(
+            f"has {len(cells)} cells, but the header has {len(names)}; put cells with separators in quotes"
+        )
+    return {name: cell for name, cell in zip(names, cells, strict=False) if name}
+
+
+def _excel(path: Path, _: str) -> Iterator[tuple[str, Any]]:
+    """The rows of the first sheet, values instead of formulas."""
+    try:
+        import openpyxl
+    except ImportError:
+        raise UsageError(
+            "Excel files need the package openpyxl; install it (pip install openpyxl), or save the sheet as CSV"
+        ) from None
+    book = None
+    try:
+        with zipfile.ZipFile(path) as packed:
+            check_size(path, sum(part.file_size for part in packed.infolist()), "save the sheet as CSV")
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+        rows = book.worksheets[0].iter_rows(values_only=True)
+        names = _header(path, ["" if cell is None else str(cell) for cell in next(rows, ())])
+        for number, cells in enumerate(rows, start=2):
+            if any(cell is not None for cell in cells):
+                yield f"{path}:{number}", _cells(names, list(cells))
+    except GoldenError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a damaged workbook raises whatever its parts raise
+        raise _damaged(path, error, "an Excel workbook") from None
+    finally:
+        if book:
+            book.close()
+
+
+def check_size(path: Path, size: int, cure: str = "split it") -> None:
+    """Refuse what unpacks to too much.
+
+    Raises:
+        GoldenError: it does.
+    """
+    if size > MAX_UNPACKED_BYTES:
+        raise GoldenError([f"{path}: unpacks to more than {MAX_UNPACKED_BYTES:,} bytes; {cure}"])
+
+
+def _parquet(path: Path, _: str = "") -> Iterator[tuple[str, Any]]:
+    """The rows of a Parquet file; lists and objects stay what they are."""
+    import pyarrow
+    import pyarrow.parquet as pq
+
+    read = size = 0
+    try:
+        with pq.ParquetFile(path) as file:
+            footer = file.metadata
+            check_size(path, sum(footer.row_group(at).total_byte_size for at in range(footer.num_row_groups)))
+            for batch in file.iter_batches(batch_size=1000):
+                check_size(path, size := size + batch.nbytes)
+                for number, row in enumerate(batch.to_pylist(), start=read + 1):
+                    yield f"{path}: row {number}", row
+                read += batch.num_rows
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        raise _damaged(path, error, "Parquet") from None
+
+
+def _damaged(path: Path, error: Exception, what: str) -> GoldenError:
+    return GoldenError([f"{path}: cannot be read as {what}: {str(error)[:200] or type(error).__name__}"])
+
+
+def _log(path: Path, _: str) -> Iterator[tuple[str, Any]]:
+    """The samples in a log of Inspect, a ZIP file whose parts are deflated or packed with Zstandard."""
+    try:
+        with zipfile.ZipFile(path) as packed, path.open("rb") as file:
+            parts = [part for part in packed.infolist() if re.fullmatch(r"samples/[^/]+\.json", part.filename)]
+            if "header.json" not in packed.namelist() and "_journal/start.json" not in packed.namelist():
+                raise GoldenError([f"{path}: is a ZIP file, and no log of Inspect; unpack it and name a file"])
+            if not parts:
+                raise GoldenError([f"{path}: this log of Inspect holds no samples; run its task to the end"])
+            check_size(path, sum(part.file_size for part in parts))
+            for part in parts:
+                yield f"{path}: {part.filename}", _sample(packed, file, part)
+    except zipfile.BadZipFile as error:
+        raise GoldenError([f"{path}: is a damaged ZIP file: {error}"]) from None
+
+
+def _sample(packed: zipfile.ZipFile, file: BinaryIO, part: zipfile.ZipInfo) -> Any:
+    if part.file_size > MAX_SAMPLE_BYTES:
+        return ValueError(f"is larger than {MAX_SAMPLE_BYTES:,} bytes unpacked")
+    try:
+        raw = _of_zstandard(file, part) if part.compress_type == ZSTANDARD else packed.read(part)
+        return parsed(raw, allow_nan=True)  # Inspect writes a score that is no number as NaN
+    except (ValueError, OSError, EOFError, NotImplementedError, RuntimeError, zipfile.BadZipFile) as error:
+        return ValueError(f"cannot be read: {error}")
+
+
+ZSTANDARD = 93
+"""Number of the method in ZIP, which the standard library reads from Python 3.14 on."""
+
+
+def _of_zstandard(file: BinaryIO, part: zipfile.ZipInfo) -> bytes:
+    """The bytes of a part, at most as many as it says and one more."""
+    import pyarrow
+
+    file.seek(part.header_offset + 26)  # the lengths of the name and of the extra field, which the content follows
+    name, extra = (int.from_bytes(file.read(2), "little") for _ in range(2))
+    file.seek(part.header_offset + 30 + name + extra)
+    packed = pyarrow.BufferReader(file.read(part.compress_size))
+    with pyarrow.CompressedInputStream(packed, "zstd") as content:
+        raw: bytes = content.read(part.file_size + 1)
+    if len(raw) != part.file_size:
+        raise ValueError("its length is not the one that the ZIP file says")
+    return raw
+
+
+FORMS: Mapping[str, Callable[[Path, str], Iterator[tuple[str, Any]]]] = {
+    ".jsonl": _json_lines,
+    ".ndjson": _json_lines,
+    ".json": _json,
+    ".csv": _separated,
+    ".tsv": _separated,
+    ".xlsx": _excel,
+    ".parquet": _parquet,
+    ".yaml": _yaml,
+    ".yml": _yaml,
+    ".eval": _log,
+}
+"""The reader for each suffix."""
