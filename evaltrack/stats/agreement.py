@@ -1,14 +1,8 @@
-"""How well two evaluators of the same responses agree: pure functions over their values, pair by pair.
+"""How well two evaluators of the same responses agree.
 
-Conventions, the same for every function here:
-
-- `a` and `b` are equally long: what each evaluator gave the responses, in one order. None is no verdict; a pair with a
-  None is left out, and counted. The order of the pairs changes the last bit at most.
-- What is undefined is None with a reason, never NaN and never 0; without any pair everything is.
-- Kappa, alpha and rho are at most 1; 0 is what chance gives, and below 0 is worse than that.
-- Numbers that differ only by rounding (`stats.pairs.ROUNDING`) are one.
-- ``ValueError``: the lengths differ, a value is NaN or infinite, a number is needed and something else is there, a
-  label is not among those given, or an option is out of its range.
+`a` and `b` hold what each evaluator gave the responses, in one order. None is no verdict; such a pair is left out and
+counted. What is undefined is None with a reason, never NaN and never 0. Kappa, alpha and rho are at most 1; 0 is what
+chance gives.
 
 Sources: J. Cohen, *A coefficient of agreement for nominal scales*, Educational and Psychological Measurement 20 (1960);
 J. Cohen, *Weighted kappa*, Psychological Bulletin 70 (1968); K. Krippendorff, *Computing Krippendorff's
@@ -18,34 +12,49 @@ of Psychology 15 (1904).
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import isnan
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from evaltrack.stats import coefficients
-from evaltrack.stats.agreement_figure import NO_PAIR, Figure, mean_figure, with_bca, with_percentiles
+from evaltrack.stats.bootstrap import TAIL, bca, drawn_counts
+from evaltrack.stats.pairs import distinct
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Floats: TypeAlias = NDArray[np.float64]
-    Integers: TypeAlias = NDArray[np.int64]
+    from evaltrack.stats.pairs import Floats, Integers
 
-Weights: TypeAlias = Literal["linear", "quadratic"] | None
-Level: TypeAlias = Literal["nominal", "ordinal", "interval"]
-Numbers: TypeAlias = Sequence[float | None]
-Labels: TypeAlias = Sequence[Hashable] | None
-Drawn: TypeAlias = tuple[Callable[["Floats"], "Floats"], str]  # a coefficient, and why it is undefined where it is
+How: TypeAlias = Literal["bca", "bca-grouped", "percentile", "all-equal", "one-pair"]
+Coefficient: TypeAlias = Callable[["Integers"], "Floats"]  # from how often each distinct pair is in each of r resamples
 
 RESAMPLES = 2000
+DECIMALS = 12
+"""Numbers that are equal to so many decimals are one: 0.1 + 0.2 is 0.3."""
 
-NO_UNIT = "no unit has two values"
+NO_PAIR = "no pair has a value on both sides"
 ALL_ONE = "all values are one and the same"
 ONE_SIDE = "one side gave the same value throughout"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One measure of agreement over `n` pairs; `left_out` more lack a value.
+
+    `low` to `high` is the 95 % bootstrap interval. `method` says how: ``bca`` or ``bca-grouped`` (see
+    `evaltrack.stats.bootstrap.bca`), ``percentile``, or ``all-equal`` and ``one-pair``, points that are no evidence.
+    `reason`: why there is no value, or no interval.
+    """
+
+    value: float | None
+    n: int
+    left_out: int
+    reason: str | None = None
+    low: float | None = None
+    high: float | None = None
+    method: How | None = None
 
 
 @dataclass(frozen=True)
@@ -54,7 +63,6 @@ class Confusion:
 
     labels: tuple[Hashable, ...]
     counts: tuple[tuple[int, ...], ...]
-    left_out: int
 
 
 @dataclass(frozen=True)
@@ -64,190 +72,218 @@ class Agreement:
     n: int
     without_a: int
     without_b: int
-    without_both: int
     figures: Mapping[str, Figure]
     confusion: Confusion | None = None
 
 
-def cohen_kappa(a: Sequence[Any], b: Sequence[Any], *, weights: Weights = None, categories: Labels = None) -> Figure:
-    """Cohen's kappa: 1 - observed disagreement / that of independent raters who use the labels as often (Cohen 1960).
+def numeric_agreement(
+    a: Sequence[float | None], b: Sequence[float | None], *, tolerance: float, resamples: int = RESAMPLES, seed: int = 0
+) -> Agreement:
+    """Agreement on numbers of one scale.
 
-    Weighted (Cohen 1968), a disagreement counts by its distance (``linear``) or squared distance (``quadratic``): of
-    the places in `categories`, which are all labels from the lowest to the highest. Without `categories` the values
-    must be numbers, and distance is their difference: an unused grade still lies between its neighbours.
+    `mean_absolute_difference`, `share_within` (``|b - a| <= tolerance``) and `bias` (``b - a``) are means, with BCa
+    intervals. `quadratic_kappa` (Cohen 1968), `alpha_interval` (Krippendorff 2011) and `spearman` have percentile
+    intervals; where more than 2.5 % of the resamples have no value there is no interval, as these might all lie beyond
+    one end. Kappa is over the values as given: rounded to steps they would have another.
 
-    Undefined where both gave one and the same label throughout.
-    """
-    if weights not in coefficients.KAPPAS:
-        raise ValueError(f"weights is {weights!r}; it must be None, 'linear' or 'quadratic'")
-    first, second, missing = _paired(a, b)
-    if weights and categories is None:
-        x, y = coefficients.numbers(first, second)
-    else:
-        x, y = coefficients.places(coefficients.labels_of(categories, first, second), first, second)
-    x, y, counts = coefficients.cells(x, y)
-    return _figure((partial(coefficients.KAPPAS[weights], x, y), ALL_ONE), counts, sum(missing))
-
-
-def krippendorff_alpha(units: Sequence[Sequence[Any]], *, level: Level = "nominal") -> Figure:
-    """Krippendorff's alpha: 1 - observed disagreement inside units / that among all values (Krippendorff 2011).
-
-    Two values disagree by 1 if they differ (``nominal``), or by the square of the difference of their ranks among all,
-    ties averaged (``ordinal``: the same as his sum of counts), or of the numbers (``interval``); these need numbers.
-    Undefined where all values of units with two or more are the same.
-
-    Args:
-        units: one sequence a response, what each of any number of raters gave it, or None. `n` counts those with two
-            values or more, `left_out` the others.
-        level: of measurement.
+    Raises:
+        ValueError: The lengths differ, a value is not finite, or an option is out of its range.
     """
     import numpy as np
 
-    if level not in {"nominal", "ordinal", "interval"}:
-        raise ValueError(f"level is {level!r}; it must be 'nominal', 'ordinal' or 'interval'")
-    pairable = [unit for row in units if len(unit := [value for value in row if value is not None]) > 1]
-    ratings = [value for unit in pairable for value in unit]
-    (values,) = (
-        coefficients.places(coefficients.labels_of(None, ratings), ratings)
-        if level == "nominal"
-        else coefficients.numbers(ratings)
-    )
-    if level == "ordinal":
-        _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
-        values = coefficients.mid_ranks(counts.astype(np.float64))[places]
-    unit_of = np.repeat(np.arange(len(pairable)), [len(unit) for unit in pairable])
-    coefficient = partial(coefficients.alpha, values, unit_of, level == "nominal")
-    figure = _figure((coefficient, ALL_ONE), np.ones(len(pairable), dtype=np.int64), len(units) - len(pairable))
-    return figure if pairable else replace(figure, reason=NO_UNIT)
-
-
-def spearman(a: Numbers, b: Numbers) -> Figure:
-    """Spearman's rho: the correlation of the ranks, ties with their average rank (Spearman 1904).
-
-    Undefined where either side gave the same value throughout, as in a single pair.
-    """
-    x, y, missing = _number_pairs(a, b)
-    x, y, counts = coefficients.cells(x, y)
-    return _figure((partial(coefficients.rho, x, y), ONE_SIDE), counts, sum(missing))
-
-
-def mean_absolute_difference(a: Numbers, b: Numbers) -> Figure:
-    """The mean of ``|b - a|``, in the unit of the values. Undefined only without a pair."""
-    x, y, missing = _number_pairs(a, b)
-    return mean_figure(abs(y - x), sum(missing))
-
-
-def bias(a: Numbers, b: Numbers) -> Figure:
-    """The mean of ``b - a``, in the unit of the values: above 0 where `b` gives more. Undefined only without a pair."""
-    x, y, missing = _number_pairs(a, b)
-    return mean_figure(y - x, sum(missing))
-
-
-def share_within(a: Numbers, b: Numbers, tolerance: float) -> Figure:
-    """The share of pairs with ``|b - a| <= tolerance``, in [0, 1]. Undefined only without a pair.
-
-    Exactly the tolerance is within, also where rounding says otherwise: 0.8 and 0.7 are within 0.1.
-    """
-    x, y, missing = _number_pairs(a, b)
-    return mean_figure(coefficients.within(tolerance, x, y), sum(missing))
-
-
-def confusion(a: Sequence[Any], b: Sequence[Any], labels: Labels = None) -> Confusion:
-    """How often which label of `a` met which of `b`; `labels` are all there may be, by default those seen, sorted."""
-    first, second, missing = _paired(a, b)
-    all_labels = coefficients.labels_of(labels, first, second)
-    cells = Counter(zip(first, second, strict=True))
-    table = tuple(tuple(cells[row, column] for column in all_labels) for row in all_labels)
-    return Confusion(all_labels, table, sum(missing))
-
-
-def numeric_agreement(
-    a: Numbers, b: Numbers, *, tolerance: float, resamples: int = RESAMPLES, seed: int = 0
-) -> Agreement:
-    """Agreement on numbers of one scale, each figure with its 95 % bootstrap interval over the pairs.
-
-    `mean_absolute_difference`, `share_within` and `bias` are means: BCa, see `evaltrack.stats.bootstrap.bca`.
-    `quadratic_kappa`, `alpha_interval` and `spearman` share their resamples, of which percentiles are taken; where more
-    than 2.5 % have no value there is no interval, as these might all lie beyond one end.
-    Kappa is over the values as given: rounded to steps they would have another.
-
-    Args:
-        a: numbers of one evaluator.
-        b: those of the other.
-        tolerance: the difference up to which `share_within` counts a pair, in the unit of the values.
-        resamples: how often to resample, at least 1.
-        seed: of the random numbers, not negative.
-    """
-    x, y, missing = _number_pairs(a, b)
-    u, v, counts = coefficients.cells(x, y)
-    near = coefficients.within(tolerance, x, y)
+    first, second = _paired(a, b)
+    x, y = (np.array(side, dtype=np.float64).round(DECIMALS) for side in (first, second))
+    if not (np.isfinite(x).all() and np.isfinite(y).all()):
+        raise ValueError("a value is no finite number; give None where there is no verdict")
+    if not tolerance >= 0:
+        raise ValueError(f"tolerance is {tolerance}; it is a largest difference and cannot be negative")
+    near = (abs(y - x) <= tolerance + 10.0**-DECIMALS).astype(np.float64)
     means = {"mean_absolute_difference": abs(y - x), "share_within": near, "bias": y - x}
-    resampled: dict[str, Drawn] = {
-        "quadratic_kappa": (partial(coefficients.quadratic_kappa, u, v), ALL_ONE),
-        "alpha_interval": (partial(coefficients.alpha, *coefficients.as_units(u, v), False), ALL_ONE),
-        "spearman": (partial(coefficients.rho, u, v), ONE_SIDE),
+    u, v, counts = _distinct_pairs(x, y)
+    scaled = _scaled(u, v)
+    coefficients = {
+        "quadratic_kappa": (partial(_quadratic_kappa, *scaled), ALL_ONE),
+        "alpha_interval": (partial(_interval_alpha, *scaled), ALL_ONE),
+        "spearman": (partial(_spearman, u, v), ONE_SIDE),
     }
-    return Agreement(len(x), *missing, _figures(means, resampled, counts, sum(missing), resamples, seed))
+    return Agreement(len(x), *_missing(a, b), _figures(means, coefficients, counts, len(a), resamples, seed))
 
 
-def label_agreement(
-    a: Sequence[Any], b: Sequence[Any], labels: Labels = None, *, resamples: int = RESAMPLES, seed: int = 0
-) -> Agreement:
-    """Agreement on labels: `accuracy` (share equal, a mean), `cohen_kappa`, `alpha_nominal`, and the confusion.
+def label_agreement(a: Sequence[Any], b: Sequence[Any], *, resamples: int = RESAMPLES, seed: int = 0) -> Agreement:
+    """Agreement on labels: `accuracy` (share equal), `cohen_kappa` (1960), `alpha_nominal`, and the confusion.
 
-    Intervals, `resamples` and `seed` are as in `numeric_agreement`, `labels` as in `confusion`. To count a verdict that
-    could not be read as a disagreement instead of leaving it out, give it a label of its own.
+    The intervals are as in `numeric_agreement`. To count a verdict that could not be read as a disagreement instead of
+    leaving it out, give it a label of its own.
+
+    Raises:
+        ValueError: The lengths differ, or `resamples` is below 1.
     """
-    table = confusion(a, b, labels)
-    first, second, missing = _paired(a, b)
-    x, y = coefficients.places(table.labels, first, second)
-    u, v, counts = coefficients.cells(x, y)
-    resampled: dict[str, Drawn] = {
-        "cohen_kappa": (partial(coefficients.nominal_kappa, u, v), ALL_ONE),
-        "alpha_nominal": (partial(coefficients.alpha, *coefficients.as_units(u, v), True), ALL_ONE),
+    import numpy as np
+
+    first, second = _paired(a, b)
+    labels = sorted({*first, *second}, key=lambda label: (str(type(label)), label))
+    place = {label: at for at, label in enumerate(labels)}
+    x, y = (np.array([place[label] for label in side], dtype=np.float64) for side in (first, second))
+    u, v, counts = _distinct_pairs(x, y)
+    coefficients = {
+        "cohen_kappa": (partial(_nominal_kappa, u, v), ALL_ONE),
+        "alpha_nominal": (partial(_nominal_alpha, u, v), ALL_ONE),
     }
-    means = {"accuracy": (x == y).astype(float)}
-    return Agreement(len(x), *missing, _figures(means, resampled, counts, sum(missing), resamples, seed), table)
+    table = np.zeros((len(labels), len(labels)), dtype=np.int64)
+    table[u.astype(int), v.astype(int)] = counts
+    confusion = Confusion(tuple(labels), tuple(map(tuple, table.tolist())))
+    means = {"accuracy": (x == y).astype(np.float64)}
+    figures = _figures(means, coefficients, counts, len(a), resamples, seed)
+    return Agreement(len(x), *_missing(a, b), figures, confusion)
 
 
-def _paired(a: Sequence[Any], b: Sequence[Any]) -> tuple[list[Any], list[Any], tuple[int, int, int]]:
-    """Both sides of the pairs with two values; and how many lack `a` alone, `b` alone, both."""
+def _paired(a: Sequence[Any], b: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     if len(a) != len(b):
         raise ValueError(f"a has {len(a)} values and b {len(b)}; give one for each response, None where there is none")
-    pairs = list(zip(a, b, strict=True))
-    lacking = Counter((one is None, other is None) for one, other in pairs)
-    both = [pair for pair in pairs if pair[0] is not None and pair[1] is not None]
-    return [a for a, _ in both], [b for _, b in both], (lacking[True, False], lacking[False, True], lacking[True, True])
+    pairs = [pair for pair in zip(a, b, strict=True) if None not in pair]
+    return [one for one, _ in pairs], [other for _, other in pairs]
 
 
-def _number_pairs(a: Numbers, b: Numbers) -> tuple[Floats, Floats, tuple[int, int, int]]:
-    first, second, missing = _paired(a, b)
-    x, y = coefficients.numbers(first, second)
-    return x, y, missing
+def _missing(a: Sequence[Any], b: Sequence[Any]) -> tuple[int, int]:
+    """How many pairs lack `a` alone, and how many `b` alone."""
+    lacking = [(one is None, other is None) for one, other in zip(a, b, strict=True)]
+    return lacking.count((True, False)), lacking.count((False, True))
 
 
-def _figure(resample: Drawn, counts: Integers, left_out: int) -> Figure:
-    """The figure of the pairs as they are; `counts` is how often each of those is there that `drawn` is over."""
+def _distinct_pairs(x: Floats, y: Floats) -> tuple[Floats, Floats, Integers]:
+    """Both sides of the distinct pairs, sorted, and how often each occurs: few where a scale has steps."""
     import numpy as np
 
-    n = int(counts.sum())
-    if not n:
-        return Figure(None, 0, left_out, NO_PAIR)
-    coefficient, undefined = resample
-    value = float(coefficient(counts[None].astype(np.float64))[0])
-    return Figure(None, n, left_out, undefined) if isnan(value) else Figure(value, n, left_out)
+    (u, v), counts = np.unique(np.stack([x, y]), axis=1, return_counts=True)
+    return u, v, counts
 
 
 def _figures(
-    means: Mapping[str, Floats], drawn: Mapping[str, Drawn], counts: Integers, left_out: int, resamples: int, seed: int
+    means: Mapping[str, Floats],
+    coefficients: Mapping[str, tuple[Coefficient, str]],
+    counts: Integers,
+    given: int,
+    resamples: int,
+    seed: int,
 ) -> dict[str, Figure]:
-    """All figures with their intervals; `counts` is as in `_figure`."""
+    """All figures; a coefficient comes with why it is undefined where it is."""
+    import numpy as np
+
     if resamples < 1:
         raise ValueError(f"resamples is {resamples}; an interval needs at least 1, better {RESAMPLES}")
-    figures = {name: mean_figure(values, left_out) for name, values in means.items()}
-    figures |= {name: _figure(each, counts, left_out) for name, each in drawn.items()}
-    figures |= {name: with_bca(figures[name], each, resamples, seed) for name, each in means.items() if len(each)}
-    defined = {name: coefficient for name, (coefficient, _) in drawn.items() if figures[name].value is not None}
-    for name, values in coefficients.resampled(defined, counts, resamples, seed).items():
-        figures[name] = with_percentiles(figures[name], values)
+    n = int(counts.sum())
+    if not n:
+        return dict.fromkeys((*means, *coefficients), Figure(None, 0, given, NO_PAIR))
+    figures = {name: _mean_figure(values, given - n, resamples, seed) for name, values in means.items()}
+    for name, (coefficient, undefined) in coefficients.items():
+        value = float(coefficient(counts[None])[0])
+        if isnan(value):
+            figures[name] = Figure(None, n, given - n, undefined)
+            continue
+        generator = np.random.default_rng(seed)
+        sample = np.concatenate([coefficient(part) for part in drawn_counts(counts, resamples, generator)])
+        figures[name] = _with_percentiles(Figure(value, n, given - n), sample)
     return figures
+
+
+def _mean_figure(values: Floats, left_out: int, resamples: int, seed: int) -> Figure:
+    import numpy as np
+
+    figure = Figure(float(values.mean()), len(values), left_out)
+    differences, counts, rounding = distinct(np.zeros(len(values)), values)
+    if len(differences) == 1:
+        return _with_percentiles(figure, differences)
+    low, high, method = bca(differences, counts, rounding, resamples, seed)
+    return replace(figure, low=low, high=high, method=method)
+
+
+def _with_percentiles(figure: Figure, sample: Floats) -> Figure:
+    """The figure with the percentiles of its resamples, or with why it has none."""
+    import numpy as np
+
+    defined = sample[~np.isnan(sample)]
+    if (without := 1 - len(defined) / len(sample)) > TAIL:
+        return replace(figure, reason=f"no interval: {without:.1%} of the resamples have no value")
+    low, high = (float(end) for end in np.quantile(defined, [TAIL, 1 - TAIL]))
+    method: How = "one-pair" if figure.n == 1 else "percentile" if np.ptp(defined) else "all-equal"
+    return replace(figure, low=low, high=high, method=method)
+
+
+# The coefficients of m distinct pairs `x`, `y` in r resamples: `counts` has the shape (r, m), the result (r,).
+
+
+def _quadratic_kappa(x: Floats, y: Floats, counts: Integers) -> Floats:
+    by_chance = _mean(counts, x * x + y * y) - 2 * _mean(counts, x) * _mean(counts, y)
+    return _one_minus(_mean(counts, (x - y) ** 2), by_chance)
+
+
+def _interval_alpha(x: Floats, y: Floats, counts: Integers) -> Floats:
+    values = 2 * counts.sum(axis=1)
+    variance = _mean(counts, x * x + y * y) / 2 - (_mean(counts, x + y) / 2) ** 2
+    return _one_minus(_mean(counts, (x - y) ** 2), 2 * variance * values / (values - 1))
+
+
+def _nominal_kappa(x: Floats, y: Floats, counts: Integers) -> Floats:
+    import numpy as np
+
+    n = counts.sum(axis=1)
+    alike = [_sum(counts, x == label) * _sum(counts, y == label) for label in np.union1d(x, y)]
+    return _one_minus(n * _sum(counts, x != y), n * n - np.sum(alike, axis=0))
+
+
+def _nominal_alpha(x: Floats, y: Floats, counts: Integers) -> Floats:
+    import numpy as np
+
+    values = 2 * counts.sum(axis=1)
+    alike = [(_sum(counts, x == label) + _sum(counts, y == label)) ** 2 for label in np.union1d(x, y)]
+    return _one_minus(2 * (values - 1) * _sum(counts, x != y), values * values - np.sum(alike, axis=0))
+
+
+def _spearman(x: Floats, y: Floats, counts: Integers) -> Floats:
+    """The correlation of the ranks, ties with their average rank."""
+    import numpy as np
+
+    def ranks(side: Floats) -> Floats:
+        levels, places = np.unique(side, return_inverse=True)
+        order = np.argsort(places, kind="stable")
+        starts = np.searchsorted(places[order], np.arange(len(levels)))
+        at_level = np.add.reduceat(counts[:, order], starts, axis=1)
+        middle = (counts.sum(axis=1, keepdims=True) + 1) / 2
+        found: Floats = (at_level.cumsum(axis=1) - (at_level - 1) / 2)[:, places] - middle
+        return found
+
+    of_x, of_y = ranks(x), ranks(y)
+    spread = (counts * of_x**2).sum(axis=1) * (counts * of_y**2).sum(axis=1)
+    rho = np.full(len(counts), np.nan)
+    np.divide((counts * of_x * of_y).sum(axis=1), np.sqrt(spread), out=rho, where=spread > 0)
+    return rho
+
+
+def _mean(counts: Integers, values: Floats) -> Floats:
+    mean: Floats = (counts * values).sum(axis=1) / counts.sum(axis=1)  # no matrix product: its last bits vary
+    return mean
+
+
+def _sum(counts: Integers, chosen: NDArray[np.bool_]) -> Integers:
+    total: Integers = (counts * chosen).sum(axis=1)
+    return total
+
+
+def _scaled(x: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """Both sides moved and scaled to lie from -1 to 1, so that little is lost to rounding; no coefficient changes."""
+    import numpy as np
+
+    values = np.concatenate([x, y])
+    if not len(values):
+        return x, y
+    middle, half = (values.max() + values.min()) / 2, np.ptp(values) / 2 or 1.0
+    return (x - middle) / half, (y - middle) / half
+
+
+def _one_minus(observed: Floats | Integers, expected: Floats | Integers) -> Floats:
+    """1 - observed / expected disagreement; NaN where none is expected."""
+    import numpy as np
+
+    share = np.full(len(observed), np.nan)
+    np.divide(observed, expected, out=share, where=expected > 1e-12)
+    return 1 - share

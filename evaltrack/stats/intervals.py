@@ -1,12 +1,13 @@
-"""Confidence intervals: of the mean difference of paired scores, and of a share.
+"""95 % confidence intervals: of the mean difference of paired scores, and of a share.
 
-Conventions, the same for every function of these modules:
+`baseline` and `candidate` hold one number for each question, in the same order; a difference is candidate - baseline,
+in the unit of the score. Questions that were not measured on both sides are left out before. Nothing depends on the
+order of the pairs. What is drawn at random is drawn from a seed: the same numbers, seed, release of NumPy and kind of
+machine give the same bits.
 
-- `baseline` and `candidate` hold one number for each question, in the same order; a difference is candidate - baseline,
-  in the unit of the score. Questions that were not measured on both sides are left out before.
-- Nothing depends on the order of the pairs. What is drawn at random is drawn from a seed: the same numbers, seed,
-  release of NumPy and kind of machine give the same bits.
-- `confidence` and `power` are shares, as 0.95 and 0.8.
+Sources: Student, Biometrika 6 (1908); A. Agresti & Y. Min, Biometrics 61 (2005), and D. Bonett & R. Price, Journal of
+Educational and Behavioral Statistics 37 (2012), for the pairs that are added; T. Hesterberg, The American Statistician
+69 (2015), section 3.2, for the width of a bootstrap of few values; E. Wilson, JASA 22 (1927), for shares.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from functools import cache
 from math import sqrt
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from evaltrack.stats.bootstrap import bca, studentised
+from evaltrack.stats.bootstrap import TAIL, bca, studentised
 from evaltrack.stats.pairs import distinct, mean_of
 
 if TYPE_CHECKING:
@@ -51,13 +52,7 @@ class Interval:
 
 
 def paired_interval(
-    baseline: Scores,
-    candidate: Scores,
-    *,
-    span: float | None = None,
-    confidence: float = 0.95,
-    resamples: int = 10_000,
-    seed: int = 0,
+    baseline: Scores, candidate: Scores, *, span: float | None = None, resamples: int = 10_000, seed: int = 0
 ) -> Interval | None:
     """The interval of the mean difference, candidate - baseline, by the method that holds at this many pairs.
 
@@ -65,62 +60,44 @@ def paired_interval(
 
     With many pairs and changes it is the BCa bootstrap (Efron 1987). Resampling few of them never draws the changes
     that were not seen yet, and is too narrow: of 50 questions that all stayed it would be a point. So there one pair is
-    added in each direction, somewhat larger than the largest change seen, as Agresti and Min (2005) and Bonett and
-    Price (2012) do for paired shares; it is conservative where scores take few values. `scripts/coverage` measures how
-    often each holds the true mean.
+    added in each direction, somewhat larger than the largest change seen; it is conservative where scores take few
+    values. `scripts/coverage` measures how often each holds the true mean.
 
     Args:
         baseline: n scores, finite.
         candidate: n scores, finite, of the same questions in the same order.
         span: the largest possible difference, as 1 for scores in [0, 1]; None where there is none.
-        confidence: share of such intervals that hold the true mean difference; above 0, below 1.
         resamples: how often to resample, at least 1. Below some hundreds the ends are rough.
         seed: of the random numbers, not negative.
 
     Raises:
-        ValueError: The lengths differ, a score is NaN or infinite, or an option is out of its range.
+        ValueError: The lengths differ, or a score is NaN or infinite.
     """
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence is {confidence}; it must be above 0 and below 1, as 0.95")
-    if resamples < 1:
-        raise ValueError(f"resamples is {resamples}; an interval needs at least 1, better 10000")
     values, counts, rounding = distinct(baseline, candidate)
     n, changes = int(counts.sum()), int(counts[abs(values) > rounding].sum())
     if n < MIN_PAIRS or (not changes and span is None):
         return None
     if n >= RESAMPLED_PAIRS and changes >= RESAMPLED_CHANGES and len(values) > 1:
-        return Interval(*bca(values, counts, rounding, confidence, resamples, seed))
-    if len(values) >= CONTINUOUS * n and (ends := studentised(values, counts, confidence, resamples, seed)):
-        hull = _wider(ends, _student(values, counts, confidence))
-        return _interval(*_unshrunk(*hull, mean_of(values, counts), n), "bootstrap-t", span)
-    return _interval(*_adjusted(values, counts, changes, span, confidence), "adjusted-t", span)
-
-
-def _interval(low: float, high: float, method: Method, span: float | None) -> Interval:
+        return Interval(*bca(values, counts, rounding, resamples, seed))
+    method: Method = "adjusted-t"
+    if len(values) >= CONTINUOUS * n and (ends := studentised(values, counts, resamples, seed)):
+        mean, wider, student = mean_of(values, counts), sqrt(n / (n - 1)), _student(values, counts)
+        low = mean - (mean - min(ends[0], student[0])) * wider
+        high = mean + (max(ends[1], student[1]) - mean) * wider
+        method = "bootstrap-t"
+    else:
+        low, high = _adjusted(values, counts, changes, span)
     return Interval(low, high, method) if span is None else Interval(max(low, -span), min(high, span), method)
 
 
-def _wider(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
-    return min(one[0], other[0]), max(one[1], other[1])
-
-
-def _unshrunk(low: float, high: float, mean: float, n: int) -> tuple[float, float]:
-    """The ends moved out by what resampling n pairs from n misses of their spread (Hesterberg 2015, section 3.2)."""
-    wider = sqrt(n / (n - 1))
-    return mean - (mean - low) * wider, mean + (high - mean) * wider
-
-
-def _student(values: Floats, counts: Integers, confidence: float) -> tuple[float, float]:
+def _student(values: Floats, counts: Integers) -> tuple[float, float]:
     """Student's t interval of the mean."""
-    n = int(counts.sum())
-    mean = float((counts * values).sum()) / n
-    half = _t_quantile(confidence, n - 1) * sqrt(float((counts * (values - mean) ** 2).sum()) / (n - 1) / n)
+    n, mean = int(counts.sum()), mean_of(values, counts)
+    half = _t_quantile(n - 1) * sqrt(float((counts * (values - mean) ** 2).sum()) / (n - 1) / n)
     return mean - half, mean + half
 
 
-def _adjusted(
-    values: Floats, counts: Integers, changes: int, span: float | None, confidence: float
-) -> tuple[float, float]:
+def _adjusted(values: Floats, counts: Integers, changes: int, span: float | None) -> tuple[float, float]:
     """Student's t interval with one more pair in each direction; the fewer changes were seen, the larger these are."""
     largest = max(abs(float(values[0])), abs(float(values[-1])))
     pseudo_change = largest * (1 + 2 / changes) if changes else span or 0.0
@@ -129,31 +106,24 @@ def _adjusted(
     n = int(counts.sum()) + 2
     mean = float((counts * values).sum()) / n
     squares = float((counts * (values - mean) ** 2).sum()) + (pseudo_change - mean) ** 2 + (pseudo_change + mean) ** 2
-    half = _t_quantile(confidence, n - 3) * sqrt(squares / (n - 1) / n)
+    half = _t_quantile(n - 3) * sqrt(squares / (n - 1) / n)
     return mean - half, mean + half
 
 
 @cache
-def _t_quantile(confidence: float, freedom: int) -> float:
-    """How many standard errors hold the middle `confidence` of Student's t."""
+def _t_quantile(freedom: int) -> float:
+    """How many standard errors hold the middle 95 % of Student's t."""
     from scipy.special import stdtrit
 
-    return float(stdtrit(freedom, (1 + confidence) / 2))
+    return float(stdtrit(freedom, 1 - TAIL))
 
 
 def share_interval(share: float, n: int) -> tuple[float, float]:
     """The 95 % interval of a share of `n` yes-or-no outcomes, in [0, 1] (Wilson 1927, score interval).
 
-    Args:
-        share: What was observed, in [0, 1].
-        n: Over how many outcomes, at least 1.
-
-    Raises:
-        ValueError: an argument is out of its range.
+    A formula of its own, as every run's report shows it and loads no scipy.
     """
-    if not 0 <= share <= 1 or n < 1:
-        raise ValueError(f"a share of {share} over {n} outcomes; it lies in [0, 1], over at least 1")
     z = 1.959963984540054
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * (share * (1 - share) / n + z * z / (4 * n * n)) ** 0.5
+    half = z / (1 + z * z / n) * sqrt(share * (1 - share) / n + z * z / (4 * n * n))
     return max(0.0, middle - half), min(1.0, middle + half)

@@ -31,7 +31,7 @@ def listed(differences: list[float]) -> float:
 def test_every_choice_of_signs_is_counted(differences: list[float]) -> None:
     """With or without ties: the p-value of a list of all of them; pairs without a difference change nothing."""
     found = sign_flip([0.0] * len(differences), differences)
-    assert (found.p, found.how) == (pytest.approx(listed(differences), abs=1e-12), "exact")
+    assert found.p == pytest.approx(listed(differences), abs=1e-12)
     assert sign_flip([0.5] * 3 + [0.0] * len(differences), [0.5] * 3 + differences) == found
 
 
@@ -66,18 +66,18 @@ def test_fewer_than_six_changes_show_nothing() -> None:
     """Whatever they are."""
     assert sign_flip([1.0] * 5 + [0.5] * 95, [0.0] * 5 + [0.5] * 95).p == pytest.approx(0.0625)
     assert sign_flip([1.0] * 6 + [0.5] * 94, [0.0] * 6 + [0.5] * 94).p == pytest.approx(0.03125)
-    assert sign_flip([0.5] * 9, [0.5] * 9) == significance.SignFlip(1.0, 0, "exact")
+    assert sign_flip([0.5] * 9, [0.5] * 9) == significance.SignFlip(1.0, 0)
 
 
-@pytest.mark.parametrize(("n", "how"), [(40, "sampled"), (400, "sampled"), (4000, "normal"), (400_000, "normal")])
-def test_many_distinct_differences_agree_with_the_t_test(n: int, how: str) -> None:
+@pytest.mark.parametrize("n", [40, 400, 4000, 400_000])
+def test_many_distinct_differences_agree_with_the_t_test(n: int) -> None:
     """Where all differences are distinct it is near Student's t, however it is had."""
     from scipy.stats import ttest_1samp
 
     differences = np.random.default_rng(5).normal(0, 1, n)
     differences += 2.2 / np.sqrt(n) - differences.mean()
     found = sign_flip(np.zeros(n), differences)
-    assert (found.how, found.changed) == (how, n)
+    assert found.changed == n
     assert found.p == pytest.approx(ttest_1samp(differences, 0).pvalue, abs=0.006)
 
 
@@ -88,7 +88,6 @@ def test_signs_that_were_drawn_are_counted_with_the_ones_observed(shift: float, 
     differences += shift / np.sqrt(60) - differences.mean()
     found = sign_flip(np.zeros(60), differences)
     count = found.p * (draws + 1)
-    assert found.how == "sampled"
     assert 0 < found.p <= 1
     assert count == pytest.approx(round(count), abs=1e-6)
 
@@ -106,7 +105,6 @@ def test_what_is_beyond_doubt_is_bounded() -> None:
     """A p-value too small to be drawn is bounded, and never above the bound."""
     draw = np.random.default_rng(2)
     found = sign_flip(np.zeros(300), draw.normal(-1, 0.5, 300))
-    assert found.how == "bound"
     assert found.p < 1e-6
 
 
@@ -130,10 +128,8 @@ def test_a_record_is_held_against_by_fishers_test(counts: tuple[int, int, int, i
 
 
 def test_without_a_record_nothing_is_worse_than_it() -> None:
-    """And counts that cannot be are refused."""
+    """However often it fails."""
     assert worse_than_record(9, 9, 0, 0) == 1
-    with pytest.raises(ValueError, match="5 of 4 and 0 of 1"):
-        worse_than_record(5, 4, 0, 1)
 
 
 @given(st.dictionaries(st.text(max_size=3), st.floats(0, 1), min_size=1, max_size=8), st.integers(0, 20))
@@ -144,9 +140,3 @@ def test_tests_that_the_data_chose_are_corrected_for_all_of_which_they_are(
     others = {f"other {number}": 1.0 for number in range(more)}
     whole = holm({**p_values, **others})
     assert holm(p_values, len(p_values) + more) == {name: whole[name] for name in p_values}
-
-
-def test_there_are_no_more_tests_than_there_are() -> None:
-    """Three tests are not among two."""
-    with pytest.raises(ValueError, match="3 p-values are not among 2 tests"):
-        holm({"a": 0.1, "b": 0.2, "c": 0.3}, 2)

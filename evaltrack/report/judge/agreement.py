@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from evaltrack.compare.judge_agreement import JudgesAgreement
-    from evaltrack.stats.agreement import Agreement
-    from evaltrack.stats.agreement_figure import Figure
+    from evaltrack.stats.agreement import Agreement, Figure
 
 AGREEMENT_SCHEMA = "evaltrack.agreement/1"
 SHOWN = 10

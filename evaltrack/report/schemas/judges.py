@@ -10,7 +10,7 @@ from evaltrack.metrics.rubric import Gate
 from evaltrack.metrics.rubric_tables import Requirement
 from evaltrack.records import Mode
 from evaltrack.report.schemas.form import Form, schema_of
-from evaltrack.stats.agreement_figure import Figure
+from evaltrack.stats.agreement import Figure
 
 
 class ReplayRow(Form):
