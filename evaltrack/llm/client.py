@@ -1,9 +1,10 @@
 """The only door to OpenAI: ask a model on an OpenAI-compatible server for a JSON object.
 
-One retry layer (the client's own is off) and one throttle for all calls of a model: concurrency halves on 429 and grows
-back (additive increase, multiplicative decrease), and `Retry-After` holds all calls for as long as the server says.
-Servers differ in what they take: a parameter that is refused once is not sent again, and noted; for the response format
-see `forms`. Who is stopped while waiting learns what for: the error carries a note that starts with `WAITING`.
+One retry layer and one throttle for all calls of a model. The client's own retries are off: they call while others were
+told to wait, take no `Retry-After` above two minutes, repeat calls of an account whose quota is used up, and set no
+limit to the time of a whole answer. Servers differ in what they take: a parameter that is refused once is not sent
+again, and noted; for the response format see `json_modes`. A question that is stopped while it waits says what for: the
+error carries a note that starts with `WAITING`.
 
 Calls are posted through the client's own `post`, past `chat.completions.create`: that halves the CPU of a call, and
 leaves no MLflow traces of it where the user's process has autologging on.
@@ -14,13 +15,13 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from evaltrack.llm.attempts import ATTEMPTS, WAITING, Asking, Message
-from evaltrack.llm.json_modes import FORMATS, Forms, Schema, response_format
+from evaltrack.llm.json_modes import BROKEN, FORMATS, FormChoice, Schema
 from evaltrack.llm.refusals import (
     LONGEST_WAIT,
     asked_to_wait,
@@ -33,9 +34,8 @@ from evaltrack.llm.refusals import (
 from evaltrack.llm.replies import Answer, AnswerError, read_answer
 from evaltrack.llm.server import ModelServer, usual_server
 from evaltrack.llm.shared_throttle import open_throttle
-from evaltrack.llm.throttle import Turn, delay
+from evaltrack.llm.throttle import Throttle, delay
 from evaltrack.privacy.addresses import shown_text
-from evaltrack.records import together
 
 if TYPE_CHECKING:
     from openai import APIStatusError, AsyncOpenAI
@@ -43,11 +43,17 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 30.0
 CALL_SECONDS = 120.0
 """From sending a call to the last byte of its answer, unless set; a reasoning model may think for a minute."""
-AGAIN_SECONDS = 30.0
-"""For the call that only finds out whether a stricter form works after all."""
+ATTEMPTS = 8
+"""Calls that may fail for one question. Calls that the server puts off (429) are not failures."""
+PATIENCE = LONGEST_WAIT
+"""Seconds for which one question may be put off again and again; who asks may have less."""
+WAITING = "waiting: "
+"""How the note on the error of who is stopped begins."""
 CONCURRENCY, MAX_CONCURRENCY = 16, 64
 PUT_OFF = frozenset({408, 409, 425, 429})
 ILL_FORMED = frozenset({400, 415, 422})
+
+Message = Mapping[str, str]
 
 
 def http_library() -> Any:
@@ -64,6 +70,49 @@ def open_client(api_key: str, address: str, seconds: float, authorization: str =
     timeout = Timeout(seconds, connect=CONNECT_SECONDS)
     headers = {"Authorization": authorization} if authorization else None
     return AsyncOpenAI(api_key=api_key, base_url=address, max_retries=0, timeout=timeout, default_headers=headers)
+
+
+@dataclass
+class Asking:
+    """One question on its way: the form it has reached, and what went wrong so far.
+
+    `sent_at` is the monotonic time in seconds of the call that is under way; None between two calls.
+    """
+
+    messages: list[Message]
+    schema: Schema | None
+    form: int
+    failures: int = 0
+    times_put_off: int = 0
+    first_put_off: float | None = None
+    last: str = ""
+    sent_at: float | None = None
+
+    @property
+    def may_go_on(self) -> bool:
+        """Whether it may be asked once more."""
+        waited = 0.0 if self.first_put_off is None else time.monotonic() - self.first_put_off
+        return self.failures < ATTEMPTS and waited < PATIENCE
+
+    def weaken(self) -> bool:
+        """Go on to the next weaker form, if there is one."""
+        if self.schema is None or self.form == len(FORMATS) - 1:
+            return False
+        self.form += 1
+        return True
+
+    def gave_up(self) -> AnswerError:
+        """Why it is not asked once more."""
+        failed, put_off = f"failed {self.failures} times", f"put it off {self.times_put_off} times"
+        counts = [what for what, count in ((failed, self.failures), (put_off, self.times_put_off)) if count]
+        return AnswerError(f"the server {' and '.join(counts)}; last: {self.last}")
+
+    def waits_for(self, throttle: Throttle) -> str:
+        """What it waits for now, in words; a pause that another question got counts here too."""
+        if self.sent_at is not None:
+            before = f"; before that: {self.last}" if self.last else ""
+            return f"no answer for {time.monotonic() - self.sent_at:.1f} s{before}"
+        return throttle.pause_reason or self.last or f"one of the {int(throttle.limit)} calls in flight to end"
 
 
 class LLM:
@@ -91,7 +140,7 @@ class LLM:
         sampling = {"temperature": temperature, "max_completion_tokens": max_completion_tokens}
         self._sampling = {name: value for name, value in sampling.items() if value is not None}
         self._parameters = dict(self._sampling)
-        self._forms = Forms()
+        self._forms = FormChoice()
         self._answered = False
         self._call_seconds = call_seconds
         self._server = server or usual_server()
@@ -114,60 +163,38 @@ class LLM:
         """
         asking = Asking(list(messages), schema, self._forms.form)
         try:
-            answer = await self._ask(asking)
-            return await self._in_doubt(asking, answer)
+            while asking.may_go_on:
+                if (body := await self._attempt(asking)) is not None:
+                    return read_answer(body)
         except asyncio.CancelledError as error:
             error.add_note(f"{WAITING}{asking.waits_for(self._throttle)}")
             raise
-
-    async def _ask(self, asking: Asking) -> Answer:
-        """Ask until there is an answer, or asking again does not help."""
-        from openai import APIConnectionError, APIStatusError
-
-        while asking.may_go_on:
-            turn, request, asking.sent_at = self._throttle.turn(), dict[str, Any](), None
-            try:
-                async with turn:
-                    request, asking.sent_at = dict(self._parameters), turn.since
-                    asking.form = self._forms.of(asking.form)  # others may have learnt meanwhile what it takes
-                    body = await self._call(asking, request, self._call_seconds)
-            except APIStatusError as error:
-                asking.sent_at = None
-                if not self._adapt(asking, error, request):
-                    await self._after(asking, error, turn)
-            except (APIConnectionError, TimeoutError) as error:
-                asking.sent_at = None
-                await self._failed(asking, self._why(error))
-            else:
-                self._throttle.succeeded()
-                self._answered = True
-                if asking.schema is not None:
-                    self._forms.worked(asking.form)
-                return read_answer(body)
         raise asking.gave_up()
 
-    async def _in_doubt(self, asking: Asking, answer: Answer) -> Answer:
-        """The answer; one in a weaker form than others use is held against the stricter form, which is tried again."""
+    async def _attempt(self, asking: Asking) -> bytes | None:
+        """The body of an answer; None, after a wait, where the question should be asked again."""
         from openai import APIConnectionError, APIStatusError
 
-        if asking.schema is None or not self._forms.doubted(asking.form) or self._throttle.pause_reason is not None:
-            return answer
-        with self._forms.in_doubt() as form:
-            try:
-                seconds = min(self._call_seconds, AGAIN_SECONDS)
-                body = await self._call(replace(asking, form=form), self._parameters, seconds)
-            except APIStatusError as error:
-                if error.status_code >= 500 or error.status_code in ILL_FORMED:
-                    self._forms.failed(form)
-                return answer
-            except (APIConnectionError, TimeoutError):
-                return answer
-        self._forms.worked(form)
+        since, parameters = 0.0, dict[str, Any]()
         try:
-            strict = read_answer(body)
-        except AnswerError as error:
-            return replace(answer, usage=together(answer.usage, error.usage))
-        return replace(strict, usage=together(answer.usage, strict.usage))
+            async with self._throttle.turn() as since:
+                parameters, asking.sent_at = dict(self._parameters), since
+                asking.form = self._forms.of(asking.form)  # others may have learnt meanwhile what it takes
+                body = await self._call(asking, parameters)
+        except APIStatusError as error:
+            asking.sent_at = None
+            if not self._adapt(asking, error, parameters):
+                await self._after(asking, error, since)
+        except (APIConnectionError, TimeoutError) as error:
+            asking.sent_at = None
+            await self._failed(asking, self._why(error))
+        else:
+            self._throttle.succeeded()
+            self._answered = True
+            if asking.schema is not None:
+                self._forms.worked(asking.form)
+            return body
+        return None
 
     @property
     def notes(self) -> list[str]:
@@ -188,25 +215,21 @@ class LLM:
             await self._client.close()
             self._client = None
 
-    async def _call(self, asking: Asking, parameters: Mapping[str, Any], seconds: float) -> bytes:
-        """One call within so many seconds; a pause that the server asks for begins before another call is made."""
+    async def _call(self, asking: Asking, parameters: Mapping[str, Any]) -> bytes:
+        """The body of one call; a pause that the server asks for begins before another call is made."""
         from openai import APIStatusError
 
+        request = {"model": self.model, "messages": asking.messages, **parameters}
+        if (wanted := response_format(asking.schema, asking.form)) is not None:
+            request["response_format"] = wanted
         try:
-            async with asyncio.timeout(seconds):
-                return await self._post(asking, parameters)
+            async with asyncio.timeout(self._call_seconds):
+                response = await self._open().post("/chat/completions", body=request, cast_to=http_library().Response)
         except APIStatusError as error:
             wait = asked_to_wait(error) if error.status_code in PUT_OFF or error.status_code >= 500 else None
             if wait and wait <= LONGEST_WAIT:  # a longer one ends the run
                 self._throttle.hold(wait, refusal_words(error))
             raise
-
-    async def _post(self, asking: Asking, parameters: Mapping[str, Any]) -> bytes:
-        """One call; the body as it came."""
-        request = {"model": self.model, "messages": list(asking.messages), **parameters}
-        if (wanted := response_format(asking.schema, asking.form)) is not None:
-            request["response_format"] = wanted
-        response = await self._open().post("/chat/completions", body=request, cast_to=http_library().Response)
         content: bytes = response.content
         return content
 
@@ -227,21 +250,11 @@ class LLM:
                     self._refused.append(name)
                 return True
         if re.search("response_format|json_schema|json_object", why):
-            self._forms.note_refusal(asking.form)
-            return self._weaken(asking)
-        if error.status_code == 404 or asking.schema is None or self._forms.works:
-            return False
-        self._forms.failed(asking.form)
-        return self._weaken(asking)
+            self._forms.refused(asking.form)
+            return asking.weaken()
+        return error.status_code != 404 and not self._forms.is_decided and asking.weaken()
 
-    def _weaken(self, asking: Asking) -> bool:
-        """Go on to the next form, for this question alone."""
-        if asking.schema is None or asking.form == len(FORMATS) - 1:
-            return False
-        asking.form += 1
-        return True
-
-    async def _after(self, asking: Asking, error: APIStatusError, turn: Turn) -> None:
+    async def _after(self, asking: Asking, error: APIStatusError, since: float) -> None:
         """Wait as long as the server asks, and never less than a little; raise where asking again cannot help."""
         status = error.status_code
         if not is_about_the_content(error):
@@ -249,18 +262,20 @@ class LLM:
         if status not in PUT_OFF and status < 500:
             raise AnswerError(refusal_words(error)) from None
         if status >= 500:
-            self._forms.failed(asking.form)
-            await self._failed(asking, refusal_words(error), answered=True)
+            if status == 500 and asking.failures + 1 >= BROKEN and not self._forms.is_decided:
+                asking.weaken()
+            await self._failed(asking, refusal_words(error))
             return
-        self._throttle.pushed_back(turn.since)
-        asking.put_off(refusal_words(error))
+        self._throttle.pushed_back(since)
+        asking.last = refusal_words(error)
+        asking.times_put_off += 1
+        asking.first_put_off = asking.first_put_off or time.monotonic()
         await asyncio.sleep(delay(asking.times_put_off - 1))  # also where the server asks for less
 
-    async def _failed(self, asking: Asking, why: str, *, answered: bool = False) -> None:
-        """Count a failure and wait; one that the server `answered` may be the form's."""
-        asking.failed(why)
-        if answered and self._forms.may_be_broken(asking.failures):
-            self._weaken(asking)
+    async def _failed(self, asking: Asking, why: str) -> None:
+        """Count a failure and wait."""
+        asking.last = why
+        asking.failures += 1
         if asking.failures < ATTEMPTS:
             await asyncio.sleep(delay(asking.failures - 1))
 

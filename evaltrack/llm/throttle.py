@@ -7,9 +7,9 @@ import math
 import random
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from email.utils import parsedate_to_datetime
-from types import TracebackType
 
 FIRST_DELAY, MAX_DELAY = 0.5, 30.0
 """Seconds before a retry: random up to a bound that doubles from the first to the last."""
@@ -31,9 +31,14 @@ class Throttle:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._alarm: asyncio.TimerHandle | None = None
 
-    def turn(self) -> Turn:
-        """An async context: a place among the calls in flight, after any wait the server asked for."""
-        return Turn(self)
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[float]:
+        """A place among the calls in flight, after any wait the server asked for; gives the monotonic time of it."""
+        await self.enter()
+        try:
+            yield time.monotonic()
+        finally:
+            self.leave()
 
     async def enter(self) -> None:
         """Wait for a place."""
@@ -94,24 +99,6 @@ class Throttle:
     def _wake(self) -> None:
         self._alarm = None
         self._let_in()
-
-
-class Turn:
-    """A place among the calls in flight; `since` is the monotonic time in seconds when it was had."""
-
-    def __init__(self, throttle: Throttle) -> None:
-        self._throttle = throttle
-        self.since = -math.inf
-
-    async def __aenter__(self) -> Turn:
-        await self._throttle.enter()
-        self.since = time.monotonic()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._throttle.leave()
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

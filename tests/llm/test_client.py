@@ -11,10 +11,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from random import Random
 from typing import Any
 
-import openai
 import pytest
 
 from evaltrack.errors import EvaltrackError, InconclusiveError, UsageError
@@ -29,9 +27,8 @@ from evaltrack.llm import (
     ServerBusyError,
     ServerRefusesError,
 )
-from evaltrack.llm.attempts import ATTEMPTS, Asking
-from evaltrack.llm.client import MAX_CONCURRENCY
-from evaltrack.llm.json_modes import Forms
+from evaltrack.llm.client import ATTEMPTS, MAX_CONCURRENCY
+from evaltrack.llm.json_modes import FormChoice
 from evaltrack.llm.server import without_key
 from evaltrack.llm.throttle import FIRST_DELAY
 from evaltrack.records import Usage
@@ -220,35 +217,31 @@ def test_no_more_than_64_calls_are_in_flight(serve: Serve) -> None:
 # What servers refuse
 
 
+STRICT, WEAK = "json_schema", "json_object"
+DOWN = failure(503, "Loading the model", "server_error")
+BROKEN = failure(500, "The server had an error", "server_error")
+
+
 def breaks_on_json_schema(status: int) -> Behaviour:
     """As some servers do: an error, and no word about the format."""
     broken = failure(status, "Something went wrong", "server_error")
-    return lambda request, call: broken if format_of(request) == "json_schema" else GOOD
-
-
-def takes_no_schema(request: Json, call: int) -> Reply:
-    """As OpenAI's models before structured outputs: `json_object`, and nothing beside it."""
-    if "schema" in request.get("response_format", {}):
-        return invalid("Unknown parameter: 'response_format.schema'.", "unknown_parameter", "response_format.schema")
-    return no_json_schema(script(GOOD))(request, call)
-
-
-SCHEMA_FORM, OBJECT_FORM = {"type": "json_object", "schema": SCHEMA.schema}, {"type": "json_object"}
+    return lambda request, call: broken if format_of(request) == STRICT else GOOD
 
 
 @pytest.mark.parametrize(
     ("behaviour", "tried", "kept", "note"),
     [
-        (no_json_schema(script(GOOD)), ["json_schema"], SCHEMA_FORM, "json_object with a schema"),
-        (takes_no_schema, ["json_schema", "json_object"], OBJECT_FORM, "json_object"),
-        (plain_only(script(GOOD)), ["json_schema", "json_object", "json_object"], None, "text"),
+        (no_json_schema(script(GOOD)), [STRICT], {"type": WEAK}, WEAK),
+        (plain_only(script(GOOD)), [STRICT, WEAK], None, "text"),
+        (breaks_on_json_schema(500), [STRICT] * 3, {"type": WEAK}, WEAK),
+        (breaks_on_json_schema(400), [STRICT], {"type": WEAK}, WEAK),
     ],
-    ids=["named", "no schema", "none"],
+    ids=["named", "none", "500", "400"],
 )
-def test_a_refused_format_is_given_up_once(
+def test_a_format_that_the_server_does_not_take_is_given_up_once(
     serve: Serve, behaviour: Behaviour, tried: list[str], kept: Json | None, note: str
 ) -> None:
-    """Degraded in the first question, remembered for the others, and noted once."""
+    """The first question finds out, the others are asked so, and it is noted."""
     server = serve(behaviour=behaviour)
     outcomes, llm = asked(4)
 
@@ -258,170 +251,63 @@ def test_a_refused_format_is_given_up_once(
     assert llm.notes == [f"gpt-4o-mini does not take json_schema; asked for {note}"]
 
 
-def test_questions_at_once_give_a_format_up_together(serve: Serve) -> None:
-    """Sixteen calls are refused at once: each goes one step on, not sixteen."""
-    server = serve(behaviour=slow(no_json_schema(script(GOOD)), 0.02))
+@pytest.mark.parametrize(("behaviour", "most"), [(no_json_schema(script(GOOD)), 16), (breaks_on_json_schema(500), 96)])
+def test_questions_at_once_give_a_format_up_together(serve: Serve, behaviour: Behaviour, most: int) -> None:
+    """Sixteen calls are refused at once, or each of 32 questions meets three failures: all go one step on."""
+    server = serve(behaviour=slow(behaviour, 0.02))
     outcomes, llm = asked(32, at_once=True)
 
     assert len(answered(outcomes)) == 32
-    assert [format_of(body) for body in server.bodies].count("json_schema") <= 16
-    assert {format_of(body) for body in server.bodies} == {"json_schema", "json_object"}
-    assert all("schema" in body["response_format"] for body in server.bodies if format_of(body) == "json_object")
-    assert len(llm.notes) == 1
+    assert [format_of(body) for body in server.bodies].count(STRICT) <= most
+    assert {format_of(body) for body in server.bodies} == {STRICT, WEAK}
+    assert llm.notes == ["gpt-4o-mini does not take json_schema; asked for json_object"]
 
 
 @pytest.mark.parametrize("strays", [1, 2])
 def test_a_stray_500_gives_no_format_up(serve: Serve, strays: int) -> None:
     """One or two errors before the first success prove nothing about the format."""
-    stray = failure(500, "The server had an error", "server_error")
-    server = serve(*[stray] * strays, GOOD)
+    server = serve(*[BROKEN] * strays, GOOD)
     outcomes, llm = asked(2)
 
     assert len(answered(outcomes)) == 2
-    assert {format_of(body) for body in server.bodies} == {"json_schema"}
+    assert {format_of(body) for body in server.bodies} == {STRICT}
     assert llm.notes == []
 
 
 def test_a_format_that_worked_is_not_given_up(serve: Serve) -> None:
     """Errors after a success are the server's, however many, and so is a 400 about one question."""
-    broken = failure(500, "The server had an error", "server_error")
-    server = serve(GOOD, *[broken] * 6, GOOD, invalid("This model's maximum context length is 8192 tokens."), GOOD)
+    server = serve(GOOD, *[BROKEN] * 6, GOOD, invalid("This model's maximum context length is 8192 tokens."), GOOD)
     outcomes, llm = asked(4)
 
     assert [type(outcome) for outcome in outcomes] == [Answer, Answer, AnswerError, Answer]
     assert str(outcomes[2]) == "status 400: This model's maximum context length is 8192 tokens."
-    assert {format_of(body) for body in server.bodies} == {"json_schema"}
+    assert {format_of(body) for body in server.bodies} == {STRICT}
     assert (server.calls, llm.notes) == (10, [])
 
 
-STRICT, WEAK = "json_schema", "json_object"
-
-
-@pytest.mark.parametrize(("status", "found_out"), [(500, [STRICT] * 3), (503, [STRICT] * 3), (400, [STRICT])])
-def test_a_format_that_breaks_the_server_is_given_up_after_five_questions(
-    serve: Serve, status: int, found_out: list[str]
-) -> None:
-    """In each the strict form fails, a weaker one is answered, and the strict one fails again: no chance does that."""
-    server = serve(behaviour=breaks_on_json_schema(status))
-    outcomes, llm = asked(7)
-
-    assert len(answered(outcomes)) == 7
-    again = [STRICT, WEAK, STRICT]
-    assert list(map(format_of, server.bodies)) == [*found_out, WEAK, STRICT, *again * 4, WEAK, WEAK]
-    assert llm.notes == ["gpt-4o-mini does not take json_schema; asked for json_object with a schema"]
-
-
-def test_two_formats_that_break_the_server_are_given_up(serve: Serve) -> None:
-    """One after the other; where no schema is taken at all, the third form is what all are asked in."""
-
-    def breaks_on_schemas(request: Json, call: int) -> Reply:
-        form = request["response_format"]
-        return DOWN if form["type"] == STRICT or "schema" in form else GOOD
-
-    server = serve(behaviour=breaks_on_schemas)
-    outcomes, llm = asked(25)
-
-    assert len(answered(outcomes)) == 25
-    assert server.bodies[-1]["response_format"] == OBJECT_FORM
-    assert server.bodies[-2]["response_format"] == OBJECT_FORM
-    assert llm.notes == ["gpt-4o-mini does not take json_schema; asked for json_object"]
-
-
-def test_questions_at_once_find_a_broken_format_together(serve: Serve) -> None:
-    """All of them are answered, and from some time on nobody asks in the form that breaks the server."""
-    server = serve(behaviour=slow(breaks_on_json_schema(500), 0.01))
-    outcomes, llm = asked(60, at_once=True)
-
-    assert len(answered(outcomes)) == 60
-    assert {format_of(body) for body in server.bodies[-10:]} == {WEAK}
-    assert llm.notes == ["gpt-4o-mini does not take json_schema; asked for json_object with a schema"]
-
-
-DOWN = failure(503, "Loading the model", "server_error")
-OUTAGES = {
-    "503": DOWN,
-    "500": failure(500, "The server had an error", "server_error"),
-    "400": invalid("The upstream is not there."),
-    "closed": FAULTS["closed_before"](GOOD),
-    "429": rate_limited(form="none"),
-}
-
-
-@pytest.mark.parametrize("outage", OUTAGES.values(), ids=OUTAGES)
-@pytest.mark.parametrize("calls", [1, 3, 4, 7])
+@pytest.mark.parametrize("outage", [DOWN, FAULTS["closed_before"](GOOD), rate_limited(form="none")])
+@pytest.mark.parametrize("calls", [1, 4, 7])
 def test_an_outage_at_the_start_takes_no_format_away(serve: Serve, outage: Reply, calls: int) -> None:
     """However many calls it takes: once the server is up, all are asked in the strict form, and nothing is noted."""
     server = serve(*[outage] * calls, GOOD)
     outcomes, llm = asked(3)
 
     assert len(answered(outcomes[1:])) == 2
-    assert [format_of(body) for body in server.bodies[-2:]] == [STRICT] * 2
+    assert {format_of(body) for body in server.bodies} == {STRICT}
     assert llm.notes == []
     assert llm.identity == LLM("gpt-4o-mini").identity
 
 
-@pytest.mark.parametrize("calls", [20, 60, 100])
-def test_an_outage_that_many_questions_meet_takes_no_format_away(serve: Serve, calls: int) -> None:
-    """Sixteen at once, each with failures of its own: when the server is up again one of them finds out for all."""
-
-    def down_then_up(request: Json, call: int) -> Reply:
-        return replace(DOWN if call < calls else GOOD, latency=0.005)
-
-    server = serve(behaviour=down_then_up)
-    outcomes, llm = asked(50, at_once=True)
-
-    assert len(answered(outcomes)) >= 34
-    assert {format_of(body) for body in server.bodies[-10:]} == {STRICT}
-    assert llm.notes == []
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_a_server_that_comes_and_goes_takes_no_format_away(serve: Serve, seed: int) -> None:
-    """Two calls of three fail at random, in any form: no success of the weaker one is held against the strict one."""
-    random = Random(seed)
-    server = serve(behaviour=lambda request, call: DOWN if random.random() < 0.67 else GOOD)
-    outcomes, llm = asked(12)
-
-    assert sum(isinstance(outcome, Answer) for outcome in outcomes) >= 9
-    assert format_of(server.bodies[-1]) == STRICT
-    assert llm.notes == []
-
-
-def test_a_question_goes_back_to_a_form_that_works_for_others() -> None:
-    """It had fallen to a weaker one, while the strict one was answered elsewhere: its next call is strict again."""
-    forms = Forms()
-    assert forms.of(2) == 2
+def test_a_strict_form_that_is_answered_later_is_taken_after_all() -> None:
+    """One question found that a weaker form works, another that the strict one does: all are asked in that."""
+    forms = FormChoice()
+    assert forms.of(1) == 1
+    forms.worked(1)
+    assert forms.of(0) == 1
     forms.worked(0)
-    assert forms.of(2) == 0
-    forms.note_refusal(0)
+    assert forms.of(1) == 0
+    forms.refused(0)
     assert (forms.of(0), forms.of(2)) == (1, 2)
-
-
-def test_an_answer_in_doubt_is_given_in_the_strict_form_and_costs_both(serve: Serve) -> None:
-    """The outage ended just when the weaker form was tried: the strict one is asked too, and its answer taken."""
-    tokens = {STRICT: ServerUsage(100, 10, cached=1, reasoning=2), WEAK: ServerUsage(7, 3, cached=4, reasoning=0)}
-
-    def down_then_up(request: Json, call: int) -> Reply:
-        form = format_of(request)
-        return DOWN if call < 3 else Reply(f'{{"said": "{form}"}}', usage=tokens[form])
-
-    server = serve(behaviour=down_then_up)
-    (answer,) = ask()
-    assert isinstance(answer, Answer)
-    assert answer.text == '{"said": "json_schema"}'
-    assert answer.usage == used(ServerUsage(107, 13, cached=5, reasoning=2))
-    assert server.calls == 5
-
-
-@pytest.mark.parametrize("strict", [rate_limited(), FAULTS["closed_before"](GOOD), FAULTS["refusal"](GOOD)])
-def test_what_says_nothing_of_the_strict_form_leaves_the_answer_as_it_is(serve: Serve, strict: Reply) -> None:
-    """The call that is made to find out comes to nothing: the answer in the weaker form stands, nothing is given up."""
-    server = serve(DOWN, DOWN, DOWN, GOOD, strict, GOOD)
-    outcomes, llm = asked(2)
-
-    assert answered(outcomes) == [GOOD.content] * 2
-    assert [format_of(body) for body in server.bodies] == [STRICT] * 3 + [WEAK, STRICT, STRICT]
-    assert llm.notes == []
 
 
 @pytest.mark.parametrize("only", [None, 1])
@@ -547,7 +433,7 @@ def test_a_server_that_fails_and_says_come_at_once_is_given_time(serve: Serve, m
 
 def test_patience_is_a_time_and_not_a_count(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that puts off for ever is given up in the end; the message says how often it did, and in which words."""
-    monkeypatch.setattr("evaltrack.llm.attempts.PATIENCE", 0.3)
+    monkeypatch.setattr("evaltrack.llm.client.PATIENCE", 0.3)
     server = serve(rate_limited(0))
     start = time.monotonic()
     error = error_of(ask(), AnswerError)
@@ -560,7 +446,7 @@ def test_patience_is_a_time_and_not_a_count(serve: Serve, monkeypatch: pytest.Mo
 
 def test_both_kinds_of_giving_up_are_counted(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     """Failures end it after eight; that it was put off as well is said."""
-    serve(rate_limited(0), *[OUTAGES["500"]] * ATTEMPTS)
+    serve(rate_limited(0), *[BROKEN] * ATTEMPTS)
     assert str(error_of(ask(), AnswerError)) == (
         "the server failed 8 times and put it off 1 times; last: status 500: The server had an error"
     )
@@ -726,17 +612,9 @@ def test_a_server_that_is_not_there_is_said_so(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("OPENAI_BASE_URL", "http://me:hush@127.0.0.1:9/v1")
 
-    async def once() -> str:
-        llm = LLM("gpt-4o-mini")
-        try:
-            await llm._post(Asking(list(MESSAGES), None, 0), {})
-        except openai.APIConnectionError as error:
-            return llm._why(error)
-        finally:
-            await llm.aclose()
-        return "answered"
-
-    why = asyncio.run(once())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("evaltrack.llm.client.ATTEMPTS", 1)
+        why = str(error_of(ask(), AnswerError))
     assert "ConnectError" in why
     assert KEY not in why
     assert "hush" not in why

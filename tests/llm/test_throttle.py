@@ -148,8 +148,8 @@ def test_a_hold_keeps_everybody_waiting_and_then_lets_them_go() -> None:
         throttle.hold(0.2)
 
         async def call() -> None:
-            async with throttle.turn() as turn:
-                gone.append(turn.since - start)
+            async with throttle.turn() as since:
+                gone.append(since - start)
 
         await asyncio.gather(*(call() for _ in range(10)))
         assert len(gone) == 10
