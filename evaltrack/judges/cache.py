@@ -9,7 +9,6 @@ from __future__ import annotations
 import hmac
 import sqlite3
 import threading
-import time
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from pydantic import ValidationError
 from evaltrack.errors import UsageError
 from evaltrack.records import Verdict
 from evaltrack.records.amount import count, verb
+from evaltrack.system import retries
 from evaltrack.system.folders import CACHE_VARIABLE, STATE_VARIABLE, cache_folder, state_folder
 from evaltrack.system.own_files import (
     NotPrivateError,
@@ -204,14 +204,9 @@ def _add_signatures(database: sqlite3.Connection) -> None:
 
 
 def _write_ahead(database: sqlite3.Connection) -> None:
-    """Turn the write-ahead log on, which SQLite refuses at once, whatever its timeout, while another does so."""
-    deadline = time.monotonic() + BUSY_SECONDS
-    while True:
-        try:
-            database.execute("pragma journal_mode=wal").fetchall()
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
-                raise
-            time.sleep(0.02)
-        else:
-            return
+    """Turn the write-ahead log on."""
+
+    def is_busy(error: BaseException) -> bool:
+        return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode == sqlite3.SQLITE_BUSY
+
+    retries.DATABASE_IS_BUSY.call(lambda: database.execute("pragma journal_mode=wal").fetchall(), is_busy)

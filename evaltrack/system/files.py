@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-TRIES = 20
-PAUSE = 0.05
-"""Seconds between two tries to replace a file that another program has open: a second in all."""
+from evaltrack.system import retries
 
 
 @contextmanager
@@ -47,20 +44,15 @@ def content_digest(path: Path) -> str:
 def replace_file(part: Path, path: Path) -> None:
     """Give the file `part` the name `path`, in place of what has it.
 
-    Windows refuses that while another program, such as an editor or a virus scanner, has `path` open: it is tried again
-    for a second.
+    Windows refuses that while another program has `path` open: it is tried again for a second.
 
     Raises:
         OSError: it cannot be renamed.
     """
-    for _ in range(TRIES if _refuses_open_files() else 0):
-        try:
-            part.replace(path)
-        except PermissionError:
-            time.sleep(PAUSE)
-        else:
-            return
-    part.replace(path)
+    if _refuses_open_files():
+        retries.FILE_IS_OPEN.call(lambda: part.replace(path), lambda error: isinstance(error, PermissionError))
+    else:
+        part.replace(path)
 
 
 def _refuses_open_files() -> bool:

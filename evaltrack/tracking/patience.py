@@ -8,12 +8,12 @@ evaltrack writes allows: written twice, it is there once.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from evaltrack.system import retries
 from evaltrack.tracking.replies import broke_off, no_reply
 
 if TYPE_CHECKING:
@@ -22,15 +22,6 @@ if TYPE_CHECKING:
     from mlflow.store.artifact.artifact_repo import ArtifactRepository
 
 RETRIES, TIMEOUT = "MLFLOW_HTTP_REQUEST_MAX_RETRIES", "MLFLOW_HTTP_REQUEST_TIMEOUT"
-
-PATIENCE = 30.0
-"""Seconds for which a call is made again where the server does not answer; one that starts anew is back by then."""
-
-FIRST_PAUSE, LONGEST_PAUSE = 0.2, 4.0
-"""Seconds between two of them; each pause is twice as long as the one before."""
-
-REPLIES = 5
-"""Replies of one call that may break off."""
 
 DATABASES = ("postgresql", "mysql", "mssql")
 """Kinds of databases that are servers, as the addresses of MLflow's stores begin."""
@@ -46,19 +37,13 @@ def persist(call: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
     Raises:
         MlflowException: no reply came in time, or the server refused.
     """
-    waits = RETRIES not in os.environ
-    start, pause, breaks = time.monotonic(), FIRST_PAUSE, 0
-    while True:
-        try:
-            with impatient(timeout=30):
-                return call(*args, **kwargs)
-        except Exception as error:
-            breaks += (broke := broke_off(error))
-            late = time.monotonic() + pause > start + PATIENCE
-            if not (breaks < REPLIES if broke else waits and no_reply(error) and not late):
-                raise
-        time.sleep(pause)
-        pause = min(2 * pause, LONGEST_PAUSE)
+
+    def once() -> T:
+        with impatient(timeout=30):
+            return call(*args, **kwargs)
+
+    whole = partial(retries.REPLY_BROKE_OFF.call, once, broke_off)
+    return whole() if RETRIES in os.environ else retries.SERVER_IS_SILENT.call(whole, no_reply)
 
 
 class Persistent:

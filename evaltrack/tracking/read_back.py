@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from evaltrack.errors import TrackingError
+from evaltrack.system import retries
 from evaltrack.tracking.store import Store, find_run, tracking_errors
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
 
-PAUSES = (0.0, 0.3, 1.0)
-"""Seconds after each look at what is held; some stores show a little later what they took."""
+
+class _GapError(Exception):
+    """What a run does not hold, in words."""
 
 
 @dataclass(frozen=True)
@@ -66,9 +67,12 @@ def expect(run_id: str, gap: Callable[[], str | None]) -> None:
     Raises:
         TrackingError: it does not.
     """
-    problem = None
-    for pause in PAUSES:
-        if (problem := gap()) is None:
-            return
-        time.sleep(pause)
-    raise TrackingError(f"MLflow holds {problem}, of run {run_id}, though it said that all was written")
+
+    def look() -> None:
+        if (problem := gap()) is not None:
+            raise _GapError(problem)
+
+    try:
+        retries.STORE_IS_LATE.call(look, lambda error: isinstance(error, _GapError))
+    except _GapError as problem:
+        raise TrackingError(f"MLflow holds {problem}, of run {run_id}, though it said that all was written") from None

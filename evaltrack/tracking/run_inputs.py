@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
+from evaltrack.system import retries
 from evaltrack.tracking.store import Store
 
-TRIES = 4
 AT_ONCE = ("unique constraint", "duplicate", "integrityerror")
 """Words of a database that another run has just named the same dataset; MLflow looks for it first, without a lock."""
 
@@ -40,12 +40,8 @@ def log_dataset(store: Store, run_id: str, data: Dataset) -> None:
         profile=json.dumps({"num_questions": data.questions}),
     )
     inputs = [DatasetInput(dataset, [InputTag("mlflow.data.context", "evaluation")])]
-    for _ in range(TRIES - 1):
-        try:
-            store.client.log_inputs(run_id, inputs)
-        except MlflowException as error:
-            if not any(words in str(error).lower() for words in AT_ONCE):
-                raise
-        else:
-            return
-    store.client.log_inputs(run_id, inputs)
+
+    def was_named_at_once(error: BaseException) -> bool:
+        return isinstance(error, MlflowException) and any(words in str(error).lower() for words in AT_ONCE)
+
+    retries.NAMED_AT_ONCE.call(lambda: store.client.log_inputs(run_id, inputs), was_named_at_once)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -29,9 +28,6 @@ if TYPE_CHECKING:
 UI_VARIABLE = "EVALTRACK_UI_URL"
 
 SAYS_NOTHING = "it answers, but without what was asked for: is something else in front of it? Check MLFLOW_TRACKING_URI"
-
-DOWNLOAD_PAUSES = (0.2, 0.6)
-"""Seconds before a download from a server is tried again."""
 
 
 @dataclass(frozen=True)
@@ -108,18 +104,12 @@ class Store:
         return f"{self.ui}#/experiments/{place}" if self.ui else None
 
     def download(self, run_id: str, artifact: str, folder: str | Path) -> Path:
-        """Download an artifact of a run into `folder`; from a server again where the connection breaks off.
-
-        MLflow repeats a request that was refused, but not one whose reply ends half-way.
+        """Download an artifact of a run into `folder`.
 
         Raises:
             MlflowException: the download failed.
         """
         with own_words():
-            for pause in DOWNLOAD_PAUSES if self.is_server else ():
-                with suppress(Exception):
-                    return Path(self.client.download_artifacts(run_id, artifact, str(folder)))
-                time.sleep(pause)
             return Path(self.client.download_artifacts(run_id, artifact, str(folder)))
 
 

@@ -14,7 +14,8 @@ from mlflow import MlflowClient
 
 from evaltrack import RunResult, run_eval
 from evaltrack.errors import TrackingError
-from evaltrack.tracking import patience
+from evaltrack.system import retries
+from evaltrack.system.retries import Policy
 from evaltrack.tracking.store import connect
 from evaltrack.tracking.traces import TraceCounts, read_counts
 from tests.api.test_evaluate import answers, golden
@@ -64,8 +65,8 @@ class Served:
 @pytest.fixture
 def served(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
     """The server of all tests behind a proxy of this one, and a client that is soon tired of it."""
-    monkeypatch.setattr(patience, "PATIENCE", 2.0)
-    monkeypatch.setattr("evaltrack.tracking.read_back.PAUSES", (0.0, 0.1))
+    monkeypatch.setattr(retries, "SERVER_IS_SILENT", Policy(0.2, 4.0, seconds=2.0))
+    monkeypatch.setattr(retries, "STORE_IS_LATE", Policy(0.1, 0.1, calls=2))
     rules = Rules()
     with proxy_thread(server, rules) as uri:
         yield Served(server, uri, rules, tmp_path)

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from evaltrack.system import files
+from evaltrack.system import retries
 from evaltrack.system.files import locked_folder, replace_file
+from evaltrack.system.retries import Policy
 
 IS_FREE = "import fcntl, os, sys; fcntl.flock(os.open(sys.argv[1], os.O_RDONLY), fcntl.LOCK_EX | fcntl.LOCK_NB)"
 
@@ -52,7 +53,7 @@ class Refusals:
             return rename(part, path)
 
         monkeypatch.setattr(Path, "replace", replace)
-        monkeypatch.setattr(files, "PAUSE", 0)
+        monkeypatch.setattr(retries, "FILE_IS_OPEN", Policy(0.0, 0.0, calls=21))
 
 
 @pytest.mark.parametrize(("refused", "tries"), [(0, 1), (3, 4), (20, 21), (21, 21)])
@@ -63,14 +64,14 @@ def test_windows_is_given_a_second(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     path.write_text("old")
     refusals = Refusals(monkeypatch, refused)
     monkeypatch.setattr("os.sep", "\\")
-    if refused > files.TRIES:
+    if refused > 20:
         with pytest.raises(PermissionError):
             replace_file(part, path)
     else:
         replace_file(part, path)
     monkeypatch.undo()
     assert refusals.tries == tries
-    assert path.read_text() == ("old" if refused > files.TRIES else "new")
+    assert path.read_text() == ("old" if refused > 20 else "new")
 
 
 def test_elsewhere_a_refusal_is_final(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

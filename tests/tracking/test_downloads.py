@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from mlflow.exceptions import MlflowException
 
-from evaltrack.tracking import store as stores
+from evaltrack.system import retries
+from evaltrack.system.retries import Policy
 from evaltrack.tracking.store import Store, connect
 from tests.faulty_proxy import Rules, proxy_thread
 
@@ -35,7 +36,7 @@ def test_a_download_that_breaks_off_is_tried_again(server: str, tmp_path: Path) 
 
 def test_a_download_that_never_comes_is_an_error(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After the last try MLflow's error stands."""
-    monkeypatch.setattr(stores, "DOWNLOAD_PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(retries, "REPLY_BROKE_OFF", Policy(0.0, 0.0, calls=2))
     (folder := tmp_path / "read").mkdir()
     with proxy_thread(server, Rules([(DOWNLOAD, "cut", 1000)])) as address:
         store = connect(address)

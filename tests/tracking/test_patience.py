@@ -8,7 +8,8 @@ import time
 import pytest
 from mlflow.exceptions import MlflowException
 
-from evaltrack.tracking import patience
+from evaltrack.system import retries
+from evaltrack.system.retries import Policy
 from evaltrack.tracking.store import connect
 from tests.faulty_proxy import Rules, proxy_thread
 
@@ -28,7 +29,7 @@ def test_a_server_that_starts_anew_is_waited_for(server: str) -> None:
 
 def test_patience_ends(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that is gone for good is an error as soon as the next pause would be too long."""
-    monkeypatch.setattr(patience, "PATIENCE", 1.0)
+    monkeypatch.setattr(retries, "SERVER_IS_SILENT", Policy(0.2, 4.0, seconds=1.0))
     rules = Rules()
     with proxy_thread(server, rules) as uri:
         store, start = connect(uri), time.monotonic()
@@ -66,4 +67,4 @@ def test_replies_that_always_break_off_are_an_error(server: str) -> None:
         rules.rules = [(READ, "cut", 1000)]
         with pytest.raises(MlflowException, match="Connection broken"):
             store.client.get_experiment("0")
-    assert rules.counts[READ] == patience.REPLIES
+    assert rules.counts[READ] == retries.REPLY_BROKE_OFF.calls

@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 from mlflow.exceptions import MlflowException
 
-from evaltrack.tracking.run_inputs import TRIES, Dataset, log_dataset
+from evaltrack.system.retries import NAMED_AT_ONCE
+from evaltrack.tracking.run_inputs import Dataset, log_dataset
 from evaltrack.tracking.store import Store
 
+TRIES = NAMED_AT_ONCE.calls or 0
 RACE = "(sqlite3.IntegrityError) UNIQUE constraint failed: datasets.experiment_id, datasets.name, datasets.digest"
 
 
