@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from evaltrack.llm.json_modes import BROKEN, FORMATS, FormChoice, Schema
+from evaltrack.llm.json_modes import BROKEN, FORMATS, FormChoice, Schema, response_format
 from evaltrack.llm.refusals import (
     LONGEST_WAIT,
     asked_to_wait,
