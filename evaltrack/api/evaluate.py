@@ -262,9 +262,7 @@ class _Evaluation:
             settings=run.settings,
             screen=run_screen,
         )
-        others = filter(
-            None, (figures.failed_trials.note, *figures.lookouts.notes, left_out_words(result, held=run.held))
-        )
+        others = filter(None, (*figures.warnings.texts(), left_out_words(result, held=run.held)))
         return replace(result, notes=(*result.notes, *others))
 
 

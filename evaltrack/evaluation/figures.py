@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from evaltrack.evaluation.failed_trials import FailedTrials
-from evaltrack.evaluation.lookouts import Lookouts
+from evaltrack.evaluation.run_warnings import RunWarnings
 from evaltrack.metrics.aggregate import Kept, Summary
 from evaltrack.metrics.ledger import Ledger
 from evaltrack.metrics.run_metrics import metric_table
@@ -21,18 +20,17 @@ class Figures:
     def __init__(
         self, k: int, own: tuple[OwnScore, ...], warn: Callable[[str], object], *, of_failed: bool = False
     ) -> None:
-        self.ledger, self.shown_rows, self.failed_trials = Ledger(), Kept(), FailedTrials()
+        self.ledger, self.shown_rows = Ledger(), Kept()
         self.summary = Summary(k, metric_table(own))
-        self.lookouts = Lookouts(k, tuple(score.name for score in own), warn, of_failed=of_failed)
+        self.warnings = RunWarnings(k, tuple(score.name for score in own), warn, of_failed=of_failed)
 
     def add_trial(self, row: Row) -> None:
         """Add one trial of a question."""
         self.ledger.add(row)
-        self.failed_trials.add_trial(row)
+        self.warnings.add_trial(row)
 
     def add_question(self, row: Row) -> None:
         """Add one finished question, whose trials were added."""
-        self.failed_trials.add_question(row)
         self.summary.add(row)
         self.shown_rows.add(row)
-        self.lookouts.add(row)
+        self.warnings.add(row)

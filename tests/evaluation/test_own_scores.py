@@ -9,7 +9,6 @@ import pytest
 
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.ask import REASON_LIMIT
-from evaltrack.evaluation.score_gaps import REASONS, ScoreGaps
 from evaltrack.evaluation.signature import with_scores
 from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import OwnScore, OwnValues, Question, Response, Row, Scorer, Signature
@@ -91,25 +90,6 @@ def test_they_see_no_secret() -> None:
     assert raw.answers == ["Paris."]
     assert "Paris" not in str(own.answers)
     assert "Paris" not in str(made.unmeasured)
-
-
-def gap(why: str | None) -> Row:
-    question = Question(id="1", question="?", domain="d")
-    unmeasured = {} if why is None else {"tone": why, "recall_at_k": "ours"}
-    return Row(position=0, question=question, response=Response(), unmeasured=unmeasured, started_at=0, seconds=0)
-
-
-def test_a_note_says_what_was_not_measured() -> None:
-    """How often, and the most frequent reason; of very many different ones only how often."""
-    gaps = ScoreGaps(["tone", "other"])
-    for why in ("rare", "often", "often", None):
-        gaps.add(gap(why))
-    assert list(gaps.notes) == ["tone was not measured on 3 of 4 questions that were answered: often (2x)"]
-    many = ScoreGaps(["tone"])
-    for number in range(2 * REASONS):
-        many.add(gap(f"reason {number}"))
-    assert list(many.notes) == ["tone was not measured on 200 of 200 questions that were answered: reason 0 (1x)"]
-    assert not list(ScoreGaps(["tone"]).notes)
 
 
 def test_declarations_fit_into_a_tag() -> None:

@@ -1,0 +1,278 @@
+"""What the numbers of a run do not say: each warning looks at every finished question, and has its texts at the end."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+
+from evaltrack.errors import Guide
+from evaltrack.metrics.anchors import misfits
+from evaltrack.metrics.empty_response import holds_nothing
+from evaltrack.metrics.measure import NO_SOURCES
+from evaltrack.metrics.relevance import NO_TEXTS, expected_of, relevant_keys, source_keys
+from evaltrack.privacy.addresses import shown_text
+from evaltrack.records import Row
+from evaltrack.records.amount import count, first_of, verb
+
+SHOWN = 3
+"""Questions that a text names."""
+
+REASON = 200
+"""Characters of a reason that a text shows."""
+
+CURES = {
+    NO_TEXTS: ("quotations are expected, and the sources have no texts; return the `text` of each", Guide.QUOTATIONS),
+    NO_SOURCES: ("the target reports no sources; return `sources`, best first", Guide.FUNCTION),
+}
+"""By the reason why a retrieval was not measured, what is wrong and how to cure it."""
+
+
+class RunWarnings:
+    """All warnings of a run; `warn` is called while the run can still be stopped.
+
+    A run `of_failed` asks only questions that did not pass before.
+    """
+
+    def __init__(
+        self, k: int, own_names: Sequence[str], warn: Callable[[str], object], *, of_failed: bool = False
+    ) -> None:
+        self._trials = FailedTrials()
+        self._all = (
+            self._trials,
+            NothingExpected(warn, of_failed=of_failed),
+            ImpossibleGrades(),
+            SmallK(k),
+            AnsweredNegatives(),
+            UnmeasuredRetrieval(),
+            UnmeasuredScores(own_names),
+        )
+
+    def add_trial(self, row: Row) -> None:
+        """Take one trial of a question."""
+        self._trials.add_trial(row)
+
+    def add(self, row: Row) -> None:
+        """Take one finished question, whose trials were taken."""
+        for each in self._all:
+            each.add(row)
+
+    def texts(self) -> list[str]:
+        """All texts."""
+        return [text for each in self._all for text in each.texts()]
+
+
+class _Names:
+    """Counts questions, and holds the names of the first ones."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self._first: list[str] = []
+
+    def add(self, name: str) -> None:
+        self.number += 1
+        self._first += [shown_text(name)] * (len(self._first) < SHOWN)
+
+    def __str__(self) -> str:
+        return first_of(self._first, SHOWN, self.number)
+
+
+class FailedTrials:
+    """Some trials of a question failed; the question is measured by the others."""
+
+    def __init__(self) -> None:
+        self._number, self._questions, self._error = 0, _Names(), ""
+        self._of_open_questions: dict[int, str] = {}
+
+    def add_trial(self, row: Row) -> None:
+        """Take one trial."""
+        if row.failure is not None:
+            self._number += 1
+            self._of_open_questions.setdefault(row.position, str(row.failure))
+
+    def add(self, row: Row) -> None:
+        """Take one finished question, whose trials were taken."""
+        error = self._of_open_questions.pop(row.position, "")
+        if error and row.passed is not None:
+            self._error = self._error or error
+            self._questions.add(row.question.id)
+
+    def texts(self) -> Iterator[str]:
+        """The number of trials, the first error, and the questions."""
+        if number := self._questions.number:
+            those = (
+                f"{count(number, 'question')} ({self._questions}) {verb(number, 'is', 'are')} measured by the others"
+            )
+            yield f"{count(self._number, 'trial')} failed ({shown_text(self._error)[:REASON]}); {those}"
+
+
+class NothingExpected:
+    """No expected source ever comes back: ids of another form, or texts of another corpus, make every question a miss.
+
+    It is said as soon as enough questions are measured. Questions `of_failed` all failed before, so that it says
+    nothing of them.
+    """
+
+    ENOUGH = 10
+    LONGEST = 60
+    """Characters of an id or of a text that are shown."""
+
+    def __init__(self, warn: Callable[[str], object], *, of_failed: bool = False) -> None:
+        self._warn, self._came_back = warn, of_failed
+        self._measured, self._example, self._is_quoted = 0, "", False
+
+    def add(self, row: Row) -> None:
+        """Take one finished question; what came back beyond the first k counts, too."""
+        if self._came_back or row.response is None or "hit" not in row.scores:
+            return
+        keys = source_keys(row.question, row.response.sources or ())
+        by_name = row.finds is None
+        self._came_back = not relevant_keys(row.question).isdisjoint(keys) if by_name else any(row.finds or ())
+        self._measured += 1
+        if not self._example:
+            self._example = self._example_of(row, keys)
+        if self._measured == self.ENOUGH:
+            for text in self.texts():
+                self._warn(text)
+
+    def texts(self) -> Iterator[str]:
+        """What is expected and what came back, of one question."""
+        if self._came_back or self._measured < self.ENOUGH or not self._example:
+            return
+        questions = f"{self._measured:,} questions"
+        if self._is_quoted:
+            what = f"no source held an expected quotation in any of {questions}: {self._example}"
+            yield f"{what}; are the quotations from the pages that the target searches? {Guide.QUOTATIONS.reference}"
+        else:
+            what = f"no expected source of {questions} ever came back: {self._example}"
+            yield f"{what}; are the ids those of the target? {Guide.IDS.reference}"
+
+    def _example_of(self, row: Row, keys: Sequence[str]) -> str:
+        """What a question expects and the first that came back; empty where nothing came back that can be shown."""
+        passages = row.question.expected_passages if row.finds is not None else None
+        quotes = [passage.quote for passage in passages or () if passage.quote is not None]
+        self._is_quoted = bool(quotes)
+        if quotes:
+            sources = (row.response.sources if row.response else None) or ()
+            text = next((source.text for source in sources if source.text), "")
+            return f"expected {self._quoted(quotes[0])}, returned e.g. {self._quoted(text)}" if text else ""
+        named = next((key for key in keys if not key.startswith("\0")), "")
+        expected = self._short(min(expected_of(row) or ()))
+        return f"expected {expected}, returned e.g. {self._short(named)}" if named else ""
+
+    def _quoted(self, text: str) -> str:
+        return f"“{self._short(' '.join(text.split()))}”"
+
+    def _short(self, text: str) -> str:
+        return text if len(text) <= self.LONGEST else f"{text[: self.LONGEST - 1]}…"
+
+
+class ImpossibleGrades:
+    """A recorded verdict gives a grade that its own counts do not allow."""
+
+    def __init__(self) -> None:
+        self._verdicts = _Names()
+
+    def add(self, row: Row) -> None:
+        """Take one finished question; an LLM is asked again for such a verdict."""
+        for verdict in row.verdicts:
+            words = "; ".join(misfits(verdict.observed)) if verdict.observed is not None else ""
+            if words:
+                self._verdicts.add(f"{row.question.id[:80]} ({words})")
+
+    def texts(self) -> Iterator[str]:
+        """The number of verdicts, and what is wrong with the first."""
+        if number := self._verdicts.number:
+            verdicts = f"{count(number, 'verdict')} {verb(number, 'gives', 'give')} a grade"
+            yield f"{verdicts} that its own count does not allow, and counts as it is: {self._verdicts}"
+
+
+class SmallK:
+    """A question expects more than the first k can hold, so that its recall cannot reach 1."""
+
+    def __init__(self, k: int) -> None:
+        self._k = k
+        self._number = self._most = 0
+
+    def add(self, row: Row) -> None:
+        """Take one finished question. Passages do not count: a chunk may hold several."""
+        expected = () if row.question.expected_passages is not None else expected_of(row) or ()
+        self._number += len(expected) > self._k
+        self._most = max(self._most, len(expected))
+
+    def texts(self) -> Iterator[str]:
+        """The number of questions, and the k that would do."""
+        if number := self._number:
+            what = f"{count(number, 'question')} {verb(number, 'expects', 'expect')} more than k = {self._k} sources"
+            cure = f"so that recall cannot reach 1; `k={self._most}` would do"
+            yield f"{what}, {cure}. {Guide.RECALL.reference}"
+
+
+class AnsweredNegatives:
+    """A negative passes as the target returned no sources, though its judge says that it was answered."""
+
+    def __init__(self) -> None:
+        self._questions = _Names()
+
+    def add(self, row: Row) -> None:
+        """Take one finished question."""
+        opinions = {verdict.declined for verdict in row.verdicts}
+        if row.passed and row.question.negative and opinions == {False} and row.response and not row.response.abstained:
+            self._questions.add(row.question.id)
+
+    def texts(self) -> Iterator[str]:
+        """The questions, and what to return instead."""
+        if number := self._questions.number:
+            those = f"{count(number, 'negative')} ({self._questions}) {verb(number, 'passes', 'pass')}"
+            why = "as the target returned no sources, though the judge says that the answer does not decline"
+            yield f"{those} {why}; leave `sources` out where the target does not retrieve"
+
+
+class UnmeasuredRetrieval:
+    """A question expects sources, and its retrieval was not measured as the response lacks something."""
+
+    def __init__(self) -> None:
+        self._expecting = 0
+        self._reasons = dict.fromkeys(CURES, 0)
+
+    def add(self, row: Row) -> None:
+        """Take one finished question; one that declined needs no sources, and an empty one has a note of its own."""
+        response, why = row.response, row.unmeasured.get("hit", "")
+        self._expecting += "hit" in row.scores or why in CURES
+        if response is not None and why in CURES:
+            self._reasons[why] += why == NO_TEXTS or not (response.declined or holds_nothing(response))
+
+    def texts(self) -> Iterator[str]:
+        """For each reason the number of questions, and the cure."""
+        for why, number in self._reasons.items():
+            if number:
+                what, guide = CURES[why]
+                questions = f"{number:,} of {count(self._expecting, 'question')}"
+                yield f"the retrieval of {questions} was not measured: {what}. {guide.reference}"
+
+
+class UnmeasuredScores:
+    """A score of one's own was not measured."""
+
+    MOST_REASONS = 100
+    """Different reasons of one score that are counted."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._reasons: dict[str, Counter[str]] = {name: Counter() for name in names}
+        self._answered = 0
+
+    def add(self, row: Row) -> None:
+        """Take one finished question."""
+        self._answered += row.response is not None
+        for name, reasons in self._reasons.items():
+            why = row.unmeasured.get(name)
+            if why is not None:
+                reasons[why if why in reasons or len(reasons) < self.MOST_REASONS else ""] += 1
+
+    def texts(self) -> Iterator[str]:
+        """For each score the number of questions, and the most frequent reason."""
+        answered = f"{count(self._answered, 'question')} that {verb(self._answered, 'was', 'were')} answered"
+        for name, reasons in self._reasons.items():
+            if reasons:
+                why, times = next((each for each in reasons.most_common(2) if each[0]), ("", 0))
+                much = f"{reasons.total():,} of {answered}"
+                yield f"{name} was not measured on {much}: {shown_text(why)[:REASON]} ({times:,}x)"

@@ -1,0 +1,269 @@
+"""Warnings of a run: what its numbers do not say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaltrack import run_eval
+from evaltrack.cli.progress import BarProgress, PlainProgress
+from evaltrack.errors import Guide
+from evaltrack.evaluation.run_warnings import (
+    AnsweredNegatives,
+    NothingExpected,
+    SmallK,
+    UnmeasuredRetrieval,
+    UnmeasuredScores,
+)
+from evaltrack.metrics.measure import Rules, measure
+from evaltrack.records import Failure, Passage, Question, Response, Row, Source, Verdict
+
+
+def row(question: Question, response: Response, *verdicts: Verdict) -> Row:
+    """The row of a question to which the target gave this."""
+    made = measure(question, response, Rules(2), verdicts)
+    scored = {"scores": made.scores, "unmeasured": made.unmeasured, "passed": made.passed, "finds": made.finds}
+    position = {"position": 0, "started_at": 0.0, "seconds": 0.1}
+    return Row(question=question, response=response, verdicts=verdicts, **scored, **position)
+
+
+def texts(warning: AnsweredNegatives | SmallK | UnmeasuredRetrieval | UnmeasuredScores, *rows: Row) -> list[str]:
+    """What a warning says of these."""
+    for each in rows:
+        warning.add(each)
+    return list(warning.texts())
+
+
+# Answered negatives
+
+
+def judged(key: str, declined: bool | None, *, negative: bool = True, **response: Any) -> Row:
+    """The row of a question that was answered without sources, and of whose answer the judge says whether it declines.
+
+    Where that is None no judge was asked.
+    """
+    expected = {"expected_chunks": ()} if negative else {"expected_answer": "Yes."}
+    question = Question(id=key, question="?", domain="d", **expected)  # type: ignore[arg-type]
+    verdicts = () if declined is None else (Verdict(judge="j", declined=declined, overall_score=1, reasoning="so"),)
+    return row(question, Response(**{"answer": "Sure.", "sources": (), **response}), *verdicts)
+
+
+def test_negatives_that_were_answered_and_pass_are_named() -> None:
+    """With what to return where the target does not retrieve: then the judge alone decides."""
+    assert texts(AnsweredNegatives(), judged("7", declined=False)) == [
+        "1 negative (7) passes as the target returned no sources, though the judge says that the answer does not "
+        "decline; leave `sources` out where the target does not retrieve"
+    ]
+    (text,) = texts(AnsweredNegatives(), *(judged(str(number), declined=False) for number in range(5)))
+    assert text.startswith("5 negatives (0, 1, 2, …) pass as")
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        judged("declined", declined=True),
+        judged("not judged", declined=None),
+        judged("abstained", declined=False, abstained=True),
+        judged("no retrieval", declined=False, sources=None),
+        judged("with sources", declined=False, sources=(Source(chunk_id="a"),)),
+        judged("answerable", declined=False, negative=False),
+    ],
+)
+def test_of_others_nothing_is_said(others: Row) -> None:
+    """They fail, or declined in their own words, or are no negatives."""
+    assert texts(AnsweredNegatives(), others) == []
+
+
+# Unmeasured retrieval
+
+
+BY_ID = Question(id="1", question="?", domain="d", expected_chunks=("a#1",))
+QUOTED = Question(
+    id="2", question="?", domain="d", expected_passages=(Passage(quote="Ten words that a page of the set holds."),)
+)
+BARE = Response(sources=(Source(chunk_id="a#1"),))
+TEXT = Response(sources=(Source(chunk_id="a#1", text="Some page."),))
+ANSWER = Response(answer="Yes.")
+
+
+def test_quotations_need_texts() -> None:
+    """Bare ids leave the questions that expect quotations out; those that expect ids are measured."""
+    (text,) = texts(UnmeasuredRetrieval(), *[row(QUOTED, BARE)] * 14, *[row(BY_ID, BARE)] * 16)
+    assert text.startswith("the retrieval of 14 of 30 questions was not measured: quotations are expected, and the")
+    assert "return the `text` of each. See " in text
+
+
+def test_each_reason_has_its_note() -> None:
+    """No texts and no sources are two faults with two cures."""
+    no_texts, no_sources = texts(
+        UnmeasuredRetrieval(), row(QUOTED, BARE), row(BY_ID, ANSWER), row(QUOTED, ANSWER), row(BY_ID, BARE)
+    )
+    assert no_texts.startswith("the retrieval of 1 of 4 questions was not measured: quotations are expected")
+    assert no_sources.startswith(
+        "the retrieval of 2 of 4 questions was not measured: the target reports no sources; return"
+    )
+
+
+@pytest.mark.parametrize(
+    ("question", "response"),
+    [
+        (QUOTED, TEXT),
+        (BY_ID, BARE),
+        (QUOTED, Response(sources=())),
+        (BY_ID, Response(abstained=True)),
+        (BY_ID, Response()),
+        (Question(id="3", question="?", domain="d", expected_chunks=()), ANSWER),
+        (Question(id="4", question="?", domain="d", expected_answer="Yes."), ANSWER),
+    ],
+)
+def test_what_is_by_design_or_has_a_note_of_its_own_is_not_said(question: Question, response: Response) -> None:
+    """What is measured, declines, holds nothing at all, is a negative or expects no source."""
+    assert texts(UnmeasuredRetrieval(), row(question, response)) == []
+
+
+def test_failures_are_no_gaps() -> None:
+    """They are counted as errors."""
+    failure = Failure(kind="target_error", message="no route")
+    assert (
+        texts(UnmeasuredRetrieval(), Row(position=0, question=BY_ID, failure=failure, started_at=0.0, seconds=0.1))
+        == []
+    )
+
+
+# Small k
+
+
+CANNOT = "more than k = 2 sources, so that recall cannot reach 1"
+
+
+def expecting(*expected: str, **fields: object) -> Row:
+    """A finished question that expects these chunks."""
+    question = Question.model_validate({"id": 1, "question": "Q?", "domain": "d", "expected_chunks": expected} | fields)
+    return Row(position=0, question=question, started_at=0.0, seconds=0.0)
+
+
+@pytest.mark.parametrize(
+    ("rows", "note"),
+    [
+        ([expecting("a", "b"), expecting()], None),
+        ([expecting("a", "b", "c"), expecting("a")], f"1 question expects {CANNOT}; `k=3` would do"),
+        ([expecting("a", "b", "c"), expecting("a", "b", "c", "d")], f"2 questions expect {CANNOT}; `k=4` would do"),
+        ([expecting("a", "b", "c", expected_passages=[{"quote": word} for word in "xyz"])], None),
+    ],
+)
+def test_how_many_and_the_k_that_would_do(rows: list[Row], note: str | None) -> None:
+    """Passages are not counted, as one chunk may bring several."""
+    assert texts(SmallK(2), *rows) == ([f"{note}. {Guide.RECALL.reference}"] if note else [])
+
+
+# Nothing that is expected
+
+
+WARNING = "no expected source of 10 questions ever came back: expected v2/a#1, returned e.g. a#1"
+
+
+def missed(*found: str, expected: tuple[str, ...] = ("v2/a#1",)) -> Row:
+    """The row of a question for which these chunks came back."""
+    asked = Question(id="1", question="?", domain="d", expected_chunks=expected)
+    return row(asked, Response(sources=tuple(Source(chunk_id=key) for key in found)))
+
+
+def after(*rows: Row) -> tuple[list[str], list[str]]:
+    """What was said on the way, and at the end."""
+    said: list[str] = []
+    warning = NothingExpected(said.append)
+    for each in rows:
+        warning.add(each)
+    return said, list(warning.texts())
+
+
+def test_ids_of_another_form_are_said_once() -> None:
+    """After ten answerable questions, with one that was expected and one that came back."""
+    said, told = after(*(missed("a#1", "b#1") for number in range(25)))
+    assert len(said) == 1
+    assert said[0].startswith(WARNING)
+    (note,) = told
+    assert note.startswith("no expected source of 25 questions ever came back: expected v2/a#1, returned e.g. a#1")
+    assert after(*(missed("a#1") for number in range(NothingExpected.ENOUGH - 1))) == ([], [])
+
+
+def test_one_that_came_back_settles_it() -> None:
+    """Beyond the first k, too; one that comes later leaves nothing in the notes."""
+    misses = [missed("a#1") for number in range(NothingExpected.ENOUGH)]
+    assert after(missed("x", "y", "z", "v2/a#1"), *misses) == ([], [])
+    said, told = after(*misses, missed("v2/a#1"))
+    assert (len(said), told) == (1, [])
+
+
+def quoted(quote: str, text: str) -> Row:
+    """The row of a question that expects a quotation, and got one source with this text."""
+    asked = Question(id="1", question="?", domain="d", expected_passages=(Passage(quote=quote),))
+    return row(asked, Response(sources=(Source(chunk_id="a#1", text=text),)))
+
+
+def test_quotations_are_no_ids() -> None:
+    """What is expected and what came back is shown as text, whole or with an ellipsis, and ids are not blamed."""
+    quote = "Cash of 10,000 euros or more per person must be declared to customs on entering or leaving the Union."
+    said, told = after(*(quoted(quote, "A visa\nis " + "long " * 30) for number in range(12)))
+    assert len(said) == 1
+    (note,) = told
+    assert note.startswith("no source held an expected quotation in any of 12 questions: expected “Cash of 10,000")
+    assert "…”, returned e.g. “A visa is long long" in note
+    assert note.count("“") == note.count("”") == 2
+    assert "ids" not in note
+    assert after(*(quoted(quote, quote) for number in range(12))) == ([], [])
+
+
+def test_an_id_that_is_cut_ends_with_an_ellipsis() -> None:
+    """So that it is not taken for the whole one."""
+    _, told = after(*(missed("x" * 70) for number in range(12)))
+    (note,) = told
+    assert f"returned e.g. {'x' * 59}…; are the ids" in note
+
+
+def test_what_was_not_measured_says_nothing() -> None:
+    """Negatives, failures, and a target that returns nothing at all."""
+    asked = Question(id="1", question="?", domain="d", expected_chunks=("a",))
+    failure = Failure(kind="target_error", message="no route")
+    failed = Row(position=0, question=asked, failure=failure, started_at=0.0, seconds=0.1)
+    assert after(*(missed("a#1", expected=()) for number in range(20))) == ([], [])
+    assert after(*[failed] * 20) == ([], [])
+    assert after(*(missed() for number in range(20))) == ([], [])
+
+
+@pytest.mark.parametrize("kind", [PlainProgress, BarProgress])
+def test_a_run_says_it_on_stderr_and_in_its_notes(
+    kind: type[PlainProgress | BarProgress], store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """While there is time to stop, and for those who read the run later."""
+    path = tmp_path / "mine.jsonl"
+    lines = [{"id": n, "question": f"number {n}?", "expected_chunks": ["v2/a#1"]} for n in range(12)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with kind() as progress:
+        made = run_eval(path, target=lambda question: ["a#1"], tracking_uri=store_uri, traces="off", progress=progress)
+    assert f"Warning: {WARNING}" in capsys.readouterr().err.replace("\n", " ")
+    assert [note for note in made.notes if "no expected source of 12 questions ever came back" in note]
+
+
+# Unmeasured scores
+
+
+def gap(why: str | None) -> Row:
+    question = Question(id="1", question="?", domain="d")
+    unmeasured = {} if why is None else {"tone": why, "recall_at_k": "ours"}
+    return Row(position=0, question=question, response=Response(), unmeasured=unmeasured, started_at=0, seconds=0)
+
+
+def test_a_note_says_what_was_not_measured() -> None:
+    """How often, and the most frequent reason; of very many different ones only how often."""
+    gaps = map(gap, ("rare", "often", "often", None))
+    said = texts(UnmeasuredScores(["tone", "other"]), *gaps)
+    assert said == ["tone was not measured on 3 of 4 questions that were answered: often (2x)"]
+    many = (gap(f"reason {number}") for number in range(2 * UnmeasuredScores.MOST_REASONS))
+    assert texts(UnmeasuredScores(["tone"]), *many) == [
+        "tone was not measured on 200 of 200 questions that were answered: reason 0 (1x)"
+    ]
+    assert texts(UnmeasuredScores(["tone"])) == []
