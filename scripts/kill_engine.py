@@ -1,17 +1,13 @@
 #!/usr/bin/env python3
-"""Kill the workers and the driver of evaluations on Ray or Spark again and again, and check what comes out.
+"""Kill the workers and the driver of evaluations on Ray again and again, and check what comes out.
 
 `evaltrack run --engine ray --resume auto` is started; at random moments a worker, or the driver with all that it
 started, is killed with SIGKILL. After a driver's death the run is gone on with. At the end its rows and metrics must be
 those of an evaluation in one process that nobody killed, to the last bit, and no more than the questions in flight at
-each kill may be asked or paid for twice. There is no verdict cache, so that journals and receipts alone protect what
-was paid. The judge is a scripted OpenAI server in a process of its own, which counts its calls.
-With `--store` the parts lie in an S3 stand-in (needs: pip install 'moto[server]'); what a worker had not sent may then
-be paid twice too.
+each kill may be asked or paid for twice. There is no verdict cache, so that the journal alone protects what was paid.
+The judge is a scripted OpenAI server in a process of its own, which counts its calls.
 
     python scripts/kill_engine.py --kills 20 --questions 400 --seed 0
-    python scripts/kill_engine.py --engine spark
-    python scripts/kill_engine.py --store
 
 Exits 1 if anything was lost, doubled or paid for too often; one line a chain, and a summary.
 """
@@ -30,7 +26,7 @@ import time
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -38,18 +34,14 @@ from typing import Any
 REPO = Path(__file__).parent.parent
 sys.path.insert(0, str(REPO))
 
-from evaltrack.system.object_store import StoreFiles  # noqa: E402 - found through the path above
-from scripts.killing.chain import TARGET  # noqa: E402
+from scripts.killing.chain import TARGET  # noqa: E402 - found through the path above
 from tests.openai_server import server_process  # noqa: E402
-from tests.s3_server import BUCKET, KEYS, s3_server  # noqa: E402
 
 PATIENCE, CONCURRENCY, LATENCY = 300.0, 8, 0.1
-UNSENT = int(3 * CONCURRENCY / LATENCY)
-"""Questions that all workers together answer in three seconds, in which each of them has sent what it had."""
 MOST_KILLS = 7
 """In one chain."""
-WORKERS = {"ray": b"ray::run_part", "spark": b"pyspark.daemon"}
-"""How the command lines of workers begin, or what they hold."""
+WORKER = b"ray::RowWorker"
+"""How the command lines of workers begin."""
 OF_THE_RUN = ("seconds", "started_at", "trace_id")
 """What is another in each run."""
 
@@ -61,7 +53,6 @@ class Chain:
     folder: Path
     engine: str
     base_url: str
-    store: str = ""
     kills: Counter[str] = field(default_factory=Counter)
 
     def start(self) -> subprocess.Popen[bytes]:
@@ -77,7 +68,6 @@ class Chain:
         options = ["-t", "python:target:ask", "--judge", "openai:gpt-4o-mini", "--no-cache", "--traces", "off"]
         options += ["--concurrency", str(CONCURRENCY), "--engine", self.engine, "--resume", "auto", "--output", "json"]
         options += [] if self.engine == "local" else ["--engine-workers", "2"]
-        options += ["--engine-folder", self.store] if self.store else []
         command = [sys.executable, "-m", "evaltrack", "run", "golden.jsonl", *options]
         with (self.folder / "result.json").open("wb") as out, (self.folder / "log").open("ab") as log:
             return subprocess.Popen(command, cwd=self.folder, env=env, stdout=out, stderr=log, start_new_session=True)
@@ -107,7 +97,7 @@ class Chain:
     def kill_worker(self, draw: random.Random) -> bool:
         """Kill one of the workers that are at work."""
         end = time.monotonic() + 2
-        while not (found := [each for each, command in self.own_processes() if WORKERS[self.engine] in command]):
+        while not (found := [each for each, command in self.own_processes() if WORKER in command]):
             if time.monotonic() > end:
                 return False
         with suppress(ProcessLookupError):
@@ -171,16 +161,14 @@ def _problems(chain: Chain, result: dict[str, Any], reference: dict[str, Any], p
             problems.append(f"other {name}")
     if [_row(row) for row in result["rows"]] != [_row(row) for row in reference["rows"]]:
         problems.append("other rows")
-    asked, most = chain.asked(), questions + chain.kills.total() * (CONCURRENCY + (UNSENT if chain.store else 0))
+    asked, most = chain.asked(), questions + chain.kills.total() * CONCURRENCY
     for what, count in (("calls paid", paid), ("questions asked", len(asked))):
         if not questions <= count <= most:
             problems.append(f"{what}: {count}, not from {questions} to {most}")
     if len(set(asked)) != questions:
         problems.append(f"{len(set(asked))} questions were asked")
-    if left := list((chain.folder / "state").glob("*.sqlite")) + list((chain.folder / "state").glob("engine/*")):
+    if left := list((chain.folder / "state").glob("*.sqlite")):
         problems.append(f"left behind: {left}")
-    if chain.store and (objects := StoreFiles(chain.store).names()):
-        problems.append(f"left in the store: {objects}")
     return problems
 
 
@@ -190,22 +178,17 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=20, help="default: 20")
     parser.add_argument("--questions", type=int, default=400, help="in each evaluation; default: 400")
     parser.add_argument("--seed", type=int, default=0, help="of the moments; default: 0")
-    parser.add_argument("--store", action="store_true", help="keep the parts in an S3 stand-in")
-    parser.add_argument("--engine", choices=("ray", "spark"), default="ray", help="default: ray")
     chosen = parser.parse_args()
     draw, start, done = random.Random(chosen.seed), time.monotonic(), Counter[str]()  # noqa: S311 - no secrets
     bad = again = number = 0
     with (
         tempfile.TemporaryDirectory(prefix="kill-engine-") as name,
         server_process("--latency", str(LATENCY)) as base_url,
-        s3_server(Path(name)) if chosen.store else nullcontext("") as s3,
     ):
-        os.environ.update({**KEYS, "AWS_ENDPOINT_URL": s3} if s3 else {})
         reference = Chain(_make(Path(name) / "local", chosen.questions), "local", base_url).run(0, draw, 0)
         while done.total() < chosen.kills:
             number += 1
-            chain = Chain(_make(Path(name) / f"chain{number}", chosen.questions), chosen.engine, base_url)
-            chain.store = f"s3://{BUCKET}/chain{number}" if s3 else ""
+            chain = Chain(_make(Path(name) / f"chain{number}", chosen.questions), "ray", base_url)
             before = _calls(base_url)
             kills = min(MOST_KILLS, chosen.kills - done.total())
             result = chain.run(kills, draw, chosen.questions)
@@ -216,11 +199,10 @@ def main() -> int:
             print(f"chain {number}: {how} kills, {paid} calls paid: {'; '.join(problems) or 'same rows'}", flush=True)
             if not chain.kills:
                 raise SystemExit("no kill came in time; take more questions")
-    each = CONCURRENCY + (UNSENT if chosen.store else 0)
     kinds = f"{done['worker']} of workers, {done['driver']} of drivers"
     print(
-        f"{done.total()} kills ({kinds}) on {chosen.engine}, {number} chains of {chosen.questions} questions,"
-        f" {time.monotonic() - start:.0f} s: calls paid again {again} (bound {done.total() * each}), chains with"
+        f"{done.total()} kills ({kinds}) on Ray, {number} chains of {chosen.questions} questions,"
+        f" {time.monotonic() - start:.0f} s: calls paid again {again} (bound {done.total() * CONCURRENCY}), chains with"
         f" a problem {bad}"
     )
     return int(bool(bad))

@@ -39,6 +39,5 @@ def _names(
         yield "`scores=`", score
     for condition in settings.filter:
         yield "`filter=`", condition
-    own = ("run_name", "experiment", "model", "only_failed", "require", "evaluation_json")
-    for name in (*own, "engine_address", "engine_folder"):
+    for name in ("run_name", "experiment", "model", "only_failed", "require", "evaluation_json", "engine_address"):
         yield f"`{name}=`", getattr(settings, name)

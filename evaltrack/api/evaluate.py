@@ -7,7 +7,8 @@ KILLED, holding what was done so far.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
@@ -23,11 +24,9 @@ from evaltrack.api.select_questions import select_questions
 from evaltrack.api.takers import Takers
 from evaltrack.errors import TrackingError
 from evaltrack.evaluation.config import EvaluationConfig
-from evaltrack.evaluation.engine.asking import Ask, asking_of
 from evaltrack.evaluation.figures import Figures
 from evaltrack.evaluation.journal import Journal
 from evaltrack.evaluation.logged_metrics import left_out_words
-from evaltrack.evaluation.loop import Watch
 from evaltrack.evaluation.plan import Plan, planned
 from evaltrack.evaluation.progress import Progress, RunProgress, Silent
 from evaltrack.evaluation.result import RunResult
@@ -103,13 +102,26 @@ def evaluate_plan(
     progress, stop = progress or Silent(), Stop()
     if choice.run_id and choice.hint:
         progress.warn(choice.hint)
-    journal = Journal(choice.journal, identity, retry_errors=retry_errors, warn=progress.warn)
-    try:
-        with stop.handled(), asking_of(plan, journal) as ask:
+    with _with_workers(plan) as plan, stop.handled():
+        journal = Journal(choice.journal, identity, retry_errors=retry_errors, warn=progress.warn)
+        try:
             run = _open(plan, store, choice, journal, place)
-            return _Evaluation(plan, store, run, journal, progress, ask, [choice.hint]).fill(stop)
-    finally:
-        journal.close()
+            return _Evaluation(plan, store, run, journal, progress, [choice.hint]).fill(stop)
+        finally:
+            journal.close()
+
+
+@contextmanager
+def _with_workers(plan: Plan) -> Iterator[Plan]:
+    """The plan with the workers that its settings name; without any, this process asks."""
+    if plan.settings.engine == "local":
+        yield plan
+        return
+    from evaltrack.evaluation.ray_workers import connected_workers
+
+    _ = plan.target.packages  # looked up now: Ray adds folders of its own to where modules are searched
+    with connected_workers(plan.command) as workers:
+        yield replace(plan, workers=workers)
 
 
 def _registered(plan: Plan, store: Store, run: OpenRun) -> str | None:
@@ -148,7 +160,6 @@ class _Evaluation:
     run: OpenRun
     journal: Journal
     progress: Progress
-    ask: Ask
     hints: list[str | None]
 
     def fill(self, stop: Stop) -> RunResult:
@@ -211,8 +222,7 @@ class _Evaluation:
             takers = Takers(self.plan, writer, pulse, self.progress)
             self.progress.start(len(self.plan.golden))
             try:
-                watch = Watch(lambda: stop.is_requested, self.progress.note, self.progress.warn)
-                self.hints.extend(self.ask(takers.take, watch))
+                self.plan.ask(takers.take, memory=self.journal, stop=lambda: stop.is_requested)
             except BaseException as error:  # noqa: BLE001 - raised again once the run is closed
                 interruption = error
             takers.close()

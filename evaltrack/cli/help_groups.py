@@ -22,9 +22,7 @@ EVALUATION = {
     "Result": "require evaluation_json",
     "A part of the set": "filter only_failed sample sample_seed",
     "In MLflow": "experiment run_name param tag note traces",
-    "Execution": (
-        "trials concurrency timeout workers target_memory in_process engine engine_address engine_folder engine_workers"
-    ),
+    "Execution": ("trials concurrency timeout workers target_memory in_process engine engine_address engine_workers"),
     "Tokens, cost and secrets": ("model alpha beta gamma price_in price_out judge_price_in judge_price_out redact"),
 }
 COMPARISON = {

@@ -94,7 +94,7 @@ class Evaluator:
         self, question: Question, response: Response, shown: Response, trial: int, *, is_long: bool
     ) -> dict[str, Any]:
         """What judges and scores add to a row: judges see what is `shown`, scores measure what came back."""
-        verdicts, failure, own_values = await self._opinions(question, response, shown, trial, self.scorers)
+        verdicts, failure, own_values = await self._opinions(question, response, shown, trial)
         texts = [*(turn.content for turn in question.history if self.target.takes_history), question.question]
         tokens = await _aside(is_long, _tokens, texts, response, self.rules.k, self.count)
         counted = () if failure else verdicts
@@ -103,16 +103,16 @@ class Evaluator:
         return added | _own(own_values, measured) if own_values else added
 
     async def _opinions(
-        self, question: Question, response: Response, shown: Response, trial: int, scorers: Sequence[Scorer]
+        self, question: Question, response: Response, shown: Response, trial: int
     ) -> tuple[tuple[Verdict, ...], Failure | None, list[OwnValues]]:
         """What the judges said, the failure of those that said nothing, and what one's own scores gave."""
-        if not self.judges and not scorers:
+        if not self.judges and not self.scorers:
             return (), None, []
         judges = self.judges if response.answer is not None else ()  # what only retrieves has nothing to be judged
         own = [judge.on_trial(trial) for judge in judges]
         calls: list[Coroutine[Any, Any, Verdict | Failure | OwnValues]]
         calls = [self._judge(judge, question, shown) for judge in own]
-        on_trial = [each.on_trial(trial) for each in scorers]
+        on_trial = [each.on_trial(trial) for each in self.scorers]
         calls += [self._scored(each, question, response if each.measures_raw else shown) for each in on_trial]
         judged = await _together(calls)
         verdicts = tuple(verdict for verdict in judged if isinstance(verdict, Verdict))

@@ -15,7 +15,6 @@ from pydantic import model_validator
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.ask import JUDGE_TIMEOUT, TIMEOUT
 from evaltrack.evaluation.earlier_settings import settings_of_earlier
-from evaltrack.evaluation.engine.settings import EngineConfig
 from evaltrack.evaluation.labels import Labels, check_labels
 from evaltrack.evaluation.loop import CONCURRENCY
 from evaltrack.golden.selection import Selection, filter_words, parse_filters
@@ -25,22 +24,26 @@ from evaltrack.metrics.rubric import RubricWeights
 from evaltrack.metrics.tokens import MAX_PRICE, Prices
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Weights
-from evaltrack.records.config import OptionalText, Options, Texts, setting, traits
+from evaltrack.records.config import Config, OptionalText, Options, Texts, setting, traits
 from evaltrack.records.settings import OWN_PARAM
 from evaltrack.records.signature import MAX_K
 from evaltrack.targets.python import MAX_WORKERS
 from evaltrack.tracking.writer import TraceChoice
+
+EngineName = Literal["local", "ray"]
+"""Where questions are asked: in this process, or by the workers of a Ray cluster."""
 
 RubricName = Literal["answer", "reasoning"]
 """What judges are asked: whether an answer is right, or how a conclusion was reached."""
 
 MAX_CONCURRENCY = 1024
 MAX_TRIALS = 1000
+MAX_ENGINE_WORKERS = 1024
 MAX_WEIGHT = 10
 """With larger exponents a combined score may be too large or too small for a float."""
 
 
-class EvaluationConfig(EngineConfig):
+class EvaluationConfig(Config):
     """The settings of one evaluation; `of` makes one with errors for people."""
 
     target_options: Options = setting({}, "A setting of the target: KEY=VALUE; repeatable.", logged="never")
@@ -129,6 +132,24 @@ class EvaluationConfig(EngineConfig):
     )
     in_process: bool = setting(
         False, "Call python: functions in this process: for a debugger.", logged="chosen", shapes=False
+    )
+    engine: EngineName = setting(
+        "local", "Where questions are asked: local, or by the workers of ray.", logged="chosen", shapes=False
+    )
+    engine_address: str = setting(
+        "",
+        "Address of the Ray cluster.  [default: Ray's own settings, else workers on this machine]",
+        logged="never",
+        shapes=False,
+    )
+    engine_workers: int = setting(
+        0,
+        "Workers at once, which share `concurrency`; 0 takes as many as the cluster has CPUs.",
+        logged="chosen",
+        shapes=False,
+        strict=True,
+        ge=0,
+        le=MAX_ENGINE_WORKERS,
     )
     trials: int = setting(1, "How often each question is asked.", strict=True, ge=1, le=MAX_TRIALS)
     judge_timeout: float = setting(JUDGE_TIMEOUT, "Seconds for the judges, for each question.", shapes=False, gt=0)

@@ -11,15 +11,14 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evaltrack.evaluation.engine.folder import WorkFolder
 from evaltrack.evaluation.journal_errors import is_kind, no_journal, unusable
-from evaltrack.evaluation.journal_files import command_in, delete_journal, parts_folder, read_command, size_of
-from evaltrack.evaluation.journal_lines import Line, line_of, readable_line, row_in
+from evaltrack.evaluation.journal_files import command_in, delete_journal, read_command, size_of
+from evaltrack.evaluation.journal_lines import line_of, row_in
 from evaltrack.records import Question, Row
 from evaltrack.system.folders import STATE_VARIABLE, state_folder
 from evaltrack.system.own_files import NotPrivateError, private_file, private_folder
@@ -133,25 +132,6 @@ class Journal:
         """Keep which MLflow run this is."""
         self._say({"run_id": run_id, "finished": False})
 
-    @property
-    def is_of_a_run(self) -> bool:
-        """Whether it was said of which MLflow run this is."""
-        return bool(self._command.get("run_id"))
-
-    @property
-    def retries_errors(self) -> bool:
-        """Whether failed questions are asked again."""
-        return self._retry_errors
-
-    @property
-    def parts_folder(self) -> WorkFolder | None:
-        """The shared folder in which workers keep rows of this run; None where there is none."""
-        return parts_folder(self._command)
-
-    def lies_also_in(self, folder: WorkFolder | None) -> None:
-        """Keep in which shared folder workers keep rows of this run, until they are adopted here."""
-        self._say({"parts": folder.place if folder else ""})
-
     def recall(self, question: Question, trial: int, /) -> Row | None:
         """The row of a question that was finished earlier; None where it is to be asked."""
         if not self._known:
@@ -179,45 +159,17 @@ class Journal:
         self._redone += bool(found)
         return None
 
-    def lines(self, questions: Iterable[Question], trials: Callable[[Question], Iterable[int]]) -> Iterator[Line]:
-        """What is kept of the trials of each question, in their order, as it is kept; what is not kept is left out."""
-        select = "select id, digest, trial, failed, row, checksum from rows where id = ? and digest = ? and trial = ?"
-        for question in questions:
-            for trial in trials(question):
-                with self._lock:
-                    found = self._database.execute(select, [question.id, question.digest, trial]).fetchone()
-                if found is not None:
-                    yield readable_line(found)
-
-    def all_lines(self) -> Iterator[Line]:
-        """All that is kept, as it is kept."""
-        for found in self._database.execute("select id, digest, trial, failed, row, checksum from rows"):
-            yield readable_line(found)
-
-    def adopt(self, lines: Iterable[Line]) -> None:
-        """Keep what other journals kept, so that it is recalled from here."""
-        self._keep(list(lines))
-        if not self.problem:
-            self._known = _num_rows(self._database)
-
-    def count_reused(self, number: int) -> None:
-        """Count rows of earlier that are used again as they lie in the shared folder."""
-        self._known += number
-        self._reused += number
-
     def keep(self, rows: Sequence[Row], /) -> None:
         """Make rows durable, all or none: a kill loses nothing of them. An error never replaces an earlier row."""
-        if not self.problem:
-            self._keep([line_of(row) for row in rows])
-
-    def _keep(self, lines: Sequence[Line]) -> None:
+        if self.problem:
+            return
         if not self.path.exists():
             self._give_up(no_journal(self.path, "the file was removed"))
             return
         try:
             with self._lock, self._database:  # commits, or takes all of it back
                 self._database.execute("begin")
-                self._database.executemany(INSERT, lines)
+                self._database.executemany(INSERT, map(line_of, rows))
         except sqlite3.Error as error:
             self._give_up(f"{no_journal(self.path, error)}; what follows is not kept")
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
-from evaltrack.errors import UsageError
-from evaltrack.evaluation.engine.folder import WorkFolder
 from evaltrack.evaluation.journal_errors import NOT_WRITABLE, is_kind, unusable
 from evaltrack.system.folders import STATE_VARIABLE
 from evaltrack.system.own_files import check_file, sqlite_files
@@ -46,19 +43,10 @@ def _read_command(path: Path, mode: str, before: str = "") -> dict[str, Any]:
 
 
 def delete_journal(path: Path) -> None:
-    """Remove a journal, the files beside it, and the shared folder that it names, as far as they can be."""
-    with suppress(UsageError):
-        if folder := parts_folder(read_command(path)):
-            folder.remove()
+    """Remove a journal and the files beside it, as far as they can be."""
     for each in sqlite_files(path):
         with suppress(OSError):
             each.unlink()
-
-
-def parts_folder(command: Mapping[str, Any]) -> WorkFolder | None:
-    """The shared folder in which workers keep what they did, by what the journal says; None where there is none."""
-    place = command.get("parts")
-    return WorkFolder(place) if isinstance(place, str) and place else None
 
 
 def command_in(database: sqlite3.Connection) -> dict[str, Any] | None:

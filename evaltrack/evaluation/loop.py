@@ -46,15 +46,6 @@ class RowMaker(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Watch:
-    """Whether to stop, and who receives progress and warnings."""
-
-    stop: Callable[[], bool] = lambda: False
-    note: Callable[[str, int, int], object] = lambda _phrase, _done, _total: None
-    warn: Callable[[str], object] = lambda _: None
-
-
 def evaluate(
     questions: Iterable[Question],
     evaluator: RowMaker,
@@ -73,25 +64,9 @@ def evaluate(
     Raises:
         ValueError: `concurrency` is below 1.
     """
-    numbered = ((*one, trial) for one in enumerate(questions) for trial in trials)
-    return evaluate_each(numbered, evaluator, memory=memory, stop=stop, concurrency=concurrency)
-
-
-def evaluate_each(
-    numbered: Iterator[Numbered],
-    evaluator: RowMaker,
-    *,
-    memory: Memory | None = None,
-    stop: Callable[[], bool] = lambda: False,
-    concurrency: int = CONCURRENCY,
-) -> AsyncGenerator[Row]:
-    """Give a row for each position, question and trial, as `evaluate` does.
-
-    Raises:
-        ValueError: `concurrency` is below 1.
-    """
     if concurrency < 1:
         raise ValueError(f"concurrency is {concurrency}; at least 1 question must be in flight")
+    numbered = ((*one, trial) for one in enumerate(questions) for trial in trials)
     return _rows_of(_Loop(evaluator, memory, stop, numbered, asyncio.Semaphore(concurrency)), concurrency)
 
 

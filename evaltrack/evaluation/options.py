@@ -6,8 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypedDict
 
-from evaltrack.evaluation.config import RubricName
-from evaltrack.evaluation.engine.settings import EngineName
+from evaltrack.evaluation.config import EngineName, RubricName
 from evaltrack.judges import JudgeChoice
 from evaltrack.tracking.writer import TraceChoice
 
@@ -15,10 +14,6 @@ from evaltrack.tracking.writer import TraceChoice
 class EvaluationOptions(TypedDict, total=False):
     """The settings as keyword arguments, but for `k`; `EvaluationConfig` says what each of them is."""
 
-    engine: EngineName
-    engine_address: str
-    engine_folder: str | os.PathLike[str] | None
-    engine_workers: int
     target_options: Mapping[str, str] | None
     model: str
     filter: str | Sequence[str]
@@ -44,6 +39,9 @@ class EvaluationOptions(TypedDict, total=False):
     workers: int
     target_memory: str
     in_process: bool
+    engine: EngineName
+    engine_address: str
+    engine_workers: int
     trials: int
     judge_timeout: float
     call_timeout: float

@@ -12,16 +12,15 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evaltrack import __version__
 from evaltrack.evaluation.command import Command
 from evaltrack.evaluation.config import EvaluationConfig
-from evaltrack.evaluation.engine.checks import check_engine
 from evaltrack.evaluation.evaluator import evaluator_of
 from evaltrack.evaluation.judge_opening import judges_of, open_cache, open_judges, open_scores
-from evaltrack.evaluation.loop import Memory, Watch, close_all, evaluate, run_to_end, take_all
-from evaltrack.evaluation.plan_checks import check_measurable, check_names
+from evaltrack.evaluation.loop import Memory, close_all, evaluate, run_to_end, take_all
+from evaltrack.evaluation.plan_checks import check_engine, check_measurable, check_names
 from evaltrack.evaluation.progress import Progress
 from evaltrack.evaluation.signature import signature_of, with_scores
 from evaltrack.evaluation.target_opening import model_of, named_target
@@ -59,6 +58,9 @@ from evaltrack.system.result_files import check_result_file
 from evaltrack.targets.traces import TracedAnswers
 from evaltrack.tracking.writer import TRACED_QUESTIONS, TraceChoice
 
+if TYPE_CHECKING:
+    from evaltrack.evaluation.ray_workers import RayWorkers
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -74,6 +76,8 @@ class Plan:
     cache: VerdictCache | None
     redactor: Redactor
     made_from_before: Mapping[str, str] = field(default_factory=dict)
+    workers: RayWorkers | None = None
+    """Who makes the rows, where that is not this process."""
 
     @property
     def settings(self) -> EvaluationConfig:
@@ -98,7 +102,8 @@ class Plan:
 
     @property
     def _opened(self) -> tuple[Closable, ...]:
-        return (self.target, *self.judges, *self.scorers)
+        workers = (self.workers,) if self.workers else ()
+        return (self.target, *self.judges, *self.scorers, *workers)
 
     def warn_of_strangers(self, progress: Progress) -> None:
         """Tell at once of what target and judges hold of other questions than those of the golden set."""
@@ -160,7 +165,7 @@ class Plan:
         questions: Iterable[Question] | None = None,
         trials: Sequence[int] | None = None,
         memory: Memory | None = None,
-        watch: Watch | None = None,
+        stop: Callable[[], bool] = lambda: False,
         runner: asyncio.Runner | None = None,
     ) -> None:
         """Ask all questions, or those given, and hand each row to `take`.
@@ -168,14 +173,15 @@ class Plan:
         Target and judges are closed at the end; with a `runner` they stay open until `close`. Answers at hand are not
         kept in `memory`: reading them again costs less than keeping them.
         """
-        settings, watch = self.settings, watch or Watch()
+        settings = self.settings
         selected = self.golden if questions is None else questions
         rounds = trials or range(1, settings.trials + 1)
 
         def rows() -> AsyncGenerator[Row]:
             evaluator = evaluator_of(settings, self.target, self.judges, self.scorers, self.redactor)
             row_memory, most = None if evaluator.answers_at_once else memory, settings.concurrency
-            return evaluate(selected, evaluator, trials=rounds, memory=row_memory, stop=watch.stop, concurrency=most)
+            maker = self.workers or evaluator
+            return evaluate(selected, maker, trials=rounds, memory=row_memory, stop=stop, concurrency=most)
 
         take_all(rows, take, self._opened, runner)
 

@@ -9,7 +9,6 @@ from evaltrack.llm.json_modes import Schema
 from evaltrack.llm.refusals import AccessLostError, QuotaError, ServerBusyError, ServerRefusesError
 from evaltrack.llm.replies import Answer, AnswerError
 from evaltrack.llm.server import has_server
-from evaltrack.llm.shared_throttle import share_pauses
 
 __all__ = [
     "CALL_SECONDS",
@@ -23,5 +22,4 @@ __all__ = [
     "ServerBusyError",
     "ServerRefusesError",
     "has_server",
-    "share_pauses",
 ]

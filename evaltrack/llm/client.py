@@ -33,7 +33,6 @@ from evaltrack.llm.refusals import (
 )
 from evaltrack.llm.replies import Answer, AnswerError, read_answer
 from evaltrack.llm.server import ModelServer, usual_server
-from evaltrack.llm.shared_throttle import open_throttle
 from evaltrack.llm.throttle import Throttle, delay
 from evaltrack.privacy.addresses import shown_text
 
@@ -144,7 +143,7 @@ class LLM:
         self._answered = False
         self._call_seconds = call_seconds
         self._server = server or usual_server()
-        self._throttle = open_throttle(min(concurrency, MAX_CONCURRENCY), f"{self._server.address} {model}")
+        self._throttle = Throttle(min(concurrency, MAX_CONCURRENCY))
         self._client: AsyncOpenAI | None = None
 
     async def ask(self, messages: Sequence[Message], schema: Schema | None = None) -> Answer:

@@ -99,7 +99,6 @@ def test_every_setting_is_logged() -> None:
         in_process=True,
         engine="ray",
         engine_address="auto",
-        engine_folder="/shared",
         engine_workers=2,
         filter=("domain=travel, difficulty!=hard", "id=7"),
         only_failed="4488541a",

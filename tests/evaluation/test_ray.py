@@ -1,0 +1,367 @@
+"""Runs on a real Ray of this machine, where it is installed, and what is refused without one."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+
+from evaltrack.errors import UsageError
+from evaltrack.evaluation import plan_checks
+from evaltrack.evaluation.command import Command
+from evaltrack.evaluation.config import EvaluationConfig
+from evaltrack.evaluation.plan import planned
+from evaltrack.evaluation.plan_checks import check_engine
+from evaltrack.evaluation.ray_workers import RowWorker, environment_of
+from evaltrack.records import Row
+from evaltrack.rows.reader import read_table
+from evaltrack.tracking.store import connect
+from tests.conftest import REPO
+from tests.openai_server import OpenAIServer
+
+NEEDS_RAY = pytest.mark.skipif(find_spec("ray") is None, reason="ray is not installed")
+TARGET = """
+import hashlib
+
+def ask(question, k):
+    with open("asked", "ab", buffering=0) as file:
+        file.write(question.encode() + b"\\n")
+    number = int(hashlib.sha256(question.encode()).hexdigest(), 16)
+    if number % 3 == 0:
+        raise ValueError("three")
+    text = "\\u2028 x\\r\\n"
+    sources = [{"chunk_id": f"00{number % n}", "text": text * n, "score": number % 97 / 7} for n in (2, 3, 5)]
+    return {"answer": f"It is {number % 1000}.", "sources": sources}
+"""
+OF_THE_RUN = ("seconds", "started_at", "trace_id", "root_span_id")
+CLOCK = ("usage/target_seconds.mean", "usage/target_seconds.p95")
+ON_RAY = ("--engine", "ray", "--engine-workers", "2")
+PATIENCE = 180
+
+
+class Project:
+    """A folder with a golden set of 60 questions and a target that notes what it is asked; 20 or so are errors."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        (folder / "mine.py").write_text(TARGET)
+        lines = [
+            {"id": f"{number:03}", "question": f"What is number {number}?", "expected_chunks": [f"00{number % 5}"]}
+            for number in range(60)
+        ]
+        (folder / "golden.jsonl").write_text("\n".join(map(json.dumps, lines)))
+
+    def asked(self) -> list[str]:
+        """The questions that were asked since the last call."""
+        path = self.folder / "asked"
+        lines = path.read_text().splitlines() if path.exists() else []
+        path.unlink(missing_ok=True)
+        return lines
+
+    def start(self, *options: str, uri: str, command: str = "run golden.jsonl") -> subprocess.Popen[str]:
+        """Evaluate in a process."""
+        words = [*command.split(), *(("-t", "python:mine:ask", "--output", "json") if "golden" in command else ())]
+        return subprocess.Popen(
+            [sys.executable, "-m", "evaltrack", *words, *options],
+            cwd=self.folder,
+            env=os.environ | {"MLFLOW_TRACKING_URI": uri, "PYTHONPATH": str(REPO)},
+            start_new_session=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, *options: str, uri: str, code: int = 0) -> Any:
+        """The result as JSON, or what was said where it ends with another code."""
+        with self.start(*options, uri=uri) as process:
+            out, err = process.communicate(timeout=PATIENCE)
+        assert process.returncode == code, err
+        return err if code else json.loads(out)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """A project in the folder of the test."""
+    return Project(tmp_path)
+
+
+def artifacts_of(uri: str, run_id: str, folder: Path) -> dict[str, Any]:
+    """The tables of a run, without what the clock says."""
+    folder.mkdir()
+    path = Path(connect(uri).client.download_artifacts(run_id, "", str(folder)))
+    shown = json.loads((path / "per_question.json").read_text())
+    kept = [place for place, name in enumerate(shown["columns"]) if name not in OF_THE_RUN]
+    tables = {str(each.relative_to(path)): read_table(each) for each in path.rglob("*.parquet")}
+    rows = {name: [{**row, **dict.fromkeys(OF_THE_RUN)} for row in table] for name, table in tables.items()}
+    table = [[line[place] for place in kept] for line in shown["data"]]
+    return {"names": sorted(str(each.relative_to(path)) for each in path.rglob("*")), "table": table, **rows}
+
+
+def timeless(result: Mapping[str, Any]) -> dict[str, Any]:
+    """A result without what the clock and the engine say."""
+    own = {name: value for name, value in result.items() if name not in ("run_id", "target_seconds")}
+    own["settings"] = {name: value for name, value in own["settings"].items() if not name.startswith("engine")}
+    own["rows"] = [{**row, **dict.fromkeys(OF_THE_RUN)} for row in own["rows"]]
+    return own
+
+
+def assert_as_local(project: Project, uri: str, folder: Path, *own: str) -> None:
+    """A run with these options has the rows, metrics and artifacts of one in one process."""
+    one, two = (project.run("--judge", "none", "--trials", "2", *options, uri=uri) for options in ((), own))
+    assert timeless(two) == timeless(one)
+    assert {row["error"] is None for row in two["rows"]} == {True, False}
+    assert artifacts_of(uri, two["run_id"], folder / "two") == artifacts_of(uri, one["run_id"], folder / "one")
+    assert len(project.asked()) == 4 * 60
+
+
+@NEEDS_RAY
+def test_rows_metrics_and_artifacts_are_those_of_one_process(
+    project: Project, store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To the last bit, but for times and ids of the run. Ray writes the key of the user into no file."""
+    key = "sk-a-key-that-only-this-test-has"
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    with TemporaryDirectory(prefix="ray") as short:  # names of its sockets have at most 107 bytes
+        monkeypatch.setenv("RAY_TMPDIR", short)
+        assert_as_local(project, store_uri, tmp_path, *ON_RAY)
+        files = [path for path in Path(short).rglob("*") if path.is_file() and not path.is_symlink()]
+        assert files
+        assert [path for path in files if key.encode() in path.read_bytes()] == []
+
+
+@pytest.mark.long
+@NEEDS_RAY
+@pytest.mark.skipif(find_spec("grpc") is None, reason="ray[client] is not installed")
+def test_a_ray_client_address(project: Project, store_uri: str, tmp_path: Path) -> None:
+    """`ray://` speaks to a cluster through its client server."""
+    ports = [free_port() for _ in range(2)]
+    command = ["start", "--head", "--block", f"--port={ports[0]}", f"--ray-client-server-port={ports[1]}"]
+    command += ["--include-dashboard=false", "--num-cpus=2", "--node-ip-address=127.0.0.1", "--disable-usage-stats"]
+    with (
+        TemporaryDirectory(prefix="ray") as short,
+        subprocess.Popen(
+            [sys.executable, "-m", "ray.scripts.scripts", *command, f"--temp-dir={short}"],
+            env=os.environ | {"RAY_AUTH_MODE": "disabled"},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        ) as process,
+    ):
+        try:
+            end = time.monotonic() + PATIENCE
+            while not listens(ports[1]) and process.poll() is None and time.monotonic() < end:
+                time.sleep(0.2)
+            own = ("--engine", "ray", "--engine-address", f"ray://127.0.0.1:{ports[1]}")
+            assert_as_local(project, store_uri, tmp_path, *own)
+        finally:
+            process.terminate()
+
+
+def listens(port: int) -> bool:
+    """Whether a server listens on a port of this machine."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def free_port() -> int:
+    """A port that nobody listens on, below those that Ray gives to its workers."""
+    for port in random.Random().sample(range(5000, 10_000), 100):
+        if not listens(port):
+            return port
+    raise AssertionError("no port is free")
+
+
+@pytest.mark.long
+@NEEDS_RAY
+def test_kills_of_workers_and_drivers_lose_no_row() -> None:
+    """SIGKILL of a worker and of the driver: the same rows, and only questions in flight are asked or paid again."""
+    command = [sys.executable, str(REPO / "scripts" / "kill_engine.py"), "--kills", "2", "--questions", "150"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=4 * PATIENCE, check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert re.search(r"2 kills \(1 of workers, 1 of drivers\).*a problem 0", ended.stdout), ended.stdout
+
+
+@NEEDS_RAY
+def test_ctrl_c_ends_the_run_with_what_was_done(project: Project, store_uri: str) -> None:
+    """As in one process: the run is KILLED and holds the rows that are finished; `resume` asks the others on Ray."""
+    target = project.folder / "mine.py"
+    target.write_text(target.read_text().replace("    number", "    __import__('time').sleep(0.5)\n    number", 1))
+    with project.start("--judge", "none", "--concurrency", "4", *ON_RAY, uri=store_uri) as process:
+        asked, end = project.folder / "asked", time.monotonic() + PATIENCE
+        while process.poll() is None and not asked.exists() and time.monotonic() < end:
+            time.sleep(0.05)
+        os.killpg(process.pid, signal.SIGINT)
+        _, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130, err
+    assert "questions in flight are finished" in err
+    client = connect(store_uri).client
+    (run,) = client.search_runs(["0"])
+    done = len(project.asked())
+    assert (run.info.status, run.data.metrics["num_questions"]) == ("KILLED", done)
+    assert done < 60
+    with project.start(run.info.run_id, uri=store_uri, command="resume") as process:
+        _, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, err
+    run = client.get_run(run.info.run_id)
+    assert (run.info.status, run.data.params["engine"]) == ("FINISHED", "ray")
+    assert run.data.metrics["num_questions"] == 60
+    assert done + len(project.asked()) == 60
+
+
+@NEEDS_RAY
+def test_an_error_that_ends_the_run_in_a_worker_ends_it(
+    project: Project, store_uri: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With its own message and exit code, as in one process."""
+    with OpenAIServer(api_key="another") as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        monkeypatch.setenv("OPENAI_API_KEY", "wrong")
+        local, there = (
+            project.run("--judge", "openai:gpt-4o-mini", *own, uri=store_uri, code=2) for own in ((), ON_RAY)
+        )
+    assert there.splitlines()[-1] == local.splitlines()[-1]
+    assert there.splitlines()[-1].startswith("Error: ")
+
+
+@pytest.mark.long
+@NEEDS_RAY
+def test_a_sweep_may_run_on_ray(project: Project, store_uri: str) -> None:
+    """Each of its runs is as it is without Ray."""
+    settings = {"judge": "none", "engine": ["ray", "local"]}
+    sweep = {"golden": "golden.jsonl", "targets": ["python:mine:ask"], "settings": settings}
+    (project.folder / "sweep.json").write_text(json.dumps(sweep))
+    with project.start(uri=store_uri, command="sweep sweep.json") as process:
+        _, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, err
+    runs = connect(store_uri).client.search_runs(["0"], "params.target = 'python:mine:ask'")
+    assert {run.data.params.get("engine") for run in runs} == {None, "ray"}
+    one, other = (
+        {name: value for name, value in run.data.metrics.items() if name not in CLOCK and "sweep/" not in name}
+        for run in runs
+    )
+    assert one == other
+    assert len(project.asked()) == 2 * 60
+
+
+@NEEDS_RAY
+def test_a_cluster_that_is_not_there_is_an_error_before_anything_is_asked(project: Project, store_uri: str) -> None:
+    """It names the setting, ends with 2, and leaves no run."""
+    said = project.run("--engine", "ray", "--engine-address", "127.0.0.1:1", uri=store_uri, code=2)
+    assert "--engine-address 127.0.0.1:1: Ray cannot be reached" in said
+    assert "RAY_AUTH_MODE=token" in said
+    assert project.asked() == []
+    assert not list((project.folder / "state").glob("*.sqlite"))
+    assert connect(store_uri).client.search_runs(["0"]) == []
+
+
+@pytest.fixture
+def command(project: Project, monkeypatch: pytest.MonkeyPatch) -> Command:
+    """A command in the folder of the project."""
+    monkeypatch.chdir(project.folder)
+    settings = EvaluationConfig.of(judge="none", scores="exact_match", concurrency=2)
+    return Command("golden.jsonl", "python:mine:ask", settings, str(project.folder))
+
+
+def test_a_worker_makes_the_rows_that_a_local_run_makes(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It opens target and scores from the command alone, in the environment that it is given."""
+    monkeypatch.setenv("EVALTRACK_OF_A_WORKER", "")
+    local = list[Row]()
+    with planned(command.golden, command.settings, command.target) as plan:
+        plan.ask(local.append)
+        questions = list(plan.golden)
+
+    async def rows() -> list[Row]:
+        worker = RowWorker(command, {"EVALTRACK_OF_A_WORKER": "yes"})
+        made = [await worker.row(position, question, 1) for position, question in enumerate(questions)]
+        for each in worker._opened:
+            await each.aclose()
+        return made
+
+    there = asyncio.run(rows())
+    assert os.environ["EVALTRACK_OF_A_WORKER"] == "yes"
+    clock = {"started_at": 0.0, "seconds": 0.0}
+    local.sort(key=lambda row: row.position)
+    assert [row.model_copy(update=clock) for row in there] == [row.model_copy(update=clock) for row in local]
+
+
+def test_a_worker_of_another_version_is_refused(command: Command) -> None:
+    """It says both versions."""
+    with pytest.raises(UsageError, match=r"is installed on the worker .*, and 9\.9 where the run was started"):
+        asyncio.run(RowWorker(command, {}).open("9.9"))
+
+
+def test_workers_are_given_the_variables_that_they_need(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of evaltrack and of models, and those that a header of the target names."""
+    for name in ("OPENAI_API_KEY", "APP_TOKEN", "OTHER_TOKEN"):
+        monkeypatch.setenv(name, f"value of {name}")
+    settings = command.settings.with_(target_options={"header.Authorization": "Bearer APP_TOKEN"})
+    given = environment_of(Command("golden.jsonl", "http://host", settings, command.folder))
+    assert given["OPENAI_API_KEY"] == "value of OPENAI_API_KEY"
+    assert given["APP_TOKEN"] == "value of APP_TOKEN"
+    assert "OTHER_TOKEN" not in given
+
+
+def refusal(target: Any = "python:m:f", functions: Any = None, **settings: Any) -> str:
+    """Why settings are refused."""
+    with pytest.raises(UsageError) as error:
+        check_engine(EvaluationConfig.of(**settings), target, functions or {})
+    return str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"judge_prompt": "prompts:/p/1"}, "is read from MLflow"),
+        ({"in_process": True}, "is for a debugger"),
+        ({"workers": 2}, "set `engine_workers=`"),
+        ({"engine_workers": 32}, "`engine_workers=32` share `concurrency=16`, and each needs 1; set `concurrency=32`"),
+        ({"target": "traces:exp"}, "a traces: target asks MLflow"),
+        ({"target": "models:/m/1"}, "take `engine=local`"),
+        ({"target": print}, "name it as python:package.module:function"),
+        ({"functions": {"m:judge": print}}, "`m:judge` is given as an object"),
+    ],
+)
+def test_what_cannot_hold_on_ray_is_refused(settings: dict[str, Any], words: str) -> None:
+    """By the names of settings."""
+    said = refusal(engine="ray", **settings)
+    assert said.startswith("`engine=ray`: ")
+    assert words in said
+
+
+def test_all_of_it_is_said_in_one_error() -> None:
+    """A line each."""
+    assert len(refusal(engine="ray", in_process=True, workers=2).splitlines()) == 2
+
+
+def test_a_missing_package_has_a_cure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The extra that brings it."""
+    monkeypatch.setattr(plan_checks, "find_spec", lambda _: None)
+    assert "pip install 'mlflow-evaltrack[ray]', here and on workers" in refusal(engine="ray")
+
+
+def test_settings_of_ray_want_it() -> None:
+    """They are not ignored in one process."""
+    assert refusal(engine_address="auto", engine_workers=2).startswith("`engine_address=auto`, `engine_workers=2`: ")
+    check_engine(EvaluationConfig.of(), "python:m:f", {})
+
+
+def test_what_holds_is_let_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trials, redaction, scores and the rest."""
+    monkeypatch.setattr(plan_checks, "find_spec", lambda _: object())
+    config = EvaluationConfig.of(engine="ray", engine_workers=16, trials=3, redact="x", scores="exact_match")
+    check_engine(config, "python:m:f", {})
+    check_engine(config, None, {})
