@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from evaltrack.api.compare_sets import compare_sets as compare_sets
     from evaltrack.api.draft_by_model import ModelDrafts as ModelDrafts
     from evaltrack.api.draft_by_model import draft_by_model as draft_by_model
-    from evaltrack.api.fix_golden import fix_golden as fix_golden
     from evaltrack.api.import_golden import GoldenImport as GoldenImport
     from evaltrack.api.import_golden import import_golden as import_golden
     from evaltrack.api.import_traces import import_traces as import_traces
@@ -102,7 +101,6 @@ _HOMES = {
     "clear_baseline": "evaltrack.api.baselines",
     "compare_runs": "evaltrack.api.compare_runs",
     "draft_by_model": "evaltrack.api.draft_by_model",
-    "fix_golden": "evaltrack.api.fix_golden",
     "compare_sets": "evaltrack.api.compare_sets",
     "get_baseline": "evaltrack.api.baselines",
     "import_golden": "evaltrack.api.import_golden",

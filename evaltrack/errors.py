@@ -6,6 +6,7 @@
     ├── UsageError              2   an option, setting or file is wrong; nothing was run
     │   ├── BadLinesError       2   a recorded file has bad lines; the first of them are listed
     │   ├── GoldenError         2   a golden set has bad lines; the first of them are listed
+    │   │   └── ChangedMeanwhileError  2   a golden file was changed between reading and writing
     │   ├── NoQuestionError     2   a question is not in the golden set any more
     │   ├── JournalBusyError    2   another process writes the journal of this run
     │   ├── NotPrivateError     2   a file or folder that others can write to

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from functools import partial
 from pathlib import Path
 
-from evaltrack.errors import GoldenError, UsageError
-from evaltrack.golden.additions import next_id, with_questions
+from evaltrack.errors import UsageError
+from evaltrack.golden.file import digest_of, only_writer, read_objects, write_objects
 from evaltrack.golden.lines import checked_question
 from evaltrack.golden.reader import open_golden
-from evaltrack.golden.rewrite import only_writer, replace_content
 from evaltrack.golden.words import text_key
 from evaltrack.records import Question
 
 
 def add_question(path: str | os.PathLike[str], **fields: object) -> Question:
-    """Add a question to a golden set, which is made if it is not there. Every other byte of the file stays.
+    """Add a question to a golden set, which is made if it is not there.
 
     Args:
         path: A `.jsonl` or `.json` golden set.
@@ -50,11 +48,13 @@ def _added(path: Path, lines: Iterable[Mapping[str, object]], *, repeats_allowed
 
 
 def _written(path: Path, lines: Iterable[Mapping[str, object]], repeats_allowed: bool) -> list[Question]:
-    questions = _texts(path)
+    digest = digest_of(path)
+    is_empty = not path.exists() or path.read_bytes().strip() in (b"", b"[]")
+    questions = {} if is_empty else {each.id: each.question for each in open_golden(path, drafts=True)}
     texts = {text_key(text): key for key, text in questions.items()}
-    added: list[tuple[Question, dict[str, object]]] = []
+    added: list[tuple[Question, Mapping[str, object]]] = []
     for fields in lines:
-        line = {"id": next_id(questions)} | {name: value for name, value in fields.items() if value is not None}
+        line = {"id": _next_id(questions)} | {name: value for name, value in fields.items() if value is not None}
         question = checked_question({"domain": path.stem} | line)
         if not isinstance(question, Question):
             raise UsageError("; ".join(question))
@@ -65,23 +65,12 @@ def _written(path: Path, lines: Iterable[Mapping[str, object]], repeats_allowed:
             added.append((question, line))
         elif not repeats_allowed:
             raise UsageError(f"question `{other}` of {path} asks the same; reword one of them")
-    if not path.exists():
-        _create(path)
-    lines = [line for _, line in added]
-    replace_content(path, partial(with_questions, lines=lines, is_array=path.suffix == ".json"))
+    if added:
+        objects = [] if is_empty else read_objects(path)
+        write_objects(path, [*objects, *(line for _, line in added)], digest)
     return [question for question, _ in added]
 
 
-def _texts(path: Path) -> dict[str, str]:
-    """What a set asks, by id; nothing where it is empty or not there."""
-    if not path.exists() or path.read_bytes().strip() in (b"", b"[]"):
-        return {}
-    return {each.id: each.question for each in open_golden(path, drafts=True)}
-
-
-def _create(path: Path) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch(exist_ok=False)
-    except OSError as error:
-        raise GoldenError([f"{path}: cannot be written: {error.strerror or error}"]) from None
+def _next_id(ids: Iterable[str]) -> int:
+    """One more than the largest id that is a whole number; 1 where none is."""
+    return 1 + max((int(key) for key in ids if key.isascii() and key.isdigit() and len(key) < 16), default=0)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from evaltrack.api.lint_golden import all_entries, libraries
+from evaltrack.golden.file import digest_of, read_objects, write_objects
 from evaltrack.golden.lint.finding import Entry
 from evaltrack.golden.lint.library import Library
 from evaltrack.golden.quotes import Choice, QuoteChooser
 from evaltrack.golden.reader import open_golden
-from evaltrack.golden.rewrite import write_fields
 
 LEAST_SHARE = 0.2
 """Share of the weight of answer and question from which the words of a quotation are theirs."""
@@ -50,8 +51,8 @@ def anchor_golden(
     """Quote each expected chunk of the questions that have ids and no passages yet, in `expected_passages`.
 
     The quotation is of the sentences that hold most words of the expected answer and the question, and stand in no
-    other chunk if any such do. The ids stay beside it, for targets that return no texts. Every other byte of the file
-    stays as it is. A question that got quotations counts as edited.
+    other chunk if any such do. The ids stay beside it, for targets that return no texts. A question that got
+    quotations counts as edited.
 
     Args:
         path: A `.jsonl` or `.json` golden set.
@@ -60,14 +61,15 @@ def anchor_golden(
         dry_run: Whether the file is left as it is.
 
     Raises:
-        GoldenError: lines are bad, or the file cannot be written.
+        GoldenError: lines are bad, or the file cannot be written, or was changed meanwhile.
         UsageError: the corpus or the target cannot be read.
     """
+    digest = digest_of(Path(path))
     checked = open_golden(path, drafts=True)
+    objects = read_objects(checked.path)
     entries = all_entries(checked)
     anchors: list[Anchor] = []
     left: dict[str, str] = {each.question.id: "there is no corpus with its chunks" for each in entries if _lacks(each)}
-    fields: dict[int, dict[str, object]] = {}
     for library, _ in libraries(checked, corpus, target):
         chooser = QuoteChooser(library)
         for entry in filter(_lacks, library.entries(entries)):
@@ -78,9 +80,9 @@ def anchor_golden(
             del left[entry.question.id]
             anchors += chosen
             passages = [{"quote": each.quote, "source": library.by_id[each.chunk].title} for each in chosen]
-            fields[entry.number] = {"expected_passages": passages}
-    if fields and not dry_run:
-        write_fields(checked.path, fields)
+            objects[entry.number]["expected_passages"] = passages
+    if anchors and not dry_run:
+        write_objects(checked.path, objects, digest)
     return Anchored(anchors, list(left.items()))
 
 

@@ -43,7 +43,7 @@ def lint_golden(
     Raises:
         UsageError: the corpus or the target cannot be read, or a code is unknown.
     """
-    check_codes(ignore)
+    _check_codes(ignore)
     try:
         checked = open_golden(path, drafts=True)
     except GoldenError as error:
@@ -54,7 +54,7 @@ def lint_golden(
     return sorted(reported, key=lambda finding: (finding.line is None, finding.line or 0))
 
 
-def check_codes(codes: Collection[str]) -> None:
+def _check_codes(codes: Collection[str]) -> None:
     """Refuse unknown codes.
 
     Raises:
@@ -80,12 +80,13 @@ def _bad_lines(file: str, error: GoldenError) -> Iterator[Finding]:
 
 def _findings(checked: GoldenSet, shelves: Sequence[tuple[Library, Bm25Target | None]]) -> Iterator[Finding]:
     entries = all_entries(checked)
-    yield from fixable_findings(entries, [library for library, _ in shelves])
+    yield from chain(ids.check_repeats(entries), ids.check_blanks(entries))
     yield from chain(questions.check_questions(entries), questions.check_same_answers(entries))
     yield from chain(answers.check_empty_answers(entries), answers.check_unused_answers(entries))
     for library, index in shelves:
         part = library.entries(entries)
-        yield from chain(ids.check_titles(part, library), answers.check_answers(part, library))
+        yield from chain(ids.check_ids(part, library), ids.check_titles(part, library))
+        yield from answers.check_answers(part, library)
         yield from chain(chunks.check_copies(part, library), passages.check_passages(part, library))
         negatives = [entry for entry in part if entry.question.negative]
         if negatives and (index := index or index_of(library)):
@@ -101,13 +102,6 @@ def _findings(checked: GoldenSet, shelves: Sequence[tuple[Library, Bm25Target | 
 def all_entries(checked: GoldenSet) -> list[Entry]:
     """The questions of a set with their lines."""
     return [Entry(str(checked.path), *numbered) for numbered in checked.numbered()]
-
-
-def fixable_findings(entries: Sequence[Entry], shelves: Sequence[Library]) -> Iterator[Finding]:
-    """The findings of the family that `fix_golden` can cure, cured or not."""
-    yield from chain(ids.check_repeats(entries), ids.check_blanks(entries))
-    for library in shelves:
-        yield from ids.check_ids(library.entries(entries), library)
 
 
 def libraries(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import click
@@ -16,7 +16,7 @@ from evaltrack.cli.golden_review import review
 from evaltrack.cli.output import IN_EXIT_CODE, output_option, print_json, result_is_in
 from evaltrack.errors import EXIT_MISSED, EXIT_USAGE, Guide, printable
 from evaltrack.privacy.addresses import shown_text
-from evaltrack.records.amount import count, verb
+from evaltrack.records.amount import count
 
 if TYPE_CHECKING:
     from evaltrack.golden.lint.finding import Finding
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 LINT_EXAMPLES = """\b
 Examples:
   evaltrack golden lint golden/*.json*
-  evaltrack golden lint mine.jsonl --corpus docs --fix
+  evaltrack golden lint mine.jsonl --corpus docs
   evaltrack golden lint mine.jsonl --ignore same-answer --output json
 """
 
@@ -50,7 +50,6 @@ for _command in (draft, review, add, anchor, import_command):
 )
 @click.option("-t", "--target", default=None, help="bm25:DIR, in whose index what is expected must be.")
 @click.option("--ignore", multiple=True, metavar="CODE", help="Code of findings that are not reported; repeatable.")
-@click.option("--fix", is_flag=True, help="Correct ids in another form, ids listed twice, and surrounding blanks.")
 @click.option("--strict", is_flag=True, help="Exit 1 on warnings too.")
 @output_option()
 def lint(
@@ -58,7 +57,6 @@ def lint(
     corpus: str | None,
     target: str | None,
     ignore: tuple[str, ...],
-    fix: bool,
     strict: bool,
     output: str,
 ) -> int:
@@ -66,13 +64,10 @@ def lint(
 
     Exits 2 if anything is an error; all findings of all files are listed.
     """
-    from evaltrack.api.fix_golden import fix_golden
     from evaltrack.api.lint_golden import lint_golden
 
     findings: list[Finding] = []
     for name in files:
-        if fix:
-            _print_cured(fix_golden(name, corpus or None, target=target or None, ignore=ignore), name)
         findings += lint_golden(name, corpus or None, target=target or None, ignore=ignore)
     severities = {finding.severity for finding in findings}
     if output == "json":
@@ -85,14 +80,6 @@ def lint(
     if output != "json":
         click.echo(f"{count(len(files), 'golden set')} checked, all lines are good")
     return EXIT_MISSED if strict and "warning" in severities else 0
-
-
-def _print_cured(findings: Sequence[Finding], name: str) -> None:
-    for finding in findings:
-        click.echo(shown_text(printable(f"{finding.place}: fixed: {finding.change} [{finding.code}]")), err=True)
-    if findings:
-        texts = f"{count(len(findings), 'text')} {verb(len(findings), 'was', 'were')}"
-        click.echo(f"{name}: {texts} corrected; edited questions are compared with no earlier run", err=True)
 
 
 def _print_findings(findings: Iterable[Finding]) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from evaltrack import fix_golden, lint_golden
-from evaltrack.errors import GoldenError, UsageError
+from evaltrack import lint_golden
+from evaltrack.errors import UsageError
 from evaltrack.golden.corpus import Chunk
 from evaltrack.golden.lint.answers import check_answers
 from evaltrack.golden.lint.chunks import check_copies
@@ -57,7 +57,6 @@ def test_bad_lines_are_findings_and_nothing_else_is_looked_at(tmp_path: Path) ->
     assert (bad[0].message, bad[0].cure) == ("`question` is empty", "write some text")
     (missing,) = lint_golden(tmp_path / "nothing.jsonl")
     assert (missing.line, missing.message) == (None, "no such file")
-    assert fix_golden(path) == []
 
 
 def test_findings_come_in_the_order_of_lines(tmp_path: Path) -> None:
@@ -112,76 +111,12 @@ def test_codes_are_ignored_by_their_names(tmp_path: Path) -> None:
     path = written(tmp_path, {"id": 1, "question": "a?", "expected_chunks": ["a", "a"]})
     assert [finding.code for finding in lint_golden(path, ignore=OFF)] == ["repeated-id"]
     assert lint_golden(path, ignore=(*OFF, "repeated-id")) == []
-    assert fix_golden(path, ignore=["repeated-id"]) == []
     with pytest.raises(UsageError, match="no such code; did you mean `repeated-id`"):
         lint_golden(path, ignore=["repeatd-id"])
     with pytest.raises(UsageError, match="no such code; codes: bad-line"):
         lint_golden(path, ignore=["xyz"])
     with pytest.raises(UsageError, match="cannot be ignored"):
-        fix_golden(path, ignore=["bad-line"])
-
-
-LINES = (
-    '\ufeff{"id":"x" ,"question":"How?  ","expected_chunks":["Visa.md#Long_Stay" ,"visa#long-stay"],"notes":"\\u00e4"}'
-    "\r\n"
-    "\r\n"
-    '{"id":" y","question":"Why?","expected_chunks":[ "A-7","a-007" , "gone" ], "domain":"  mine"}'
-)
-FIXED = (
-    '\ufeff{"id":"x" ,"question":"How?","expected_chunks":["visa#long-stay"],"notes":"\\u00e4"}'
-    "\r\n"
-    "\r\n"
-    '{"id":" y","question":"Why?","expected_chunks":[ "a-007" , "gone" ], "domain":"mine"}'
-)
-
-
-@pytest.mark.parametrize("is_array", [False, True])
-def test_fix_corrects_what_is_safe_and_no_other_byte(tmp_path: Path, is_array: bool) -> None:
-    """Ids in their form, repeats, blanks; order, spacing, escapes, line ends and the mode of the file stay."""
-    corpus = pages(tmp_path / "docs", visa="# Visa\n\nx\n\n## Long stay\n\ny", **{"a-007": "# A\n\nz"})
-    path = tmp_path / ("mine.json" if is_array else "mine.jsonl")
-
-    def form(text: str) -> bytes:
-        return (text.replace("\ufeff", "\ufeff[ ").replace("\r\n\r\n", ",\r\n") + "]\n" if is_array else text).encode()
-
-    path.write_bytes(form(LINES))
-    path.chmod(0o640)
-    link = tmp_path / f"link{path.suffix}"
-    link.symlink_to(path)
-    cured = fix_golden(link, corpus)
-    assert path.read_bytes() == form(FIXED)
-    assert (link.is_symlink(), path.stat().st_mode & 0o777) == (True, 0o640)
-    assert {finding.code for finding in cured} == {"other-form-id", "repeated-id", "surrounding-blanks"}
-    assert "question x: `expected_chunks`: `visa#long-stay` for `Visa.md#Long_Stay`" in [each.change for each in cured]
-    assert "question x: `expected_chunks`: removed the second `visa#long-stay`" in [each.change for each in cured]
-    assert [each.name for each in tmp_path.iterdir() if "part" in each.name] == []
-    assert fix_golden(link, corpus) == []
-    rest = {finding.code for finding in lint_golden(path, corpus, ignore=OFF)}
-    assert rest == {"missing-id", "surrounding-blanks"}  # of the question's id
-
-
-def test_fix_leaves_alone_what_it_cannot_write_or_find(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A line with a field that is there twice, and a file that may not be written: the file stays as it was."""
-    path = tmp_path / "mine.jsonl"
-    text = '{"id": 1, "question": "a? ", "question": "a? "}\n'
-    path.write_text(text)
-    assert fix_golden(path) == []
-    assert [each.message for each in lint_golden(path)] == ["`question` stands there twice"]
-    assert path.read_text() == text
-    path.write_text('{"id": 1, "question": "a? "}\n')
-    monkeypatch.setattr(os, "access", lambda *_: False)
-    with pytest.raises(GoldenError, match="is read-only; make it writable"):
-        fix_golden(path)
-    monkeypatch.undo()
-
-    def full_disk(_: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full_disk)
-    with pytest.raises(GoldenError, match="cannot be written: No space left on device"):
-        fix_golden(path)
-    assert path.read_text() == '{"id": 1, "question": "a? "}\n'
-    assert [each.name for each in tmp_path.iterdir()] == ["mine.jsonl"]
+        lint_golden(path, ignore=["bad-line"])
 
 
 def checked_sets() -> list[tuple[list[Chunk], list[Question]]]:

@@ -45,7 +45,6 @@ def test_findings_for_machines(tmp_path: Path, capsys: pytest.CaptureFixture[str
         "message": f"`Visa` is not in {tmp_path}/docs, `visa` is",
         "cure": "write `visa`",
         "severity": "error",
-        "fixable": True,
     }
     assert sum(finding["code"] == "near-duplicate" for finding in findings) == 29
 
@@ -81,21 +80,10 @@ def test_findings_for_people_are_bounded(tmp_path: Path, capsys: pytest.CaptureF
     assert (code, err) == (2, "Error: --ignore near-dup: no such code; did you mean `near-duplicate`?\n")
 
 
-def test_fix_says_what_it_changed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each text before and after; what is left is linted, and a second time nothing is to be done."""
-    path = written(tmp_path, {"question": "a?", "expected_chunks": ["VISA"]})
-    arguments = ("lint", path, "--corpus", tmp_path / "docs", "--fix")
-    code, _, err = called(capsys, *arguments)
-    assert code == 0
-    assert f"{path}:1: fixed: question 0: `expected_chunks`: `visa` for `VISA` [other-form-id]\n" in err
-    assert f"{path}: 1 text was corrected; edited questions are compared with no earlier run\n" in err
-    assert "fixed" not in called(capsys, *arguments)[2]
-
-
 def test_hostile_texts_reach_no_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Control characters are replaced, in findings and in corrections; passwords in addresses are left out."""
+    """Control characters are replaced; passwords in addresses are left out."""
     path = written(tmp_path, {"question": "a?\x1b[2J ", "expected_chunks": ["\x1b]0;x\x07", "http://me:pw@host/a"]})
-    _, _, err = called(capsys, "lint", path, "--corpus", tmp_path / "docs", "--fix")
+    _, _, err = called(capsys, "lint", path, "--corpus", tmp_path / "docs")
     assert "\x1b" not in err
     assert ("pw@" in err, "http://host/a" in err) == (False, True)
 
@@ -104,6 +92,6 @@ def test_an_empty_file_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture
     """It has a message, a cure and no line."""
     path = tmp_path / "mine.jsonl"
     path.write_bytes(b"")
-    code, _, err = called(capsys, "lint", path, "--fix")
+    code, _, err = called(capsys, "lint", path)
     message = f"{path}: holds no questions; write one JSON object a line, with `id` and `question` [bad-line]"
     assert (code, err.splitlines()) == (2, [message, Guide.LINT.reference])

@@ -1,4 +1,4 @@
-"""What lint reports: findings, their codes, and the edits that cure them."""
+"""What lint reports: findings and their codes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from pydantic import Field, computed_field
+from pydantic import computed_field
 
 from evaltrack.records import Question, Record
 
@@ -49,20 +49,6 @@ RULES = {
 """Each code with its rule. Errors end with exit code 2, warnings with 1 where they are to count; notes inform."""
 
 
-@dataclass(frozen=True)
-class Edit:
-    """A change of one text in the file: that of `field`, or the one at `index` in its list.
-
-    `number` is the place of the question in the file, from 0; `after` None removes the text from its list.
-    """
-
-    number: int
-    field: str
-    index: int | None
-    before: str
-    after: str | None
-
-
 class Finding(Record):
     """One thing that is wrong; `line` is None where it concerns the whole set, `id` is that of the question."""
 
@@ -72,7 +58,6 @@ class Finding(Record):
     code: str
     message: str
     cure: str
-    edit: Edit | None = Field(default=None, exclude=True, repr=False)
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -80,26 +65,10 @@ class Finding(Record):
         """How bad it is."""
         return RULES[self.code].severity
 
-    @computed_field  # type: ignore[prop-decorator]
-    @property
-    def fixable(self) -> bool:
-        """Whether `--fix` cures it."""
-        return self.edit is not None
-
     @property
     def place(self) -> str:
         """``FILE:LINE``, or the file alone."""
         return self.file if self.line is None else f"{self.file}:{self.line}"
-
-    @property
-    def change(self) -> str:
-        """What the edit changes, in words."""
-        if self.edit is None:
-            return ""
-        question = f"question {self.id}: `{self.edit.field}`: "
-        if self.edit.after is None:
-            return f"{question}removed the second `{self.edit.before}`"
-        return f"{question}`{self.edit.after}` for `{self.edit.before}`"
 
     def __str__(self) -> str:
         """``FILE:LINE: question ID: what is wrong; cure [code]``."""
@@ -122,10 +91,10 @@ class Entry:
         """Whether the domain is the name of the file."""
         return self.question.domain == Path(self.file).stem
 
-    def finding(self, code: str, message: str, cure: str, edit: Edit | None = None) -> Finding:
+    def finding(self, code: str, message: str, cure: str) -> Finding:
         """A finding about this question."""
         question = self.question.id
-        return Finding(file=self.file, line=self.line, id=question, code=code, message=message, cure=cure, edit=edit)
+        return Finding(file=self.file, line=self.line, id=question, code=code, message=message, cure=cure)
 
     def __str__(self) -> str:
         """``question ID (line N)``."""

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from evaltrack.golden.lint.finding import SHOWN_NAMES, Edit, Entry, Finding, first_names
+from evaltrack.golden.lint.finding import SHOWN_NAMES, Entry, Finding, first_names
 from evaltrack.golden.lint.library import Library
 from evaltrack.records import Question
 from evaltrack.records.titles import title_key
@@ -67,11 +67,12 @@ def check_ids(entries: Iterable[Entry], library: Library) -> Iterator[Finding]:
     for entry in entries:
         question = entry.question
         names = titles if question.by_title else ids
-        for index, expected in enumerate(question.expected_names or ()):
+        for expected in question.expected_names or ():
             if names.key(expected) in names.exact or names.key(expected.strip()) in names.exact:
                 continue
             if len(meant := names.meant(expected)) == 1:
-                yield _other_form(entry, index, expected, meant[0], library.name)
+                message = f"`{expected}` is not in {library.name}, `{meant[0]}` is"
+                yield entry.finding("other-form-id", message, f"write `{meant[0]}`")
                 continue
             if meant:
                 hints[question.by_title, expected] = f"did you mean `{'` or `'.join(meant[:SHOWN_NAMES])}`?"
@@ -88,17 +89,6 @@ def _nearest(key: str, exact: Mapping[str, str]) -> str:
     return f"did you mean `{exact[near[0]]}`?" if near else ""
 
 
-def _other_form(entry: Entry, index: int, expected: str, meant: str, library: str) -> Finding:
-    edit = _edit(entry, expectation_field(entry.question), index, expected, meant)
-    return entry.finding("other-form-id", f"`{expected}` is not in {library}, `{meant}` is", f"write `{meant}`", edit)
-
-
-def _edit(entry: Entry, field: str, index: int | None, before: str, after: str | None) -> Edit | None:
-    """The edit of a text; of a key of an object that holds grades there is none."""
-    graded = bool(entry.question.grades) and field == expectation_field(entry.question)
-    return None if graded else Edit(entry.number, field, index, before, after)
-
-
 def expectation_field(question: Question) -> str:
     """The field that says what is relevant."""
     return "expected_sources" if question.by_title else "expected_chunks"
@@ -108,34 +98,29 @@ def check_repeats(entries: Iterable[Entry]) -> Iterator[Finding]:
     """What is expected twice in one question; it counts once."""
     for entry in entries:
         field, keys = expectation_field(entry.question), set[str]()
-        for index, expected in enumerate(entry.question.expected_names or ()):
+        for expected in entry.question.expected_names or ():
             key = title_key(expected) if entry.question.by_title else expected
             if key in keys:
-                edit = _edit(entry, field, index, expected, None)
-                yield entry.finding("repeated-id", f"`{expected}` is twice in `{field}`", "remove one", edit)
+                yield entry.finding("repeated-id", f"`{expected}` is twice in `{field}`", "remove one")
             keys.add(key)
 
 
 def check_blanks(entries: Iterable[Entry]) -> Iterator[Finding]:
-    """Texts with blanks around them: as parts of ids they match nothing, as parts of labels they make another label.
-
-    The id of a question stays as it is where it is fixed: responses, verdicts and baselines may be filed under it.
-    """
+    """Texts with blanks around them: as parts of ids they match nothing, as parts of labels they make another label."""
     for entry in entries:
-        for field, index, text in _texts(entry.question):
-            if text != (stripped := text.strip()) and stripped and not (field == "domain" and entry.has_default_domain):
-                place = f"`{field}`" if index is None else f"`{text}` in `{field}`"
-                edit = None if field == "id" else _edit(entry, field, index, text, stripped)
-                yield entry.finding("surrounding-blanks", f"{place} begins or ends with blanks", "remove them", edit)
+        for field, in_list, text in _texts(entry.question):
+            if text.strip() not in ("", text) and not (field == "domain" and entry.has_default_domain):
+                place = f"`{text}` in `{field}`" if in_list else f"`{field}`"
+                yield entry.finding("surrounding-blanks", f"{place} begins or ends with blanks", "remove them")
 
 
-def _texts(question: Question) -> Iterator[tuple[str, int | None, str]]:
-    """The texts that are compared or asked: field, place in its list, text."""
+def _texts(question: Question) -> Iterator[tuple[str, bool, str]]:
+    """The texts that are compared or asked: field, whether that is a list, text."""
     for field in TEXTS:
         if (text := getattr(question, field)) is not None:
-            yield field, None, text
+            yield field, False, text
     for field in LISTS:
-        yield from ((field, index, text) for index, text in enumerate(getattr(question, field) or ()))
+        yield from ((field, True, text) for text in getattr(question, field) or ())
 
 
 def check_titles(entries: Iterable[Entry], library: Library) -> Iterator[Finding]:

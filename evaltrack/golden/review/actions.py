@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from evaltrack.errors import UsageError
-from evaltrack.golden.fields import ABSENT, Fields, written_as_before
 from evaltrack.golden.lines import checked_question
 from evaltrack.golden.review.expectation import Expectation, expectation_of
 from evaltrack.golden.review.pool import Shown
 from evaltrack.records import Question
+
+Fields = Mapping[str, object]
+"""Values of fields of a golden line; None takes the field away."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ Action = Mark | Grade | Quote | Unquote | Negate | Reword | Confirm | Restore
 def changed_fields(
     raw: Mapping[str, object], question: Question, action: Action, by_title: bool = False
 ) -> dict[str, object]:
-    """The new values of the fields that an action changes; `ABSENT` of those that it takes away.
+    """The new values of the fields that an action changes; None of those that it takes away.
 
     Args:
         raw: The object of the question in the file.
@@ -95,8 +97,12 @@ def changed_fields(
     Raises:
         UsageError: the action cannot be done, or would make the line a bad one.
     """
-    made = written_as_before(raw, _fields(raw, question, action, by_title))
-    changes = {name: value for name, value in made.items() if raw.get(name, ABSENT) != value}
+    made = _fields(raw, question, action, by_title)
+    for name in ("expected_chunks", "expected_sources"):
+        if isinstance(old := raw.get(name), list) and isinstance(new := made.get(name), list):
+            written = {str(each): each for each in old}  # an id that is written as a number stays one
+            made[name] = [written.get(each, each) for each in new]
+    changes = {name: value for name, value in made.items() if raw.get(name) != value}
     checked = checked_question(dict(after(raw, changes)) | {"id": question.id, "domain": question.domain})
     if isinstance(checked, list):
         raise UsageError(checked[0])
@@ -105,21 +111,21 @@ def changed_fields(
 
 def after(raw: Mapping[str, object], changes: Fields) -> dict[str, object]:
     """The object of a question with its changed fields."""
-    return {name: value for name, value in {**raw, **changes}.items() if value is not ABSENT}
+    return {name: value for name, value in {**raw, **changes}.items() if value is not None}
 
 
 def before(raw: Mapping[str, object], changes: Fields) -> Restore:
     """What undoes changes."""
-    return Restore({name: raw.get(name, ABSENT) for name in changes})
+    return Restore({name: raw.get(name) for name in changes})
 
 
 def _fields(raw: Mapping[str, object], question: Question, action: Action, by_title: bool) -> dict[str, object]:
     match action:
         case Reword():
-            return {"question": action.question, "expected_answer": action.expected_answer or ABSENT}
+            return {"question": action.question, "expected_answer": action.expected_answer or None}
         case Confirm():
             metadata = {**question.metadata, "reviewed": {"by": action.by, "at": action.at}}
-            return {"draft": ABSENT, "metadata": metadata}
+            return {"draft": None, "metadata": metadata}
         case Restore():
             return dict(action.fields)
     before_it = expectation_of(question, raw, by_title)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evaltrack.errors import UsageError
-from evaltrack.golden.fields import ABSENT
 from evaltrack.golden.review.pool import Shown
 from evaltrack.records import Passage, Question
 from evaltrack.records.passage import words_of
@@ -190,8 +189,8 @@ class Expectation:
         return self if name is None else replace(self, grades={**self.grades, name: grade})
 
     def fields(self) -> dict[str, object]:
-        """The fields of a golden file that say so; those that are not there are `ABSENT`."""
-        made: dict[str, object] = dict.fromkeys(FIELDS, ABSENT)
+        """The fields of a golden file that say so; those that are not there are None."""
+        made: dict[str, object] = dict.fromkeys(FIELDS, None)
         lists = {"expected_chunks": self.chunks, "expected_sources": self.titles, "expected_passages": self.passages}
         made |= {name: list(value) for name, value in lists.items() if value is not None}
         graded = "expected_sources" if self.of_titles else "expected_chunks"

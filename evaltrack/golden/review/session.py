@@ -6,22 +6,18 @@ another one the set is read again, and an action on a question that is still the
 
 from __future__ import annotations
 
-import hashlib
 import os
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 from evaltrack.errors import UsageError
-from evaltrack.golden.fields import set_fields
+from evaltrack.golden.file import ChangedMeanwhileError, digest_of, only_writer, read_objects, write_objects
 from evaltrack.golden.held import NumberedQuestion
-from evaltrack.golden.json_spans import members, object_starts
 from evaltrack.golden.lines import checked_question
 from evaltrack.golden.reader import open_golden
 from evaltrack.golden.review.actions import Action, Confirm, Restore, after, before, changed_fields
-from evaltrack.golden.rewrite import only_writer, replace_content
 from evaltrack.records import Question
 
 UNDO = 1000
@@ -30,10 +26,6 @@ UNDO = 1000
 
 class NoQuestionError(UsageError):
     """A question is not in the file any more."""
-
-
-class _ChangedError(Exception):
-    """The file is another one than was read."""
 
 
 @dataclass(frozen=True)
@@ -56,13 +48,14 @@ class ReviewSession:
         self._read()
 
     def _read(self) -> None:
-        digest = _digest(self.path)
+        digest = digest_of(self.path)
         self.checked = checked = open_golden(self.path, drafts=True)
         self.questions: dict[str, NumberedQuestion] = {each.question.id: each for each in checked.numbered()}
         questions = [each.question for each in self.questions.values()]
         self.by_title = any(each.expected_sources for each in questions) and not any(
             each.expected_chunks or each.expected_passages for each in questions
         )
+        self._objects = read_objects(self.path)
         self._digest = digest  # of before it was read: a change since then shows at the next write
 
     @property
@@ -89,7 +82,7 @@ class ReviewSession:
         with self._lock:
             self.refresh()
             self.question(key)
-            return self._raw(self._text(), self.questions[key].number)
+            return self._objects[self.questions[key].number]
 
     def refresh(self) -> bool:
         """Read the file again where it was changed; whether it was.
@@ -98,7 +91,7 @@ class ReviewSession:
             GoldenError: it is no golden set any more.
         """
         with self._lock:
-            if _digest(self.path) == self._digest:
+            if digest_of(self.path) == self._digest:
                 return False
             self._read()
             return True
@@ -117,7 +110,7 @@ class ReviewSession:
             message = "the file was changed by somebody else, and read again" if is_reloaded else ""
             try:
                 self._write(key, action)
-            except _ChangedError:
+            except ChangedMeanwhileError:
                 return Outcome(False, "the file was changed at the same moment; do it once more", True)
             return Outcome(True, message, is_reloaded)
 
@@ -135,22 +128,15 @@ class ReviewSession:
 
     def _write(self, key: str, action: Action) -> None:
         numbered = self.questions[key]
-        raw = self._raw(self._text(), numbered.number)
+        raw = self._objects[numbered.number]
         changes = changed_fields(raw, numbered.question, action, self.by_title)
         if not changes:
             return
-        written = ""
-
-        def change(text: str) -> str:
-            nonlocal written
-            if _of_text(text) != self._digest:
-                raise _ChangedError
-            written = set_fields(text, {numbered.number: changes}, is_array=self._is_array)
-            return written
-
-        replace_content(self.path, change)
-        self._digest = _of_text(written)
-        made = checked_question(after(raw, changes) | {"id": key, "domain": numbered.question.domain})
+        objects = list(self._objects)
+        objects[numbered.number] = after(raw, changes)
+        self._digest = write_objects(self.path, objects, self._digest)
+        self._objects = objects
+        made = checked_question(objects[numbered.number] | {"id": key, "domain": numbered.question.domain})
         if isinstance(made, Question):
             self.questions[key] = numbered._replace(question=made)
         if not isinstance(action, Restore):
@@ -159,25 +145,3 @@ class ReviewSession:
             self.confirmed.add(key)
         elif "metadata" in changes:
             self.confirmed.discard(key)
-
-    @property
-    def _is_array(self) -> bool:
-        return self.path.suffix == ".json"
-
-    def _text(self) -> str:
-        return self.path.read_bytes().decode("utf-8")
-
-    def _raw(self, text: str, number: int) -> dict[str, object]:
-        start = next(islice(object_starts(text, is_array=self._is_array), number, None))
-        return {name: span.value for name, span in members(text, start)}
-
-
-def _digest(path: Path) -> str:
-    try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError:
-        return ""  # reading it as a golden set says what is wrong
-
-
-def _of_text(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8")).hexdigest()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
+
+from pydantic import BaseModel
 
 from evaltrack.golden.lint.finding import Finding
 from evaltrack.records import Question, Response, Source
@@ -127,7 +130,7 @@ def question_schema() -> dict[str, Any]:
     return schema
 
 
-LISTS = {
+LISTS: Mapping[str, tuple[type[BaseModel], str]] = {
     "findings": (Finding, "Findings: evaltrack golden lint --output json"),
     "baselines": (BaselineForm, "Baselines: evaltrack baseline list --output json, and history"),
 }

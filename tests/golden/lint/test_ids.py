@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from evaltrack.golden.corpus import Chunk
-from evaltrack.golden.lint.finding import Edit
 from evaltrack.golden.lint.ids import MAX_HINTS, check_blanks, check_ids, check_repeats, check_titles, plain_form
 from evaltrack.golden.lint.library import Library
 
@@ -35,7 +34,7 @@ def test_ids_in_another_form_name_the_one_that_is_meant(written: str, meant: str
         assert findings == []  # that is the finding on blanks
         return
     assert brief(findings) == [("other-form-id", 1)]
-    assert findings[0].edit == Edit(0, "expected_chunks", 0, written, meant)
+    assert findings[0].cure == f"write `{meant}`"
     assert findings[0].message == f"`{written}` is not in corpus/set, `{meant}` is"
 
 
@@ -46,9 +45,9 @@ def test_ids_that_differ_in_more_than_their_form(one: str, other: str) -> None:
 
 
 def test_where_several_are_meant_none_is() -> None:
-    """An id that is another form of two ids is missing, with a hint and no edit."""
+    """An id that is another form of two ids is missing, with a hint."""
     (finding,) = check_ids(entries({"expected_chunks": ["A-1"]}), library(**{"a_1": "x", "a-01": "y"}))
-    assert (finding.code, finding.fixable, finding.severity) == ("missing-id", False, "error")
+    assert (finding.code, finding.severity) == ("missing-id", "error")
     assert finding.cure == "did you mean `a-01` or `a_1`?"
 
 
@@ -76,21 +75,23 @@ def test_hints_are_bounded() -> None:
     assert sum(finding.cure.startswith("did you mean") for finding in findings) == MAX_HINTS
 
 
-def test_what_is_expected_twice_is_removed_once() -> None:
-    """Ids that are equal, and titles that compare as equal; the edit is about the later one."""
+def test_what_is_expected_twice_is_named_once() -> None:
+    """Ids that are equal, and titles that compare as equal: the later one."""
     asked = entries({"expected_chunks": ["a", "b", "a"]}, {"expected_sources": ["A b", "a_B"]}, {"expected_chunks": []})
-    edits = [finding.edit for finding in check_repeats(asked)]
-    assert edits == [Edit(0, "expected_chunks", 2, "a", None), Edit(1, "expected_sources", 1, "a_B", None)]
+    assert [(each.line, each.message) for each in check_repeats(asked)] == [
+        (1, "`a` is twice in `expected_chunks`"),
+        (2, "`a_B` is twice in `expected_sources`"),
+    ]
 
 
-def test_blanks_around_texts_are_named_and_ids_of_questions_stay() -> None:
+def test_blanks_around_texts_are_named() -> None:
     """Question, labels, answers, ids and tools; a text of blanks alone, and inner blanks, are no finding."""
     fields = {"id": " 7", "question": "a b? ", "expected_chunks": ["a", "b\t"], "expected_answer": " "}
     asked = entries({**fields, "domain": " d", "expected_tools": ["\N{NO-BREAK SPACE}t"]}, {"domain": " set"})
-    findings = list(check_blanks(asked))
-    fixes = {finding.edit.field: finding.edit.after for finding in findings if finding.edit}
-    assert fixes == {"question": "a b?", "expected_chunks": "b", "domain": "set", "expected_tools": "t"}
-    assert [finding.message for finding in findings if not finding.fixable] == ["`id` begins or ends with blanks"]
+    assert [each.message.removesuffix(" begins or ends with blanks") for each in check_blanks(asked)] == [
+        *("`id`", "`question`", "`domain`", "`b\t` in `expected_chunks`", "`\N{NO-BREAK SPACE}t` in `expected_tools`"),
+        "`domain`",
+    ]
 
 
 def test_a_domain_that_is_the_files_name_is_not_in_the_file() -> None:

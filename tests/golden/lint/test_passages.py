@@ -48,9 +48,8 @@ def test_answers_are_looked_for_where_the_passage_is() -> None:
     assert brief(check_answers(entries(line | {"expected_answer": "80 euros is the fee"}), PAGES)) == []
 
 
-def test_keys_of_grades_are_named_and_left_as_they_are() -> None:
-    """They are keys of an object, which `--fix` does not touch."""
+def test_keys_of_grades_are_named() -> None:
+    """They are ids as those of a list are."""
     graded = entries({"expected_chunks": {"A.md": 2, " b": 1}})
     found = [*check_ids(graded, PAGES), *check_blanks(graded), *check_repeats(graded)]
     assert brief(found) == [("other-form-id", 1), ("surrounding-blanks", 1)]
-    assert not any(each.fixable for each in found)

@@ -1,0 +1,67 @@
+"""A golden file is replaced as a whole, or not at all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from evaltrack.errors import GoldenError
+from evaltrack.golden.file import ChangedMeanwhileError, digest_of, read_objects, write_objects
+
+LINES = '{"id": 2, "question": "Zwölf?", "notes": null}\n{"question": "B?", "id": "1"}\n'
+ARRAY = '[\n  {"question": "Zwölf?", "metadata": {"a": [1, 2.5]}},\n  {"question": "B?"}\n]\n'
+
+
+@pytest.mark.parametrize(("name", "text"), [("a.jsonl", LINES), ("a.json", ARRAY)])
+def test_what_is_read_is_written_again(tmp_path: Path, name: str, text: str) -> None:
+    """Lines, fields and their order; blank lines, a byte-order mark and other line ends go."""
+    path = tmp_path / name
+    for content in (text, "\ufeff" + text.replace("\n", "\r\n\r\n")):
+        path.write_bytes(content.encode())
+        digest = write_objects(path, read_objects(path), digest_of(path))
+        assert path.read_bytes() == text.encode()
+        assert digest == digest_of(path)
+
+
+def test_a_link_stays_one_and_the_mode_is_kept(tmp_path: Path) -> None:
+    """The file that it leads to is replaced; its own ending says what the file is."""
+    path, link = tmp_path / "file", tmp_path / "link.jsonl"
+    path.write_text(LINES)
+    path.chmod(0o640)
+    link.symlink_to(path)
+    write_objects(link, [{"id": 1}], digest_of(link))
+    assert (link.is_symlink(), path.stat().st_mode & 0o777, path.read_text()) == (True, 0o640, '{"id": 1}\n')
+
+
+def test_a_file_that_was_changed_meanwhile_is_left(tmp_path: Path) -> None:
+    """Also one that was made, or that is no golden set any more."""
+    path = tmp_path / "a.jsonl"
+    path.write_text(LINES)
+    objects, digest = read_objects(path), digest_of(path)
+    path.write_text(LINES + "{\n")
+    for before in (digest, ""):
+        with pytest.raises(ChangedMeanwhileError, match="was changed at the same moment; do it once more"):
+            write_objects(path, objects, before)
+    with pytest.raises(ChangedMeanwhileError):
+        read_objects(path)
+    assert path.read_text() == LINES + "{\n"
+
+
+def test_a_file_that_cannot_be_written_stays_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is read-only, or the disk is full; nothing else is left beside it."""
+    path = tmp_path / "a.jsonl"
+    path.write_text(LINES)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(GoldenError, match="is read-only; make it writable"):
+        write_objects(path, [], digest_of(path))
+    monkeypatch.undo()
+
+    def full_disk(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full_disk)
+    with pytest.raises(GoldenError, match="cannot be written: No space left on device"):
+        write_objects(path, [], digest_of(path))
+    assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("a.jsonl", LINES)]
