@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from evaltrack.cli.golden_add import add
+from evaltrack.cli.golden_anchor import anchor
 from evaltrack.cli.golden_draft import draft
 from evaltrack.cli.golden_import import import_command
-from evaltrack.cli.golden_passages import anchor
 from evaltrack.cli.golden_review import review
 from evaltrack.cli.output import IN_EXIT_CODE, output_option, print_json, result_is_in
 from evaltrack.errors import EXIT_MISSED, EXIT_USAGE, Guide, printable

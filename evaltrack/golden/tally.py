@@ -10,7 +10,7 @@ from evaltrack.records import Question
 
 @dataclass(frozen=True)
 class GoldenStats:
-    """Counts over one golden set; `by` maps `domain`, `difficulty` and `category` to counts per label.
+    """Counts over one golden set; `by` maps `domain` and `category` to counts per label.
 
     `with_history` counts the questions that have some. `drafts` are counted whether or not they are among the
     questions.
@@ -19,7 +19,6 @@ class GoldenStats:
     questions: int = 0
     negatives: int = 0
     judged_only: int = 0
-    with_answer: int = 0
     by: dict[str, Counter[str]] = field(default_factory=dict)
     negatives_by_domain: Counter[str] = field(default_factory=Counter)
     drafts: int = 0
@@ -30,9 +29,9 @@ class Tally:
     """Counts questions as they stream by."""
 
     def __init__(self) -> None:
-        self.questions = self.negatives = self.judged_only = self.with_answer = self.drafts = 0
+        self.questions = self.negatives = self.judged_only = self.drafts = 0
         self.with_history = 0
-        self.by: dict[str, Counter[str]] = {"domain": Counter(), "difficulty": Counter(), "category": Counter()}
+        self.by: dict[str, Counter[str]] = {"domain": Counter(), "category": Counter()}
         self.negatives_by_domain: Counter[str] = Counter()
 
     def add(self, question: Question) -> None:
@@ -42,7 +41,6 @@ class Tally:
         self.questions += 1
         self.negatives += is_negative
         self.judged_only += expected is None
-        self.with_answer += question.expected_answer is not None
         self.with_history += bool(question.history)
         for label, counter in self.by.items():
             value = getattr(question, label)
@@ -57,7 +55,6 @@ class Tally:
             self.questions,
             self.negatives,
             self.judged_only,
-            self.with_answer,
             self.by,
             self.negatives_by_domain,
             self.drafts,

@@ -75,11 +75,6 @@ class Tally(Record):
         """Whether more than half of the measured trials passed; None where none was measured."""
         return 2 * self.passed > self.measured if self.measured else None
 
-    @property
-    def mixed(self) -> bool:
-        """Whether some trials passed and some did not."""
-        return 0 < self.passed < self.measured
-
 
 class Row(Record):
     """Everything about one question in one run, or in one trial of it.

@@ -652,7 +652,7 @@ def test_lines_and_array_are_one_set(tmp_path: Path) -> None:
 
 
 def test_stats(tmp_path: Path) -> None:
-    """A set counts its questions, negatives, judged-only questions, answers, and each label."""
+    """A set counts its questions, negatives, judged-only questions, and each domain and category."""
     questions: list[dict[str, Any]] = [
         {"expected_chunks": ["a"], "difficulty": "easy", "expected_answer": "yes"},
         {"expected_chunks": [], "difficulty": "easy", "category": "x"},
@@ -664,8 +664,8 @@ def test_stats(tmp_path: Path) -> None:
     )
     stats = golden.stats
     assert len(golden) == stats.questions == 4
-    assert (stats.negatives, stats.judged_only, stats.with_answer) == (2, 1, 2)
-    assert stats.by == {"domain": {"set": 3, "other": 1}, "difficulty": {"easy": 2}, "category": {"x": 2}}
+    assert (stats.negatives, stats.judged_only) == (2, 1)
+    assert stats.by == {"domain": {"set": 3, "other": 1}, "category": {"x": 2}}
     assert stats.negatives_by_domain == Counter({"set": 1, "other": 1})
 
 

@@ -13,7 +13,7 @@ from evaltrack.golden.tally import GoldenStats
 
 def stats(questions: int, negatives: int = 0, judged_only: int = 0, **by: Any) -> GoldenStats:
     labels = {"domain": Counter({"set": questions}), "category": Counter(by.get("category", {}))}
-    return GoldenStats(questions, negatives, judged_only, 0, labels, Counter({"set": negatives}))
+    return GoldenStats(questions, negatives, judged_only, labels, Counter({"set": negatives}))
 
 
 @pytest.mark.parametrize(
