@@ -25,6 +25,14 @@ from .openai_server import OpenAIServer
 
 SHOWCASE = REPO / "golden" / "reasoning.jsonl"
 RESPONSES = REPO / "golden" / "reasoning_responses"
+
+
+def recordings(kind: str) -> dict[str, str]:
+    """Target and judge that give the responses and verdicts of one kind again."""
+    responses = RESPONSES / f"{kind}.jsonl"
+    return {"target": f"recorded:{responses}", "judge": f"recorded:{responses.with_suffix('.verdicts.jsonl')}"}
+
+
 KINDS = ("strong", "middling", "flawed")
 JUDGE = "openai:gpt-4o-mini"
 

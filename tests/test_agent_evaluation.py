@@ -116,7 +116,7 @@ def evaluation(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -
     folder, ledger = tmp_path_factory.mktemp("wikipedia"), Ledger()
     shutil.copy(empty_database, folder / "mlflow.db")
     uri = f"sqlite:///{folder}/mlflow.db"
-    command = ("-c", LOGGED, "run", str(GOLDEN), "-t", AGENT, "--experiment", "wikipedia")
+    command = ("-c", LOGGED, "run", str(GOLDEN), "-t", AGENT, "--experiment", "wikipedia", "--judge", "openai")
     required = ("--require", "functional")
     prices = ("--judge-price-in", "0.15", "--judge-price-out", "0.6")
     with OpenAIServer(ledger.behave, api_key=KEY) as server:
@@ -444,10 +444,10 @@ def judging(score: float) -> Behaviour:
     return script(Reply(json.dumps({"reasoning": "As always.", **numbers})))
 
 
-def test_without_a_key_nobody_judges_and_it_is_said(cli: CLI, store_uri: str) -> None:
-    """`auto`: a finished retrieval evaluation, exit code 0, and a clear sentence in output and description."""
+def test_nothing_is_judged_unless_it_is_asked_for(cli: CLI, store_uri: str) -> None:
+    """A finished retrieval evaluation, exit code 0, and a clear sentence in output and description."""
     code, out, _ = cli()
-    said = "no judge: answers were not judged; set OPENAI_API_KEY or OPENAI_BASE_URL, or name one with --judge"
+    said = "answers were not judged; --judge openai has gpt-4o-mini judge them (OPENAI_API_KEY or OPENAI_BASE_URL)"
     assert code == 0
     assert said in out
     assert "Recall@5" in out
@@ -461,7 +461,7 @@ def test_a_named_judge_without_a_key_is_wrong_usage(cli: CLI, store_uri: str) ->
     """Exit code 2, one message, and no run."""
     code, out, err = cli("--judge", JUDGE)
     assert (code, out) == (2, "")
-    assert err.startswith(f"Error: judge {JUDGE}: set OPENAI_API_KEY or OPENAI_BASE_URL first, or use --judge none\n")
+    assert err.startswith(f"Error: judge {JUDGE}: set OPENAI_API_KEY or OPENAI_BASE_URL first\n")
     assert runs(store_uri) == []
 
 

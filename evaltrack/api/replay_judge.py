@@ -129,7 +129,7 @@ def _judges(
     settings: EvaluationConfig, signature: Signature, cache: VerdictCache | None, *, store_uri: str
 ) -> tuple[Judge, ...]:
     """The judges of the run, with the prompts they had."""
-    if _recorded(settings.judge, signature):
+    if any(name.startswith("recorded:") for name in settings.judge):
         raise UsageError(f"judge `{signature.judge}`: verdicts that were recorded cannot be given again")
     names = judge_names(settings.judge)
     if (judge := "+".join(names) or "none") != signature.judge:
@@ -138,13 +138,6 @@ def _judges(
     if (prompts := "+".join(judge.digest for judge in judges)) != signature.judge_prompt:
         raise UsageError(f"the judge's prompt was {signature.judge_prompt} and is {prompts}; evaluate again")
     return judges
-
-
-def _recorded(names: Sequence[str], signature: Signature) -> bool:
-    """Whether any verdict came from a file; `auto` is a file, or an LLM, which has a prompt."""
-    if list(names) in ([], [""], ["auto"]):
-        return not signature.judge_prompt
-    return any(name.startswith("recorded:") for name in names)
 
 
 def _ask(

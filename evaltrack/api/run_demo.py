@@ -61,7 +61,7 @@ def run_demo(
         tracking_uri: MLflow store; None follows MLflow's own settings.
         ui_url: Where MLflow's UI is, for links.
         progress: Receives progress.
-        **settings: As for `run_eval`; without `judge` nothing is judged.
+        **settings: As for `run_eval`.
 
     Raises:
         UsageError: the experiment has a baseline of another golden set called `travel`, or a setting is wrong.
@@ -70,7 +70,6 @@ def run_demo(
     golden = demo_golden()
     experiment = settings.get("experiment") or None
     _check_baseline(golden, experiment, tracking_uri)
-    settings.setdefault("judge", "none")
     corpus = f"bm25:{golden.parent / 'corpus' / golden.stem}"
 
     def evaluate(target: str, name: str) -> RunResult:

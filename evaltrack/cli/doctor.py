@@ -20,7 +20,7 @@ def doctor() -> int:
         click.secho(shadow, fg="red")
     click.echo(f"evaltrack {__version__}, Python {platform.python_version()}")
     click.echo(", ".join(map(_version, PACKAGES)))
-    click.echo(f"judge auto: {_auto_judge()}")
+    click.echo(f"models: {_model_server()}")
     click.echo(f"tokens: {_tokenizer()}")
     try:
         where = _check_store()
@@ -54,17 +54,11 @@ def _shadow() -> str:
     return ""
 
 
-def _auto_judge() -> str:
-    """Who `--judge auto` is, and where it is asked; never the key."""
-    import os
+def _model_server() -> str:
+    """Where models are asked; never the key."""
+    from evaltrack.llm.server import has_server, shown_url
 
-    from evaltrack.judges import judge_names
-    from evaltrack.privacy.addresses import shown_url
-
-    names = judge_names(["auto"])
-    if not names:
-        return "none (neither OPENAI_API_KEY nor OPENAI_BASE_URL is set)"
-    return f"{names[0]} at {shown_url(os.environ.get('OPENAI_BASE_URL') or 'OpenAI')}"
+    return f"asked at {shown_url()}" if has_server() else "neither OPENAI_API_KEY nor OPENAI_BASE_URL is set"
 
 
 def _tokenizer() -> str:

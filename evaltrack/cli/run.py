@@ -25,7 +25,7 @@ Examples:
   evaltrack run golden/travel.jsonl -k 3 -t bm25:docs          over your own pages
   evaltrack run golden/travel.jsonl -t python:app.rag:ask      your own function
   evaltrack run golden/travel.jsonl -t recorded:answers.jsonl  responses gathered earlier
-  evaltrack run golden/travel.jsonl --judge openai:gpt-4o-mini --require minimum
+  evaltrack run golden/travel.jsonl --judge openai --require minimum
   evaltrack run golden/*.jsonl --sample 20                     several sets, and of each a part
   evaltrack run golden/travel.jsonl > baseline.json            saved as JSON, for compare --baseline and for machines
 """
@@ -110,7 +110,7 @@ def run(
 
         if paths or any(map(_is_typed, ("golden", "target"))):
             raise click.UsageError("--demo brings its own golden set and target; name neither, or leave --demo out")
-        return run_showcase(options, output, judged=_is_typed("judge"))
+        return run_showcase(options, output)
     if len(paths) > 1:
         return _run_several(paths, golden, named, options, (min_coverage, replay_check, output))
     golden_path = _chosen_golden("".join(paths), golden)

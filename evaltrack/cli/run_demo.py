@@ -17,7 +17,7 @@ OF_OWN_SETS = ("resume", "retry_errors", "only_failed", "evaluation_json", "run_
 """Options of `evaltrack run` that the showcase has no use for."""
 
 
-def run_showcase(options: dict[str, Any], output: str, *, judged: bool) -> int:
+def run_showcase(options: dict[str, Any], output: str) -> int:
     """Evaluate the showcase before and after its change, and print both; of JSON the run after it."""
     from evaltrack.api.run_demo import AFTER, BEFORE, run_demo
     from evaltrack.cli.progress import make_progress
@@ -25,8 +25,6 @@ def run_showcase(options: dict[str, Any], output: str, *, judged: bool) -> int:
     from evaltrack.system.commands import quoted
 
     settings = {name: value for name, value in options.items() if name not in OF_OWN_SETS}
-    if not judged:
-        settings.pop("judge")
     with redirect_stdout(sys.stderr), make_progress() as progress:
         runs = run_demo(progress=progress, **settings)
     if not wants_json(output):

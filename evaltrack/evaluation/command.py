@@ -34,12 +34,8 @@ class Command:
         Raises:
             UsageError: it is of another version, or was given in another folder.
         """
-        earlier = (
-            {"evaluation_json": stored["evaluation_json"]} if stored.get("evaluation_json") else {}
-        )  # of version 0.1
         try:
-            settings = {**stored.get("settings", {}), **earlier}
-            command = TypeAdapter(cls).validate_python({**stored, "settings": settings})
+            command = TypeAdapter(cls).validate_python(stored)
         except (ValidationError, TypeError) as error:
             raise UsageError(f"the run was started by another version of evaltrack: {error}; evaluate again") from None
         if Path(command.folder) != Path.cwd():

@@ -14,7 +14,6 @@ from pydantic import model_validator
 
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.ask import JUDGE_TIMEOUT, TIMEOUT
-from evaltrack.evaluation.earlier_settings import settings_of_earlier
 from evaltrack.evaluation.labels import Labels, check_labels
 from evaltrack.evaluation.loop import CONCURRENCY
 from evaltrack.golden.selection import Selection, filter_words, parse_filters
@@ -73,8 +72,8 @@ class EvaluationConfig(Config):
         ge=0,
     )
     judge: Texts = setting(
-        ("auto",),
-        "auto, none, openai:MODEL, recorded:FILE or package.module:function; several make a panel.",
+        ("none",),
+        "none, openai (gpt-4o-mini), openai:MODEL, recorded:FILE or package.module:function; several make a panel.",
         shapes=False,
     )
     scores: Texts = setting(
@@ -180,12 +179,6 @@ class EvaluationConfig(Config):
         None, "USD per million output tokens of the judge.", logged="never", shapes=False, ge=0, le=MAX_PRICE
     )
     evaluation_json: OptionalText = setting("", "Write evaluation.json to this file too.", logged="never", shapes=False)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _from_earlier(cls, values: Any) -> Any:
-        """Settings that an earlier version stored, whose weights and prices were records of their own."""
-        return settings_of_earlier(values) if isinstance(values, dict) and "weights" in values else values
 
     @model_validator(mode="after")
     def _fit_together(self) -> EvaluationConfig:

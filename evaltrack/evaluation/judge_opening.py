@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from pathlib import Path
 from types import MappingProxyType
 
 from evaltrack.evaluation.config import EvaluationConfig
-from evaltrack.judges import JudgeFunctions, Models, judge_names, open_judge
+from evaltrack.judges import JudgeFunctions, Models, open_judge
 from evaltrack.judges.cache import VerdictCache, cache_folder
 from evaltrack.records import Judge, Scorer
 from evaltrack.scorers.opening import Functions, open_scorers
@@ -53,17 +52,6 @@ def open_judges(
             judges.append(judge)
         opened.pop_all()  # nothing is closed but where one cannot be opened
     return tuple(judges)
-
-
-def judges_of(settings: EvaluationConfig, target: str) -> list[str]:
-    """The judges by name; `auto` takes the verdicts that lie beside recorded responses before it pays for any."""
-    kind, _, place = target.partition(":")
-    responses = Path(place.partition("?")[0])
-    if settings.judge == ("auto",) and kind == "recorded" and responses.name:
-        beside = responses.with_suffix(".verdicts.jsonl")
-        if beside.is_file():
-            return [f"recorded:{beside}"]
-    return judge_names(settings.judge)
 
 
 def open_scores(

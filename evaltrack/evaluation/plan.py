@@ -18,7 +18,7 @@ from evaltrack import __version__
 from evaltrack.evaluation.command import Command
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.evaluator import evaluator_of
-from evaltrack.evaluation.judge_opening import judges_of, open_cache, open_judges, open_scores
+from evaltrack.evaluation.judge_opening import open_cache, open_judges, open_scores
 from evaltrack.evaluation.loop import Memory, close_all, evaluate, run_to_end, take_all
 from evaltrack.evaluation.plan_checks import check_engine, check_measurable, check_names
 from evaltrack.evaluation.progress import Progress
@@ -26,7 +26,7 @@ from evaltrack.evaluation.signature import signature_of, with_scores
 from evaltrack.evaluation.target_opening import model_of, named_target
 from evaltrack.golden.reader import GoldenSet, open_golden
 from evaltrack.golden.selection import Selection
-from evaltrack.judges import Models, open_faithfulness_judge
+from evaltrack.judges import Models, judge_names, open_faithfulness_judge
 from evaltrack.judges.cache import VerdictCache
 from evaltrack.metrics.criteria import Criterion, parse_criteria
 from evaltrack.metrics.run_metrics import metric_table
@@ -214,8 +214,8 @@ def planned(
     with ExitStack() as opened:
         specs, models = () if repeats else settings.scores, Models(settings.concurrency, settings.call_timeout)
         cache = open_cache(settings, opened) if any(map(asks_judge, specs)) else None
-        run_judges = judges_of(settings, target if isinstance(target, str) else "")
-        scorers = open_scores(specs, functions, settings, partial(open_faithfulness_judge, run_judges, models, cache))
+        names = judge_names(settings.judge)
+        scorers = open_scores(specs, functions, settings, partial(open_faithfulness_judge, names, models, cache))
         for scorer in scorers:
             opened.callback(scorer.close)
         declared = tuple(score for scorer in scorers for score in scorer.declared)
@@ -227,7 +227,6 @@ def planned(
             check_result_file(Path(settings.evaluation_json), "evaluation_json")
         opened_target, target_name = named_target(target, golden, settings, store_uri)
         opened.callback(opened_target.close)  # also where it is never asked
-        names = judges_of(settings, target_name)
         check_measurable(golden, settings, names)
         if names and cache is None:
             cache = open_cache(settings, opened)

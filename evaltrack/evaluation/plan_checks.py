@@ -20,7 +20,7 @@ OF_MLFLOW = ("traces:", "models:", "runs:", "endpoints:")
 def check_measurable(golden: GoldenSet, settings: EvaluationConfig, judges: Sequence[str]) -> None:
     """Refuse an evaluation that could measure nothing."""
     if settings.rubric == "reasoning" and not judges:
-        cure = "set OPENAI_API_KEY or OPENAI_BASE_URL, or name one: `judge=recorded:FILE`"
+        cure = "name one: `judge=openai` or `judge=recorded:FILE`"
         raise UsageError(f"`rubric=reasoning`: there is no judge to observe the reasoning; {cure}", guide=Guide.JUDGES)
     if golden.stats.judged_only == len(golden) and not (judges or settings.scores):
         missing = "no question has expected_chunks, expected_sources or expected_passages, and there is no judge"

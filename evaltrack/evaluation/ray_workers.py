@@ -23,9 +23,9 @@ from evaltrack.errors import EvaltrackError, InconclusiveError, UsageError
 from evaltrack.evaluation.ask import Evaluator
 from evaltrack.evaluation.command import Command
 from evaltrack.evaluation.evaluator import evaluator_of
-from evaltrack.evaluation.judge_opening import judges_of, open_cache, open_judges, open_scores
+from evaltrack.evaluation.judge_opening import open_cache, open_judges, open_scores
 from evaltrack.evaluation.loop import close_all
-from evaltrack.judges import Models, open_faithfulness_judge
+from evaltrack.judges import Models, judge_names, open_faithfulness_judge
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import Closable, Question, Row
@@ -84,7 +84,7 @@ class RowWorker:
         with suppress(OSError):  # another machine may have no such folder
             os.chdir(self._command.folder)
         settings, target_name = self._command.settings, self._command.target
-        names, models = judges_of(settings, target_name), Models(settings.concurrency, settings.call_timeout)
+        names, models = judge_names(settings.judge), Models(settings.concurrency, settings.call_timeout)
         asks_model = names or any(map(asks_judge, settings.scores))
         cache = open_cache(settings, self._resources) if asks_model else None
         faithfulness = partial(open_faithfulness_judge, names, models, cache)
@@ -107,8 +107,7 @@ class RayWorkers(Closable):
         settings, num_cpus = command.settings, max(1, int(ray.cluster_resources().get("CPU", 1)))
         self._num_workers = settings.engine_workers or min(num_cpus, settings.concurrency)
         self._share = settings.concurrency // self._num_workers
-        judges = tuple(judges_of(settings, command.target)) or ("none",)  # `auto` depends on files of this machine
-        shared = settings.with_(concurrency=self._share, judge=judges)
+        shared = settings.with_(concurrency=self._share)
         self._command = Command(command.golden, command.target, shared, command.folder)
         self._environment = environment_of(command)
         self._starting, self._started, self._workers = list[asyncio.Task[None]](), list[Any](), list[Any]()

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from evaltrack.evaluation.config import EvaluationConfig
-from evaltrack.evaluation.judge_opening import judges_of
 from evaltrack.evaluation.plan_checks import check_measurable
 from evaltrack.evaluation.target_opening import named_target
 from evaltrack.golden.reader import open_golden
+from evaltrack.judges import judge_names
 
 
 def check_set(golden_path: str, settings: EvaluationConfig, target: str | Callable[..., Any] | None) -> None:
@@ -19,8 +19,6 @@ def check_set(golden_path: str, settings: EvaluationConfig, target: str | Callab
         UsageError: any of these is wrong.
     """
     golden = open_golden(golden_path, settings.selection)
-    name = target if isinstance(target, str) else "python:function"
     if not target:
-        opened, name = named_target(None, golden, settings)
-        opened.close()
-    check_measurable(golden, settings, judges_of(settings, name))
+        named_target(None, golden, settings)[0].close()
+    check_measurable(golden, settings, judge_names(settings.judge))

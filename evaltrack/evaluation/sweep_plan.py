@@ -15,10 +15,11 @@ from evaltrack import __version__
 from evaltrack.compare.ranking import check_metric
 from evaltrack.errors import GoldenError, UsageError
 from evaltrack.evaluation.config import EvaluationConfig
-from evaltrack.evaluation.judge_opening import judges_of, open_judges
+from evaltrack.evaluation.judge_opening import open_judges
 from evaltrack.evaluation.plan import planned
 from evaltrack.evaluation.sweep_file import SweepFile, SweepTarget, values_of
 from evaltrack.golden.reader import GoldenSet, open_golden
+from evaltrack.judges import judge_names
 from evaltrack.metrics.run_metrics import metric_table
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import OwnScore
@@ -58,7 +59,7 @@ class Configuration:
 
     def digest(self, golden_digest: str) -> str:
         """What tells a run of this configuration: golden set, target, judges, seed, and what shapes its rows."""
-        judges = judges_of(self.settings, self.target_name)
+        judges = judge_names(self.settings.judge)
         parts = [golden_digest, self.target_name, self.settings.shaping(), judges, self.seed, __version__]
         text = json.dumps(parts, sort_keys=True, default=str)
         return sha256(text.encode()).hexdigest()[:DIGEST_LENGTH]
@@ -95,7 +96,7 @@ class SweepPlan:
     def judge_calls(self, configuration: Configuration) -> int:
         """How often it asks judges at most; verdicts of the cache, and responses without an answer, take none."""
         settings = configuration.settings
-        asked = len(judges_of(settings, configuration.target_name)) + sum(map(asks_judge, settings.scores))
+        asked = len(judge_names(settings.judge)) + sum(map(asks_judge, settings.scores))
         return self.target_calls(configuration) * asked
 
 
@@ -252,7 +253,7 @@ def _check_judges(configuration: Configuration, store_uri: str | None) -> Iterat
     """What is wrong with judges that were not opened, because the target could not be."""
     settings = configuration.settings
     try:
-        for judge in open_judges(judges_of(settings, configuration.target_name), settings, None, store_uri=store_uri):
+        for judge in open_judges(judge_names(settings.judge), settings, None, store_uri=store_uri):
             judge.close()
     except UsageError as error:
         yield str(error)

@@ -2,8 +2,8 @@
 
 | name | who judges |
 | --- | --- |
-| `auto` | `openai:gpt-4o-mini` where a key or base URL is set, else no judge |
 | `none` | no judge |
+| `openai` | `openai:gpt-4o-mini` |
 | `openai:MODEL` | a model on an OpenAI-compatible server (`OPENAI_API_KEY`, `OPENAI_BASE_URL`) |
 | `recorded:FILE` | verdicts given earlier, by humans or judges: JSON Lines |
 | `package.module:function` | your own function, sync or async |
@@ -54,18 +54,19 @@ def _function_name(function: Callable[..., Any]) -> str:
 
 
 def judge_names(names: Sequence[str]) -> list[str]:
-    """The judges that the names stand for: `auto` resolved, `none` left out.
+    """The judges that are asked: none for `none`, and the default model for `openai`.
 
     Raises:
-        UsageError: `none` or `auto` stands beside others, or one is named twice.
+        UsageError: `none` is among others, or a judge is named twice.
     """
-    if len(names) > 1 and {"none", "auto", ""} & set(names):
-        raise UsageError("`judge=`: `auto` and `none` stand alone; name each judge of a panel")
-    if len(set(names)) < len(names):
+    if list(names) in ([], ["none"], [""]):
+        return []
+    if {"none", ""} & set(names):
+        raise UsageError("`judge=`: `none` goes with no other; name each judge of a panel")
+    full_names = [f"openai:{DEFAULT_JUDGE_MODEL}" if name == "openai" else name for name in names]
+    if len(set(full_names)) < len(full_names):
         raise UsageError(f"`judge=`: {', '.join(names)}: the same judge is named twice")
-    if list(names) in ([], ["auto"], [""]):
-        return [f"openai:{DEFAULT_JUDGE_MODEL}"] if has_server() else []
-    return [] if list(names) == ["none"] else list(names)
+    return full_names
 
 
 class Models:
@@ -85,7 +86,7 @@ class Models:
             UsageError: there is no server.
         """
         if not has_server():
-            cure = "set OPENAI_API_KEY or OPENAI_BASE_URL first, or use `judge=none`"
+            cure = "set OPENAI_API_KEY or OPENAI_BASE_URL first"
             raise UsageError(f"judge {name}: {cure}", guide=Guide.MODEL)
         if model not in self._opened:
             self._opened[model] = LLM(model, concurrency=self._concurrency, call_seconds=self._call_timeout)
@@ -149,5 +150,5 @@ def open_judge(
         from evaltrack.judges.function import FunctionJudge, ProcessJudge
 
         return FunctionJudge(name) if in_process else ProcessJudge(name)
-    choices = "auto, none, openai:MODEL, recorded:FILE or package.module:function"
+    choices = "none, openai, openai:MODEL, recorded:FILE or package.module:function"
     raise UsageError(f"unknown judge `{name}`; write {choices}", guide=Guide.JUDGES)

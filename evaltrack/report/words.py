@@ -253,7 +253,7 @@ def judge_words(result: RunResult) -> str:
     if result.signature.judge == "none" and named != "none":
         return f"judge {named}: 0 judged, no response had an answer to judge"
     if result.signature.judge == "none":
-        return "no judge: answers were not judged; set OPENAI_API_KEY or OPENAI_BASE_URL, or name one with --judge"
+        return "answers were not judged; --judge openai has gpt-4o-mini judge them (OPENAI_API_KEY or OPENAI_BASE_URL)"
     totals = result.totals
     was_paid = totals["num_judged"] > totals["cached_verdicts"]
     tokens = count(totals["judge_tokens"], "token") if totals["judge_tokens"] or not was_paid else "no count of tokens"

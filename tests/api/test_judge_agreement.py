@@ -21,9 +21,10 @@ from evaltrack.report.judge.agreement import agreement_json
 from evaltrack.stats.agreement import label_agreement, numeric_agreement
 from evaltrack.tracking.judge_notes import AGREEMENT, judge_notes
 from evaltrack.tracking.store import connect
-from tests.judging import RESPONSES, SHOWCASE, cli, golden_set, labels_file, lines, observed, store_in
+from tests.judging import RESPONSES, SHOWCASE, cli, golden_set, labels_file, lines, observed, recordings, store_in
 
 RESAMPLES = 100
+FIRST = RESPONSES / "middling.verdicts.jsonl"
 SECOND = RESPONSES / "middling.second.jsonl"
 
 
@@ -40,7 +41,7 @@ class Judged:
 def judged(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judged]:
     """Both runs, made once for all that only read them."""
     with store_in(tmp_path_factory.mktemp("agreeing"), empty_database) as uri:
-        yield Judged(uri, showcase_run(uri, "auto"), showcase_run(uri, f"recorded:{SECOND}"))
+        yield Judged(uri, showcase_run(uri, f"recorded:{FIRST}"), showcase_run(uri, f"recorded:{SECOND}"))
 
 
 def showcase_run(uri: str, judge: str, **settings: Any) -> RunResult:
@@ -206,7 +207,7 @@ def test_only_the_same_answers_are_held_against_each_other(judged: Judged, tmp_p
     mixed = showcase_run(judged.uri, f"recorded:{SECOND}", target=f"recorded:{given}")
     score = agreed(judged, other_run=mixed.run_id).numbers["reasoning_score"]
     assert (score.n, score.without_b) == (20, 10)
-    flawed = showcase_run(judged.uri, "auto", target=f"recorded:{RESPONSES / 'flawed.jsonl'}")
+    flawed = showcase_run(judged.uri, **recordings("flawed"))
     with pytest.raises(UsageError, match="judged no answer that the other has; judge the same responses"):
         agreed(judged, other_run=flawed.run_id)
 
@@ -214,7 +215,7 @@ def test_only_the_same_answers_are_held_against_each_other(judged: Judged, tmp_p
 def test_both_sides_are_scored_by_the_weights_of_the_run(judged: Judged) -> None:
     """Also where the other run had others: it is judges that are compared."""
     text = "crux=0.05,brevity=0.15"
-    heavy = showcase_run(judged.uri, "auto", rubric_weights=text)
+    heavy = showcase_run(judged.uri, f"recorded:{FIRST}", rubric_weights=text)
     made = judges_agreement(heavy.run_id, labels=SECOND, resamples=RESAMPLES, tracking_uri=judged.uri)
     through_a_run = judges_agreement(
         heavy.run_id, other_run=judged.second.run_id, resamples=RESAMPLES, tracking_uri=judged.uri

@@ -411,7 +411,7 @@ def all_judged(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -
     with OpenAIServer(behave) as server:
         with store_in(folder, empty_database) as uri, pytest.MonkeyPatch.context() as patch:
             patch.setenv("OPENAI_BASE_URL", server.base_url)
-            runs = judged_pair(uri, folder, judge="auto")
+            runs = judged_pair(uri, folder, judge="openai")
         assert server.calls == 4
         yield Judged(uri, folder, server, runs, behaviour)
 
@@ -454,9 +454,9 @@ def test_trials_are_counted_on_from_those_of_the_run(store_uri: str, tmp_path: P
 
 
 def test_a_judge_that_is_gone_is_refused(judged: Judged, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`auto` was a model, and is nobody now: a set with nothing but its judge cannot be measured without."""
+    """Without the address of its server no fresh verdict can be had."""
     monkeypatch.delenv("OPENAI_BASE_URL")
-    with pytest.raises(UsageError, match="there is no judge, so nothing could be measured"):
+    with pytest.raises(UsageError, match="set OPENAI_API_KEY or OPENAI_BASE_URL first"):
         compared(judged.runs, judged.uri)
 
 

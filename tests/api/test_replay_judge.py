@@ -298,10 +298,10 @@ def test_a_function_of_ones_own_can_be_asked_again(store_uri: str, tmp_path: Pat
 # What is refused
 
 
-@pytest.mark.parametrize("asked", [{}, {"judge": f"recorded:{RESPONSES / 'strong.second.jsonl'}"}])
-def test_recorded_verdicts_are_refused(store_uri: str, asked: dict[str, Any]) -> None:
-    """A file says the same again, which measures nothing; also where `auto` found it."""
-    run = run_eval(SHOWCASE, rubric="reasoning", tracking_uri=store_uri, traces="off", **asked)
+def test_recorded_verdicts_are_refused(store_uri: str) -> None:
+    """A file says the same again, which measures nothing."""
+    judge = f"recorded:{RESPONSES / 'strong.second.jsonl'}"
+    run = run_eval(SHOWCASE, judge=judge, rubric="reasoning", tracking_uri=store_uri, traces="off")
     with pytest.raises(UsageError) as refused:
         replay_judge(run.run_id, tracking_uri=store_uri)
     said = f"judge `{run.signature.judge}`: verdicts that were recorded cannot be given again"

@@ -24,7 +24,7 @@ from evaltrack.tracking.reader import find_evaluation
 from evaltrack.tracking.store import connect
 from tests.api.test_evaluate import QUESTIONS, golden
 from tests.conftest import REPO, evaltrack
-from tests.judging import cli, store_in
+from tests.judging import cli, recordings, store_in
 from tests.report.test_html import Page, assert_inert
 from tests.small_targets import broken, good, worse
 from tests.stores import copy_store
@@ -224,10 +224,9 @@ def test_a_resumed_run_has_the_page_of_its_end(store_uri: str, tmp_path: Path, m
 
 def test_a_run_on_reasoning_shows_scores_and_verdicts(store_uri: str) -> None:
     """Of 100, with what the judge said; a question without sources lists none."""
-    flawed = REPO / "golden" / "reasoning_responses" / "flawed.jsonl"
     made = run_eval(
         REPO / "golden" / "reasoning.jsonl",
-        target=f"recorded:{flawed}",
+        **recordings("flawed"),
         rubric="reasoning",
         tracking_uri=store_uri,
         traces="off",

@@ -115,4 +115,4 @@ def test_a_judge_that_had_no_answer_to_judge_is_named(store_uri: str, tmp_path: 
     assert made.signature.judge == "none"
     assert judge_words(made) == "judge people: 0 judged, no response had an answer to judge"
     assert judge_words(load_run(made.run_id, tracking_uri=store_uri)) == judge_words(made)
-    assert judge_words(run_eval(small_set(tmp_path), judge="none", **shared)).startswith("no judge: answers were not")
+    assert judge_words(run_eval(small_set(tmp_path), judge="none", **shared)).startswith("answers were not judged")

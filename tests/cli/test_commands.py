@@ -392,7 +392,7 @@ def test_doctor_tells_whether_mlflow_can_be_written_to(store_uri: str, tmp_path:
     ill = evaltrack("doctor", cwd=tmp_path, env={"MLFLOW_TRACKING_URI": "http://127.0.0.1:9"})
 
     assert (well.returncode, ill.returncode) == (0, 3)
-    assert "judge auto: none (neither OPENAI_API_KEY nor OPENAI_BASE_URL is set)" in well.stdout
+    assert "models: neither OPENAI_API_KEY nor OPENAI_BASE_URL is set" in well.stdout
     assert "tokens: counted with o200k_base, offline" in well.stdout
     assert f"MLflow store: {store_uri}, experiment Default, can be written to" in well.stdout
     assert "does not answer" in ill.stdout

@@ -108,9 +108,9 @@ MISTAKES = [
      "openai target `gpt-4o-mini`: set OPENAI_API_KEY or OPENAI_BASE_URL first"),
     # judges, settings, and what there is nothing of
     ("run good.jsonl -t python:app:ask --judge openai:gpt-4o", 2,
-     "set OPENAI_API_KEY or OPENAI_BASE_URL first, or use --judge none"),
+     "judge openai:gpt-4o: set OPENAI_API_KEY or OPENAI_BASE_URL first"),
     ("run good.jsonl -t python:app:ask --judge gpt-4o", 2,
-     "unknown judge `gpt-4o`; write auto, none, openai:MODEL, recorded:FILE or package.module:function"),
+     "unknown judge `gpt-4o`; write none, openai, openai:MODEL, recorded:FILE or package.module:function"),
     ("run good.jsonl -t python:app:ask --judge app:nope", 2,
      "module 'app' has no attribute 'nope'; it has ask, number"),
     ("run judged.jsonl -t python:app:ask", 2, "could be measured; add one, or name a judge with --judge"),

@@ -16,7 +16,6 @@ from evaltrack import run_eval
 from evaltrack.cli.options import PAIRS
 from evaltrack.cli.run import run
 from evaltrack.errors import UsageError
-from evaltrack.evaluation.command import Command
 from evaltrack.evaluation.config import (
     MAX_CONCURRENCY,
     MAX_K,
@@ -36,7 +35,7 @@ DEFAULTS = {
     "gamma": "1.5",
     "weights": "alpha=2,beta=0.5,gamma=1.5",
     "k": "5",
-    "judge": "auto",
+    "judge": "none",
     "rubric": "answer",
     "pass_threshold": "0.75",
     "concurrency": "16",
@@ -294,53 +293,3 @@ def test_mlproject_names_settings_with_their_defaults() -> None:
         field = EvaluationConfig.model_fields[name]
         default = f"{field.default:g}" if field.annotation is float else str(field.default)
         assert str(parameter["default"]) == default
-
-
-EARLIER = {
-    "golden": "golden.jsonl",
-    "target": "bm25:docs",
-    "settings": {
-        "k": 3,
-        "model": "",
-        "judges": ["recorded:a.jsonl"],
-        "target_options": {"floor": "3"},
-        "rubric": "reasoning",
-        "rubric_weights": {**dict(part.split("=") for part in WEIGHTS.split(","))},
-        "weights": {"alpha": 1.0, "beta": 0.5, "gamma": 1.5},
-        "pass_threshold": 0.75,
-        "concurrency": 16,
-        "timeout": 60.0,
-        "judge_timeout": 600.0,
-        "call_timeout": 120.0,
-        "trials": 2,
-        "traces": "auto",
-        "verdict_cache": True,
-        "require": "",
-        "redact": ["acme"],
-        "prices": {"input_per_million": 0.1, "output_per_million": 0.2},
-        "judge_prices": None,
-    },
-    "evaluation_json": "out.json",
-}
-"""A command as the first version stored it."""
-
-
-def test_a_command_of_an_earlier_version_is_read() -> None:
-    """What an earlier version stored of a run, weights and prices as records of their own, can be resumed."""
-    numbers = {name: float(value) for name, value in EARLIER["settings"]["rubric_weights"].items()}  # type: ignore[index]
-    stored = {**EARLIER, "settings": EARLIER["settings"] | {"rubric_weights": numbers}, "folder": str(Path.cwd())}  # type: ignore[operator]
-    command = Command.of_json(stored)
-    assert command.settings == EvaluationConfig(
-        k=3,
-        judge=("recorded:a.jsonl",),
-        target_options={"floor": "3"},
-        rubric="reasoning",
-        rubric_weights=WEIGHTS,
-        alpha=1.0,
-        trials=2,
-        redact=("acme",),
-        price_in=0.1,
-        price_out=0.2,
-        evaluation_json="out.json",
-    )
-    assert Command.of_json(command.as_json()) == command

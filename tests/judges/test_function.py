@@ -14,7 +14,8 @@ import pytest
 
 from evaltrack import run_eval
 from evaltrack.errors import UsageError
-from evaltrack.judges import named_judges, open_judge
+from evaltrack.evaluation.config import EvaluationConfig
+from evaltrack.judges import judge_names, named_judges, open_judge
 from evaltrack.judges.function import FunctionJudge
 from evaltrack.records import Question, Response, Row, Source, Usage, Verdict
 from tests.actors import evaluated
@@ -307,12 +308,12 @@ def test_a_builtin_tells_nothing_of_its_arguments() -> None:
         ask(FunctionJudge("builtins:max"))
 
 
-@pytest.mark.parametrize("name", ["nonsense", "openai", "recorded", "openai:", "recorded:", ":judge", "a b:judge", ""])
+@pytest.mark.parametrize("name", ["nonsense", "recorded", "openai:", "recorded:", ":judge", "a b:judge", ""])
 def test_a_judge_that_there_is_not(name: str) -> None:
     """What names no kind of judge is refused with those that there are."""
     with pytest.raises(UsageError) as raised:
         open_judge(name, concurrency=1, cache=None)
-    known = "auto, none, openai:MODEL, recorded:FILE or package.module:function"
+    known = "none, openai, openai:MODEL, recorded:FILE or package.module:function"
     assert str(raised.value) == f"unknown judge `{name}`; write {known}"
 
 
@@ -354,3 +355,28 @@ def test_functions_are_told_apart_by_their_names() -> None:
     for wrong in (5, [5]):
         with pytest.raises(UsageError, match=r"judge is .*write texts"):
             run_eval([{"question": "q"}], target=str, judge=wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("names", "asked"),
+    [
+        ((), []),
+        (("none",), []),
+        (("openai",), ["openai:gpt-4o-mini"]),
+        (("openai:m", "recorded:a"), ["openai:m", "recorded:a"]),
+    ],
+)
+def test_nobody_judges_unless_named(monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...], asked: list[str]) -> None:
+    """A key alone has nothing judged; `openai` is the default model."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
+    assert judge_names(names) == asked
+    assert EvaluationConfig().judge == ("none",)
+
+
+@pytest.mark.parametrize(
+    ("names", "said"), [(("none", "openai"), "`none` goes with"), (("openai", "openai:gpt-4o-mini"), "twice")]
+)
+def test_a_panel_names_each_of_its_judges_once(names: tuple[str, ...], said: str) -> None:
+    """`none` is no judge, and `openai` is the model that it stands for."""
+    with pytest.raises(UsageError, match=said):
+        judge_names(names)

@@ -30,13 +30,13 @@ from tests.judging import (
     ANSWER,
     JUDGE,
     KINDS,
-    RESPONSES,
     SEEN,
     SHOWCASE,
     by_text,
     golden_set,
     lines,
     observed,
+    recordings,
     reply,
     scored_reply,
     serving,
@@ -530,10 +530,10 @@ def test_nothing_may_be_quoted_from_a_response_that_is_not_there() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_reference_verdicts_of_the_showcase_are_believed(store_uri: str, kind: str) -> None:
     """As an LLM's replies they pass every check, and score as they do from their file."""
-    asked = {"rubric": "reasoning", "target": f"recorded:{RESPONSES / f'{kind}.jsonl'}", "traces": "off"}
-    recorded = run_eval(SHOWCASE, tracking_uri=store_uri, **asked)  # type: ignore[arg-type]
+    asked = {**recordings(kind), "rubric": "reasoning", "traces": "off", "tracking_uri": store_uri}
+    recorded = run_eval(SHOWCASE, **asked)  # type: ignore[arg-type]
     with serving(behaviour=showcase_judge) as server:
-        made = run_eval(SHOWCASE, judge=JUDGE, tracking_uri=store_uri, **asked)  # type: ignore[arg-type]
+        made = run_eval(SHOWCASE, **asked | {"judge": JUDGE})  # type: ignore[arg-type]
     assert server.calls == 30
     assert made.totals["num_errors"] == 0
     verdicts = {row["id"]: observed(row) for row in lines(f"{kind}.verdicts.jsonl")}

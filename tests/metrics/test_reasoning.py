@@ -33,6 +33,7 @@ from tests.judging import (
     labels_file,
     lines,
     observed,
+    recordings,
     reply,
     serving,
     store_in,
@@ -182,13 +183,14 @@ def showcase(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     """The runs, made once for all that only read them."""
     with store_in(tmp_path_factory.mktemp("showcase"), empty_database) as uri:
         asked = {"rubric": "reasoning", "tracking_uri": uri, "traces": "off"}
-        runs = {kind: run_eval(SHOWCASE, target=f"recorded:{RESPONSES / f'{kind}.jsonl'}", **asked) for kind in KINDS}  # type: ignore[arg-type]
+        runs = {kind: run_eval(SHOWCASE, **recordings(kind), **asked) for kind in KINDS}  # type: ignore[arg-type]
         yield Showcase(uri, **runs)
 
 
 def test_the_showcase_runs_with_no_key(store_uri: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """`evaltrack run golden/reasoning.jsonl --rubric reasoning`: FINISHED, and the judge is the reference."""
-    assert cli("run", SHOWCASE, "--rubric", "reasoning", "--traces", "off", "--output", "json") == 0
+    """FINISHED, and the judge is the reference."""
+    judge = recordings("strong")["judge"]
+    assert cli("run", SHOWCASE, "--rubric", "reasoning", "--judge", judge, "--traces", "off", "--output", "json") == 0
     made = json.loads(capsys.readouterr().out)
     assert (made["status"], made["signature"]["judge"]) == ("FINISHED", "evaltrack-reference")
     assert made["signature"]["target"] == f"recorded:{RESPONSES / 'strong.jsonl'}"
@@ -410,6 +412,7 @@ def test_the_verdicts_of_a_run_can_be_given_again_as_recorded_ones(
     kept = client.download_artifacts(showcase.middling.run_id, "judge/verdicts.jsonl", str(tmp_path))
     again = run_eval(
         SHOWCASE,
+        recordings,
         target=f"recorded:{RESPONSES / 'middling.jsonl'}",
         judge=f"recorded:{kept}",
         rubric="reasoning",

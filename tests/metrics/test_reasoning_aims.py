@@ -18,13 +18,12 @@ from evaltrack.report.run.json_form import run_json
 from evaltrack.report.run.markdown import run_note
 from evaltrack.report.run.terminal import print_run
 from tests.conftest import REPO
-from tests.judging import RESPONSES, SHOWCASE
+from tests.judging import SHOWCASE, recordings
 
 
 def evaluated(uri: str, kind: str) -> RunResult:
-    """The responses of one kind, with the verdicts beside them."""
-    target = f"recorded:{RESPONSES / f'{kind}.jsonl'}"
-    return run_eval(SHOWCASE, target=target, rubric="reasoning", tracking_uri=uri, traces="off")
+    """The responses of one kind, with their verdicts."""
+    return run_eval(SHOWCASE, **recordings(kind), rubric="reasoning", tracking_uri=uri, traces="off")
 
 
 @pytest.fixture(scope="module")

@@ -235,7 +235,7 @@ def test_numbers_are_short(value: float, words: str) -> None:
 
 def test_that_nobody_judged_is_said_plainly() -> None:
     """Without a judge the words, the terminal and the note say so, and what to do about it."""
-    words = "no judge: answers were not judged; set OPENAI_API_KEY or OPENAI_BASE_URL, or name one with --judge"
+    words = "answers were not judged; --judge openai has gpt-4o-mini judge them (OPENAI_API_KEY or OPENAI_BASE_URL)"
     assert judge_words(result()) == words
     assert words in shown(result()).replace("\n", " ")
     assert plain(words, 400).replace("\\:", ":") in run_note(result())

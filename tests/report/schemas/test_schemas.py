@@ -14,6 +14,7 @@ from evaltrack.cli import _run, cli
 from evaltrack.cli.settings_schema import settings_schema
 from evaltrack.report.schemas import made_schemas
 from tests.conftest import REPO, few_questions
+from tests.judging import recordings
 
 GOLDEN = REPO / "golden"
 SCHEMAS = {**made_schemas(), "settings": settings_schema(cli)}
@@ -236,7 +237,8 @@ def test_outputs_about_judges_are_valid(store_uri: str, tmp_path: Path, capsys: 
     agreement = printed(capsys, "judge", "agree", run["run_id"], "--labels", "people.jsonl")
     assert agreement["disagreements"]
     assert problems("agreement", agreement) == []
-    reasoned = printed(capsys, "run", f"{GOLDEN}/reasoning.jsonl", "--rubric", "reasoning", "--sample", "12")
+    recorded = [f"--{option}={name}" for option, name in recordings("strong").items()]
+    reasoned = printed(capsys, "run", f"{GOLDEN}/reasoning.jsonl", *recorded, "--rubric", "reasoning", "--sample", "12")
     assert reasoned["aims"]
     assert problems("run", reasoned) == []
     assert problems("rubric", printed(capsys, "rubric")) == []
