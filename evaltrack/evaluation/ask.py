@@ -27,6 +27,7 @@ from evaltrack.records import (
     together,
 )
 from evaltrack.records.clock import seconds_now
+from evaltrack.targets.processes import asked_twice
 from evaltrack.targets.threads import aside
 
 T = TypeVar("T")
@@ -70,16 +71,12 @@ class Evaluator:
 
     async def row(self, position: int, question: Question, trial: int) -> Row:
         """Ask, judge and score one question, in one of its trials."""
-        await self.target.ready()
-        started_at, start = seconds_now(), time.perf_counter()
-        seconds = None if self.target.answers_at_once else self.timeout
-        outcome = await self._within(seconds, lambda: self.target(question, self.rules.k), "target")
+        outcome, asked = await asked_twice(lambda: self._asked(question))
         fields: dict[str, Any] = {
             "position": position,
             "question": question,
             "trial": trial,
-            "started_at": started_at,
-            "seconds": time.perf_counter() - start,
+            **asked,
         }
         if isinstance(outcome, Failure):
             return Row(**fields, failure=outcome)
@@ -89,6 +86,14 @@ class Evaluator:
         shown = await _aside(is_long, self.redactor.response, outcome) if self.redactor else outcome
         measured = await self._judged(question, outcome, shown, trial, is_long=is_long)
         return Row.model_construct(**fields, response=shown, **measured)
+
+    async def _asked(self, question: Question) -> tuple[Response | Failure, dict[str, float]]:
+        """What the target gives, and the fields of a row that say when, and how long it took."""
+        await self.target.ready()
+        started_at, start = seconds_now(), time.perf_counter()
+        seconds = None if self.target.answers_at_once else self.timeout
+        outcome = await self._within(seconds, lambda: self.target(question, self.rules.k), "target")
+        return outcome, {"started_at": started_at, "seconds": time.perf_counter() - start}
 
     async def _judged(
         self, question: Question, response: Response, shown: Response, trial: int, *, is_long: bool
@@ -120,7 +125,9 @@ class Evaluator:
         return verdicts, failure, [each for each in judged if isinstance(each, OwnValues)]
 
     async def _judge(self, judge: Judge, question: Question, response: Response) -> Verdict | Failure:
-        outcome = await self._within(self.judge_timeout, lambda: judge(question, response), "judge")
+        outcome = await asked_twice(
+            lambda: self._within(self.judge_timeout, lambda: judge(question, response), "judge")
+        )
         if not isinstance(outcome, Verdict | Failure):
             outcome = failure("judge_error", f"the judge returned {type(outcome).__name__}, which is no Verdict")
         if isinstance(outcome, Failure):
@@ -130,7 +137,9 @@ class Evaluator:
 
     async def _scored(self, scorer: Scorer, question: Question, response: Response) -> OwnValues:
         """What one's own scores give, or why they do not: that is a reason in the row, and no failure of it."""
-        outcome = await self._within(self.judge_timeout, lambda: scorer(question, response), "judge")
+        outcome = await asked_twice(
+            lambda: self._within(self.judge_timeout, lambda: scorer(question, response), "judge")
+        )
         if isinstance(outcome, Failure):
             reasons = {score.name: outcome.message[:REASON_LIMIT] for score in scorer.declared}
             return OwnValues(reasons=reasons, usage=outcome.usage)
@@ -140,6 +149,9 @@ class Evaluator:
         if self.redactor:
             verdicts = {name: self.redactor.verdict(verdict) for name, verdict in verdicts.items()}
         return outcome.model_copy(update={"reasons": reasons, "verdicts": verdicts})
+
+    async def _of_judge(self, ask: Callable[[], Awaitable[Outcome]]) -> Outcome | Failure:
+        return await asked_twice(lambda: self._within(self.judge_timeout, ask, "judge"))
 
     async def _within(
         self, seconds: float | None, ask: Callable[[], Awaitable[Outcome]], who: Literal["target", "judge"]

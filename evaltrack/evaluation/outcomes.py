@@ -11,6 +11,7 @@ from evaltrack.errors import EvaltrackError
 from evaltrack.records import Failure, FailureKind, OwnValues, Response, Usage, Verdict
 from evaltrack.records.trace_place import TracePlace
 from evaltrack.targets.failures import described, trace_of, traceback_of, usage_of
+from evaltrack.targets.processes import InterruptedCallError
 from evaltrack.targets.response_fields import InvalidResponseError
 
 Outcome = TypeVar("Outcome", Response, Verdict, OwnValues)
@@ -36,7 +37,10 @@ class Broken:
 async def within(
     seconds: float | None, ask: Callable[[], Awaitable[Outcome]], who: Literal["target", "judge"]
 ) -> Outcome | Broken:
-    """What was asked for, or why it did not come. Only an error of evaltrack itself, or being stopped, goes further."""
+    """What was asked for, or why it did not come.
+
+    Only an error of evaltrack itself, being stopped, and that the call must be made again go further.
+    """
     outcome: Outcome | BaseException
     deadline = None if seconds is None else asyncio.timeout(seconds)
     try:
@@ -44,7 +48,7 @@ async def within(
             return await ask()
         async with deadline:
             outcome = await ask()
-    except EvaltrackError:
+    except (EvaltrackError, InterruptedCallError):
         raise  # e.g. a key that the server refuses: no question could be answered
     except (Exception, SystemExit, asyncio.CancelledError) as error:
         task = asyncio.current_task()

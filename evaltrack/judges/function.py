@@ -19,8 +19,8 @@ from evaltrack.metrics.measure import lacking
 from evaltrack.records import Judge, Question, Response, Verdict
 from evaltrack.records.base import Record
 from evaltrack.targets.call_shape import is_async
-from evaltrack.targets.child.in_processes import InProcesses
-from evaltrack.targets.child.server import Service
+from evaltrack.targets.child import Service
+from evaltrack.targets.processes import InProcesses, Order, Pool
 from evaltrack.targets.python import import_function
 from evaltrack.targets.threads import in_thread
 
@@ -83,9 +83,6 @@ class ProcessJudge(InProcesses, Judge):
     """
 
     def __init__(self, name: str) -> None:
-        from evaltrack.targets.child.pool import Pool
-        from evaltrack.targets.child.process import Order
-
         super().__init__(Pool(Order(name, "evaltrack.judges.function:answering"), f"judge `{name}`"))
         self.name = name
 
@@ -97,8 +94,7 @@ class ProcessJudge(InProcesses, Judge):
             ProcessEndedError: its process ended.
             ValueError: the process sent no verdict.
         """
-        call = Call.model_construct(question=question, response=response)
-        verdict = await self._pool.call(call.model_dump_json(exclude_defaults=True).encode())
+        verdict = await self._call(Call.model_construct(question=question, response=response))
         return Verdict.model_validate_json(verdict).model_copy(update={"judge": self.name})
 
 

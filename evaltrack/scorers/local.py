@@ -1,12 +1,16 @@
-"""A score that runs in this process, by its name: built in, or a user's function."""
+"""A score by its name, built in or a user's function: in this process, or in one of its own."""
 
 from __future__ import annotations
 
 import re
 
 from evaltrack.errors import UsageError
+from evaltrack.records import OwnScore, OwnValues, Question, Response
+from evaltrack.records.base import Record
 from evaltrack.records.roles import Scorer
 from evaltrack.scorers.builtin import open_builtin
+from evaltrack.targets.child import Service
+from evaltrack.targets.processes import InProcesses, Order, Pool
 
 CHOICES = (
     "exact_match, token_f1, contains, citation_precision, citation_recall, context_precision, faithfulness, "
@@ -52,3 +56,48 @@ def check_place(place: str) -> None:
     module, colon, function = place.partition(":")
     if not (colon and all(map(str.isidentifier, (*module.split("."), *function.split("."))))):
         raise UsageError(f"`scores=`: unknown score `{place:.100}`; write {CHOICES}")
+
+
+class Call(Record):
+    """What a process is given."""
+
+    question: Question
+    response: Response
+
+
+class ProcessScorer(InProcesses, Scorer):
+    """Calls a score for each response, in a process of its own.
+
+    Raises:
+        UsageError: it cannot be opened.
+    """
+
+    def __init__(self, spec: str, *, measures_raw: bool = False) -> None:
+        super().__init__(Pool(Order(spec, "evaltrack.scorers.local:answering"), f"score `{spec}`"))
+        self.declared = tuple(map(OwnScore.model_validate, self._pool.facts["scores"]))
+        self.measures_raw = measures_raw
+
+    async def __call__(self, question: Question, response: Response, /) -> OwnValues:
+        """What it gives, by name.
+
+        Raises:
+            RaisedElsewhereError: a user's function raised.
+            ProcessEndedError: its process ended.
+        """
+        values = await self._call(Call.model_construct(question=question, response=response))
+        return OwnValues.model_validate_json(values)
+
+
+def answering(spec: str) -> Service:
+    """The score that ``[NAME=]SCORE`` names as a child process serves it: from the JSON of a `Call` to `OwnValues`.
+
+    Raises:
+        UsageError: it cannot be opened.
+    """
+    scorer = open_local(spec, own_loop=False)
+
+    async def answer(payload: bytes) -> bytes:
+        call = Call.model_validate_json(payload)
+        return (await scorer(call.question, call.response)).model_dump_json().encode()
+
+    return Service(answer, {"scores": [score.model_dump() for score in scorer.declared]})

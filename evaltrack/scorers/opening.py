@@ -21,7 +21,7 @@ from evaltrack.scorers.builtin import open_builtin
 from evaltrack.scorers.context import CONTEXT_PRECISION, ContextPrecisionScorer
 from evaltrack.scorers.cost import COST, CostScorer
 from evaltrack.scorers.faithfulness import FAITHFULNESS, FaithfulnessScorer
-from evaltrack.scorers.local import check_place, open_local, split_name
+from evaltrack.scorers.local import ProcessScorer, check_place, open_local, split_name
 
 Functions = Mapping[str, Callable[..., Any]]
 """Functions that were given as objects, by the place that names them."""
@@ -94,8 +94,6 @@ def _open(spec: str, functions: Functions, *, in_process: bool) -> Scorer:
         return builtin
     if in_process:
         return open_local(spec)
-    from evaltrack.scorers.process import ProcessScorer
-
     return ProcessScorer(spec, measures_raw=builtin is not None)
 
 

@@ -23,10 +23,10 @@ from typing import Any
 from evaltrack.errors import UsageError
 from evaltrack.records import Question, Response, Target
 from evaltrack.targets import no_more_settings
-from evaltrack.targets.child.in_processes import InProcesses
-from evaltrack.targets.child.server import Service
+from evaltrack.targets.child import Service
 from evaltrack.targets.mapping import MAX_BYTES, ResponseReader, bounded, take_mapping
 from evaltrack.targets.packages import packages_here
+from evaltrack.targets.processes import InProcesses, Order, Pool
 from evaltrack.targets.python import Call, memory_bytes, worker_count
 from evaltrack.targets.response_fields import InvalidResponseError
 from evaltrack.targets.responses import FIELDS, as_response
@@ -65,9 +65,6 @@ def open_model(uri: str, settings: dict[str, str]) -> Target:
         raise UsageError(f"model `{uri}`: write models:/NAME@ALIAS, models:/NAME/VERSION or runs:/RUN/NAME")
     store = connect(store_uri or None)
     form = model_form(store, uri, column)
-    from evaltrack.targets.child.pool import Pool
-    from evaltrack.targets.child.process import Order
-
     place = json.dumps({"store": store.uri, "form": asdict(form)})
     order = Order(place, "evaltrack.targets.models:serving", memory)
     return ModelTarget(Pool(order, f"model `{uri}`", workers), form, store.uri, reader)
@@ -76,7 +73,7 @@ def open_model(uri: str, settings: dict[str, str]) -> Target:
 class ModelTarget(InProcesses, Target):
     """A model of MLflow in processes of its own."""
 
-    def __init__(self, pool: Any, form: ModelForm, store_uri: str, reader: ResponseReader | None) -> None:
+    def __init__(self, pool: Pool, form: ModelForm, store_uri: str, reader: ResponseReader | None) -> None:
         super().__init__(pool)
         self.form, self.store_uri, self._reader = form, store_uri, reader
 
@@ -103,15 +100,10 @@ class ModelTarget(InProcesses, Target):
             RaisedElsewhereError: the model raised.
             ProcessEndedError: its process ended.
         """
-        call = Call.model_construct(question=question, k=k)
-        raw = await self._pool.call(call.model_dump_json(exclude_defaults=True).encode())
+        raw = await self._call(Call.model_construct(question=question, k=k))
         if len(raw) > MAX_BYTES:
             raise InvalidResponseError(f"is {len(raw):,} bytes long; return at most {MAX_BYTES:,}")
         return self._reader.from_json(raw) if self._reader else response_of(json.loads(raw))
-
-    async def ready(self) -> None:
-        """Wait for a process: what loading the model takes is no part of an answer."""
-        await self._pool.ready()
 
 
 def serving(place: str) -> Service:

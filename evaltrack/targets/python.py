@@ -8,8 +8,9 @@ ask(messages: list[dict[str, str]])``. Beside it `question` and `k` are passed b
 It may return a `Response`, a mapping of its fields, a list of sources (or of chunk ids), or a plain answer; as from any
 other target, of at most `MAX_ITEMS` sources and `MAX_BYTES` characters.
 
-It runs in a process of its own, or in several. Where one ends, whatever the reason, the questions in flight in it have
-failed, and another takes its place. What it prints goes to stderr.
+It runs in a process of its own, or in several. Where one ends, whatever the reason, another takes its place, and the
+questions in flight in it are asked once more, each alone in a process. The one that ends its process again has failed.
+What it prints goes to stderr.
 
 | setting | meaning |
 | --- | --- |
@@ -27,7 +28,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import ByteSize, TypeAdapter, ValidationError
 
@@ -36,22 +37,16 @@ from evaltrack.records import Question, Response, Target
 from evaltrack.records.base import Record
 from evaltrack.records.trace_place import TraceHome
 from evaltrack.targets import no_more_settings
-from evaltrack.targets.child.in_processes import InProcesses
-from evaltrack.targets.child.server import Service
+from evaltrack.targets.child import Service
 from evaltrack.targets.code_state import code_state
 from evaltrack.targets.functions import function_target, small_enough
 from evaltrack.targets.packages import packages_here
+from evaltrack.targets.processes import InProcesses, Order, Pool
 from evaltrack.targets.response_fields import InvalidResponseError
-from evaltrack.targets.threads import aside
-from evaltrack.tracking.question_spans import settle_in, write_spans
-
-if TYPE_CHECKING:
-    from evaltrack.targets.child.pool import Pool
+from evaltrack.tracking.question_spans import settle_in
 
 MAX_WORKERS = 256
 NAMES_SHOWN = 10
-WRITE_SPANS = b""
-"""The call by which a process waits until the function's own traces are written."""
 LEAST_MEMORY = 64 << 20
 """Bytes without which a process does not even start."""
 
@@ -74,8 +69,6 @@ def open_python(place: str, settings: dict[str, str]) -> Target:
             raise UsageError("python target: workers and memory are of processes of its own; leave in_process out")
         return function_target(import_function(place))
     from evaltrack.system.limits import can_limit
-    from evaltrack.targets.child.pool import Pool
-    from evaltrack.targets.child.process import Order
 
     if memory and not can_limit():
         raise UsageError("python target: memory cannot be bounded on this system; leave it out")
@@ -135,7 +128,7 @@ class ProcessTarget(InProcesses, Target):
 
     def trace_into(self, home: TraceHome) -> None:
         """Have the function's own traces belong to a run."""
-        self._home, self._pool.last_call = home, WRITE_SPANS
+        self._home = home
 
     @property
     def packages(self) -> Mapping[str, str]:
@@ -155,16 +148,11 @@ class ProcessTarget(InProcesses, Target):
             RaisedElsewhereError: the function raised.
             ProcessEndedError: its process ended.
         """
-        call = Call.model_construct(question=question, k=k, home=self._home)
-        returned = await self._pool.call(call.model_dump_json(exclude_defaults=True).encode())
+        returned = await self._call(Call.model_construct(question=question, k=k, home=self._home))
         try:
             return small_enough(Response.model_validate_json(returned))
         except ValidationError as error:
             raise InvalidResponseError(f"is no response: {error.error_count()} of its fields are wrong") from None
-
-    async def ready(self) -> None:
-        """Wait for a process: what starting one takes is no part of an answer."""
-        await self._pool.ready()
 
 
 def answering(place: str) -> Service:
@@ -176,9 +164,6 @@ def answering(place: str) -> Service:
     target = function_target(import_function(place), own_loop=False)
 
     async def answer(payload: bytes) -> bytes:
-        if payload == WRITE_SPANS:
-            await aside(write_spans)
-            return b""
         call = Call.model_validate_json(payload)
         if call.home:
             settle_in(call.home)
@@ -186,7 +171,7 @@ def answering(place: str) -> Service:
         response = await target(call.question, call.k)
         return response.model_dump_json(exclude_defaults=True).encode()
 
-    return Service(answer, {"takes_history": target.takes_history})
+    return Service(answer, {"takes_history": target.takes_history}, target.aclose)
 
 
 def import_function(place: str, what: str = "python target", guide: Guide = Guide.FUNCTION) -> Callable[..., Any]:

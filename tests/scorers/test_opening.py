@@ -12,9 +12,8 @@ from evaltrack.records import OwnValues, Question, Response
 from evaltrack.records.own_score import MOST_SCORES
 from evaltrack.scorers.builtin import BuiltinScorer
 from evaltrack.scorers.function import FunctionScorer
-from evaltrack.scorers.local import open_local
+from evaltrack.scorers.local import ProcessScorer, answering, open_local
 from evaltrack.scorers.opening import open_scorers
-from evaltrack.scorers.process import ProcessScorer, answering
 from evaltrack.targets.failures import RaisedElsewhereError
 
 QUESTION = Question(id="1", question="What?", domain="d", expected_answer="Paris")

@@ -1,0 +1,161 @@
+"""The inside of a process that runs a user's function: it answers calls, and ends with the process that started it.
+
+Both sides write lines. A call is its number and JSON; a number alone cancels that call. An answer is the number of its
+call, one of the words below and JSON. The standard input and output carry them: the function reads nothing from its
+input, and what it prints goes to the error output.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import faulthandler
+import json
+import os
+import threading
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from traceback import clear_frames
+from typing import Any, BinaryIO
+
+from evaltrack.errors import EvaltrackError
+from evaltrack.records.trace_place import TracePlace
+from evaltrack.system.limits import limit_own_memory
+from evaltrack.system.processes import end_own_group
+from evaltrack.targets.failures import READ_LIMIT, described, trace_of, traceback_of, usage_of
+from evaltrack.targets.response_fields import InvalidResponseError
+from evaltrack.tracking.question_spans import expect_many_spans
+
+READY, REFUSED, FINISHED = b"ready", b"refused", b"finished"
+"""The words of what a process says of itself, as answers to call 0."""
+
+RESULT, INVALID, RAISED, OUT_OF_MEMORY = b"result", b"invalid", b"raised", b"memory"
+"""The words of answers to calls."""
+
+GOODBYE = b"goodbye"
+"""The line after which a process ends by itself. Where the lines end without it, the parent is gone."""
+
+MOST_BYTES = 128 << 20
+"""Bytes of a result: a response of the greatest length of which every character is escaped still fits."""
+
+
+@dataclass(frozen=True)
+class Service:
+    """What a process does for its parent: `answer` turns the JSON of a call into that of its result.
+
+    `facts` are told to the parent at the start. `finish` is awaited at the end.
+    """
+
+    answer: Callable[[bytes], Awaitable[bytes]]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    finish: Callable[[], Awaitable[None]] | None = None
+
+
+def main(order: dict[str, Any]) -> None:
+    """Serve the function of an `evaltrack.targets.processes.Order`."""
+    calls, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    with open(os.devnull, "rb") as nothing:  # noqa: PTH123 - a device
+        os.dup2(nothing.fileno(), 0)
+    os.dup2(2, 1)
+    faulthandler.enable()
+    server = _Server(calls, answers)
+    try:
+        service = _open(**order)
+    except EvaltrackError as error:
+        server.send(b"0", REFUSED, {"text": str(error), "guide": error.guide})
+        return
+    server.run(service)
+
+
+def _open(opener: str, place: str, memory: int | None, store: str | None) -> Service:
+    if memory:
+        limit_own_memory(memory)
+    expect_many_spans()
+    if store:
+        os.environ["MLFLOW_TRACKING_URI"] = store
+    module, _, name = opener.partition(":")
+    service: Service = getattr(import_module(module), name)(place)
+    return service
+
+
+class _Server:
+    """Answers each call in a task of its own."""
+
+    def __init__(self, calls: BinaryIO, answers: BinaryIO) -> None:
+        self._calls, self._answers = calls, answers
+        self._loop = asyncio.new_event_loop()
+        self._tasks: dict[bytes, asyncio.Task[None]] = {}
+        self._is_over = False
+        threading.Thread(target=self._listen, daemon=True, name="evaltrack-calls").start()
+
+    def run(self, service: Service) -> None:
+        """Answer calls until goodbye is said."""
+        self._service = service
+        asyncio.set_event_loop(self._loop)
+        self.send(b"0", READY, dict(service.facts))
+        while not self._is_over:  # the function may stop the loop
+            self._loop.run_forever()
+
+    def send(self, number: bytes, word: bytes, content: bytes | Mapping[str, Any]) -> None:
+        """Write an answer."""
+        body = content if isinstance(content, bytes) else json.dumps(content).encode()
+        self._answers.write(b"%b %b %b\n" % (number, word, body))
+        self._answers.flush()
+
+    def _listen(self) -> None:
+        """Take lines in a thread, also where the event loop is held up; whatever ends this ends the process."""
+        try:
+            for line in self._calls:
+                number, _, payload = line.rstrip(b"\n").partition(b" ")
+                self._loop.call_soon_threadsafe(self._take, number, payload)
+        finally:
+            end_own_group()
+
+    def _take(self, number: bytes, payload: bytes) -> None:
+        if number == GOODBYE:
+            self._last = self._loop.create_task(self._end())
+        elif payload:
+            self._tasks[number] = self._loop.create_task(self._serve(number, payload))
+        elif task := self._tasks.get(number):
+            task.cancel()
+
+    async def _serve(self, number: bytes, payload: bytes) -> None:
+        content: bytes | dict[str, Any]
+        try:
+            word, content = RESULT, await self._service.answer(payload)
+            if len(content) > MOST_BYTES:
+                raise InvalidResponseError(f"is {len(content):,} bytes long; return at most {MOST_BYTES:,}")
+        except InvalidResponseError as error:
+            word, content = INVALID, {"text": str(error)[:READ_LIMIT], "trace": _plain(trace_of(error))}
+        except MemoryError as error:
+            clear_frames(error.__traceback__)  # else what filled the memory leaves none for the answer
+            word, content = OUT_OF_MEMORY, _description(error)
+        except BaseException as error:  # noqa: BLE001 - also SystemExit: a call that fails ends nothing but itself
+            word, content = RAISED, _description(error)
+        finally:
+            self._tasks.pop(number, None)
+        self.send(number, word, content)
+
+    async def _end(self) -> None:
+        self._is_over = True
+        try:
+            if self._service.finish:
+                await self._service.finish()
+        finally:
+            self.send(b"0", FINISHED, {})
+            self._loop.stop()
+
+
+def _description(error: BaseException) -> dict[str, Any]:
+    """The type and text of an error, the usage that it names, its traceback, and the trace it was raised in."""
+    usage = usage_of(error)
+    return {
+        "text": described(error),
+        "usage": usage and usage.model_dump(exclude_none=True),
+        "traceback": traceback_of(error),
+        "trace": _plain(trace_of(error)),
+    }
+
+
+def _plain(trace: TracePlace | None) -> dict[str, Any] | None:
+    return trace.model_dump() if trace else None

@@ -1,0 +1,281 @@
+"""Functions in real processes that end, hang, fill the memory or print, and what becomes of their neighbours."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from evaltrack.errors import UsageError
+from evaltrack.records import Question, Row
+from evaltrack.targets import open_target
+from evaltrack.targets.processes import Order, Pool
+from tests.actors import evaluated
+from tests.conftest import REPO
+from tests.targets.test_command import ends, written
+
+OPENER = "evaltrack.targets.python:answering"
+CALL = b'{"question": {"id": "1", "question": "q", "domain": "d"}, "k": 5}'
+
+Write = Callable[[str], str]
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
+    """Writes a module, and gives its name."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    name = f"in_processes_{abs(hash(str(tmp_path)))}"
+
+    def to_file(code: str) -> str:
+        (tmp_path / f"{name}.py").write_text(dedent(code))
+        return name
+
+    return to_file
+
+
+def rows(module: str, *, timeout: float = 30, **settings: str) -> tuple[list[Row], list[str]]:
+    """Eight rows that were asked at once, the fourth question being bad, and the notes of the target."""
+    texts = ["bad" if number == 3 else f"good {number}" for number in range(8)]
+    asked = [Question(id=str(n), question=text, domain="d", expected_chunks=("a",)) for n, text in enumerate(texts)]
+
+    async def gather() -> tuple[list[Row], list[str]]:
+        target = open_target(f"python:{module}:ask", settings)
+        try:
+            found = [row async for row in evaluated(asked, target, concurrency=8, timeout=timeout)]
+        finally:
+            await target.aclose()
+        return sorted(found, key=lambda row: row.position), list(target.notes)
+
+    return asyncio.run(gather())
+
+
+def the_failure(found: list[Row]) -> str:
+    """The error of the bad question; all others were measured."""
+    failed = {row.question.question: str(row.failure) for row in found if row.failure}
+    assert list(failed) == ["bad"], failed
+    assert [row.scores.get("hit") for row in found if not row.failure] == [1.0] * 7
+    return failed["bad"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "deed", "how"),
+    [
+        ("def", "os._exit(0)", "ended with exit code 0"),
+        ("async def", "os._exit(0)", "ended with exit code 0"),
+        ("def", "ctypes.string_at(0)", "was ended by SIGSEGV"),
+        ("async def", "os.kill(os.getpid(), 9)", "was ended by SIGKILL"),
+    ],
+)
+def test_one_that_ends_its_process_costs_one_of_eight_rows(write: Write, kind: str, deed: str, how: str) -> None:
+    """Those in flight beside it are asked again, and so is the one that did it, alone; then its row is an error."""
+    wait = "time.sleep(0.2)" if kind == "def" else "await asyncio.sleep(0.2)"
+    module = write(
+        f"""
+        import asyncio, ctypes, os, time
+
+        {kind} ask(question):
+            if question == "bad":
+                {deed}
+            {wait}
+            return ["a"]
+        """
+    )
+    found, notes = rows(module)
+    why = f"target_error: ProcessEndedError: its process {how} (asked twice, the second time alone)"
+    assert the_failure(found) == why
+    assert notes == [f"the process of python target `{module}:ask` ended 2 times: {how} (2x)"]
+    assert max(row.seconds for row in found) < 2  # neither the first attempt nor the wait for a process counts
+
+
+@pytest.mark.parametrize("workers", ["1", "3"])
+def test_a_process_that_ends_once_costs_no_row(write: Write, tmp_path: Path, workers: str) -> None:
+    """As where the system was short of memory for a moment."""
+    module = write(
+        f"""
+        import os, pathlib, time
+
+        def ask(question):
+            once = pathlib.Path({str(tmp_path / "once")!r})
+            if question == "bad" and not once.exists():
+                once.touch()
+                os._exit(1)
+            time.sleep(0.2)
+            return ["a"]
+        """
+    )
+    found, notes = rows(module, workers=workers)
+    assert [row.failure for row in found] == [None] * 8
+    assert "ended 1 time: ended with exit code 1" in notes[0]
+
+
+@pytest.mark.parametrize("kept", ["[]", "KEPT"])
+def test_one_that_fills_the_memory_costs_one_of_eight_rows(write: Write, kept: str) -> None:
+    """Also where what it took stays: its process is replaced."""
+    module = write(
+        f"""
+        import time
+
+        KEPT = []
+
+        def ask(question):
+            pieces = {kept}
+            while question == "bad":
+                pieces.append("x" * 1_000_000)
+            for _ in range(20):
+                time.sleep(0.05)
+                largest = "x" * 5_000_000
+            return ["a"]
+        """
+    )
+    found, notes = rows(module, memory="400MB")
+    assert the_failure(found) == "target_error: MemoryError: "
+    assert "ran out of memory, and was killed" in notes[0]
+
+
+def test_one_that_never_returns_costs_one_of_eight_rows(write: Write) -> None:
+    """It has failed when its time is up."""
+    module = write(
+        """
+        import threading
+
+        def ask(question):
+            if question == "bad":
+                threading.Event().wait()
+            return ["a"]
+        """
+    )
+    found, _ = rows(module, timeout=2)
+    assert the_failure(found) == "target_timeout: no response within 2 s"
+
+
+def test_what_cannot_be_sent_is_named(write: Write) -> None:
+    """A result that is no JSON costs its own row."""
+    module = write("def ask(question):\n    return (lambda: 1) if question == 'bad' else ['a']")
+    found, notes = rows(module)
+    said = the_failure(found)
+    assert said.startswith("target_invalid: what the target returned")
+    assert "function" in said
+    assert "\n" not in said
+    assert notes == []
+
+
+def test_what_is_raised_keeps_its_type_message_and_traceback(write: Write) -> None:
+    """Also an exception that could not be pickled."""
+    module = write(
+        """
+        class MineError(Exception):
+            def __init__(self, one, two):
+                super().__init__(f"{one} and {two}")
+                self.lock = __import__("threading").Lock()
+
+        def ask(question):
+            if question == "bad":
+                raise MineError("this", "that")
+            return ["a"]
+        """
+    )
+    found, _ = rows(module)
+    assert the_failure(found) == "target_error: MineError: this and that"
+    traceback = found[3].failure.traceback if found[3].failure else None
+    assert traceback
+    assert 'raise MineError("this", "that")' in traceback
+
+
+def test_what_a_function_prints_is_no_answer(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    """It goes to stderr, whoever prints it and whatever it looks like."""
+    module = write(
+        """
+        import os, sys
+
+        def ask(question):
+            print("1 result {}", flush=True)
+            os.write(1, b"2 raised {}\\n")
+            os.system("echo 3 result")
+            assert sys.stdin.read() == ""
+            return ["a"]
+        """
+    )
+    found, notes = rows(module)
+    printed = capsys.readouterr()
+    assert [row.scores["hit"] for row in found] == [1.0] * 8
+    assert (printed.out, notes) == ("", [])
+    assert [printed.err.count(text) for text in ("1 result {}", "2 raised {}", "3 result\n")] == [8] * 3
+
+
+def test_a_process_that_is_not_ready_in_time_is_killed(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long it would import."""
+    monkeypatch.setattr("evaltrack.targets.processes.START_SECONDS", 0.1)
+    module = write("import time\ntime.sleep(60)")
+    with pytest.raises(UsageError, match=r"its process was not ready within 0\.1 s"):
+        Pool(Order(f"{module}:ask", OPENER), "a function")
+
+
+def test_a_pool_that_closes_while_a_process_is_replaced_leaves_neither(write: Write, tmp_path: Path) -> None:
+    """The process that was to take the place of another is killed while it imports the function."""
+    module = write(
+        f"""
+        import os, pathlib, time
+
+        here = pathlib.Path({str(tmp_path)!r})
+        if (here / "second").exists():
+            (here / "pid").write_text(f"{{os.getpid()}}\\n")
+            time.sleep(60)
+        (here / "second").touch()
+
+        def ask(question):
+            os._exit(3)
+        """
+    )
+    pool = Pool(Order(f"{module}:ask", OPENER), "a function")
+
+    async def lose_the_first_and_close() -> int:
+        with pytest.raises(RuntimeError, match="exit code 3"):
+            await pool.call(CALL)
+        waiting = asyncio.ensure_future(pool.ready())
+        await asyncio.sleep(0)
+        pid = await asyncio.to_thread(written, tmp_path / "pid", 60)
+        waiting.cancel()
+        await pool.aclose()
+        return pid
+
+    assert ends(asyncio.run(lose_the_first_and_close()))
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="there are no process groups")
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("kind", ["def", "async def"])
+def test_processes_and_what_they_started_end_with_the_parent(
+    write: Write, tmp_path: Path, kind: str, sent: signal.Signals
+) -> None:
+    """However the parent ends, and also where the function holds up its event loop."""
+    module = write(
+        f"""
+        import os, pathlib, subprocess, time
+
+        here = pathlib.Path({str(tmp_path)!r})
+
+        {kind} ask(question):
+            (here / "child").write_text(f"{{subprocess.Popen(['sleep', '60']).pid}}\\n")
+            (here / "own").write_text(f"{{os.getpid()}}\\n")
+            time.sleep(60)
+        """
+    )
+    (tmp_path / "parent.py").write_text(
+        "import asyncio\n"
+        "from evaltrack.targets.processes import Order, Pool\n"
+        f"pool = Pool(Order('{module}:ask', '{OPENER}'), 'a function')\n"
+        f"asyncio.run(pool.call({CALL!r}))\n"
+    )
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(REPO)])}
+    with subprocess.Popen([sys.executable, tmp_path / "parent.py"], env=env, cwd=tmp_path) as parent:
+        own, child = written(tmp_path / "own", 60), written(tmp_path / "child")
+        parent.send_signal(sent)
+    assert ends(own)
+    assert ends(child)
