@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from evaltrack.rows.arrow_schema import metadata, schema
+from evaltrack.rows.columns import metadata, schema
 from evaltrack.rows.stored_parts import StoredSource, StoredTurn, StoredVerdict
 from evaltrack.rows.stored_row import StoredRow
 

@@ -16,8 +16,7 @@ from evaltrack.compare.run_info import RunInfo
 from evaltrack.compare.side_columns import SideColumns, frame_of, numbers
 from evaltrack.errors import TrackingError
 from evaltrack.metrics.catalogue import BY_METRIC
-from evaltrack.rows.arrow_schema import schema
-from evaltrack.rows.columns import own_scores_of
+from evaltrack.rows.columns import own_scores_of, schema
 from evaltrack.rows.reader import check_rows, filled_columns, read_columns, read_groups, slim_rows, stored_rows
 from evaltrack.rows.rows_error import damaged, rows_of_run
 from evaltrack.rows.stored_row import StoredRow

@@ -19,8 +19,7 @@ from evaltrack.records import Signature
 from evaltrack.records.amount import count
 from evaltrack.records.base import Count
 from evaltrack.report.run.json_form import RUN_SCHEMA
-from evaltrack.rows.arrow_schema import schema
-from evaltrack.rows.columns import OBJECTS
+from evaltrack.rows.columns import OBJECTS, schema
 from evaltrack.rows.rows_error import DamagedError
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.rows.values import check_ids, check_values

@@ -7,15 +7,14 @@ the writer, the reader and its checks derive from `COLUMNS`.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from functools import cache, lru_cache
+from collections.abc import Iterable
+from functools import cache
 from math import inf
-from operator import attrgetter
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from evaltrack.metrics.catalogue import SCORES
 from evaltrack.metrics.relevance import expected_of
-from evaltrack.records import OwnScore, Reasoned, Row, Signature
+from evaltrack.records import OwnScore, Row, Signature
 from evaltrack.records.question import Difficulty
 from evaltrack.records.verdict import Mode
 from evaltrack.rows.column import MOST, Attribute, Column, ColumnType, ScoreOf
@@ -29,20 +28,21 @@ from evaltrack.rows.fields import (
     text_digest,
 )
 
-_NamedValue = tuple[str, Callable[[Any, int], Any]]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def _objects(columns: tuple[Column, ...], items: Iterable[Any], k: int) -> list[dict[str, Any]]:
+    return [{column.name: column.value(item, k) for column in columns} for item in items]
 
 
 def _sources(row: Row, k: int) -> list[dict[str, Any]] | None:
     if row.response is None or row.response.sources is None:
         return None
     sources = row.response.sources
-    limits = (SOURCE_TEXT_LIMIT if rank < k else 0 for rank in range(len(sources)))
+    shown = [*_objects(SOURCE_COLUMNS, sources[:k], SOURCE_TEXT_LIMIT), *_objects(SOURCE_COLUMNS, sources[k:], 0)]
     finds = row.finds or ((),) * len(sources)
-    values = _source_values()
-    return [
-        {name: value(source, limit) for name, value in values} | {"finds": list(brought) or None}
-        for source, limit, brought in zip(sources, limits, finds, strict=True)
-    ]
+    return [source | {"finds": list(brought) or None} for source, brought in zip(shown, finds, strict=True)]
 
 
 def _answer(row: Row, _: int) -> str | None:
@@ -51,24 +51,8 @@ def _answer(row: Row, _: int) -> str | None:
     return f"{answer[:TEXT_LIMIT]} [... characters left out: {left_out}]" if answer and left_out > 0 else answer
 
 
-def _verdicts(row: Row, k: int) -> list[dict[str, Any]]:
-    return [{column.name: column.value(verdict, k) for column in VERDICT_COLUMNS} for verdict in row.verdicts]
-
-
-def _unmeasured(row: Row, _: int) -> str | None:
-    return _as_object(tuple(row.unmeasured.items())) if row.unmeasured else None
-
-
-@lru_cache(maxsize=100)
-def _as_object(items: tuple[tuple[str, str], ...]) -> str:
-    """The same few reasons stand in most rows."""
-    return json.dumps(dict(items))
-
-
 def _score_reasoning(row: Row, _: int) -> str | None:
     """What judges said whom scores of one's own asked, by the names of the scores, as JSON."""
-    if not row.score_verdicts:
-        return None
     reasonings = {name: verdict.reasoning for name, verdict in row.score_verdicts.items()}
     return json.dumps(reasonings) if reasonings else None
 
@@ -77,20 +61,8 @@ def _retrieval_digest(row: Row, k: int) -> str | None:
     """Of the ranked list that was scored: the same where the same sources came back in the same order."""
     if row.response is None or row.response.sources is None:
         return None
-    return keys_digest(tuple(map(_KEYS, row.response.sources[:k])))
-
-
-_KEYS = attrgetter("chunk_id", "title")
-
-
-@lru_cache(maxsize=4096)
-def keys_digest(keys: tuple[tuple[str | None, str | None], ...]) -> str:
-    """Of the chunk id and title of each source; questions about one thing bring the same list."""
-    return text_digest(_as_json(keys))
-
-
-_as_json = json.JSONEncoder(ensure_ascii=False).encode
-"""Made once: `json.dumps` makes an encoder at each call."""
+    names = [(source.chunk_id, source.title) for source in row.response.sources[:k]]
+    return text_digest(json.dumps(names, ensure_ascii=False))
 
 
 def _expected(row: Row, _: int) -> list[str] | None:
@@ -107,14 +79,6 @@ def _by_passage(row: Row, _: int) -> bool:
     return row.question.expected_passages is not None and expected_of(row) == row.question.expected
 
 
-def _tool_calls(row: Row, _: int) -> list[str] | None:
-    return [call.name for call in row.response.tool_calls] if row.response else None
-
-
-def _hard_fails(row: Row, _: int) -> list[str] | None:
-    return list(row.reasoned.hard_fails) if row.reasoned else None
-
-
 def _of(part: str, name: str, kind: ColumnType, attribute_name: str = "", **more: Any) -> Column:
     """A column with an attribute of a part of the row; it has the name of the column unless another is given."""
     return Column(name, kind, Attribute(f"{part}.{attribute_name or name}"), **more)
@@ -122,11 +86,6 @@ def _of(part: str, name: str, kind: ColumnType, attribute_name: str = "", **more
 
 def _of_question(name: str, *, required: bool = False, choices: tuple[str, ...] = ()) -> Column:
     return Column(name, "text", Attribute(f"question.{name}"), required=required, choices=choices)
-
-
-def _history(row: Row, k: int) -> list[dict[str, Any]] | None:
-    turns = row.question.history
-    return [{column.name: column.value(turn, k) for column in TURN_COLUMNS} for turn in turns] or None
 
 
 COLUMNS = (
@@ -148,7 +107,7 @@ COLUMNS = (
         )
         for score in SCORES
     ),
-    Column("unmeasured", "text", _unmeasured),
+    Column("unmeasured", "text", lambda row, _: json.dumps(dict(row.unmeasured)) if row.unmeasured else None),
     Column("score_reasoning", "text", _score_reasoning),
     Column("expected", "texts", _expected),
     Column("by_title", "flag", _by_title, required=True),
@@ -158,7 +117,9 @@ COLUMNS = (
     _of("response", "model", "text"),
     Column("retrieval_digest", "text", _retrieval_digest),
     Column("duplicates", "integer", Attribute("duplicates"), required=True),
-    Column("tool_calls", "texts", _tool_calls),
+    Column(
+        "tool_calls", "texts", lambda row, _: [call.name for call in row.response.tool_calls] if row.response else None
+    ),
     *(Column(name, "integer", Attribute(f"response.usage.{name}")) for name in USAGE_PARTS),
     _of("tokens", "tokens_known", "text", "known", choices=("reported", "counted", "estimated")),
     _of("reasoned", "tier", "integer", bounds=(0, 3)),
@@ -166,9 +127,9 @@ COLUMNS = (
     _of("reasoned", "earned_band", "integer", bounds=(0, 4)),
     _of("reasoned", "coupling_gap", "integer"),
     _of("reasoned", "penalty", "integer"),
-    Column("hard_fails", "texts", _hard_fails),
+    Column("hard_fails", "texts", lambda row, _: list(row.reasoned.hard_fails) if row.reasoned else None),
     _of("reasoned", "mode", "text", choices=get_args(Mode)),
-    Column("verdicts", "objects", _verdicts, fields=VERDICT_COLUMNS),
+    Column("verdicts", "objects", lambda row, k: _objects(VERDICT_COLUMNS, row.verdicts, k), fields=VERDICT_COLUMNS),
     Column("seconds", "number", Attribute("seconds"), required=True),
     Column("started_at", "number", Attribute("started_at"), required=True, bounds=(-MOST, MOST)),
     _of_question("digest", required=True),
@@ -177,7 +138,12 @@ COLUMNS = (
     Column("trial", "integer", Attribute("trial")),
     _of("tally", "trials", "integer", "measured"),
     _of("tally", "passes", "integer", "passed"),
-    Column("history", "objects", _history, fields=TURN_COLUMNS),
+    Column(
+        "history",
+        "objects",
+        lambda row, k: _objects(TURN_COLUMNS, row.question.history, k) or None,
+        fields=TURN_COLUMNS,
+    ),
     _of("failure", "traceback", "text"),
     _of("trace", "trace_id", "text"),
     _of("trace", "root_span_id", "text", "span_id"),
@@ -186,9 +152,6 @@ COLUMNS = (
 
 OBJECTS = ("unmeasured", "score_reasoning")
 """Columns of text that is an object in JSON, from names of scores to texts."""
-
-BEHIND_SCORES = "unmeasured"
-"""The column before which scores of one's own stand."""
 
 
 def own_scores_of(signature: Signature) -> tuple[OwnScore, ...]:
@@ -203,33 +166,43 @@ def own_scores_of(signature: Signature) -> tuple[OwnScore, ...]:
 @cache
 def columns_with(own: tuple[str, ...] = ()) -> tuple[Column, ...]:
     """The columns of a run with these scores of one's own, in the order in which people read them."""
-    place = next(number for number, column in enumerate(COLUMNS) if column.name == BEHIND_SCORES)
+    place = [column.name for column in COLUMNS].index("unmeasured")
     own_columns = (Column(name, "number", ScoreOf(name), bounds=(-MOST, MOST)) for name in own)
     return (*COLUMNS[:place], *own_columns, *COLUMNS[place:])
 
 
 def flatten(row: Row, k: int, own: tuple[str, ...] = ()) -> dict[str, Any]:
     """The row as columns, in the order in which people read them."""
-    return {name: value(row, k) for name, value in _row_values(own)}
+    return {column.name: column.value(row, k) for column in columns_with(own)}
+
+
+ROWS_VERSION = 1
+"""Raised by one when a column changes its meaning or goes; one more column is no other version."""
+
+OWN_KEY = "evaltrack.own_scores"
+"""Key of the names of the scores of one's own in a file's metadata: a list in JSON; files without any have no key."""
+
+VERSION_KEY = "evaltrack.rows"
+"""Key of the version in a file's metadata."""
 
 
 @cache
-def _row_values(own: tuple[str, ...]) -> tuple[_NamedValue, ...]:
-    """The columns as plain pairs, which are quicker to go through."""
-    return tuple((column.name, column.value) for column in columns_with(own))
+def schema(own: tuple[str, ...] = ()) -> pa.Schema:
+    """The Arrow schema of the columns, with scores of one's own."""
+    import pyarrow as pa
+
+    return pa.schema({column.name: _arrow_type(column) for column in columns_with(own)})
 
 
-@cache
-def _source_values() -> tuple[_NamedValue, ...]:
-    return tuple((column.name, column.value) for column in SOURCE_COLUMNS)
+def metadata(own: tuple[str, ...] = ()) -> dict[str, str]:
+    """What a file says of its columns."""
+    return {VERSION_KEY: str(ROWS_VERSION)} | ({OWN_KEY: json.dumps(own)} if own else {})
 
 
-REASONED_COLUMNS = tuple(Reasoned.model_fields)
-"""What led to a reasoning score."""
+def _arrow_type(column: Column) -> pa.DataType:
+    import pyarrow as pa
 
-
-def every_column() -> Iterator[tuple[str, Column]]:
-    """The columns, and the fields of those that hold objects, by their paths: `sources.title`."""
-    for column in COLUMNS:
-        yield column.name, column
-        yield from ((f"{column.name}.{each.name}", each) for each in column.fields)
+    if column.type == "objects":
+        return pa.list_(pa.struct({each.name: _arrow_type(each) for each in column.fields}))
+    types = {"text": pa.string(), "number": pa.float64(), "integer": pa.int64(), "flag": pa.bool_()}
+    return pa.list_(pa.string()) if column.type == "texts" else types[column.type]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from functools import lru_cache
 from math import inf
 from typing import get_args
 
@@ -17,24 +16,11 @@ SOURCE_TEXT_LIMIT = 4000
 TEXT_LIMIT = 200_000
 """Characters kept of an answer; behind them stands how many are left out."""
 
-SHORT, REMEMBERED = 4000, 8000
-"""Characters of the texts whose digests are remembered, and how many are."""
-
 USAGE_PARTS = tuple(Usage.model_fields)
 
 
 def text_digest(text: str) -> str:
     """What tells one text from another."""
-    return _short_digest(text) if len(text) <= SHORT else _new_digest(text)
-
-
-@lru_cache(maxsize=REMEMBERED)
-def _short_digest(text: str) -> str:
-    """As `_new_digest`: the chunks of a corpus are returned for many questions."""
-    return _new_digest(text)
-
-
-def _new_digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

@@ -53,7 +53,7 @@ def fingerprint(tables: Iterable[pa.Table], name: str) -> NDArray[np.uint64] | N
     """
     import numpy as np
 
-    numbers = [_of_table(table.combine_chunks(), columns_of(name)) for table in tables]
+    numbers = [_of_table(table, columns_of(name)) for table in tables]
     there = [each for each in numbers if each is not None]
     return np.concatenate(there) if there and len(there) == len(numbers) else None
 
@@ -78,18 +78,12 @@ def _of_path(table: pa.Table, path: str) -> Any:
     column, _, field = path.partition(".list.element.")
     if column not in table.column_names:
         return None
-    array = _one_chunk(table[column])
+    array = table[column].combine_chunks()
     if not field:
         return _hashes(array)
     if array.type.value_type.get_field_index(field) < 0:
         return None
     return _of_lists(array, _hashes(array.values.field(field)))
-
-
-def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
-    import pyarrow as pa
-
-    return column.chunk(0) if column.num_chunks else pa.array([], column.type)
 
 
 def _hashes(array: pa.Array) -> Any:

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Sequence
-from functools import cache
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evaltrack.records.own_score import MOST_SCORES, NAME_PATTERN
-from evaltrack.rows.arrow_schema import OWN_KEY, ROWS_VERSION, VERSION_KEY, schema
-from evaltrack.rows.columns import COLUMNS
+from evaltrack.rows.columns import COLUMNS, OWN_KEY, ROWS_VERSION, VERSION_KEY, columns_with, schema
 from evaltrack.rows.fields import SOURCE_COLUMNS
 from evaltrack.rows.rows_error import DamagedError, damaged, newer
 from evaltrack.rows.stored_row import StoredRow
@@ -79,6 +77,11 @@ class RowsFile:
 
     def __exit__(self, *exc_info: object) -> None:
         self._file.close()
+
+    def need(self, names: Iterable[str]) -> None:
+        """Refuse a file that lacks a column."""
+        if missing := [name for name in names if name not in self.names]:
+            raise damaged(self._path.name, f"it has no column `{missing[0]}`")
 
     @property
     def filled(self) -> set[str]:
@@ -232,8 +235,7 @@ def check_rows(path: Path, num_rows: int = 0, *, by_trial: bool = False) -> None
         TrackingError: the file is damaged, or of a newer version; the message says what is wrong.
     """
     with RowsFile(path) as file:
-        if missing := [column.name for column in COLUMNS if column.required and column.name not in file.names]:
-            raise damaged(path.name, f"it has no column `{missing[0]}`")
+        file.need(column.name for column in COLUMNS if column.required)
         if num_rows and file.num_rows != num_rows:
             words = f"it holds {file.num_rows:,} rows, and the run says that it asked {num_rows:,} questions"
             raise damaged(path.name, words)
@@ -241,13 +243,6 @@ def check_rows(path: Path, num_rows: int = 0, *, by_trial: bool = False) -> None
             check_ids(file.groups(["id", "trial"] if by_trial else ["id"]))
         except DamagedError as error:
             raise damaged(path.name, str(error)) from None
-
-
-@cache
-def _without_texts() -> list[str]:
-    """The columns, of the sources all but their texts, which are most of a file."""
-    fields = (f"sources.list.element.{column.name}" for column in SOURCE_COLUMNS if column.name != "text")
-    return [*(column.name for column in COLUMNS if column.name != "sources"), *fields]
 
 
 def stored_rows(
@@ -261,7 +256,8 @@ def stored_rows(
 def slim_rows(path: Path, ids: Collection[str]) -> Iterator[StoredRow]:
     """The rows of these ids without the texts of their sources."""
     with RowsFile(path) as file:
-        columns = [*_without_texts(), *file.own]
+        columns = [column.name for column in columns_with(file.own) if column.name != "sources"]
+        columns += [f"sources.list.element.{column.name}" for column in SOURCE_COLUMNS if column.name != "text"]
         yield from (StoredRow.of(row, file.own) for row in _dictionaries(file, columns, ids))
 
 
@@ -318,8 +314,7 @@ def read_columns(path: Path, columns: Sequence[str], always: Collection[str] = (
     import pyarrow as pa
 
     with RowsFile(path) as file:
-        if missing := sorted(set(always) - set(file.names)):
-            raise damaged(path.name, f"it has no column `{missing[0]}`")
+        file.need(always)
         return pa.concat_tables([*file.groups(columns)] or [_empty(file, columns)])
 
 
@@ -330,8 +325,7 @@ def filled_columns(path: Path, columns: Sequence[str], always: Collection[str] =
         TrackingError: the file is damaged, or has no column that always is there.
     """
     with RowsFile(path) as file:
-        if missing := sorted(set(always) - set(file.names)):
-            raise damaged(path.name, f"it has no column `{missing[0]}`")
+        file.need(always)
         return [name for name in columns if name in file.filled or name in always]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from evaltrack.errors import TrackingError
-from evaltrack.rows.arrow_schema import ROWS_VERSION
+from evaltrack.rows.columns import ROWS_VERSION
 
 CURE = "restore the file, or evaluate again"
 

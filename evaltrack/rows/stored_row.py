@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import field, replace
-from functools import lru_cache, partial
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
 from evaltrack.metrics.catalogue import SCORES
@@ -12,15 +12,7 @@ from evaltrack.records import Mode, Row
 from evaltrack.records.row import FailureKind
 from evaltrack.records.titles import title_key
 from evaltrack.rows.columns import COLUMNS, columns_with, flatten
-from evaltrack.rows.stored_parts import (
-    StoredSource,
-    StoredTurn,
-    StoredVerdict,
-    object_of,
-    parts_of,
-    source_of,
-    stored_record,
-)
+from evaltrack.rows.stored_parts import StoredSource, StoredTurn, StoredVerdict, object_of, parts_of
 
 RowOutcome = Literal["pass", "fail", "error", "not measured"]
 
@@ -31,7 +23,7 @@ NAMELESS = "\0"
 """Begins the key of a source that lacks the one it is compared by; such a key says nothing but its place."""
 
 
-@stored_record
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoredRow:
     """One question of a run, or one trial of it.
 
@@ -93,9 +85,8 @@ class StoredRow:
     @classmethod
     def of(cls, columns: Mapping[str, Any], own: tuple[str, ...] = ()) -> StoredRow:
         """The row of these columns; those that are not there have their defaults, and so has null where a list is."""
-        plain, lists, score_names = layout(tuple(columns), own)
-        values = {name: columns[name] for name in plain} | {name: LISTS[name](columns[name]) for name in lists}
-        scores = {name: value for name in score_names if (value := columns[name]) is not None}
+        values = {name: _value(name, columns[name]) for name in _FIELDS if name in columns}
+        scores = {name: columns[name] for name in (*_SCORES, *own) if columns.get(name) is not None}
         return cls(**values, own=own, scores=scores)
 
     def columns(self, but: Collection[str] = ()) -> dict[str, Any]:
@@ -158,10 +149,7 @@ class StoredRow:
 
         A source that has none of these has a key of its own.
         """
-        sources = self.sources or ()
-        if not (self.by_title or self.by_passage):  # most rows
-            return [each.finds or (each.chunk_id or f"{NAMELESS}{place}",) for place, each in enumerate(sources)]
-        return [each.finds or (self._key(each, place),) for place, each in enumerate(sources)]
+        return [each.finds or (self._key(each, place),) for place, each in enumerate(self.sources or ())]
 
     def _key(self, source: StoredSource, place: int) -> str:
         name = self._compared_name(source)
@@ -189,39 +177,24 @@ def outcome_of(error: str | None, *, passed: bool | None) -> RowOutcome:
     return "not measured" if passed is None else "pass" if passed else "fail"
 
 
-Names = tuple[str, ...]
-
-
-@lru_cache(maxsize=64)
-def layout(names: Names, own: Names) -> tuple[Names, Names, Names]:
-    """Which of these columns are read as they are, which are lists, and which scores; one answer a file."""
-    parts = (_PLAIN, LISTS, (*_SCORES, *own))
-    plain, lists, scores = (tuple(name for name in part if name in names) for part in parts)
-    return plain, lists, scores
-
-
 def stored_row(row: Row, k: int) -> StoredRow:
     """The row as its table will hold it, where the first k sources are scored."""
     return StoredRow.of(flatten(row, k))
 
 
-def _texts(values: list[str] | None) -> Names | None:
-    return None if values is None else tuple(values)
-
-
-def _sources(items: list[dict[str, Any]] | None) -> tuple[StoredSource, ...] | None:
-    return None if items is None else tuple(map(source_of, items))
+def _value(name: str, stored: Any) -> Any:
+    return LISTS[name](stored) if name in LISTS else stored
 
 
 LISTS: Mapping[str, Callable[[Any], Any]] = {
-    "expected": _texts,
-    "sources": _sources,
-    "tool_calls": _texts,
+    "expected": lambda values: None if values is None else tuple(values),
+    "sources": lambda items: None if items is None else parts_of(StoredSource, items),
+    "tool_calls": lambda values: None if values is None else tuple(values),
     "hard_fails": lambda values: tuple(values or ()),
     "verdicts": partial(parts_of, StoredVerdict),
     "history": partial(parts_of, StoredTurn),
 }
 """What makes the value of each column that holds a list from the list, or from null."""
 
-_SCORES = frozenset(score.name for score in SCORES)
-_PLAIN = tuple(column.name for column in COLUMNS if not (column.name in _SCORES or column.name in LISTS))
+_SCORES = tuple(score.name for score in SCORES)
+_FIELDS = tuple(column.name for column in COLUMNS if column.name not in _SCORES)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import heapq
-from itertools import chain
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 from evaltrack.records import Row
-from evaltrack.rows.arrow_schema import metadata, schema
-from evaltrack.rows.columns import flatten
+from evaltrack.rows.columns import flatten, metadata, schema
 
 BATCH = 2000
 """Rows written to Parquet at a time, fewer where texts are long."""
@@ -24,12 +21,8 @@ WINDOW = 5000
 WINDOW_BYTES = 1 << 27
 """Characters of rows held back at most: a slow question must not gather gigabytes of others' answers."""
 
-SOURCE_SIZE = ROW_SIZE = 500
+ROW_SIZE = 500
 """What a source, and a row, takes besides its texts, in characters."""
-
-
-_Place = tuple[int, int]
-"""Where a row stands: the position of its question, and its trial."""
 
 
 class TableWriter:
@@ -48,9 +41,9 @@ class TableWriter:
         fields = schema(own).with_metadata(metadata(own))
         self._writer = pq.ParquetWriter(path, fields, compression="zstd")
         self._k, self._trials, self._own = k, trials, own
-        self._next: _Place = (0, 1)
+        self._next = (0, 1)
         self._added = 0
-        self._waiting: list[tuple[_Place, int, int, bool, Row]] = []
+        self._waiting: list[tuple[tuple[int, int], int, int, bool, Row]] = []
         self._held = 0
         self._batch: list[dict[str, Any]] = []
         self._characters = 0
@@ -65,12 +58,10 @@ class TableWriter:
         place = (row.position, trial if self._trials else 1)
         heapq.heappush(self._waiting, (place, self._added, size, is_last, row))
         self._held += size
-        while self._waiting and (self._waiting[0][0] <= self._next or self._full):
+        while self._waiting and (
+            self._waiting[0][0] <= self._next or len(self._waiting) > WINDOW or self._held > WINDOW_BYTES
+        ):
             self._release()
-
-    @property
-    def _full(self) -> bool:
-        return len(self._waiting) > WINDOW or self._held > WINDOW_BYTES
 
     def close(self) -> None:
         """Write what waits, and close the file."""
@@ -104,14 +95,11 @@ def _characters(row: Row) -> int:
     size = ROW_SIZE + len(question.question) + len(question.expected_answer or "")
     if response is not None:
         sources = response.sources or ()
-        texts = chain.from_iterable(map(_TEXTS, sources))
-        size += len(response.answer or "") + SOURCE_SIZE * len(sources) + sum(map(len, filter(None, texts)))
+        size += len(response.answer or "") + ROW_SIZE * len(sources)
+        size += sum(len(source.text or "") + len(source.title or "") for source in sources)
     size += sum(len(turn.content) for turn in question.history)
     if failure is not None:
         size += len(failure.traceback or "")
     for verdict in (*row.verdicts, *row.score_verdicts.values()):
         size += len(verdict.reasoning) + sum(map(len, verdict.observed.quotes if verdict.observed else ()))
     return size
-
-
-_TEXTS = attrgetter("text", "title")

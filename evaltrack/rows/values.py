@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evaltrack.rows.column import Column
-from evaltrack.rows.columns import OBJECTS, every_column
+from evaltrack.rows.columns import COLUMNS, OBJECTS
 from evaltrack.rows.rows_error import DamagedError
 
 if TYPE_CHECKING:
@@ -19,7 +19,8 @@ LARGEST = 1e15
 ROUNDING = 1e-9
 """How far a computed score may lie beside its scale."""
 
-BY_PATH: dict[str, Column] = dict(every_column())
+BY_PATH = {column.name: column for column in COLUMNS}
+BY_PATH |= {f"{column.name}.{each.name}": each for column in COLUMNS for each in column.fields}
 
 SHOWN = 3
 """Rows that a message names."""

@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from evaltrack.errors import TrackingError
 from evaltrack.records.base import Count, Record
-from evaltrack.rows.arrow_schema import ROWS_VERSION
+from evaltrack.rows.columns import ROWS_VERSION
 from evaltrack.rows.rows_error import CURE, RowsError, newer
 from evaltrack.tracking.tags import read_tag
 

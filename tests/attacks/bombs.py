@@ -9,8 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from evaltrack.records import Question, Response, Row, Source
-from evaltrack.rows.arrow_schema import schema
-from evaltrack.rows.columns import flatten
+from evaltrack.rows.columns import flatten, schema
 
 MEGABYTE = 1_000_000
 

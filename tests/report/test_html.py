@@ -42,7 +42,7 @@ from evaltrack.report.html.run_page import Around, run_html
 from evaltrack.report.html.text import safe_link, shown, with_code
 from evaltrack.report.html.trend_lines import TrendPoint, trend_line
 from evaltrack.report.html.worst import worst_groups
-from evaltrack.rows.arrow_schema import schema
+from evaltrack.rows.columns import schema
 from evaltrack.rows.reader import stored_rows
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.tracking.question_table import table_of

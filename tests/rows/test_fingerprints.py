@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaltrack.rows.arrow_schema import schema
+from evaltrack.rows.columns import schema
 from evaltrack.rows.fingerprints import NUM_EXPECTED, PARTS, columns_of, fingerprint, with_num_expected
 from evaltrack.rows.reader import read_groups
 from tests.compared import found, question, row

@@ -11,8 +11,7 @@ import pytest
 
 from evaltrack.errors import TrackingError
 from evaltrack.records import Question, Row
-from evaltrack.rows.arrow_schema import OWN_KEY, schema
-from evaltrack.rows.columns import columns_with
+from evaltrack.rows.columns import OWN_KEY, columns_with, schema
 from evaltrack.rows.reader import check_rows, read_columns, read_table, stored_rows
 from evaltrack.rows.table import TableWriter
 

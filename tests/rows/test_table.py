@@ -34,8 +34,7 @@ from evaltrack.records import (
     Verdict,
 )
 from evaltrack.records.trace_place import TracePlace
-from evaltrack.rows.arrow_schema import schema
-from evaltrack.rows.columns import flatten
+from evaltrack.rows.columns import flatten, schema
 from evaltrack.rows.fields import SOURCE_TEXT_LIMIT, TEXT_LIMIT, USAGE_PARTS
 from evaltrack.rows.reader import check_rows, count_rows, read_table, stored_rows
 from evaltrack.rows.table import BATCH, GROUP_BYTES, WINDOW, TableWriter
