@@ -10,11 +10,10 @@ from evaltrack.errors import Guide, UsageError
 from evaltrack.golden.reader import golden_name
 from evaltrack.tracking import baselines
 from evaltrack.tracking.baselines import Baseline
-from evaltrack.tracking.existing_store import connect_to_read
 from evaltrack.tracking.naming import experiment_to_read
 from evaltrack.tracking.reader import EvaluationRun, named_evaluation, newest_evaluation
 from evaltrack.tracking.run_files import fetch_rows
-from evaltrack.tracking.store import Store
+from evaltrack.tracking.store import Store, connect_to_read
 
 
 def set_baseline(

@@ -7,7 +7,6 @@ from evaltrack.evaluation.resume import was_killed
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records.amount import first_of
 from evaltrack.tracking.baselines import baseline_run, get_baseline, list_baselines, no_baseline
-from evaltrack.tracking.journaled_runs import running_evaluations
 from evaltrack.tracking.naming import experiment_to_read, names_experiment
 from evaltrack.tracking.reader import (
     EvaluationRun,
@@ -15,6 +14,7 @@ from evaltrack.tracking.reader import (
     newest_broken,
     newest_evaluation,
     newest_of_each,
+    running_evaluations,
 )
 from evaltrack.tracking.store import Store
 

@@ -33,9 +33,8 @@ from evaltrack.report.html.screen import comparison_screen
 from evaltrack.report.run.markdown import comparison_note
 from evaltrack.system.memory import give_back
 from evaltrack.tracking.comparisons import COMPARISON_PAGE, log_comparison
-from evaltrack.tracking.existing_store import connect_to_read
 from evaltrack.tracking.reader import EvaluationRun, shown_side_by_side, side_by_side
-from evaltrack.tracking.store import Store
+from evaltrack.tracking.store import Store, connect_to_read
 
 
 def compare_runs(

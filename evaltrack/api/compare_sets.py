@@ -13,8 +13,7 @@ from evaltrack.compare.config import ComparisonConfig, ComparisonOptions
 from evaltrack.compare.set_comparisons import ComparedSet, SetComparisons
 from evaltrack.errors import GoldenError, InconclusiveError, UsageError, listed
 from evaltrack.golden.reader import golden_name, open_golden
-from evaltrack.tracking.existing_store import connect_to_read
-from evaltrack.tracking.store import Store
+from evaltrack.tracking.store import Store, connect_to_read
 
 
 def compare_sets(

@@ -21,8 +21,9 @@ from evaltrack.rows.reader import check_rows, filled_columns, read_columns, read
 from evaltrack.rows.rows_error import damaged, rows_of_run
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.tracking.reader import EvaluationRun
-from evaltrack.tracking.run_files import fetch_rows, fetch_trials
+from evaltrack.tracking.run_files import fetch_rows
 from evaltrack.tracking.store import Store
+from evaltrack.tracking.stored_rows import TRIALS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,7 +46,7 @@ def _trials(store: Store, run: EvaluationRun, folder: Path, ids: Collection[str]
     """The trials of questions; none where their file is gone or damaged: the rows hold the scores without it."""
     trials: dict[str, list[StoredRow]] = {}
     with suppress(TrackingError):
-        path = fetch_trials(store, run, folder)
+        path = fetch_rows(store, run, folder, TRIALS)
         check_rows(path, by_trial=True)
         for row in stored_rows(path, ids=ids):
             trials.setdefault(row.id, []).append(row.without_texts())

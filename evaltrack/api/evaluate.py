@@ -41,8 +41,17 @@ from evaltrack.tracking.datasets import register_golden
 from evaltrack.tracking.patience import impatient
 from evaltrack.tracking.progress_tag import ProgressTag
 from evaltrack.tracking.run_files import read_table_of
-from evaltrack.tracking.run_inputs import Dataset
-from evaltrack.tracking.runs import JOURNAL_TAG, Description, OpenRun, Place, Status, close_run, open_run, reopen_run
+from evaltrack.tracking.runs import (
+    JOURNAL_TAG,
+    Dataset,
+    Description,
+    OpenRun,
+    Place,
+    Status,
+    close_run,
+    open_run,
+    reopen_run,
+)
 from evaltrack.tracking.store import Store, StoreAddress
 from evaltrack.tracking.writer import RunWriter
 

@@ -23,11 +23,10 @@ from evaltrack.metrics.rubric import RubricWeights
 from evaltrack.records import Signature, Verdict
 from evaltrack.rows.restore import verdicts_of
 from evaltrack.rows.stored_row import StoredRow
-from evaltrack.tracking.existing_store import connect_to_read
 from evaltrack.tracking.judge_notes import JudgeAgreement, note_agreement
 from evaltrack.tracking.reader import EvaluationRun, named_evaluation
 from evaltrack.tracking.run_files import read_rows
-from evaltrack.tracking.store import Store
+from evaltrack.tracking.store import Store, connect_to_read
 
 
 def judges_agreement(

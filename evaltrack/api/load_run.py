@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from evaltrack.api.report_html import stored_result
 from evaltrack.evaluation.result import RunResult
-from evaltrack.tracking.existing_store import connect_to_read
 from evaltrack.tracking.reader import named_evaluation
+from evaltrack.tracking.store import connect_to_read
 
 
 def load_run(run_id: str, *, tracking_uri: str | None = None, ui_url: str | None = None) -> RunResult:

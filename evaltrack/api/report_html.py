@@ -26,11 +26,10 @@ from evaltrack.report.html.screen import run_screen
 from evaltrack.report.run.stored_summary import StoredMean, StoredSummary, read_summary
 from evaltrack.rows.reader import check_rows, count_rows, read_table, stored_rows
 from evaltrack.rows.rows_error import rows_of_run
-from evaltrack.tracking.existing_store import connect_to_read
 from evaltrack.tracking.judge_notes import judge_notes
 from evaltrack.tracking.reader import EvaluationRun
 from evaltrack.tracking.run_files import fetch_rows, fetch_summary, read_run_table
-from evaltrack.tracking.store import Store
+from evaltrack.tracking.store import Store, connect_to_read
 
 
 def report_html(

@@ -17,8 +17,7 @@ from evaltrack.evaluation.resume import command_to_resume, run_to_resume
 from evaltrack.golden.reader import GoldenSet
 from evaltrack.judges import named_judges
 from evaltrack.scorers.opening import Functions, named_functions
-from evaltrack.tracking.existing_store import check_is_there
-from evaltrack.tracking.store import StoreAddress
+from evaltrack.tracking.store import StoreAddress, check_is_there
 
 if TYPE_CHECKING:
     from evaltrack.api.write_golden import GoldenLike

@@ -22,8 +22,8 @@ from evaltrack.privacy.addresses import shown_text, shown_url
 from evaltrack.records.settings import CODE, CORPUS, last_state
 from evaltrack.system.folders import STATE_VARIABLE
 from evaltrack.system.own_files import NotPrivateError, check_folder
-from evaltrack.tracking.journaled_runs import find_journaled, is_there, journal_tag
 from evaltrack.tracking.naming import resolve_run
+from evaltrack.tracking.reader import find_journaled, is_there, journal_tag
 from evaltrack.tracking.store import Store
 
 AUTO = "auto"

@@ -10,20 +10,15 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
-from operator import attrgetter
 from typing import Any, TypeVar
 
 from evaltrack.errors import UsageError
 from evaltrack.privacy.masking import MASK, maskable, secrets_of, spellings
-from evaltrack.privacy.secret_patterns import REMEMBERED, SHORT, SHORTEST, may_hold_secrets, secret_spans
+from evaltrack.privacy.secret_patterns import SHORTEST, secret_spans
 from evaltrack.records import Response, Source, ToolCall, Verdict
 
 MARK = "[redacted]"
 """In place of what was found by its form or a pattern; a configured value becomes `masking.MASK`."""
-
-SOURCE_TEXTS = ("chunk_id", "title", "url", "text")
-"""The texts of a source, any of which may hold a secret."""
 
 T = TypeVar("T")
 
@@ -47,7 +42,6 @@ class Redactor:
                 )
         self._own = [re.compile(pattern) for pattern in patterns]
         self._secrets = spellings(filter(maskable, secrets))
-        self._clean_texts: set[str] = set()
 
     @classmethod
     def with_environment(cls, patterns: Sequence[str] = (), secrets: Iterable[str] = ()) -> Redactor:
@@ -72,28 +66,12 @@ class Redactor:
     def response(self, response: Response) -> Response:
         """The response with every text in it redacted; the same object where nothing matches."""
         sources = response.sources
-        if not self._own and not response.tool_calls and not self._may_hold(_texts_of(sources or ()), response.answer):
-            return response
         return _updated(
             response,
             answer=self._all(response.answer),
             sources=None if sources is None else tuple(map(self._source, sources)),
             tool_calls=tuple(map(self._call, response.tool_calls)),
         )
-
-    def _may_hold(self, texts: Iterable[str | None], *answers: str | None) -> bool:
-        """Whether any of the texts may hold a secret: all are looked at together, as nearly all of them hold none.
-
-        Those of sources that hold none are remembered, as the chunks of a corpus are returned for many questions.
-        """
-        new = {text for text in texts if text} - self._clean_texts
-        text = "\n".join(chain(new, filter(None, answers)))
-        if any(secret in text for secret in self._secrets) or may_hold_secrets(text):
-            return True
-        if len(self._clean_texts) > REMEMBERED:
-            self._clean_texts.clear()
-        self._clean_texts |= {each for each in new if len(each) <= SHORT}
-        return False
 
     def verdict(self, verdict: Verdict) -> Verdict:
         """The verdict with its texts redacted: a judge may know a key from elsewhere."""
@@ -128,14 +106,6 @@ class Redactor:
             if any(start >= len(assigned) for start, _ in secret_spans(f'{assigned}{item}"')):
                 return self.text(item) if self.text(item) != item else MARK
         return self._all(item)
-
-
-def _texts_of(sources: Iterable[Source]) -> Iterable[str | None]:
-    """Every text of sources that is redacted."""
-    return chain.from_iterable(map(_TEXTS, sources))
-
-
-_TEXTS = attrgetter(*SOURCE_TEXTS)
 
 
 def _updated(record: T, **fields: Any) -> T:

@@ -14,7 +14,7 @@ from evaltrack.server.chosen_runs import ANY_TARGET, RUNS, Choice, target_of
 from evaltrack.server.figures import COLUMNS, FIRST, Figure, figure, measured, title, trend_plot
 from evaltrack.server.recent_runs import RecentRuns
 from evaltrack.tracking.baselines import Baseline, baseline_history, list_baselines, read_baselines
-from evaltrack.tracking.history import golden_sets_of, past_run, recent_golden_sets
+from evaltrack.tracking.history import golden_sets_of, past_run
 from evaltrack.tracking.server_internals import Access, Experiment, active_experiments
 from evaltrack.tracking.server_runs import runs_with_ids
 from evaltrack.tracking.store import Store
@@ -129,11 +129,10 @@ def overview(store: Store, access: Access, part: int = 0) -> Overview:
         TrackingError: the store does not answer.
     """
     experiments = [(each, _golden_sets_named(each)) for each in active_experiments(store, access)]
-    recent = recent_golden_sets(store, [each.experiment_id for each, names in experiments if not names])
     evaluated = (
-        (each, golden_sets)
+        (each, names)
         for each, names in sorted(experiments, key=lambda pair: pair[0].name)
-        if (golden_sets := names | recent.get(each.experiment_id, set())) and access.may("read", each.experiment_id)
+        if names and access.may("read", each.experiment_id)
     )
     page = list(islice(evaluated, part * GROUPS, (part + 1) * GROUPS + 1))
     _recent.refresh(store, [each.experiment_id for each, _ in page])

@@ -13,8 +13,8 @@ from evaltrack.errors import Guide, TrackingError, UsageError
 from evaltrack.records.amount import count
 from evaltrack.records.base import Record
 from evaltrack.system.users import user_name
-from evaltrack.tracking.reader import EvaluationRun, find_evaluation, quoted
-from evaltrack.tracking.store import Store, is_missing, tracking_errors
+from evaltrack.tracking.reader import EvaluationRun, find_evaluation, of_golden_set
+from evaltrack.tracking.store import LAST_FIRST, Store, is_missing, tracking_errors
 from evaltrack.tracking.tags import read_tag
 
 PREFIX = "evaltrack.baseline."
@@ -143,20 +143,14 @@ def baseline_history(store: Store, experiment_id: str, golden: str) -> list[Base
     """
     from mlflow.entities import ViewType
 
-    filter_string = f"tags.`evaltrack.golden` = '{quoted(golden)}' AND tags.`{PROMOTED}` LIKE '%'"
     with tracking_errors("reading the history of baselines"):
         runs = store.client.search_runs(
             [experiment_id],
-            filter_string,
+            f"{of_golden_set(golden)} AND tags.`{PROMOTED}` LIKE '%'",
             run_view_type=ViewType.ALL,  # a run that is deleted was the baseline all the same
             max_results=HISTORY,
-            order_by=["attributes.start_time DESC"],
+            order_by=[LAST_FIRST],
         )
-    baselines = [read_tag(Baseline, text) for run in runs for text in _promotions(run.data.tags)]
+    promotions = (text for run in runs for name, text in run.data.tags.items() if name.startswith(f"{PROMOTED}."))
+    baselines = [read_tag(Baseline, text) for text in promotions]
     return sorted((each for each in baselines if each is not None), key=lambda each: each.at, reverse=True)
-
-
-def _promotions(tags: Mapping[str, str]) -> list[str]:
-    """A run's promotions, latest first; of a run that holds only the last one that."""
-    names = sorted((name for name in tags if name.startswith(f"{PROMOTED}.")), reverse=True)
-    return [tags[name] for name in names or (PROMOTED,)]

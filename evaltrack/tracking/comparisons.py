@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from evaltrack.records.clock import milliseconds_now
-from evaltrack.tracking.metric_names import metric_name
-from evaltrack.tracking.runs import TAG_LIMIT, run_tags
+from evaltrack.tracking.runs import TAG_LIMIT, run_metrics, run_tags
 from evaltrack.tracking.store import Store, find_run, tracking_errors
 
 COMPARISON_PAGE = "comparison.html"
@@ -30,14 +28,10 @@ def log_comparison(
     Raises:
         TrackingError: the store refused.
     """
-    from mlflow.entities import Metric
-
-    now = milliseconds_now()
-    metrics = [Metric(metric_name(name), value, now, 0) for name, value in deltas.items()]
     verdict_tags = run_tags({f"evaltrack.compare.{name}": value for name, value in tags.items()})
     verdict_tags += run_tags(_described(find_run(store, run_id).data.tags, note))
     with tracking_errors("recording the comparison"):
-        store.client.log_batch(run_id, metrics=metrics, tags=verdict_tags)
+        store.client.log_batch(run_id, metrics=run_metrics(deltas), tags=verdict_tags)
         store.client.log_dict(run_id, comparison, "comparison.json")
         for path, text in texts.items():
             store.client.log_text(run_id, text, path)

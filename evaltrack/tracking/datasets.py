@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from evaltrack.errors import UsageError
-from evaltrack.golden.mlflow_records import DatasetRecord, record_of
+from evaltrack.golden.mlflow_records import record_of
 from evaltrack.records import Question
 from evaltrack.tracking.patience import impatient, persist
 from evaltrack.tracking.replies import reason
@@ -63,28 +63,16 @@ def _is_half_made(tags: dict[str, str], own: dict[str, str]) -> bool:
 def _records(questions: list[Question]) -> list[dict[str, Any]]:
     """Inputs as those of the traces: the text, with the id where it stands there more than once, and the history."""
     repeated = Counter(question.question for question in questions)
-    return [
-        _as_written(
-            record_of(
-                each,
-                {"question": each.question}
-                | ({"id": each.id} if repeated[each.question] > 1 else {})
-                | ({"history": each.messages[:-1]} if each.history else {}),
-            )
-        )
-        for each in questions
-    ]
-
-
-def _as_written(record: DatasetRecord) -> dict[str, Any]:
-    """A record as MLflow's own `merge_records` writes it: its source is a person where something is expected."""
-    source: dict[str, Any] = {"source_type": "HUMAN" if record.expectations else "CODE", "source_data": {}}
-    return {
-        "inputs": dict(record.inputs),
-        "expectations": dict(record.expectations),
-        "tags": dict(record.tags),
-        "source": source,
-    }
+    records = []
+    for each in questions:
+        inputs: dict[str, Any] = {"question": each.question}
+        inputs |= {"id": each.id} if repeated[each.question] > 1 else {}
+        inputs |= {"history": each.messages[:-1]} if each.history else {}
+        record = record_of(each, inputs)  # its source is a person where something is expected, as `merge_records` says
+        source: dict[str, Any] = {"source_type": "HUMAN" if record.expectations else "CODE", "source_data": {}}
+        parts = {"inputs": record.inputs, "expectations": record.expectations, "tags": record.tags}
+        records.append({name: dict(part) for name, part in parts.items()} | {"source": source})
+    return records
 
 
 def dataset_records(store: Store, name: str) -> list[dict[str, Any]]:

@@ -6,63 +6,28 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any
 
 from evaltrack.errors import UsageError
 from evaltrack.metrics.catalogue import SCORES
 from evaltrack.records import Signature
 from evaltrack.records.past_run import PastRun
 from evaltrack.tracking.baselines import PROMOTED
-from evaltrack.tracking.commit import commit_of
 from evaltrack.tracking.metric_names import means_of
 from evaltrack.tracking.progress_tag import PROGRESS, read_progress
-from evaltrack.tracking.provenance import GIT_COMMIT
-from evaltrack.tracking.reader import EvaluationRun, evaluation_of, quoted
+from evaltrack.tracking.provenance import GIT_COMMIT, commit_of
+from evaltrack.tracking.reader import EvaluationRun, evaluation_of, of_golden_set
 from evaltrack.tracking.runs import GOLDEN_SET
-from evaltrack.tracking.store import NewestRuns, Store, find_run, tracking_errors
+from evaltrack.tracking.store import NewestRuns, Store, find_run, search_runs, tracking_errors
 from evaltrack.tracking.tags import read_tag, sound_count, sound_metric, sound_moment
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
 
-NEWEST = 200
-"""Runs of evaltrack that are looked through for the names of golden sets."""
-
 GOLDEN, VERDICT, HEADLINE = "evaltrack.golden", "evaltrack.compare.verdict", "evaltrack.compare.headline"
 SIGNATURE = "evaltrack.signature"
 SHOWN_TAGS = (GOLDEN, VERDICT, HEADLINE, SIGNATURE, PROMOTED, GIT_COMMIT, PROGRESS, "mlflow.user")
 """Tags from which a `PastRun` is made."""
-
-_COUNTS = {name: score.metric for form in ("n/{}", "{}.n") for score in SCORES for name in (form.format(score.metric),)}
-"""The metric that each count is of, by the names that counts are logged under; the newer name comes last, and holds."""
-
-
-class InfoOfRun(Protocol):
-    """What MLflow's `RunInfo` says of a run, as far as it is shown."""
-
-    @property
-    def run_id(self) -> str:
-        """Its id."""
-
-    @property
-    def run_name(self) -> str | None:
-        """Its name."""
-
-    @property
-    def start_time(self) -> int | None:
-        """When it started, in milliseconds since 1970."""
-
-    @property
-    def status(self) -> str:
-        """``FINISHED`` and the like."""
-
-    @property
-    def user_id(self) -> str | None:
-        """Who started it."""
-
-    @property
-    def experiment_id(self) -> str:
-        """The experiment that holds it."""
 
 
 def past_runs(
@@ -126,18 +91,6 @@ def past_run(store: Store, run_id: str) -> PastRun:
     return _past_run(find_run(store, run_id))
 
 
-def run_history(store: Store, experiment_id: str, golden: str, until: int | None = None) -> tuple[PastRun, ...]:
-    """The same for a report, which does without where the golden set's name cannot be searched for.
-
-    `until` leaves out what started after that moment: the history of an older run is then the same for ever.
-
-    Raises:
-        TrackingError: the store does not answer.
-    """
-    before = None if until is None else until + 1
-    return () if "'" in golden else tuple(past_runs(store, experiment_id, golden, before=before))
-
-
 def newest_runs(store: Store, experiment_ids: Sequence[str], limit: int) -> list[PastRun]:
     """The evaluations of several experiments that started last, newest first.
 
@@ -147,51 +100,29 @@ def newest_runs(store: Store, experiment_ids: Sequence[str], limit: int) -> list
     return list(map(_past_run, _newest(store, NewestRuns(tuple(experiment_ids), None, limit))))
 
 
-def recent_golden_sets(store: Store, experiment_ids: Sequence[str]) -> dict[str, set[str]]:
-    """The golden sets of the newest `NEWEST` runs of several experiments together, by experiment.
-
-    Many runs push others out of it: it is for experiments that were last evaluated before
-    `golden_sets_of` knew them.
-
-    Raises:
-        TrackingError: the store does not answer.
-    """
-    golden_sets: dict[str, set[str]] = {}
-    wanted = NewestRuns(tuple(experiment_ids), None, NEWEST, only_tags=True)
-    for run in _newest(store, wanted) if experiment_ids else ():
-        golden_sets.setdefault(run.info.experiment_id, set()).add(run.data.tags[GOLDEN])
-    return golden_sets
-
-
 def golden_sets_of(tags: Mapping[str, str]) -> set[str]:
     """The golden sets that were evaluated in an experiment, as its own tags name them."""
     return {name.removeprefix(GOLDEN_SET) for name in tags if name.startswith(GOLDEN_SET)}
 
 
 def _newest(store: Store, wanted: NewestRuns) -> list[Run]:
-    parts = [f"tags.`{GOLDEN}` " + ("LIKE '%'" if wanted.golden is None else f"= '{quoted(wanted.golden)}'")]
+    parts = [of_golden_set(wanted.golden)]
     parts += ["attributes.status = 'FINISHED'"] if wanted.finished else []
     parts += [] if wanted.until is None else [f"attributes.start_time <= {int(wanted.until)}"]
     parts += [] if wanted.since is None else [f"attributes.start_time >= {int(wanted.since)}"]
-    with tracking_errors("reading the history of runs"):
+    doing = "reading the history of runs"
+    with tracking_errors(doing):
         runs = store.newest_runs(wanted)
-        if runs is None:
-            runs = list(
-                store.client.search_runs(
-                    list(wanted.experiment_ids),
-                    " AND ".join(parts),
-                    max_results=wanted.limit,
-                    order_by=["attributes.start_time DESC"],
-                )
-            )
-        return runs
+    if runs is None:
+        runs = search_runs(store, doing, wanted.experiment_ids, " AND ".join(parts), wanted.limit)
+    return runs
 
 
 def _past_run(run: Run) -> PastRun:
     return past_run_of(run.info, run.data.tags, run.data.metrics)
 
 
-def past_run_of(info: InfoOfRun, tags: Mapping[str, str], metrics: Mapping[str, float]) -> PastRun:
+def past_run_of(info: Any, tags: Mapping[str, str], metrics: Mapping[str, float]) -> PastRun:
     """A run from what MLflow holds of it: its tags among `SHOWN_TAGS`, and its metrics as they are logged."""
     return PastRun(
         info.run_id,
@@ -206,7 +137,7 @@ def past_run_of(info: InfoOfRun, tags: Mapping[str, str], metrics: Mapping[str, 
         PROMOTED in tags,
         _signature(tags.get(SIGNATURE)),
         info.experiment_id,
-        _counts(metrics),
+        {score.metric: sound_count(n) for score in SCORES if (n := metrics.get(f"n/{score.metric}")) is not None},
         tags.get(HEADLINE),
         commit_of(tags),
         read_progress(tags.get(PROGRESS)) if info.status == "RUNNING" else None,
@@ -217,9 +148,3 @@ def past_run_of(info: InfoOfRun, tags: Mapping[str, str], metrics: Mapping[str, 
 def _signature(text: str | None) -> Signature | None:
     """The signature in a tag; many runs have the same."""
     return read_tag(Signature, text)
-
-
-def _counts(metrics: Mapping[str, float]) -> dict[str, int]:
-    """Over how many questions each mean is, by either name that runs log it under."""
-    named = sorted(metrics.keys() & _COUNTS.keys(), key=lambda name: name.endswith(".n"))
-    return {_COUNTS[name]: sound_count(metrics[name]) for name in named}

@@ -9,10 +9,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from evaltrack.records.base import Record
-from evaltrack.records.clock import milliseconds_now
 from evaltrack.system.users import user_name
-from evaltrack.tracking.metric_names import metric_name
 from evaltrack.tracking.reader import EvaluationRun
+from evaltrack.tracking.runs import run_metrics, run_params
 from evaltrack.tracking.store import Store, find_run, tracking_errors
 from evaltrack.tracking.tags import read_tag
 
@@ -127,19 +126,12 @@ def log_child(
     Raises:
         TrackingError: the store refused.
     """
-    from mlflow.entities import Metric, Param
-
-    now = milliseconds_now()
     with tracking_errors(f"logging the {name}"):
         run = store.client.create_run(
             parent.experiment_id, run_name=name, tags={"mlflow.parentRunId": parent.run_id, "evaltrack.kind": name}
         )
         run_id: str = run.info.run_id
-        store.client.log_batch(
-            run_id,
-            metrics=[Metric(metric_name(key), value, now, 0) for key, value in metrics.items()],
-            params=[Param(key, value) for key, value in params.items()],
-        )
+        store.client.log_batch(run_id, metrics=run_metrics(metrics), params=run_params(params))
         for path, content in files.items():
             store.client.log_dict(run_id, content, path)
         store.client.set_terminated(run_id)

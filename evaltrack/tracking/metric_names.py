@@ -63,9 +63,8 @@ def names_within(names: Iterable[str]) -> dict[str, str]:
 
 
 def means_of(metrics: Mapping[str, float]) -> dict[str, float]:
-    """The means of a run by the names of `SCORES`, of runs before there were sections too."""
-    named = [(metric, logged if logged in metrics else metric) for metric, logged in _LOGGED]
-    return {metric: metrics[name] for metric, name in named if name in metrics}
+    """The means of a run by the names of `SCORES`."""
+    return {metric: metrics[logged] for metric, logged in _LOGGED if logged in metrics}
 
 
 def _safe(text: str, others: str) -> str:

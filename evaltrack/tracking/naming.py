@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 from evaltrack.errors import TrackingError, UsageError
 from evaltrack.privacy.addresses import shown_text
-from evaltrack.tracking.store import Store, choose_experiment, is_missing, tracking_errors
+from evaltrack.tracking.store import Store, choose_experiment, is_missing, search_runs, tracking_errors
 from evaltrack.tracking.tags import sound_moment
 
 if TYPE_CHECKING:
     from mlflow.entities import Experiment, Run
 
 RUN_ID = re.compile(r"[0-9a-f]{32}")
+LOOKING = "looking for a run"
 LISTED = 10
 """Runs or experiments that a message names at most."""
 
@@ -64,7 +65,8 @@ def resolve_run(store: Store, name_or_id: str) -> str:
         more = "at least " if len(matches) > LISTED else ""
         cure = f"name one by more of its id:{_list_words(matches)}"
         raise UsageError(f"`{shown_text(name_or_id)}` may be {more}{len(matches)} runs; {cure}")
-    newest = _newest(store)
+    evaluations = search_everywhere(store, LOOKING, "tags.`evaltrack.golden` LIKE '%'", LISTED)
+    newest = {run.info.run_id: run for run in evaluations}
     cure = f"the newest evaluations are:{_list_words(newest)}" if newest else "this store holds no evaluation"
     elsewhere = "another store may hold it (MLFLOW_TRACKING_URI); " if RUN_ID.fullmatch(name_or_id) else ""
     raise UsageError(f"there is no MLflow run `{shown_text(name_or_id)}` in {store.shown}; {elsewhere}{cure}")
@@ -89,18 +91,14 @@ def _matching(store: Store, name_or_id: str) -> dict[str, Run]:
         filters.append(f"attributes.run_id LIKE '{name_or_id}%'")
     if "'" not in name_or_id:  # MLflow's filters know no escape for one
         filters.append(f"attributes.run_name = '{name_or_id}'")
-    return {run.info.run_id: run for each in filters for run in _search(store, each, LISTED + 1)}
+    return {run.info.run_id: run for each in filters for run in search_everywhere(store, LOOKING, each, LISTED + 1)}
 
 
-def _newest(store: Store) -> dict[str, Run]:
-    return {run.info.run_id: run for run in _search(store, "tags.`evaltrack.golden` LIKE '%'", LISTED)}
-
-
-def _search(store: Store, filter_string: str, limit: int) -> list[Run]:
-    with tracking_errors("looking for a run"):
+def search_everywhere(store: Store, doing: str, filter_string: str, limit: int) -> list[Run]:
+    """The runs of all experiments that a filter lets through, those that started last first."""
+    with tracking_errors(doing):
         experiments = [each.experiment_id for each in store.client.search_experiments()]
-        order = ["attributes.start_time DESC"]
-        return list(store.client.search_runs(experiments, filter_string, max_results=limit, order_by=order))
+    return search_runs(store, doing, experiments, filter_string, limit)
 
 
 def _list_words(runs: dict[str, Run]) -> str:

@@ -6,10 +6,19 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 from uuid import uuid4
 
-from evaltrack.tracking.active_run import outer_run
 from evaltrack.tracking.read_back import Expected, write_until_held
-from evaltrack.tracking.runs import JOURNAL_TAG, OpenRun, Status, as_logged, close_run, given_run, new_run, run_tags
-from evaltrack.tracking.store import Store, choose_experiment, tracking_errors
+from evaltrack.tracking.runs import (
+    JOURNAL_TAG,
+    OpenRun,
+    Status,
+    as_logged,
+    close_run,
+    given_run,
+    new_run,
+    outer_run,
+    run_tags,
+)
+from evaltrack.tracking.store import Store, choose_experiment, search_runs
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
@@ -31,17 +40,16 @@ def open_parent(store: Store, experiment: str, name: str, kind: Kind, tags: Mapp
         TrackingError: the store refused.
     """
     journal = uuid4().hex  # it has none; by this name a run is found whose creation was not confirmed
-    own = {**(tags or {}), KIND_TAG: kind, JOURNAL_TAG: journal}
-    given = given_run(store)
+    own, given = {**(tags or {}), KIND_TAG: kind}, given_run(store)
+    if given is None:
+        outer = outer_run(store, experiment)
+        experiment_id = outer.experiment_id if outer else choose_experiment(store, experiment).experiment_id
+        below = {PARENT_TAG: outer.run_id} if outer else {}
+        run = new_run(store, experiment_id, name, {**own, JOURNAL_TAG: journal, **below})
+    parent = OpenRun((given or run).info.run_id, (given or run).info.experiment_id, name=name, journal=journal)
     if given is not None:
-        parent = OpenRun(given.info.run_id, given.info.experiment_id, name=name, journal=journal)
-        tag_parent(store, parent, {**(tags or {}), KIND_TAG: kind})
-        return parent
-    outer = outer_run(store, experiment)
-    experiment_id = outer.experiment_id if outer else choose_experiment(store, experiment).experiment_id
-    below = {PARENT_TAG: outer.run_id} if outer else {}
-    run = new_run(store, experiment_id, name, {**own, **below})
-    return OpenRun(run.info.run_id, run.info.experiment_id, name=name, journal=journal)
+        tag_parent(store, parent, own)
+    return parent
 
 
 def runs_below(store: Store, experiment_id: str, parent_id: str) -> list[Run]:
@@ -50,14 +58,8 @@ def runs_below(store: Store, experiment_id: str, parent_id: str) -> list[Run]:
     Raises:
         TrackingError: the store does not answer.
     """
-    with tracking_errors("looking for the runs below another"):
-        runs = store.client.search_runs(
-            [experiment_id],
-            f"tags.`{PARENT_TAG}` = '{parent_id}'",
-            max_results=MOST_BELOW,
-            order_by=["attributes.start_time ASC"],
-        )
-    return list(runs)
+    doing, wanted = "looking for the runs below another", f"tags.`{PARENT_TAG}` = '{parent_id}'"
+    return search_runs(store, doing, [experiment_id], wanted, MOST_BELOW, "attributes.start_time ASC")
 
 
 def tag_parent(store: Store, parent: OpenRun, tags: Mapping[str, str]) -> None:

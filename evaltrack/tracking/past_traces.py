@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from evaltrack.errors import TrackingError, UsageError
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.tracking.naming import experiment_to_read
-from evaltrack.tracking.patience import persist
 from evaltrack.tracking.store import Store, tracking_errors
 from evaltrack.tracking.traces import OWN_TAG, batched
 
@@ -76,7 +75,7 @@ def link_traces(store: Store, run_id: str, trace_ids: Iterable[str]) -> str | No
     try:
         with tracking_errors("linking the traces to the run"):
             for batch in batched(trace_ids, PAGE):
-                persist(store.client.link_traces_to_run, batch, run_id)
+                store.client.link_traces_to_run(batch, run_id)
     except TrackingError as error:
         return f"the traces are not linked to the run: {error}"
     return None
@@ -85,8 +84,7 @@ def link_traces(store: Store, run_id: str, trace_ids: Iterable[str]) -> str | No
 def _page(store: Store, experiment_id: str, filter_string: str, token: str | None) -> Any:
     try:
         with tracking_errors("reading traces"):
-            return persist(
-                store.client.search_traces,
+            return store.client.search_traces(
                 locations=[experiment_id],
                 filter_string=filter_string or None,
                 max_results=PAGE,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evaltrack.metrics.catalogue import AGENT_SCORES, OF_TRIALS, REASONING_SCORES
@@ -11,9 +10,6 @@ from evaltrack.records import Reasoned
 from evaltrack.records.json_text import finite_json
 from evaltrack.rows.columns import columns_with
 from evaltrack.rows.stored_row import outcome_of
-
-AT_ONCE = 200
-"""Rows that become JSON together."""
 
 
 def columns_of_table(own: tuple[str, ...]) -> list[str]:
@@ -42,15 +38,9 @@ def table_of(columns: Mapping[str, Sequence[Any]], own: tuple[str, ...] = ()) ->
     return {name: values for name, values in table.items() if name not in _RARE or any(v is not None for v in values)}
 
 
-def table_json(table: Mapping[str, Sequence[Any]]) -> Iterator[str]:
-    """The table in the form that MLflow's artifact view reads, in pieces."""
-    yield f'{{"columns":{finite_json(list(table))},"data":['
-    rows = zip(*table.values(), strict=True)
-    separator = ""
-    while batch := list(islice(rows, AT_ONCE)):
-        yield separator + finite_json(batch)[1:-1]
-        separator = ","
-    yield "]}"
+def table_json(table: Mapping[str, Sequence[Any]]) -> str:
+    """The table in the form that MLflow's artifact view reads."""
+    return finite_json({"columns": list(table), "data": list(zip(*table.values(), strict=True))})
 
 
 def _of_verdicts(verdicts: Sequence[list[dict[str, Any]] | None]) -> dict[str, list[Any]]:
@@ -90,18 +80,7 @@ _RARE = frozenset(
 
 _SHOWN_OTHERWISE = frozenset(
     {
-        "question",
-        "answer",
-        "id",
-        "passed",
-        "pass",
-        "expected",
-        "by_title",
-        "sources",
-        "tool_calls",
-        "started_at",
-        "position",
-        "verdicts",
-        *("trace_id", "root_span_id", "history"),
+        *("id", "question", "answer", "passed", "pass", "expected", "by_title", "sources", "verdicts", "history"),
+        *("tool_calls", "started_at", "position", "trace_id", "root_span_id"),
     }
 )

@@ -12,10 +12,11 @@ from evaltrack.errors import TrackingError, UsageError
 from evaltrack.records import Signature
 from evaltrack.records.row import Traced
 from evaltrack.tracking.metric_names import means_of
-from evaltrack.tracking.naming import LISTED, RUN_ID, resolve_run
+from evaltrack.tracking.naming import LISTED, RUN_ID, resolve_run, search_everywhere
 from evaltrack.tracking.parents import CHILDREN_TAG, KIND_TAG, runs_below
 from evaltrack.tracking.provenance import settings_of
-from evaltrack.tracking.store import Store, find_run, tracking_errors
+from evaltrack.tracking.runs import JOURNAL_TAG
+from evaltrack.tracking.store import Store, find_run, is_missing, search_runs
 from evaltrack.tracking.stored_rows import ROWS_TAG
 from evaltrack.tracking.tags import read_tag, sound_count, sound_moment
 from evaltrack.tracking.traces import TRACES_TAG
@@ -223,14 +224,9 @@ def _ended_runs(
     A run that claims to have ended in the future is none of them: it would be the newest for ever.
     """
     latest = int((time.time() + CLOCK_SKEW) * 1000) if until is None else until
-    with tracking_errors(f"looking for runs that are {status}"):
-        runs: list[Run] = store.client.search_runs(
-            [experiment_id],
-            f"{of_golden_set(golden)} AND attributes.status = '{status}' AND attributes.end_time <= {latest}",
-            max_results=most,
-            order_by=["attributes.end_time DESC"],
-        )
-    return runs
+    wanted = f"{of_golden_set(golden)} AND attributes.status = '{status}' AND attributes.end_time <= {latest}"
+    doing = f"looking for runs that are {status}"
+    return search_runs(store, doing, [experiment_id], wanted, most, "attributes.end_time DESC")
 
 
 def of_golden_set(golden: str | None) -> str:
@@ -243,3 +239,53 @@ def quoted(text: str) -> str:
     if "'" in text:
         raise UsageError(f"golden set `{text}`: MLflow cannot search for a name with a single quote; rename the file")
     return text
+
+
+def journal_tag(store: Store, run_id: str) -> str | None:
+    """The name of the journal that a run carries.
+
+    Raises:
+        TrackingError: there is no such run, or it is deleted.
+    """
+    name: str | None = find_run(store, run_id).data.tags.get(JOURNAL_TAG)
+    return name
+
+
+def find_journaled(store: Store, journal: str) -> str | None:
+    """The run that carries the name of a journal; None where there is none yet, or it is deleted.
+
+    Raises:
+        TrackingError: the store does not answer.
+    """
+    runs = search_everywhere(store, "looking for a run that was broken off", f"tags.`{JOURNAL_TAG}` = '{journal}'", 1)
+    return runs[0].info.run_id if runs else None
+
+
+def is_there(store: Store, run_id: str) -> bool:
+    """Whether a run exists and is not deleted.
+
+    Raises:
+        TrackingError: the store does not answer.
+    """
+    try:
+        find_run(store, run_id)
+    except TrackingError as error:
+        if not is_missing(error):
+            raise
+        return False
+    return True
+
+
+def running_evaluations(
+    store: Store, experiment_id: str, golden: str | None, *, since: int
+) -> list[tuple[str, str, str]]:
+    """The newest evaluations that are RUNNING and started after `since` (milliseconds since 1970).
+
+    Of each its id, its name, and the name of its journal.
+
+    Raises:
+        TrackingError: the store does not answer.
+    """
+    wanted = f"{of_golden_set(golden)} AND attributes.status = 'RUNNING' AND attributes.start_time > {since}"
+    runs = search_runs(store, "looking for runs that are RUNNING", [experiment_id], wanted, RECENT)
+    return [(run.info.run_id, run.info.run_name or "", run.data.tags.get(JOURNAL_TAG, "")) for run in runs]

@@ -14,29 +14,16 @@ from evaltrack.rows.rows_error import rows_of_run
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.tracking.reader import EvaluationRun, find_evaluation
 from evaltrack.tracking.store import Store, tracking_errors
-from evaltrack.tracking.stored_rows import ROWS, TRIALS, RowsFile, check_logged
+from evaltrack.tracking.stored_rows import ROWS, RowsFile, check_logged
 from evaltrack.tracking.writer import SUMMARY
 
 
-def fetch_rows(store: Store, run: EvaluationRun, folder: Path) -> Path:
-    """Download the rows of a run into `folder`; they are those that the run logged, where it says which.
+def fetch_rows(store: Store, run: EvaluationRun, folder: Path, name: RowsFile = ROWS) -> Path:
+    """Download the rows of a run, or those of its single trials; they are those that it logged, where it says which.
 
     Raises:
         TrackingError: the run or its rows are not there, or they were changed.
     """
-    return _fetch(store, run, ROWS, folder)
-
-
-def fetch_trials(store: Store, run: EvaluationRun, folder: Path) -> Path:
-    """Download the rows of the single trials of a run into `folder`.
-
-    Raises:
-        TrackingError: the run or its trials are not there, or they were changed.
-    """
-    return _fetch(store, run, TRIALS, folder)
-
-
-def _fetch(store: Store, run: EvaluationRun, name: RowsFile, folder: Path) -> Path:
     path = _download(store, run.run_id, name, folder)
     check_logged(path, name, run.run_id, run.rows_tag)
     return path

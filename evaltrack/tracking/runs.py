@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import tempfile
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -13,18 +13,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from evaltrack.errors import TrackingError
+from evaltrack.records.clock import milliseconds_now
+from evaltrack.system import retries
 from evaltrack.system.users import user_name
-from evaltrack.tracking.active_run import outer_run
 from evaltrack.tracking.artifacts import Artifacts
+from evaltrack.tracking.metric_names import metric_name
 from evaltrack.tracking.patience import has_wire, impatient
 from evaltrack.tracking.provenance import GIT_COMMIT, caller_folder, context_tags, git_tags, settings_of
 from evaltrack.tracking.read_back import Expected, write_until_held
-from evaltrack.tracking.run_inputs import Dataset, log_dataset
 from evaltrack.tracking.store import SAYS_NOTHING, Store, choose_experiment, find_run, tracking_errors
 from evaltrack.tracking.traces import forget_traces
 
 if TYPE_CHECKING:
-    from mlflow.entities import Param, Run, RunTag
+    from mlflow.entities import Metric, Param, Run, RunInfo, RunTag
 
 SETTINGS = "settings.json"
 JOURNAL_TAG = "evaltrack.journal"
@@ -34,6 +35,20 @@ GOLDEN_SET = "evaltrack.golden_set."
 KEY_LIMIT, PARAM_LIMIT, TAG_LIMIT = 250, 6000, 8000
 
 Status = Literal["FINISHED", "FAILED", "KILLED"]
+
+
+NAMED_NOW = ("unique constraint", "duplicate", "integrityerror")
+"""Words of a database that another run has just named the same dataset; MLflow looks for it first, without a lock."""
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """What `mlflow.log_input` shows of a golden set."""
+
+    name: str
+    digest: str
+    path: str
+    questions: int
 
 
 @dataclass(frozen=True)
@@ -140,6 +155,24 @@ def given_run(store: Store) -> Run | None:
     return run
 
 
+def outer_run(store: Store, experiment: str | None) -> RunInfo | None:
+    """The run that a program has open in this thread and in this store, as by ``with mlflow.start_run():``.
+
+    None where another `experiment` is named than its own.
+
+    Raises:
+        TrackingError: the store refused.
+    """
+    mlflow = sys.modules.get("mlflow")
+    active = mlflow.active_run() if mlflow else None
+    if mlflow is None or active is None or mlflow.get_tracking_uri() != store.uri:
+        return None
+    outer: RunInfo = active.info
+    if experiment and choose_experiment(store, experiment).experiment_id != outer.experiment_id:
+        return None
+    return outer
+
+
 def new_run(store: Store, experiment_id: str, name: str, tags: Mapping[str, str]) -> Run:
     """Create a run; where each reply was lost, none of those that may have come to be is left RUNNING.
 
@@ -188,6 +221,14 @@ def reopen_run(store: Store, run_id: str, description: Description) -> OpenRun:
     )
 
 
+def run_metrics(metrics: Mapping[str, float]) -> list[Metric]:
+    """Metrics as MLflow takes them, of this moment."""
+    from mlflow.entities import Metric
+
+    now = milliseconds_now()
+    return [Metric(metric_name(name), value, now, 0) for name, value in metrics.items()]
+
+
 def run_params(params: Mapping[str, str]) -> list[Param]:
     """Params as MLflow takes them, cut at its limit."""
     from mlflow.entities import Param
@@ -233,6 +274,31 @@ def _name_golden_set(store: Store, experiment_id: str, golden: str) -> None:
             store.client.set_experiment_tag(experiment_id, name, "evaluated")
 
 
+def log_dataset(store: Store, run_id: str, data: Dataset) -> None:
+    """Name the golden set as the input of a run; again where runs that began at the same moment name it first.
+
+    Raises:
+        MlflowException: the store refused.
+    """
+    from mlflow.entities import Dataset as MlflowDataset
+    from mlflow.entities import DatasetInput, InputTag
+    from mlflow.exceptions import MlflowException
+
+    dataset = MlflowDataset(
+        name=data.name,
+        digest=data.digest[:36],
+        source_type="local",
+        source=json.dumps({"uri": data.path}),
+        profile=json.dumps({"num_questions": data.questions}),
+    )
+    inputs = [DatasetInput(dataset, [InputTag("mlflow.data.context", "evaluation")])]
+
+    def was_named_at_once(error: BaseException) -> bool:
+        return isinstance(error, MlflowException) and any(words in str(error).lower() for words in NAMED_NOW)
+
+    retries.NAMED_AT_ONCE.call(lambda: store.client.log_inputs(run_id, inputs), was_named_at_once)
+
+
 def close_run(store: Store, run: OpenRun, status: Status) -> None:
     """End the run; those that a lost reply left behind are removed, by the name of the journal that they carry.
 
@@ -241,7 +307,7 @@ def close_run(store: Store, run: OpenRun, status: Status) -> None:
     """
     if has_wire(store.uri):
         _end_strays(store, run.experiment_id, run.journal, but=run.run_id)
-    end_time = int(time.time() * 1000)
+    end_time = milliseconds_now()
     write_until_held(
         store,
         run.run_id,

@@ -7,12 +7,15 @@ is imported at its top.
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from flask import Flask, g
@@ -22,10 +25,10 @@ from mlflow.exceptions import MlflowException
 from mlflow.server import app as mlflow_app
 from mlflow.server import handlers as mlflow_handlers
 from mlflow.server.constants import ARTIFACTS_ONLY_ENV_VAR, BACKEND_STORE_URI_ENV_VAR
+from mlflow.store.artifact.local_artifact_repo import LocalArtifactRepository
 from mlflow.tracking._tracking_service.client import TrackingServiceClient
 
 from evaltrack.errors import TrackingError
-from evaltrack.tracking.server_artifacts import artifact_errors, downloaded
 from evaltrack.tracking.server_tables import database_of, engine_of, newest_runs, run_with_id
 from evaltrack.tracking.store import NewestRuns, Store, tracking_errors
 
@@ -33,6 +36,8 @@ if TYPE_CHECKING:
     from mlflow.entities import FileInfo, Run
 
 handlers: Any = mlflow_handlers
+
+_log = logging.getLogger(__name__)
 
 Action = Literal["read", "update"]
 EXPERIMENTS = 1000
@@ -163,19 +168,19 @@ class _InsideService(TrackingServiceClient):
     def download_artifacts(self, run_id: str, path: str, dst_path: str | None = None) -> str:
         """As the server's own download does it, into `dst_path`."""
         root = self._artifact_root(run_id)
-        with artifact_errors(f"artifact {path} of run {run_id}"):
+        with _artifact_errors(f"artifact {path} of run {run_id}"):
             if handlers._is_servable_proxied_run_artifact_root(root):
                 repository = handlers._get_artifact_repo_mlflow_artifacts()
                 path = handlers._get_proxied_run_artifact_destination_path(root, path)
                 path = handlers._get_workspace_scoped_repo_path_if_enabled(path)
             else:
                 repository = handlers._get_artifact_repository_for_uri(root)
-            return downloaded(repository, path, dst_path)
+            return _downloaded(repository, path, dst_path)
 
     def list_artifacts(self, run_id: str, path: str | None = None) -> list[FileInfo]:
         """As the server's own list does it: what is gone is told from a place that does not answer."""
         root = self._artifact_root(run_id)
-        with artifact_errors(f"the list of artifacts of run {run_id}"):
+        with _artifact_errors(f"the list of artifacts of run {run_id}"):
             if handlers._is_servable_proxied_run_artifact_root(root):
                 return list(handlers._list_artifacts_for_proxied_run_artifact_root(root, path))
             return list(handlers._get_artifact_repository_for_uri(root).list_artifacts(path))
@@ -193,6 +198,27 @@ class _InsideService(TrackingServiceClient):
                 if root := connection.scalar(select(runs.c.artifact_uri).where(runs.c.run_uuid == run_id)):
                     return str(root)
         return str(self.store.get_run(run_id).info.artifact_uri)
+
+
+@contextmanager
+def _artifact_errors(what: str) -> Iterator[None]:
+    """Turn what a kind of artifact store raises into MLflow's exception, without that store's own words."""
+    try:
+        yield
+    except MlflowException:
+        raise
+    except Exception as error:  # each kind of artifact store fails in its own way
+        _log.warning("%s cannot be read", what, exc_info=True)
+        raise MlflowException(f"{what} cannot be read ({type(error).__name__})") from error
+
+
+def _downloaded(repository: Any, path: str, folder: str | None) -> str:
+    """An artifact in a folder; one on this machine is copied, without MLflow's threads and progress bars."""
+    if folder is None or not isinstance(repository, LocalArtifactRepository):
+        return str(repository.download_artifacts(path, folder))
+    files: Any = repository  # MLflow's own has no types
+    local = Path(files.download_artifacts(path))
+    return str(files.download_artifacts(path, folder) if local.is_dir() else shutil.copy(local, folder))
 
 
 @cache

@@ -27,11 +27,9 @@ MOST = 20_000
 """Runs that are read in all: where there are so many, some may be left out."""
 
 _METRICS = sorted(
-    {name for score in HEADLINES for metric in (score.metric,) for name in (metric, f"{metric}.n", f"n/{metric}")}
-    | {logged_name(score.metric) for score in HEADLINES}
-    | set(ALWAYS)
+    {name for score in HEADLINES for name in (logged_name(score.metric), f"n/{score.metric}")} | set(ALWAYS)
 )
-"""The metrics that are read: the headlines, by each name that runs log them and their counts under."""
+"""The metrics that are read: the headlines and their counts."""
 
 _log = logging.getLogger(__name__)
 

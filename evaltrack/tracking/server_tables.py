@@ -53,7 +53,7 @@ def run_with_id(engine: Engine, run_id: str) -> Run | None:
 
 def newest_runs(engine: Engine, wanted: NewestRuns) -> list[Run] | None:
     """The runs that are wanted, those that started last first."""
-    return _read(engine, lambda: _newest(wanted), only_tags=wanted.only_tags)
+    return _read(engine, lambda: _newest(wanted))
 
 
 def _with_id(run_id: str) -> Select[Any]:
@@ -80,15 +80,14 @@ def _newest(wanted: NewestRuns) -> Select[Any]:
     return chosen.order_by(runs.c.start_time.desc(), runs.c.run_uuid).limit(wanted.limit)
 
 
-def _read(engine: Engine, statement: Callable[[], Select[Any]], *, only_tags: bool = False) -> list[Run] | None:
+def _read(engine: Engine, statement: Callable[[], Select[Any]]) -> list[Run] | None:
     from sqlalchemy.exc import SQLAlchemyError
 
     try:
         with engine.connect() as connection:
             infos = connection.execute(statement()).fetchall()
             run_ids = [info.run_uuid for info in infos]
-            tables = ("tags",) if only_tags else ("tags", "params", "latest_metrics")
-            values = {name: _values(connection, name, run_ids) for name in tables}
+            values = {name: _values(connection, name, run_ids) for name in ("tags", "params", "latest_metrics")}
     except SQLAlchemyError:
         _log.info("MLflow's tables are not as expected; MLflow itself is asked", exc_info=True)
         return None

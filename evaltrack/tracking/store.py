@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mlflow.entities import Experiment, Run
 
 
+LAST_FIRST = "attributes.start_time DESC"
 UI_VARIABLE = "EVALTRACK_UI_URL"
 
 SAYS_NOTHING = "it answers, but without what was asked for: is something else in front of it? Check MLFLOW_TRACKING_URI"
@@ -35,7 +36,6 @@ class NewestRuns:
     """Which evaluations are wanted: `limit` of those that started last, deleted ones left out.
 
     `golden` None stands for any golden set; `until` and `since` are moments in milliseconds since 1970, both included.
-    `only_tags` leaves params and metrics out where that is quicker.
     """
 
     experiment_ids: tuple[str, ...]
@@ -44,7 +44,6 @@ class NewestRuns:
     finished: bool = False
     until: int | None = None
     since: int | None = None
-    only_tags: bool = False
 
 
 @dataclass(frozen=True)
@@ -167,6 +166,32 @@ def connect(uri: str | None = None, ui_url: str | None = None) -> Store:
     return Store(uri, client, ui_url)
 
 
+def connect_to_read(uri: str | None = None, ui_url: str | None = None) -> Store:
+    """As `connect`, for what is there already: a SQLite store that is not is no new one.
+
+    Raises:
+        UsageError: there is no such file; or as `connect`.
+        TrackingError: as `connect`.
+    """
+    check_is_there(uri)
+    return connect(uri, ui_url)
+
+
+def check_is_there(uri: str | None = None) -> None:
+    """Refuse a SQLite store that is not there, which `connect` would make.
+
+    Raises:
+        UsageError: there is no such file.
+    """
+    import mlflow
+
+    uri = uri or mlflow.get_tracking_uri()
+    path = database_file(uri)
+    if path is not None and not path.exists() and find_spec("sqlalchemy"):  # else no database can be opened at all
+        cure = "evaluate first (evaltrack run GOLDEN), run this where that was done, or set MLFLOW_TRACKING_URI"
+        raise UsageError(f"MLflow store {shown_url(uri)}: there is no such file; {cure}")
+
+
 def _no_answer(uri: str, error: Exception) -> str:
     """What is wrong with a store that was asked the first time."""
     if is_web_page(error):
@@ -198,14 +223,9 @@ def _checked_ui(url: str) -> str | None:
 def _check_database_file(uri: str) -> None:
     """A SQLite file that cannot be written to is found at once; SQLAlchemy and MLflow try for minutes."""
     path, cure = database_file(uri), "set MLFLOW_TRACKING_URI to another place"
-    if path is None:
-        return
-    if path.exists() and not os.access(path, os.W_OK):
-        raise TrackingError(
-            f"MLflow store {shown_url(uri)}: {path} cannot be written to; set MLFLOW_TRACKING_URI to another place"
-        )
-    if not path.exists() and path.parent.is_dir() and not os.access(path.parent, os.W_OK):
-        cure = "set MLFLOW_TRACKING_URI to another place"
+    if path is not None and path.exists() and not os.access(path, os.W_OK):
+        raise TrackingError(f"MLflow store {shown_url(uri)}: {path} cannot be written to; {cure}")
+    if path is not None and not path.exists() and path.parent.is_dir() and not os.access(path.parent, os.W_OK):
         raise TrackingError(f"MLflow store {shown_url(uri)}: nothing can be written to {path.parent.resolve()}; {cure}")
 
 
@@ -278,6 +298,18 @@ def find_run(store: Store, run_id: str) -> Run:
         _check_active(experiment)  # with it its runs are deleted and restored
         raise TrackingError(f"MLflow run {run_id} is deleted; restore it first: mlflow runs restore --run-id {run_id}")
     return run
+
+
+def search_runs(
+    store: Store, doing: str, experiment_ids: Sequence[str], filter_string: str, limit: int, order: str = LAST_FIRST
+) -> list[Run]:
+    """The runs of some experiments that MLflow's filter lets through, at most `limit`.
+
+    Raises:
+        TrackingError: the store does not answer.
+    """
+    with tracking_errors(doing):
+        return list(store.client.search_runs(list(experiment_ids), filter_string, max_results=limit, order_by=[order]))
 
 
 def is_missing(error: TrackingError) -> bool:

@@ -6,11 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from evaltrack.errors import UsageError
-from evaltrack.records.clock import milliseconds_now
-from evaltrack.tracking.metric_names import metric_name
 from evaltrack.tracking.parents import KIND_TAG, runs_below
-from evaltrack.tracking.runs import JOURNAL_TAG, OpenRun, run_tags
-from evaltrack.tracking.store import Store, find_run, tracking_errors
+from evaltrack.tracking.runs import JOURNAL_TAG, OpenRun, run_metrics, run_tags
+from evaltrack.tracking.store import Store, find_run, search_runs, tracking_errors
 
 SWEEP_TAG = "evaltrack.sweep"
 """Of the parent: the digest of its configurations."""
@@ -45,13 +43,8 @@ def find_unfinished(store: Store, experiment_id: str, digest: str) -> str | None
     Raises:
         TrackingError: the store does not answer.
     """
-    with tracking_errors("looking for a sweep that was broken off"):
-        runs = store.client.search_runs(
-            [experiment_id],
-            f"tags.`{SWEEP_TAG}` = '{digest}' AND attributes.status != 'FINISHED'",
-            max_results=1,
-            order_by=["attributes.start_time DESC"],
-        )
+    wanted = f"tags.`{SWEEP_TAG}` = '{digest}' AND attributes.status != 'FINISHED'"
+    runs = search_runs(store, "looking for a sweep that was broken off", [experiment_id], wanted, 1)
     return runs[0].info.run_id if runs else None
 
 
@@ -88,12 +81,8 @@ def log_metrics(store: Store, run_id: str, metrics: Mapping[str, float]) -> None
     Raises:
         TrackingError: the store refused.
     """
-    from mlflow.entities import Metric
-
-    now = milliseconds_now()
     with tracking_errors("logging the leaderboard"):
-        logged = [Metric(metric_name(name), value, now, 0) for name, value in metrics.items()]
-        store.client.log_batch(run_id, metrics=logged)
+        store.client.log_batch(run_id, metrics=run_metrics(metrics))
 
 
 def log_texts(store: Store, run_id: str, texts: Iterable[tuple[str, str]]) -> None:

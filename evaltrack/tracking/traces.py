@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, astuple, dataclass
-from itertools import islice
+from itertools import count, islice, takewhile
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evaltrack.records.row import Traced
+from evaltrack.records.trace_place import SPAN_ID, TRACE_ID
 from evaltrack.rows.stored_row import StoredRow
-from evaltrack.tracking.assessments import assessments_of
-from evaltrack.tracking.joined_traces import joined_root, own_assessments, own_spans
+from evaltrack.tracking.assessments import assessment_id, assessments_of
 from evaltrack.tracking.patience import Persistent, has_wire
-from evaltrack.tracking.spans import outcome, spans_of
+from evaltrack.tracking.spans import outcome, span_id, spans_of
 from evaltrack.tracking.store import Store, tracking_errors
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ def read_counts(
             own = [trace for trace in page if roots is None or trace.info.trace_id in roots]
             joined = [trace for trace in own if roots and roots[trace.info.trace_id]]
             assessments = sum(len(trace.info.assessments) for trace in own if trace not in joined)
-            counts += TraceCounts(len(own), 0, assessments + sum(map(own_assessments, joined)))
+            counts += TraceCounts(len(own), 0, assessments + sum(map(_own_assessments, joined)))
             others |= len(own) < len(page) or bool(joined)
         if not counts.traces:
             return counts
@@ -168,7 +169,7 @@ def _spans_in(trace: Trace, roots: Mapping[str, str | None] | None) -> int:
     if roots is not None and trace.info.trace_id not in roots:
         return 0
     root = roots[trace.info.trace_id] if roots else None
-    return own_spans(trace, root) if root else len(trace.data.spans)
+    return _own_spans(trace, root) if root else len(trace.data.spans)
 
 
 def _count_spans(store: Store, experiment_id: str, run_id: str) -> int | None:
@@ -248,3 +249,31 @@ def _trace_info(row: StoredRow, trace_id: str, experiment_id: str, run_id: str, 
 
 def _clip(text: str) -> str:
     return text if len(text) <= PREVIEW else text[: PREVIEW - 1] + "…"
+
+
+def joined_root(row: StoredRow) -> str | None:
+    """The root span of the trace that the target itself made; None where it made none.
+
+    A row may come from a store that others write to.
+    """
+    if not row.trace_id:
+        return None
+    whole = re.match(TRACE_ID, row.trace_id) and re.match(SPAN_ID, row.root_span_id or "")
+    return row.root_span_id if whole else None
+
+
+def _own_spans(trace: Trace, root_id: str) -> int:
+    """How many spans of the trace are the question's and those that evaltrack wrote below it."""
+    ids = {span.span_id for span in trace.data.spans}
+    return (root_id in ids) + _length(ids, lambda place: span_id(trace.info.trace_id, place), 1)
+
+
+def _own_assessments(trace: Trace) -> int:
+    """How many assessments of the trace evaltrack wrote."""
+    ids = {str(each.assessment_id) for each in trace.info.assessments}
+    return _length(ids, lambda place: assessment_id(trace.info.trace_id, place), 0)
+
+
+def _length(ids: Collection[str], name: Callable[[int], str], first: int) -> int:
+    """How many names in a row are among the ids."""
+    return sum(1 for _ in takewhile(lambda place: name(place) in ids, count(first)))

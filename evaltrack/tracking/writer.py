@@ -23,14 +23,13 @@ from evaltrack.rows.reader import count_rows, read_lists, read_table, stored_row
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.rows.table import TableWriter
 from evaltrack.tracking.artifacts import Artifacts
-from evaltrack.tracking.joined_traces import joined_root
 from evaltrack.tracking.metric_names import metric_name
 from evaltrack.tracking.question_table import columns_of_table, table_json, table_of
 from evaltrack.tracking.read_back import Expected, expect, write_until_held
 from evaltrack.tracking.runs import OpenRun, run_params, run_tags
 from evaltrack.tracking.store import Store, find_run, tracking_errors
 from evaltrack.tracking.stored_rows import ROWS, TRIALS, rows_tag
-from evaltrack.tracking.traces import TRACES_TAG, has_trace, read_counts, trace_of, write_traces
+from evaltrack.tracking.traces import TRACES_TAG, has_trace, joined_root, read_counts, trace_of, write_traces
 from evaltrack.tracking.working_folder import WorkingFolder
 
 if TYPE_CHECKING:
@@ -127,8 +126,7 @@ class RunWriter:
     def _log_table(self) -> None:
         table = table_of(read_lists(self._file, columns_of_table(self._own)), self._own)
         local = self._file.with_name(TABLE)
-        with local.open("w", encoding="utf-8") as file:
-            file.writelines(table_json(table))
+        local.write_text(table_json(table), encoding="utf-8")
         self._artifacts.log_table(local)
 
     def log_summary(

@@ -25,7 +25,7 @@ from evaltrack.report.html.page import Back
 from evaltrack.report.run.json_form import run_summary
 from evaltrack.server.page_jobs import RunJob
 from evaltrack.tracking.baselines import Baseline, baseline_history, list_baselines
-from evaltrack.tracking.history import past_run, past_runs, recent_golden_sets, run_history
+from evaltrack.tracking.history import past_run, past_runs
 from evaltrack.tracking.judge_notes import Accepted, JudgeAgreement, JudgeNoise, judge_notes
 from evaltrack.tracking.reader import EvaluationRun, find_evaluation, newest_evaluation
 from evaltrack.tracking.store import Store
@@ -95,8 +95,6 @@ READ_TAGS: Sequence[Callable[[Store], object]] = (
     lambda store: judge_notes(store, RUN_ID),
     lambda store: past_runs(store, "0", "g"),
     lambda store: past_run(store, RUN_ID),
-    lambda store: run_history(store, "0", "g"),
-    lambda store: recent_golden_sets(store, ["0"]),
     lambda store: find_evaluation(store, RUN_ID),
     lambda store: newest_evaluation(store, "0", "g"),
 )

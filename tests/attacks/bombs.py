@@ -15,7 +15,6 @@ MEGABYTE = 1_000_000
 
 
 def _rows(n: int) -> pa.Table:
-    """Sound rows."""
     question = Question(id="0", question="?", expected_chunks=("a",), domain="d")
     response = Response(answer="so", sources=(Source(chunk_id="a", text="t"),))
     row = Row(position=0, question=question, response=response, started_at=0, seconds=0, scores={"recall_at_k": 1.0})
@@ -39,12 +38,10 @@ def repeated_text(path: Path) -> None:
 
 
 def repeated_id(path: Path) -> None:
-    """The same in a column that every comparison reads."""
     pq.write_table(_with(_rows(2000), "domain", _repeated(2000, "x" * 5 * MEGABYTE)), path, compression="zstd")
 
 
 def repeated_source(path: Path) -> None:
-    """The same inside of a list."""
     table = _rows(2000)
     texts = _repeated(2000, "x" * 5 * MEGABYTE)
     names = ["chunk_id", "title", "url", "score", "text", "text_digest"]

@@ -49,7 +49,6 @@ GOLDEN = "".join(f'{{"id": {n}, "question": "What is {n}?", "expected_chunks": [
 
 @pytest.fixture(scope="module")
 def bombs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with each of them, all small."""
     folder = tmp_path_factory.mktemp("bombs")
     for name, make in BOMBS.items():
         path = folder / f"{name}.parquet"
@@ -71,7 +70,6 @@ def test_a_bomb_takes_little_memory(bombs: Path) -> None:
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Iterator[tuple[str, int]]:
-    """A server with evaltrack's page, and its process group."""
     folder = tmp_path_factory.mktemp("bombed") / "server"
     copied_store(folder, empty_database)
     with MlflowServer(folder, "--app-name", "evaltrack") as server:
@@ -80,7 +78,6 @@ def address(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> I
 
 
 def peak_mb(group: int) -> int:
-    """The largest peak of memory of the processes in a group, in MiB."""
     peaks = []
     for status in Path("/proc").glob("[0-9]*/status"):
         try:

@@ -44,8 +44,6 @@ def row_of(name: str) -> Row:
 
 @contextmanager
 def serving(body: bytes) -> Iterator[str]:
-    """A server that answers so."""
-
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"]))
@@ -68,7 +66,6 @@ def serving(body: bytes) -> Iterator[str]:
 
 @contextmanager
 def named(kind: str, returned: object, folder: Path) -> Iterator[str]:
-    """A target of this kind that gives this response."""
     saved = folder / "response.jsonl"
     saved.write_text(json.dumps({"id": "1", **returned} if kind == "recorded" else returned))  # type: ignore[dict-item]
     if kind == "http":
@@ -85,7 +82,6 @@ def named(kind: str, returned: object, folder: Path) -> Iterator[str]:
     ("returned", "bound"), [(TOO_LONG, "16,777,216"), (TOO_MANY, "10,000")], ids=["50 MB", "100,000 sources"]
 )
 def test_a_response_is_bounded(kind: str, returned: object, bound: str, tmp_path: Path) -> None:
-    """However a response comes, the error of one that is too long names the bound."""
     with named(kind, returned, tmp_path) as name:
         if kind == "recorded":  # found when the file is read, before anything runs
             with pytest.raises(UsageError, match=rf"response\.jsonl:1: .*{bound}"):
@@ -102,7 +98,6 @@ def megabytes() -> int:
 
 
 def test_output_beside_the_answer_is_bounded(tmp_path: Path) -> None:
-    """A program that floods its standard error is answered by its output, and takes no memory of ours."""
     before = megabytes()
     flood = "head -c 300000000 /dev/zero >&2; echo '[\"a\"]'"
     row = row_of(f"command:sh -c {shlex.quote(flood)} {{id}}")
@@ -113,7 +108,6 @@ def test_output_beside_the_answer_is_bounded(tmp_path: Path) -> None:
 def test_what_a_function_prints_is_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """A function that floods its output is answered all the same."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "flooding.py").write_text(
         "import os\n\ndef ask(question):\n    for _ in range(100):\n        os.write(1, b'x' * 1_000_000)\n"

@@ -28,7 +28,6 @@ WEIGHTLESS = "[\u00ad\u034f\u200b-\u200f\u2060-\u2064\ufe00-\ufe0f\ufeff]*"
 
 
 def prefixed(line: str, prefix: str) -> str | None:
-    """What a runner takes for the rest of the line, wherever the prefix is."""
     match = re.search(WEIGHTLESS.join(map(re.escape, prefix)), line)
     return None if match is None else line[match.start() + len(prefix) :]
 
@@ -118,7 +117,6 @@ def test_no_rendering_holds_a_command(rendering: str) -> None:
 
 @pytest.mark.parametrize("rendering", ["run, JSON", "comparison, JSON"])
 def test_data_for_machines_stays_what_it_was(rendering: str) -> None:
-    """The hash is written as its escape."""
     for order in ("##[error]pwned", "\\##vso[task.debug]pwned"):
         assert order in str(json.loads(rendered(rendering, "question", order)))
 
@@ -136,7 +134,6 @@ BAD_SETTINGS = ['["##[error]pwned"]\nk = 1\n', '["x\\n::error::pwned"]\nk = 1\n'
 def test_an_error_quotes_no_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: str
 ) -> None:
-    """A settings file, which a pull request may bring."""
     (tmp_path / "evaltrack.toml").write_text(text)
     monkeypatch.chdir(tmp_path)
 
@@ -148,7 +145,6 @@ def test_an_error_quotes_no_command(
 
 
 def test_a_usage_error_quotes_no_command(capsys: pytest.CaptureFixture[str]) -> None:
-    """These are the words of click."""
     assert cli("run", "small.jsonl", "##[error]pwned", "x\n::error::pwned") == 2
 
     printed = capsys.readouterr().err
@@ -177,7 +173,6 @@ def written(folder: Path, name: str = "##[error]set") -> Path:
 
 
 def test_golden_sets_are_checked_without_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """For people, with the warnings, and for machines."""
     path = written(tmp_path)
     assert cli("golden", "lint", path) == 0
     printed = capsys.readouterr()
@@ -191,7 +186,6 @@ def test_golden_sets_are_checked_without_commands(tmp_path: Path, capsys: pytest
 
 
 def test_a_run_and_its_baseline_are_printed_without_commands(store_uri: str, tmp_path: Path) -> None:
-    """Whatever stands in golden set, responses, names and reasons, on a narrow terminal too."""
     path, answers = written(tmp_path, "small"), "recorded:answers.jsonl"
     run = ("run", path, "-t", answers, "--run-name", "##[error]name", "--judge", "none")
     printed = [evaltrack(*run, "--output", form, cwd=tmp_path, env={"COLUMNS": "40"}) for form in ("table", "json")]
@@ -208,7 +202,6 @@ TARGET = "def ask(question, k):\n    print('::add-mask::e')\n    print('see', '#
 
 
 def test_what_a_target_prints_is_no_command(store_uri: str, tmp_path: Path) -> None:
-    """It may print what it has found."""
     written(tmp_path)
     (tmp_path / "app.py").write_text(TARGET)
 

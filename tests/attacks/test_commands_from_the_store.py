@@ -39,7 +39,6 @@ class Store:
 
     @contextmanager
     def attacker(self) -> Iterator[None]:
-        """On the attacker's machine, whose state folder is another."""
         with self.monkeypatch.context() as patch:
             patch.setenv("EVALTRACK_STATE_DIR", str(self.elsewhere))
             yield
@@ -59,7 +58,6 @@ class Store:
 
 @pytest.fixture
 def store(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
-    """The golden set lies in the working directory."""
     golden = Path("small.jsonl")
     golden.write_text('{"id": "a", "question": "What?", "expected_chunks": ["x"]}\n')
     baseline = run_eval(golden, target=lambda question, k: ["x"], judge="none", tracking_uri=store_uri, traces="off")
@@ -67,13 +65,11 @@ def store(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> St
 
 
 def program() -> str:
-    """A command target that leaves a mark where it is executed, and does not find what is expected."""
     Path("program.py").write_text(PROGRAM)
     return f"command:{sys.executable} program.py {{question}}"
 
 
 def test_no_target_that_a_run_names_is_executed(store: Store) -> None:
-    """Asking flips again refuses a run of another machine, and says what to name."""
     planted = store.planted(program())
     Path("executed").unlink()
     with pytest.raises(
@@ -84,7 +80,6 @@ def test_no_target_that_a_run_names_is_executed(store: Store) -> None:
 
 
 def test_no_module_that_a_tag_names_is_imported(store: Store) -> None:
-    """Replaying a judge imports nothing that the store chose."""
     Path("harmless.py").write_text(JUDGE % 0.5)
     store.monkeypatch.syspath_prepend(str(Path.cwd()))
     planted = store.planted(program(), "harmless:judge")
@@ -96,7 +91,6 @@ def test_no_module_that_a_tag_names_is_imported(store: Store) -> None:
 
 @pytest.mark.parametrize("run_id", ["../../x", "/etc/passwd", "a" * 200, ""])
 def test_a_run_id_leads_to_no_other_file(run_id: str) -> None:
-    """Nothing outside of the folder of saved commands is read or written."""
     assert saved_command(run_id) is None
 
 
@@ -111,7 +105,6 @@ def test_a_run_that_ends_in_the_future_is_not_the_newest(store: Store) -> None:
 
 
 def test_clocks_may_differ_by_minutes(store: Store) -> None:
-    """A run of a machine whose clock is a little ahead is the newest all the same."""
     planted = store.planted(program())
     mlflow.MlflowClient(store.uri).set_terminated(planted, end_time=int((time.time() + 200) * 1000))
     made = compare_runs(baseline=store.baseline.run_id, tracking_uri=store.uri, log=False)
@@ -131,7 +124,6 @@ def test_a_run_of_another_machine_is_asked_again_with_what_the_user_names(store:
 
 
 def test_a_judge_of_another_machine_is_replayed_with_what_the_user_names(store: Store) -> None:
-    """And only if it is that of the run."""
     for name in ("judge_a", "judge_b"):
         Path(f"{name}.py").write_text(JUDGE % 0.5)
     store.monkeypatch.syspath_prepend(str(Path.cwd()))
@@ -142,7 +134,6 @@ def test_a_judge_of_another_machine_is_replayed_with_what_the_user_names(store: 
 
 
 def test_numbers_in_a_forged_signature_are_checked(store: Store) -> None:
-    """They come from a tag; none of them costs more than an option could."""
     planted = store.planted(program())
     client = mlflow.MlflowClient(store.uri)
     signature = store.baseline.signature.model_copy(update={"target": program()})

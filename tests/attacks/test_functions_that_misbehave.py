@@ -39,7 +39,6 @@ def good(question):
 
 @pytest.fixture
 def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
-    """Writes a module into the working directory, and gives its name."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     name = f"misbehaving_{abs(hash(str(tmp_path)))}"
@@ -62,8 +61,6 @@ def questions(count: int, bad: str = "bad") -> list[Question]:
 
 
 def rows(target: Target, asked: list[Question], *, concurrency: int = 1, timeout: float = 20) -> list[Row]:
-    """The rows of these questions in their order; the target is closed at the end."""
-
     async def gather() -> list[Row]:
         try:
             loop = evaluated(asked, target, concurrency=concurrency, timeout=timeout)
@@ -90,10 +87,10 @@ def failures(found: list[Row]) -> list[str | None]:
         ("async def", "threading.Thread(target=os._exit, args=[3]).start(); time.sleep(30)", "ended with exit code 3"),
         ("def", "os.closerange(3, 65536); time.sleep(30)", ""),
         ("async def", "os.closerange(3, 65536); time.sleep(30)", ""),
+        ("def", "os.fork() or (os.setsid(), time.sleep(60), os._exit(0)); os._exit(9)", "ended with exit code 9"),
     ],
 )
 def test_a_process_that_ends_fails_the_question_in_it(kind: str, end: str, how: str, written: Write) -> None:
-    """However a function ends its process, twice, its question has failed; other processes answer the others."""
     module = written(
         f"""
         import asyncio, ctypes, os, threading, time
@@ -186,7 +183,6 @@ async def _all(loop: AsyncGenerator[Row], target: Target) -> list[Row]:
 
 
 def test_a_call_that_swallows_its_cancellation_holds_up_nobody(written: Write) -> None:
-    """A coroutine that cannot be cancelled is left behind at its deadline, and ends with its process."""
     module = written(
         """
         import asyncio
@@ -244,7 +240,6 @@ def test_in_this_process_a_function_has_a_loop_of_its_own(deed: str, written: Wr
 
 
 def test_an_event_loop_that_is_held_up_is_ended(written: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A coroutine that blocks its event loop is late, and its process is killed: the next question has another."""
     monkeypatch.setattr("evaltrack.targets.processes.UNHEARD_SECONDS", 0.2)
     module = written(
         """
@@ -289,7 +284,6 @@ def test_threads_that_hang_are_left_behind_with_their_process(written: Write, mo
 
 
 def test_memory_is_bounded(written: Write) -> None:
-    """What takes more memory than a process may have is an error of its question."""
     module = written(
         """
         def ask(question):
@@ -311,7 +305,6 @@ def test_memory_is_bounded(written: Write) -> None:
     ],
 )
 def test_what_it_returns_is_bounded(returned: str, message: str, written: Write) -> None:
-    """A response that is too long is refused in the process of the function: its row names the bound."""
     module = written(f"def ask(question):\n    return {returned} if question == 'bad' else good(question)")
     found = rows(open_target(f"python:{module}:ask"), questions(3))
     assert failures(found)[0] is failures(found)[2] is None
@@ -354,7 +347,6 @@ def test_garbage_among_the_answers_ends_no_evaluation(garbage: str, written: Wri
 
 
 def test_after_many_ends_in_vain_none_is_started(written: Write) -> None:
-    """A function that ends its process at every question does not cost the start of a process at each."""
     module = written("import os\n\ndef ask(question):\n    os._exit(5)")
     found = rows(open_target(f"python:{module}:ask"), questions(12))
     said = [text or "" for text in failures(found)]
@@ -363,7 +355,6 @@ def test_after_many_ends_in_vain_none_is_started(written: Write) -> None:
 
 
 def test_processes_that_it_leaves_behind_are_ended(written: Write, tmp_path: Path) -> None:
-    """What a function started ends with its process, also where that was killed."""
     module = written(
         """
         import os, pathlib, subprocess
@@ -382,7 +373,6 @@ def test_processes_that_it_leaves_behind_are_ended(written: Write, tmp_path: Pat
 
 
 def _runs(process: int) -> bool:
-    """Whether a process runs, given a second to end."""
     for _ in range(20):
         with suppress(OSError):
             if "Z" not in Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]:
@@ -439,7 +429,6 @@ def test_a_long_answer_costs_others_no_time(written: Write) -> None:
 
 
 def test_workers_share_the_questions(written: Write) -> None:
-    """Several processes answer side by side, and the end of one leaves the others alone."""
     module = written(
         """
         import os, time
@@ -466,7 +455,6 @@ def test_workers_share_the_questions(written: Write) -> None:
     ],
 )
 def test_a_module_that_ends_the_process_is_found_before_anything_runs(code: str, message: str, written: Write) -> None:
-    """A module that ends its process when it is imported is an error of usage."""
     module = written(code)
     with pytest.raises(UsageError) as caught:
         open_target(f"python:{module}:ask")
@@ -475,7 +463,6 @@ def test_a_module_that_ends_the_process_is_found_before_anything_runs(code: str,
 
 
 def test_a_judge_that_ends_its_process_fails_its_question(written: Write) -> None:
-    """A judge's function has a process of its own, too."""
     module = written(
         """
         import os
@@ -505,7 +492,6 @@ def test_a_judge_that_ends_its_process_fails_its_question(written: Write) -> Non
 def test_a_run_whose_function_exits_is_finished_and_counts_the_error(
     written: Write, tmp_path: Path, store_uri: str
 ) -> None:
-    """The run of a function that calls `os._exit(0)` ends FINISHED with the error, not RUNNING with exit code 0."""
     import mlflow
 
     module = written(

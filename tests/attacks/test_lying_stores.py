@@ -32,25 +32,20 @@ ALL = TraceCounts(traces=3, spans=6, assessments=9)
 
 
 class Served:
-    """A server behind a proxy, and one experiment on it."""
-
     def __init__(self, address: str, uri: str, rules: Rules, folder: Path) -> None:
         self.address, self.uri, self.rules = address, uri, rules
         self.golden, self.experiment = golden(folder), folder.name
         self.client = MlflowClient(address)
 
     def run(self, resume: str | None = None) -> RunResult:
-        """Evaluate three questions."""
         target: dict[str, Any] = {"target": answers, "tracking_uri": self.uri, "experiment": self.experiment}
         return run_eval(self.golden, resume=resume, **target)
 
     def runs(self) -> list[Any]:
-        """The runs of the experiment, none where it is not there."""
         found = self.client.get_experiment_by_name(self.experiment)
         return list(self.client.search_runs([found.experiment_id])) if found else []
 
     def check_whole(self) -> None:
-        """One run, FINISHED, that holds each thing once."""
         (run,) = self.runs()
         assert run.info.status == "FINISHED"
         for name, value in run.data.metrics.items():
@@ -108,7 +103,6 @@ def test_what_was_not_done_is_not_called_finished(served: Served, pattern: str, 
 
 
 def test_metrics_that_are_not_taken_are_noticed(served: Served) -> None:
-    """Of the calls that log a batch only the one with the metrics is lost."""
     served.rules.rules = [(BATCH, None, 1), (BATCH + "$", "empty", 1000)]
     with pytest.raises(TrackingError, match=r"holds None as metric .*, of run .*evaltrack resume"):
         served.run()
@@ -116,7 +110,6 @@ def test_metrics_that_are_not_taken_are_noticed(served: Served) -> None:
 
 
 def test_a_login_page_is_named(served: Served) -> None:
-    """In front of all, a page for people is no MLflow; the message says what to set."""
     served.rules.rules = [("", "login", 1000)]
     with pytest.raises(TrackingError, match=r"a web page, not with MLflow's API: .* Set MLFLOW_TRACKING_TOKEN"):
         served.run()
@@ -124,7 +117,6 @@ def test_a_login_page_is_named(served: Served) -> None:
 
 @pytest.mark.parametrize("pattern", [BATCH, START, SPANS])
 def test_a_login_that_ends_meanwhile_is_named(served: Served, pattern: str) -> None:
-    """A session that ends while results are logged leaves no run FINISHED."""
     served.rules.rules = [(pattern, "login", 1000)]
     with pytest.raises(TrackingError, match=r"web page|holds"):
         served.run()
@@ -140,7 +132,6 @@ def test_spans_are_looked_for_in_the_store_of_the_run(served: Served, monkeypatc
 
 
 def test_runs_whose_creation_was_never_confirmed_do_not_stay_running(served: Served) -> None:
-    """Each reply to the creation of a run is lost: all that came to be are ended and deleted."""
     served.rules.rules = [(CREATE, "lost", 1000)]
     with pytest.raises(TrackingError, match="creating a run failed"):
         served.run()
@@ -172,14 +163,12 @@ def test_a_store_that_does_not_answer_does_not_make_a_new_run_of_an_old_one(serv
 
 
 def test_a_slow_server_is_waited_for(served: Served) -> None:
-    """A reply that takes a second is a reply."""
     served.rules.rules = [(pattern, "delayed", 1) for pattern in (CREATE, BATCH)]
     assert served.run().status == "FINISHED"
     served.check_whole()
 
 
 def test_metrics_of_a_run_that_is_resumed_are_there_once(served: Served) -> None:
-    """A run that broke off after its metrics logs those that are the same no second time."""
     served.rules.rules = [(SPANS, "503", 1000)]
     with suppress(TrackingError):
         served.run()

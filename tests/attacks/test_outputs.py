@@ -42,7 +42,6 @@ def recorded(folder: Path, *sources: str) -> str:
 
 
 def became(how: str, *names: str) -> str:
-    """A program that closes or fills streams."""
     return "".join(how.format(number=NUMBERS[name], name=name) for name in names)
 
 
@@ -74,7 +73,6 @@ def test_wrong_usage_is_2_though_nobody_can_be_told(tmp_path: Path, how: str) ->
 
 @full
 def test_what_is_nowhere_else_is_lost(tmp_path: Path) -> None:
-    """A command whose output is its result is no success where it cannot be written."""
     lost = ended(tmp_path, became(FULL, "stdout"), "rubric")
     assert (lost.returncode, lost.stderr) == (3, f"{SAID}No space left on device; what is missing is lost\n")
     closed = ended(tmp_path, became(CLOSED, "stdout"), "rubric")
@@ -93,7 +91,6 @@ def test_no_file_takes_the_place_of_a_closed_output(tmp_path: Path) -> None:
 def test_a_verdict_holds_on_a_full_disk(
     store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], output: str
 ) -> None:
-    """Of a comparison, and of a golden set that is checked."""
     path = golden(tmp_path)
     was, now = (run_eval(path, target=ask, tracking_uri=store_uri, traces="off").run_id for ask in (good, worse))
     with Path("/dev/full").open("w") as disk:

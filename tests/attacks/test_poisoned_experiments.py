@@ -36,7 +36,6 @@ SPOILT = [
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Iterator[str]:
-    """A server with evaltrack's page."""
     with served_page(tmp_path_factory.mktemp("poisoned") / "server", empty_database) as where:
         yield where
 
@@ -72,7 +71,6 @@ def poisoned(address: str, tmp_path_factory: pytest.TempPathFactory) -> list[str
 
 
 def test_the_overview_shows_the_others(address: str, poisoned: list[str]) -> None:
-    """It answers, and holds the sound experiment with its numbers, whoever wrote later and more."""
     shown = Browser(address).get("")
     assert shown.status == 200
     (sound,) = [part for part in shown.text.split('<section class="card">') if ">sound</a>" in part]
@@ -84,7 +82,6 @@ def test_the_overview_shows_the_others(address: str, poisoned: list[str]) -> Non
 def test_each_poisoned_history_has_a_page_that_is_no_fault_of_ours(
     place: int, address: str, poisoned: list[str]
 ) -> None:
-    """What is left of it is shown."""
     shown = Browser(address).get("golden", experiment_id=poisoned[place], golden="small")
     assert shown.status == 200
     assert "this is a fault of evaltrack" not in shown.text
@@ -92,13 +89,11 @@ def test_each_poisoned_history_has_a_page_that_is_no_fault_of_ours(
 
 @pytest.mark.parametrize("text", SPOILT)
 def test_a_spoilt_tag_is_none(text: str) -> None:
-    """Whatever stands in it."""
     assert read_tag(Baseline, text) is None
     assert read_baselines({"evaltrack.baseline.small": text}) == []
 
 
 def test_a_tag_of_one_golden_set_cannot_speak_for_another() -> None:
-    """Its name and what stands in it must agree."""
     text = json.dumps(BASELINE)
     assert [each.run_id for each in read_baselines({"evaltrack.baseline.small": text})] == ["x"]
     assert read_baselines({"evaltrack.baseline.other": text}) == []

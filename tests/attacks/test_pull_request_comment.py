@@ -32,7 +32,6 @@ def written(made: Job) -> None:
 
 
 def saved(folder: Path, answers: str) -> str:
-    """What `evaltrack run --output json` prints."""
     (folder / "small.jsonl").write_text(QUESTION)
     (folder / "answers.jsonl").write_text(answers)
     ended = evaltrack("run", "small.jsonl", "-t", "recorded:answers.jsonl", "--output", "json", cwd=folder)
@@ -41,7 +40,6 @@ def saved(folder: Path, answers: str) -> str:
 
 
 def test_a_strangers_comment_with_our_marker_stays_as_it_is(tmp_path: Path) -> None:
-    """Anybody can write a marker; only a comment of the token's own is changed."""
     (tmp_path / "tree").mkdir()
     made = job(tmp_path)
     written(made)
@@ -53,7 +51,6 @@ def test_a_strangers_comment_with_our_marker_stays_as_it_is(tmp_path: Path) -> N
 
 
 def test_a_strangers_comment_keeps_nobody_from_writing_ours(tmp_path: Path) -> None:
-    """Where none is ours a new one is written."""
     (tmp_path / "tree").mkdir()
     made = job(tmp_path)
     written(made)
@@ -140,7 +137,6 @@ def test_another_run_in_the_store_is_not_taken_for_ours(store_uri: str, tmp_path
 
 
 def test_options_with_an_open_quote_are_refused(tmp_path: Path) -> None:
-    """Nothing is run, and the message names the input."""
     (tmp_path / "tree").mkdir()
     made = job(tmp_path, **{"run-options": "--run-name 'two words"})
 

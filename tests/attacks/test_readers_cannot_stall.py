@@ -24,13 +24,10 @@ PREFIX = "/team/evaltrack"
 
 @dataclass
 class SlowApp:
-    """An application whose pages are ready when they are let go."""
-
     go: asyncio.Event = field(default_factory=asyncio.Event)
     begun: list[str] = field(default_factory=list)
 
     async def __call__(self, scope: Any, receive: Any, send: Callable[[Any], Awaitable[None]]) -> None:
-        """Answer 200 once `go` is set."""
         self.begun.append(scope["path"])
         if scope["path"].startswith(PREFIX):
             await self.go.wait()
@@ -40,15 +37,12 @@ class SlowApp:
 
 @dataclass
 class Got:
-    """What one request was answered."""
-
     status: int = 0
     headers: dict[str, str] = field(default_factory=dict)
     body: bytes = b""
 
 
 async def ask(guard: AsgiGuard, path: str, **headers: str) -> Got:
-    """One GET."""
     got = Got()
 
     async def send(message: Any) -> None:
@@ -87,8 +81,6 @@ def test_heavy_pages_above_the_bound_are_refused_at_once(monkeypatch: pytest.Mon
 
 
 def test_other_pages_wait_without_a_thread() -> None:
-    """As many as may wait are answered in the end; the others are refused."""
-
     async def attack() -> None:
         app = SlowApp()
         guard = AsgiGuard(app, PREFIX)
@@ -180,7 +172,6 @@ def test_a_page_that_fails_gives_its_place_back() -> None:
 
 
 def test_without_uvicorn_the_same_bound_holds() -> None:
-    """A WSGI server's threads are not held either."""
     statuses: list[str] = []
 
     def start(status: str, headers: list[tuple[str, str]], *more: Any) -> None:
@@ -190,7 +181,6 @@ def test_without_uvicorn_the_same_bound_holds() -> None:
     environ = {"PATH_INFO": f"{PREFIX}/drift", "left": 5}
 
     def nested(environ: dict[str, Any]) -> list[bytes]:
-        """Ask once more while the page is being made."""
         return list(guard({**environ, "left": environ["left"] - 1}, start)) if environ["left"] else [b""]
 
     list(guard(environ, start))
@@ -200,7 +190,6 @@ def test_without_uvicorn_the_same_bound_holds() -> None:
 
 
 def test_the_cache_of_pages_is_bounded_in_bytes() -> None:
-    """What nobody asked for longest goes first; a page larger than all of it is not kept."""
     cache = PageCache(100)
     for name in "abc":
         cache.put(name, b"x" * 40)
@@ -212,7 +201,6 @@ def test_the_cache_of_pages_is_bounded_in_bytes() -> None:
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Iterator[str]:
-    """A server with evaltrack's page."""
     with served_page(tmp_path_factory.mktemp("stalled") / "server", empty_database) as where:
         yield where
 

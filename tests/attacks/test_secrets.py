@@ -26,14 +26,12 @@ HEADER = "t0p-secret/value"
 
 
 def golden(folder: Path, **fields: Any) -> Path:
-    """A golden set of one question."""
     path = folder / "small.jsonl"
     path.write_text(json.dumps({"id": 1, "question": "How?", "expected_chunks": ["a"], **fields}) + "\n")
     return path
 
 
 def everything(folder: Path) -> str:
-    """All that stands in the files below a folder, and in the databases among them."""
     held = []
     for path in sorted(folder.rglob("*")):
         if path.is_file():
@@ -62,12 +60,11 @@ class _Echo(BaseHTTPRequestHandler):
         self.wfile.write(sent)
 
     def log_message(self, *_: Any) -> None:
-        """Nothing is printed."""
+        pass
 
 
 @pytest.fixture
 def echo() -> Iterator[str]:
-    """The address of a server that sends back what it is sent."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Echo)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     _Echo.asked.clear()
@@ -118,7 +115,6 @@ def test_a_secret_in_a_name_or_setting_is_refused(
 def test_a_secret_in_the_path_of_a_golden_set_is_refused(
     store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Paths are logged, too."""
     folder = tmp_path / KEY
     folder.mkdir()
     assert _run(["run", str(golden(folder)), "-t", "command:echo {question}"]) == 2
@@ -127,7 +123,6 @@ def test_a_secret_in_the_path_of_a_golden_set_is_refused(
 
 @pytest.mark.parametrize("target", ["command:echo --max-tokens 500 {question}", "command:echo --token-limit=8k {id}"])
 def test_settings_that_only_sound_like_secrets_are_taken(target: str, store_uri: str, tmp_path: Path) -> None:
-    """A number of tokens is no token."""
     assert run_eval(golden(tmp_path), target=target).totals["num_errors"] == 1  # an echo is no JSON
 
 
@@ -147,7 +142,6 @@ def test_values_of_queries_are_not_shown_by_doctor(
 
 
 def test_values_of_queries_are_in_no_hint_and_no_link() -> None:
-    """What shows a store, and what is kept of it, holds no value of its query."""
     from evaltrack.tracking.replies import reason
     from evaltrack.tracking.store import Store
 
@@ -159,8 +153,6 @@ def test_values_of_queries_are_in_no_hint_and_no_link() -> None:
 
 
 def test_the_journal_holds_no_value_of_a_query(store_uri: str, tmp_path: Path) -> None:
-    """What a failed run leaves for `resume` names the store as it may be shown."""
-
     def target(question: str, k: int) -> Response:
         raise OSError("gone")
 
@@ -176,7 +168,6 @@ def test_the_journal_holds_no_value_of_a_query(store_uri: str, tmp_path: Path) -
 def test_a_query_of_a_target_is_sent_and_not_shown(
     echo: str, store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A harmless value is sent on, and shown neither in the run's params nor in its report."""
     assert _run(["run", str(golden(tmp_path)), "-t", f"{echo}?tenant=muller4711", "--output", "json"]) == 0
 
     said = "".join(capsys.readouterr())
@@ -231,7 +222,6 @@ def test_what_a_program_says_of_its_environment_is_masked(
 
 
 def test_patterns_of_redact_are_logged_as_a_digest(store_uri: str, tmp_path: Path) -> None:
-    """The names of customers are in no param; other patterns have another digest."""
     import mlflow
 
     def logged(*patterns: str) -> str:
@@ -244,7 +234,6 @@ def test_patterns_of_redact_are_logged_as_a_digest(store_uri: str, tmp_path: Pat
 
 
 def test_no_common_form_of_a_key_is_kept(store_uri: str, tmp_path: Path) -> None:
-    """An answer with each of a hundred is kept without any."""
     told = "\n".join(text for text, _ in KEYS.values())
 
     result = run_eval(golden(tmp_path), target=lambda question, k: Response(answer=told, sources=()))

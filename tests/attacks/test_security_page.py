@@ -17,25 +17,21 @@ FOLDER = REPO / "tests" / "attacks"
 
 @pytest.mark.parametrize("name", re.findall(r"`(test_\w+\.py)`", PAGE))
 def test_every_test_that_the_page_names_is_there(name: str) -> None:
-    """And holds at least one test."""
     path = FOLDER / name
     assert path.is_file(), f"SECURITY.md names {name}"
     assert "def test_" in path.read_text(encoding="utf-8")
 
 
 def test_every_attack_stands_on_the_page() -> None:
-    """Each file of attacks is named by one row."""
     named = [name for row in ROWS for name in re.findall(r"`(test_\w+\.py)`", row)]
     assert sorted(named) == sorted({path.name for path in FOLDER.glob("test_*.py")} - {"test_security_page.py"})
 
 
 def test_the_page_can_be_read_in_one_go() -> None:
-    """At most 120 lines."""
     assert len(PAGE.splitlines()) <= 120
 
 
 def test_every_option_and_script_on_the_page_exists() -> None:
-    """Names of files and of options are those of the project."""
     for script in re.findall(r"`(scripts/[\w.]+)`", PAGE):
         assert (REPO / script).is_file(), script
     code = "".join(path.read_text(encoding="utf-8") for path in (REPO / "evaltrack/cli").glob("*.py"))

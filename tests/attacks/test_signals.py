@@ -52,12 +52,10 @@ def test_a_run_that_is_killed_at_once_has_said_how_to_go_on(store_uri: str, tmp_
 
 
 def newest(store_uri: str) -> str:
-    """The id of the run that began last."""
     return next(iter(MlflowClient(store_uri).search_runs(["0"], max_results=1))).info.run_id
 
 
 def test_a_signal_before_the_first_question_leaves_no_run_running(store_uri: str, tmp_path: Path) -> None:
-    """The run is open from the moment that MLflow has made it."""
     early = (
         "import signal\nfrom evaltrack.api import evaluate\nsave = evaluate.save_command\n"
         "def saved(*each):\n    os.kill(os.getpid(), signal.SIGTERM)\n    return save(*each)\n"

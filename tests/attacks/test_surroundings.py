@@ -36,14 +36,12 @@ NEEDED = 3
 
 
 def status(uri: str) -> str:
-    """How the only run of a store ended."""
     (run,) = mlflow.MlflowClient(uri).search_runs(["0"])
     found: str = run.info.status
     return found
 
 
 def many(folder: Path, number: int = 12) -> Path:
-    """A golden set of questions that are all alike."""
     lines = [json.dumps({"id": i, "question": f"q {i}", "expected_chunks": ["a"]}) for i in range(number)]
     path = folder / "many.jsonl"
     path.write_text("\n".join(lines))
@@ -51,7 +49,6 @@ def many(folder: Path, number: int = 12) -> Path:
 
 
 def found(folder: Path) -> tuple[str, ...]:
-    """The options of a target that answers at once."""
     return "-t", recorded(folder, "a"), "--traces", "off"
 
 
@@ -70,7 +67,6 @@ def after_some(act: Callable[[], object]) -> Callable[[Question, int], Response]
 
 @pytest.mark.parametrize(("years", "speed"), [(-60, 1), (60, 1), (0, 0), (0, 1000), (-60, -1)])
 def test_any_clock(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, years: int, speed: float) -> None:
-    """Before 1970, far ahead, standing still, too fast, backwards."""
     real, begun = time.time, time.time()
 
     def wrong() -> float:
@@ -85,7 +81,6 @@ def test_any_clock(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_clock_that_jumps_back(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By sixty years, while questions are asked."""
     real, jump = time.time, [0.0]
     monkeypatch.setattr(time, "time", lambda: real() - jump[0])
     target = after_some(lambda: jump.insert(0, SIXTY_YEARS))
@@ -96,7 +91,6 @@ def test_a_clock_that_jumps_back(store_uri: str, tmp_path: Path, monkeypatch: py
 
 @pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder for temporary files."""
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
@@ -124,7 +118,6 @@ def test_temporary_files_come_back(
 
 
 def fill(folder: Path) -> None:
-    """Leave no room on a disk."""
     subprocess.run(["dd", "if=/dev/zero", f"of={folder / 'filler'}", "bs=512"], capture_output=True)
 
 
@@ -150,30 +143,23 @@ def test_a_full_temporary_folder_loses_no_row(
 
 
 class Filling(Silent):
-    """Fills a disk once some questions are answered."""
-
     def __init__(self, disk: Path) -> None:
         self._disk, self._answered = disk, 0
 
     def advance(self, row: Row) -> None:
-        """Count the questions."""
         self._answered += 1
         if self._answered == NEEDED:
             fill(self._disk)
 
 
 class Heard(Silent):
-    """Keeps how many questions had been answered when a warning came."""
-
     def __init__(self) -> None:
         self.answered, self.warnings = 0, list[tuple[int, str]]()
 
     def advance(self, row: Row) -> None:
-        """Count the questions."""
         self.answered += 1
 
     def warn(self, text: str) -> None:
-        """Keep a warning."""
         self.warnings.append((self.answered, text))
 
 
@@ -199,7 +185,6 @@ def test_a_journal_that_is_lost_is_said_at_once(
 def test_a_state_folder_that_cannot_be_made_is_said_before_the_first_question(
     store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As where there is no home."""
     monkeypatch.delenv("EVALTRACK_STATE_DIR")
     monkeypatch.setenv("HOME", "/proc/nothing")
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)
@@ -211,7 +196,6 @@ def test_a_state_folder_that_cannot_be_made_is_said_before_the_first_question(
 
 
 def test_no_umask_takes_the_users_own_rights(store_uri: str, tmp_path: Path) -> None:
-    """Under 777 the user could not read what the user has just written."""
     process = ended(Path.cwd(), "os.umask(0o777)\n", "run", golden(tmp_path), *found(tmp_path))
     assert (process.returncode, status(store_uri)) == (0, "FINISHED")
     (run,) = mlflow.MlflowClient(store_uri).search_runs(["0"])
@@ -263,7 +247,6 @@ def test_a_page_on_a_full_disk(
 
 
 def test_a_page_that_can_never_be_written_is_refused_before_work(tmp_path: Path) -> None:
-    """No run is looked for."""
     (tmp_path / "file").touch()
     for command in ("compare", "report"):
         process = ended(tmp_path, "", command, "-o", "file/page.html")
@@ -283,7 +266,6 @@ def test_a_store_that_cannot_grow(store_uri: str, tmp_path: Path) -> None:
 
 
 def test_a_working_folder_that_is_gone(store_uri: str, tmp_path: Path) -> None:
-    """At the start it is wrong usage; under way nothing needs it."""
     (tmp_path / "gone").mkdir()
     env = {**os.environ, "MLFLOW_TRACKING_URI": store_uri}
     program = "import os\nos.rmdir(os.getcwd())\nfrom evaltrack.cli import main\nmain(['golden', 'lint', 'x.jsonl'])"

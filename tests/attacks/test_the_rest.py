@@ -27,7 +27,6 @@ PAGES = ("/", "/evaltrack/", "/api/2.0/mlflow/experiments/get?experiment_id=0")
 
 @contextmanager
 def served(folder: Path, database: Path, *options: str, hosts: str) -> Iterator[int]:
-    """`evaltrack ui` until the body ends; its port."""
     shutil.copy(database, folder / "mlflow.db")
     port = free_port()
     command = [sys.executable, "-m", "evaltrack", "ui", "--port", str(port), *options]
@@ -43,7 +42,6 @@ def served(folder: Path, database: Path, *options: str, hosts: str) -> Iterator[
 
 
 def status(port: int, path: str, host: str, body: str | None = None, origin: str = "") -> int:
-    """The status of a request that says it is for `host`."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     headers = {"Host": host, "Content-Type": "application/json"} | ({"Origin": origin} if origin else {})
     connection.request("POST" if body else "GET", path, body, headers)
@@ -73,7 +71,6 @@ def test_a_page_under_another_name_reaches_nothing(tmp_path: Path, empty_databas
 
 @pytest.mark.parametrize("hosts", ["*", "10.*", "a b", "http://x", "x,*.example.com"])
 def test_no_pattern_of_hosts(tmp_path: Path, hosts: str) -> None:
-    """A pattern would match names that somebody else owns."""
     ended = evaltrack("ui", "--allowed-hosts", hosts, cwd=tmp_path)
     assert ended.returncode == 2
     assert "is not a host; write names with commas and no pattern" in ended.stderr
@@ -92,7 +89,6 @@ def project(**parameters: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("golden", ["--help", "--version", "--golden", "-k", "--evaluation-json=x"])
 def test_a_golden_set_is_no_option(golden: str) -> None:
-    """`mlflow run . -P golden=--help`: a file that is not there, not a word to the command line."""
     ended = project(golden=golden)
     assert (ended.returncode, ended.stdout) == (2, "")
     assert f"Error: {golden}: no such file" in ended.stderr
@@ -100,7 +96,6 @@ def test_a_golden_set_is_no_option(golden: str) -> None:
 
 @pytest.mark.parametrize("name", ["target", "k", "judge", "experiment", "trials", "require", "run_name", "rubric"])
 def test_no_value_becomes_an_option(name: str) -> None:
-    """Each option of the project takes the next word as its value, whatever it is."""
     ended = project(golden="none.jsonl", **{name: "--help"})
     assert (ended.returncode, ended.stdout) == (2, "")
 
@@ -116,7 +111,6 @@ def test_what_is_no_option_is_refused() -> None:
 
 
 def test_values_are_no_shell(tmp_path: Path) -> None:
-    """MLflow quotes each value: none is a command."""
     mark = tmp_path / "executed"
     for value in (f"$(touch {mark})", f"`touch {mark}`", f"x; touch {mark}", f"'; touch {mark} #", f"x\ntouch {mark}"):
         ended = project(golden=value, target=value, **{f"x; touch {mark};": value})
@@ -177,7 +171,6 @@ def test_a_folder_of_somebody_else_is_taken_as_a_whole(shared: Path) -> None:
 
 
 def test_settings_of_a_folder_above_are_not_looked_for(tmp_path: Path) -> None:
-    """Only the working directory's own file counts."""
     (tmp_path / "evaltrack.toml").write_text("this is no TOML\n")
     below = tmp_path / "below"
     below.mkdir()

@@ -30,7 +30,6 @@ EXAMPLES = {
 
 @pytest.mark.parametrize("key", EXAMPLES.values(), ids=EXAMPLES)
 def test_a_key_is_known_by_its_form(key: str) -> None:
-    """It is taken out of a sentence, and the words around it stay."""
     assert Redactor().text(f"use {key} for it") == f"use {MARK} for it"
 
 
@@ -44,19 +43,16 @@ def test_a_password_in_a_url_is_taken_out() -> None:
     ["sk-learn and task-based work", "mail bob@example.org", "https://example.org/@user", "AKIA", "risk-free " * 9, ""],
 )
 def test_what_is_no_key_stays(text: str) -> None:
-    """Ordinary words, addresses and links are not touched."""
     assert Redactor().text(text) == text
 
 
 def test_patterns_of_ones_own_are_added() -> None:
-    """They hold besides the built-in ones."""
     redactor = Redactor([r"CUST-\d+", "(?i)acme"])
     assert redactor.text("Acme is CUST-77, key " + EXAMPLES["aws"]) == f"{MARK} is {MARK}, key {MARK}"
 
 
 @pytest.mark.parametrize(("pattern", "said"), [("(", "is no regular expression"), ("x*", "matches the empty text")])
 def test_a_pattern_that_cannot_be_meant_is_refused(pattern: str, said: str) -> None:
-    """The message names it."""
     with pytest.raises(UsageError, match=said):
         Redactor([pattern])
 
@@ -77,7 +73,6 @@ def test_every_text_of_a_response_is_redacted() -> None:
 
 
 def test_a_secret_is_written_nowhere(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a target returns or raises is in no file, no database and no output of the run, as far as it is a secret."""
     key, own = EXAMPLES["aws"], "CUST-4711"
     monkeypatch.setenv("EVALTRACK_STATE_DIR", str(tmp_path / "state"))
 

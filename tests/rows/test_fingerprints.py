@@ -19,7 +19,6 @@ WHOLE = row(question("a"), found("a!", "x", tool_calls=({"name": "search"},)), s
 
 
 def table(*rows: dict[str, Any]) -> pa.Table:
-    """Rows as a file holds them."""
     return pa.Table.from_pylist(list(rows), schema=schema())
 
 
@@ -30,7 +29,6 @@ def fingerprints(*tables: pa.Table) -> dict[str, list[int]]:
 
 
 def prints(*rows: dict[str, Any]) -> list[tuple[int, ...]]:
-    """The fingerprints of each row."""
     return list(zip(*fingerprints(table(*rows)).values(), strict=True))
 
 
@@ -79,7 +77,6 @@ def _named(held: dict[str, Any], *names: str) -> str:
 
 
 def test_a_verdict_is_its_words_and_grades() -> None:
-    """Who judged, and what it cost, is not."""
     (verdict,) = WHOLE["verdicts"]
     others = [{"reasoning": "else"}, {"overall_score": 0.8}, {"declined": True}, {"accuracy": 0.5}]
     first, same, *changed = prints(
@@ -92,7 +89,6 @@ def test_a_verdict_is_its_words_and_grades() -> None:
 
 
 def test_parts_of_a_file_make_no_difference(tmp_path: Path) -> None:
-    """A slice, a file of several row groups, and all rows at once have the same fingerprints."""
     rows = [
         row(question(f"q{n}"), found(*(f"c{i}" for i in range(n % 4)), answer=f"a{n}"), n, 0.5).columns()
         for n in range(9)

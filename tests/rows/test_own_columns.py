@@ -44,7 +44,6 @@ def test_there_and_back(tmp_path: Path) -> None:
 
 
 def test_a_file_without_any_is_as_before(tmp_path: Path) -> None:
-    """It has no such key in its metadata, and the columns of ours alone."""
     path = write(tmp_path / "t.parquet", ())
     assert OWN_KEY.encode() not in pq.read_schema(path).metadata
     (first, _) = stored_rows(path)
@@ -52,7 +51,6 @@ def test_a_file_without_any_is_as_before(tmp_path: Path) -> None:
 
 
 def test_a_file_without_rows(tmp_path: Path) -> None:
-    """Its columns are there all the same."""
     writer = TableWriter(tmp_path / "t.parquet", 5, own=OWN)
     writer.close()
     assert read_columns(tmp_path / "t.parquet", ["id", "tone", "none"]).column_names == ["id", "tone"]

@@ -21,7 +21,6 @@ def test_rows_come_back_as_they_were(tmp_path: Path) -> None:
 
 
 def test_slim_rows_lack_the_texts_of_sources_and_nothing_else(tmp_path: Path) -> None:
-    """Of the ids that are named alone."""
     rows = rich_rows()
     path = written(rows, tmp_path / "rows.parquet")
     assert any(source.text for row in rows for source in row.sources or ())
@@ -30,7 +29,6 @@ def test_slim_rows_lack_the_texts_of_sources_and_nothing_else(tmp_path: Path) ->
 
 
 def test_an_error_names_the_rows_whatever_columns_are_read(tmp_path: Path) -> None:
-    """Also where ids are not among them."""
     rows = rich_rows()
     path = written([replace(rows[0], difficulty="impossible"), *rows[1:]], tmp_path / "rows.parquet")
     with pytest.raises(TrackingError, match=f"column `difficulty` holds `impossible` in row `{rows[0].id}`"):

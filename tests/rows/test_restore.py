@@ -29,7 +29,6 @@ def row(question: Question, response: Response | None = None, *verdicts: Verdict
 
 
 def stored(made: Row, folder: Path) -> StoredRow:
-    """The row as it comes back from a Parquet file."""
     writer = TableWriter(folder / "rows.parquet", K)
     writer.add(made)
     writer.close()
@@ -63,7 +62,6 @@ def test_a_question_comes_back_as_a_judge_sees_it(fields: dict[str, Any], tmp_pa
 
 
 def test_what_the_table_does_not_hold_is_left_out(tmp_path: Path) -> None:
-    """Notes, metadata and expected tools are nothing to a judge."""
     asked = question(notes="look", metadata={"a": 1}, expected_tools=("search",))
     assert question_of(stored(row(asked, Response(answer="Yes.")), tmp_path)) == question()
 
@@ -105,7 +103,6 @@ def test_a_judge_is_shown_the_same_again(tmp_path: Path) -> None:
 
 
 def test_a_judge_is_shown_the_same_again_up_to_k_sources(tmp_path: Path) -> None:
-    """To the letter, so that a replay judges what the run judged."""
     sources = tuple(Source(chunk_id=str(n), title=f"T{n}", text=f"text {n} " * 900) for n in range(K))
     asked, given_ = question(expected_chunks=("1",), expected_answer="No."), Response(answer="Yes.", sources=sources)
     found = stored(row(asked, given_), tmp_path)
@@ -113,7 +110,6 @@ def test_a_judge_is_shown_the_same_again_up_to_k_sources(tmp_path: Path) -> None
 
 
 def test_verdicts_come_back_without_what_they_cost(tmp_path: Path) -> None:
-    """Answers, negatives, observations, a panel; in their order."""
     seen = observed(lines("strong.verdicts.jsonl")[0])
     panel = (
         Verdict(judge="a", reasoning="so", accuracy=0.5, completeness=1.0, relevance=0.25, overall_score=0.75),
@@ -125,7 +121,6 @@ def test_verdicts_come_back_without_what_they_cost(tmp_path: Path) -> None:
 
 
 def test_a_row_that_nobody_judged_has_no_verdict(tmp_path: Path) -> None:
-    """An empty list, not an error; also where the column is empty."""
     flat = stored(row(question()), tmp_path)
     assert verdicts_of(flat) == verdicts_of(patched(flat, verdicts=None)) == []
 
@@ -151,7 +146,6 @@ text = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=2
 def test_no_text_and_no_number_is_changed(
     answer: str | None, quotes: list[str], confidence: float | None, grade: float
 ) -> None:
-    """Any text that a target or a judge may write, any grade."""
     dimensions = dict.fromkeys(lines("strong.verdicts.jsonl")[0]["dimensions"], grade)
     seen = Observed.model_validate(
         {
@@ -172,7 +166,6 @@ def test_no_text_and_no_number_is_changed(
 
 
 def test_a_question_comes_back_with_its_turns(tmp_path: Path) -> None:
-    """A judge that looks again sees the conversation."""
     asked = question(history=[{"role": "user", "content": "Là?"}, {"role": "tool", "content": "{}"}])
     found = question_of(stored(row(asked, Response(answer="Yes.")), tmp_path))
     assert found == asked

@@ -24,7 +24,6 @@ from .test_table import FAILED, FULL
 
 
 def test_every_column_is_a_field() -> None:
-    """And no field is no column; the scores are together."""
     scores = {score.name for score in SCORES}
     assert {each.name for each in fields(StoredRow)} - {"scores", "own"} == {column.name for column in COLUMNS} - scores
     assert [each.name for each in fields(StoredSource)] == [column.name for column in SOURCE_COLUMNS]
@@ -42,7 +41,6 @@ def test_a_row_is_its_columns(row: Row) -> None:
 
 
 def test_columns_of_a_newer_version_are_left_alone() -> None:
-    """Also inside of sources and verdicts."""
     source, verdict = {"chunk_id": "a", "language": "fr"}, {"judge": "j", "mood": "good"}
     row = StoredRow.of({"id": "1", "colour": "red", "sources": [source], "verdicts": [verdict]})
     assert row == StoredRow(id="1", sources=(StoredSource(chunk_id="a"),), verdicts=(StoredVerdict(judge="j"),))
@@ -59,7 +57,6 @@ def test_columns_of_a_newer_version_are_left_alone() -> None:
     ],
 )
 def test_what_became_of_a_question(columns: dict[str, Any], outcome: str) -> None:
-    """An error is one whatever else the row says."""
     row = StoredRow.of({"id": "1", **columns})
     assert row.outcome == outcome
     assert row.judge_failed == ("judge_error: x" in columns.values())

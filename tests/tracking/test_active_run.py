@@ -16,7 +16,6 @@ QUESTIONS = [{"question": "first?", "expected_chunks": ["a"]}, {"question": "sec
 
 @pytest.fixture(autouse=True)
 def own_store(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """MLflow's own settings point to a fresh store."""
     monkeypatch.setenv("EVALTRACK_STATE_DIR", str(tmp_path / "state"))
     before = mlflow.get_tracking_uri()
     mlflow.set_tracking_uri(store_uri)
@@ -25,17 +24,14 @@ def own_store(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def ask(_question: str) -> list[str]:
-    """One source for every question."""
     return ["a"]
 
 
 def evaluated(**settings: str) -> RunResult:
-    """An evaluation of both questions."""
     return run_eval(QUESTIONS, target=ask, **settings)  # type: ignore[arg-type]
 
 
 def parent_of(run_id: str) -> str | None:
-    """The run that MLflow shows it below."""
     parent: str | None = mlflow.get_run(run_id).data.tags.get("mlflow.parentRunId")
     return parent
 
@@ -58,7 +54,6 @@ def test_a_run_is_nested_in_that_of_the_program(tmp_path: Path) -> None:
 
 
 def test_a_run_elsewhere_is_not_nested(tmp_path: Path) -> None:
-    """Neither in another experiment than that of the open run, nor in another store; in its own by name it is."""
     with mlflow.start_run():
         assert parent_of(evaluated(experiment="other").run_id) is None
         assert parent_of(evaluated(experiment="Default").run_id) is not None
@@ -82,7 +77,6 @@ def test_threads_evaluate_beside_each_other() -> None:
 
 
 def test_a_run_of_before_is_loaded() -> None:
-    """By its id, the beginning of it or its name: the same numbers, rows and notes."""
     result = evaluated(run_name="mine")
     for name in (result.run_id, result.run_id[:12], "mine"):
         loaded = load_run(name)
@@ -92,7 +86,6 @@ def test_a_run_of_before_is_loaded() -> None:
 
 
 def test_a_comparison_is_shown_in_a_notebook() -> None:
-    """As `compare_runs` returns it."""
     before = evaluated()
     after = run_eval(QUESTIONS, target=lambda question: [], progress=False)
     assert "1 question" in (compare_runs(after.run_id, before.run_id, repeat_flips=0)._repr_html_() or "")

@@ -22,7 +22,6 @@ def place(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 
 
 def test_the_place_of_artifacts_is_as_before(place: Path) -> None:
-    """What was written to try it is taken away again."""
     store = connect()
     check_artifact_place(store, choose_experiment(store, None))
     assert list(place.iterdir()) == []
@@ -43,7 +42,6 @@ def test_doctor_tries_an_artifact(place: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_the_error_of_a_run_names_the_folder(place: Path, tmp_path: Path) -> None:
-    """A file that cannot be logged: which folder it was for, and how to choose another."""
     store = connect()
     run = store.client.create_run(choose_experiment(store, None).experiment_id)
     place.touch()

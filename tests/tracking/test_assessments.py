@@ -21,7 +21,6 @@ def feedback(row: StoredRow) -> list[tuple[str, object]]:
 
 
 def row_of(seen: tuple[Verdict, ...], rules: Rules, **fields: Any) -> StoredRow:
-    """The row of `RESPONSE` to a question, with these verdicts."""
     asked = Question.model_validate({"id": "1", "question": "?", "domain": "d"} | fields)
     made = measure(asked, RESPONSE, rules, seen)
     scored = {name: getattr(made, name) for name in ("scores", "unmeasured", "passed", "reasoned")}
@@ -30,7 +29,6 @@ def row_of(seen: tuple[Verdict, ...], rules: Rules, **fields: Any) -> StoredRow:
 
 
 def test_a_judged_answer_has_three() -> None:
-    """Judge score, passed and recall, in this order; each member of a panel with a score of its own."""
     row = row_of(verdicts(0.0), Rules(3), expected_chunks=["a", "b"], expected_answer="Paris")
     assert feedback(row) == [("judge_score", 0.9), ("judge_score", 0.9), ("passed", "yes"), ("recall_at_k", 1.0)]
     assert [each.source.source_id for each in assessments_of(row, "tr-1") if each.name == "judge_score"] == [
@@ -50,7 +48,6 @@ def test_a_negative_says_what_its_judge_saw() -> None:
 
 
 def test_reasoning_has_its_own_three() -> None:
-    """Coupling gap, passed and the rubric's score with what the judge said."""
     row = row_of(observations(3), Rules(reasoning=RubricWeights()))
     (score,) = (each for each in assessments_of(row, "tr-1") if each.name == "reasoning_score")
     assert [name for name, _ in feedback(row)] == ["coupling_gap", "passed", "reasoning_score"]
@@ -60,7 +57,6 @@ def test_reasoning_has_its_own_three() -> None:
 
 
 def test_what_failed_says_why() -> None:
-    """A question whose target failed has its error in place of pass or fail, and no score."""
     row = answered(question("a"), Failure(kind="target_error", message="no route"))
     (passed,) = (each for each in assessments_of(row, "tr-1") if each.name == "passed")
     assert "no route" in str(passed.error)
@@ -68,6 +64,5 @@ def test_what_failed_says_why() -> None:
 
 
 def test_without_retrieval_the_judge_decides() -> None:
-    """A question without expected sources passes by its judge, and its rationale does not speak of sources."""
     (passed,) = (each for each in assessments_of(row_of(verdicts(0.0), Rules(3)), "tr-1") if each.name == "passed")
     assert passed.rationale == "its judge alone decides: retrieval was not measured"

@@ -26,8 +26,6 @@ from tests.stores import copy_store
 
 @dataclass(frozen=True)
 class Made:
-    """A golden set, a folder with a store, and the runs in it."""
-
     golden: Path
     folder: Path
     runs: dict[str, RunResult]
@@ -47,7 +45,6 @@ def made(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 @pytest.fixture
 def runs(made: Made, store_uri: str) -> dict[str, RunResult]:
-    """The same in the store of the test."""
     copy_store(made.folder, Path(store_uri.removeprefix("sqlite:///")).parent)
     return made.runs
 
@@ -85,7 +82,6 @@ def test_each_promotion_stays_in_the_history(store_uri: str, runs: dict[str, Run
 
 
 def test_only_a_finished_fully_measured_run_makes_a_baseline(store_uri: str, runs: dict[str, RunResult]) -> None:
-    """Unless one insists."""
     store = connect(store_uri)
     partly = find_evaluation(store, runs["broken"].run_id)
     with pytest.raises(UsageError, match=r"1 of 3 questions .* ended in errors; a baseline should be fully measured"):
@@ -98,14 +94,12 @@ def test_only_a_finished_fully_measured_run_makes_a_baseline(store_uri: str, run
 
 
 def test_a_tag_that_somebody_else_wrote_is_passed_over(store_uri: str) -> None:
-    """It is no baseline, and no error."""
     store = connect(store_uri)
     store.client.set_experiment_tag("0", "evaltrack.baseline.small", "nonsense")
     assert list_baselines(store, "0") == []
 
 
 def test_the_comparison_is_recorded_on_the_candidate(store_uri: str, runs: dict[str, RunResult]) -> None:
-    """Verdict and baseline as tags, deltas as metrics, the whole as artifacts; and links to the runs."""
     ui = "http://mlflow.example"
     made = compare_runs(runs["worse"].run_id, runs["baseline"].run_id, tracking_uri=store_uri, ui_url=ui)
 
@@ -153,7 +147,6 @@ def test_a_description_that_leaves_no_room_stays_as_it_is(store_uri: str, runs: 
 
 
 def test_exit_codes_each_from_a_real_case(store_uri: str, runs: dict[str, RunResult], tmp_path: Path) -> None:
-    """0 no regression, 1 regression, 2 wrong usage, 3 could not tell."""
     env = {"MLFLOW_TRACKING_URI": store_uri}
     base = ["--baseline-run", runs["baseline"].run_id]
     cases = {
@@ -192,7 +185,6 @@ def test_without_options_the_newest_run_is_held_against_the_baseline(
 
 
 def test_a_saved_run_is_a_baseline(store_uri: str, runs: dict[str, RunResult], tmp_path: Path) -> None:
-    """`evaltrack run --output json > baseline.json`, then `compare --baseline baseline.json`: the same verdict."""
     from evaltrack.report.run.json_form import run_json
 
     saved = tmp_path / "baseline.json"
@@ -216,14 +208,12 @@ def test_a_saved_run_is_a_baseline(store_uri: str, runs: dict[str, RunResult], t
 def test_a_file_that_is_no_saved_run_is_refused(
     store_uri: str, runs: dict[str, RunResult], tmp_path: Path, content: str, message: str
 ) -> None:
-    """The message says how to save one."""
     (tmp_path / "b.json").write_text(content)
     with pytest.raises(UsageError, match=message):
         compare_runs(runs["same"].run_id, baseline_file=tmp_path / "b.json", tracking_uri=store_uri)
 
 
 def test_what_can_be_wrong_with_a_run_has_its_own_message(store_uri: str, runs: dict[str, RunResult]) -> None:
-    """No such run, not ours, still RUNNING, rows deleted, a baseline of another k."""
     client = mlflow.MlflowClient(store_uri)
     base = runs["baseline"].run_id
     with pytest.raises(UsageError, match="there is no MLflow run `nope`"):
@@ -245,7 +235,6 @@ def test_what_can_be_wrong_with_a_run_has_its_own_message(store_uri: str, runs: 
 def test_a_baseline_of_another_k_is_refused_with_exit_code_3(
     store_uri: str, runs: dict[str, RunResult], tmp_path: Path
 ) -> None:
-    """The refusal names k and the cure."""
     given = ("compare", runs["same"].run_id, "--baseline-run", runs["three"].run_id)
     ended = called(*given, cwd=tmp_path, env={"MLFLOW_TRACKING_URI": store_uri})
 
@@ -256,7 +245,6 @@ def test_a_baseline_of_another_k_is_refused_with_exit_code_3(
 def test_an_edited_golden_set_compares_what_stayed(
     made: Made, store_uri: str, runs: dict[str, RunResult], tmp_path: Path
 ) -> None:
-    """Edited questions are listed and left out; the rest is compared."""
     path, before = tmp_path / made.golden.name, runs["baseline"]
     path.write_text(made.golden.read_text().replace("second?", "second and a half?"))
     after = run_eval(path, target=good, tracking_uri=store_uri, traces="off")
@@ -268,7 +256,6 @@ def test_an_edited_golden_set_compares_what_stayed(
 
 
 def test_who_promotes_can_be_named_and_a_long_reason_is_cut(store_uri: str, runs: dict[str, RunResult]) -> None:
-    """A server promotes for whoever is signed in; a tag that was cut in two could not be read again."""
     store = connect(store_uri)
     made = set_baseline(store, find_evaluation(store, runs["same"].run_id), "\x01" * 6000, by="ann")
     assert get_baseline(store, "0", "small") == made

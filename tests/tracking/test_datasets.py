@@ -18,12 +18,10 @@ from tests.files import put
 
 
 def registered(uri: str, experiment_id: str = "0") -> list[Any]:
-    """The datasets of an experiment."""
     return list(mlflow.MlflowClient(uri).search_datasets([experiment_id]))
 
 
 def test_a_golden_set_is_registered_once_for_each_version(store_uri: str, tmp_path: Path) -> None:
-    """A second run of the same set adds nothing; an edited set is another dataset; each holds every question."""
     path = golden(tmp_path)
     first = run_eval(path, target=answers, tracking_uri=store_uri, traces="off")
     run_eval(path, target=answers, tracking_uri=store_uri, traces="off")
@@ -54,7 +52,6 @@ def test_one_that_was_left_half_written_is_filled(store_uri: str, tmp_path: Path
 
 
 def test_a_server_takes_it_too(server: str, tmp_path: Path) -> None:
-    """Through its API."""
     made = run_eval(golden(tmp_path), target=answers, tracking_uri=server, experiment="datasets", traces="off")
     (dataset,) = registered(server, made.experiment_id)
     mlflow.set_tracking_uri(server)
@@ -66,8 +63,6 @@ def test_a_server_takes_it_too(server: str, tmp_path: Path) -> None:
 
 
 def test_a_failure_is_a_note(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A store without datasets takes the run all the same, which says what it lacks."""
-
     def refused(*_: object, **__: object) -> None:
         raise mlflow.MlflowException("this store keeps no datasets")
 
@@ -78,7 +73,6 @@ def test_a_failure_is_a_note(store_uri: str, tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_large_set_is_not_registered(store_uri: str, tmp_path: Path) -> None:
-    """Above the limit nothing is asked of the store."""
     held = open_golden(golden(tmp_path))
     assert register_golden(connect(store_uri), "0", "large", "0" * 64, held, REGISTERED_QUESTIONS + 1) is None
     assert registered(store_uri) == []
@@ -123,7 +117,6 @@ def test_a_dataset_becomes_a_golden_set_again(store_uri: str, tmp_path: Path) ->
 
 
 def test_a_dataset_that_is_not_there(store_uri: str, tmp_path: Path) -> None:
-    """The names that come near are named; one name for several takes the id."""
     with pytest.raises(UsageError, match="there is no dataset `mine`; the store has none"):
         import_golden("dataset:mine", tmp_path / "a.jsonl", tracking_uri=store_uri)
     client: Any = mlflow.MlflowClient(store_uri)

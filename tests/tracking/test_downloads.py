@@ -17,7 +17,6 @@ DOWNLOAD = f"GET .*{ROWS}"
 
 
 def logged(store: Store, tmp_path: Path) -> str:
-    """A run that holds one artifact."""
     (tmp_path / ROWS).write_text("a row\n" * 1000)
     run = store.client.create_run("0")
     store.client.log_artifact(run.info.run_id, str(tmp_path / ROWS))
@@ -25,7 +24,6 @@ def logged(store: Store, tmp_path: Path) -> str:
 
 
 def test_a_download_that_breaks_off_is_tried_again(server: str, tmp_path: Path) -> None:
-    """Two broken connections in a row cost a second, not the run."""
     (folder := tmp_path / "read").mkdir()
     rules = Rules([(DOWNLOAD, "cut", 2)])
     with proxy_thread(server, rules) as address:
@@ -35,7 +33,6 @@ def test_a_download_that_breaks_off_is_tried_again(server: str, tmp_path: Path) 
 
 
 def test_a_download_that_never_comes_is_an_error(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After the last try MLflow's error stands."""
     monkeypatch.setattr(retries, "REPLY_BROKE_OFF", Policy(0.0, 0.0, calls=2))
     (folder := tmp_path / "read").mkdir()
     with proxy_thread(server, Rules([(DOWNLOAD, "cut", 1000)])) as address:

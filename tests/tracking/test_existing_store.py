@@ -24,7 +24,6 @@ from tests.judging import cli
 def test_a_store_that_is_not_there_is_not_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
-    """As in a folder that is not that of the project."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/mlflow.db")
     (tmp_path / "set.jsonl").write_text('{"id": 1, "question": "?", "expected_chunks": ["a"]}\n')

@@ -10,7 +10,7 @@ import pytest
 from evaltrack import compare_runs, run_eval
 from evaltrack.errors import TrackingError, UsageError
 from evaltrack.tracking.baselines import set_baseline
-from evaltrack.tracking.history import past_runs, recent_golden_sets
+from evaltrack.tracking.history import past_runs
 from evaltrack.tracking.reader import find_evaluation
 from evaltrack.tracking.store import Store, connect
 from tests.api.test_evaluate import golden
@@ -19,20 +19,16 @@ from tests.small_targets import broken, good, worse
 
 @pytest.fixture
 def store(store_uri: str) -> Store:
-    """A fresh store."""
     return connect(store_uri)
 
 
-def note_runs(store: Store, count: int, name: str = "many", experiment_id: str = "0") -> list[str]:
+def note_runs(store: Store, count: int, name: str = "many") -> list[str]:
     """Runs that evaltrack could have written a second apart, the first first."""
     tags = {"evaltrack.golden": name}
-    return [
-        store.client.create_run(experiment_id, start_time=(1 + at) * 1000, tags=tags).info.run_id for at in range(count)
-    ]
+    return [store.client.create_run("0", start_time=(1 + at) * 1000, tags=tags).info.run_id for at in range(count)]
 
 
 def test_the_history_says_what_each_run_was(store: Store, tmp_path: Path) -> None:
-    """Newest first: name, status, counts, the means that were measured, the last verdict, whether it was promoted."""
     path = golden(tmp_path)
     options: dict[str, Any] = {"tracking_uri": store.uri, "traces": "off"}
     first = run_eval(path, target=good, run_name="first", **options)
@@ -68,7 +64,6 @@ def test_pages_are_bounded_and_go_on_where_the_last_one_ended(store: Store) -> N
 
 
 def test_one_question_is_asked_of_the_store(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However long the history is."""
     note_runs(store, 5)
     asked: list[dict[str, Any]] = []
     search = store.client.search_runs
@@ -79,19 +74,7 @@ def test_one_question_is_asked_of_the_store(store: Store, monkeypatch: pytest.Mo
     assert asked == [{"max_results": 2, "order_by": ["attributes.start_time DESC"]}]
 
 
-def test_golden_sets_are_those_of_new_runs(store: Store) -> None:
-    """By name and experiment."""
-    other = store.client.create_experiment("other")
-    note_runs(store, 2, "b")
-    note_runs(store, 1, "a")
-    note_runs(store, 1, "c", other)
-
-    assert recent_golden_sets(store, ["0", other]) == {"0": {"a", "b"}, other: {"c"}}
-    assert recent_golden_sets(store, []) == {}
-
-
 def test_what_cannot_be_searched_for_is_said(store: Store) -> None:
-    """A name with a single quote, and a store that refuses."""
     with pytest.raises(UsageError, match="single quote"):
         past_runs(store, "0", "it's")
     with pytest.raises(TrackingError, match="reading the history of runs failed"):

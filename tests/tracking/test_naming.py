@@ -17,18 +17,15 @@ from tests.small_targets import good, worse
 
 @pytest.fixture
 def store(store_uri: str) -> Store:
-    """A fresh store."""
     return connect(store_uri)
 
 
 def made_run(store: Store, name: str, experiment_id: str = "0") -> str:
-    """An empty run of this name."""
     run_id: str = store.client.create_run(experiment_id, run_name=name, tags={"evaltrack.golden": "set"}).info.run_id
     return run_id
 
 
 def test_a_whole_name_says_more_than_how_an_id_begins(store: Store) -> None:
-    """A run called `e` is found also where the ids of others begin so."""
     client = store.client
     others = [client.create_run("0").info.run_id for _ in range(3)]
     named = client.create_run("0", run_name=others[0][:1]).info.run_id
@@ -36,7 +33,6 @@ def test_a_whole_name_says_more_than_how_an_id_begins(store: Store) -> None:
 
 
 def test_a_run_is_named_by_id_prefix_or_name(store: Store) -> None:
-    """In any experiment; the whole id always works."""
     other = store.client.create_experiment("other")
     first, second = made_run(store, "nightly"), made_run(store, "it's 100 % new", other)
     assert resolve_run(store, first) == resolve_run(store, first[:12]) == resolve_run(store, "nightly") == first
@@ -56,7 +52,6 @@ def test_a_name_of_several_runs_lists_them(store: Store) -> None:
 
 @pytest.mark.parametrize("named", ["0" * 32, "feedbeef", "nigh", "it's", "%", "!!", "a" * 300])
 def test_an_unknown_run_lists_the_newest(store: Store, named: str) -> None:
-    """A part of a name is none; what is no id at all is looked for as a name."""
     run_id = made_run(store, "nightly")
     with pytest.raises(UsageError, match=r"there is no MLflow run .* the newest evaluations are:") as caught:
         resolve_run(store, named)
@@ -64,7 +59,6 @@ def test_an_unknown_run_lists_the_newest(store: Store, named: str) -> None:
 
 
 def test_an_empty_store_says_so(store: Store) -> None:
-    """There is nothing to list."""
     with pytest.raises(UsageError, match="this store holds no evaluation"):
         resolve_run(store, "nightly")
 
@@ -82,7 +76,6 @@ def test_a_deleted_run_is_found_by_its_id_alone(store: Store) -> None:
 
 
 def code(*arguments: str) -> int:
-    """The exit code of the command line, in this process."""
     with pytest.raises(SystemExit) as ended:
         main(list(arguments))
     found = ended.value.code
@@ -150,7 +143,6 @@ def test_no_link_is_guessed(store: Store, tmp_path: Path, monkeypatch: pytest.Mo
     "url", ["mlflow.example", "ftp://x", "javascript:alert(1)", "https://me:secret@x", "http://x?a=b"]
 )
 def test_an_address_that_is_none_of_a_ui_is_refused(store_uri: str, url: str) -> None:
-    """Before anything is asked; a password in it is not repeated."""
     with pytest.raises(UsageError, match="is no address of a UI") as caught:
         connect(store_uri, url)
     assert "secret" not in str(caught.value)

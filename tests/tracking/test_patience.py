@@ -28,7 +28,6 @@ def test_a_server_that_starts_anew_is_waited_for(server: str) -> None:
 
 
 def test_patience_ends(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that is gone for good is an error as soon as the next pause would be too long."""
     monkeypatch.setattr(retries, "SERVER_IS_SILENT", Policy(0.2, 4.0, seconds=1.0))
     rules = Rules()
     with proxy_thread(server, rules) as uri:
@@ -52,7 +51,6 @@ def test_what_the_user_sets_stays(server: str, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_refusal_is_no_silence(server: str) -> None:
-    """What the server refuses is asked once."""
     rules = Rules([(READ, None, 1000)])
     with proxy_thread(server, rules) as uri, pytest.raises(MlflowException, match="No Experiment"):
         connect(uri).client.get_experiment("4711")
@@ -60,7 +58,6 @@ def test_a_refusal_is_no_silence(server: str) -> None:
 
 
 def test_replies_that_always_break_off_are_an_error(server: str) -> None:
-    """A call is made so many times and no more."""
     rules = Rules()
     with proxy_thread(server, rules) as uri:
         store = connect(uri)

@@ -14,7 +14,6 @@ from evaltrack.tracking.store import Store, connect
 
 
 def run_of(store: Store) -> str:
-    """A run that goes on."""
     run_id: str = store.client.create_run("0", tags={"evaltrack.golden": "set"}).info.run_id
     return run_id
 
@@ -66,5 +65,4 @@ def test_a_store_that_stays_away_or_hangs_does_not_stop_the_evaluation() -> None
 
 @pytest.mark.parametrize("text", [None, "", "1", "1/0", "3/2", "-1/2", "1/2 ", "1" * 10 + "/2", "<b>/2", "１/２"])
 def test_what_is_no_progress_is_none(text: str | None) -> None:
-    """Whoever may tag a run may write anything there."""
     assert read_progress(text) is None

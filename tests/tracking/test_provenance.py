@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from evaltrack.tracking.provenance import context_tags, git_tags, settings_of
+from evaltrack.tracking.provenance import commit_of, context_tags, git_tags, settings_of
 
 COMMIT, BRANCH, DIRTY = (f"mlflow.source.git.{name}" for name in ("commit", "branch", "dirty"))
 
 
 def git(folder: Path, *arguments: str) -> str:
-    """What a git command writes."""
     own = ("-c", "user.name=a", "-c", "user.email=a@b.example", "-c", "init.defaultBranch=main")
     return subprocess.run(["git", *own, *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout
 
@@ -38,7 +37,6 @@ def test_the_state_of_a_repository(tmp_path: Path) -> None:
 
 
 def test_without_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a program called git, and with one that cannot be run, nothing is said."""
     monkeypatch.setenv("PATH", str(tmp_path))
     assert git_tags(tmp_path) == {}
     (tmp_path / "git").write_text("no program")
@@ -47,7 +45,6 @@ def test_without_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_settings_of_a_run() -> None:
-    """Params by name, those that MLflow spelled otherwise in evaltrack's spelling, and the commit with its remarks."""
     params = {"golden": "a.jsonl", "alpha": "'2.0'", "evaltrack.alpha": "2", "param.x": "1"}
     assert settings_of(params, {COMMIT: "0123456789abcdef", BRANCH: "main", DIRTY: "true"}) == {
         "alpha": "2",
@@ -55,3 +52,7 @@ def test_settings_of_a_run() -> None:
         "commit": "0123456789ab (main, uncommitted changes)",
     }
     assert settings_of({}, {COMMIT: "0123"}) == {"commit": "0123"}
+
+
+def test_a_tag_that_names_no_commit_is_passed_over() -> None:
+    assert [commit_of({COMMIT: tag}) for tag in ("0123456789" * 4, "<script>", "")] == ["0123456789" * 4, "", ""]

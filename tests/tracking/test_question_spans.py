@@ -68,7 +68,6 @@ SECRET = "sk-0123456789abcdefghij"
 
 @pytest.fixture
 def golden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A golden set, beside an application in the working directory."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("APP_API_KEY", SECRET)
     (tmp_path / "instrumented_app.py").write_text(APPLICATION)
@@ -82,14 +81,12 @@ def golden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def all_traces(uri: str) -> list[Trace]:
-    """Every trace of the store, whatever its experiment."""
     client = mlflow.MlflowClient(uri)
     places = [each.experiment_id for each in client.search_experiments()]
     return list(client.search_traces(locations=places, max_results=100))
 
 
 def names(trace: Trace) -> set[str]:
-    """The names of a trace's spans."""
     return {span.name for span in trace.data.spans}
 
 
@@ -138,7 +135,6 @@ def test_a_traced_function_that_raises_keeps_its_spans_and_its_traceback(
 
 
 def test_an_invalid_response_has_the_trace_in_which_it_was_made(store_uri: str, golden: Path) -> None:
-    """A function that returned what is no response leaves no second trace."""
     result = run_eval(golden, target="python:instrumented_app:invalid", judge="none", tracking_uri=store_uri)
     assert all(row["error"].startswith("target_invalid") for row in result.rows)
     assert [names(trace) for trace in all_traces(store_uri)] == [{"question", "invalid"}] * QUESTIONS
@@ -159,7 +155,6 @@ def test_where_questions_have_no_trace_those_of_the_application_are_only_linked(
 
 
 def test_in_this_process_as_well(store_uri: str, golden: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A function in this process writes to the store of the run, and MLflow's own settings are as before."""
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     mlflow.set_tracking_uri(None)  # type: ignore[arg-type]
     before = mlflow.get_tracking_uri()
@@ -191,7 +186,6 @@ def test_resuming_deletes_no_spans_of_the_application_and_the_report_links_to_th
 
 
 def test_what_writes_elsewhere_is_left_alone(store_uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No span where MLflow is not imported, or where it writes to another store; none of it raises."""
     home = TraceHome(run_id="r", experiment_id="0", store="sqlite:///elsewhere.db", joins=True)
     question = Question(id="1", question="Why?", domain="d")
     with question_span(home, question, SpanHabit()) as span:

@@ -16,7 +16,6 @@ NO_JSON = "the response body was not in a valid JSON format. Response body: '{}'
 
 
 def undecodable(text: str) -> json.JSONDecodeError:
-    """The error of a text that is no JSON."""
     with pytest.raises(json.JSONDecodeError) as caught:
         json.loads(text)
     return caught.value
@@ -31,7 +30,6 @@ def undecodable(text: str) -> json.JSONDecodeError:
     ],
 )
 def test_a_page_for_people_is_recognised(error: Exception) -> None:
-    """Whichever of MLflow's clients met it."""
     assert is_web_page(error)
     assert not broke_off(error)
     assert reason(error) == LOGIN
@@ -39,7 +37,6 @@ def test_a_page_for_people_is_recognised(error: Exception) -> None:
 
 @pytest.mark.parametrize("error", [MlflowException(NO_JSON.format('{"run": {"info')), undecodable('{"run": {"info')])
 def test_half_a_reply_is_recognised(error: Exception) -> None:
-    """JSON that ends too soon, where the connection's end is the reply's."""
     assert broke_off(error)
     assert not is_web_page(error)
 
@@ -55,19 +52,16 @@ def test_a_connection_to_a_database_that_ended_is_recognised() -> None:
 
 
 def test_what_mlflow_says_is_no_page() -> None:
-    """A text of a user that speaks of HTML is none."""
     error = MlflowException("Invalid value '<html>' for parameter 'name'")
     assert (is_web_page(error), broke_off(error)) == (False, False)
     assert reason(error) == "Invalid value '<html>' for parameter 'name'"
 
 
 def test_a_database_that_lacks_characters_is_said_how_to_cure() -> None:
-    """MySQL names the bytes and the column; the message names the cure."""
     assert reason(MlflowException("(1366, \"Incorrect string value: '\\xF0' for column `value`\")")) == UNICODE
 
 
 def test_what_a_kind_of_artifact_store_raises_is_an_error_of_tracking() -> None:
-    """Such as boto3's, which are no OSError."""
     said = "logging x failed: the artifact store says: the bucket is gone"
     with pytest.raises(TrackingError, match=said), tracking_errors("logging x"), own_words():
         raise RuntimeError("the bucket is gone")
@@ -86,7 +80,6 @@ def test_what_a_kind_of_artifact_store_raises_is_an_error_of_tracking() -> None:
     ],
 )
 def test_a_long_text_ends_with_a_sentence_or_a_word(text: str, shown: str) -> None:
-    """Never in the middle of one, but where there is no other place; and one sees that it goes on."""
     assert reason(MlflowException(text)) == shown
     assert len(shown) <= 400
     with pytest.raises(TrackingError) as caught, tracking_errors("finding the run"):

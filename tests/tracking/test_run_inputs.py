@@ -9,7 +9,7 @@ import pytest
 from mlflow.exceptions import MlflowException
 
 from evaltrack.system.retries import NAMED_AT_ONCE
-from evaltrack.tracking.run_inputs import Dataset, log_dataset
+from evaltrack.tracking.runs import Dataset, log_dataset
 from evaltrack.tracking.store import Store
 
 TRIES = NAMED_AT_ONCE.calls or 0
@@ -36,13 +36,11 @@ def calls_of(errors: list[str]) -> int:
 
 @pytest.mark.parametrize("races", range(TRIES))
 def test_a_set_that_another_run_just_named_is_named_again(races: int) -> None:
-    """MLflow then finds it."""
     assert calls_of([RACE] * races) == races + 1
 
 
 @pytest.mark.parametrize(("errors", "calls"), [([RACE] * TRIES, TRIES), (["disk full"], 1)])
 def test_other_refusals_are_raised(errors: list[str], calls: int) -> None:
-    """At once, and a race that does not end after some tries."""
     with pytest.raises(MlflowException):
         calls_of(errors)
     assert errors == [str(calls)]

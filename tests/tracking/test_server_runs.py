@@ -20,13 +20,12 @@ from evaltrack.tracking.store import Store, connect
 
 
 def add(store: Store, golden: str, number: int, recall: float = 0.5) -> str:
-    """A run as a history reads it, with metrics under their old and their new names."""
     signature = Signature(golden=golden, golden_digest="0", k=5, target="t").model_dump_json()
     tags = {"evaltrack.golden": golden, "evaltrack.signature": signature, "mlflow.user": "somebody"}
     run_id: str = store.client.create_run(
         "0", start_time=1000 + number, run_name=f"run {number}", tags=tags
     ).info.run_id
-    values = {"recall_at_k": recall, "n/recall_at_k": 3.0, "mrr.n": 2.0, "num_questions": 4.0, "num_errors": 1.0}
+    values = {"recall_at_k": recall, "n/recall_at_k": 3.0, "n/mrr": 2.0, "num_questions": 4.0, "num_errors": 1.0}
     store.client.log_batch(run_id, [Metric(name, value, 0, 0) for name, value in values.items()])
     return run_id
 
@@ -94,7 +93,6 @@ def test_a_query_is_the_same_whatever_the_number_of_runs(store: Store, monkeypat
 
 
 def note_many(store: Store, number: int) -> None:
-    """Copies of a run of the first set."""
     own = past_runs(store, "0", "one")[0].run_id
     with store.client._tracking_client.store.engine.begin() as connection:
         for table in ("runs", "tags", "latest_metrics"):

@@ -21,8 +21,7 @@ from evaltrack.records import Question, Row, Signature
 from evaltrack.tracking.reader import EvaluationRun
 from evaltrack.tracking.replies import reason
 from evaltrack.tracking.run_files import read_rows
-from evaltrack.tracking.run_inputs import Dataset
-from evaltrack.tracking.runs import JOURNAL_TAG, Description, OpenRun, close_run, open_run
+from evaltrack.tracking.runs import JOURNAL_TAG, Dataset, Description, OpenRun, close_run, open_run
 from evaltrack.tracking.store import Store, choose_experiment, connect, find_run
 from evaltrack.tracking.traces import TraceCounts, read_counts
 from evaltrack.tracking.writer import RunWriter
@@ -33,18 +32,15 @@ DATA = Dataset("small", "0" * 64, "small.jsonl", 3)
 
 
 def opened(store: Store, **params: str) -> OpenRun:
-    """A new run on the store."""
     return open_run(store, None, Description("n", params, {JOURNAL_TAG: "j"}, DATA))
 
 
 def row(position: int) -> Row:
-    """A row that measured nothing."""
     question = Question(id=str(position), question=f"q {position}", domain="d")
     return Row(position=position, question=question, started_at=0, seconds=0)
 
 
 def test_a_real_server_takes_and_returns_everything(server: str, tmp_path: Path) -> None:
-    """Over HTTP the same run arrives: rows, traces, metrics; and the link leads to the server."""
     result = run_eval(golden(tmp_path), target=answers, tracking_uri=server, experiment="over http")
 
     assert result.status == "FINISHED"
@@ -84,7 +80,6 @@ def test_the_run_that_mlflow_run_opened_is_filled(
 
 
 def test_a_run_that_is_over_is_not_filled_again(store_uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A leftover MLFLOW_RUN_ID of a finished run is refused."""
     store = connect(store_uri)
     run = opened(store)
     close_run(store, run, "FINISHED")
@@ -100,8 +95,6 @@ def test_rows_missing_from_the_store_are_noticed(store_uri: str) -> None:
     run = opened(store)
 
     class Forgetful(RunWriter):
-        """Writes over its own artifact after it was logged."""
-
         def _check_rows(self) -> None:
             with RunWriter(store, run, 5) as other:
                 other.log_rows(lambda *_: None)
@@ -114,7 +107,6 @@ def test_rows_missing_from_the_store_are_noticed(store_uri: str) -> None:
 
 
 def test_a_store_that_refuses_a_param_leaves_no_running_run(store_uri: str) -> None:
-    """If params cannot be logged, the run that was just opened ends FAILED."""
     store = connect(store_uri)
 
     with pytest.raises(TrackingError, match="logging params and tags failed"):
@@ -125,7 +117,6 @@ def test_a_store_that_refuses_a_param_leaves_no_running_run(store_uri: str) -> N
 
 
 def test_an_experiment_that_was_deleted_is_named(store_uri: str) -> None:
-    """MLflow keeps deleted experiments; the message says how to go on."""
     store = connect(store_uri)
     store.client.delete_experiment(store.client.create_experiment("old"))
 
@@ -134,7 +125,6 @@ def test_an_experiment_that_was_deleted_is_named(store_uri: str) -> None:
 
 
 def test_a_run_that_is_not_there_or_deleted_is_named(store_uri: str) -> None:
-    """Each has its own message."""
     store = connect(store_uri)
     with pytest.raises(TrackingError, match="finding run nope failed: "):
         find_run(store, "nope")
@@ -145,7 +135,6 @@ def test_a_run_that_is_not_there_or_deleted_is_named(store_uri: str) -> None:
 
 
 def test_a_run_without_rows_is_said_to_be_none_of_ours(store_uri: str) -> None:
-    """Reading the rows of a foreign run names the artifact that is missing."""
     store = connect(store_uri)
 
     run_id = opened(store).run_id
@@ -168,7 +157,6 @@ def test_a_run_without_rows_is_said_to_be_none_of_ours(store_uri: str) -> None:
     ],
 )
 def test_passwords_are_shown_nowhere(uri: str, shown: str) -> None:
-    """Messages and links carry a store's address without user, password and the values of its query."""
     assert shown_url(uri) == shown
     assert "secret" not in reason(ValueError(f"cannot reach {uri}\nmore"))
 
@@ -209,7 +197,6 @@ def test_a_new_store_has_all_its_tables_or_is_not_there(tmp_path: Path, end: sig
 
 
 def test_a_store_of_which_only_some_tables_were_made_says_so(tmp_path: Path) -> None:
-    """Of another program that was killed while it made them; the message names the file that has to go."""
     path = tmp_path / "mlflow.db"
     with closing(sqlite3.connect(path)) as database:
         database.execute("CREATE TABLE registered_models (name TEXT)")

@@ -37,7 +37,6 @@ def test_a_user_without_a_name_is_a_number() -> None:
 
 
 def test_a_run_says_who_made_it(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the tag that MLflow's lists show as the run's user."""
     for name in VARIABLES:
         monkeypatch.setenv(name, "somebody")
     golden, _ = golden_set(tmp_path, {"q": None}, expected_chunks=["a"])

@@ -61,7 +61,6 @@ write_traces(connect(sys.argv[1]), "0", sys.argv[2], rows, (), note)
 
 @pytest.fixture
 def store(store_uri: str) -> Store:
-    """An empty store."""
     return connect(store_uri)
 
 
@@ -79,7 +78,6 @@ def test_traces_are_counted_and_written_twice_they_are_there_once(store: Store) 
 
 
 def test_a_deleted_experiment_takes_no_trace(store: Store) -> None:
-    """The error is MLflow's; the traces that were there before stay."""
     experiment_id = store.client.create_experiment("gone")
     write_traces(store, experiment_id, RUN, ROWS[:2])
     store.client.delete_experiment(experiment_id)

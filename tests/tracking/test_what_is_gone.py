@@ -25,8 +25,6 @@ NOBODY = "0123456789abcdef" * 2
 
 @dataclass(frozen=True)
 class Here:
-    """A store with a baseline and a newer run, both of one golden set in one experiment."""
-
     folder: Path
     experiment_id: str
     baseline: str
@@ -34,16 +32,13 @@ class Here:
 
     @property
     def uri(self) -> str:
-        """Of the store."""
         return f"sqlite:///{self.folder}/mlflow.db"
 
     @property
     def client(self) -> mlflow.MlflowClient:
-        """Of the store."""
         return mlflow.MlflowClient(self.uri)
 
     def artifacts(self, run_id: str) -> Path:
-        """Where those of a run are."""
         return Path(self.client.get_run(run_id).info.artifact_uri)
 
     def purge(self, run_id: str) -> None:
@@ -55,7 +50,6 @@ class Here:
 
 @pytest.fixture(scope="module")
 def original(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Here:
-    """The store that the tests copy."""
     folder = tmp_path_factory.mktemp("gone")
     golden = folder / "few.jsonl"
     golden.write_text('{"id": 1, "question": "What?", "expected_chunks": ["a"]}\n')
@@ -78,7 +72,6 @@ def original(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> 
 
 @pytest.fixture
 def here(original: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Here]:
-    """A copy of the store, which is the one that commands take."""
     copy_store(original.folder, tmp_path / "store")
     made = Here(tmp_path / "store", original.experiment_id, original.baseline, original.candidate)
     monkeypatch.setenv("MLFLOW_TRACKING_URI", made.uri)
@@ -125,13 +118,11 @@ ROWS, SUMMARY = "per_question.parquet", "summary.json"
 
 
 def named_elsewhere(here: Here) -> None:
-    """The tag names a run of another store."""
     tag = here.client.get_experiment(here.experiment_id).tags[BASELINE_TAG]
     here.client.set_experiment_tag(here.experiment_id, BASELINE_TAG, tag.replace(here.baseline, NOBODY))
 
 
 def on(names: tuple[str, ...], code: int, said: str) -> dict[str, tuple[int, str]]:
-    """The same for several commands."""
     return dict.fromkeys(names, (code, said))
 
 
@@ -226,7 +217,6 @@ def test_to_look_for_an_experiment_creates_none(here: Here) -> None:
 
 
 def test_a_baseline_that_is_gone_is_shown_nevertheless(here: Here, capsys: pytest.CaptureFixture[str]) -> None:
-    """Who set it, when and why stays on stdout."""
     here.client.delete_run(here.baseline)
     capsys.readouterr()
     assert cli("baseline", "show", "few", "--output", "json") == 3
