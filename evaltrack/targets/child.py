@@ -26,7 +26,7 @@ from evaltrack.targets.failures import READ_LIMIT, described, trace_of, tracebac
 from evaltrack.targets.response_fields import InvalidResponseError
 from evaltrack.tracking.question_spans import expect_many_spans
 
-READY, REFUSED, FINISHED = b"ready", b"refused", b"finished"
+READY, REFUSED = b"ready", b"refused"
 """The words of what a process says of itself, as answers to call 0."""
 
 RESULT, INVALID, RAISED, OUT_OF_MEMORY = b"result", b"invalid", b"raised", b"memory"
@@ -142,7 +142,6 @@ class _Server:
             if self._service.finish:
                 await self._service.finish()
         finally:
-            self.send(b"0", FINISHED, {})
             self._loop.stop()
 
 

@@ -188,7 +188,7 @@ def test_what_is_raised_keeps_its_type_message_and_traceback(write: Write) -> No
     assert 'raise MineError("this", "that")' in traceback
 
 
-def test_what_a_function_prints_is_no_answer(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_a_function_prints_is_no_answer(write: Write, capfd: pytest.CaptureFixture[str]) -> None:
     """It goes to stderr, whoever prints it and whatever it looks like."""
     module = write(
         """
@@ -203,7 +203,7 @@ def test_what_a_function_prints_is_no_answer(write: Write, capsys: pytest.Captur
         """
     )
     found, notes = rows(module)
-    printed = capsys.readouterr()
+    printed = capfd.readouterr()
     assert [row.scores["hit"] for row in found] == [1.0] * 8
     assert (printed.out, notes) == ("", [])
     assert [printed.err.count(text) for text in ("1 result {}", "2 raised {}", "3 result\n")] == [8] * 3
