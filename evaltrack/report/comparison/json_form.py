@@ -7,17 +7,26 @@ from dataclasses import asdict
 from math import isfinite
 from typing import Any, get_args
 
-from evaltrack.compare.change import Cause, Change
-from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta
-from evaltrack.compare.culprits import Culprit
+from evaltrack.compare.change import Change
+from evaltrack.compare.comparison import Comparison, MetricDelta, Threshold
 from evaltrack.compare.fate_kinds import Fate
 from evaltrack.compare.gate import Gate
-from evaltrack.compare.repeats import Repeat
 from evaltrack.compare.run_info import RunInfo
 from evaltrack.metrics.catalogue import SCORES
-from evaltrack.metrics.criteria import Checked
 from evaltrack.report.comparison.culprit_words import culprit_words
 from evaltrack.report.comparison.verdict_words import reasons, verdict_words
+from evaltrack.report.schemas.comparison import (
+    CauseForm,
+    ChangeForm,
+    ComparisonForm,
+    CriterionForm,
+    GateForm,
+    GroupForm,
+    MetricForm,
+    RepeatForm,
+    RunSide,
+)
+from evaltrack.report.schemas.form import CriterionState
 from evaltrack.rows.stored_row import StoredRow
 
 COMPARISON_SCHEMA = "evaltrack.comparison/1"
@@ -54,81 +63,51 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
     very many the worst; the first 2,000 of all hold both sides. `added`, `removed`, `edited` and
     `not_selected` hold ids. A number that is not finite is null.
     `culprits` holds the sources behind what got worse, or the errors, each with its questions, the 100 with the most.
-    `gate` holds the rules that were applied, `gate_lines` what each of them came to. The `history`
-    of a question has a letter for each of `history_runs`, oldest first: p(assed), f(ailed), e(rror), n(ot measured),
-    d(ifferent, as its line was edited), - (not asked).
+    `gate` holds the rules that were applied, `gate_lines` what each of them came to.
     """
-    storable: dict[str, Any] = _storable(_whole(comparison))
+    gate, k = comparison.gate, comparison.candidate.signature.k
+    made = ComparisonForm.of(
+        comparison,
+        schema=COMPARISON_SCHEMA,
+        headline=verdict_words(comparison),
+        reasons=reasons(comparison),
+        gate_lines=[asdict(line) for line in comparison.gate_lines],
+        gate=gate and GateForm.of(gate, max_drop=_drops(gate.drops), domain_max_drop=_domain_drops(gate)),
+        baseline=_run(comparison.baseline),
+        candidate=_run(comparison.candidate),
+        differences=[asdict(each) for each in comparison.differences],
+        metrics=_metrics(comparison.metrics),
+        mcnemar_p=comparison.mcnemar_p if comparison.passing_compared else None,
+        asked_again=asdict(comparison.asking),
+        culprits=[asdict(each) | {"words": culprit_words(each, k)} for each in comparison.culprits[:CULPRITS]],
+        questions={fate: comparison.count(fate) for fate in get_args(Fate)},
+        **_changes(comparison),
+        num_drops=comparison.count("lower score"),
+        errors=[asdict(each) for each in comparison.errors],
+        domains=_groups(comparison, "domain"),
+        difficulties=_groups(comparison, "difficulty"),
+        categories=_groups(comparison, "category"),
+        aims=[asdict(aim) for aim in comparison.aims],
+        criteria=[
+            CriterionForm.of(
+                None,
+                criterion=str(candidate.criterion),
+                baseline=CriterionState.of(baseline),
+                candidate=CriterionState.of(candidate),
+            )
+            for baseline, candidate in comparison.criteria
+        ],
+    )
+    storable: dict[str, Any] = _storable(made)
     return storable
 
 
-def _whole(comparison: Comparison) -> dict[str, Any]:
-    return {
-        "schema": COMPARISON_SCHEMA,
-        "verdict": comparison.verdict,
-        "headline": verdict_words(comparison),
-        "exit_code": comparison.exit_code,
-        "reasons": reasons(comparison),
-        "gate_lines": [asdict(line) for line in comparison.gate_lines],
-        "gate": _gate(comparison.gate),
-        "baseline": _run(comparison.baseline),
-        "candidate": _run(comparison.candidate),
-        "differences": [asdict(each) for each in comparison.differences],
-        "compare_link": comparison.compare_link,
-        "num_common": comparison.num_common,
-        "metrics": _metrics(comparison.metrics),
-        "mcnemar_p": comparison.mcnemar_p if comparison.passing_compared else None,
-        "asked_again": asdict(comparison.asking),
-        "causes": dict(comparison.causes),
-        "culprits": [_culprit(each, comparison.candidate.signature.k) for each in comparison.culprits[:CULPRITS]],
-        "questions": {fate: comparison.count(fate) for fate in get_args(Fate)},
-        **_changes(comparison),
-        "num_drops": comparison.count("lower score"),
-        "errors": [asdict(each) for each in comparison.errors],
-        "added": list(comparison.added),
-        "removed": list(comparison.removed),
-        "edited": list(comparison.edited),
-        "not_selected": list(comparison.not_selected),
-        "domains": _groups(comparison, "domain"),
-        "difficulties": _groups(comparison, "difficulty"),
-        "categories": _groups(comparison, "category"),
-        "ignored": list(comparison.ignored),
-        "left_out": list(comparison.left_out),
-        "notes": list(comparison.notes),
-        "aims": [asdict(aim) for aim in comparison.aims],
-        "criteria": [
-            {
-                "criterion": str(candidate.criterion),
-                "baseline": _checked(baseline),
-                "candidate": _checked(candidate),
-            }
-            for baseline, candidate in comparison.criteria
-        ],
-    }
+def _drops(drops: Mapping[str, Threshold]) -> dict[str, Any]:
+    return {name: asdict(drop) for name, drop in drops.items()}
 
 
-def _culprit(culprit: Culprit, k: int) -> dict[str, Any]:
-    """What is behind some of the questions that got worse, in the words of the other renderings too."""
-    return asdict(culprit) | {"words": culprit_words(culprit, k)}
-
-
-def _checked(checked: Checked) -> dict[str, float | bool | None]:
-    return {"value": checked.value, "met": checked.met, "reachable": checked.reachable}
-
-
-def _gate(gate: Gate | None) -> dict[str, Any] | None:
-    """The rules that were applied: tolerated drops by metric, and by domain and metric."""
-    if gate is None:
-        return None
-    return {
-        "kind": gate.kind,
-        "allow_flips": gate.allow_flips,
-        "min_coverage": gate.min_coverage,
-        "max_drop": {name: asdict(drop) for name, drop in gate.drops.items()},
-        "domain_max_drop": {
-            domain: {name: asdict(drop) for name, drop in drops.items()} for domain, drops in gate.domain_drops.items()
-        },
-    }
+def _domain_drops(gate: Gate) -> dict[str, Any]:
+    return {domain: _drops(drops) for domain, drops in gate.domain_drops.items()}
 
 
 def _changes(comparison: Comparison) -> dict[str, list[dict[str, Any]]]:
@@ -141,103 +120,45 @@ def _changes(comparison: Comparison) -> dict[str, list[dict[str, Any]]]:
 
 
 def _run(run: RunInfo) -> dict[str, Any]:
-    return {
-        "run_id": run.run_id,
-        "name": run.name,
-        "link": run.link,
-        "num_questions": run.num_questions,
-        "num_errors": run.num_errors,
-        "signature": run.signature.model_dump(),
-    }
+    return RunSide.of(run, signature=run.signature.model_dump())
 
 
 def _metrics(metrics: Iterable[MetricDelta]) -> dict[str, Any]:
     return {
-        metric.name: {
-            "baseline": metric.baseline,
-            "candidate": metric.candidate,
-            "delta": metric.delta,
-            "drop": metric.drop,
-            "interval": None if metric.interval is None else list(metric.interval),
-            "interval_method": metric.method,
-            "p_value": metric.p_value,
-            "threshold": None
-            if metric.threshold is None
-            else {"amount": metric.threshold.amount, "relative": metric.threshold.relative},
-            "regressed": metric.regressed,
-            "n": metric.n,
-            "measured": None
-            if metric.measured is None
-            else dict(zip(("baseline", "candidate"), metric.measured, strict=True)),
-            "wins": metric.wins,
-            "ties": metric.ties,
-            "losses": metric.losses,
-            "detectable": metric.detectable,
-            "judge_noise": metric.noise,
-        }
+        metric.name: MetricForm.of(
+            metric,
+            interval_method=metric.method,
+            threshold=metric.threshold and asdict(metric.threshold),
+            measured=metric.measured and dict(zip(("baseline", "candidate"), metric.measured, strict=True)),
+            judge_noise=metric.noise,
+        )
         for metric in metrics
     }
 
 
 def _groups(comparison: Comparison, kind: str) -> dict[str, Any]:
-    return {group.name: _group(group) for group in comparison.groups if group.kind == kind}
-
-
-def _group(group: GroupDelta) -> dict[str, Any]:
-    return {
-        "num_questions": group.num_questions,
-        "pass_to_fail": group.pass_to_fail,
-        "fail_to_pass": group.fail_to_pass,
-        "p_value": group.p_value,
-        "metrics": _metrics(group.metrics),
-    }
+    groups = (group for group in comparison.groups if group.kind == kind)
+    return {group.name: GroupForm.of(group, metrics=_metrics(group.metrics)) for group in groups}
 
 
 def _change(change: Change, *, whole: bool) -> dict[str, Any]:
-    cause = _cause(change.cause)
-    return {
-        "id": change.id,
-        "fate": change.fate,
-        "question": change.question,
-        "domain": change.domain,
-        "difficulty": change.difficulty,
-        "category": change.category,
-        "from": change.was,
-        "to": change.now,
-        "cause": cause.pop("kind"),
-        **cause,
-        "also": [_cause(other) for other in change.also],
-        "dropped": {name: {"baseline": was, "candidate": now} for name, was, now in change.dropped},
-        "same_retrieval": change.same_retrieval,
-        "repeat": _repeat(change.repeat),
-        "accepted": change.accepted,
-        "by_judge": change.by_judge,
-        "informs": change.informs,
-        "counts": change.counts,
-        "raised": {name: {"baseline": was, "candidate": now} for name, was, now in change.raised},
-        "borderline": None if change.borderline is None else asdict(change.borderline),
-        "before": _side(change.before if whole else None),
-        "after": _side(change.after if whole else None),
-    }
+    cause, repeat = CauseForm.of(change.cause), change.repeat
+    return ChangeForm.of(
+        change,
+        **cause | {"from": change.was, "cause": cause["kind"]},
+        to=change.now,
+        also=list(map(CauseForm.of, change.also)),
+        dropped=_moves(change.dropped),
+        raised=_moves(change.raised),
+        repeat=repeat and RepeatForm.of(repeat, record={"times": repeat.record_times, "failed": repeat.record_failed}),
+        borderline=change.borderline and asdict(change.borderline),
+        before=_side(change.before if whole else None),
+        after=_side(change.after if whole else None),
+    )
 
 
-def _repeat(repeat: Repeat | None) -> dict[str, Any] | None:
-    if repeat is None:
-        return None
-    counts = {"times": repeat.times, "passed": repeat.passed, "failed": repeat.failed}
-    return {"kind": repeat.kind} | counts | {"record": {"times": repeat.record_times, "failed": repeat.record_failed}}
-
-
-def _cause(cause: Cause) -> dict[str, Any]:
-    return {
-        "kind": cause.kind,
-        "detail": cause.detail,
-        "source": cause.source,
-        "rank_before": cause.rank_before,
-        "rank_after": cause.rank_after,
-        "displaced_by": cause.displaced_by,
-        "link": cause.link,
-    }
+def _moves(moves: Iterable[tuple[str, float, float]]) -> dict[str, Any]:
+    return {name: {"baseline": was, "candidate": now} for name, was, now in moves}
 
 
 def _side(row: StoredRow | None) -> dict[str, Any] | None:
@@ -257,6 +178,6 @@ def _storable(value: Any) -> Any:
         return value if isfinite(value) else None
     if isinstance(value, Mapping):
         return {_storable(key): _storable(item) for key, item in value.items()}
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [_storable(item) for item in value]
     return value

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from evaltrack.records.amount import count
+from evaltrack.report.schemas.judges import AgreementForm, AgreementPart, Disagreement, WithinForm
 from evaltrack.report.words import number, one_line
 
 if TYPE_CHECKING:
@@ -33,32 +34,25 @@ TITLES = {
 
 def agreement_json(agreement: JudgesAgreement) -> dict[str, Any]:
     """All figures with their intervals and counts, confusions, and every disagreement."""
-    return {
-        "schema": AGREEMENT_SCHEMA,
-        "run_id": agreement.run_id,
-        "judge": agreement.judge,
-        "other": agreement.other,
-        "rubric": agreement.rubric,
-        "kappa": agreement.kappa,
-        "within": {**asdict(agreement.within), "agree": agreement.within.agree},
-        "tolerances": dict(agreement.tolerances),
-        "numbers": {name: _one(each) for name, each in agreement.numbers.items()},
-        "labels": {name: _one(each) for name, each in agreement.labels.items()},
-        "disagreements": [
-            {"id": d.id, "score": d.score, "other": d.other, "gap": d.gap} for d in agreement.disagreements
-        ],
-    }
+    return AgreementForm.of(
+        agreement,
+        schema=AGREEMENT_SCHEMA,
+        within=WithinForm.of(agreement.within),
+        tolerances=dict(agreement.tolerances),
+        numbers={name: _part(each) for name, each in agreement.numbers.items()},
+        labels={name: _part(each) for name, each in agreement.labels.items()},
+        disagreements=list(map(Disagreement.of, agreement.disagreements)),
+    )
 
 
-def _one(agreement: Agreement) -> dict[str, Any]:
-    confusion = agreement.confusion
-    return {
-        "n": agreement.n,
-        "without_judge": agreement.without_a,
-        "without_other": agreement.without_b,
-        "figures": {name: asdict(figure) for name, figure in agreement.figures.items()},
-        "confusion": None if confusion is None else {"labels": list(confusion.labels), "counts": confusion.counts},
-    }
+def _part(part: Agreement) -> dict[str, Any]:
+    return AgreementPart.of(
+        part,
+        without_judge=part.without_a,
+        without_other=part.without_b,
+        figures={name: asdict(figure) for name, figure in part.figures.items()},
+        confusion=part.confusion and asdict(part.confusion),
+    )
 
 
 def print_agreement(agreement: JudgesAgreement, console: Console) -> None:

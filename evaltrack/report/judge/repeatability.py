@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from evaltrack.records.amount import count, verb
+from evaltrack.report.schemas.judges import ReplayForm, ReplayRow
 from evaltrack.report.words import number, one_line
 from evaltrack.stats.repeatability import Replay
 
@@ -14,35 +15,14 @@ SHOWN = 10
 
 def replay_json(replay: Replay) -> dict[str, Any]:
     """The whole replay, response by response."""
-    return {
-        "schema": REPLAY_SCHEMA,
-        "run_id": replay.run_id,
-        "judge": replay.judge,
-        "judge_prompt": replay.judge_prompt,
-        "score": replay.score,
-        "times": replay.times,
-        "num_responses": len(replay.rows),
-        "left_out": replay.left_out,
-        "num_errors": replay.failed,
-        "share_within": replay.share_within,
-        "mean_spread": replay.mean_spread,
-        "num_changed": replay.num_changed,
-        "noise": replay.noise,
-        "judge_tokens": replay.usage_tokens,
-        "rows": [
-            {
-                "id": row.id,
-                "score": row.score,
-                "again": list(row.again),
-                "spread": row.spread,
-                "tier": row.tier,
-                "tiers_again": list(row.tiers_again),
-                "passed": row.passed,
-                "passed_again": list(row.passed_again),
-            }
-            for row in replay.rows
-        ],
-    }
+    return ReplayForm.of(
+        replay,
+        schema=REPLAY_SCHEMA,
+        num_responses=len(replay.rows),
+        num_errors=replay.failed,
+        judge_tokens=replay.usage_tokens,
+        rows=list(map(ReplayRow.of, replay.rows)),
+    )
 
 
 def replay_lines(replay: Replay) -> list[str]:

@@ -11,6 +11,8 @@ from typing import Any
 from evaltrack.evaluation.result import RunResult
 from evaltrack.records.json_text import finite_json
 from evaltrack.report.ci_commands import json_without_commands
+from evaltrack.report.schemas.form import CriterionState
+from evaltrack.report.schemas.run import RunAim
 from evaltrack.rows.columns import OBJECTS
 
 RUN_SCHEMA = "evaltrack.run/1"
@@ -36,10 +38,7 @@ def run_summary(result: RunResult) -> dict[str, Any]:
         },
         "by_judge": {judge: {"mean": mean, "n": n} for judge, (mean, n) in result.by_judge.items()},
         "cost_usd": dict(result.cost_usd),
-        "criteria": [
-            {"criterion": str(c.criterion), "value": c.value, "met": c.met, "reachable": c.reachable}
-            for c in result.criteria
-        ],
+        "criteria": [{"criterion": str(each.criterion), **CriterionState.of(each)} for each in result.criteria],
         "notes": list(result.notes),
         "settings": dict(result.settings),
         "target_seconds": {name.rpartition(".")[2]: value for name, value in result.seconds.items()},
@@ -48,27 +47,17 @@ def run_summary(result: RunResult) -> dict[str, Any]:
 
 def run_json(result: RunResult) -> Iterator[str]:
     """One JSON object in pieces, its rows streamed, so that a large run needs no more memory than a small one."""
-    head = json.dumps({**run_summary(result), "aims": list(_aims(result))}, ensure_ascii=False, allow_nan=False)
+    aims = [
+        RunAim.of(each, aim=each.aim.mean, published=each.aim.published, aim_improvement=each.aim.improvement)
+        for each in result.aims
+    ]
+    head = json.dumps({**run_summary(result), "aims": aims}, ensure_ascii=False, allow_nan=False)
     yield json_without_commands(head[:-1]) + ', "rows": ['
     rows, break_before = iter(result.read_table()), "\n"
     while texts := [finite_json(machine_row(row)) for row in islice(rows, AT_ONCE)]:
         yield break_before + json_without_commands(",\n".join(texts))
         break_before = ",\n"
     yield "]}\n"
-
-
-def _aims(result: RunResult) -> Iterator[dict[str, Any]]:
-    """What a run on reasoning reached of what it should over naive single-shot answers; of others nothing."""
-    for each in result.aims:
-        yield {
-            "metric": each.metric,
-            "measured": each.measured,
-            "aim": each.aim.mean,
-            "reached": each.reached,
-            "published": each.aim.published,
-            "improvement": each.improvement,
-            "aim_improvement": each.aim.improvement,
-        }
 
 
 def machine_row(columns: dict[str, Any]) -> dict[str, Any]:

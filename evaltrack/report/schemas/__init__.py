@@ -13,7 +13,9 @@ from typing import Any
 def made_schemas() -> dict[str, dict[str, Any]]:
     """All schemas but that of the settings, whose options the command line knows; by name."""
     from evaltrack.report.schemas import comparison, inputs, judges, others, run, sweeps
+    from evaltrack.report.schemas.form import schema_of
 
+    forms: dict[str, tuple[Any, str]] = {**comparison.FORMS, **sweeps.FORMS, **judges.FORMS, **others.FORMS}
     return {
         "golden": inputs.golden_schema(),
         "response": inputs.response_schema(),
@@ -21,11 +23,9 @@ def made_schemas() -> dict[str, dict[str, Any]]:
         "run": run.run_schema(),
         "runs": run.runs_schema(),
         "evaluation": run.evaluation_schema(),
-        "comparison": comparison.comparison_schema(),
-        "comparisons": comparison.comparisons_schema(),
         "sweep": sweeps.sweep_schema(),
-        "sweep-plan": sweeps.plan_schema(),
-        "leaderboard": sweeps.leaderboard_schema(),
-        **judges.judge_schemas(),
-        **others.other_schemas(),
+        "question": others.question_schema(),
+        "questions": others.questions_schema(),
+        "answer": others.answer_schema(),
+        **{name: schema_of(form, name, title) for name, (form, title) in forms.items()},
     }

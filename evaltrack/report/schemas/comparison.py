@@ -17,8 +17,7 @@ from evaltrack.compare.repeats import Asking, RepeatKind
 from evaltrack.compare.risers import Novelty
 from evaltrack.compare.run_info import RunDifference
 from evaltrack.records import Signature
-from evaltrack.report.schemas.form import CriterionState, Delta, Form, schema_of
-from evaltrack.report.schemas.run import with_signature
+from evaltrack.report.schemas.form import CriterionState, Delta, Form
 
 
 class RunSide(Form):
@@ -234,11 +233,7 @@ class ComparisonsForm(Form):
     comparisons: list[ComparisonForm | MissingComparison]
 
 
-def comparison_schema() -> dict[str, Any]:
-    """`evaltrack compare --output json`."""
-    return with_signature(schema_of(ComparisonForm, "comparison", "A comparison: evaltrack compare --output json"))
-
-
-def comparisons_schema() -> dict[str, Any]:
-    """The same of several golden sets."""
-    return with_signature(schema_of(ComparisonsForm, "comparisons", "Comparisons of several golden sets"))
+FORMS = {
+    "comparison": (ComparisonForm, "A comparison: evaltrack compare --output json"),
+    "comparisons": (ComparisonsForm, "Comparisons of several golden sets"),
+}

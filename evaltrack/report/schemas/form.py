@@ -6,6 +6,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
+from evaltrack.records import Signature
+
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -13,6 +15,12 @@ class Form(BaseModel):
     """An object in an output. Each field is always there; where it may be null its type says so."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+
+    @classmethod
+    def of(cls, record: object, /, **fields: Any) -> dict[str, Any]:
+        """The object to write: each field out of `fields`, else the attribute of the record that has its name."""
+        names = (field.alias or name for name, field in cls.model_fields.items())
+        return {name: fields[name] if name in fields else getattr(record, name) for name in names}
 
 
 class Mean(Form):
@@ -38,9 +46,14 @@ class CriterionState(Form):
 
 
 def schema_of(kind: Any, name: str, title: str) -> dict[str, Any]:
-    """The schema of what is written as this type."""
-    made = TypeAdapter(kind).json_schema(mode="serialization", by_alias=True)
-    return headed(_open(plain(made)), name, title)
+    """The schema of what is written as this type. A signature leaves `selection` and `scores` out where it has none."""
+    made = headed(_open(plain(TypeAdapter(kind).json_schema(mode="serialization", by_alias=True))), name, title)
+    if "Signature" in made.get("$defs", {}):
+        signature = plain(Signature.model_json_schema())
+        made["$defs"] |= signature.pop("$defs")
+        signature["required"] = [each for each in signature["properties"] if each not in ("selection", "scores")]
+        made["$defs"]["Signature"] = signature | {"additionalProperties": True}
+    return made
 
 
 def headed(schema: dict[str, Any], name: str, title: str) -> dict[str, Any]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
 from evaltrack.metrics.rubric import Gate
 from evaltrack.metrics.rubric_tables import Requirement
 from evaltrack.records import Mode
-from evaltrack.report.schemas.form import Form, schema_of
+from evaltrack.report.schemas.form import Form
 from evaltrack.stats.agreement import Figure
 
 
@@ -152,10 +152,8 @@ class RubricForm(Form):
     readings: list[str]
 
 
-def judge_schemas() -> dict[str, dict[str, Any]]:
-    """The schemas of what is printed about judges, by name."""
-    return {
-        "replay": schema_of(ReplayForm, "replay", "A replayed judge: evaltrack judge replay --output json"),
-        "agreement": schema_of(AgreementForm, "agreement", "Two judges: evaltrack judge agree --output json"),
-        "rubric": schema_of(RubricForm, "rubric", "The reasoning rubric: evaltrack rubric --output json"),
-    }
+FORMS = {
+    "replay": (ReplayForm, "A replayed judge: evaltrack judge replay --output json"),
+    "agreement": (AgreementForm, "Two judges: evaltrack judge agree --output json"),
+    "rubric": (RubricForm, "The reasoning rubric: evaltrack rubric --output json"),
+}

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
-
-from pydantic import BaseModel
 
 from evaltrack.golden.lint.finding import Finding
 from evaltrack.records import Question, Response, Source
@@ -130,21 +127,11 @@ def question_schema() -> dict[str, Any]:
     return schema
 
 
-LISTS: Mapping[str, tuple[type[BaseModel], str]] = {
-    "findings": (Finding, "Findings: evaltrack golden lint --output json"),
-    "baselines": (BaselineForm, "Baselines: evaltrack baseline list --output json, and history"),
-}
-OBJECTS = {
+FORMS = {
+    "findings": (list[Finding], "Findings: evaltrack golden lint --output json"),
+    "baselines": (list[BaselineForm], "Baselines: evaltrack baseline list --output json, and history"),
     "index": (IndexForm, "Chunks: evaltrack index --output json"),
     "cache": (CacheForm, "The cache of verdicts: evaltrack cache show --output json"),
     "import": (ImportForm, "An import: evaltrack golden import --output json"),
     "anchors": (AnchorsForm, "Added quotations: evaltrack golden anchor --output json"),
 }
-
-
-def other_schemas() -> dict[str, dict[str, Any]]:
-    """The schemas of the smaller commands' outputs, by name."""
-    lists = {name: schema_of(list[form], name, title) for name, (form, title) in LISTS.items()}  # type: ignore[valid-type]
-    objects = {name: schema_of(form, name, title) for name, (form, title) in OBJECTS.items()}
-    added = {"question": question_schema(), "questions": questions_schema()}
-    return {**lists, **objects, **added, "answer": answer_schema()}

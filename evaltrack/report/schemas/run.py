@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from evaltrack.records import Signature
-from evaltrack.report.schemas.form import CriterionState, Form, Mean, headed, plain, schema_of
+from evaltrack.report.schemas.form import CriterionState, Form, Mean, headed, schema_of
 from evaltrack.rows.column import Column
 from evaltrack.rows.columns import COLUMNS, OBJECTS
 
@@ -99,7 +99,6 @@ class EvaluationForm(Form):
 def run_schema() -> dict[str, Any]:
     """`evaltrack run --output json`, also what `compare --baseline FILE` reads."""
     schema = schema_of(RunForm, "run", "A run: evaltrack run --output json")
-    with_signature(schema)
     schema["$defs"]["Row"] = row_schema()
     schema["properties"]["rows"]["items"] = {"$ref": "#/$defs/Row"}
     return schema
@@ -147,13 +146,3 @@ def _field(column: Column) -> dict[str, Any]:
         bounds = zip(("minimum", "maximum"), column.bounds, strict=True)
         kind |= {name: bound for name, bound in bounds if isfinite(bound)}
     return kind
-
-
-def with_signature(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema with the fields of a signature, which leaves out `selection` and `scores` where there are none."""
-    signature = plain(Signature.model_json_schema())
-    schema["$defs"] |= signature.pop("$defs")
-    signature["required"] = [name for name in signature["properties"] if name not in ("selection", "scores")]
-    signature["additionalProperties"] = True
-    schema["$defs"]["Signature"] = signature
-    return schema

@@ -9,7 +9,7 @@ from pydantic import Field
 from evaltrack.compare.leaderboard import CostUnit, ReferenceKind
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.sweep_file import ELSEWHERE, OF_ALL, SweepFile
-from evaltrack.report.schemas.form import Form, headed, plain, schema_of
+from evaltrack.report.schemas.form import Form, headed, plain
 
 TEXTS: dict[str, Any] = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
 
@@ -92,14 +92,10 @@ class LeaderboardForm(Form):
     groups: list[RankedGroup]
 
 
-def plan_schema() -> dict[str, Any]:
-    """`evaltrack sweep FILE --dry-run --output json`."""
-    return schema_of(PlanForm, "sweep-plan", "What a sweep would do: evaltrack sweep --dry-run --output json")
-
-
-def leaderboard_schema() -> dict[str, Any]:
-    """`evaltrack sweep FILE --output json`, also the artifact `leaderboard.json`."""
-    return schema_of(LeaderboardForm, "leaderboard", "The leaderboard of a sweep: evaltrack sweep --output json")
+FORMS = {
+    "sweep-plan": (PlanForm, "What a sweep would do: evaltrack sweep --dry-run --output json"),
+    "leaderboard": (LeaderboardForm, "The leaderboard of a sweep: evaltrack sweep --output json"),
+}
 
 
 def sweep_schema() -> dict[str, Any]:
