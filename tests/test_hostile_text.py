@@ -23,15 +23,14 @@ from evaltrack.compare.run_info import RunInfo
 from evaltrack.evaluation.result import RunResult
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Failure, Question, Response, Row, Signature, Source, ToolCall, Verdict
-from evaltrack.report.comparison import github_annotations as github
+from evaltrack.report.comparison import ci as github
+from evaltrack.report.comparison.ci import comparison_junit
 from evaltrack.report.comparison.files import json_text
-from evaltrack.report.comparison.junit import comparison_junit
 from evaltrack.report.comparison.markdown import comparison_markdown
 from evaltrack.report.comparison.terminal import comparison_text
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.html.run_page import Around, run_html
-from evaltrack.report.run.evaluation_json import evaluation_json
-from evaltrack.report.run.json_form import run_json
+from evaltrack.report.run.json_form import evaluation_json, run_json
 from evaltrack.report.run.markdown import run_note
 from evaltrack.report.run.reasoning import reasoning_page, verdict_lines
 from evaltrack.report.run.terminal import print_run

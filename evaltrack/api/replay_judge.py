@@ -20,7 +20,7 @@ from evaltrack.judges import judge_names
 from evaltrack.judges.cache import VerdictCache, cache_folder
 from evaltrack.metrics.measure import Measured, measure
 from evaltrack.records import Judge, PlainTarget, Question, Response, Row, Signature
-from evaltrack.report.judge.repeatability import replay_json
+from evaltrack.report.judges import replay_json
 from evaltrack.rows.restore import question_of, response_of, verdicts_of
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.stats.repeatability import Replay, Replayed

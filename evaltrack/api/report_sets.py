@@ -18,9 +18,9 @@ from evaltrack.api.leaderboards import Line, leaderboard_of
 from evaltrack.api.report_html import around_run, result_of, run_page
 from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.metrics.catalogue import HEADLINES
-from evaltrack.report.html.leaderboard_page import leaderboard_parts
 from evaltrack.report.html.page import Back
 from evaltrack.report.html.sets_page import SetPage, sets_html
+from evaltrack.report.leaderboard import leaderboard_parts
 from evaltrack.report.run.stored_summary import read_summary
 from evaltrack.rows.reader import read_table, stored_rows
 from evaltrack.rows.rows_error import rows_of_run

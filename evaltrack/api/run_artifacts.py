@@ -10,8 +10,7 @@ from evaltrack.evaluation.logged_metrics import logged_metrics
 from evaltrack.evaluation.plan import Plan
 from evaltrack.evaluation.result import RunResult
 from evaltrack.report.html.run_page import LISTED, Around, run_html
-from evaltrack.report.run.evaluation_json import RESULT_COLUMNS, evaluation_json
-from evaltrack.report.run.json_form import run_summary
+from evaltrack.report.run.json_form import RESULT_COLUMNS, evaluation_json, run_summary
 from evaltrack.report.run.markdown import run_note, with_own_note
 from evaltrack.report.run.reasoning import reasoning_page, verdict_lines
 from evaltrack.system.memory import give_back

@@ -24,9 +24,7 @@ from evaltrack.evaluation.sweep_file import read_sweep
 from evaltrack.evaluation.sweep_plan import Configuration, SweepPlan, plan_sweep
 from evaltrack.evaluation.sweep_result import SweepResult
 from evaltrack.records.amount import count
-from evaltrack.report.html.leaderboard_page import leaderboard_html
-from evaltrack.report.leaderboard.json_form import leaderboard_json
-from evaltrack.report.leaderboard.markdown import leaderboard_markdown, leaderboard_note
+from evaltrack.report.leaderboard import leaderboard_html, leaderboard_json, leaderboard_markdown, leaderboard_note
 from evaltrack.tracking.parents import end_parent, name_children
 from evaltrack.tracking.patience import impatient
 from evaltrack.tracking.reader import find_evaluation

@@ -135,7 +135,7 @@ def write_files(comparison: Comparison, files: Sequence[str]) -> int:
 
 def print_annotations(comparison: Comparison, output: str) -> None:
     """Print the annotations of GitHub; beside a result for machines they go to stderr."""
-    from evaltrack.report.comparison.github_annotations import annotations
+    from evaltrack.report.comparison.ci import annotations
 
     for line in annotations(comparison):
         print_command(line, err=output != "table")

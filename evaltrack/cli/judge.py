@@ -50,7 +50,7 @@ def replay(run: str, times: int, judges: tuple[str, ...], output: str) -> None:
     """
     from evaltrack.api.replay_judge import replay_judge
     from evaltrack.cli.progress import make_progress
-    from evaltrack.report.judge.repeatability import replay_json, replay_lines
+    from evaltrack.report.judges import replay_json, replay_lines
 
     with redirect_stdout(sys.stderr), make_progress() as progress:
         note = partial(progress.note, "judging again")
@@ -87,7 +87,7 @@ def agree(
     from rich.console import Console
 
     from evaltrack.api.judge_agreement import judges_agreement
-    from evaltrack.report.judge.agreement import agreement_json, print_agreement
+    from evaltrack.report.judges import agreement_json, print_agreement
 
     agreement = judges_agreement(run, labels=labels, other_run=other_run, tolerance=tolerance, needed=share)
     if output == "json":

@@ -27,7 +27,7 @@ def rubric(rubric_weights: str, output: str) -> None:
     from rich.console import Console
 
     from evaltrack.metrics.rubric_tables import reasoning_rubric
-    from evaltrack.report.judge.rubric import print_rubric, rubric_json, rubric_markdown
+    from evaltrack.report.judges import print_rubric, rubric_json, rubric_markdown
 
     table = reasoning_rubric(rubric_weights)
     if output == "json":

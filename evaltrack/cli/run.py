@@ -165,7 +165,7 @@ def _chosen_golden(path: str, option: str) -> str:
 def _replayed(result: RunResult, percent: float, judges: tuple[str, ...]) -> list[str]:
     """What judging a sample again has shown."""
     from evaltrack.api.replay_judge import replay_judge
-    from evaltrack.report.judge.repeatability import replay_lines
+    from evaltrack.report.judges import replay_lines
 
     return replay_lines(replay_judge(result.run_id, times=1, share=percent / 100, judge=judges))
 

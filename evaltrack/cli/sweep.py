@@ -77,8 +77,7 @@ def _say(text: str) -> None:
 
 def _print_plan(file: str, output: str) -> int:
     from evaltrack.api.run_sweep import check_sweep
-    from evaltrack.report.leaderboard.json_form import plan_json
-    from evaltrack.report.leaderboard.terminal import print_plan
+    from evaltrack.report.leaderboard import plan_json, print_plan
 
     with redirect_stdout(sys.stderr):
         plan = check_sweep(file)
@@ -87,8 +86,7 @@ def _print_plan(file: str, output: str) -> int:
 
 
 def _print_sweep(result: SweepResult, output: str) -> None:
-    from evaltrack.report.leaderboard.json_form import leaderboard_json
-    from evaltrack.report.leaderboard.terminal import print_sweep
+    from evaltrack.report.leaderboard import leaderboard_json, print_sweep
 
     result_is_in(f"MLflow run {result.run_id}")
     print_result_as(output, partial(print_sweep, result), partial(leaderboard_json, result))

@@ -10,7 +10,7 @@ from evaltrack.api.compare_sides import side_of_table
 from evaltrack.compare.run_info import RunInfo
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Question, Response, Row, Signature, Source
-from evaltrack.report.html.places import numbers
+from evaltrack.report.html.question_parts import numbers
 from evaltrack.rows.reader import stored_rows
 from evaltrack.rows.table import TableWriter
 

@@ -17,7 +17,7 @@ from evaltrack.api.judge_agreement import judges_agreement
 from evaltrack.compare.judge_agreement import COUNTED, LABELS, SCALES, JudgesAgreement
 from evaltrack.errors import UsageError
 from evaltrack.metrics.rubric import RubricWeights, grade
-from evaltrack.report.judge.agreement import agreement_json
+from evaltrack.report.judges import agreement_json
 from evaltrack.stats.agreement import label_agreement, numeric_agreement
 from evaltrack.tracking.judge_notes import AGREEMENT, judge_notes
 from evaltrack.tracking.store import connect

@@ -14,8 +14,8 @@ import pytest
 from evaltrack import Comparison, RunResult, compare_runs, resume_run, run_eval, set_baseline
 from evaltrack.cli import _run
 from evaltrack.errors import UsageError
+from evaltrack.report.comparison.ci import comparison_junit
 from evaltrack.report.comparison.json_form import comparison_json
-from evaltrack.report.comparison.junit import comparison_junit
 from evaltrack.report.comparison.markdown import comparison_markdown
 from evaltrack.report.comparison.terminal import comparison_text
 from evaltrack.report.html.comparison_page import comparison_html

@@ -18,7 +18,7 @@ from evaltrack.report.comparison.json_form import comparison_json
 from evaltrack.report.comparison.next_steps import next_steps
 from evaltrack.report.comparison.terminal import comparison_text
 from evaltrack.report.comparison.words import cause_words
-from evaltrack.report.html.culprits import culprit_lines
+from evaltrack.report.html.documents import culprit_lines
 from tests.compared import K, found, question, row, rows_of, side
 from tests.metrics.test_collections import pytestmark as with_real_data
 from tests.planted_causes import real_collections

@@ -21,14 +21,13 @@ from evaltrack.compare.repeats import Repeat, RepeatKind
 from evaltrack.errors import UsageError
 from evaltrack.report.comparison import notes as comparison_notes
 from evaltrack.report.comparison import row_words, words
+from evaltrack.report.comparison.ci import annotations, comparison_junit
 from evaltrack.report.comparison.counts import chance_words, flips_words
 from evaltrack.report.comparison.culprit_words import cause_summary
 from evaltrack.report.comparison.files import FORMS, form_of, json_text, write_comparison
-from evaltrack.report.comparison.github_annotations import annotations
 from evaltrack.report.comparison.group_words import group_cell, group_sentence, shown_groups
 from evaltrack.report.comparison.headline import headline_words, verdict_sentence
 from evaltrack.report.comparison.json_form import comparison_json
-from evaltrack.report.comparison.junit import comparison_junit
 from evaltrack.report.comparison.markdown import comparison_markdown
 from evaltrack.report.comparison.next_steps import next_steps
 from evaltrack.report.comparison.notes import note_words

@@ -16,20 +16,18 @@ from evaltrack.compare.culprits import CulpritKind
 from evaltrack.compare.gate import Gate
 from evaltrack.compare.repeats import Repeat
 from evaltrack.records import Failure
+from evaltrack.report.comparison.ci import comparison_junit
 from evaltrack.report.comparison.counts import chance_words
 from evaltrack.report.comparison.culprit_words import behind_line, behind_words, worse_sentence
 from evaltrack.report.comparison.headline import change_sentence, headline_words, verdict_sentence
 from evaltrack.report.comparison.json_form import comparison_json
-from evaltrack.report.comparison.junit import comparison_junit
 from evaltrack.report.comparison.markdown import comparison_markdown
 from evaltrack.report.comparison.next_steps import MOST, STEPS, next_steps
 from evaltrack.report.comparison.terminal import comparison_text
 from evaltrack.report.comparison.verdict_words import badge_of, verdict_tone, verdict_words
 from evaltrack.report.html.comparison_page import comparison_html
-from evaltrack.report.html.document_diff import LINES, ROWS, document_diff
-from evaltrack.report.html.edit import LINE, edit_view
-from evaltrack.report.html.first_screen import difference_lines, first_screen
-from evaltrack.report.html.worst import Excerpt, SideView
+from evaltrack.report.html.documents import LINES, ROWS, document_diff
+from evaltrack.report.html.first_screen import LINE, Excerpt, SideView, difference_lines, edit_view, first_screen
 from tests.compared import found
 from tests.compared import question as found_question
 from tests.compared import row as judged_row

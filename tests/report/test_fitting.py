@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from evaltrack.report.html.fitting import ANSWER, SLIM, WHOLE, fitted
+from evaltrack.report.html.questions import ANSWER, SLIM, WHOLE, fitted
 
 QUESTION: dict[str, Any] = {
     "id": "1",

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from evaltrack.records.verdict import Observed
-from evaltrack.report.html.judged import JUDGES, QUOTE, QUOTES, grade_titles, grades_in, more_judges, verdicts
+from evaltrack.report.html.question_parts import JUDGES, QUOTE, QUOTES, grade_titles, grades_in, more_judges, verdicts
 from evaltrack.rows.stored_parts import StoredVerdict
 from evaltrack.rows.stored_row import StoredRow
 

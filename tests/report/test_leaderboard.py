@@ -13,11 +13,15 @@ from rich.console import Console
 from evaltrack.compare.leaderboard import Leaderboard
 from evaltrack.compare.ranking import rank
 from evaltrack.evaluation.sweep_result import SweepResult
-from evaltrack.report.html.leaderboard_page import leaderboard_html
-from evaltrack.report.leaderboard.json_form import leaderboard_json
-from evaltrack.report.leaderboard.markdown import leaderboard_markdown, leaderboard_note
-from evaltrack.report.leaderboard.terminal import print_sweep
-from evaltrack.report.leaderboard.words import p_words, seconds_words
+from evaltrack.report.leaderboard import (
+    leaderboard_html,
+    leaderboard_json,
+    leaderboard_markdown,
+    leaderboard_note,
+    p_words,
+    print_sweep,
+    seconds_words,
+)
 from evaltrack.report.schemas import made_schemas
 from tests.comparisons import EVIL
 from tests.leaderboards import contender

@@ -20,8 +20,8 @@ import pytest
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.fate_kinds import Fate
 from evaltrack.compare.pairing import NotComparableError
+from evaltrack.report.comparison.ci import comparison_junit
 from evaltrack.report.comparison.files import json_text
-from evaltrack.report.comparison.junit import comparison_junit
 from evaltrack.report.comparison.markdown import comparison_markdown
 from evaltrack.report.comparison.terminal import comparison_text
 from evaltrack.report.html.comparison_page import comparison_html

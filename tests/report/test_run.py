@@ -23,8 +23,7 @@ from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Failure, Question, Response, Row, Signature, Source, Tokens, ToolCall, Usage, Verdict
 from evaltrack.report.html.screen import run_screen
 from evaltrack.report.run import reasoning
-from evaltrack.report.run.evaluation_json import RESULT_COLUMNS, evaluation_json
-from evaltrack.report.run.json_form import AT_ONCE, run_json, run_summary
+from evaltrack.report.run.json_form import AT_ONCE, RESULT_COLUMNS, evaluation_json, run_json, run_summary
 from evaltrack.report.run.markdown import plain, run_note
 from evaltrack.report.run.reasoning import reasoning_page, verdict_lines
 from evaltrack.report.run.terminal import print_run

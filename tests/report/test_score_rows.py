@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from evaltrack.report.html.score_rows import ScoreScope, compared_scope, score_changes, score_lines
+from evaltrack.report.html.question_parts import ScoreScope, compared_scope, score_changes, score_lines
 from evaltrack.rows.stored_row import StoredRow
 from tests.comparisons import RECALL, comparison
 

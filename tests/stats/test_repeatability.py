@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaltrack.report.judge.repeatability import replay_json, replay_lines
+from evaltrack.report.judges import replay_json, replay_lines
 from evaltrack.stats.repeatability import TOLERANCE, Replay, Replayed
 
 Z = 1.959963984540054

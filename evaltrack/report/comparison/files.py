@@ -9,8 +9,8 @@ from pathlib import Path
 from evaltrack.compare.comparison import Comparison
 from evaltrack.errors import UsageError
 from evaltrack.report.ci_commands import json_without_commands
+from evaltrack.report.comparison.ci import comparison_junit
 from evaltrack.report.comparison.json_form import comparison_json
-from evaltrack.report.comparison.junit import comparison_junit
 from evaltrack.report.comparison.markdown import comparison_markdown
 from evaltrack.report.comparison.terminal import comparison_text
 from evaltrack.report.html.comparison_page import comparison_html

@@ -10,10 +10,8 @@ from evaltrack.compare.comparison import Comparison
 from evaltrack.records.amount import count
 from evaltrack.report.comparison.counts import chance_words, counts_words, sections
 from evaltrack.report.comparison.culprit_words import behind_line, several_causes
-from evaltrack.report.comparison.differences import difference_words
-from evaltrack.report.comparison.gate_words import MARKS, gate_lines
 from evaltrack.report.comparison.group_words import group_cell, group_flips, group_words, shown_groups
-from evaltrack.report.comparison.headline import headline_words
+from evaltrack.report.comparison.headline import MARKS, difference_words, gate_lines, headline_words
 from evaltrack.report.comparison.notes import note_words
 from evaltrack.report.comparison.row_words import answers, ranked_sources
 from evaltrack.report.comparison.words import (

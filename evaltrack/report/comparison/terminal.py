@@ -17,10 +17,8 @@ from evaltrack.records.amount import count
 from evaltrack.report.ci_commands import BREAK, without_any_commands
 from evaltrack.report.comparison.counts import chance_words, counts_words, sections
 from evaltrack.report.comparison.culprit_words import behind_line, several_causes
-from evaltrack.report.comparison.differences import difference_words
-from evaltrack.report.comparison.gate_words import MARKS, gate_lines
 from evaltrack.report.comparison.group_words import changed_groups, group_regressed, group_sentence, shown_groups
-from evaltrack.report.comparison.headline import verdict_sentence
+from evaltrack.report.comparison.headline import MARKS, difference_words, gate_lines, verdict_sentence
 from evaltrack.report.comparison.notes import note_words
 from evaltrack.report.comparison.row_words import answers, piece_words
 from evaltrack.report.comparison.verdict_words import Tone, verdict_tone

@@ -3,37 +3,113 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
+from evaltrack.compare.change import CauseKind
 from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta
 from evaltrack.compare.outcome_table import outcome_table
 from evaltrack.metrics.catalogue import HEADLINES
 from evaltrack.records.amount import count
 from evaltrack.report.comparison.counts import FATES, count_parts, fates_legend
-from evaltrack.report.comparison.culprit_words import worse_sentence
+from evaltrack.report.comparison.culprit_words import riser_words, worse_sentence
 from evaltrack.report.comparison.group_words import group_flips, shown_groups
 from evaltrack.report.comparison.headline import change_sentence
 from evaltrack.report.comparison.notes import note_words
 from evaltrack.report.comparison.verdict_words import verdict_tone, verdict_words
 from evaltrack.report.comparison.words import (
+    CAUSES,
     clip,
     criteria_words,
     run_words,
     sides_words,
 )
-from evaltrack.report.html.culprits import culprit_lines, more_culprits
-from evaltrack.report.html.documents import document_views
+from evaltrack.report.html.documents import culprit_lines, document_views, more_culprits
 from evaltrack.report.html.first_screen import difference_lines, first_screen
-from evaltrack.report.html.fitting import fitted
-from evaltrack.report.html.judged import grade_titles, grades_in
 from evaltrack.report.html.metric_table import axis_legend, axis_reach, metric_rows, way_of
 from evaltrack.report.html.page import Back, document, questions_script, templates, with_questions
-from evaltrack.report.html.places import score_scale
-from evaltrack.report.html.plots import axis_head
-from evaltrack.report.html.questions import cause_names, changed_questions, group_badges, score_titles
+from evaltrack.report.html.plots import axis_head, flip_bars
+from evaltrack.report.html.question_parts import grade_titles, grades_in, score_scale
+from evaltrack.report.html.questions import cause_names, changed_questions, fitted, group_badges, score_titles
 from evaltrack.report.html.text import safe_link, shown
-from evaltrack.report.html.why import cause_views, num_places, place_views
 from evaltrack.report.words import failure_words, low_metrics, metric_change, metric_number, metric_title
+
+TEXTS, DOMAINS = 2, 12
+
+
+@dataclass(frozen=True)
+class CauseView:
+    """One cause: its code, which filters, its words, how many questions have it, and the first of them."""
+
+    code: CauseKind
+    words: str
+    count: int
+    questions: tuple[tuple[str, str], ...]
+
+    @property
+    def more(self) -> int:
+        """Questions that are not named."""
+        return self.count - len(self.questions)
+
+
+@dataclass(frozen=True)
+class PlaceView:
+    """One domain: its pass rate on both sides, and its bars."""
+
+    name: str
+    was: str
+    now: str
+    worse: bool
+    bars: str
+
+
+def cause_views(comparison: Comparison) -> list[CauseView]:
+    """All causes, the most frequent first."""
+    worse, behind = [*comparison.flips, *comparison.lost, *comparison.drops], comparison.culprits
+    return [
+        CauseView(
+            kind,
+            f"{CAUSES[kind][:1].upper()}{CAUSES[kind][1:]}{riser_words(behind, comparison, kind)}",
+            number,
+            tuple((shown(e.id, 200), shown(e.question, 160)) for e in worse if e.cause.kind == kind)[:TEXTS],
+        )
+        for kind, number in sorted(comparison.causes.items(), key=lambda item: -item[1])
+    ]
+
+
+def place_views(comparison: Comparison) -> list[PlaceView]:
+    """At most `DOMAINS` in which a question broke or was fixed, the worst first."""
+    flipped = _flipped(comparison)[:DOMAINS]
+    most = max((max(group.pass_to_fail, group.fail_to_pass) for group in flipped), default=0)
+    return [_place(group, most) for group in flipped]
+
+
+def num_places(comparison: Comparison) -> int:
+    """How many there are, also those that are left out."""
+    return len(_flipped(comparison))
+
+
+def _flipped(comparison: Comparison) -> list[GroupDelta]:
+    domains = [group for group in comparison.groups if group.kind == "domain"]
+    if not comparison.passing_compared or len(domains) < 2:
+        return []
+    return sorted(
+        (group for group in domains if group.pass_to_fail or group.fail_to_pass),
+        key=lambda group: (group.fail_to_pass - group.pass_to_fail, -group.pass_to_fail),
+    )
+
+
+def _place(group: GroupDelta, most: int) -> PlaceView:
+    was, now = next(_rates(group), ("–", "–"))
+    bars = flip_bars(group.pass_to_fail, group.fail_to_pass, most)
+    return PlaceView(clip(group.name, 40), was, now, group.pass_to_fail > group.fail_to_pass, bars)
+
+
+def _rates(group: GroupDelta) -> Iterator[tuple[str, str]]:
+    for metric in group.metrics:
+        if metric.name == "pass_rate":
+            yield metric_number("pass_rate", metric.baseline), metric_number("pass_rate", metric.candidate)
+
 
 FIRST = tuple(score.metric for score in HEADLINES)
 """They share one axis on the first screen; the others stand in a table below."""

@@ -1,21 +1,268 @@
-"""What stands at the head of a comparison's page: the gate, whether it can be chance, what differs, what to do next."""
+"""The head of a comparison's page: the gate, chance, what differs, what to do next, the edit and the questions."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from evaltrack.compare.change import Change
+from evaltrack.compare.changed_documents import ChangedDocument, changed_documents
 from evaltrack.compare.comparison import Comparison, GateLine, RuleState
+from evaltrack.compare.culprits import Culprit
 from evaltrack.compare.share_words import p_words
+from evaltrack.records.amount import count, verb
 from evaltrack.report.comparison.counts import chance_words
 from evaltrack.report.comparison.culprit_words import behind_words
-from evaltrack.report.comparison.differences import difference_words
-from evaltrack.report.comparison.gate_words import MARKS, gate_lines
+from evaltrack.report.comparison.headline import MARKS, difference_words, gate_lines
 from evaltrack.report.comparison.next_steps import next_steps
 from evaltrack.report.comparison.verdict_words import BY_RULE
 from evaltrack.report.comparison.words import clip
-from evaltrack.report.html.edit import EditView, edit_view
+from evaltrack.report.html.documents import DiffLine, LineKind, document_diff
+from evaltrack.report.html.question_parts import JUDGED, REASONING, numbers
 from evaltrack.report.html.text import shown
-from evaltrack.report.html.worst import WorstGroup, worst_groups
+from evaltrack.report.word_diff import Piece
+from evaltrack.report.words import failure_words, metric_number
+from evaltrack.rows.stored_row import StoredRow
+
+_WORD = re.compile(r"\w+(?:[.,]\w+)*")
+
+LONGEST, LINE, AROUND, DOCUMENTS = 20_000, 110, 40, 6
+"""Characters of a document that are compared, of a line that are shown, and of it before its first change; documents
+that are looked at.
+"""
+
+
+@dataclass(frozen=True)
+class EditLine:
+    """A line that was taken out or put in: its pieces, of which those that the other line lacks are marked.
+
+    `begins_later` and `goes_on` say where it was cut.
+    """
+
+    kind: LineKind
+    pieces: tuple[Piece, ...]
+    begins_later: bool = False
+    goes_on: bool = False
+
+
+@dataclass(frozen=True)
+class EditView:
+    """A line of a document that was edited, before and after, and how many more lines changed."""
+
+    lines: tuple[EditLine, ...]
+    more: int
+
+
+def edit_view(comparison: Comparison) -> EditView | None:
+    """That of the document behind what got worse; None where none is, or it was not edited, or no text is held."""
+    behind = comparison.behind
+    if behind is None or behind.culprit is None or behind.culprit.novelty == "new":
+        return None
+    documents = (each for each in changed_documents(comparison, DOCUMENTS) if each.culprit is behind.culprit)
+    lines = [line for document in documents for line in _changed_lines(document)]
+    pair = _telling_pair(lines, _words_that_changed(comparison, behind.culprit))
+    return EditView(tuple(map(_short, pair)), len(lines) - len(pair)) if pair else None
+
+
+def _changed_lines(document: ChangedDocument) -> list[DiffLine]:
+    """The lines of its chunks that were taken out or put in, of those with a text on both sides."""
+    parts = [part for part in document.parts if part.before and part.after and part.differs]
+    pairs = ((shown(part.before, LONGEST), shown(part.after, LONGEST)) for part in parts)
+    return [line for pair in pairs for line in document_diff(*pair) if line.kind in ("removed", "added")]
+
+
+def _words_that_changed(comparison: Comparison, culprit: Culprit) -> frozenset[str]:
+    """The words of the answers before and now that the other side lacks, of the questions behind which it is."""
+    changes = [change for change in (*comparison.flips, *comparison.drops) if change.id in culprit.ids]
+    sides = ((_words(change.before), _words(change.after)) for change in changes)
+    return frozenset().union(*(before ^ after for before, after in sides))
+
+
+def _words(row: StoredRow | None) -> frozenset[str]:
+    return frozenset(_WORD.findall((row.answer or "").lower())) if row is not None else frozenset()
+
+
+def _telling_pair(lines: Sequence[DiffLine], changed_words: frozenset[str]) -> list[DiffLine]:
+    """A line that was taken out, and the one put in behind it: of all those the pair that tells most of the answers.
+
+    It shares most marked words with what changed in them; the first pair where none does.
+    """
+    pairs = [_pair(lines[place:]) for place, line in enumerate(lines) if line.kind == "removed"] or [_pair(lines)]
+
+    def telling(pair: Sequence[DiffLine]) -> int:
+        marked = " ".join(text for line in pair for kind, text in line.pieces if kind != "same")
+        return len(changed_words & frozenset(_WORD.findall(marked.lower())))
+
+    return max(pairs, key=telling)
+
+
+def _pair(lines: Sequence[DiffLine]) -> list[DiffLine]:
+    """The first line that was taken out and the first that was put in."""
+    firsts = (next((line for line in lines if line.kind == kind), None) for kind in ("removed", "added"))
+    return [line for line in firsts if line is not None]
+
+
+def _short(line: DiffLine) -> EditLine:
+    """The line around its first change."""
+    length = sum(len(text) for _, text in line.pieces)
+    if length <= LINE:
+        return EditLine(line.kind, line.pieces)
+    lead = line.pieces[0][1] if line.pieces[0][0] == "same" and len(line.pieces) > 1 else ""
+    start = lead.rfind(" ", 0, max(len(lead) - AROUND, 0)) + 1 if len(lead) > AROUND else 0
+    pieces, room, skipped = [], LINE, start
+    for kind, text in line.pieces:
+        rest, skipped = text[skipped:], max(skipped - len(text), 0)
+        if len(rest) > room:
+            rest = rest[:room].rpartition(" ")[0] or rest[:room]
+            room = 0
+        pieces += [(kind, rest)] if rest else []
+        room -= min(len(rest), room)
+        if not room:
+            break
+    return EditLine(line.kind, tuple(pieces), start > 0, length - start > LINE)
+
+
+MOST, OF_EACH = 3, 2
+"""Questions that are shown: of those that broke alone, and of both where as many were fixed."""
+
+QUESTION, EXPECTED, WHOLE, LINES, LEAST = 84, 72, 72, 80, 44
+"""Characters of a question, of what is expected, of an answer that is shown whole; and of the two lines that what was
+measured and a longer answer share, of which the answer has at least so many.
+"""
+
+BEGINNING = 12
+"""Characters that two answers may begin with alike before these are left out."""
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """A text, or a part of it: `begins_later` and `goes_on` say where it was cut, as its own dots may be its own."""
+
+    text: str
+    begins_later: bool = False
+    goes_on: bool = False
+
+
+@dataclass(frozen=True)
+class SideView:
+    """What came on one side: ``rank 2 · judge 0.310``, and the answer or the error."""
+
+    measured: str
+    answer: Excerpt
+
+
+@dataclass(frozen=True)
+class WorstView:
+    """One question in a line."""
+
+    id: str
+    question: Excerpt
+    expected: Excerpt
+    before: SideView
+    now: SideView
+
+
+@dataclass(frozen=True)
+class WorstGroup:
+    """Questions that broke, or were fixed, under their title."""
+
+    title: str
+    fixed: bool
+    questions: tuple[WorstView, ...]
+
+
+def worst_groups(comparison: Comparison) -> list[WorstGroup]:
+    """The first that broke; where as many were fixed the first of these too, so that it does not look one-sided."""
+    broke, fixed = comparison.flips, comparison.fixes
+    if not broke:
+        return []
+    if comparison.count("fixed") < comparison.count("broke"):
+        return [_group(comparison, broke[:MOST], "broke")]
+    both = (_group(comparison, broke[:OF_EACH], "broke"), _group(comparison, fixed[:OF_EACH], "fixed"))
+    return [group for group in both if group.questions]
+
+
+def _group(comparison: Comparison, changes: Sequence[Change], fate: str) -> WorstGroup:
+    total = comparison.count("broke" if fate == "broke" else "fixed")
+    way = fate if fate == "broke" else f"{verb(total, 'was', 'were')} fixed"
+    which = "The worst of the" if fate == "broke" and len(changes) < total else "Of the"
+    whole = f"The {'question' if total == 1 else count(total, 'question')} that {way}"
+    title = whole if len(changes) >= total else f"{which} {total:,} that {way}"
+    return WorstGroup(title, fate != "broke", tuple(map(_view, changes)))
+
+
+def _view(change: Change) -> WorstView:
+    return WorstView(
+        id=shown(change.id, 200),
+        question=_excerpt(change.question or change.id, QUESTION),
+        expected=_excerpt(_expected(change), EXPECTED),
+        before=_side(change.before, change.after),
+        now=_side(change.after, change.before),
+    )
+
+
+def _expected(change: Change) -> str:
+    """The expected answer; where the ranks alone tell the sides apart the expected sources."""
+    row = change.after or change.before
+    if row is None:
+        return "–"
+    if row.expected and _broke_in_retrieval(change):
+        return ", ".join(row.expected)
+    return row.expected_answer or ("should decline" if row.negative else ", ".join(row.expected or ()) or "–")
+
+
+def _broke_in_retrieval(change: Change) -> bool:
+    """Whether the ranks differ, which are then shown, and no answer was judged on either side."""
+    numbers_of = numbers(change.before, change.after)
+    was, now = numbers_of.get("ranks", (None, None))
+    return was != now and "score" not in numbers_of
+
+
+def _side(row: StoredRow | None, other: StoredRow | None) -> SideView:
+    """What was measured of the row, and its answer: whole where it fits, else from where the two part."""
+    if row is None:
+        return SideView("", Excerpt("–"))
+    measured = " · ".join(_measured(row, other))
+    room = max(LINES - len(measured), LEAST)
+    if row.error:
+        return SideView(measured, _excerpt(failure_words(row.error), room))
+    if not row.answer:
+        return SideView(measured, Excerpt("" if measured else "–"))
+    if len(row.answer) <= WHOLE:
+        return SideView(measured, _excerpt(row.answer, WHOLE))
+    return SideView(measured, _excerpt(row.answer, room, _parting(row.answer, (other and other.answer) or "")))
+
+
+def _measured(row: StoredRow, other: StoredRow | None) -> Iterator[str]:
+    """``rank 2``, ``declined``, ``judge 0.310``; a rank that is the same on the other side is left out."""
+    numbers_of = numbers(other, row)
+    (was, rank), score = numbers_of.get("ranks", (None, None)), numbers_of.get("score", (None, None))[1]
+    if rank is not None and (rank != was or other is None):
+        yield f"rank {rank}" if rank else "not returned"
+    if row.declined:
+        yield "declined" if row.abstained or row.negative else "no sources"
+    if score is not None:
+        reasoned = REASONING in row.scores
+        yield f"{'score' if reasoned else 'judge'} {metric_number(REASONING if reasoned else JUDGED, score)}"
+
+
+def _parting(answer: str, other: str) -> int:
+    """Where the answer is shown from: the word in which it parts from the other; 0 where that is near its beginning."""
+    pairs = enumerate(zip(answer, other, strict=False))
+    same = next((place for place, (one, two) in pairs if one != two), min(len(answer), len(other)))
+    start = answer.rfind(" ", 0, same) + 1
+    return start if same < len(answer) and start > BEGINNING else 0
+
+
+def _excerpt(text: str, limit: int, start: int = 0) -> Excerpt:
+    """The text from `start`, of at most `limit` characters, cut between words where there are any."""
+    rest = text[start:]
+    if len(rest) <= limit:
+        return Excerpt(shown(rest, limit), start > 0)
+    space = rest.rfind(" ", limit // 2, limit)
+    return Excerpt(shown(rest[: space if space > 0 else limit], limit), start > 0, goes_on=True)
+
 
 CLASSES: dict[RuleState, str] = {"held": "ok", "broken": "bad", "not shown": "warn", "unknown": "warn"}
 

@@ -5,6 +5,7 @@ What is empty is left out, so that 10,000 questions stay below 15 MB.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, get_args
 
@@ -15,18 +16,91 @@ from evaltrack.compare.run_info import RunInfo
 from evaltrack.metrics.catalogue import BY_NAME
 from evaltrack.records.row import Traced
 from evaltrack.report.comparison.words import CAUSES, UNCHANGED, accepted_words, borderline_words, repeat_words
-from evaltrack.report.html.conversation import turns_before
-from evaltrack.report.html.fitting import PASSED_WHOLE
-from evaltrack.report.html.judged import more_judges, verdicts
-from evaltrack.report.html.places import numbers
-from evaltrack.report.html.ranked import expected_alone, missing, ranked, source_texts
-from evaltrack.report.html.score_rows import ScoreScope, compared_scope, score_changes, score_lines, score_name
+from evaltrack.report.html.page import script_safe
+from evaltrack.report.html.question_parts import (
+    ScoreScope,
+    compared_scope,
+    expected_alone,
+    missing,
+    more_judges,
+    numbers,
+    ranked,
+    score_changes,
+    score_lines,
+    score_name,
+    source_texts,
+    turns_before,
+    verdicts,
+)
 from evaltrack.report.html.text import safe_link, shown
 from evaltrack.report.why_failed import failed_words
 from evaltrack.report.word_diff import Piece, condensed, word_diff
 from evaltrack.report.words import failure_message, failure_words, metric_number
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.tracking.traces import shown_trace
+
+WHOLE, SLIM = 9_000_000, 11_500_000
+"""Bytes up to which questions are whole, and slim; past that only what happened to them is shown."""
+
+PASSED_WHOLE = 4_000_000
+"""Characters of the whole questions of a run behind which those that passed are slim: few people read that many."""
+
+ANSWER, SOURCES, QUESTION = 200, 5, 200
+
+BARE = (
+    *("id", "q", "group", "domain", "difficulty", "category", "was", "now", "cause", "detail", "excused", "note"),
+    *("score", "ranks", "edge", "up", "down"),
+)
+"""What is left of a question that is not even slim."""
+
+
+def fitted(questions: Iterable[dict[str, Any] | str]) -> list[str]:
+    """Each question as a JSON object; with 10,000 of them a page stays below 15 MB, whatever their sources hold.
+
+    A question that is JSON already takes less memory meanwhile.
+    """
+    texts: list[str] = []
+    total = 0
+    for question in questions:
+        text = (question if isinstance(question, str) else script_safe(question)) if total < WHOLE else ""
+        if not text or total + len(text) > WHOLE:
+            fields = json.loads(question) if isinstance(question, str) else question
+            text = script_safe(_slim(fields))
+            if total + len(text) > SLIM:
+                text = script_safe(_bare(fields))
+        total += len(text.encode())
+        texts.append(text)
+    return texts
+
+
+def _slim(question: dict[str, Any]) -> dict[str, Any]:
+    fields = {name: value for name, value in question.items() if name not in ("texts", "also", "turns", "scores")}
+    if "wanted" in fields:
+        fields["wanted"] = fields["wanted"][:ANSWER]
+    return fields | {"sides": [_slim_side(side) for side in question.get("sides", ())]}
+
+
+def _slim_side(side: dict[str, Any]) -> dict[str, Any]:
+    sources = side["sources"]
+    names = ("rank", "name", "expected", "moved")
+    return {
+        "answer": side.get("answer", "")[:ANSWER],
+        "error": side.get("error", "")[:ANSWER],
+        "sources": None
+        if sources is None
+        else [
+            {name: source[name] for name in names if name in source}
+            for place, source in enumerate(sources)
+            if place < SOURCES or source.get("expected")
+        ],
+        "trace": side.get("trace"),
+    }
+
+
+def _bare(question: dict[str, Any]) -> dict[str, Any]:
+    fields = {name: question[name] for name in BARE if name in question}
+    return fields | {name: fields[name][:QUESTION] for name in ("q", "detail") if name in fields}
+
 
 Group = Literal["flip", "lost", "drop", "fix", "new", "gain", "other", "same", "error", "fail", "unmeasured", "pass"]
 GROUPS: dict[Fate, Group] = {

@@ -1,0 +1,329 @@
+"""A leaderboard for machines, a terminal, Markdown and a page; and what a sweep will do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from typing import Any
+from urllib.parse import quote
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from evaltrack.compare.leaderboard import ContenderMean, Group, Leaderboard, Standing
+from evaltrack.evaluation.sweep_plan import SweepPlan
+from evaltrack.evaluation.sweep_result import SweepResult
+from evaltrack.records.amount import count
+from evaltrack.report.ci_commands import json_without_commands
+from evaltrack.report.html.page import document, templates
+from evaltrack.report.html.text import safe_link, shown
+from evaltrack.report.run.markdown import NOTE_LIMIT, described, plain
+from evaltrack.report.schemas.sweeps import LeaderboardForm, PlannedConfiguration, RankedConfiguration, RankedGroup
+from evaltrack.report.words import METRIC_TITLES, number, one_line
+
+NONE = "–"
+LEAST_P = 0.001
+UNITS = {"usd": "USD a question", "tokens": "tokens a question"}
+
+
+def title_of(board: Leaderboard, metric: str) -> str:
+    """The metric's name for people, with k where all configurations have one."""
+    ks = {run.signature.k for each in board.standings for run in each.contender.runs}
+    return METRIC_TITLES.get(metric, metric).replace("{k}", str(ks.pop()) if len(ks) == 1 else "k")
+
+
+def table_titles(board: Leaderboard) -> list[str]:
+    """The head of the table."""
+    titles = ["#", "configuration"]
+    for place, metric in enumerate(board.metrics):
+        titles.append(title_of(board, metric))
+        titles += ["difference, 95 %", "p"] if place == 0 else []
+    titles += [UNITS[board.cost_unit]] if board.cost_unit else []
+    titles += ["s a question"] if _timed(board) else []
+    return titles
+
+
+def table_cells(board: Leaderboard, group: Group, standing: Standing) -> list[str]:
+    """The cells of one line; an unmeasured one is a dash."""
+    cells = [NONE if standing.rank is None else str(standing.rank), one_line(standing.name, 120)]
+    for place, metric in enumerate(board.metrics):
+        mean = standing.means.get(metric)
+        cells.append(NONE if mean is None else number(mean.value))
+        cells += [against_words(group, standing, mean), p_words(standing.p_value)] if place == 0 else []
+    cells += [cost_words(board, standing)] if board.cost_unit else []
+    return cells + ([seconds_words(standing.contender.seconds)] if _timed(board) else [])
+
+
+def _timed(board: Leaderboard) -> bool:
+    return any(each.contender.seconds is not None for each in board.standings)
+
+
+def against_words(group: Group, standing: Standing, mean: ContenderMean | None) -> str:
+    """``-0.012 [-0.05, +0.03]``, or that it is the reference, or why it has no rank."""
+    if standing.why_unranked:
+        return standing.why_unranked
+    if standing.name == group.reference:
+        return "reference"
+    return NONE if mean is None else difference_words(mean)
+
+
+def difference_words(mean: ContenderMean) -> str:
+    """``-0.012 [-0.05, +0.03]``; a dash where there is no difference to name."""
+    if mean.delta is None:
+        return NONE
+    between = f" [{mean.interval[0]:+.3f}, {mean.interval[1]:+.3f}]" if mean.interval else ""
+    return f"{mean.delta:+.3f}{between}"
+
+
+def p_words(p_value: float | None) -> str:
+    """``0.031``, ``< 0.001``."""
+    return NONE if p_value is None else f"< {LEAST_P:g}" if p_value < LEAST_P else f"{p_value:.3f}"
+
+
+def cost_words(board: Leaderboard, standing: Standing) -> str:
+    """What one question costs."""
+    if standing.cost is None:
+        return NONE
+    return f"{standing.cost:,.1f}" if board.cost_unit == "tokens" else f"{standing.cost:.6f}"
+
+
+def seconds_words(seconds: float | None) -> str:
+    """``0.120``, and of very short times three digits."""
+    return NONE if seconds is None else f"{seconds:.3f}" if seconds >= 0.001 else f"{seconds:.2g}"
+
+
+def spread_words(standing: Standing) -> str:
+    """``0.71 to 0.75 over 3 seeds``; empty where there is one."""
+    if standing.spread is None:
+        return ""
+    low, high = map(number, standing.spread)
+    return f"{low} to {high} over {count(len(standing.contender.runs), 'seed')}"
+
+
+def group_words(board: Leaderboard, group: Group) -> str:
+    """What tells a group from the others, and over how many questions it is; empty where there is one alone."""
+    if len(board.groups) == 1:
+        return ""
+    return f"{one_line(group.label, 200)} ({count(group.num_questions, 'question')})"
+
+
+def board_notes(board: Leaderboard) -> Iterator[str]:
+    """How the table is to be read, a sentence each."""
+    if board.rank_by is None:
+        yield "Nothing was measured."
+        return
+    over = f", over {count(board.groups[0].num_questions, 'question')}" if len(board.groups) == 1 else ""
+    better = "highest" if board.higher_is_better else "lowest"
+    those = over or ", in each group over the questions"
+    yield f"Ranked by {title_of(board, board.rank_by)}, {better} first{those} that every ranked configuration measured."
+    if board.tests:
+        whole = "all pairs, as the data chose the best" if board.reference == "best" else "all configurations"
+        yield (
+            f"Differences are to the {board.reference} of each group; an interval is that of one difference alone, "
+            f"p is exact and corrected for {count(board.tests, 'test')} (Holm: {whole})."
+        )
+    if len(board.groups) > 1:
+        metric = title_of(board, board.rank_by)
+        yield f"Groups measured {metric} in different ways, and are not compared with each other."
+    for each in board.standings:
+        if words := spread_words(each):
+            yield f"Seeds of {one_line(each.name, 120)}: {words}."
+
+
+LEADERBOARD_SCHEMA = "evaltrack.leaderboard/1"
+PLAN_SCHEMA = "evaltrack.sweep-plan/1"
+
+
+def leaderboard_json(result: SweepResult) -> Iterator[str]:
+    """One JSON object."""
+    board = result.leaderboard
+    groups = [
+        RankedGroup.of(group, configurations=[_standing(each) for each in group.standings]) for group in board.groups
+    ]
+    yield _text(LeaderboardForm.of(result, schema=LEADERBOARD_SCHEMA, **vars(board) | {"groups": groups}))
+
+
+def plan_json(plan: SweepPlan) -> Iterator[str]:
+    """What a sweep would do, as one JSON object."""
+    configurations = [
+        PlannedConfiguration.of(
+            each,
+            name=each.label,
+            target=each.target_name,
+            k=each.settings.k,
+            settings=dict(each.axes),
+            target_calls=plan.target_calls(each),
+            judge_calls=plan.judge_calls(each),
+        )
+        for each in plan.configurations
+    ]
+    totals = {name: sum(each[name] for each in configurations) for name in ("target_calls", "judge_calls")}
+    head = {"schema": PLAN_SCHEMA, "name": plan.name, "golden": plan.golden.name, "questions": len(plan.golden)}
+    yield _text(head | totals | {"configurations": configurations})
+
+
+def _standing(standing: Standing) -> dict[str, Any]:
+    return RankedConfiguration.of(
+        standing,
+        settings=dict(standing.contender.settings),
+        metrics={name: asdict(mean) for name, mean in standing.means.items()},
+        seconds=standing.contender.seconds,
+        seconds_p95=standing.contender.seconds_p95,
+        runs=[run.run_id for run in standing.contender.runs],
+    )
+
+
+def _text(value: dict[str, Any]) -> str:
+    return json_without_commands(json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1)) + "\n"
+
+
+def leaderboard_markdown(board: Leaderboard, name: str) -> str:
+    """The whole table with its notes."""
+    return "\n".join(_lines(board, name, plain)) + "\n"
+
+
+def _quoted(run_id: str | None) -> str:
+    return quote(run_id or "", safe="", errors="replace")
+
+
+def leaderboard_note(result: SweepResult) -> str:
+    """As much of the table as MLflow's description of a run holds, with links relative to MLflow's UI."""
+    links = {
+        each.name: f"#/experiments/{result.experiment_id}/runs/{_quoted(each.contender.runs[0].run_id)}"
+        for each in result.leaderboard.standings
+    }
+    note, rest = "", "\n… the artifact leaderboard.html holds all\n"
+    for line in _lines(result.leaderboard, result.name, described, links):
+        if len(note) + len(line) + len(rest) > NOTE_LIMIT:
+            return note + rest
+        note += line + "\n"
+    return note
+
+
+def _lines(
+    board: Leaderboard, name: str, escaped: Callable[[str, int], str], links: dict[str, str] | None = None
+) -> Iterator[str]:
+    titles = table_titles(board)
+    yield f"### {escaped(name, 160)}"
+    yield ""
+    yield f"| {' | '.join(titles)} |"
+    yield "| ---: | --- |" + " ---: |" * (len(titles) - 2)
+    for group in board.groups:
+        if words := group_words(board, group):
+            yield f"| | **{escaped(words, 240)}** |" + " |" * (len(titles) - 2)
+        for standing in group.standings:
+            rank, configuration, *others = table_cells(board, group, standing)
+            shown = escaped(configuration, 160)
+            shown = f"[{shown}]({links[standing.name]})" if links else shown
+            yield f"| {rank} | {shown} | {' | '.join(escaped(each, 80) for each in others)} |"
+    yield ""
+    for note in board_notes(board):
+        yield f"- {escaped(note, 700)}"
+
+
+def print_sweep(result: SweepResult, console: Console) -> None:
+    """The table, how it is to be read, and where it stands in MLflow."""
+    board = result.leaderboard
+    titles = table_titles(board)
+    lines: list[tuple[list[str], str]] = []
+    for group in board.groups:
+        if words := group_words(board, group):
+            lines.append((["", words, *[""] * (len(titles) - 2)], "dim"))
+        lines += [(table_cells(board, group, each), "") for each in group.standings]
+    _print_table(titles, lines, console)
+    for note in board_notes(board):
+        console.print(Text(note, style="dim"), soft_wrap=True)
+    for each in board.standings:
+        if each.num_errors:
+            words = f"In {one_line(each.name, 120)} {count(each.num_errors, 'question')} ended in errors"
+            console.print(Text(words, style="bold red"), soft_wrap=True)
+    for note in result.notes:
+        console.print(Text(f"Note: {one_line(note, 300)}", style="yellow"), soft_wrap=True)
+    reused = f", {result.reused} of them finished before" if result.reused else ""
+    parent = f"MLflow run {result.run_id} {result.status}, the parent of {len(result.results)}{reused}"
+    console.print(Text(parent), soft_wrap=True)
+    for line in filter(None, (result.serve_command and f"to see it: {result.serve_command}", result.link)):
+        console.print(Text(line), soft_wrap=True)
+
+
+def print_plan(plan: SweepPlan, console: Console) -> None:
+    """The configurations of a sweep, and how many calls they make."""
+    lines = [
+        ([str(place), one_line(each.label or plan.name, 120), *_calls(plan, place - 1)], "")
+        for place, each in enumerate(plan.configurations, start=1)
+    ]
+    _print_table(["", "configuration", "target calls", "judge calls"], lines, console)
+    target, judge = (sum(map(count, plan.configurations)) for count in (plan.target_calls, plan.judge_calls))
+    runs = count(len(plan.configurations), "configuration")
+    judged = f", judges at most {count(judge, 'time')}" if judge else ""
+    asked = f"{runs} × {count(len(plan.golden), 'question')}: the target is called {count(target, 'time')}{judged}"
+    console.print(Text(f"{asked}; nothing was run"), soft_wrap=True)
+
+
+def _calls(plan: SweepPlan, place: int) -> list[str]:
+    configuration = plan.configurations[place]
+    return [f"{plan.target_calls(configuration):,}", f"{plan.judge_calls(configuration):,}"]
+
+
+def _print_table(titles: list[str], lines: list[tuple[list[str], str]], console: Console) -> None:
+    """The table in its whole width: a number that is cut says nothing."""
+    widths = [max(map(cell_len, column)) for column in zip(titles, *(cells for cells, _ in lines), strict=True)]
+    for cells, style in [(titles, "dim"), *lines]:
+        padded = (_padded(cell, widths[place], left=place == 1) for place, cell in enumerate(cells))
+        console.print(Text("  ".join(padded).rstrip(), style=style), soft_wrap=True)
+
+
+def _padded(cell: str, width: int, *, left: bool) -> str:
+    blanks = " " * (width - cell_len(cell))
+    return cell + blanks if left else blanks + cell
+
+
+def leaderboard_html(board: Leaderboard, name: str) -> str:
+    """The page of a leaderboard; it works from a file and makes no request but for what is clicked."""
+    parts = leaderboard_parts(board, "Leaderboard")
+    body = templates().get_template("leaderboard.html").render(name=shown(name, 200), board=parts)
+    return document(f"{name}: leaderboard", body)
+
+
+def leaderboard_parts(board: Leaderboard, name: str) -> dict[str, Any]:
+    """What the template shows of a leaderboard."""
+    return {
+        "name": shown(name, 200),
+        "titles": [title_of(board, metric) for metric in board.metrics],
+        "cost": UNITS.get(board.cost_unit or "", ""),
+        "blanks": len(board.metrics) + bool(board.metrics) + bool(board.cost_unit) + 3,
+        "groups": [_group(board, group) for group in board.groups],
+        "notes": [shown(note, 700) for note in board_notes(board)],
+    }
+
+
+def _group(board: Leaderboard, group: Group) -> dict[str, Any]:
+    return {"words": group_words(board, group), "lines": [_line(board, group, each) for each in group.standings]}
+
+
+def _line(board: Leaderboard, group: Group, standing: Standing) -> dict[str, Any]:
+    run = standing.contender.runs[0]
+    return {
+        "rank": NONE if standing.rank is None else str(standing.rank),
+        "name": shown(standing.name, 160),
+        "link": safe_link(run.link),
+        "run": shown((run.run_id or "")[:8], 8),
+        "why": standing.why_unranked,
+        "is_reference": standing.name == group.reference,
+        "spread": spread_words(standing),
+        "cells": [_cell(standing, metric) for metric in board.metrics],
+        "p": p_words(standing.p_value),
+        "cost": cost_words(board, standing),
+        "seconds": seconds_words(standing.contender.seconds),
+        "p95": seconds_words(standing.contender.seconds_p95),
+        "errors": f"{standing.num_errors:,}",
+    }
+
+
+def _cell(standing: Standing, metric: str) -> dict[str, str] | None:
+    mean = standing.means.get(metric)
+    if mean is None:
+        return None
+    return {"value": number(mean.value), "n": f"{mean.n:,}", "difference": difference_words(mean)}

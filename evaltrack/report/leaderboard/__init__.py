@@ -1,1 +1,0 @@
-"""Renderings of a leaderboard, and of what a sweep will do."""
