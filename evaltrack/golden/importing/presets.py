@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +19,6 @@ from evaltrack.golden.importing.drafts import (
 )
 from evaltrack.golden.importing.table import FORMS, check_file, document, read_rows
 from evaltrack.golden.importing.values import is_empty, opened, parsed
-
-RESULTS_OF_DEEPEVAL = ("actualOutput", "metricsData")
-"""Columns of a saved test run, which writes names in camel case."""
 
 
 def _of_ragas(row: dict[str, Any]) -> dict[str, Any]:
@@ -46,22 +42,10 @@ RAGAS = Preset(
 )
 
 
-def _of_deepeval(row: dict[str, Any]) -> dict[str, Any]:
-    """A test case of a saved test run, named as in a dataset, without its results."""
-    if not any(name in row for name in RESULTS_OF_DEEPEVAL):
-        return row
-    results = {"name", "success", "metrics_data", "run_duration", "order", "flaky", "trace", "turns", "comments"}
-    plain = {re.sub(r"(?<=[a-z])([A-Z])", r"_\1", name).lower(): value for name, value in row.items()}
-    case = {name: value for name, value in plain.items() if name not in results and name not in DEEPEVAL.ignored}
-    return {("additional_metadata" if name == "metadata" else name): value for name, value in case.items()}
-
-
 DEEPEVAL = Preset(
     name="deepeval",
     shown_by=tuple(
-        {what, other}
-        for what in ("input", "scenario")
-        for other in ("retrieval_context", "additional_metadata", *RESULTS_OF_DEEPEVAL)
+        {what, other} for what in ("input", "scenario") for other in ("retrieval_context", "additional_metadata")
     ),
     fields={
         "question": ("input",),
@@ -77,7 +61,6 @@ DEEPEVAL = Preset(
     texts="context",
     joint="|",
     left_out={"scenario && !input": "conversations, which are no single question: left out"},
-    prepare=_of_deepeval,
 )
 
 LLAMAINDEX = Preset(
@@ -167,7 +150,6 @@ def _unquoted(value: Any) -> Any:
 LANGFUSE = Preset(
     name="langfuse",
     shown_by=({"input", "expectedOutput"},),
-    not_with=RESULTS_OF_DEEPEVAL,
     fields={
         "id": ("id",),
         "question": ("input",),
@@ -263,7 +245,7 @@ def detected_format(files: list[Path], settings: ImportSettings) -> str:
         return "beir"
     for path in files:
         check_file(path)
-    texts = [path for path in files if path.suffix.lower() not in (".parquet", ".xlsx", ".eval")]
+    texts = [path for path in files if path.suffix.lower() not in (".parquet", ".xlsx")]
     judgements = [path for path in texts if trec.is_judgements(path, settings.encoding)]
     if judgements:
         return "beir" if any(trec.has_header(path, settings.encoding) for path in judgements) else "trec"

@@ -1,4 +1,4 @@
-"""promptfoo: the test cases of a configuration, of a file of their own, or of the results of `promptfoo eval`."""
+"""promptfoo: the test cases of a configuration, or of a file of their own."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from typing import Any
 
 from evaltrack.errors import GoldenError
 from evaltrack.golden.importing.drafts import FIELDS, Drafts, ImportSettings, Notes, Preset, drafts, found, unseen
-from evaltrack.golden.importing.table import FORMS, Rows, document, read_rows
-from evaltrack.golden.importing.values import TEXT_KEYS, is_empty, shown
+from evaltrack.golden.importing.table import Rows, document, read_rows
+from evaltrack.golden.importing.values import TEXT_KEYS, shown
 
 CASE = Preset("promptfoo", (), {name: (name,) for name in FIELDS})
 ANSWER_TYPES = ("factuality", "model-graded-factuality", "context-recall", "equals", "similar")
 """Assertions whose value is a right answer, those that say most first."""
 
+FORMS = (".json", ".jsonl", ".yaml", ".yml")
+"""Endings of files with test cases."""
+
 _VARIABLE = re.compile(r"^\{\{\s*(\w+)\s*\}\}$")
-_EXPECTED = re.compile(r"^__expected\d*$")
-_TYPED = re.compile(r"^([a-z][a-z-]*)(?:\([\d.]+\))?:\s*(.*)$", re.DOTALL)
 
 
 def shows_in(row: Mapping[str, Any]) -> bool:
-    """Whether a row is a test case: it has `vars`, or columns that only promptfoo's CSV has."""
-    own = any(_EXPECTED.match(name) or name.startswith("__metadata:") for name in row)
-    return own or isinstance(row.get("vars"), dict)
+    """Whether a row is a test case."""
+    return isinstance(row.get("vars"), dict) and "testCase" not in row
 
 
 def read(files: list[Path], settings: ImportSettings, notes: Notes) -> Drafts:
@@ -70,8 +70,7 @@ def _cases(path: Path, settings: ImportSettings, notes: Notes) -> Rows:
     """The test cases that a file holds, or names in files beside it."""
     value = document(path)
     if not is_config(value):
-        for place, row in _each_test_once(read_rows(path, settings.encoding)):
-            yield place, row if isinstance(row, ValueError) or "vars" in row else _case_of_cells(row)
+        yield from read_rows(path, settings.encoding)
         return
     tests = value["tests"]
     common = _object(value, "defaultTest")
@@ -92,46 +91,15 @@ def is_config(value: Any) -> bool:
     return isinstance(value, dict) and "tests" in value
 
 
-def _each_test_once(rows: Rows) -> Rows:
-    """Rows of results as their test cases; each test was asked by every prompt of every provider."""
-    seen = set[int]()
-    for place, row in rows:
-        if isinstance(row, ValueError) or not isinstance(row.get("testCase"), dict):
-            yield place, row
-        elif row.get("testIdx") not in seen:
-            seen.add(row.get("testIdx", -len(seen) - 1))
-            yield place, {"vars": row.get("vars"), **row["testCase"]}
-
-
 def _beside(config: Path, name: str) -> Path:
     """A file of tests that a configuration names, in its folder or below."""
     path = config.parent / name.removeprefix("file://")
     if not path.resolve().is_relative_to(config.parent.resolve()):
         raise GoldenError([f"{config}: names tests outside of its folder: {shown(name)}; import that file itself"])
     if path.suffix.lower() not in FORMS or "*" in name:
-        raise GoldenError(
-            [f"{config}: tests in `{shown(name)}` cannot be read; name files of tests ({', '.join(FORMS)})"]
-        )
+        cure = f"name files of tests ({', '.join(FORMS)})"
+        raise GoldenError([f"{config}: tests in `{shown(name)}` cannot be read; {cure}"])
     return path
-
-
-def _case_of_cells(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row of a CSV as a test case: `__expected`, `__metadata:KEY`, `__description`; other columns are variables."""
-    asserts = [_assertion(str(cell)) for name, cell in row.items() if _EXPECTED.match(name) and not is_empty(cell)]
-    metadata = {}
-    for name, cell in row.items():
-        if name.startswith("__metadata:") and not is_empty(cell):
-            key = name.removeprefix("__metadata:")
-            values = [part.replace("\\,", ",").strip() for part in re.split(r"(?<!\\),", str(cell))]
-            metadata[key.removesuffix("[]")] = values if key.endswith("[]") else cell
-    variables = {name: cell for name, cell in row.items() if not name.startswith("__")}
-    return {"vars": variables, "assert": asserts, "metadata": metadata, "description": row.get("__description")}
-
-
-def _assertion(cell: str) -> dict[str, str]:
-    """`similar(0.8): a text`; without a type it is `equals`."""
-    match = _TYPED.match(cell.strip())
-    return {"type": match[1], "value": match[2]} if match else {"type": "equals", "value": cell}
 
 
 def _with_defaults(case: dict[str, Any] | ValueError, common: Mapping[str, Any]) -> dict[str, Any] | ValueError:

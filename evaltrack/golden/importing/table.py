@@ -1,4 +1,4 @@
-"""Files of rows, each an object with its place: CSV, TSV, Excel, Parquet, JSON, JSON Lines, YAML, logs of Inspect."""
+"""Files of rows, each an object with its place: CSV, TSV, Excel, Parquet, JSON, JSON Lines, YAML."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any, TypeAlias
 
 from evaltrack.errors import GoldenError, UsageError
 from evaltrack.golden.entries import MAX_ARRAY_BYTES, MAX_QUESTION_BYTES, array_entries, line_entries
@@ -17,15 +17,12 @@ from evaltrack.golden.importing.values import plain, shown
 from evaltrack.records.json_text import InvalidJsonError, kind_of, parsed
 
 MAX_UNPACKED_BYTES = 512 << 20
-"""Bytes of a workbook, a table of Parquet or a log once unpacked."""
-
-MAX_SAMPLE_BYTES = 64 << 20
-"""Of one sample in a log."""
+"""Bytes of a workbook or a table of Parquet once unpacked."""
 
 MAX_YAML_BYTES = 8 << 20
 """Of a YAML file: its reader needs seconds for some millions."""
 
-LISTS = ("results.results", "testCases", "testRunData.testCases", "samples", "rows", "examples", "data.examples")
+LISTS = ("samples", "rows", "examples", "data.examples")
 """Where tools keep their rows in an object; else its first list of objects holds them."""
 
 Row: TypeAlias = tuple[str, dict[str, Any] | ValueError]
@@ -338,51 +335,6 @@ def _damaged(path: Path, error: Exception, what: str) -> GoldenError:
     return GoldenError([f"{path}: cannot be read as {what}: {str(error)[:200] or type(error).__name__}"])
 
 
-def _log(path: Path, _: str) -> Iterator[tuple[str, Any]]:
-    """The samples in a log of Inspect, a ZIP file whose parts are deflated or packed with Zstandard."""
-    try:
-        with zipfile.ZipFile(path) as packed, path.open("rb") as file:
-            parts = [part for part in packed.infolist() if re.fullmatch(r"samples/[^/]+\.json", part.filename)]
-            if "header.json" not in packed.namelist() and "_journal/start.json" not in packed.namelist():
-                raise GoldenError([f"{path}: is a ZIP file, and no log of Inspect; unpack it and name a file"])
-            if not parts:
-                raise GoldenError([f"{path}: this log of Inspect holds no samples; run its task to the end"])
-            check_size(path, sum(part.file_size for part in parts))
-            for part in parts:
-                yield f"{path}: {part.filename}", _sample(packed, file, part)
-    except zipfile.BadZipFile as error:
-        raise GoldenError([f"{path}: is a damaged ZIP file: {error}"]) from None
-
-
-def _sample(packed: zipfile.ZipFile, file: BinaryIO, part: zipfile.ZipInfo) -> Any:
-    if part.file_size > MAX_SAMPLE_BYTES:
-        return ValueError(f"is larger than {MAX_SAMPLE_BYTES:,} bytes unpacked")
-    try:
-        raw = _of_zstandard(file, part) if part.compress_type == ZSTANDARD else packed.read(part)
-        return parsed(raw, allow_nan=True)  # Inspect writes a score that is no number as NaN
-    except (ValueError, OSError, EOFError, NotImplementedError, RuntimeError, zipfile.BadZipFile) as error:
-        return ValueError(f"cannot be read: {error}")
-
-
-ZSTANDARD = 93
-"""Number of the method in ZIP, which the standard library reads from Python 3.14 on."""
-
-
-def _of_zstandard(file: BinaryIO, part: zipfile.ZipInfo) -> bytes:
-    """The bytes of a part, at most as many as it says and one more."""
-    import pyarrow
-
-    file.seek(part.header_offset + 26)  # the lengths of the name and of the extra field, which the content follows
-    name, extra = (int.from_bytes(file.read(2), "little") for _ in range(2))
-    file.seek(part.header_offset + 30 + name + extra)
-    packed = pyarrow.BufferReader(file.read(part.compress_size))
-    with pyarrow.CompressedInputStream(packed, "zstd") as content:
-        raw: bytes = content.read(part.file_size + 1)
-    if len(raw) != part.file_size:
-        raise ValueError("its length is not the one that the ZIP file says")
-    return raw
-
-
 FORMS: Mapping[str, Callable[[Path, str], Iterator[tuple[str, Any]]]] = {
     ".jsonl": _json_lines,
     ".ndjson": _json_lines,
@@ -393,6 +345,5 @@ FORMS: Mapping[str, Callable[[Path, str], Iterator[tuple[str, Any]]]] = {
     ".parquet": _parquet,
     ".yaml": _yaml,
     ".yml": _yaml,
-    ".eval": _log,
 }
 """The reader for each suffix."""

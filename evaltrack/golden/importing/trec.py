@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from evaltrack.errors import GoldenError
 from evaltrack.golden.corpus.passages import loose, loose_ids
 from evaltrack.golden.importing.drafts import Draft, Drafts, ImportSettings, Notes, Preset, drafts, graded
-from evaltrack.golden.importing.table import Rows, check_text_size, open_text, read_rows, read_text
+from evaltrack.golden.importing.table import Rows, open_text, read_rows, read_text
 from evaltrack.golden.importing.values import shown
-
-if TYPE_CHECKING:
-    from xml.etree.ElementTree import Element
 
 Judgements: TypeAlias = dict[str, dict[str, int]]
 """Query, document, grade."""
@@ -34,15 +30,8 @@ TOPICS = Preset(
     },
 )
 
-NUMBERS = ("number", "num", "id", "qid")
-"""Attributes of a topic in XML, or elements in it, that hold its id."""
-
 SAMPLE_LINES, SAMPLE_LENGTH = 20, 10_000
 """Lines, and characters of each, by which judgements are told from topics."""
-
-_TOP = re.compile(r"<top>(.*?)(?:</top>|(?=<top>)|\Z)", re.DOTALL | re.IGNORECASE)
-_TAG = re.compile(r"</?([A-Za-z]\w{0,30})>")
-_LABEL = re.compile(r"^(?:Number|Topic|Title|Description|Narrative)\s*:\s*", re.IGNORECASE)
 
 
 def read(files: list[Path], settings: ImportSettings, notes: Notes) -> Drafts:
@@ -55,7 +44,7 @@ def read(files: list[Path], settings: ImportSettings, notes: Notes) -> Drafts:
     judgement_files = [path for path in named if is_judgements(path, settings.encoding)]
     query_files = [path for path in named if path not in judgement_files and path.name != CORPUS]
     if not query_files or not judgement_files:
-        what = "topics: `<top>` blocks, XML, `id<tab>text` or JSON Lines" if judgement_files else "judgements (qrels)"
+        what = "topics: `id<tab>text` or JSON Lines" if judgement_files else "judgements (qrels)"
         raise GoldenError([f"{', '.join(map(str, files))}: none of these files holds {what}; name both"])
     grades = read_judgements(judgement_files, settings, notes)
     rows = (row for path in query_files for row in _queries(path, settings.encoding))
@@ -195,12 +184,7 @@ def _note_unmatched(without: list[Draft], rest: Judgements, notes: Notes) -> Non
 def _queries(path: Path, encoding: str) -> Rows:
     if path.suffix.lower() in (".jsonl", ".json", ".ndjson", ".parquet"):
         return read_rows(path, encoding)
-    with path.open("rb") as file:
-        start = file.read(SAMPLE_LENGTH).lower()
-    if b"<topics" in start:  # XML says itself in which encoding it is
-        return _xml_topics(path)
-    text = read_text(path, encoding)
-    return _blocks(path, text) if "<top>" in text[:SAMPLE_LENGTH].lower() else _lines(path, text)
+    return _lines(path, read_text(path, encoding))
 
 
 def _lines(path: Path, text: str) -> Rows:
@@ -210,63 +194,3 @@ def _lines(path: Path, text: str) -> Rows:
             yield f"{path}:{number}", {"num": key.strip(), "title": query.strip()}
         elif line.strip():
             yield f"{path}:{number}", ValueError("is no topic; write the id, a tab, and the text")
-
-
-def _blocks(path: Path, text: str) -> Rows:
-    """The topics in `<top>` blocks, whose tags are mostly not closed."""
-    line, at = 1, 0
-    for block in _TOP.finditer(text):
-        line, at = line + text.count("\n", at, block.start()), block.start()
-        tags = list(_TAG.finditer(block[1]))
-        ends = [*(tag.start() for tag in tags[1:]), len(block[1])]
-        row = {}
-        for tag, end in zip(tags, ends, strict=True):
-            content = _LABEL.sub("", " ".join(block[1][tag.end() : end].split()))
-            if content and not tag[0].startswith("</"):
-                row[tag[1].lower()] = content
-        yield f"{path}:{line}", row
-
-
-def _xml_topics(path: Path) -> Rows:
-    """The topics of an XML file, each as a row of its elements; a topic of text alone has it as `title`.
-
-    Raises:
-        GoldenError: it is no XML, is too large, or has a document type, with which a few lines unpack without end.
-    """
-    from defusedxml import DefusedXmlException
-    from defusedxml.ElementTree import ParseError, fromstring
-
-    check_text_size(path)
-    try:
-        root: Element = fromstring(path.read_bytes(), forbid_dtd=True)
-    except DefusedXmlException:
-        raise GoldenError([f"{path}: has a document type (<!DOCTYPE …>), which is not read; remove it"]) from None
-    except (ParseError, ValueError, LookupError) as error:
-        raise GoldenError([f"{path}: is not XML: {error}"]) from None
-    for number, topic in enumerate(root.iter()):
-        if _name(topic) == "topic":
-            row = _xml_row(topic)
-            yield f"{path}: topic `{row['num']}`" if "num" in row else f"{path}: element {number}", row
-
-
-def _xml_row(topic: Element) -> dict[str, str]:
-    """The id of a topic, and the texts of its elements by their names; the first of a name counts."""
-    elements = [] if (topic.text or "").strip() else list(topic)  # else markup inside of a text
-    texts: dict[str, str] = {}
-    for each in elements:
-        if text := _text(each):
-            texts.setdefault(_name(each), text)
-    key = next((topic.attrib[name] for name in NUMBERS if topic.attrib.get(name)), None)
-    key = key or next((texts.pop(name) for name in NUMBERS if name in texts), None)
-    if not texts and (text := _text(topic)):
-        texts["title"] = text
-    return {"num": " ".join(key.split()), **texts} if key else texts
-
-
-def _name(element: Element) -> str:
-    """The name of an element, without its namespace."""
-    return str(element.tag).rpartition("}")[2].lower()
-
-
-def _text(element: Element) -> str:
-    return " ".join("".join(element.itertext()).split())

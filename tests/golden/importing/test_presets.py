@@ -56,11 +56,8 @@ def test_files_that_the_tools_wrote(tmp_path: Path, name: str, form: str, with_i
 @pytest.mark.parametrize(
     ("name", "form", "lacks"),
     [
-        ("promptfoo_results.json", "promptfoo", ()),
-        ("inspect_log.eval", "inspect", ()),
         ("ragas_results.csv", "ragas", ("expected_chunks",)),
         ("ragas_results.parquet", "ragas", ("expected_chunks",)),
-        ("deepeval_run.json", "deepeval", ()),
         ("phoenix.json", "phoenix", ()),
         ("phoenix_dataframe.csv", "phoenix", ()),
         ("langfuse.jsonl", "langfuse", ()),
@@ -81,12 +78,8 @@ def test_results_and_datasets_that_the_tools_wrote(
         assert not question.metadata.keys() & {"actual_output", "metrics_data", "output", "scores", "response"}
 
 
-def test_each_test_of_promptfoo_and_each_sample_of_inspect_is_one_question(tmp_path: Path) -> None:
-    """Whatever the number of prompts, providers and epochs."""
-    case = {"vars": {"question": "q"}, "testIdx": 0, "testCase": {"assert": [{"type": "equals", "value": "a"}]}}
-    rows = [{**case, "promptIdx": prompt} for prompt in (0, 1)]
-    ((question,), made) = imported(tmp_path, put(tmp_path / "p.json", {"results": {"prompts": [{}], "results": rows}}))
-    assert (made.form, question.expected_answer) == ("promptfoo", "a")
+def test_each_sample_of_inspect_is_one_question(tmp_path: Path) -> None:
+    """Whatever the number of epochs."""
     samples = [{"id": 1, "epoch": epoch, "input": "q", "target": "a", "output": {}} for epoch in (1, 2)]
     ((question,), made) = imported(tmp_path, put(tmp_path / "log.json", {"eval": {}, "samples": samples}))
     assert (made.form, question.expected_answer, question.metadata) == ("inspect", "a", {})
@@ -333,13 +326,15 @@ def test_phoenix_and_langfuse_in_tables(tmp_path: Path) -> None:
     assert question.metadata == {"k": 1}
 
 
-PROMPTFOO_CSV = """question,__expected1,__expected2,__metadata:category,__metadata:tags[],__description
-q,contains: x,equals: a,math,"one,t\\,wo",why
-r,plain,,,,
+PROMPTFOO_TESTS = """
+- vars: {question: q}
+  assert: [{type: contains, value: x}, {type: equals, value: a}]
+  metadata: {category: math, tags: [one, two]}
+  description: why
 """
 PROMPTFOO_YAML = """
 tests:
-  - file://more/tests.csv
+  - file://more/tests.yaml
   - path: file://make.py:tests
   - vars: {question: [one, two]}
     assert: [{type: equals, value: yes}]
@@ -349,16 +344,15 @@ scenarios: [{config: [], tests: []}]
 
 def test_promptfoo_in_several_files(tmp_path: Path) -> None:
     """Files that a configuration names are read, programs are not run, a list of questions is a test each."""
-    put(tmp_path / "more/tests.csv", PROMPTFOO_CSV)
+    put(tmp_path / "more/tests.yaml", PROMPTFOO_TESTS)
     questions, made = imported(tmp_path, put(tmp_path / "promptfooconfig.yaml", PROMPTFOO_YAML))
     assert [(each.question, each.expected_answer) for each in questions] == [
         ("q", "a"),
-        ("r", "plain"),
         ("one", "yes"),
         ("two", "yes"),
     ]
     assert (questions[0].category, questions[0].notes) == ("math", "why")
-    assert questions[0].metadata == {"tags": ["one", "t,wo"], "assert": [{"type": "contains", "value": "x"}]}
+    assert questions[0].metadata == {"tags": ["one", "two"], "assert": [{"type": "contains", "value": "x"}]}
     assert "tests that a program makes" in noted(made, "program")
     assert "`scenarios`: left out" in noted(made, "scenarios")
 
@@ -367,6 +361,7 @@ def test_promptfoo_in_several_files(tmp_path: Path) -> None:
     ("tests", "message"),
     [
         (["file://../other.csv"], "names tests outside of its folder"),
+        (["file://tests.csv"], "cannot be read; name files of tests (.json"),
         (["file://*.py"], "cannot be read; name files of tests"),
         ([{"vars": {"a": "1", "b": "2"}}], "cannot tell the question among the variables (a, b)"),
         ([{"vars": {"question": "file://q.txt"}}], "`question` is a file"),
@@ -398,7 +393,11 @@ def test_a_variable_called_metadata_stays_a_variable(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [[{"a": 1}], [], {"a": 1}, [1], [{"input": "q", "target": "t", "user_input": "q", "expectedOutput": 1}]]
+    "content",
+    [
+        *([{"a": 1}], [], {"a": 1}, [1], [{"input": "q", "target": "t", "user_input": "q", "expectedOutput": 1}]),
+        [{"vars": {"question": "q"}, "testCase": {}}],
+    ],
 )
 def test_content_that_shows_no_format(tmp_path: Path, content: Any) -> None:
     """Or several: the message lists the formats."""

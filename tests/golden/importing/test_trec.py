@@ -11,39 +11,21 @@ from tests.files import put
 
 from .imports import imported, noted, problems
 
-TOPS = """
-<top>
-<num> Number: 301
-<title> International
-Organized Crime
-<desc> Description:
-Which groups are there?
-<narr> Narrative: a < b counts.
-</top>
-<top>
-<num>302</num>
-<title>Poliomyelitis</title>
-</top>
-"""
-QRELS = "301 0 FR-1#a 1\n301 0 http://x/y:2 1\n301 0 FR-3 0\n302 0 FR-4 0\n"
 
-
-def test_topics_in_blocks(tmp_path: Path) -> None:
-    """Tags closed or not, labels and line breaks; ids with `#`, `:` and `/` stay; nothing relevant is a negative."""
-    (first, second), made = imported(tmp_path, put(tmp_path / "topics", TOPS), put(tmp_path / "qrels", QRELS))
-    assert (first.id, first.question) == ("301", "International Organized Crime")
+def test_topics_in_lines_of_json(tmp_path: Path) -> None:
+    """Ids with `#`, `:` and `/` stay; a query judged with nothing relevant is a negative; a field may be named."""
+    rows = [{"num": "301", "title": "t", "desc": "Which are there?"}, {"qid": 302, "query": "lone"}]
+    qrels = "301 0 FR-1#a 1\n301 0 http://x/y:2 1\n301 0 FR-3 0\n302 0 FR-4 0\n"
+    files = put(tmp_path / "topics.jsonl", rows), put(tmp_path / "qrels", qrels)
+    (first, second), made = imported(tmp_path, *files, grades="binary")
+    assert (first.id, first.question, first.metadata) == ("301", "t", {"desc": "Which are there?"})
     assert first.expected_chunks == ("FR-1#a", "http://x/y:2")
-    assert first.metadata == {"desc": "Which groups are there?", "narr": "a < b counts."}
-    assert (second.question, second.negative) == ("Poliomyelitis", True)
+    assert (second.id, second.question, second.negative) == ("302", "lone", True)
     assert (made.form, made.questions, made.negatives) == ("trec", 2, 1)
     assert "queries judged with nothing relevant: negatives: 1" in noted(made, "nothing relevant")
-
-
-def test_another_tag_may_be_the_question(tmp_path: Path) -> None:
-    """A column that is named takes the place of the usual one, which stays as metadata."""
-    files = put(tmp_path / "topics", TOPS[: TOPS.index("</top>")]), put(tmp_path / "qrels", QRELS[:15])
+    put(tmp_path / "topics.jsonl", rows[:1])
     ((first,), _) = imported(tmp_path, *files, fields={"question": "desc"})
-    assert (first.question, first.metadata["title"]) == ("Which groups are there?", "International Organized Crime")
+    assert (first.question, first.metadata["title"]) == ("Which are there?", "t")
 
 
 @pytest.mark.parametrize(
@@ -143,15 +125,6 @@ def test_grades(grades: dict[str, int], mode: str, expected: object) -> None:
     assert graded(grades, mode) == expected  # type: ignore[arg-type]
 
 
-def test_topics_in_another_encoding(tmp_path: Path) -> None:
-    """The line is named, also within blocks."""
-    content = b"<top>\n<num> 1\n<title> caf\xe9\n</top>\n"
-    files = put(tmp_path / "topics", content), put(tmp_path / "qrels", "1 0 a 1\n")
-    assert "topics:3: cannot be read as utf-8" in problems(tmp_path, *files, form="trec")[0]
-    ((only,), _) = imported(tmp_path, *files, encoding="cp1252")
-    assert only.question == "café"
-
-
 def test_each_chunk_keeps_its_grade(tmp_path: Path) -> None:
     """0 too; a query of which nothing is relevant is a negative."""
     topics = put(tmp_path / "t.tsv", "1\tone\n2\ttwo\n3\tthree\n")
@@ -159,70 +132,3 @@ def test_each_chunk_keeps_its_grade(tmp_path: Path) -> None:
     (one, two, three), _ = imported(tmp_path, topics, qrels)
     assert (one.grades, one.expected_chunks) == ({"a": 3, "b": 1, "c": 0}, ("a", "b"))
     assert (two.grades, two.expected_chunks, three.negative) == ({}, ("a",), True)
-
-
-XML_TOPICS = """<?xml version="1.0" encoding="UTF-8"?>
-<topics task="covid">
-  <topic number="1"><query>origin</query><question>what is the origin?</question><narrative>a &lt; b</narrative></topic>
-  <topic number="02">A text with <i>markup</i></topic>
-  <topic><num> 3 </num><title>A title</title><title>another</title></topic>
-</topics>
-"""
-XML_QRELS = "1 0 a 2\n1 0 b 0\n02 0 c 1\n3 0 d 1\n"
-
-
-def test_topics_in_xml(tmp_path: Path) -> None:
-    """Ids stay texts; of several texts the query is asked, unless another is named."""
-    files = put(tmp_path / "topics.xml", XML_TOPICS), put(tmp_path / "qrels.txt", XML_QRELS)
-    questions, made = imported(tmp_path, *files)
-    assert made.form == "trec"
-    assert [(each.id, each.question) for each in questions] == [
-        ("1", "origin"),
-        ("02", "A text with markup"),
-        ("3", "A title"),
-    ]
-    assert questions[0].metadata == {"question": "what is the origin?", "narrative": "a < b"}
-    one = put(tmp_path / "one.xml", XML_TOPICS.partition('  <topic number="02"')[0] + "</topics>")
-    ((question,), _) = imported(tmp_path, one, files[1], fields={"question": "question"})
-    assert question.question == "what is the origin?"
-
-
-def test_topics_in_xml_of_another_encoding_and_namespace(tmp_path: Path) -> None:
-    """As the file itself says."""
-    topic = '<topics xmlns="x:y"><topic number="1"><title>Où</title></topic></topics>'
-    text = f'<?xml version="1.0" encoding="ISO-8859-1"?>{topic}'
-    files = put(tmp_path / "t.xml", text.encode("latin-1")), put(tmp_path / "q.txt", "1 0 a 1\n")
-    ((question,), _) = imported(tmp_path, *files)
-    assert question.question == "Où"
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ('<!DOCTYPE a [<!ENTITY x "y">]><topics><topic number="1">&x;</topic></topics>', "has a document type"),
-        ('<!DOCTYPE a SYSTEM "file:///etc/passwd"><topics><topic number="1">x</topic></topics>', "has a document type"),
-        ('<topics><topic number="1">&x;</topic></topics>', "is not XML: undefined entity"),
-        ("<topics><topic>", "is not XML: no element found"),
-        ("<topics><topic>a question</topic></topics>", "queries without judgements"),
-        ('<topics><topic number="1"/></topics>', "topic `1`: has no "),
-    ],
-)
-def test_topics_in_xml_that_cannot_be_read(tmp_path: Path, text: str, message: str) -> None:
-    """No entity is resolved, of the file or of another one; the message says what to cure."""
-    files = put(tmp_path / "t.xml", text), put(tmp_path / "q.txt", "1 0 a 1\n")
-    assert message in "\n".join(problems(tmp_path, *files))
-
-
-def test_topics_in_xml_that_are_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Are refused before they are read."""
-    monkeypatch.setattr("evaltrack.golden.importing.table.MAX_ARRAY_BYTES", 100)
-    files = put(tmp_path / "t.xml", XML_TOPICS), put(tmp_path / "q.txt", XML_QRELS)
-    assert problems(tmp_path, *files) == ["t.xml: is larger than 100 bytes; split it"]
-
-
-def test_topics_in_xml_that_nest_without_end(tmp_path: Path) -> None:
-    """Are read like any others."""
-    deep = "<topics>" + "<a>" * 50_000 + '<topic number="1">q</topic>' + "</a>" * 50_000 + "</topics>"
-    files = put(tmp_path / "t.xml", deep), put(tmp_path / "q.txt", "1 0 a 1\n")
-    ((question,), _) = imported(tmp_path, *files)
-    assert question.question == "q"
