@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
+from sys import float_info
 from typing import Any, Literal
 
 MOST = 1 << 60
 """The largest count, and the largest time in seconds."""
+
+LARGEST = float_info.max
+"""The largest finite number."""
 
 ColumnType = Literal["text", "texts", "number", "integer", "flag", "objects"]
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from functools import cache
-from math import inf
 from typing import TYPE_CHECKING, Any, get_args
 
 from evaltrack.metrics.catalogue import SCORES
@@ -17,7 +16,7 @@ from evaltrack.metrics.relevance import expected_of
 from evaltrack.records import OwnScore, Row, Signature
 from evaltrack.records.question import Difficulty
 from evaltrack.records.verdict import Mode
-from evaltrack.rows.column import MOST, Attribute, Column, ColumnType, ScoreOf
+from evaltrack.rows.column import LARGEST, MOST, Attribute, Column, ColumnType, ScoreOf
 from evaltrack.rows.fields import (
     SOURCE_COLUMNS,
     SOURCE_TEXT_LIMIT,
@@ -103,7 +102,7 @@ COLUMNS = (
             score.name,
             "number",
             ScoreOf(score.name),
-            bounds=(0, inf if score.name == "combined_score" else MOST if score.span is None else score.span),
+            bounds=(0, LARGEST if score.name == "combined_score" else MOST if score.span is None else score.span),
         )
         for score in SCORES
     ),

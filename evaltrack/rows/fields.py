@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from math import inf
 from typing import get_args
 
 from evaltrack.records import Role, Source, Usage
 from evaltrack.records.verdict import ANSWER_GRADES
-from evaltrack.rows.column import Attribute, Column
+from evaltrack.rows.column import LARGEST, Attribute, Column
 
 SOURCE_TEXT_LIMIT = 4000
 """Characters of the text of each of the first k sources; `text_digest` covers all of it, for every source."""
@@ -30,7 +29,7 @@ def _source_text(source: Source, limit: int) -> str | None:
 
 SOURCE_COLUMNS = (
     *(Column(name, "text", Attribute(name)) for name in ("chunk_id", "title", "url")),
-    Column("score", "number", Attribute("score"), bounds=(-inf, inf)),
+    Column("score", "number", Attribute("score"), bounds=(-LARGEST, LARGEST)),
     Column("text", "text", _source_text),
     Column("text_digest", "text", lambda source, _: text_digest(source.text) if source.text else None),
     Column("finds", "texts", lambda *_: None),  # of the row, which knows what is expected

@@ -158,15 +158,6 @@ def lacking(name: str) -> Form:
     return lambda table, _: table.drop_columns([name])
 
 
-def without_field(name: str, field: str) -> Form:
-    def made(table: pa.Table, _: bytes) -> pa.Table:
-        objects = [[{k: v for k, v in each.items() if k != field} for each in row] for row in table[name].to_pylist()]
-        fields = [each for each in table.schema.field(name).type.value_type if each.name != field]
-        return with_column(table, name, objects, pa.list_(pa.struct(fields)))
-
-    return made
-
-
 LATER = ["model", "tool_invoked", "tools_coordinated", "sources_included"]
 FORMS: dict[str, tuple[Form, str]] = {
     "ids as whole numbers": (cast("id", pa.int32()), "ids are text, as `5` and `05` differ"),
@@ -231,9 +222,7 @@ FORMS: dict[str, tuple[Form, str]] = {
 }
 """Each form by its name, and what is said of it; nothing where the verdict is as before."""
 
-for column in (
-    *("id", "recall_at_k", "passed", "digest", "answer", "sources", "verdicts", "expected", "question", "unmeasured"),
-):
+for column in ("id", "recall_at_k", "passed", "digest", "question"):
     FORMS[f"no column {column}"] = (lacking(column), f"no column `{column}`")
 for column, kind in (("id", pa.int64()), ("id", pa.float64()), ("id", pa.binary()), ("position", pa.string())):
     FORMS[f"{column} as {kind}"] = (cast(column, kind), f"column `{column}` holds {kind}, not")
@@ -261,8 +250,6 @@ for column in ("id", "question", "domain", "digest"):
     FORMS[f"{column} is empty"] = (put(column, ""), f"column `{column}` is empty in some rows")
 for column in ("id", "position", "by_title", "seconds", "started_at"):
     FORMS[f"{column} is null"] = (put(column, None), f"column `{column}` is empty in some rows")
-for field in ("text_digest", "chunk_id", "score"):
-    FORMS[f"no {field} in sources"] = (without_field("sources", field), f"it has no column `sources.{field}`")
 
 
 def spoil(here: Kept, name: str) -> str:

@@ -12,7 +12,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from textwrap import dedent
+from textwrap import dedent, indent
 from typing import Any
 
 import pytest
@@ -32,6 +32,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptio
 Write = Callable[[str], str]
 
 GOOD = """
+import asyncio, builtins, ctypes, gc, json, os, pathlib, resource, signal, stat, subprocess, sys, threading, time
+
 def good(question):
     return {"answer": question, "sources": ["a"]}
 """
@@ -49,6 +51,18 @@ def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
 
     yield write
     sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def bad(written: Write) -> Callable[..., str]:
+    """Writes a function that does something once it is asked the bad question, and gives its target."""
+
+    def write(deed: str, kind: str = "def") -> str:
+        lines = indent(dedent(deed).strip(), " " * 8)
+        module = written(f"{kind} ask(question):\n    if question == 'bad':\n{lines}\n    return good(question)\n")
+        return f"python:{module}:ask"
+
+    return write
 
 
 def questions(count: int, bad: str = "bad") -> list[Question]:
@@ -90,25 +104,16 @@ def failures(found: list[Row]) -> list[str | None]:
         ("def", "os.fork() or (os.setsid(), time.sleep(60), os._exit(0)); os._exit(9)", "ended with exit code 9"),
     ],
 )
-def test_a_process_that_ends_fails_the_question_in_it(kind: str, end: str, how: str, written: Write) -> None:
-    module = written(
-        f"""
-        import asyncio, ctypes, os, threading, time
-
-        {kind} ask(question):
-            if question == "bad":
-                {end}
-            return good(question)
-        """
-    )
-    target = open_target(f"python:{module}:ask")
+def test_a_process_that_ends_fails_the_question_in_it(kind: str, end: str, how: str, bad: Callable[..., str]) -> None:
+    name = bad(end, kind)
+    target = open_target(name)
     found = rows(target, questions(4))
     said = failures(found)
     assert said[0] is said[2] is said[3] is None
     assert said[1] is not None
     assert said[1].startswith(f"target_error: ProcessEndedError: its process {how}")
     assert [row.scores.get("hit") for row in found] == [1.0, None, 1.0, 1.0]
-    assert target.notes[0].startswith(f"the process of python target `{module}:ask` ended 2 times: {how}")  # type: ignore[attr-defined]
+    assert target.notes[0].startswith(f"the process of python target `{name[7:]}` ended 2 times: {how}")  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
@@ -131,22 +136,12 @@ def test_a_process_that_ends_fails_the_question_in_it(kind: str, end: str, how: 
         "gc.disable(); sys.settrace(lambda *_: 1 / 0)",
     ],
 )
-def test_what_a_function_does_to_its_process_stays_there(deed: str, written: Write, tmp_path: Path) -> None:
+def test_what_a_function_does_to_its_process_stays_there(deed: str, bad: Callable[..., str]) -> None:
     """Patches, limits and rights of the function's process change nothing here; every question has its row."""
     if deed == "os.setuid(65534)" and os.geteuid() != 0:
         pytest.skip("only root may change its user")
-    module = written(
-        f"""
-        import asyncio, builtins, gc, json, os, resource, signal, sys, threading, time
-
-        async def ask(question):
-            if question == "bad":
-                {deed}
-            return good(question)
-        """
-    )
     before = (Path.cwd(), sys.getrecursionlimit(), json.loads, time.time, os.geteuid())
-    found = rows(open_target(f"python:{module}:ask"), questions(4), timeout=2)
+    found = rows(open_target(bad(deed, "async def")), questions(4), timeout=2)
     assert [row.question.id for row in found] == ["0", "1", "2", "3"]
     assert found[0].scores["hit"] == 1.0
     assert all(row.failure is not None or row.scores["hit"] == 1.0 for row in found)
@@ -182,22 +177,18 @@ async def _all(loop: AsyncGenerator[Row], target: Target) -> list[Row]:
     return found
 
 
-def test_a_call_that_swallows_its_cancellation_holds_up_nobody(written: Write) -> None:
-    module = written(
-        """
-        import asyncio
+SWALLOW = """
+while True:
+    try:
+        await asyncio.sleep(60)
+    except asyncio.CancelledError:
+        pass
+"""
 
-        async def ask(question):
-            while question == "bad":
-                try:
-                    await asyncio.sleep(60)
-                except asyncio.CancelledError:
-                    pass
-            return good(question)
-        """
-    )
+
+def test_a_call_that_swallows_its_cancellation_holds_up_nobody(bad: Callable[..., str]) -> None:
     start = time.monotonic()
-    found = rows(open_target(f"python:{module}:ask"), questions(3), timeout=0.5)
+    found = rows(open_target(bad(SWALLOW, "async def")), questions(3), timeout=0.5)
     assert failures(found) == [None, "target_timeout: no response within 0.5 s", None]
     assert time.monotonic() - start < 20
 
@@ -212,26 +203,12 @@ def test_a_call_that_swallows_its_cancellation_holds_up_nobody(written: Write) -
         "raise KeyboardInterrupt",
         "asyncio.get_running_loop().set_task_factory(lambda loop, work: 1 / 0)",
         "time.sleep(2)",
-        """while True:
-                    try:
-                        await asyncio.sleep(60)
-                    except asyncio.CancelledError:
-                        pass""",
+        SWALLOW,
     ],
 )
-def test_in_this_process_a_function_has_a_loop_of_its_own(deed: str, written: Write) -> None:
+def test_in_this_process_a_function_has_a_loop_of_its_own(deed: str, bad: Callable[..., str]) -> None:
     """What it does to its event loop and the tasks in it, or to its own cancellation, ends no evaluation."""
-    module = written(
-        f"""
-        import asyncio, time
-
-        async def ask(question):
-            if question == "bad":
-                {deed}
-            return good(question)
-        """
-    )
-    target = open_target(f"python:{module}:ask", {"in_process": "true"})
+    target = open_target(bad(deed, "async def"), {"in_process": "true"})
     found = asyncio.run(_all(evaluated(questions(3), target, concurrency=1, timeout=1), target))
     assert sorted(row.question.id for row in found) == ["0", "1", "2"]
     assert failures(sorted(found, key=lambda row: row.position))[0] is None
@@ -239,27 +216,21 @@ def test_in_this_process_a_function_has_a_loop_of_its_own(deed: str, written: Wr
     gc.collect()
 
 
-def test_an_event_loop_that_is_held_up_is_ended(written: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_event_loop_that_is_held_up_is_ended(bad: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evaltrack.targets.processes.UNHEARD_SECONDS", 0.2)
-    module = written(
-        """
-        import time
-
-        async def ask(question):
-            if question == "bad":
-                time.sleep(600)
-            return good(question)
-        """
-    )
-    target = open_target(f"python:{module}:ask")
+    name = bad("time.sleep(600)", "async def")
+    target = open_target(name)
     found = rows(target, questions(12), timeout=0.5)
     said = failures(found)
     assert said[0] is None
     assert said[1] == "target_timeout: no response within 0.5 s"
     assert said[-1] is None
-    assert target.notes == [  # type: ignore[attr-defined]
-        f"the process of python target `{module}:ask` ended 1 time: was held up, and was killed (1x)"
-    ]
+    assert (
+        target.notes
+        == [  # type: ignore[attr-defined]
+            f"the process of python target `{name[7:]}` ended 1 time: was held up, and was killed (1x)"
+        ]
+    )
 
 
 def test_threads_that_hang_are_left_behind_with_their_process(written: Write, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -267,8 +238,6 @@ def test_threads_that_hang_are_left_behind_with_their_process(written: Write, mo
     monkeypatch.setattr("evaltrack.targets.processes.MOST_CANCELLED", 3)
     module = written(
         """
-        import os, threading
-
         def ask(question):
             if "hang" in question:
                 threading.Event().wait()
@@ -283,16 +252,8 @@ def test_threads_that_hang_are_left_behind_with_their_process(written: Write, mo
     assert int(last.split()[1]) <= int(first.split()[1])
 
 
-def test_memory_is_bounded(written: Write) -> None:
-    module = written(
-        """
-        def ask(question):
-            if question == "bad":
-                return "x" * len(bytearray(4 << 30))
-            return good(question)
-        """
-    )
-    found = rows(open_target(f"python:{module}:ask?memory=1GiB"), questions(3))
+def test_memory_is_bounded(bad: Callable[..., str]) -> None:
+    found = rows(open_target(f"{bad('return len(bytearray(4 << 30))')}?memory=1GiB"), questions(3))
     assert failures(found) == [None, "target_error: MemoryError: ", None]
 
 
@@ -304,9 +265,8 @@ def test_memory_is_bounded(written: Write) -> None:
         ("{'tool_calls': [{'name': 't', 'arguments': {'x': 'y' * 150_000_000}}]}", "return at most 134,217,728"),
     ],
 )
-def test_what_it_returns_is_bounded(returned: str, message: str, written: Write) -> None:
-    module = written(f"def ask(question):\n    return {returned} if question == 'bad' else good(question)")
-    found = rows(open_target(f"python:{module}:ask"), questions(3))
+def test_what_it_returns_is_bounded(returned: str, message: str, bad: Callable[..., str]) -> None:
+    found = rows(open_target(bad(f"return {returned}")), questions(3))
     assert failures(found)[0] is failures(found)[2] is None
     said = failures(found)[1] or ""
     assert said.startswith("target_invalid: what the target returned")
@@ -324,30 +284,24 @@ def test_what_it_returns_is_bounded(returned: str, message: str, written: Write)
         "b'2 raised ' + b'[' * 100_000 + b'\\n'",
     ],
 )
-def test_garbage_among_the_answers_ends_no_evaluation(garbage: str, written: Write) -> None:
+def test_garbage_among_the_answers_ends_no_evaluation(garbage: str, bad: Callable[..., str]) -> None:
     """A function that writes into every open pipe has its questions fail, or finds no reader, and nothing else."""
-    module = written(
-        f"""
-        import os, stat
-
-        def ask(question):
-            for number in range(3, 64) if question == "bad" else ():
-                try:
-                    if stat.S_ISFIFO(os.fstat(number).st_mode):
-                        os.write(number, {garbage})
-                except OSError:
-                    pass
-            return good(question)
-        """
-    )
-    found = rows(open_target(f"python:{module}:ask"), questions(4), timeout=5)
+    deed = f"""
+    for number in range(3, 64):
+        try:
+            if stat.S_ISFIFO(os.fstat(number).st_mode):
+                os.write(number, {garbage})
+        except OSError:
+            pass
+    """
+    found = rows(open_target(bad(deed)), questions(4), timeout=5)
     assert [row.question.id for row in found] == ["0", "1", "2", "3"]
     assert failures(found)[0] is None
     assert failures(found)[3] is None
 
 
 def test_after_many_ends_in_vain_none_is_started(written: Write) -> None:
-    module = written("import os\n\ndef ask(question):\n    os._exit(5)")
+    module = written("def ask(question):\n    os._exit(5)")
     found = rows(open_target(f"python:{module}:ask"), questions(12))
     said = [text or "" for text in failures(found)]
     assert all("its process ended with exit code 5" in text for text in said)
@@ -357,8 +311,6 @@ def test_after_many_ends_in_vain_none_is_started(written: Write) -> None:
 def test_processes_that_it_leaves_behind_are_ended(written: Write, tmp_path: Path) -> None:
     module = written(
         """
-        import os, pathlib, subprocess
-
         def ask(question):
             child = subprocess.Popen(["sleep", "600"])
             pathlib.Path(f"{question}.pid").write_text(str(child.pid))
@@ -382,24 +334,17 @@ def _runs(process: int) -> bool:
     return True
 
 
-def test_a_forked_copy_that_lives_on_holds_up_nobody(written: Write) -> None:
-    """Where a forked copy holds the socket open, the end of the function's process is seen all the same."""
-    module = written(
-        """
-        import os, time
-
-        def ask(question):
-            if question == "bad":
-                if os.fork() == 0:
-                    os.setsid()
-                    time.sleep(20)
-                    os._exit(0)
-                os._exit(9)
-            return good(question)
-        """
-    )
+def test_a_forked_copy_that_lives_on_holds_up_nobody(bad: Callable[..., str]) -> None:
+    """Where a forked copy holds the pipe open, the end of the function's process is seen all the same."""
+    name = bad("""
+    if os.fork() == 0:
+        os.setsid()
+        time.sleep(20)
+        os._exit(0)
+    os._exit(9)
+    """)
     start = time.monotonic()
-    said = failures(rows(open_target(f"python:{module}:ask"), questions(3)))
+    said = failures(rows(open_target(name), questions(3)))
     assert said[0] is said[2] is None
     assert (said[1] or "").startswith("target_error: ProcessEndedError: its process ended with exit code 9")
     assert time.monotonic() - start < 15
@@ -431,8 +376,6 @@ def test_a_long_answer_costs_others_no_time(written: Write) -> None:
 def test_workers_share_the_questions(written: Write) -> None:
     module = written(
         """
-        import os, time
-
         def ask(question):
             time.sleep(0.05)
             if question == "bad":
@@ -465,8 +408,6 @@ def test_a_module_that_ends_the_process_is_found_before_anything_runs(code: str,
 def test_a_judge_that_ends_its_process_fails_its_question(written: Write) -> None:
     module = written(
         """
-        import os
-
         def judge(question, response):
             if question.question == "bad":
                 os._exit(0)
@@ -490,24 +431,14 @@ def test_a_judge_that_ends_its_process_fails_its_question(written: Write) -> Non
 
 
 def test_a_run_whose_function_exits_is_finished_and_counts_the_error(
-    written: Write, tmp_path: Path, store_uri: str
+    bad: Callable[..., str], tmp_path: Path, store_uri: str
 ) -> None:
     import mlflow
 
-    module = written(
-        """
-        import os
-
-        def ask(question):
-            if question == "bad":
-                os._exit(0)
-            return good(question)
-        """
-    )
     golden = tmp_path / "golden.jsonl"
     golden.write_text("\n".join(q.model_dump_json(exclude={"domain"}, exclude_none=True) for q in questions(3)))
     options: dict[str, Any] = {"judge": "none", "tracking_uri": store_uri, "traces": "off", "workers": 2}
-    result = run_eval(golden, target=f"python:{module}:ask", **options, target_memory="2GB")
+    result = run_eval(golden, target=bad("os._exit(0)"), **options, target_memory="2GB")
     run = mlflow.MlflowClient(store_uri).get_run(result.run_id)
     assert run.info.status == "FINISHED"
     assert run.data.metrics["num_errors"] >= 1

@@ -103,9 +103,6 @@ def test_a_verdict_holds_on_a_full_disk(
         assert capfd.readouterr().err.endswith(f"{SAID}No space left on device; what is missing is lost\n")
 
 
-CODES = [(FULL, "stdout", 3), (UNREAD, "stdout", 0), (CLOSED, "stdout", 0), (FULL, "stderr", 0)]
-
-
 @full
 @pytest.mark.parametrize(
     ("around", "expected"),

@@ -19,8 +19,7 @@ from evaltrack.cli import _run
 from evaltrack.records import Response, Source
 from tests.key_forms import keys
 
-KEYS = keys()
-KEY = KEYS["GitHub personal"][1]
+KEY = keys()["GitHub personal"][1]
 PASSWORD = "correct9horse"
 HEADER = "t0p-secret/value"
 
@@ -231,15 +230,6 @@ def test_patterns_of_redact_are_logged_as_a_digest(store_uri: str, tmp_path: Pat
         return params["redact"]
 
     assert len({logged("Muller", "Muller4"), logged("Muller"), logged("Muller[5]")}) == 3
-
-
-def test_no_common_form_of_a_key_is_kept(store_uri: str, tmp_path: Path) -> None:
-    told = "\n".join(text for text, _ in KEYS.values())
-
-    result = run_eval(golden(tmp_path), target=lambda question, k: Response(answer=told, sources=()))
-
-    rows = json.dumps(list(result.rows), default=str)
-    assert [name for name, (_, secret) in KEYS.items() if secret[-10:] in rows] == []
 
 
 def test_what_is_taken_out_changes_no_score(store_uri: str, tmp_path: Path) -> None:

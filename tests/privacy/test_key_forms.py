@@ -15,13 +15,12 @@ import pytest
 from evaltrack.privacy.redaction import MARK, Redactor
 from evaltrack.privacy.secret_patterns import (
     Rule,
-    _spans_in_short,
     entropy,
     merge_spans,
     rules,
     secret_spans,
 )
-from evaltrack.records import Response, Source, ToolCall
+from evaltrack.records import Response, ToolCall
 from tests.conftest import REPO
 from tests.key_forms import keys
 
@@ -36,6 +35,7 @@ ID = str(UUID(int=_RANDOM.getrandbits(128), version=4))
 PICTURE = b64encode(_RANDOM.randbytes(3000) + bytes(300) + _RANDOM.randbytes(3000)).decode()
 
 INNOCENTS = [
+    "sk-learn and task-based work, risk-free, AKIA; https://example.org/@user",
     '<div class="sk-fading-circle"><div class="sk-circle12 sk-child"></div></div>',
     "sk-cube-grid-animation-delay-12 and sk-navigation__item2--is-active",
     f"commit {HEX40} fixes the token bucket; see sourcegraph and cloudflare for the key idea",
@@ -55,20 +55,6 @@ INNOCENTS = [
     "http://127.0.0.1:5000/@user and https://[::1]:8080/a:b/@c",
     "tokens: 12345678, access: 2024-01-01T12:00:00+00:00, author: McGillicuddy-O'Shaughnessy 1234",
 ]
-
-
-@pytest.mark.parametrize("seed", [1, 2, 3])
-@pytest.mark.parametrize("field", ["answer", "title", "url", "text"])
-def test_a_key_in_one_text_of_a_response_is_taken_out(seed: int, field: str) -> None:
-    before, after = Source(chunk_id="a", text="words"), Source(chunk_id="page-1234", title="T", text="The end, 2024.")
-    for name, (text, secret) in keys(seed).items():
-        source = Source(chunk_id="b", **({} if field == "answer" else {field: text}))
-        shown = Redactor().response(
-            Response(answer=text if field == "answer" else "A", sources=(before, source, after))
-        )
-        assert secret[-10:] not in shown.model_dump_json(), name
-        assert shown.sources is not None
-        assert shown.sources[0] is before, name
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -198,16 +184,3 @@ def test_entropy_and_merging() -> None:
     assert entropy("abcd") == 2
     assert entropy("aabb") == 1
     assert merge_spans([(5, 7), (0, 2), (2, 3), (6, 9)]) == [(0, 3), (5, 9)]
-
-
-def test_a_short_text_is_searched_once() -> None:
-    """What was found is the same again; a long text is searched each time."""
-    secret = keys(seed=11)["GitHub personal"][1]
-    text = f"a text of this test alone, with {secret}"
-    spans = secret_spans(text)
-    before = _spans_in_short.cache_info()
-    assert [text[start:end] for start, end in spans] == [secret]
-    assert secret_spans(text) == spans
-    assert len(secret_spans(f"{text} {'word ' * 1000}")) == 1
-    after = _spans_in_short.cache_info()
-    assert (after.hits - before.hits, after.misses - before.misses) == (1, 0)

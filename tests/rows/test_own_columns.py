@@ -50,12 +50,6 @@ def test_a_file_without_any_is_as_before(tmp_path: Path) -> None:
     assert (first.own, first.columns().keys()) == ((), {column.name for column in columns_with()})
 
 
-def test_a_file_without_rows(tmp_path: Path) -> None:
-    writer = TableWriter(tmp_path / "t.parquet", 5, own=OWN)
-    writer.close()
-    assert read_columns(tmp_path / "t.parquet", ["id", "tone", "none"]).column_names == ["id", "tone"]
-
-
 @pytest.mark.parametrize(
     ("names", "message"),
     [

@@ -16,9 +16,9 @@ from evaltrack.rows.columns import flatten
 from evaltrack.rows.fields import SOURCE_TEXT_LIMIT
 from evaltrack.rows.reader import stored_rows
 from evaltrack.rows.restore import question_of, response_of, verdicts_of
-from evaltrack.rows.stored_row import StoredRow, stored_row
+from evaltrack.rows.stored_row import StoredRow
 from evaltrack.rows.table import TableWriter
-from tests.judging import KINDS, lines, observed
+from tests.judging import lines, observed
 from tests.stored import patched
 
 K = 3
@@ -49,6 +49,7 @@ def question(**fields: Any) -> Question:
         {"expected_chunks": ("a", "b")},
         {"expected_sources": ("Visa", "Fees")},
         {"expected_chunks": ("a",), "expected_sources": ("Visa",)},
+        {"history": [{"role": "user", "content": "Là?"}, {"role": "tool", "content": "{}"}]},
         {"expected_answer": "90 days.", "difficulty": "hard", "category": "stay", "expected_chunks": ("a",)},
     ],
 )
@@ -125,14 +126,6 @@ def test_a_row_that_nobody_judged_has_no_verdict(tmp_path: Path) -> None:
     assert verdicts_of(flat) == verdicts_of(patched(flat, verdicts=None)) == []
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_observation_of_the_showcase_comes_back(kind: str) -> None:
-    """Quotes and all."""
-    for line in lines(f"{kind}.verdicts.jsonl"):
-        verdict = Verdict(judge="evaltrack-reference", reasoning=line["reasoning"], observed=observed(line))
-        assert verdicts_of(stored_row(row(question(), Response(answer="Yes."), verdict), K)) == [verdict]
-
-
 text = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20)
 
 
@@ -163,10 +156,3 @@ def test_no_text_and_no_number_is_changed(
     flat = StoredRow.of(json.loads(json.dumps(flatten(row(question(), Response(answer=answer), verdict), K))))
     assert verdicts_of(flat) == [verdict]
     assert response_of(flat).answer == answer
-
-
-def test_a_question_comes_back_with_its_turns(tmp_path: Path) -> None:
-    asked = question(history=[{"role": "user", "content": "Là?"}, {"role": "tool", "content": "{}"}])
-    found = question_of(stored(row(asked, Response(answer="Yes.")), tmp_path))
-    assert found == asked
-    assert judge_messages(found, Response(answer="Yes.")) == judge_messages(asked, Response(answer="Yes."))

@@ -9,7 +9,7 @@ from pathlib import Path
 import mlflow
 import pytest
 
-from evaltrack import RunResult, compare_runs, load_run, run_eval, run_sets, write_golden
+from evaltrack import RunResult, load_run, run_eval, run_sets, write_golden
 
 QUESTIONS = [{"question": "first?", "expected_chunks": ["a"]}, {"question": "second?", "expected_chunks": ["b"]}]
 
@@ -83,9 +83,3 @@ def test_a_run_of_before_is_loaded() -> None:
         assert (loaded.run_id, loaded.metrics, loaded.counts) == (result.run_id, result.metrics, result.counts)
         assert (loaded.rows, loaded.notes, loaded.signature) == (result.rows, result.notes, result.signature)
     assert "1 of 2 questions passed" in (loaded._repr_html_() or "")
-
-
-def test_a_comparison_is_shown_in_a_notebook() -> None:
-    before = evaluated()
-    after = run_eval(QUESTIONS, target=lambda question: [], progress=False)
-    assert "1 question" in (compare_runs(after.run_id, before.run_id, repeat_flips=0)._repr_html_() or "")

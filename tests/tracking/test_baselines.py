@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ import mlflow
 import pytest
 
 from evaltrack import RunResult, compare_runs, run_eval
-from evaltrack.errors import InconclusiveError, TrackingError, UsageError
+from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.tracking.baselines import baseline_history, clear_baseline, get_baseline, list_baselines, set_baseline
 from evaltrack.tracking.reader import find_evaluation
 from evaltrack.tracking.store import connect
@@ -49,36 +48,24 @@ def runs(made: Made, store_uri: str) -> dict[str, RunResult]:
     return made.runs
 
 
-def test_a_promotion_is_kept_with_who_when_and_why(store_uri: str, runs: dict[str, RunResult]) -> None:
-    """One experiment tag is the truth; the run carries a hint; the history lists all."""
+def test_each_promotion_is_kept_with_who_when_and_why(store_uri: str, runs: dict[str, RunResult]) -> None:
+    """One experiment tag is the truth; the run carries a hint; the history lists all, also two of one run."""
     store = connect(store_uri)
-    first = set_baseline(store, find_evaluation(store, runs["baseline"].run_id), "the start")
-    second = set_baseline(store, find_evaluation(store, runs["same"].run_id))
-
-    found = get_baseline(store, "0", "small")
-    assert found == second
-    assert (first.reason, first.golden, bool(first.by), first.at[:2]) == ("the start", "small", True, "20")
-    assert [each.run_id for each in list_baselines(store, "0")] == [runs["same"].run_id]
-    assert {each.run_id for each in baseline_history(store, "0", "small")} == {first.run_id, second.run_id}
-    assert "evaltrack.promoted" in store.client.get_run(first.run_id).data.tags
+    made = [
+        set_baseline(store, find_evaluation(store, runs[name].run_id), reason)
+        for name, reason in (("baseline", "first"), ("same", "second"), ("baseline", "third"))
+    ]
+    assert (made[0].reason, made[0].golden, bool(made[0].by), made[0].at[:2]) == ("first", "small", True, "20")
+    assert get_baseline(store, "0", "small") == made[-1]
+    assert list_baselines(store, "0") == made[-1:]
+    found = {(each.run_id, each.reason) for each in baseline_history(store, "0", "small")}
+    assert found == {(each.run_id, each.reason) for each in made}
+    assert "evaltrack.promoted" in store.client.get_run(made[0].run_id).data.tags
 
     clear_baseline(store, "0", "small")
     assert get_baseline(store, "0", "small") is None
     with pytest.raises(UsageError, match="has no baseline"):
         clear_baseline(store, "0", "small")
-
-
-def test_each_promotion_stays_in_the_history(store_uri: str, runs: dict[str, RunResult]) -> None:
-    """Of a run that was promoted twice both, each with its reason; no later one overwrites an earlier."""
-    store = connect(store_uri)
-    for name, reason in (("baseline", "first"), ("same", "second"), ("baseline", "third")):
-        set_baseline(store, find_evaluation(store, runs[name].run_id), reason)
-    found = [(each.run_id, each.reason) for each in baseline_history(store, "0", "small")]
-    assert set(found) == {
-        (runs["baseline"].run_id, "first"),
-        (runs["same"].run_id, "second"),
-        (runs["baseline"].run_id, "third"),
-    }
 
 
 def test_only_a_finished_fully_measured_run_makes_a_baseline(store_uri: str, runs: dict[str, RunResult]) -> None:
@@ -146,113 +133,58 @@ def test_a_description_that_leaves_no_room_stays_as_it_is(store_uri: str, runs: 
     assert tags["evaltrack.compare.verdict"] == "regression"
 
 
-def test_exit_codes_each_from_a_real_case(store_uri: str, runs: dict[str, RunResult], tmp_path: Path) -> None:
-    env = {"MLFLOW_TRACKING_URI": store_uri}
-    base = ["--baseline-run", runs["baseline"].run_id]
-    cases = {
-        0: ["compare", runs["same"].run_id, *base],
-        1: ["compare", runs["worse"].run_id, *base],
-        2: ["compare", runs["worse"].run_id, *base, "--max-drop", "nonsense=5%"],
-        3: ["compare", runs["broken"].run_id, *base],
-    }
-    ended = {code: called(*arguments, cwd=tmp_path, env=env) for code, arguments in cases.items()}
-
-    assert {code: each.returncode for code, each in ended.items()} == {0: 0, 1: 1, 2: 2, 3: 3}
-    assert "Traceback" not in "".join(each.stderr for each in ended.values())
-    assert "second?" in ended[1].stdout
-    assert "is no longer returned" in ended[1].stdout
+@pytest.mark.parametrize(
+    ("candidate", "baseline", "options", "code", "said"),
+    [
+        ("same", "baseline", (), 0, ""),
+        ("worse", "baseline", (), 1, "is no longer returned"),
+        ("worse", "baseline", ("--max-drop", "nonsense=5%"), 2, "nonsense"),
+        ("broken", "baseline", (), 3, ""),
+        ("same", "three", (), 3, "the runs are not comparable: k was 3 and is 5"),
+    ],
+)
+def test_exit_codes_each_from_a_real_case(
+    store_uri: str,
+    runs: dict[str, RunResult],
+    tmp_path: Path,
+    candidate: str,
+    baseline: str,
+    options: Any,
+    code: int,
+    said: str,
+) -> None:
+    words = ("compare", runs[candidate].run_id, "--baseline-run", runs[baseline].run_id, *options)
+    ended = called(*words, cwd=tmp_path, env={"MLFLOW_TRACKING_URI": store_uri})
+    assert ended.returncode == code
+    assert said in ended.stdout + ended.stderr
+    assert "Traceback" not in ended.stderr
 
 
 def test_without_options_the_newest_run_is_held_against_the_baseline(
     store_uri: str, runs: dict[str, RunResult], tmp_path: Path
 ) -> None:
-    """`baseline set`, then `compare`; and a saved file does as well."""
     env = {"MLFLOW_TRACKING_URI": store_uri}
     none = called("compare", cwd=tmp_path, env=env)
     assert none.returncode == 2
     assert "golden set `small` has no baseline in this experiment; set one" in none.stderr
 
-    assert (
-        called("baseline", "set", runs["baseline"].run_id, "--reason", "start", cwd=tmp_path, env=env).returncode == 0
-    )
+    set_ = called("baseline", "set", runs["baseline"].run_id, "--reason", "start", cwd=tmp_path, env=env)
+    assert set_.returncode == 0
     assert "start" in called("baseline", "show", "small", cwd=tmp_path, env=env).stdout
-    listed = json.loads(called("baseline", "list", "--output", "json", cwd=tmp_path, env=env).stdout)
-    assert [each["run_id"] for each in listed] == [runs["baseline"].run_id]
     newest = called("compare", "--output", "json", cwd=tmp_path, env=env)
     told = json.loads(newest.stdout)
     assert (newest.returncode, told["verdict"]) == (3, "unknown")
     assert told["lost"][0]["id"] == "b"
 
 
-def test_a_saved_run_is_a_baseline(store_uri: str, runs: dict[str, RunResult], tmp_path: Path) -> None:
-    from evaltrack.report.run.json_form import run_json
-
-    saved = tmp_path / "baseline.json"
-    saved.write_text("".join(run_json(runs["baseline"])))
-    by_file = compare_runs(runs["worse"].run_id, baseline_file=saved, tracking_uri=store_uri, log=False)
-    by_run = compare_runs(runs["worse"].run_id, runs["baseline"].run_id, tracking_uri=store_uri, log=False)
-
-    assert by_file.metrics == by_run.metrics
-    assert [(f.id, f.cause) for f in by_file.flips] == [(f.id, f.cause) for f in by_run.flips]
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("{}", r"is no saved run \(evaltrack.run/1\)"),
-        ("[]", "is no saved run"),
-        ("{", "save one with: evaltrack run GOLDEN > "),
-        ('{"schema": "evaltrack.run/1"}', "is damaged"),
-    ],
-)
-def test_a_file_that_is_no_saved_run_is_refused(
-    store_uri: str, runs: dict[str, RunResult], tmp_path: Path, content: str, message: str
-) -> None:
-    (tmp_path / "b.json").write_text(content)
-    with pytest.raises(UsageError, match=message):
-        compare_runs(runs["same"].run_id, baseline_file=tmp_path / "b.json", tracking_uri=store_uri)
-
-
-def test_what_can_be_wrong_with_a_run_has_its_own_message(store_uri: str, runs: dict[str, RunResult]) -> None:
+def test_a_run_of_others_or_one_that_goes_on_is_not_compared(store_uri: str, runs: dict[str, RunResult]) -> None:
     client = mlflow.MlflowClient(store_uri)
     base = runs["baseline"].run_id
-    with pytest.raises(UsageError, match="there is no MLflow run `nope`"):
-        compare_runs("nope", base, tracking_uri=store_uri)
-    foreign = client.create_run("0").info.run_id
     with pytest.raises(UsageError, match="is not an evaluation of evaltrack"):
-        compare_runs(foreign, base, tracking_uri=store_uri)
+        compare_runs(client.create_run("0").info.run_id, base, tracking_uri=store_uri)
     client.update_run(runs["worse"].run_id, status="RUNNING")
     with pytest.raises(InconclusiveError, match="is still RUNNING; compare when it has ended"):
         compare_runs(runs["worse"].run_id, base, tracking_uri=store_uri)
-    (Path(client.get_run(runs["broken"].run_id).info.artifact_uri) / "per_question.parquet").unlink()
-    with pytest.raises(TrackingError, match=r"per_question.parquet"):
-        compare_runs(runs["broken"].run_id, base, tracking_uri=store_uri)
-    shutil.rmtree(client.get_run(runs["same"].run_id).info.artifact_uri)
-    with pytest.raises(TrackingError, match=r"per_question.parquet"):
-        compare_runs(runs["same"].run_id, base, tracking_uri=store_uri)
-
-
-def test_a_baseline_of_another_k_is_refused_with_exit_code_3(
-    store_uri: str, runs: dict[str, RunResult], tmp_path: Path
-) -> None:
-    given = ("compare", runs["same"].run_id, "--baseline-run", runs["three"].run_id)
-    ended = called(*given, cwd=tmp_path, env={"MLFLOW_TRACKING_URI": store_uri})
-
-    assert ended.returncode == 3
-    assert "the runs are not comparable: k was 3 and is 5" in ended.stderr
-
-
-def test_an_edited_golden_set_compares_what_stayed(
-    made: Made, store_uri: str, runs: dict[str, RunResult], tmp_path: Path
-) -> None:
-    path, before = tmp_path / made.golden.name, runs["baseline"]
-    path.write_text(made.golden.read_text().replace("second?", "second and a half?"))
-    after = run_eval(path, target=good, tracking_uri=store_uri, traces="off")
-
-    compared = compare_runs(after.run_id, before.run_id, tracking_uri=store_uri, log=False, min_coverage=0.6)
-
-    assert (compared.verdict, compared.edited, compared.num_common) == ("ok", ("b",), 2)
-    assert compare_runs(after.run_id, before.run_id, tracking_uri=store_uri, log=False).verdict == "unknown"
 
 
 def test_who_promotes_can_be_named_and_a_long_reason_is_cut(store_uri: str, runs: dict[str, RunResult]) -> None:

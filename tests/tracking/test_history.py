@@ -63,17 +63,6 @@ def test_pages_are_bounded_and_go_on_where_the_last_one_ended(store: Store) -> N
     assert past_runs(store, "0", "nothing") == []
 
 
-def test_one_question_is_asked_of_the_store(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    note_runs(store, 5)
-    asked: list[dict[str, Any]] = []
-    search = store.client.search_runs
-    monkeypatch.setattr(store.client, "search_runs", lambda *a, **kw: asked.append(kw) or search(*a, **kw))
-
-    past_runs(store, "0", "many", limit=2)
-
-    assert asked == [{"max_results": 2, "order_by": ["attributes.start_time DESC"]}]
-
-
 def test_what_cannot_be_searched_for_is_said(store: Store) -> None:
     with pytest.raises(UsageError, match="single quote"):
         past_runs(store, "0", "it's")

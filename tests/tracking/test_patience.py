@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from mlflow.exceptions import MlflowException
 
 from evaltrack.system import retries
-from evaltrack.system.retries import Policy
-from evaltrack.tracking.store import connect
+from evaltrack.system.retries import NAMED_AT_ONCE, Policy
+from evaltrack.tracking.runs import Dataset, log_dataset
+from evaltrack.tracking.store import Store, connect
 from tests.faulty_proxy import Rules, proxy_thread
 
 READ = "GET .*/experiments/get"
@@ -65,3 +69,67 @@ def test_replies_that_always_break_off_are_an_error(server: str) -> None:
         with pytest.raises(MlflowException, match="Connection broken"):
             store.client.get_experiment("0")
     assert rules.counts[READ] == retries.REPLY_BROKE_OFF.calls
+
+
+ROWS = "per_question.txt"
+DOWNLOAD = f"GET .*{ROWS}"
+
+
+def logged(store: Store, tmp_path: Path) -> str:
+    (tmp_path / ROWS).write_text("a row\n" * 1000)
+    run = store.client.create_run("0")
+    store.client.log_artifact(run.info.run_id, str(tmp_path / ROWS))
+    return run.info.run_id
+
+
+def test_a_download_that_breaks_off_is_tried_again(server: str, tmp_path: Path) -> None:
+    (folder := tmp_path / "read").mkdir()
+    rules = Rules([(DOWNLOAD, "cut", 2)])
+    with proxy_thread(server, rules) as address:
+        store = connect(address)
+        assert store.download(logged(store, tmp_path), ROWS, folder).read_text() == "a row\n" * 1000
+    assert rules.counts[DOWNLOAD] == 2
+
+
+def test_a_download_that_never_comes_is_an_error(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retries, "REPLY_BROKE_OFF", Policy(0.0, 0.0, calls=2))
+    (folder := tmp_path / "read").mkdir()
+    with proxy_thread(server, Rules([(DOWNLOAD, "cut", 1000)])) as address:
+        store = connect(address)
+        run_id = logged(store, tmp_path)
+        with pytest.raises(MlflowException, match=ROWS):
+            store.download(run_id, ROWS, folder)
+
+
+TRIES = NAMED_AT_ONCE.calls or 0
+RACE = "(sqlite3.IntegrityError) UNIQUE constraint failed: datasets.experiment_id, datasets.name, datasets.digest"
+
+
+def calls_of(errors: list[str]) -> int:
+    """How often a store is asked that fails with these errors first."""
+    left, calls = list(errors), []
+
+    def log_inputs(*arguments: Any) -> None:
+        calls.append(arguments)
+        if left:
+            raise MlflowException(left.pop(0))
+
+    try:
+        log_dataset(Store("sqlite://", SimpleNamespace(log_inputs=log_inputs)), "run", Dataset("a", "d" * 64, "p", 1))  # type: ignore[arg-type]
+    finally:
+        assert {arguments[0] for arguments in calls} == {"run"}
+        assert {arguments[1][0].dataset.digest for arguments in calls} == {"d" * 36}
+        errors[:] = [str(len(calls))]
+    return len(calls)
+
+
+@pytest.mark.parametrize("races", range(TRIES))
+def test_a_set_that_another_run_just_named_is_named_again(races: int) -> None:
+    assert calls_of([RACE] * races) == races + 1
+
+
+@pytest.mark.parametrize(("errors", "calls"), [([RACE] * TRIES, TRIES), (["disk full"], 1)])
+def test_other_refusals_are_raised(errors: list[str], calls: int) -> None:
+    with pytest.raises(MlflowException):
+        calls_of(errors)
+    assert errors == [str(calls)]

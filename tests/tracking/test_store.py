@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
+import multiprocessing
 import os
 import signal
 import sqlite3
 import time
-from contextlib import ExitStack, closing
+from contextlib import closing
 from pathlib import Path
 
 import mlflow
@@ -15,9 +15,9 @@ import pytest
 
 from evaltrack import run_eval
 from evaltrack.errors import TrackingError
-from evaltrack.golden.reader import open_golden
 from evaltrack.privacy.addresses import shown_url
 from evaltrack.records import Question, Row, Signature
+from evaltrack.system.users import user_name
 from evaltrack.tracking.reader import EvaluationRun
 from evaltrack.tracking.replies import reason
 from evaltrack.tracking.run_files import read_rows
@@ -26,6 +26,7 @@ from evaltrack.tracking.store import Store, choose_experiment, connect, find_run
 from evaltrack.tracking.traces import TraceCounts, read_counts
 from evaltrack.tracking.writer import RunWriter
 from tests.api.test_evaluate import answers, golden
+from tests.judging import cli, golden_set
 from tests.warm import WarmProcess
 
 DATA = Dataset("small", "0" * 64, "small.jsonl", 3)
@@ -161,20 +162,6 @@ def test_passwords_are_shown_nowhere(uri: str, shown: str) -> None:
     assert "secret" not in reason(ValueError(f"cannot reach {uri}\nmore"))
 
 
-def test_four_that_begin_at_once_in_an_empty_folder_all_end_well(tmp_path: Path) -> None:
-    """MLflow makes the tables of a new database; evaltrack lets one process do it."""
-    path, responses = golden(tmp_path), tmp_path / "responses.jsonl"
-    responses.write_text("".join(json.dumps({"id": line.id, "sources": ["x"]}) + "\n" for line in open_golden(path)))
-    env = {**os.environ, "EVALTRACK_RUN_OUTPUT": "table"}
-    words = ("-m", "evaltrack", "run", str(path), "-t", f"recorded:{responses}", "--traces", "off")
-    with ExitStack() as stack:
-        begun = [stack.enter_context(WarmProcess(words, tmp_path, env)) for _ in range(4)]
-        ended = [process.communicate()[1] for process in begun]
-        assert [process.returncode for process in begun] == [0] * 4, ended
-    runs = mlflow.MlflowClient(f"sqlite:///{tmp_path}/mlflow.db").search_runs(["0"])
-    assert [run.info.status for run in runs] == ["FINISHED"] * 4
-
-
 SOME_TABLES = 60_000
 """Bytes of a store that has some of its tables."""
 
@@ -203,3 +190,60 @@ def test_a_store_of_which_only_some_tables_were_made_says_so(tmp_path: Path) -> 
         database.commit()
     with pytest.raises(TrackingError, match=rf"has only some of MLflow's tables; remove {path}, and run again"):
         connect(f"sqlite:///{path}")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "resume abc",
+        "compare",
+        "compare set.jsonl",
+        "report -o x.html",
+        "report a b -o x.html",
+        "judge replay a",
+        "baseline list",
+    ],
+)
+def test_a_store_that_is_not_there_is_not_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/mlflow.db")
+    (tmp_path / "set.jsonl").write_text('{"id": 1, "question": "?", "expected_chunks": ["a"]}\n')
+    assert cli(*command.split()) == 2
+    words = "mlflow.db: there is no such file; evaluate first (evaltrack run GOLDEN), run this where that was done, or"
+    assert words in capsys.readouterr().err
+    assert not (tmp_path / "mlflow.db").exists()
+
+
+NAMELESS = 54321
+VARIABLES = ("LOGNAME", "USER", "LNAME", "USERNAME")
+
+
+def _name_of_a_nameless_user(answers: multiprocessing.SimpleQueue[str]) -> None:
+    for name in VARIABLES:
+        os.environ.pop(name, None)
+    os.setuid(NAMELESS)
+    answers.put(user_name())
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+def test_a_user_without_a_name_is_a_number() -> None:
+    """As in a container that is started with `--user 54321`."""
+    context = multiprocessing.get_context("fork")
+    answers = context.SimpleQueue()
+    process = context.Process(target=_name_of_a_nameless_user, args=(answers,))
+    process.start()
+    process.join(30)
+    assert process.exitcode == 0
+    assert answers.get() == f"uid {NAMELESS}"
+
+
+def test_a_run_says_who_made_it(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in VARIABLES:
+        monkeypatch.setenv(name, "somebody")
+    golden, _ = golden_set(tmp_path, {"q": None}, expected_chunks=["a"])
+    recorded = tmp_path / "responses.jsonl"
+    recorded.write_text('{"id": "q", "answer": "so", "sources": [{"chunk_id": "a"}]}\n')
+    run = run_eval(golden, target=f"recorded:{recorded}", judge="none", tracking_uri=store_uri, traces="off")
+    assert mlflow.get_run(run.run_id).data.tags["mlflow.user"] == "somebody"
