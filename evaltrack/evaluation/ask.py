@@ -31,7 +31,8 @@ from evaltrack.targets.processes import asked_twice
 from evaltrack.targets.threads import aside
 
 T = TypeVar("T")
-Counter = Callable[[Sequence[str]], Tokens]
+Counter = Callable[[Sequence[str], Response], Tokens | None]
+
 TIMEOUT = 60.0
 JUDGE_TIMEOUT = 600.0
 """Seconds for all judges' calls of one question: a server that says when to come again is waited for."""
@@ -51,8 +52,8 @@ class Evaluator:
     """Asks, judges and scores one question at a time.
 
     The target has `timeout` seconds for each question, judges and `scorers`, who are called at once, `judge_timeout`.
-    `count` counts the tokens of a response whose target reports none. `redactor` takes secrets out of what comes back
-    before a judge or anybody else sees it; scores measure what came back.
+    `count` counts the tokens of a response whose target reports none, where they are wanted. `redactor` takes secrets
+    out of what comes back before a judge or anybody else sees it; scores measure what came back.
     """
 
     target: Target
@@ -214,4 +215,4 @@ def _tokens(asked: Sequence[str], response: Response, k: int, count: Counter | N
     if count is None:
         return None
     sources = (source.text or "" for source in (response.sources or ())[:k])
-    return count([*asked, *sources, response.answer or ""])
+    return count([*asked, *sources, response.answer or ""], response)

@@ -362,7 +362,7 @@ def test_a_long_answer_costs_others_no_time(written: Write) -> None:
 
     async def gather() -> list[Row]:
         target = open_target(f"python:{module}:ask")
-        redactor, count = Redactor(()), _counter(None)
+        redactor, count = Redactor(()), _counter(None, always=True)
         try:
             loop = evaluated(asked, target, timeout=3, redactor=redactor, count=count)
             return [row async for row in loop]

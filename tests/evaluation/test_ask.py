@@ -545,12 +545,12 @@ def test_what_a_late_failure_cost_is_kept() -> None:
 # Tokens
 
 
-def never_counted(texts: Sequence[str]) -> Tokens:
+def never_counted(texts: Sequence[str], response: Response) -> Tokens:
     """A counter that must not be asked."""
     raise AssertionError(texts)
 
 
-def words(texts: Sequence[str]) -> Tokens:
+def words(texts: Sequence[str], response: Response) -> Tokens:
     """A counter for which every word is a token."""
     return Tokens(count=sum(len(text.split()) for text in texts), known="counted")
 
@@ -568,9 +568,9 @@ def test_tokens_that_are_not_reported_are_counted() -> None:
     sources = tuple(Source(chunk_id=str(n), text=text) for n, text in enumerate(["one two", None, "three", "four"]))
     given: list[list[str]] = []
 
-    def count(texts: Sequence[str]) -> Tokens:
+    def count(texts: Sequence[str], response: Response) -> Tokens:
         given.append(list(texts))
-        return words(texts)
+        return words(texts, response)
 
     (row,) = rows(
         questions(1), answering(Response(answer="It is Paris.", sources=sources)), count=count, rules=Rules(3)

@@ -860,7 +860,7 @@ def test_the_turns_count_as_tokens_of_a_target_that_is_given_them() -> None:
     """Of one that is asked the question alone they do not."""
     counted: list[list[str]] = []
 
-    def count(texts: Sequence[str]) -> Tokens:
+    def count(texts: Sequence[str], response: Response) -> Tokens:
         counted.append(list(texts))
         return Tokens(count=len(texts), known="counted")
 
