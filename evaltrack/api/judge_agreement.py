@@ -17,8 +17,7 @@ from evaltrack.compare.judge_agreement import (
 )
 from evaltrack.errors import UsageError
 from evaltrack.judges.recorded import RecordedJudge
-from evaltrack.metrics.panel import panel_mean
-from evaltrack.metrics.reasoning import reasoned
+from evaltrack.metrics.reasoning import panel_mean, reasoned
 from evaltrack.metrics.rubric import RubricWeights
 from evaltrack.records import Signature, Verdict
 from evaltrack.rows.restore import verdicts_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evaltrack.evaluation.plan import Plan
-from evaltrack.records.trace_place import TraceHome
+from evaltrack.records.response import TraceHome
 from evaltrack.targets.models import ModelTarget
 from evaltrack.targets.traces import TracedAnswers
 from evaltrack.tracking.models import link_model

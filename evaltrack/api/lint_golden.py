@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from evaltrack.errors import GoldenError, UsageError
 from evaltrack.golden.corpus import Chunk, domain_folders, read_corpus
-from evaltrack.golden.lint import answers, chunks, ids, passages, questions, size
+from evaltrack.golden.lint import answers, chunks, ids, questions, size
 from evaltrack.golden.lint.finding import RULES, Entry, Finding
 from evaltrack.golden.lint.library import Library
 from evaltrack.golden.reader import GoldenSet, open_golden
@@ -87,7 +87,7 @@ def _findings(checked: GoldenSet, shelves: Sequence[tuple[Library, Bm25Target | 
         part = library.entries(entries)
         yield from chain(ids.check_ids(part, library), ids.check_titles(part, library))
         yield from answers.check_answers(part, library)
-        yield from chain(chunks.check_copies(part, library), passages.check_passages(part, library))
+        yield from chain(chunks.check_copies(part, library), ids.check_passages(part, library))
         negatives = [entry for entry in part if entry.question.negative]
         if negatives and (index := index or index_of(library)):
             yield from chunks.check_negatives(_best(negatives, index), library)

@@ -20,8 +20,7 @@ from evaltrack.compare.change import Change
 from evaltrack.compare.comparison import Comparison
 from evaltrack.errors import EvaltrackError, UsageError
 from evaltrack.evaluation.result import RunResult
-from evaltrack.golden.held import NumberedQuestion
-from evaltrack.golden.reader import open_golden
+from evaltrack.golden.reader import NumberedQuestion, open_golden
 from evaltrack.report.comparison.verdict_words import verdict_words
 from evaltrack.report.comparison.words import cause_words, change_words
 from evaltrack.report.html.run_page import run_headline

@@ -13,7 +13,7 @@ from evaltrack.golden.reader import GoldenSet
 from evaltrack.golden.review.expectation import Expectation
 from evaltrack.golden.review.pool import Shown
 from evaltrack.records import Passage, Question
-from evaltrack.records.titles import title_key
+from evaltrack.records.passage import title_key
 from evaltrack.targets.bm25 import Bm25Target
 
 MOST_OF_TITLE = 20

@@ -13,7 +13,7 @@ from evaltrack.compare.gate import Gate, GateKind, parse_drops
 from evaltrack.metrics.run_metrics import MetricTable, metric_table
 from evaltrack.records import OwnScore
 from evaltrack.records.config import Config, OptionalText, Options, Texts, setting
-from evaltrack.records.own_score import NAME_PATTERN
+from evaltrack.records.verdict import NAME_PATTERN
 
 MAX_REPEATS = 100
 RepeatFlips = int | Literal["auto"]

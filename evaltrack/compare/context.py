@@ -11,7 +11,7 @@ from functools import cached_property
 
 from evaltrack.compare.differences import Differences
 from evaltrack.compare.ranks import in_order
-from evaltrack.records.titles import title_key
+from evaltrack.records.passage import title_key
 from evaltrack.rows.stored_parts import StoredSource
 from evaltrack.rows.stored_row import StoredRow
 

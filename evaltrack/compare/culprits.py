@@ -13,7 +13,7 @@ from evaltrack.compare.errors_by_message import message_kind
 from evaltrack.compare.fewer_sources import FewerSources, fewer_sources
 from evaltrack.compare.pages import Pages
 from evaltrack.compare.risers import Novelty, Riser, fallen_sources, find_risers
-from evaltrack.records.titles import title_key
+from evaltrack.records.passage import title_key
 from evaltrack.rows.stored_row import StoredRow
 
 CulpritKind = Literal["rose", "fewer_sources", CauseKind]

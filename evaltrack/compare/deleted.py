@@ -10,7 +10,7 @@ from functools import cached_property
 
 from evaltrack.compare.change import Cause, Change
 from evaltrack.compare.pages import page_of_chunk
-from evaltrack.records.titles import title_key
+from evaltrack.records.passage import title_key
 from evaltrack.rows.stored_parts import StoredSource
 from evaltrack.rows.stored_row import StoredRow
 

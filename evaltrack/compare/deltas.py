@@ -16,7 +16,7 @@ from evaltrack.metrics.metric import Score
 from evaltrack.metrics.run_metrics import MetricTable
 from evaltrack.rows.fingerprints import NUM_EXPECTED
 from evaltrack.stats.intervals import paired_interval
-from evaltrack.stats.power import detectable_drop, difference_sd
+from evaltrack.stats.pairs import detectable_drop, difference_sd
 from evaltrack.stats.quantiles import quantile, quantile_interval, swap_test
 from evaltrack.stats.significance import holm, mcnemar_exact, sign_flip
 

@@ -24,9 +24,8 @@ from evaltrack.compare.repeats import Asking, Repeat
 from evaltrack.compare.scatter import PROBES, settle
 from evaltrack.compare.verdict import Decided, decide
 from evaltrack.errors import EvaltrackError, Guide, UsageError
-from evaltrack.metrics.catalogue import BY_METRIC, depending_on
+from evaltrack.metrics.catalogue import BY_METRIC, LATENCIES, depending_on
 from evaltrack.metrics.criteria import Checked, Criterion, check_criteria
-from evaltrack.metrics.latencies import LATENCIES
 from evaltrack.records import Signature
 from evaltrack.stats.significance import mcnemar_exact
 

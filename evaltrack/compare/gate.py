@@ -9,8 +9,7 @@ from typing import Literal
 
 from evaltrack.compare.comparison import MetricDelta, Threshold
 from evaltrack.errors import UsageError
-from evaltrack.metrics.catalogue import SCORES
-from evaltrack.metrics.latencies import LATENCIES
+from evaltrack.metrics.catalogue import LATENCIES, SCORES
 from evaltrack.metrics.metric import Score
 from evaltrack.metrics.run_metrics import MetricTable
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from evaltrack.compare.change import Change
-from evaltrack.records.titles import title_key
+from evaltrack.records.passage import title_key
 from evaltrack.rows.stored_row import StoredRow
 
 

@@ -9,7 +9,7 @@ from evaltrack.compare.evidence import is_worse
 from evaltrack.compare.gate import Gate
 from evaltrack.compare.share_words import p_words
 from evaltrack.compare.tolerated import drop_share, exact_decimals, tolerated_words, worse_way
-from evaltrack.metrics.formats import metric_form
+from evaltrack.metrics.catalogue import metric_form
 from evaltrack.metrics.metric import ROUNDING
 from evaltrack.stats.significance import LEVEL
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evaltrack.compare.comparison import MetricDelta
-from evaltrack.metrics.formats import metric_form
+from evaltrack.metrics.catalogue import metric_form
 
 
 def tolerated_words(metric: MetricDelta) -> str:

@@ -9,7 +9,7 @@ from typing import Literal, TypeVar
 
 from evaltrack.errors import EvaltrackError
 from evaltrack.records import Failure, FailureKind, OwnValues, Response, Usage, Verdict
-from evaltrack.records.trace_place import TracePlace
+from evaltrack.records.response import TracePlace
 from evaltrack.targets.failures import described, trace_of, traceback_of, usage_of
 from evaltrack.targets.processes import InterruptedCallError
 from evaltrack.targets.response_fields import InvalidResponseError

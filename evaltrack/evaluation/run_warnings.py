@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 
 from evaltrack.errors import Guide
 from evaltrack.metrics.anchors import misfits
-from evaltrack.metrics.empty_response import holds_nothing
 from evaltrack.metrics.measure import NO_SOURCES
 from evaltrack.metrics.relevance import NO_TEXTS, expected_of, relevant_keys, source_keys
 from evaltrack.privacy.addresses import shown_text
@@ -239,7 +238,7 @@ class UnmeasuredRetrieval:
         response, why = row.response, row.unmeasured.get("hit", "")
         self._expecting += "hit" in row.scores or why in CURES
         if response is not None and why in CURES:
-            self._reasons[why] += why == NO_TEXTS or not (response.declined or holds_nothing(response))
+            self._reasons[why] += why == NO_TEXTS or not (response.declined or response.holds_nothing)
 
     def texts(self) -> Iterator[str]:
         """For each reason the number of questions, and the cure."""

@@ -13,28 +13,126 @@ import os
 import shlex
 import stat
 from array import array
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
 from evaltrack.errors import GoldenError, Guide
 from evaltrack.golden.entries import ARRAY, array_entries, line_entries
-from evaltrack.golden.held import HeldQuestions, NumberedQuestion
 from evaltrack.golden.lines import checked_question
 from evaltrack.golden.selection import ALL, Sample, Selection, empty_words
-from evaltrack.golden.tally import GoldenStats, Tally
 from evaltrack.records import Question
 from evaltrack.records.base import Key
-from evaltrack.records.id_hashes import IdHashes
 from evaltrack.records.json_text import kind_of, other_encoding
+from evaltrack.records.recorded import IdHashes
 from evaltrack.records.signature import SelectedPart
 
 KEY: TypeAdapter[str] = TypeAdapter(Key)
 
 Problem = tuple[int, str]
 """A line number (from 1) and what is wrong there; what to do."""
+
+
+@dataclass(frozen=True)
+class GoldenStats:
+    """Counts over one golden set; `by` maps `domain` and `category` to counts per label.
+
+    `with_history` counts the questions that have some. `drafts` are counted whether or not they are among the
+    questions.
+    """
+
+    questions: int = 0
+    negatives: int = 0
+    judged_only: int = 0
+    by: dict[str, Counter[str]] = field(default_factory=dict)
+    negatives_by_domain: Counter[str] = field(default_factory=Counter)
+    drafts: int = 0
+    with_history: int = 0
+
+
+class Tally:
+    """Counts questions as they stream by."""
+
+    def __init__(self) -> None:
+        self.questions = self.negatives = self.judged_only = self.drafts = 0
+        self.with_history = 0
+        self.by: dict[str, Counter[str]] = {"domain": Counter(), "category": Counter()}
+        self.negatives_by_domain: Counter[str] = Counter()
+
+    def add(self, question: Question) -> None:
+        """Count a question."""
+        expected = question.expected
+        is_negative = expected is not None and not expected
+        self.questions += 1
+        self.negatives += is_negative
+        self.judged_only += expected is None
+        self.with_history += bool(question.history)
+        for label, counter in self.by.items():
+            value = getattr(question, label)
+            if value is not None:
+                counter[value] += 1
+        if is_negative:
+            self.negatives_by_domain[question.domain] += 1
+
+    def stats(self) -> GoldenStats:
+        """The counts so far."""
+        return GoldenStats(
+            self.questions,
+            self.negatives,
+            self.judged_only,
+            self.by,
+            self.negatives_by_domain,
+            self.drafts,
+            self.with_history,
+        )
+
+
+HELD_BYTES = 2_000_000
+"""Bytes of a file up to which its questions are held; they take some ten times that in memory."""
+
+
+class NumberedQuestion(NamedTuple):
+    """A question, its place among those of the file (from 0), and the line on which it starts (from 1)."""
+
+    number: int
+    line: int
+    question: Question
+
+
+@dataclass
+class HeldQuestions:
+    """The questions of the file of this `content`, which is the SHA-256 of its bytes; none where it is large."""
+
+    path: Path
+    content: bytes | None = field(init=False)
+    questions: list[NumberedQuestion] = field(init=False, default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.content = self._content()
+
+    def add(self, question: NumberedQuestion) -> None:
+        """Hold one more question, of a file that is not too large for that."""
+        if self.content is not None:
+            self.questions.append(question)
+
+    @property
+    def are_those_of_the_file(self) -> bool:
+        """Whether they are held, and the file is still the one that they were read from."""
+        return self.content is not None and self.content == self._content()
+
+    def _content(self) -> bytes | None:
+        try:
+            if self.path.stat().st_size > HELD_BYTES:
+                return None
+            with self.path.open("rb") as file:
+                content = file.read(HELD_BYTES)
+        except OSError:
+            return None
+        return hashlib.sha256(content).digest()
 
 
 @dataclass(frozen=True)

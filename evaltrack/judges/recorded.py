@@ -21,9 +21,8 @@ from evaltrack.judges.strict import read_verdict
 from evaltrack.metrics.measure import lacking
 from evaltrack.records import Dimensions, Judge, Observed, Question, Response, Verdict
 from evaltrack.records.finding_words import finding_words
-from evaltrack.records.id_hashes import EXAMPLES, IdHashes, shown_id, strangers_note
 from evaltrack.records.json_text import kind_of, other_encoding, parsed, refuse_repeats, spread_kind
-from evaltrack.records.recorded import take_id
+from evaltrack.records.recorded import EXAMPLES, IdHashes, shown_id, strangers_note, take_id
 from evaltrack.rows.fields import text_digest
 from evaltrack.system.files import content_digest
 

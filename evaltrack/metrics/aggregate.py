@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from statistics import fmean
 
+from evaltrack.metrics.catalogue import HEADLINES
 from evaltrack.metrics.relevance import num_expected
 from evaltrack.metrics.run_metrics import MetricTable
 from evaltrack.records import Row
@@ -145,3 +146,18 @@ class Kept:
             rows.append(row)
             rows.sort(key=lambda row: row.position)
             del rows[SHOWN_ROWS:]
+
+
+Means = Mapping[str, tuple[float, int]]
+"""Mean and count by metric."""
+
+
+def worst_domains(groups: Mapping[str, Means]) -> list[tuple[str, Means]]:
+    """The domains among the groups, by pass rate, then by score, then the larger first; unmeasured ones last."""
+
+    def order(item: tuple[str, Means]) -> tuple[object, ...]:
+        name, means = item
+        values = [means[score.metric][0] if score.metric in means else float("inf") for score in HEADLINES]
+        return values, -max((count for _, count in means.values()), default=0), name
+
+    return sorted((item for item in groups.items() if item[0] not in LEVELS), key=order)

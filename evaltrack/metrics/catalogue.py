@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from evaltrack.metrics.metric import Aim, Hint, Part, Score, Tolerance
 from evaltrack.metrics.reasoning import DIMENSIONS, MODES, TIER_SCORES
@@ -281,6 +282,23 @@ SCORES = (
     *REASONING_SCORES,
 )
 
+LATENCIES = tuple(
+    Score(
+        "seconds",
+        f"latency_p{round(100 * share)}",
+        f"Latency p{round(100 * share)}, s",
+        f"seconds within which the target answered {round(100 * share)} % of the questions, by nearest rank",
+        depends_on=frozenset(),
+        higher_is_better=False,
+        tells_result=False,
+        span=None,
+        quantile=share,
+    )
+    for share in (0.5, 0.95)
+)
+"""The median, and what 95 % of the questions take at most."""
+
+
 HEADLINES = tuple(sorted((score for score in SCORES if score.headline), key=lambda score: score.headline))
 """Shown first, and for each group."""
 
@@ -291,3 +309,18 @@ BY_METRIC = {score.metric: score for score in SCORES}
 def depending_on(part: Part) -> frozenset[str]:
     """The compared metrics that cannot be, between two runs in which this setting differs."""
     return frozenset(score.metric for score in SCORES if score.compared and part in score.depends_on)
+
+
+_LATENCIES = {score.metric: score for score in LATENCIES}
+
+
+def named_score(name: str) -> Score | None:
+    """The record of a metric or score of ours."""
+    return BY_METRIC.get(name) or BY_NAME.get(name) or _LATENCIES.get(name)
+
+
+@lru_cache(maxsize=256)
+def metric_form(name: str) -> Score:
+    """The record that writes its values; of one's own one that writes three decimals under its own name."""
+    title = name.replace("{", "{{").replace("}", "}}")
+    return named_score(name) or Score(name, name, title, "", depends_on=frozenset(), span=None)

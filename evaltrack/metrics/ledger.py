@@ -6,7 +6,6 @@ from array import array
 from math import ceil, fsum
 from typing import Literal
 
-from evaltrack.metrics.empty_response import holds_nothing
 from evaltrack.records import Response, Row, Usage
 
 Whose = Literal["target", "judge"]
@@ -56,7 +55,7 @@ class Ledger:
 
     def _count(self, response: Response) -> None:
         self.num_unanswered += response.answer is None
-        is_empty = holds_nothing(response)
+        is_empty = response.holds_nothing
         self.num_empty += is_empty
         self.num_empty_answers += response.answer_is_empty and not is_empty
         if response.model and len(self.models) < MAX_MODELS:

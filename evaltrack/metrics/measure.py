@@ -8,8 +8,7 @@ from functools import lru_cache
 
 from evaltrack.metrics import retrieval
 from evaltrack.metrics.catalogue import SCORES
-from evaltrack.metrics.panel import panel_mean
-from evaltrack.metrics.reasoning import reasoned
+from evaltrack.metrics.reasoning import panel_mean, reasoned
 from evaltrack.metrics.relevance import Relevance, graded_keys, relevance_of
 from evaltrack.metrics.rubric import PASS_SCORE, RubricWeights
 from evaltrack.records import Question, Reasoned, Response, Tokens, Verdict, Weights

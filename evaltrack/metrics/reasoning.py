@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import get_args
 
-from evaltrack.metrics.panel import panel_mean
 from evaltrack.metrics.rubric import Grading, RubricWeights, grade, tier_of
 from evaltrack.records import Dimensions, Mode, Observed, Reasoned
 
@@ -61,3 +61,14 @@ def _mode(gradings: Sequence[Grading]) -> Mode:
     """The mode most judges saw, of several such the first."""
     modes = [grading.mode for grading in gradings]
     return max(modes, key=modes.count)
+
+
+def panel_mean(values: Sequence[float | None]) -> float | None:
+    """The mean of what each judge of a panel gave, or None where one gave nothing: fewer judges are another measure.
+
+    It is exact in the decimals that were given: .7, .7 and 1.0 are .8, which passes at .8.
+    """
+    exact = [Fraction(str(value)) for value in values if value is not None]
+    if not exact or len(exact) < len(values):
+        return None
+    return float(sum(exact) / len(exact))

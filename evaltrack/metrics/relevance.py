@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from evaltrack.metrics.retrieval import first_occurrences
 from evaltrack.records import Passage, Question, Response, Source
-from evaltrack.records.passage import SourceText
+from evaltrack.records.passage import SourceText, title_key
 from evaltrack.records.row import Finds, Row
-from evaltrack.records.titles import title_key
 
 NO_TEXTS = "the target returns no texts in which the expected passages could be looked for"
 

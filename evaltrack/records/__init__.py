@@ -6,15 +6,23 @@ Beside them `system` holds what differs between operating systems.
 """
 
 from evaltrack.records.base import Count, ForeignText, FreeObject, Key, Record, Text
-from evaltrack.records.own_score import OwnScore, OwnValues
 from evaltrack.records.passage import Passage
-from evaltrack.records.question import Difficulty, Question
+from evaltrack.records.question import Difficulty, Question, Role, Turn
 from evaltrack.records.response import Response, Source, ToolCall, Usage, together
 from evaltrack.records.roles import Closable, Judge, PlainTarget, Scorer, Target
 from evaltrack.records.row import Failure, FailureKind, Reasoned, Row, Tally, Tokens
 from evaltrack.records.signature import METRICS_VERSION, Signature, Weights
-from evaltrack.records.turn import Role, Turn
-from evaltrack.records.verdict import CruxTreatment, Dimensions, Mode, Observed, UncertaintyTreatment, Unit, Verdict
+from evaltrack.records.verdict import (
+    CruxTreatment,
+    Dimensions,
+    Mode,
+    Observed,
+    OwnScore,
+    OwnValues,
+    UncertaintyTreatment,
+    Unit,
+    Verdict,
+)
 
 __all__ = [
     "METRICS_VERSION",

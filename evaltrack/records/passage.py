@@ -32,6 +32,12 @@ def words_of(text: str) -> list[str]:
     return _WORD.findall(unicodedata.normalize("NFKC", _LINK_TARGET.sub("]", text)).casefold())
 
 
+def title_key(title: str) -> str:
+    """The form in which source titles are compared: Unicode NFC, case-folded, with `_` read as a space."""
+    folded = unicodedata.normalize("NFC", title).casefold().replace("_", " ")
+    return unicodedata.normalize("NFC", folded).strip()
+
+
 class Passage(Record):
     """One thing that should be retrieved: what holds the `quote`, or `any_of` these chunks.
 

@@ -9,11 +9,26 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import BeforeValidator, Field, StringConstraints, ValidationInfo, field_validator, model_validator
 
-from evaltrack.records.base import FreeObject, Key, Record, Text
+from evaltrack.records.base import FreeObject, Key, Record, Text, storable
 from evaltrack.records.passage import Passage
-from evaltrack.records.turn import Turn, WrittenText
+
+Role = Literal["system", "user", "assistant", "tool"]
+WrittenText = Annotated[str, StringConstraints(min_length=1, pattern=r"\S"), BeforeValidator(storable)]
+"""Text that says something: not empty, and not of blanks alone."""
+
+
+class Turn(Record):
+    """What one side said: the text of a message and the role of its speaker."""
+
+    role: Role
+    content: WrittenText
+
+    def __str__(self) -> str:
+        """``user: How long may I stay?``."""
+        return f"{self.role}: {self.content}"
+
 
 Difficulty = Literal["easy", "medium", "hard"]
 Grade = Annotated[int, Field(ge=0, le=1000, strict=True)]

@@ -7,7 +7,30 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from evaltrack.records.base import ForeignText, FreeObject, Key, Record
-from evaltrack.records.trace_place import TracePlace
+
+TRACE_ID = r"^tr-[0-9a-f]{32}$"
+SPAN_ID = r"^[0-9a-f]{16}$"
+
+
+class TracePlace(Record):
+    """A trace, and its root span."""
+
+    trace_id: Annotated[str, Field(pattern=TRACE_ID)]
+    span_id: Annotated[str, Field(pattern=SPAN_ID)]
+
+
+class TraceHome(Record):
+    """The run that the traces of an application belong to while it is evaluated.
+
+    Where it `joins` them they are the traces of the questions, in the experiment of the run; else they are only linked
+    to it. `store` is the address of its MLflow store, and may hold a password.
+    """
+
+    run_id: str
+    experiment_id: str
+    store: str
+    joins: bool
+
 
 MOST_TOKENS = 10**15
 """Of one kind, for one question: more is a mistake, and sums over a run would leave what databases hold."""
@@ -102,6 +125,11 @@ class Response(Record):
     def answer_is_empty(self) -> bool:
         """Whether there is an answer, and it holds no words."""
         return self.answer is not None and not self.answer.strip()
+
+    @property
+    def holds_nothing(self) -> bool:
+        """Whether there is no answer or a blank one, no sources, no tool calls, and no word that it does not know."""
+        return not (self.declined or self.sources or self.tool_calls or (self.answer or "").strip())
 
     @property
     def declined(self) -> bool:

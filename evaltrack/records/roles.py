@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Protocol, Self
 
-from evaltrack.records.id_hashes import IdHashes
-from evaltrack.records.own_score import OwnScore, OwnValues
 from evaltrack.records.question import Question
-from evaltrack.records.response import Response
-from evaltrack.records.trace_place import TraceHome
-from evaltrack.records.verdict import Verdict
+from evaltrack.records.recorded import IdHashes
+from evaltrack.records.response import Response, TraceHome
+from evaltrack.records.verdict import OwnScore, OwnValues, Verdict
 
 
 class Closable(Protocol):

@@ -9,8 +9,7 @@ from pydantic import Field
 
 from evaltrack.records.base import Record
 from evaltrack.records.question import Question
-from evaltrack.records.response import Response, Usage
-from evaltrack.records.trace_place import TracePlace
+from evaltrack.records.response import Response, TracePlace, Usage
 from evaltrack.records.verdict import Mode, Verdict
 
 Finds = tuple[tuple[str, ...], ...]

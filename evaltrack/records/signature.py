@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from evaltrack.records.base import Count, Record, Text
-from evaltrack.records.own_score import MOST_SCORES, OwnScore
+from evaltrack.records.verdict import MOST_SCORES, OwnScore
 
 METRICS_VERSION = 1
 """Raised by one whenever the definition of a score changes; two runs compare only within one version."""

@@ -7,10 +7,8 @@ from functools import lru_cache
 
 from evaltrack.compare.errors_by_message import message_kind
 from evaltrack.evaluation.result import RunResult
-from evaltrack.metrics.catalogue import HEADLINES, SCORES
+from evaltrack.metrics.catalogue import HEADLINES, LATENCIES, SCORES, metric_form, named_score
 from evaltrack.metrics.criteria import Checked
-from evaltrack.metrics.formats import metric_form, named_score
-from evaltrack.metrics.latencies import LATENCIES
 from evaltrack.metrics.metric import MINUS
 from evaltrack.metrics.reasoning_aims import RubricAim
 from evaltrack.records import Signature

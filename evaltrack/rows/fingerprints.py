@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from evaltrack.records.titles import title_key
+from evaltrack.records.passage import title_key
 from evaltrack.records.verdict import ANSWER_GRADES
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evaltrack.records.own_score import MOST_SCORES, NAME_PATTERN
+from evaltrack.records.verdict import MOST_SCORES, NAME_PATTERN
 from evaltrack.rows.columns import COLUMNS, OWN_KEY, ROWS_VERSION, VERSION_KEY, columns_with, schema
 from evaltrack.rows.fields import SOURCE_COLUMNS
 from evaltrack.rows.rows_error import DamagedError, damaged, newer

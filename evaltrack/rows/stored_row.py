@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from evaltrack.metrics.catalogue import SCORES
 from evaltrack.records import Mode, Row
+from evaltrack.records.passage import title_key
 from evaltrack.records.row import FailureKind
-from evaltrack.records.titles import title_key
 from evaltrack.rows.columns import COLUMNS, columns_with, flatten
 from evaltrack.rows.stored_parts import StoredSource, StoredTurn, StoredVerdict, object_of, parts_of
 

@@ -15,8 +15,8 @@ from typing import Any
 
 from evaltrack.errors import UsageError
 from evaltrack.records import OwnScore, OwnValues, Question, Response
-from evaltrack.records.own_score import LARGEST_SCORE
 from evaltrack.records.roles import Scorer
+from evaltrack.records.verdict import LARGEST_SCORE
 from evaltrack.scorers.declaration import declared_scores
 from evaltrack.targets.call_shape import is_async
 from evaltrack.targets.threads import in_own_loop, in_thread

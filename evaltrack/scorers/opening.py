@@ -8,14 +8,13 @@ from typing import Any
 
 from evaltrack.errors import UsageError
 from evaltrack.metrics.aggregate import Summary
-from evaltrack.metrics.catalogue import SCORES
-from evaltrack.metrics.latencies import LATENCIES
+from evaltrack.metrics.catalogue import LATENCIES, SCORES
 from evaltrack.metrics.ledger import Ledger
 from evaltrack.metrics.measure import Rules
 from evaltrack.metrics.tokens import Prices
 from evaltrack.records import Judge
-from evaltrack.records.own_score import MOST_SCORES
 from evaltrack.records.roles import Scorer
+from evaltrack.records.verdict import MOST_SCORES
 from evaltrack.rows.columns import COLUMNS
 from evaltrack.scorers.builtin import open_builtin
 from evaltrack.scorers.context import CONTEXT_PRECISION, ContextPrecisionScorer

@@ -19,7 +19,7 @@ from traceback import clear_frames
 from typing import Any, BinaryIO
 
 from evaltrack.errors import EvaltrackError
-from evaltrack.records.trace_place import TracePlace
+from evaltrack.records.response import TracePlace
 from evaltrack.system.limits import limit_own_memory
 from evaltrack.system.processes import end_own_group
 from evaltrack.targets.failures import READ_LIMIT, described, trace_of, traceback_of, usage_of

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from evaltrack.records import Usage
-from evaltrack.records.trace_place import TracePlace
+from evaltrack.records.response import TracePlace
 
 READ_LIMIT = 100_000
 """Characters looked at of an error's message, and of the end of its traceback."""

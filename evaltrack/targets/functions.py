@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from evaltrack.records import Question, Response, Target
-from evaltrack.records.trace_place import TraceHome, TracePlace
+from evaltrack.records.response import TraceHome, TracePlace
 from evaltrack.targets.call_shape import CallShape, call_shape, is_async
 from evaltrack.targets.failures import note_origin
 from evaltrack.targets.mapping import MAX_BYTES, bounded

@@ -11,7 +11,7 @@ from typing import BinaryIO
 from weakref import finalize
 
 from evaltrack.errors import BadLinesError, Guide, UsageError
-from evaltrack.records.id_hashes import IdHashes
+from evaltrack.records.recorded import IdHashes
 
 MAX_LINE_BYTES = 16 << 20
 """Of one recorded response."""

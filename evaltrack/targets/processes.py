@@ -24,8 +24,8 @@ from typing import Any, TypeVar
 from evaltrack.errors import Guide, UsageError
 from evaltrack.records import Usage
 from evaltrack.records.base import Record
+from evaltrack.records.response import TracePlace
 from evaltrack.records.roles import Closable
-from evaltrack.records.trace_place import TracePlace
 from evaltrack.system.processes import kill_group, own_group
 from evaltrack.targets.child import GOODBYE, INVALID, MOST_BYTES, OUT_OF_MEMORY, READY, REFUSED, RESULT
 from evaltrack.targets.failures import RaisedElsewhereError, ending

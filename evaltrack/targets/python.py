@@ -35,7 +35,7 @@ from pydantic import ByteSize, TypeAdapter, ValidationError
 from evaltrack.errors import Guide, UsageError
 from evaltrack.records import Question, Response, Target
 from evaltrack.records.base import Record
-from evaltrack.records.trace_place import TraceHome
+from evaltrack.records.response import TraceHome
 from evaltrack.targets import no_more_settings
 from evaltrack.targets.child import Service
 from evaltrack.targets.code_state import code_state

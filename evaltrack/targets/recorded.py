@@ -20,8 +20,8 @@ from typing import Any
 from evaltrack.errors import Guide, UsageError
 from evaltrack.records import Question, Response, Target
 from evaltrack.records.amount import first_of
-from evaltrack.records.id_hashes import EXAMPLES, IdHashes, shown_id, strangers_note
 from evaltrack.records.json_text import open_kind, other_encoding
+from evaltrack.records.recorded import EXAMPLES, IdHashes, shown_id, strangers_note
 from evaltrack.system.files import content_digest
 from evaltrack.targets import no_more_settings
 from evaltrack.targets.line_index import LineIndex, numbered_lines, refuse

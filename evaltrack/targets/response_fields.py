@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from evaltrack.records.trace_place import TracePlace
+from evaltrack.records.response import TracePlace
 
 CLOSE = 0.8
 """How alike (of 1) a name must be to a field that is missing for it to be taken for a slip of the pen."""

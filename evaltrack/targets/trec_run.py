@@ -15,7 +15,7 @@ from pathlib import Path
 
 from evaltrack.records import Question, Response, Source, Target
 from evaltrack.records.amount import count
-from evaltrack.records.id_hashes import EXAMPLES, IdHashes, shown_id, strangers_note
+from evaltrack.records.recorded import EXAMPLES, IdHashes, shown_id, strangers_note
 from evaltrack.system.files import content_digest
 from evaltrack.targets.line_index import numbered_lines, refuse
 from evaltrack.targets.recorded_response import NotRecordedError

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evaltrack.records.question import Question
-from evaltrack.records.trace_place import TraceHome, TracePlace
+from evaltrack.records.response import TraceHome, TracePlace
 
 QUEUE = "MLFLOW_ASYNC_TRACE_LOGGING_MAX_QUEUE_SIZE"
 LONG_QUEUE = "100000"

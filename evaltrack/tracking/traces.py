@@ -16,8 +16,8 @@ from dataclasses import asdict, astuple, dataclass
 from itertools import count, islice, takewhile
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from evaltrack.records.response import SPAN_ID, TRACE_ID
 from evaltrack.records.row import Traced
-from evaltrack.records.trace_place import SPAN_ID, TRACE_ID
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.tracking.assessments import assessment_id, assessments_of
 from evaltrack.tracking.patience import Persistent, has_wire

@@ -8,7 +8,7 @@ import pytest
 
 from evaltrack.errors import UsageError
 from evaltrack.golden.corpus import Chunk, parse_chunker
-from evaltrack.golden.corpus.chunk import Page, Section
+from evaltrack.golden.corpus.chunkers import Page, Section
 
 
 def chunks(how: str, *sections: tuple[str, str]) -> list[Chunk]:

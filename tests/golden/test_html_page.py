@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaltrack.golden.corpus.chunk import Page, PageError, Section
+from evaltrack.golden.corpus.chunkers import Page, PageError, Section
 from evaltrack.golden.corpus.html_page import read_html
 
 

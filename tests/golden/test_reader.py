@@ -15,7 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from evaltrack.errors import GoldenError
-from evaltrack.golden import held
+from evaltrack.golden import reader
 from evaltrack.golden.entries import MAX_ARRAY_BYTES, MAX_QUESTION_BYTES
 from evaltrack.golden.lines import FIELDS
 from evaltrack.golden.reader import GoldenSet, open_golden
@@ -866,7 +866,7 @@ def test_a_small_set_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert all(one is other for one, other in zip(golden, golden, strict=True))
     path.write_text(path.read_text() + "\n")
     assert all(one is not other for one, other in zip(golden, golden, strict=True))
-    monkeypatch.setattr(held, "HELD_BYTES", path.stat().st_size - 1)
+    monkeypatch.setattr(reader, "HELD_BYTES", path.stat().st_size - 1)
     large = open_golden(path)
     assert all(one is not other for one, other in zip(large, large, strict=True))
 

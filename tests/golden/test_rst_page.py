@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from evaltrack.golden.corpus.chunk import Page, Section
+from evaltrack.golden.corpus.chunkers import Page, Section
 from evaltrack.golden.corpus.rst_page import read_rst
 
 

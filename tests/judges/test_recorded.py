@@ -16,7 +16,7 @@ from evaltrack.errors import SAVED, UsageError
 from evaltrack.judges import open_judge
 from evaltrack.judges.recorded import NotJudgedError, RecordedJudge
 from evaltrack.records import Dimensions, Question, Response, Verdict
-from evaltrack.records.id_hashes import IdHashes
+from evaltrack.records.recorded import IdHashes
 
 ANSWER = Response(answer="Paris.")
 LINE = {

@@ -10,8 +10,7 @@ import pytest
 
 import evaltrack
 from evaltrack.compare.engine import AFFECTED
-from evaltrack.metrics.catalogue import BY_NAME, HEADLINES, SCORES, depending_on
-from evaltrack.metrics.formats import metric_form
+from evaltrack.metrics.catalogue import BY_NAME, HEADLINES, SCORES, depending_on, metric_form
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.metrics.metric import Part, Score
 from evaltrack.metrics.rubric import RubricWeights

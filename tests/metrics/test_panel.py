@@ -10,7 +10,7 @@ import pytest
 from evaltrack import run_eval
 from evaltrack.api.judge_agreement import judges_agreement
 from evaltrack.metrics.measure import NO_OBSERVATION, Rules, measure
-from evaltrack.metrics.panel import panel_mean
+from evaltrack.metrics.reasoning import panel_mean
 from evaltrack.metrics.rubric import RubricWeights
 from evaltrack.records import Question, Response, Verdict
 from tests.metrics.test_catalogue import observations

@@ -32,8 +32,8 @@ from evaltrack.records import (
     Weights,
     together,
 )
+from evaltrack.records.response import TraceHome, TracePlace
 from evaltrack.records.signature import SelectedPart
-from evaltrack.records.trace_place import TraceHome, TracePlace
 
 GRADES = (
     *("h_count", "oscillation", "crux", "epistemic_honesty"),

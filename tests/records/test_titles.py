@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaltrack.records.titles import title_key
+from evaltrack.records.passage import title_key
 
 repeatable = settings(deadline=None, derandomize=True)
 

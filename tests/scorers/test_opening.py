@@ -9,7 +9,7 @@ import pytest
 
 from evaltrack.errors import UsageError
 from evaltrack.records import OwnValues, Question, Response
-from evaltrack.records.own_score import MOST_SCORES
+from evaltrack.records.verdict import MOST_SCORES
 from evaltrack.scorers.builtin import BuiltinScorer
 from evaltrack.scorers.function import FunctionScorer
 from evaltrack.scorers.local import ProcessScorer, answering, open_local

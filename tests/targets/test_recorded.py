@@ -24,7 +24,7 @@ from evaltrack.cli import main
 from evaltrack.errors import SAVED, BadLinesError, UsageError
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Question, Response, Source, Target, ToolCall, Usage
-from evaltrack.records.id_hashes import IdHashes
+from evaltrack.records.recorded import IdHashes
 from evaltrack.targets.line_index import MAX_LINE_BYTES
 from evaltrack.targets.recorded import open_recorded
 from evaltrack.targets.recorded_response import FailedElsewhereError, NotRecordedError

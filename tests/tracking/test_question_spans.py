@@ -15,7 +15,7 @@ from mlflow.entities import Trace
 
 from evaltrack import report_html, run_eval
 from evaltrack.records import Question
-from evaltrack.records.trace_place import TraceHome
+from evaltrack.records.response import TraceHome
 from evaltrack.tracking.question_spans import MOST_EMPTY, SpanHabit, question_span, write_spans
 from evaltrack.tracking.store import connect
 from evaltrack.tracking.traces import forget_traces

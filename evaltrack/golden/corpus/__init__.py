@@ -5,8 +5,7 @@ A page is a `.md`, `.rst`, `.txt`, `.html` or `.htm` file. Its id is the file's 
 default each heading starts one (`guides/schengen-visa#overstay`).
 """
 
-from evaltrack.golden.corpus.chunk import Chunk, by_page
-from evaltrack.golden.corpus.chunkers import Chunker, parse_chunker
+from evaltrack.golden.corpus.chunkers import Chunk, Chunker, by_page, parse_chunker
 from evaltrack.golden.corpus.folder import domain_folders, parse_suffixes, read_corpus
 
 __all__ = ["Chunk", "Chunker", "by_page", "domain_folders", "parse_chunker", "parse_suffixes", "read_corpus"]

@@ -10,15 +10,14 @@ from importlib import import_module
 from pathlib import Path
 
 from evaltrack.errors import Guide, UsageError, listed, printable
-from evaltrack.golden.corpus.chunk import Chunk, Page, PageError
-from evaltrack.golden.corpus.chunkers import Chunker, by_heading
+from evaltrack.golden.corpus.chunkers import Chunk, Chunker, Page, PageError, Section, by_heading
 
 READERS = {
     ".htm": "html_page:read_html",
     ".html": "html_page:read_html",
     ".md": "markdown_page:read_markdown",
     ".rst": "rst_page:read_rst",
-    ".txt": "text_page:read_text",
+    ".txt": "folder:read_text",
 }
 """Each suffix's reader: `(text, name of the file) -> Page`; imported only when there is such a page."""
 
@@ -156,3 +155,8 @@ def _text(content: bytes, suffix: str) -> str:
         return content.decode(charset)
     except (LookupError, ValueError):
         raise PageError(f"is neither UTF-8 nor {charset}, which it declares; save it as UTF-8") from None
+
+
+def read_text(text: str, name: str) -> Page:
+    """The page that a file called `name` holds; the name is the title."""
+    return Page(name, (Section("", text.strip()),))

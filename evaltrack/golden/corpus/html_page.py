@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from evaltrack.golden.corpus.chunk import Page, PageError, Section
+from evaltrack.golden.corpus.chunkers import Page, PageError, Section
 
 MAX_NESTING = 1_000
 """Elements in one another; the time that HTML's own algorithm takes grows with their square."""

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
-from evaltrack.golden.corpus.chunk import Page, Section
+from evaltrack.golden.corpus.chunkers import Page, Section
 
 MAX_FRONT, MAX_DEPTH = 16 * 2**10, 16
 """Characters of a front matter in which its title is looked for, and how deep they may nest."""

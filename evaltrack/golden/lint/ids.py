@@ -1,4 +1,4 @@
-"""What a question expects, held against what there is: ids and titles that are missing, repeated or in another form."""
+"""What a question expects, held against what there is: names and passages that are missing or in another form."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from evaltrack.golden.lint.finding import SHOWN_NAMES, Entry, Finding, first_names
 from evaltrack.golden.lint.library import Library
-from evaltrack.records import Question
-from evaltrack.records.titles import title_key
+from evaltrack.records import Passage, Question
+from evaltrack.records.passage import title_key
 
 TEXTS = ("id", "question", "expected_answer", "domain", "category")
 LISTS = ("expected_chunks", "expected_sources", "expected_tools")
@@ -131,3 +131,29 @@ def check_titles(entries: Iterable[Entry], library: Library) -> Iterator[Finding
             if len(pages) > 1:
                 message = f"`{title}` is the title of {len(pages)} pages: {first_names(pages)}"
                 yield entry.finding("ambiguous-source", message, "any of them counts; rename those that do not answer")
+
+
+MOST_CHUNKS = 3
+"""Chunks that may hold one quotation whole: chunks overlap, and a page may say a thing twice."""
+
+
+def check_passages(entries: Iterable[Entry], library: Library) -> Iterator[Finding]:
+    """Quotations that no chunk holds or that many hold whole, and chunks to choose from of which none is there."""
+    for entry in entries:
+        for passage in entry.question.expected_passages or ():
+            if passage.any_of and not set(passage.any_of) & library.by_id.keys():
+                message = f"none of `{'`, `'.join(passage.any_of)}` is in {library.name}"
+                yield entry.finding("missing-id", message, "name the chunks that hold the passage, or quote it")
+            if passage.quote is not None:
+                yield from _check_quote(entry, passage, library)
+
+
+def _check_quote(entry: Entry, passage: Passage, library: Library) -> Iterator[Finding]:
+    whole = passage.model_copy(update={"share": 1.0})
+    places = sum(text.holds(whole) for text in library.texts.values())
+    if places > MOST_CHUNKS:
+        message = f"{places} chunks hold {passage.key}, and any of them counts"
+        yield entry.finding("common-quote", message, "quote words that stand in no other place")
+    elif not places and not any(text.holds(passage) for text in library.texts.values()):
+        message = f"no chunk of {library.name} holds {passage.key}"
+        yield entry.finding("missing-quote", message, "quote the page word by word, or add the page")

@@ -10,8 +10,7 @@ from evaltrack.golden.corpus import Chunk
 from evaltrack.golden.lint.finding import Entry
 from evaltrack.golden.words import ContentWords
 from evaltrack.records import Passage, Question
-from evaltrack.records.passage import SourceText
-from evaltrack.records.titles import title_key
+from evaltrack.records.passage import SourceText, title_key
 
 
 @dataclass(frozen=True)

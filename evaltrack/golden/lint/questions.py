@@ -12,7 +12,7 @@ from evaltrack.golden.lint.alike import similar_pairs
 from evaltrack.golden.lint.finding import Entry, Finding
 from evaltrack.golden.words import ContentWords
 from evaltrack.records import Question
-from evaltrack.records.titles import title_key
+from evaltrack.records.passage import title_key
 
 LIKE = 0.8
 """Share of content words in common from which two questions that expect the same may ask the same."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from evaltrack.golden.lint.finding import Finding
-from evaltrack.golden.tally import GoldenStats
+from evaltrack.golden.reader import GoldenStats
 from evaltrack.records.amount import count
 from evaltrack.stats.significance import MIN_CHANGED
 

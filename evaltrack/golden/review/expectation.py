@@ -9,8 +9,7 @@ from typing import Any
 from evaltrack.errors import UsageError
 from evaltrack.golden.review.pool import Shown
 from evaltrack.records import Passage, Question
-from evaltrack.records.passage import words_of
-from evaltrack.records.titles import title_key
+from evaltrack.records.passage import title_key, words_of
 
 FIELDS = ("expected_chunks", "expected_sources", "expected_passages", "grades")
 

@@ -8,8 +8,7 @@ from itertools import chain, zip_longest
 from zlib import crc32
 
 from evaltrack.records import Source
-from evaltrack.records.passage import SourceText
-from evaltrack.records.titles import title_key
+from evaltrack.records.passage import SourceText, title_key
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,8 @@ from pathlib import Path
 
 from evaltrack.errors import UsageError
 from evaltrack.golden.file import ChangedMeanwhileError, digest_of, only_writer, read_objects, write_objects
-from evaltrack.golden.held import NumberedQuestion
 from evaltrack.golden.lines import checked_question
-from evaltrack.golden.reader import open_golden
+from evaltrack.golden.reader import NumberedQuestion, open_golden
 from evaltrack.golden.review.actions import Action, Confirm, Restore, after, before, changed_fields
 from evaltrack.records import Question
 

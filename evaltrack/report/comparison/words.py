@@ -11,8 +11,8 @@ from evaltrack.compare.fate_kinds import WORSE, Fate
 from evaltrack.compare.run_info import RunInfo
 from evaltrack.compare.source_causes import REPORTED
 from evaltrack.compare.tolerated import drop_share, tolerated_words, worse_way
+from evaltrack.metrics.catalogue import metric_form
 from evaltrack.metrics.criteria import Checked
-from evaltrack.metrics.formats import metric_form
 from evaltrack.records.amount import count
 from evaltrack.report.ci_commands import without_commands
 from evaltrack.report.comparison.verdict_words import reasons, selections_words

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from evaltrack.compare.comparison import Comparison
 from evaltrack.evaluation.result import RunResult
-from evaltrack.metrics.aggregate import LEVELS
-from evaltrack.metrics.worst_domains import worst_domains
+from evaltrack.metrics.aggregate import LEVELS, worst_domains
 from evaltrack.records.amount import count
 from evaltrack.report.comparison.counts import chance_words
 from evaltrack.report.comparison.culprit_words import behind_line

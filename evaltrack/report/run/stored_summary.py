@@ -14,7 +14,7 @@ from evaltrack.evaluation.result import METRICS
 from evaltrack.metrics.criteria import Criterion, parse_criteria
 from evaltrack.records import Signature
 from evaltrack.records.base import Count, Record
-from evaltrack.records.own_score import NAME_PATTERN
+from evaltrack.records.verdict import NAME_PATTERN
 
 LIMIT = 20_000_000
 """Bytes of a summary; one of a thousand domains has two million."""

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from evaltrack.golden.lint.answers import check_answers
-from evaltrack.golden.lint.ids import check_blanks, check_ids, check_repeats
-from evaltrack.golden.lint.passages import check_passages
+from evaltrack.golden.lint.ids import check_blanks, check_ids, check_passages, check_repeats
 
 from .library import brief, entries, library
 

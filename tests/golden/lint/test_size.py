@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evaltrack.golden.lint.size import check_categories, check_domains, check_size
-from evaltrack.golden.tally import GoldenStats
+from evaltrack.golden.reader import GoldenStats
 
 
 def stats(questions: int, negatives: int = 0, judged_only: int = 0, **by: Any) -> GoldenStats:
