@@ -9,7 +9,7 @@
     │   │   └── ChangedMeanwhileError  2   a golden file was changed between reading and writing
     │   ├── NoQuestionError     2   a question is not in the golden set any more
     │   ├── JournalBusyError    2   another process writes the journal of this run
-    │   ├── NotPrivateError     2   a file or folder that others can write to
+    │   ├── NotPrivateError     2   a file or folder of another user
     │   └── ServerRefusesError  2   a model's server refuses key, access or model
     └── InconclusiveError       3   the work cannot be finished or trusted
         ├── TrackingError       3   the MLflow store is out of reach, or lost rows

@@ -22,8 +22,7 @@ from evaltrack.evaluation.command import Command
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.records import Signature
 from evaltrack.system.files import replace_file
-from evaltrack.system.folders import STATE_VARIABLE, state_folder
-from evaltrack.system.own_files import NotPrivateError, check_file, check_folder, private_folder
+from evaltrack.system.user_files import NotPrivateError, check_owner, make_private_folder, state_folder
 
 KEPT_DAYS = 365
 SIZE_LIMIT = 1_000_000
@@ -46,7 +45,7 @@ def save_command(run_id: str, command: Command) -> str | None:
     if path is None:
         return None
     try:
-        private_folder(path.parent, STATE_VARIABLE)
+        make_private_folder(path.parent)
         _remove_old(path.parent)
         part = path.with_name(f"{uuid4().hex}.part")
         with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
@@ -61,14 +60,13 @@ def saved_command(run_id: str) -> Command | None:
     """The command of a run that was evaluated on this machine; None where it was not, or where it cannot be read.
 
     Raises:
-        UsageError: it is of another version, was given in another folder, or others may write to it.
+        UsageError: it is of another version, was given in another folder, or belongs to another user.
     """
     path = _path(run_id)
     try:
         if path is None or path.stat().st_size > SIZE_LIMIT:
             return None
-        check_folder(path.parent, STATE_VARIABLE)
-        check_file(path, STATE_VARIABLE)
+        check_owner(path)
         saved = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
         return None
@@ -124,9 +122,9 @@ def _not_here(run_id: str, options: str) -> str:
     """Why a run cannot be run again; a state folder that is refused is the reason that can be cured.
 
     Raises:
-        UsageError: others may write to the state folder, so that nothing was kept or is read.
+        UsageError: the state folder belongs to another user, so that nothing was kept or is read.
     """
-    check_folder(state_folder(), STATE_VARIABLE)
+    check_owner(state_folder())
     reason = f"run {run_id} was not evaluated on this machine, and what a tracking store names is never executed"
     return f"{reason}; name what it ran: {options}"
 

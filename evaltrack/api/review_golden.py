@@ -20,7 +20,7 @@ from evaltrack.golden.review.expectation import Expectation, expectation_of
 from evaltrack.golden.review.pool import Shown, pooled
 from evaltrack.golden.review.session import Outcome, ReviewSession
 from evaltrack.records import Question
-from evaltrack.system.users import user_name
+from evaltrack.system.user_files import user_name
 
 DEPTH = 10
 """Chunks of each retriever that are shown by default."""

@@ -18,8 +18,7 @@ from evaltrack.errors import GoldenError, UsageError
 from evaltrack.golden.lines import checked_question, line_of
 from evaltrack.golden.reader import GoldenSet, open_golden
 from evaltrack.records import Question
-from evaltrack.system.folders import STATE_VARIABLE, state_folder
-from evaltrack.system.own_files import NotPrivateError, private_folder
+from evaltrack.system.user_files import STATE_VARIABLE, NotPrivateError, make_private_folder, state_folder
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -77,13 +76,13 @@ def golden_file(golden: GoldenLike) -> str:
     folder = state_folder() / "golden"
     part = folder / f"{uuid4().hex}.part"
     try:
-        private_folder(folder, STATE_VARIABLE)
+        make_private_folder(folder)
         _remove_old(folder)
         try:
             with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
                 digest = _write(golden, NAME, file)
             home = folder / digest[:16]
-            private_folder(home, STATE_VARIABLE)
+            make_private_folder(home)
             part.replace(home / f"{NAME}.jsonl")
         finally:
             part.unlink(missing_ok=True)

@@ -149,9 +149,7 @@ def _check_owner(path: Path, owners: set[int]) -> None:
     others = owners - {0, path.parent.stat().st_uid}
     if not others:
         return
-    from evaltrack.system.users import own_number
-
-    if others - {own_number()}:
+    if others - {os.geteuid()}:
         cure = "work in a folder of your own, or make the file yours"
         raise UsageError(f"{path}: belongs to another user, who does not own the folder either; {cure}")
 

@@ -20,8 +20,7 @@ from evaltrack.evaluation.journal_errors import is_kind, no_journal, unusable
 from evaltrack.evaluation.journal_files import command_in, delete_journal, read_command, size_of
 from evaltrack.evaluation.journal_lines import line_of, row_in
 from evaltrack.records import Question, Row
-from evaltrack.system.folders import STATE_VARIABLE, state_folder
-from evaltrack.system.own_files import NotPrivateError, private_file, private_folder
+from evaltrack.system.user_files import NotPrivateError, make_private_file, make_private_folder, state_folder
 
 __all__ = ["Journal", "Reuse", "delete_journal", "read_command", "state_folder"]
 
@@ -64,7 +63,7 @@ class Journal:
 
     Raises:
         UsageError: another process has it open, or what it holds cannot be read, so that it would be paid for again;
-            or others may write to it.
+            or another user owns it.
     """
 
     def __init__(
@@ -84,8 +83,8 @@ class Journal:
         self._known = self._reused = self._redone = self._retried = 0
         used = size_of(path) > 0
         try:
-            private_folder(path.parent, STATE_VARIABLE)
-            private_file(path, STATE_VARIABLE)
+            make_private_folder(path.parent)
+            make_private_file(path)
             self._take()
         except NotPrivateError as error:
             if used:

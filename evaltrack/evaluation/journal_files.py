@@ -9,20 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from evaltrack.evaluation.journal_errors import NOT_WRITABLE, is_kind, unusable
-from evaltrack.system.folders import STATE_VARIABLE
-from evaltrack.system.own_files import check_file, sqlite_files
+from evaltrack.system.user_files import check_owner, sqlite_files
 
 
 def read_command(path: Path) -> dict[str, Any]:
     """What a journal says of its run; empty where it was killed before it could.
 
     Raises:
-        UsageError: another process has it open, it is damaged, or others may write to it.
+        UsageError: another process has it open, it is damaged, or another user owns it.
     """
     if not size_of(path):
         return {}
     try:
-        check_file(path, STATE_VARIABLE)
+        check_owner(*sqlite_files(path))
         try:
             return _read_command(path, "ro")
         except sqlite3.OperationalError as error:

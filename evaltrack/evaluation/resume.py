@@ -20,8 +20,7 @@ from evaltrack.evaluation.journal_errors import JournalBusyError
 from evaltrack.evaluation.plan import Plan
 from evaltrack.privacy.addresses import shown_text, shown_url
 from evaltrack.records.settings import CODE, CORPUS, last_state
-from evaltrack.system.folders import STATE_VARIABLE
-from evaltrack.system.own_files import NotPrivateError, check_folder
+from evaltrack.system.user_files import NotPrivateError, check_owner
 from evaltrack.tracking.naming import resolve_run
 from evaltrack.tracking.reader import find_journaled, is_there, journal_tag
 from evaltrack.tracking.store import Store
@@ -86,7 +85,7 @@ def choose_run(resume: str | None, now: dict[str, Any], store: Store, *, retry_e
 
     Raises:
         UsageError: `resume` names a run that cannot be gone on with: nothing is kept of it, it is finished, or it was
-            another evaluation; the message names each difference. Or others may write where runs are kept.
+            another evaluation; the message names each difference. Or another user owns the folder where runs are kept.
     """
     if resume and os.environ.get("MLFLOW_RUN_ID"):
         raise UsageError("`resume=`: `mlflow run` has opened a new run; resume with: evaltrack resume RUN")
@@ -235,7 +234,7 @@ def journals(passed_over: list[str] | None = None) -> Iterator[tuple[Path, dict[
     `passed_over` is given what is wrong with those that are damaged.
 
     Raises:
-        NotPrivateError: others may write to the folder.
+        NotPrivateError: another user owns the folder.
     """
     for path in sorted(_paths(), key=last_written, reverse=True):
         try:
@@ -254,7 +253,7 @@ def remove_old() -> None:
     """Remove the journals that were not written to for `KEPT_DAYS`, unless a process has them open.
 
     Raises:
-        NotPrivateError: others may write to the folder.
+        NotPrivateError: another user owns the folder.
     """
     for path in _paths():
         if time.time() - last_written(path) > KEPT_DAYS * 86_400:
@@ -269,7 +268,7 @@ def remove_old() -> None:
 
 def _paths() -> list[Path]:
     with suppress(OSError):
-        check_folder(state_folder(), STATE_VARIABLE)
+        check_owner(state_folder())
         return [path for path in state_folder().glob(f"*{ENDING}") if journal_named(path.stem)]
     return []
 

@@ -7,6 +7,8 @@ again and not believed.
 from __future__ import annotations
 
 import hmac
+import os
+import secrets
 import sqlite3
 import threading
 from contextlib import closing, suppress
@@ -19,16 +21,15 @@ from evaltrack.errors import UsageError
 from evaltrack.records import Verdict
 from evaltrack.records.amount import count, verb
 from evaltrack.system import retries
-from evaltrack.system.folders import CACHE_VARIABLE, STATE_VARIABLE, cache_folder, state_folder
-from evaltrack.system.own_files import (
+from evaltrack.system.files import replace_file
+from evaltrack.system.user_files import (
     NotPrivateError,
-    check_file,
-    check_folder,
-    is_own,
-    private_file,
-    private_folder,
-    private_secret,
+    cache_folder,
+    check_owner,
+    make_private_file,
+    make_private_folder,
     sqlite_files,
+    state_folder,
 )
 
 __all__ = ["CacheSize", "VerdictCache", "cache_folder", "clear_cache", "measure_cache"]
@@ -36,6 +37,8 @@ __all__ = ["CacheSize", "VerdictCache", "cache_folder", "clear_cache", "measure_
 FILE = "verdicts.sqlite"
 SECRET_FILE = "verdicts.key"  # noqa: S105 - the name of a file
 """In the state folder: who can write the cache, as a CI that restores it, cannot sign a verdict."""
+
+SECRET_BYTES = 32
 
 BUSY_SECONDS = 30.0
 """How long another process is waited for."""
@@ -46,7 +49,7 @@ TABLE = "create table if not exists verdicts (key text primary key, verdict text
 class VerdictCache:
     """A table of verdicts by key in one SQLite file, safe for several processes at once.
 
-    A folder that cannot be written to, or that others may write to, makes the cache empty, not the run fail; `problem`
+    A folder that cannot be written to, or that another user owns, makes the cache empty, not the run fail; `problem`
     then says why.
     """
 
@@ -56,9 +59,9 @@ class VerdictCache:
         self._path = folder / FILE
         self._refused = 0
         try:
-            self._secret = private_secret(state_folder() / SECRET_FILE, STATE_VARIABLE)
-            private_folder(folder, CACHE_VARIABLE)
-            private_file(self._path, CACHE_VARIABLE)
+            self._secret = _secret(state_folder() / SECRET_FILE)
+            make_private_folder(folder)
+            make_private_file(self._path)
             self._database = sqlite3.connect(
                 self._path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
@@ -142,8 +145,7 @@ def measure_cache(folder: Path) -> CacheSize:
         with suppress(OSError):
             size += each.lstat().st_size
     try:
-        check_folder(folder, CACHE_VARIABLE)
-        check_file(path, CACHE_VARIABLE)
+        check_owner(folder, *sqlite_files(path))
         return CacheSize(path, size, _count(path))
     except (NotPrivateError, OSError, sqlite3.Error) as error:
         return CacheSize(path, size, None, str(error))
@@ -165,6 +167,34 @@ def clear_cache(folder: Path) -> CacheSize:
     return size
 
 
+def _secret(path: Path) -> bytes:
+    """The random bytes in a file, made where there is none, or where it was cut.
+
+    Raises:
+        NotPrivateError: another user owns the file or its folder.
+        OSError: it cannot be read or made.
+    """
+    make_private_folder(path.parent)
+    check_owner(path)
+    part = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+    try:
+        if not path.exists():
+            _write_secret(part)
+            with suppress(FileExistsError):
+                os.link(part, path)  # whole or not at all; of two processes the first one counts
+        if path.stat().st_size != SECRET_BYTES:
+            _write_secret(part)
+            replace_file(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+    return path.read_bytes()
+
+
+def _write_secret(path: Path) -> None:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as file:
+        file.write(secrets.token_bytes(SECRET_BYTES))
+
+
 def _count(path: Path) -> int:
     if not path.exists():
         return 0
@@ -174,10 +204,7 @@ def _count(path: Path) -> int:
 
 def _check_removable(size: CacheSize) -> None:
     """Raise where a file belongs to another user, or is in use: SQLite would go on in what has no name any more."""
-    for each in sqlite_files(size.path):
-        with suppress(FileNotFoundError):
-            if not is_own(each.lstat()):
-                raise UsageError(f"{each}: belongs to another user, and is left alone")
+    check_owner(*sqlite_files(size.path))
     if size.problem or not size.path.exists():
         return
     try:

@@ -11,8 +11,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from evaltrack.system.files import replace_file
-from evaltrack.system.folders import STATE_VARIABLE, state_folder
-from evaltrack.system.own_files import NotPrivateError, private_folder
+from evaltrack.system.user_files import NotPrivateError, make_private_folder, state_folder
 
 SECONDS = 120
 """How long another process is waited for; making the tables takes some seconds."""
@@ -78,7 +77,7 @@ def _remove(part: Path) -> None:
 
 def _locked(path: Path) -> sqlite3.Connection:
     folder = state_folder() / "locks"
-    private_folder(folder, STATE_VARIABLE)
+    make_private_folder(folder)
     name = sha256(str(path.absolute()).encode()).hexdigest()[:16]
     lock = sqlite3.connect(folder / f"{name}.db", timeout=SECONDS, isolation_level=None)
     try:

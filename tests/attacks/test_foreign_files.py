@@ -31,6 +31,7 @@ PAID = Verdict(judge="j", reasoning="It is wrong.", overall_score=0.1)
 
 
 def kept(open_cache: OpenCache, folder: Path, *keys: str) -> None:
+    """Put the paid verdict into a cache, which is closed again."""
     cache = open_cache(folder)
     for key in keys or ("key",):
         cache.put(key, PAID)
@@ -39,6 +40,7 @@ def kept(open_cache: OpenCache, folder: Path, *keys: str) -> None:
 
 
 def edit(path: Path, statement: str) -> None:
+    """Change a database as anybody with sqlite3 can."""
     with closing(sqlite3.connect(path)) as database, database:
         assert database.execute(statement).rowcount > 0
 
@@ -52,6 +54,7 @@ BETTER = """update verdicts set verdict = replace(verdict, '"overall_score":0.1'
 def test_an_edited_verdict_is_paid_again(
     store_uri: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A verdict of 0.1 that was edited into 1.0 in the cache is asked for again, and the run says so."""
     golden, target = golden_set(tmp_path / "golden", {"a": "An answer."})
     command = ["run", golden, "-t", target, "--judge", JUDGE, "--output", "json"]
     with serving(scored_reply(0.1)) as server:
@@ -67,6 +70,7 @@ def test_an_edited_verdict_is_paid_again(
 
 
 def test_a_verdict_moved_to_another_key_is_a_miss(tmp_path: Path, open_cache: OpenCache) -> None:
+    """What was said of one answer is not said of another, whoever copies the row."""
     kept(open_cache, tmp_path, "good", "bad")
     edit(tmp_path / FILE, "delete from verdicts where key = 'bad'")
     edit(tmp_path / FILE, "update verdicts set key = 'bad' where key = 'good'")
@@ -76,6 +80,7 @@ def test_a_verdict_moved_to_another_key_is_a_miss(tmp_path: Path, open_cache: Op
 def test_a_verdict_by_another_user_is_a_miss(
     tmp_path: Path, open_cache: OpenCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A cache that somebody filled with a secret of their own, and handed over, gives nothing."""
     monkeypatch.setenv("EVALTRACK_STATE_DIR", str(tmp_path / "theirs"))
     kept(open_cache, tmp_path / "cache")
     monkeypatch.setenv("EVALTRACK_STATE_DIR", str(tmp_path / "ours"))
@@ -101,89 +106,58 @@ def test_a_cache_without_signatures_gives_nothing(tmp_path: Path, open_cache: Op
 # Folders and files
 
 
-WRITABLE, OWNED = "other users may write to it", "belongs to another user"
+def somebody_owns_it(folder: Path) -> str:
+    os.chown(folder, SOMEBODY, -1)
+    return "belongs to another user"
 
 
-def chmod(mode: int) -> Callable[[Path], object]:
-    return lambda path: path.chmod(mode)
+def a_link_of_somebody(folder: Path) -> str:
+    moved = folder.rename(folder.parent / "moved")
+    folder.symlink_to(moved)
+    os.chown(folder, SOMEBODY, -1, follow_symlinks=False)
+    return "belongs to another user"
 
 
-def chown(path: Path) -> None:
-    os.chown(path, SOMEBODY, -1, follow_symlinks=False)
+def somebody_owns_the_file(folder: Path) -> str:
+    os.chown(next(folder.glob("*.sqlite")), SOMEBODY, -1)
+    return "belongs to another user"
 
 
-def file_of(folder: Path) -> Path:
-    return next(folder.glob("*.sqlite"))
-
-
-def a_group_writes(folder: Path) -> None:
-    os.chown(folder, -1, SOMEBODY)
-    folder.chmod(0o770)
-
-
-def a_link_of_somebody(folder: Path) -> None:
-    folder.symlink_to(folder.rename(folder.parent / "moved"))
-    chown(folder)
-
-
-def a_link_to_where_all_write(folder: Path) -> None:
-    (folder.parent / "open").mkdir()
-    moved = folder.rename(folder.parent / "open" / "moved")
-    folder.symlink_to(Path("open", "..", "open", "moved"))
-    moved.parent.chmod(0o777)
-
-
-def somebody_owns_the_log(folder: Path) -> None:
-    log = file_of(folder).with_name(f"{file_of(folder).name}-wal")
+def somebody_owns_the_log(folder: Path) -> str:
+    log = next(folder.glob("*.sqlite"))
+    log = log.with_name(f"{log.name}-wal")
     log.touch(0o600)
-    chown(log)
+    os.chown(log, SOMEBODY, -1)
+    return "belongs to another user"
 
 
-def a_link_as_file(folder: Path) -> None:
-    file = file_of(folder)
-    file.symlink_to(file.rename(folder / "moved"))
+FOREIGN = [somebody_owns_it, a_link_of_somebody, somebody_owns_the_file, somebody_owns_the_log]
+foreign = pytest.mark.parametrize("give", FOREIGN, ids=lambda give: give.__name__)
 
 
-foreign = pytest.mark.parametrize(
-    ("give", "why"),
-    [
-        pytest.param(chmod(0o777), WRITABLE, id="all write"),
-        pytest.param(chmod(0o1777), WRITABLE, id="all write, and it is sticky"),
-        pytest.param(lambda folder: folder.parent.chmod(0o777), WRITABLE, id="all write above"),
-        pytest.param(a_link_to_where_all_write, WRITABLE, id="a link to where all write"),
-        pytest.param(lambda folder: file_of(folder).chmod(0o666), WRITABLE, id="all write the file"),
-        pytest.param(a_link_as_file, "is no file but a link", id="a link as file"),
-        pytest.param(a_group_writes, WRITABLE, marks=as_root, id="a group writes"),
-        pytest.param(chown, OWNED, marks=as_root, id="somebody owns it"),
-        pytest.param(lambda folder: chown(folder.parent), OWNED, marks=as_root, id="somebody owns what is above"),
-        pytest.param(a_link_of_somebody, OWNED, marks=as_root, id="a link of somebody"),
-        pytest.param(lambda folder: chown(file_of(folder)), OWNED, marks=as_root, id="somebody owns the file"),
-        pytest.param(somebody_owns_the_log, OWNED, marks=as_root, id="somebody owns the log"),
-    ],
-)
-
-
+@as_root
 @foreign
-def test_a_cache_that_others_own_or_write_is_not_used(
-    give: Callable[[Path], object], why: str, tmp_path: Path, open_cache: OpenCache
+def test_a_cache_that_others_own_is_not_used(
+    give: Callable[[Path], str], tmp_path: Path, open_cache: OpenCache
 ) -> None:
     """Nothing is taken from it and nothing put there; the problem names the place and the cure."""
     folder = tmp_path / "above" / "cache"
     kept(open_cache, folder)
-    give(folder)
+    why = give(folder)
     cache = open_cache(folder)
     assert cache.get("key") is None
     assert cache.problem is not None
     assert why in cache.problem
     assert cache.problem.startswith(f"verdicts are not cached: {tmp_path}")
-    assert cache.problem.endswith("set EVALTRACK_CACHE_DIR to another folder")
+    assert cache.problem.endswith("set EVALTRACK_STATE_DIR and EVALTRACK_CACHE_DIR to folders of your own")
     cache.put("other", PAID)
     assert cache.get("other") is None
 
 
+@as_root
 @foreign
-def test_a_journal_that_others_own_or_write_is_not_resumed(
-    give: Callable[[Path], object], why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_journal_that_others_own_is_not_resumed(
+    give: Callable[[Path], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows of an evaluation that others could have written are refused, neither used nor silently asked again."""
     path = tmp_path / "above" / "state" / f"{'0' * 32}.sqlite"
@@ -193,7 +167,7 @@ def test_a_journal_that_others_own_or_write_is_not_resumed(
         [Row(position=0, question=Question(id="1", question="?", domain="d"), trial=1, started_at=1.0, seconds=0.1)]
     )
     journal.close()
-    give(path.parent)
+    why = give(path.parent)
     with pytest.raises(UsageError, match=why):
         Journal(path, {"command": "c"})
     passed_over: list[str] = []
@@ -204,20 +178,21 @@ def test_a_journal_that_others_own_or_write_is_not_resumed(
     assert why in passed_over[0]
 
 
+@as_root
 @pytest.mark.parametrize("resume", [True, False])
-def test_a_run_with_a_state_folder_that_others_write(
+def test_a_run_with_a_state_folder_of_another_user(
     store_uri: str, tmp_path: Path, resume: bool, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """To resume from it is refused (exit 2); a new evaluation goes on without a journal, and says so."""
     (tmp_path / "state").mkdir()
-    (tmp_path / "state").chmod(0o777)
+    somebody_owns_it(tmp_path / "state")
     golden, target = golden_set(tmp_path / "golden", {"a": "I do not know."}, expected_chunks=[])
     more = ["--resume", "auto"] if resume else []
     assert cli("run", golden, "-t", target, "--output", "json", *more) == (2 if resume else 0)
     ended = capfd.readouterr()
     told = ended.err if resume else "\n".join(json.loads(ended.out)["notes"])
     place = tmp_path / "state"
-    assert f"{place}: other users may write to it, so it is not used; chmod 700 {place}, or set EVALTRACK_ST" in told
+    assert f"{place}: belongs to another user (uid {SOMEBODY}), and is not used; set EVALTRACK_STATE_DIR" in told
     assert list(place.iterdir()) == []
 
 
@@ -240,34 +215,20 @@ def test_nobody_else_reads_verdicts(tmp_path: Path, open_cache: OpenCache) -> No
     }
 
 
-def test_our_own_folder_is_closed_and_one_that_was_named_is_not(
-    tmp_path: Path, open_cache: OpenCache, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An older cache that all could read becomes the user's alone; of a named folder only the files do."""
-
-    def modes(folder: Path) -> tuple[int, int]:
-        folder.chmod(0o755)
-        (folder / FILE).touch()
-        (folder / FILE).chmod(0o644)
-        kept(open_cache, folder)
-        return stat.S_IMODE(folder.stat().st_mode), stat.S_IMODE((folder / FILE).stat().st_mode)
-
-    (tmp_path / "evaltrack").mkdir()
-    assert modes(tmp_path / "evaltrack") == (0o755, 0o600)
-    monkeypatch.delenv("EVALTRACK_CACHE_DIR")
-    assert modes(tmp_path / "evaltrack") == (0o700, 0o600)
-
-
-@pytest.mark.parametrize("spoil", [chmod(0o644), lambda key: key.write_bytes(b"")], ids=["open to others", "cut"])
-def test_a_secret_that_others_know_is_replaced(
-    spoil: Callable[[Path], object], tmp_path: Path, open_cache: OpenCache
-) -> None:
-    """Who read it could sign verdicts: those signed with it are paid for again."""
+def test_a_file_that_was_opened_to_others_is_closed(tmp_path: Path, open_cache: OpenCache) -> None:
+    """Of a folder that was there before, the files alone become the user's."""
+    tmp_path.chmod(0o755)
+    (tmp_path / FILE).touch(0o644)
     kept(open_cache, tmp_path)
-    key = tmp_path / "state" / "verdicts.key"
-    spoil(key)
+    assert [stat.S_IMODE(each.stat().st_mode) for each in (tmp_path, tmp_path / FILE)] == [0o755, 0o600]
+
+
+def test_a_secret_that_was_cut_is_replaced(tmp_path: Path, open_cache: OpenCache) -> None:
+    """An empty secret is none: anybody knows it."""
+    kept(open_cache, tmp_path)
+    (tmp_path / "state" / "verdicts.key").write_bytes(b"")
     assert open_cache(tmp_path).get("key") is None
-    assert (stat.S_IMODE(key.stat().st_mode), len(key.read_bytes())) == (0o600, 32)
+    assert len((tmp_path / "state" / "verdicts.key").read_bytes()) == 32
 
 
 HOMELESS = """
@@ -315,16 +276,10 @@ def test_the_cache_can_be_cleared(tmp_path: Path, open_cache: OpenCache) -> None
     assert evaltrack("cache", "clear", cwd=tmp_path).stdout.endswith(": 0 verdicts (0 bytes) removed\n")
 
 
-@pytest.mark.parametrize(
-    "spoil",
-    [chmod(0o777), lambda folder: file_of(folder).chmod(0o666), lambda folder: file_of(folder).write_text("no")],
-)
-def test_a_cache_that_is_not_used_can_be_cleared(
-    spoil: Callable[[Path], object], tmp_path: Path, open_cache: OpenCache
-) -> None:
-    """What is too open or damaged is removed, without a count: to clear it is the cure."""
+def test_a_damaged_cache_can_be_cleared(tmp_path: Path, open_cache: OpenCache) -> None:
+    """It is removed, without a count: to clear it is the cure."""
     kept(open_cache, tmp_path / "cache")
-    spoil(tmp_path / "cache")
+    (tmp_path / "cache" / FILE).write_text("no\n")
     cleared = evaltrack("cache", "clear", "--yes", cwd=tmp_path)
     assert "an unknown number of verdicts" in cleared.stdout
     assert list((tmp_path / "cache").iterdir()) == []
@@ -332,11 +287,12 @@ def test_a_cache_that_is_not_used_can_be_cleared(
 
 @as_root
 def test_what_is_not_ours_is_not_cleared(tmp_path: Path, open_cache: OpenCache) -> None:
+    """A file of another user stays."""
     kept(open_cache, tmp_path / "cache")
-    chown(tmp_path / "cache" / FILE)
+    somebody_owns_the_file(tmp_path / "cache")
     cleared = evaltrack("cache", "clear", "--yes", cwd=tmp_path)
     assert cleared.returncode == 2
-    assert "belongs to another user, and is left alone" in cleared.stderr
+    assert "belongs to another user" in cleared.stderr
     assert (tmp_path / "cache" / FILE).exists()
 
 
