@@ -1,8 +1,8 @@
 """Read, check and digest golden sets.
 
 `open_golden` reads a file once to check *every* line, and returns a `GoldenSet` whose iteration streams the questions
-again, so that a set of a million lines needs little more memory than one of ten; those of a small file are held. All
-bad places are reported in one error.
+again, so that a set of a million lines needs little more memory than one of ten. All bad places are reported in one
+error.
 """
 
 from __future__ import annotations
@@ -91,10 +91,6 @@ class Tally:
         )
 
 
-HELD_BYTES = 2_000_000
-"""Bytes of a file up to which its questions are held; they take some ten times that in memory."""
-
-
 class NumberedQuestion(NamedTuple):
     """A question, its place among those of the file (from 0), and the line on which it starts (from 1)."""
 
@@ -103,41 +99,9 @@ class NumberedQuestion(NamedTuple):
     question: Question
 
 
-@dataclass
-class HeldQuestions:
-    """The questions of the file of this `content`, which is the SHA-256 of its bytes; none where it is large."""
-
-    path: Path
-    content: bytes | None = field(init=False)
-    questions: list[NumberedQuestion] = field(init=False, default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.content = self._content()
-
-    def add(self, question: NumberedQuestion) -> None:
-        """Hold one more question, of a file that is not too large for that."""
-        if self.content is not None:
-            self.questions.append(question)
-
-    @property
-    def are_those_of_the_file(self) -> bool:
-        """Whether they are held, and the file is still the one that they were read from."""
-        return self.content is not None and self.content == self._content()
-
-    def _content(self) -> bytes | None:
-        try:
-            if self.path.stat().st_size > HELD_BYTES:
-                return None
-            with self.path.open("rb") as file:
-                content = file.read(HELD_BYTES)
-        except OSError:
-            return None
-        return hashlib.sha256(content).digest()
-
-
 @dataclass(frozen=True)
 class GoldenSet:
-    """A checked golden set. Iterating yields its `Question` records in order, of a large file by reading it again.
+    """A checked golden set. Iterating reads the file again, and yields its `Question` records in order.
 
     Of a set of which only a part is selected `digest`, `stats`, length and questions are those of that part; `part`
     says which, and `sampled` holds the ids of a sample. Drafts are left out unless it was opened `with_drafts`. `ids`
@@ -153,7 +117,6 @@ class GoldenSet:
     part: SelectedPart | None = None
     ids: IdHashes = field(default_factory=IdHashes, repr=False, compare=False)
     with_drafts: bool = False
-    _held: HeldQuestions | None = field(default=None, repr=False, compare=False)
 
     def __len__(self) -> int:
         return self.stats.questions
@@ -173,23 +136,14 @@ class GoldenSet:
             GoldenError: the file no longer holds what was checked.
         """
         _check_file(self.path)
-        if self._held is not None and self._held.are_those_of_the_file:
-            yield from (each for each in self._held.questions if self._takes(each.question))
-            changed = not self._held.are_those_of_the_file
-        else:
-            digest = hashlib.sha256()
-            for each in self._read_again():
-                digest.update(_digest_line(each.question))
-                if self._takes(each.question):
-                    yield each
-            changed = digest.hexdigest() != (self.part.whole_digest if self.part else self.digest)
-        if changed:
-            raise GoldenError([f"{self.path}: changed while it was read; run again with a file that stays as it is"])
-
-    def _read_again(self) -> Iterator[NumberedQuestion]:
+        digest = hashlib.sha256()
         for number, (line, question) in enumerate(_questions(self.path, [])):
             if self.with_drafts or not question.draft:
-                yield NumberedQuestion(number, line, question)
+                digest.update(_digest_line(question))
+                if self._takes(question):
+                    yield NumberedQuestion(number, line, question)
+        if digest.hexdigest() != (self.part.whole_digest if self.part else self.digest):
+            raise GoldenError([f"{self.path}: changed while it was read; run again with a file that stays as it is"])
 
     def _takes(self, question: Question) -> bool:
         return self.selection.admits(question) if self.sampled is None else question.id in self.sampled
@@ -214,16 +168,14 @@ def open_golden(path: str | os.PathLike[str], selection: Selection | None = None
     path, selection = Path(path), selection or ALL
     _check_file(path)
     problems: list[Problem] = []
-    held = HeldQuestions(path)
     digest, tally, id_hashes = hashlib.sha256(), Tally(), array("q")
     sample = Sample(selection.sample, selection.seed) if selection.sample else None
-    for number, (line, question) in enumerate(_questions(path, problems, id_hashes)):
+    for _, question in _questions(path, problems, id_hashes):
         tally.drafts += question.draft
         if question.draft and not drafts:
             continue
         digest.update(_digest_line(question))
         tally.add(question)
-        held.add(NumberedQuestion(number, line, question))
         if sample is not None and selection.admits(question):
             sample.offer(question.id)
     if _repeats(id_hashes):
@@ -240,7 +192,7 @@ def open_golden(path: str | os.PathLike[str], selection: Selection | None = None
         cure = "write one JSON object a line, with `id` and `question`"
         raise GoldenError([f"{path}: holds no questions; {cure}"], guide=Guide.GOLDEN_LINES)
     ids = IdHashes(id_hashes)
-    whole = GoldenSet(path, path.stem, digest.hexdigest(), tally.stats(), ids=ids, with_drafts=drafts, _held=held)
+    whole = GoldenSet(path, path.stem, digest.hexdigest(), tally.stats(), ids=ids, with_drafts=drafts)
     return whole if selection.takes_all else _part_of(whole, selection, sample)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from evaltrack.metrics import retrieval
 from evaltrack.metrics.catalogue import SCORES
@@ -219,22 +218,17 @@ def _retrieval(question: Question, relevance: Relevance | str, k: int) -> tuple[
     """The retrieval scores by name, or for each the reason why it was not measured."""
     if isinstance(relevance, str):
         return {}, dict.fromkeys(OF_RETRIEVAL, relevance)
-    scores = dict(_of_ranks(tuple(relevance.ranks), relevance.expected, k))
+    ranks, expected = relevance.ranks, relevance.expected
+    scores = {
+        "recall_at_k": retrieval.recall_at_k(ranks, expected, k),
+        "precision_at_k": retrieval.precision_at_k(ranks, k),
+        "reciprocal_rank": retrieval.reciprocal_rank(ranks, k),
+        "hit": retrieval.hit(ranks, k),
+        "ndcg_at_k": retrieval.ndcg_at_k(ranks, expected, k),
+    }
     if question.grades and relevance.finds is None:
         scores |= _graded(question, relevance.ranked, k)
     return scores, {}
-
-
-@lru_cache(maxsize=4096)
-def _of_ranks(ranks: tuple[int, ...], expected: int, k: int) -> tuple[tuple[str, float], ...]:
-    """The scores that follow from ranks alone, by name: few lists of ranks stand for most questions."""
-    return (
-        ("recall_at_k", retrieval.recall_at_k(ranks, expected, k)),
-        ("precision_at_k", retrieval.precision_at_k(ranks, k)),
-        ("reciprocal_rank", retrieval.reciprocal_rank(ranks, k)),
-        ("hit", retrieval.hit(ranks, k)),
-        ("ndcg_at_k", retrieval.ndcg_at_k(ranks, expected, k)),
-    )
 
 
 def _graded(question: Question, ranked: Sequence[str], k: int) -> dict[str, float]:

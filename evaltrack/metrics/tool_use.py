@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evaltrack.records import Question, Response
@@ -80,36 +80,18 @@ def _with_whole_numbers(value: object) -> object:
 
 
 def _most_fulfilled(expected: Sequence[frozenset[Fact]], calls: Mapping[frozenset[Fact], int]) -> int:
-    """How many expected calls can have a call of their own: a largest matching, by augmenting paths (Berge 1957).
+    """How many expected calls can have a call of their own: a largest matching (Hopcroft and Karp 1973).
 
-    A call that carries all facts of an expected one is a candidate for it. More candidates than there are expected
-    calls are not looked at: with so many one is always free.
+    A call that carries all facts of an expected one is a candidate for it.
     """
-    with_fact: defaultdict[Fact, list[tuple[frozenset[Fact], int]]] = defaultdict(list)
-    for facts, times in calls.items():
-        for fact in facts:
-            with_fact[fact] += [(facts, copy) for copy in range(min(times, len(expected)))]
-    candidates: list[list[tuple[frozenset[Fact], int]]] = []
-    for facts in expected:
-        rarest = min((with_fact[fact] for fact in facts), key=len)
-        candidates.append([call for call in rarest if facts <= call[0]][: len(expected)])
-    return _largest_matching(candidates)
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import maximum_bipartite_matching
 
-
-def _largest_matching(candidates: Sequence[Collection[Any]]) -> int:
-    """How many of the places can have a candidate of their own."""
-    holder: dict[Any, int] = {}
-    for first in range(len(candidates)):
-        cause: dict[Any, Any] = {}  # a candidate, and the one whose holder wants it
-        queue: list[tuple[int, Any]] = [(first, None)]
-        for place, through in queue:  # it grows while it is read
-            fresh = [each for each in candidates[place] if each not in cause]
-            cause |= dict.fromkeys(fresh, (place, through))
-            free = next((each for each in fresh if each not in holder), None)
-            if free is not None:
-                while free is not None:
-                    place, through = cause[free]  # noqa: PLW2901 - back along the path
-                    holder[free], free = place, through
-                break
-            queue += [(holder[each], each) for each in fresh]
-    return len(holder)
+    made = [facts for facts, times in calls.items() if facts for _ in range(min(times, len(expected)))]
+    fits = [
+        (row, column) for row, wanted in enumerate(expected) for column, facts in enumerate(made) if wanted <= facts
+    ]
+    if not fits:
+        return 0
+    graph = csr_array(([1] * len(fits), tuple(zip(*fits, strict=True))), shape=(len(expected), len(made)))
+    return int((maximum_bipartite_matching(graph, perm_type="column") >= 0).sum())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from functools import lru_cache
 from operator import attrgetter
 from typing import Annotated, Any, Literal
 
@@ -171,22 +170,7 @@ class Question(Record):
 
 _EVALUATED = attrgetter("question", "expected_chunks", "expected_sources", "expected_answer", "expected_tools")
 
-_as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-"""Made once: `json.dumps` makes an encoder at each call."""
-
 
 def _digest(parts: tuple[object, ...]) -> str:
-    """The digest of parts, which a question is asked for in several places while it is under way."""
-    try:
-        return _short_digest(parts)
-    except TypeError:  # a part is a list
-        return _new_digest(parts)
-
-
-@lru_cache(maxsize=16_384)  # the rows of a batch are written long after their questions were asked
-def _short_digest(parts: tuple[object, ...]) -> str:
-    return _new_digest(parts)
-
-
-def _new_digest(parts: tuple[object, ...]) -> str:
-    return hashlib.sha256(_as_json(parts).encode()).hexdigest()[:16]
+    text = json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

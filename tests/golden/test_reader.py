@@ -15,7 +15,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from evaltrack.errors import GoldenError
-from evaltrack.golden import reader
 from evaltrack.golden.entries import MAX_ARRAY_BYTES, MAX_QUESTION_BYTES
 from evaltrack.golden.lines import FIELDS
 from evaltrack.golden.reader import GoldenSet, open_golden
@@ -857,25 +856,3 @@ def test_metadata_too_deep_to_be_kept(tmp_path: Path, opened: str, closed: str) 
     assert problems(bad) == ["1: `metadata` is nested deeper than 100; make it flatter"]
     good = write(tmp_path, line % (opened * 99, closed * 99))
     assert ids(open_golden(good)) == ["1"]
-
-
-def test_a_small_set_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its questions are those that were checked, one and the same; of a large one, or a file that changed, new ones."""
-    path = write(tmp_path, GOOD)
-    golden = open_golden(path)
-    assert all(one is other for one, other in zip(golden, golden, strict=True))
-    path.write_text(path.read_text() + "\n")
-    assert all(one is not other for one, other in zip(golden, golden, strict=True))
-    monkeypatch.setattr(reader, "HELD_BYTES", path.stat().st_size - 1)
-    large = open_golden(path)
-    assert all(one is not other for one, other in zip(large, large, strict=True))
-
-
-def test_a_small_set_that_changes_while_it_is_read(tmp_path: Path) -> None:
-    """It is an error at the end, as of a large one."""
-    path = write(tmp_path, '{"id": 1, "question": "a"}\n{"id": 2, "question": "b"}\n')
-    questions = iter(open_golden(path))
-    next(questions)
-    path.write_text('{"id": 1, "question": "a"}\n')
-    with pytest.raises(GoldenError, match="changed while it was read"):
-        list(questions)
