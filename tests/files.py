@@ -19,3 +19,8 @@ def put(path: Path, content: Any) -> Path:
     else:
         path.write_text(json.dumps(content), encoding="utf-8")
     return path
+
+
+def data(name: str) -> Any:
+    """What a JSON file in `tests/data` holds."""
+    return json.loads((Path(__file__).parent / "data" / name).read_text(encoding="utf-8"))

@@ -88,9 +88,7 @@ def _most_fulfilled(expected: Sequence[frozenset[Fact]], calls: Mapping[frozense
     from scipy.sparse.csgraph import maximum_bipartite_matching
 
     made = [facts for facts, times in calls.items() if facts for _ in range(min(times, len(expected)))]
-    fits = [
-        (row, column) for row, wanted in enumerate(expected) for column, facts in enumerate(made) if wanted <= facts
-    ]
+    fits = [(row, at) for row, wanted in enumerate(expected) for at, facts in enumerate(made) if wanted <= facts]
     if not fits:
         return 0
     graph = csr_array(([1] * len(fits), tuple(zip(*fits, strict=True))), shape=(len(expected), len(made)))

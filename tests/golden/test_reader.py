@@ -20,6 +20,7 @@ from evaltrack.golden.lines import FIELDS
 from evaltrack.golden.reader import GoldenSet, open_golden
 from evaltrack.golden.selection import Selection
 from evaltrack.records import Question
+from tests.files import data
 
 GOOD = '{"id": "good", "question": "Why?"}'
 KNOWN = (
@@ -146,23 +147,7 @@ def test_empty_array(tmp_path: Path) -> None:
 
 NO_WORD = "is not JSON: a word is not in quotes at column 2; write texts in double quotes"
 
-BAD_LINES = {
-    "broken": (
-        '{"id": 1, "question": "a"',
-        "is not JSON: it ends inside an object at column 25; close it with `}` on the same line",
-    ),
-    "word": ("nope", NO_WORD),
-    "trailing comma": (GOOD + ",", "is not JSON: something follows the value at column 35; remove it"),
-    "two on a line": (GOOD + GOOD, "is not JSON: something follows the value at column 35; remove it"),
-    "single quotes": ("{'id': 1}", 'is not JSON: a key is not in double quotes at column 2; write `"key": value`'),
-    "NaN": (
-        '{"id": 1, "question": "a", "metadata": {"x": NaN}}',
-        "is not JSON: there is no value at column 46; write a text in quotes, a number, true, false or null",
-    ),
-    "infinity": (
-        '{"id": 1, "question": "a", "metadata": {"x": -Infinity}}',
-        "is not JSON: a number is not written as in JSON at column 47; write it like 12 or 0.5",
-    ),
+BAD_LINES = {name: (line, message) for name, line, message in data("bad_golden_lines.json")} | {
     "huge integer": (
         f'{{"id": {"1" * 5000}}}',
         "is not JSON: a number is too large at column 4309; write a smaller one",
@@ -171,175 +156,14 @@ BAD_LINES = {
         '{"id": 1, "question": "a", "metadata": {"x": ' + "[" * 100_000 + "]" * 100_000 + "}}",
         "is not JSON: it is nested too deep at column 245; make it flatter",
     ),
-    "high surrogate alone": (
-        r'{"id": 1, "question": "\ud800 a"}',
-        "is not JSON: a `\\u` escape is cut off or half of a pair at column 30; write it whole",
-    ),
-    "low surrogate alone": (
-        r'{"id": 1, "question": "\udc00 a"}',
-        "is not JSON: a `\\u` escape is half of a pair at column 29; write both halves",
-    ),
-    "invalid UTF-8": (
-        b'{"id": 1, "question": "caf\xe9"}',
-        "is not valid UTF-8 at byte 27; save the file as UTF-8",
-    ),
-    "NUL byte": (b'{"id": 1, "question": "a\0b"}', "holds a NUL byte; remove it"),
-    "escaped NUL": (r'{"id": 1, "question": "a\u0000b"}', "`question` holds a NUL character; take it out"),
-    "escaped NUL in the id": (r'{"id": "a\u0000b", "question": "a"}', "`id` holds a NUL character; take it out"),
-    "escaped NUL in a label": (
-        r'{"id": 1, "question": "a", "category": "\u0000"}',
-        "`category` holds a NUL character; take it out",
-    ),
-    "escaped NUL in a chunk id": (
-        r'{"id": 1, "question": "a", "expected_chunks": ["a", "\u0000"]}',
-        "`expected_chunks.1` holds a NUL character; take it out",
-    ),
-    "a mark in the second line": (
-        b"\xef\xbb\xbf" + GOOD.encode(),
-        "is not JSON: there is no value at column 1; write a text in quotes, a number, true, false or null",
-    ),
-    "array": ("[1]", "is an array; a question is a JSON object"),
-    "string": ('"Why?"', "is a string; a question is a JSON object"),
-    "integer": ("5", "is a number; a question is a JSON object"),
-    "float": ("0.5", "is a number; a question is a JSON object"),
-    "boolean": ("true", "is a boolean; a question is a JSON object"),
-    "null": ("null", "is null; a question is a JSON object"),
-    "no id": ('{"question": "a"}', "`id` is missing; every question needs one"),
-    "no question": ('{"id": 1}', "`question` is missing; every question needs one"),
-    "bool id": ('{"id": true, "question": "a"}', "`id` is a boolean; write a whole number or a text"),
-    "float id": ('{"id": 1.5, "question": "a"}', "`id` is `1.5`, a decimal; write a whole number or a text"),
-    "null id": ('{"id": null, "question": "a"}', "`id` is null; write a whole number or a text"),
-    "empty id": ('{"id": "", "question": "a"}', "`id` is empty; write some text"),
-    "empty question": ('{"id": 1, "question": ""}', "`question` is empty; write some text"),
-    "blank question": (r'{"id": 1, "question": " \t\n\u00a0"}', "`question` is empty; write some text"),
-    "number as question": ('{"id": 1, "question": 5}', "`question` is a number; write a text"),
-    "empty domain": ('{"id": 1, "question": "a", "domain": ""}', "`domain` is empty; write some text"),
-    "difficulty": (
-        '{"id": 1, "question": "a", "difficulty": "Easy"}',
-        "`difficulty` is none of easy, medium, hard; write one of them",
-    ),
-    "metadata": (
-        '{"id": 1, "question": "a", "metadata": []}',
-        "`metadata` is an array; write an object",
-    ),
-    "chunks as string": (
-        '{"id": 1, "question": "a", "expected_chunks": "doc-7"}',
-        '`expected_chunks` is a string; write a list of chunk ids, like ["a", "b"]',
-    ),
-    "chunks as object": (
-        '{"id": 1, "question": "a", "expected_chunks": {"id": "high"}}',
-        "the grade of `id` is no whole number from 0 to 1,000; write one",
-    ),
-    "nothing relevant": (
-        '{"id": 1, "question": "a", "expected_chunks": {"a": 1, "b": 0}, "relevant_grade": 2}',
-        "`expected_chunks` has no grade of 2 or more, so that nothing is expected; "
-        "raise one, or write [] in place of the grades for a negative question",
-    ),
-    "a negative grade": (
-        '{"id": 1, "question": "a", "expected_chunks": {"a": -1}}',
-        "the grade of `a` is no whole number from 0 to 1,000; write one",
-    ),
-    "a grade that is no whole number": (
-        '{"id": 1, "question": "a", "expected_chunks": {"a": 1.0}}',
-        "the grade of `a` is no whole number from 0 to 1,000; write one",
-    ),
-    "grades of a negative": (
-        '{"id": 1, "question": "a", "expected_chunks": [], "grades": {"b": 0, "a": 1}}',
-        "`grades` says that `a` is relevant, but `expected_chunks` is empty, as of a negative question; "
-        "write the grades in place of the list, or take `a` out of them",
-    ),
-    "least grade as text": (
-        '{"id": 1, "question": "a", "expected_chunks": {"a": 1}, "relevant_grade": "1"}',
-        "`relevant_grade` is a string; write a whole number",
-    ),
-    "draft as text": ('{"id": 1, "question": "a", "draft": "yes"}', "`draft` is a string; write true or false"),
-    "draft as number": ('{"id": 1, "question": "a", "draft": 1}', "`draft` is a number; write true or false"),
-    "arguments of more tools, all empty": (
-        '{"id": 1, "question": "a", "expected_tools": ["b"], "expected_arguments": [{}, {}]}',
-        "`expected_arguments` has 2 entries for 1 `expected_tools`; "
-        "write one for each tool, {} where nothing is said of its arguments",
-    ),
-    "arguments as object": (
-        '{"id": 1, "question": "a", "expected_tools": ["b"], "expected_arguments": {}}',
-        '`expected_arguments` is an object; write a list of objects, one for each tool, like [{"query": "kea"}, {}]',
-    ),
-    "unknown field of a passage": (
-        '{"id": 1, "question": "a", "expected_passages": [{"quote": "b", "qoute": "c"}]}',
-        "unknown field `expected_passages.0.qoute`; did you mean `quote`?",
-    ),
-    "a key twice": ('{"id": 1, "question": "a", "question": "b"}', "`question` stands there twice; keep one of them"),
-    "a key twice, deeper": (
-        '{"id": 1, "question": "a: b", "metadata": {"x" : 1, "x" : 2}}',
-        "`x` stands there twice; keep one of them",
-    ),
-    "two graded": (
-        '{"id": 1, "question": "a", "expected_chunks": {"a": 1}, "expected_sources": {"A": 1}}',
-        "grade one of `expected_chunks` and `expected_sources`; write the other as a list",
-    ),
-    "passages as text": (
-        '{"id": 1, "question": "a", "expected_passages": "b"}',
-        '`expected_passages` is a string; write a list of passages, like [{"quote": "the words that answer it"}]',
-    ),
-    "passage of both kinds": (
-        '{"id": 1, "question": "a", "expected_passages": [{"quote": "b", "any_of": ["c"]}]}',
-        "`expected_passages.0`: a passage has a `quote`, or chunk ids in `any_of`, and not both",
-    ),
-    "passage without words": (
-        '{"id": 1, "question": "a", "expected_passages": [{"quote": "..."}]}',
-        "`expected_passages.0`: `quote` holds no words",
-    ),
-    "passages and no chunks": (
-        '{"id": 1, "question": "a", "expected_passages": [{"quote": "b"}], "expected_chunks": []}',
-        "`expected_passages` names passages but `expected_chunks` is empty; remove one of them",
-    ),
-    "sources as number": (
-        '{"id": 1, "question": "a", "expected_sources": 7}',
-        '`expected_sources` is a number; write a list of titles, like ["a", "b"]',
-    ),
-    "sources as boolean": (
-        '{"id": 1, "question": "a", "expected_sources": false}',
-        '`expected_sources` is a boolean; write a list of titles, like ["a", "b"]',
-    ),
-    "tools as null": (
-        '{"id": 1, "question": "a", "expected_tools": null}',
-        '`expected_tools` is null; write a list of names, like ["a", "b"]',
-    ),
-    "null among chunks": (
-        '{"id": 1, "question": "a", "expected_chunks": ["a", null]}',
-        "`expected_chunks.1` is null; write a text",
-    ),
-    "bool among chunks": (
-        '{"id": 1, "question": "a", "expected_chunks": [true]}',
-        "`expected_chunks.0` is a boolean; write a text",
-    ),
-    "unknown field with a near one": (
-        '{"id": 1, "question": "a", "expected_chunk": []}',
-        "unknown field `expected_chunk`; did you mean `expected_chunks`?",
-    ),
-    "unknown field, part of a name": (
-        '{"id": 1, "question": "a", "chunks": []}',
-        "unknown field `chunks`; did you mean `expected_chunks`?",
-    ),
-    "unknown field without a name": (
-        '{"id": 1, "question": "a", "": 1}',
-        f"unknown field ``; known fields: {KNOWN}",
-    ),
-    "unknown field": ('{"id": 1, "question": "a", "zzz": 1}', f"unknown field `zzz`; known fields: {KNOWN}"),
-    "chunks but no sources": (
-        '{"id": 1, "question": "a", "expected_chunks": ["c"], "expected_sources": []}',
-        "`expected_chunks` names chunks but `expected_sources` is empty; remove one of them",
-    ),
-    "sources but no chunks": (
-        '{"id": 1, "question": "a", "expected_chunks": [], "expected_sources": ["T"]}',
-        "`expected_sources` names titles but `expected_chunks` is empty; remove one of them",
-    ),
 }
+"""A name, the line (what is no UTF-8 in it as lone surrogates), and what is wrong with it."""
 
 
 @pytest.mark.parametrize(("line", "message"), BAD_LINES.values(), ids=BAD_LINES)
-def test_bad_line(tmp_path: Path, line: str | bytes, message: str) -> None:
+def test_bad_line(tmp_path: Path, line: str, message: str) -> None:
     """A bad line is reported with its number, what is wrong, and nothing else."""
-    raw = line if isinstance(line, bytes) else line.encode()
+    raw = line.encode(errors="surrogateescape")
     path = write(tmp_path, GOOD.encode() + b"\n" + raw + b"\n" + GOOD.replace("good", "fine").encode())
     assert problems(path) == [f"2: {message}"]
 

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from evaltrack.metrics.confidence import WORDS, confidence_of_words, read_confidence
 from evaltrack.metrics.rubric import claimed_band
-from tests.confidence_statements import CLAIMS
+from tests.files import data
 
-STATEMENTS = [(text, percent) for percent, texts in CLAIMS.items() for text in texts]
+STATEMENTS = data("confidence_statements.json")
+"""Texts as models and people write them, each with the percentage that it claims; null: nothing."""
 
 
 def test_statements_of_models_and_people_are_read_as_they_are_meant() -> None:
@@ -32,8 +33,8 @@ def test_a_statement(text: str, percent: float | None) -> None:
 
 def test_what_claims_nothing_is_told_from_what_cannot_be_read() -> None:
     """Only of what is unknown here somebody else may say what it claims, and then one of the numbers in it."""
-    for text in CLAIMS[None]:
-        if "We need" not in text:
+    for text, percent in STATEMENTS:
+        if percent is None and "We need" not in text:
             assert not read_confidence(text).allows(95), text
     for text in ("Ich bin mir sicher", "I would bet on it", ""):
         assert read_confidence(text).allows(95)
@@ -48,40 +49,7 @@ def test_words_of_confidence(word: str, percent: float) -> None:
     assert claimed_band(percent) in {95: {4}, 80: {3}, 60: {2}, 50: {2}, 40: {1}}[int(percent)]
 
 
-EXPRESSED: dict[float | None, str] = {
-    100: "100% | 110 % sure | over 99.9% certain | probability 1.0",
-    95.5: "95,5 % | between 94 and 97 %",
-    95: "95 % | ~95% | about 95 percent | 95 per cent | ９５％ | 95% confident | 95%-certain | confidence: 95% | 0.95"
-    "| Confidence level: 95 % | odds of 95% | possible, likely, even certain to win | not only likely but certain"
-    "| almost certain (95 %) | up to 95 % sure | No, it is certain. | near-certain | it is certain that",
-    90.5: ">90% | more than 90 % sure | above 90% probability",
-    90: "9 in 10 | 9/10 | 9 out of 10 | chances are 9 in 10 | at least 90 % confident | ≥90% | 90/100 likely",
-    80: "0.8 probability | probability 0.8 | the probability of success is 0.8 | 70-90% | 70–90 % | 70% to 90 %"
-    "| 80% (likely) | likely (80 %) | not certain but likely | Confidence: high | likely (95% of users)"
-    "| likely, revenue fell by 95% | 80 % probability, 0.6",
-    70: "Pursue hybrid with 70% confidence. | I'd say 70%",
-    60: "It rose 95%, possibly. | more-likely-than-not | not unlikely | no longer uncertain | 50-70% | 3 in 5 odds",
-    57: "0.57 likelihood",
-    50: "50/50 | a 50-50 chance | fifty-fifty",
-    49.5: "<50% | less than 50 % | under 50% chance",
-    40: "no more than 40 % likely | not 50% sure | not certain | not at all certain | isn't certain | isn’t sure"
-    "| cannot be certain | I am not sure | far from certain | less than certain | less likely | **un**certain"
-    "| nobody is certain | un-certain | not, however, certain | neither certain nor likely | hard to be certain"
-    "| not 95% certain | far from 90 % sure | I do not think it is likely | I don't believe that this is certain"
-    "| never certain | not **yet** sure | without being certain | confidence is low | not\ncertain",
-    30: "30 % likely | I am 30% certain | confidence (30%) | low confidence (30 %)",
-    0: "0% | 0 in 5",
-    None: " | hello | 95 | 24/7 | 95% of users churn | 9 in 10 users | revenue fell 30 % | a 95% confidence interval"
-    "| at the 95% confidence level | 0.8x | p = 0.8 | odds 3 to 1 | a certain number | in certain cases | impossible"
-    "| Certain risks remain | as soon as possible | if possible | make sure it works | uncertainty | likelihood"
-    "| confidence: 95",
-}
-
-
-@pytest.mark.parametrize(
-    ("text", "percent"),
-    [(text.strip(" "), percent) for percent, texts in EXPRESSED.items() for text in texts.split("|")],
-)
+@pytest.mark.parametrize(("text", "percent"), data("confidence_phrases.json"))
 def test_confidence_of_phrases(text: str, percent: float | None) -> None:
     """The strongest claim counts, in numbers or words; what is negated, a share or another sense of a word does not."""
     assert confidence_of_words(text) == percent
