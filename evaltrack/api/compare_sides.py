@@ -17,7 +17,7 @@ from evaltrack.compare.side_columns import SideColumns, frame_of, numbers
 from evaltrack.errors import TrackingError
 from evaltrack.metrics.catalogue import BY_METRIC
 from evaltrack.rows.columns import own_scores_of, schema
-from evaltrack.rows.reader import check_rows, filled_columns, read_columns, read_groups, slim_rows, stored_rows
+from evaltrack.rows.reader import check_rows, read_columns, read_groups, slim_rows, stored_rows
 from evaltrack.rows.rows_error import damaged, rows_of_run
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.tracking.reader import EvaluationRun
@@ -99,8 +99,8 @@ def side_of_table(info: RunInfo, path: Path) -> Side:
             yield from read_groups(path, names)
 
     with whose():
-        check_rows(path, info.num_questions)
-        columns = SideColumns(tables, filled_columns(path, light, ALWAYS))
+        check_rows(path, info.num_questions, ALWAYS)
+        columns = SideColumns(tables, light)
         if name := other_mean(columns.frame, info.means):
             raise damaged(path.name, f"the mean of its rows is not the run's {name}")
     return Side(info, columns.frame, columns.ids, columns.fingerprint, rows, slim, brief)
@@ -116,9 +116,9 @@ def columns_of_run(store: Store, run: EvaluationRun, folder: Path) -> pd.DataFra
     local.mkdir(exist_ok=True)
     path, info = fetch_rows(store, run, local), info_of_run(store, run)
     with rows_of_run(run.run_id):
-        check_rows(path, info.num_questions)
+        check_rows(path, info.num_questions, ALWAYS)
         own = [score.name for score in own_scores_of(info.signature)]
-        frame = frame_of([read_columns(path, [*LIGHT_COLUMNS, *own], ALWAYS)])
+        frame = frame_of([read_columns(path, [*LIGHT_COLUMNS, *own])])
         if name := other_mean(frame, info.means):
             raise damaged(path.name, f"the mean of its rows is not the run's {name}")
     return frame

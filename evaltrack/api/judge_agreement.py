@@ -22,7 +22,7 @@ from evaltrack.metrics.rubric import RubricWeights
 from evaltrack.records import Signature, Verdict
 from evaltrack.rows.restore import verdicts_of
 from evaltrack.rows.stored_row import StoredRow
-from evaltrack.tracking.judge_notes import JudgeAgreement, note_agreement
+from evaltrack.tracking.judge_notes import JudgeAgreement, note_judge
 from evaltrack.tracking.reader import EvaluationRun, named_evaluation
 from evaltrack.tracking.run_files import read_rows
 from evaltrack.tracking.store import Store, connect_to_read
@@ -102,7 +102,7 @@ def _note(store: Store, agreement: JudgesAgreement, signature: Signature) -> Non
         return
     judge = {"judge": signature.judge, "judge_prompt": signature.judge_prompt}
     note = JudgeAgreement(kappa=kappa.value, low=kappa.low, n=kappa.n, other=agreement.other, **judge)
-    note_agreement(store, agreement.run_id, note)
+    note_judge(store, agreement.run_id, note)
 
 
 def _of_run(store: Store, run_id: str) -> tuple[EvaluationRun, dict[str, StoredRow]]:

@@ -95,8 +95,8 @@ def outcomes_of(path: Path, run_id: str, num_questions: int) -> Iterator[AskedQu
         TrackingError: the file is damaged, or lacks rows that the run says it holds.
     """
     with rows_of_run(run_id):
-        check_rows(path, num_questions)
-        table = read_columns(path, COLUMNS, COLUMNS)
+        check_rows(path, num_questions, COLUMNS)
+        table = read_columns(path, COLUMNS)
     for key, digest, passed, error in zip(*(table[name].to_pylist() for name in COLUMNS), strict=True):
         yield AskedQuestion(key, digest, passed, error)
 

@@ -24,7 +24,7 @@ from evaltrack.report.judges import replay_json
 from evaltrack.rows.restore import question_of, response_of, verdicts_of
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.stats.repeatability import Replay, Replayed
-from evaltrack.tracking.judge_notes import JudgeNoise, log_child, note_noise
+from evaltrack.tracking.judge_notes import JudgeNoise, log_child, note_judge
 from evaltrack.tracking.reader import named_evaluation
 from evaltrack.tracking.run_files import read_rows
 from evaltrack.tracking.store import connect_to_read
@@ -97,7 +97,7 @@ def replay_judge(
     noise = JudgeNoise(
         metric=metric, half_width=replay.noise, times=times, judge=replay.judge, judge_prompt=replay.judge_prompt
     )
-    note_noise(store, run.run_id, noise)
+    note_judge(store, run.run_id, noise)
     return replay
 
 

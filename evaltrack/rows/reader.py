@@ -83,18 +83,6 @@ class RowsFile:
         if missing := [name for name in names if name not in self.names]:
             raise damaged(self._path.name, f"it has no column `{missing[0]}`")
 
-    @property
-    def filled(self) -> set[str]:
-        """The columns that hold a value in any row."""
-        columns = (group.column(place) for group in self._groups for place in range(group.num_columns))
-        return {
-            column.path_in_schema.partition(".")[0]
-            for column in columns
-            if column.statistics is None
-            or not column.statistics.has_null_count
-            or column.statistics.null_count < column.num_values
-        }
-
     def groups(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
         """The rows part by part, with those of `columns` that the file has; of objects single fields can be named."""
         for number in range(len(self._groups)):
@@ -225,17 +213,17 @@ def count_rows(path: Path) -> int:
         return file.num_rows
 
 
-def check_rows(path: Path, num_rows: int = 0, *, by_trial: bool = False) -> None:
+def check_rows(path: Path, num_rows: int = 0, needed: Iterable[str] = (), *, by_trial: bool = False) -> None:
     """Check a file as a whole: its version and types, how many rows, none of them twice.
 
     The values are checked as they are read. `num_rows` is how many questions the run says that it asked, 0 if it does
-    not say; `by_trial`: there is one row for each trial of a question.
+    not say; `needed` names columns that must be there; `by_trial`: there is one row for each trial of a question.
 
     Raises:
         TrackingError: the file is damaged, or of a newer version; the message says what is wrong.
     """
     with RowsFile(path) as file:
-        file.need(column.name for column in COLUMNS if column.required)
+        file.need([*(column.name for column in COLUMNS if column.required), *needed])
         if num_rows and file.num_rows != num_rows:
             words = f"it holds {file.num_rows:,} rows, and the run says that it asked {num_rows:,} questions"
             raise damaged(path.name, words)
@@ -261,10 +249,8 @@ def slim_rows(path: Path, ids: Collection[str]) -> Iterator[StoredRow]:
         yield from (StoredRow.of(row, file.own) for row in _dictionaries(file, columns, ids))
 
 
-def read_table(
-    path: Path, columns: Sequence[str] | None = None, ids: Collection[str] | None = None
-) -> Iterator[dict[str, Any]]:
-    """The rows of a file as dictionaries of columns, streamed; with `ids` those rows alone.
+def read_table(path: Path, columns: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
+    """The rows of a file as dictionaries of columns, streamed.
 
     With all columns, one that the file lacks is null in every row.
 
@@ -273,11 +259,11 @@ def read_table(
     """
     with RowsFile(path) as file:
         nulls = dict.fromkeys(schema(file.own).names) if columns is None else {}
-        yield from (nulls | row for row in _dictionaries(file, columns, ids))
+        yield from (nulls | row for row in _dictionaries(file, columns))
 
 
 def _dictionaries(
-    file: RowsFile, columns: Sequence[str] | None, ids: Collection[str] | None
+    file: RowsFile, columns: Sequence[str] | None, ids: Collection[str] | None = None
 ) -> Iterator[dict[str, Any]]:
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -305,8 +291,8 @@ def read_lists(path: Path, columns: Sequence[str]) -> dict[str, list[Any]]:
     return {n: table[n].to_pylist() if n in table.column_names else [None] * table.num_rows for n in names}
 
 
-def read_columns(path: Path, columns: Sequence[str], always: Collection[str] = ()) -> pa.Table:
-    """Those columns of all rows that the file has; `always` must be there.
+def read_columns(path: Path, columns: Sequence[str]) -> pa.Table:
+    """Those columns of all rows that the file has.
 
     Raises:
         TrackingError: the file is damaged, or holds more than an evaluation can.
@@ -314,19 +300,7 @@ def read_columns(path: Path, columns: Sequence[str], always: Collection[str] = (
     import pyarrow as pa
 
     with RowsFile(path) as file:
-        file.need(always)
         return pa.concat_tables([*file.groups(columns)] or [_empty(file, columns)])
-
-
-def filled_columns(path: Path, columns: Sequence[str], always: Collection[str] = ()) -> list[str]:
-    """Those of the columns that hold a value in any row, and those that must `always` be there.
-
-    Raises:
-        TrackingError: the file is damaged, or has no column that always is there.
-    """
-    with RowsFile(path) as file:
-        file.need(always)
-        return [name for name in columns if name in file.filled or name in always]
 
 
 def read_groups(path: Path, columns: Sequence[str]) -> Iterator[pa.Table]:

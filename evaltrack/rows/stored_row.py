@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
@@ -89,9 +89,9 @@ class StoredRow:
         scores = {name: columns[name] for name in (*_SCORES, *own) if columns.get(name) is not None}
         return cls(**values, own=own, scores=scores)
 
-    def columns(self, but: Collection[str] = ()) -> dict[str, Any]:
-        """The row as columns again but for some, in their order; lists are lists, objects dictionaries."""
-        return {column.name: self._column(column.name) for column in columns_with(self.own) if column.name not in but}
+    def columns(self) -> dict[str, Any]:
+        """The row as columns again, in their order; lists are lists, objects dictionaries."""
+        return {column.name: self._column(column.name) for column in columns_with(self.own)}
 
     def _column(self, name: str) -> Any:
         if name in _SCORES or name in self.own:

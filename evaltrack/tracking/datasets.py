@@ -12,7 +12,7 @@ from evaltrack.golden.mlflow_records import record_of
 from evaltrack.records import Question
 from evaltrack.tracking.patience import impatient, persist
 from evaltrack.tracking.replies import reason
-from evaltrack.tracking.store import Store, tracking_errors
+from evaltrack.tracking.store import Store, pages, tracking_errors
 
 REGISTERED_QUESTIONS = 1000
 """Questions up to which a golden set is registered: that many take about a second, the first time."""
@@ -101,12 +101,8 @@ def dataset_records(store: Store, name: str) -> list[dict[str, Any]]:
 
 def _all_datasets(store: Store) -> list[Any]:
     client: Any = store.client
-    datasets, token = list[Any](), None
-    while True:
-        page = client.search_datasets(None, max_results=1000, page_token=token)
-        datasets.extend(page)
-        if not (token := page.token):
-            return datasets
+    found = pages(lambda token: client.search_datasets(None, max_results=1000, page_token=token))
+    return [each for page in found for each in page]
 
 
 def _not_one(name: str, found: list[Any], datasets: list[Any]) -> UsageError:

@@ -52,22 +52,13 @@ class Accepted(Record):
     at: str
 
 
-def note_noise(store: Store, run_id: str, noise: JudgeNoise) -> None:
-    """Keep the judge's noise with a run.
+def note_judge(store: Store, run_id: str, note: JudgeNoise | JudgeAgreement) -> None:
+    """Keep with a run how far its judge scatters, or how well it agrees with other verdicts.
 
     Raises:
         TrackingError: the store refused.
     """
-    _note(store, run_id, NOISE, noise)
-
-
-def note_agreement(store: Store, run_id: str, agreement: JudgeAgreement) -> None:
-    """Store the judge's agreement with other verdicts as a tag of a run.
-
-    Raises:
-        TrackingError: the store refused.
-    """
-    _note(store, run_id, AGREEMENT, agreement)
+    _note(store, run_id, NOISE if isinstance(note, JudgeNoise) else AGREEMENT, note)
 
 
 def note_accepted(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from evaltrack.errors import TrackingError, UsageError
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.tracking.naming import experiment_to_read
-from evaltrack.tracking.store import Store, tracking_errors
+from evaltrack.tracking.store import Store, pages, tracking_errors
 from evaltrack.tracking.traces import OWN_TAG, batched
 
 if TYPE_CHECKING:
@@ -59,12 +59,8 @@ def past_traces(store: Store, experiment: str, filter_string: str = "") -> Itera
         TrackingError: the store does not answer.
     """
     experiment_id = experiment_to_read(store, experiment).experiment_id
-    token: str | None = None
-    while True:
-        page = _page(store, experiment_id, filter_string, token)
+    for page in pages(lambda token: _page(store, experiment_id, filter_string, token)):
         yield from (past_trace(trace) for trace in page if OWN_TAG not in trace.info.tags)
-        if not (token := page.token):
-            return
 
 
 def link_traces(store: Store, run_id: str, trace_ids: Iterable[str]) -> str | None:

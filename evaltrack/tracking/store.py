@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
 from json import JSONDecodeError
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from evaltrack.errors import Guide, TrackingError, UsageError
 from evaltrack.privacy.addresses import shown_url
+from evaltrack.system import retries
 from evaltrack.tracking.patience import client_of, impatient, is_http
 from evaltrack.tracking.replies import is_web_page, reason
 from evaltrack.tracking.sqlite_lock import database_file, one_at_a_time
@@ -103,13 +104,16 @@ class Store:
         return f"{self.ui}#/experiments/{place}" if self.ui else None
 
     def download(self, run_id: str, artifact: str, folder: str | Path) -> Path:
-        """Download an artifact of a run into `folder`.
+        """Download an artifact of a run into `folder`; from a server a few times, as MLflow does not say what failed.
 
         Raises:
             MlflowException: the download failed.
         """
         with own_words():
-            return Path(self.client.download_artifacts(run_id, artifact, str(folder)))
+            return retries.STORE_IS_LATE.call(
+                lambda: Path(self.client.download_artifacts(run_id, artifact, str(folder))),
+                lambda _: self.is_server,
+            )
 
 
 @dataclass(frozen=True)
@@ -310,6 +314,16 @@ def search_runs(
     """
     with tracking_errors(doing):
         return list(store.client.search_runs(list(experiment_ids), filter_string, max_results=limit, order_by=[order]))
+
+
+def pages(search: Callable[[str | None], Any]) -> Iterator[Any]:
+    """The pages of a search, each read when it is wanted; `search` takes the token of the page before."""
+    token: str | None = None
+    while True:
+        page = search(token)
+        yield page
+        if not (token := page.token):
+            return
 
 
 def is_missing(error: TrackingError) -> bool:

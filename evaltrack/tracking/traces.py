@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, astuple, dataclass
 from itertools import count, islice, takewhile
@@ -22,7 +22,7 @@ from evaltrack.rows.stored_row import StoredRow
 from evaltrack.tracking.assessments import assessment_id, assessments_of
 from evaltrack.tracking.patience import Persistent, has_wire
 from evaltrack.tracking.spans import outcome, span_id, spans_of
-from evaltrack.tracking.store import Store, tracking_errors
+from evaltrack.tracking.store import Store, pages, tracking_errors
 
 if TYPE_CHECKING:
     from mlflow.entities import Span, Trace, TraceInfo
@@ -80,13 +80,11 @@ def write_traces(
     client = _client(store)
     with tracking_errors("writing traces"):
         for batch in batched(rows, SPAN_BATCH):
-            spans: list[Span] = []
-            for row in batch:
-                info, own = _new_trace(row, experiment_id, run_id, repeated)
+            traces = [_new_trace(row, experiment_id, run_id, repeated) for row in batch]
+            for info, own in traces:
                 client.start_trace(info)
                 counts += TraceCounts(1, len(own), len(info.assessments))
-                spans += own
-            client.log_spans(experiment_id, spans)
+            _send_spans(client, experiment_id, traces)
             on_progress(counts.traces)
     return counts
 
@@ -107,6 +105,22 @@ def _new_trace(
 def _client(store: Store) -> Any:
     client = store.client._tracing_client  # noqa: SLF001 - the one client that logs spans in batches
     return Persistent(client) if has_wire(store.uri) else client
+
+
+def _send_spans(client: Any, experiment_id: str, traces: Sequence[tuple[TraceInfo, list[Span]]]) -> None:
+    """Send the spans of some traces; a store of files takes those of each trace as an artifact, which is replaced."""
+    from mlflow.entities import TraceData
+    from mlflow.exceptions import MlflowException
+
+    try:
+        client.log_spans(experiment_id, [span for _, own in traces for span in own])
+    except NotImplementedError:
+        for info, own in traces:
+            ids = {span.span_id for span in own}
+            with suppress(MlflowException):  # it has none yet, where its target made none
+                stored = client._download_trace_data(info).spans  # noqa: SLF001
+                own += [span for span in stored if span.span_id not in ids]
+            client._upload_trace_data(info, TraceData(own))  # noqa: SLF001 - the client has no public name for it
 
 
 def trace_id_of(run_id: str, question_id: str) -> str:
@@ -207,19 +221,16 @@ def _is_own(info: TraceInfo, run_id: str) -> bool:
 
 def _pages(store: Store, experiment_id: str, run_id: str, *, include_spans: bool = False) -> Iterator[list[Trace]]:
     """The traces of a run; at most 100 a page, which is what can be deleted at once."""
-    token: str | None = None
-    while True:
-        page = store.client.search_traces(
+    found = pages(
+        lambda token: store.client.search_traces(
             locations=[experiment_id],
             filter_string=f"metadata.`mlflow.sourceRun` = '{run_id}'",
             max_results=100,
             page_token=token,
             include_spans=include_spans,
         )
-        if page:
-            yield page
-        if not (token := page.token):
-            return
+    )
+    return (page for page in found if page)
 
 
 def _trace_info(row: StoredRow, trace_id: str, experiment_id: str, run_id: str, inputs: dict[str, Any]) -> TraceInfo:

@@ -30,8 +30,7 @@ from evaltrack.tracking.judge_notes import (
     JudgeNoise,
     judge_notes,
     note_accepted,
-    note_agreement,
-    note_noise,
+    note_judge,
 )
 from evaltrack.tracking.reader import EvaluationRun, find_evaluation
 from evaltrack.tracking.store import Store, connect
@@ -109,10 +108,10 @@ def test_nothing_is_known_of_a_judge_that_nobody_looked_at(pair: Pair) -> None:
 def test_the_noise_is_that_of_the_candidates_judge(pair: Pair) -> None:
     """From either run, from the candidate's if both were replayed."""
     store, candidate, baseline = pair.store, pair.candidate, pair.baseline
-    note_noise(store, baseline.run_id, noise(0.2))
+    note_judge(store, baseline.run_id, noise(0.2))
     assert judge_context(pair.store, pair.candidate, pair.baseline, None).noise == {"judge_score": 0.2}
     assert judge_context(store, candidate, None, None).noise == {}
-    note_noise(store, candidate.run_id, noise(0.1))
+    note_judge(store, candidate.run_id, noise(0.1))
     assert judge_context(pair.store, pair.candidate, pair.baseline, None).noise == {"judge_score": 0.1}
 
 
@@ -120,8 +119,8 @@ def test_the_noise_is_that_of_the_candidates_judge(pair: Pair) -> None:
 def test_what_was_found_of_another_judge_or_prompt_says_nothing(pair: Pair, other: tuple[str, str]) -> None:
     """Neither its noise nor its agreement."""
     store, candidate, baseline = pair.store, pair.candidate, pair.baseline
-    note_noise(store, candidate.run_id, noise(0.1, *other))
-    note_agreement(store, baseline.run_id, agreement(0.9, *other))
+    note_judge(store, candidate.run_id, noise(0.1, *other))
+    note_judge(store, baseline.run_id, agreement(0.9, *other))
     assert judge_context(pair.store, pair.candidate, pair.baseline, 0.6) == JudgeContext(trusted=False, notes=(NOBODY,))
 
 
@@ -133,7 +132,7 @@ def test_a_judge_is_trusted_from_the_agreement_that_is_required(
     pair: Pair, low: float, trusted: bool, notes: tuple[str, ...] | None
 ) -> None:
     """By the lower end of its interval, of which exactly that is enough; measured on either run."""
-    note_agreement(pair.store, pair.baseline.run_id, agreement(low))
+    note_judge(pair.store, pair.baseline.run_id, agreement(low))
     known = judge_context(pair.store, pair.candidate, pair.baseline, 0.6)
     assert known.trusted is trusted
     assert notes is None or known.notes == notes
@@ -151,7 +150,7 @@ def test_a_judge_is_trusted_from_the_agreement_that_is_required(
 )
 def test_few_responses_or_no_interval_show_no_agreement(pair: Pair, noted: JudgeAgreement, words: str) -> None:
     """However high kappa itself is, the judge informs; and it is said why."""
-    note_agreement(pair.store, pair.candidate.run_id, noted)
+    note_judge(pair.store, pair.candidate.run_id, noted)
     known = judge_context(pair.store, pair.candidate, pair.baseline, 0.6)
     assert known.notes == (f"the judge's agreement {words}, 0.6 is required: its scores inform and do not block",)
     assert not known.trusted
@@ -159,7 +158,7 @@ def test_few_responses_or_no_interval_show_no_agreement(pair: Pair, noted: Judge
 
 def test_twenty_responses_are_enough(pair: Pair) -> None:
     """From there on the interval alone decides."""
-    note_agreement(pair.store, pair.candidate.run_id, agreement(0.9, kappa=0.95, n=LEAST_RESPONSES))
+    note_judge(pair.store, pair.candidate.run_id, agreement(0.9, kappa=0.95, n=LEAST_RESPONSES))
     assert LEAST_RESPONSES == 20
     assert judge_context(pair.store, pair.candidate, pair.baseline, 0.9).trusted
 
@@ -175,8 +174,8 @@ def test_a_tag_from_before_there_was_an_interval_is_read(pair: Pair) -> None:
 
 def test_the_candidates_own_agreement_comes_first(pair: Pair) -> None:
     """It is the newer one."""
-    note_agreement(pair.store, pair.baseline.run_id, agreement(0.9))
-    note_agreement(pair.store, pair.candidate.run_id, agreement(0.1))
+    note_judge(pair.store, pair.baseline.run_id, agreement(0.9))
+    note_judge(pair.store, pair.candidate.run_id, agreement(0.1))
     assert not judge_context(pair.store, pair.candidate, pair.baseline, 0.6).trusted
 
 
@@ -226,13 +225,13 @@ def test_below_the_required_agreement_the_judge_informs_and_does_not_block(pair:
     assert compared(pair, **drop).exit_code == 1
     unknown = compared(pair, require_agreement=0.6, **drop)
     assert (unknown.verdict, unknown.exit_code, unknown.notes) == ("ok", 0, (NOBODY,))
-    note_agreement(pair.store, pair.candidate.run_id, agreement(0.5994))
+    note_judge(pair.store, pair.candidate.run_id, agreement(0.5994))
     below = compared(pair, require_agreement=0.6, **drop)
     assert (below.verdict, below.reasons, below.notes) == ("ok", ("no regression",), (BELOW,))
     assert [(flip.id, flip.by_judge, flip.informs, flip.counts) for flip in below.flips] == [("d", True, True, False)]
     metrics = {metric.name: metric for metric in below.metrics}
     assert (metrics["judge_score"].delta, metrics["judge_score"].regressed) == (pytest.approx(-0.15), False)
-    note_agreement(pair.store, pair.candidate.run_id, agreement(0.6))
+    note_judge(pair.store, pair.candidate.run_id, agreement(0.6))
     above = compared(pair, require_agreement=0.6, **drop)
     assert (above.verdict, above.notes) == ("regression", ())
     drop_reason, flip_reason = above.reasons
@@ -244,7 +243,7 @@ def test_below_the_required_agreement_the_judge_informs_and_does_not_block(pair:
 
 def test_every_rendering_says_that_the_judge_only_informs(pair: Pair) -> None:
     """And why: terminal, Markdown, JSON."""
-    note_agreement(pair.store, pair.candidate.run_id, agreement(0.5994))
+    note_judge(pair.store, pair.candidate.run_id, agreement(0.5994))
     made = compared(pair, require_agreement=0.6)
     shown = comparison_text(made, 200)
     assert BELOW in shown
@@ -291,7 +290,7 @@ def test_the_command_line(pair: Pair, capsys: pytest.CaptureFixture[str]) -> Non
     )
     assert cli(*asked, "0.6") == 0
     assert NOBODY in capsys.readouterr().out.replace("\n", " ")
-    note_agreement(pair.store, pair.candidate.run_id, agreement(0.8))
+    note_judge(pair.store, pair.candidate.run_id, agreement(0.8))
     assert cli(*asked, "0.6") == 1
     assert cli(*asked, "2") == 2
     assert "2.0 is not in the range -1<=x<=1" in capsys.readouterr().err
@@ -404,7 +403,7 @@ def test_retrieval_rules_hold_whoever_judges() -> None:
 
 def test_an_agreement_off_the_scale_is_refused(pair: Pair) -> None:
     """A kappa is at most 1."""
-    note_agreement(pair.store, pair.candidate.run_id, agreement(1.0))
+    note_judge(pair.store, pair.candidate.run_id, agreement(1.0))
     assert compared(pair, require_agreement=1.0, log=False).verdict == "regression"
     with pytest.raises(UsageError, match=r"^require_agreement is 1.01; write a number from -1 to 1$"):
         compared(pair, require_agreement=1.01, log=False)

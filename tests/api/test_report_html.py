@@ -19,7 +19,7 @@ from evaltrack.errors import InconclusiveError, TrackingError, UsageError
 from evaltrack.evaluation.result import RunResult as Result
 from evaltrack.records import Question, Response, Source
 from evaltrack.report.run.json_form import run_json
-from evaltrack.rows.reader import read_table
+from evaltrack.rows.reader import stored_rows
 from evaltrack.tracking.reader import find_evaluation
 from evaltrack.tracking.store import connect
 from tests.api.test_evaluate import QUESTIONS, golden
@@ -497,8 +497,8 @@ def test_a_page_reaches_a_stdout_that_is_not_utf_8(store_uri: str, tmp_path: Pat
 def test_rows_of_a_run_are_read_by_their_ids(kept: Kept) -> None:
     """In the order of the golden set, whole or certain columns."""
     path = Path(kept.client.download_artifacts(kept.first.run_id, "per_question.parquet"))
-    whole = list(read_table(path))
-    assert [row["id"] for row in whole] == ["007", "b", "c"]
-    assert list(read_table(path, ids={"c", "007", "none"})) == [whole[0], whole[2]]
-    assert list(read_table(path, ["id", "passed"], ["b"])) == [{"id": "b", "passed": True}]
-    assert list(read_table(path, ids=[])) == []
+    whole = list(stored_rows(path))
+    assert [row.id for row in whole] == ["007", "b", "c"]
+    assert list(stored_rows(path, ids={"c", "007", "none"})) == [whole[0], whole[2]]
+    assert [(row.id, row.passed) for row in stored_rows(path, ["id", "passed"], ["b"])] == [("b", True)]
+    assert list(stored_rows(path, ids=[])) == []
