@@ -15,24 +15,24 @@ if TYPE_CHECKING:
     from evaltrack.api.add_question import add_question as add_question
     from evaltrack.api.anchor_golden import anchor_golden as anchor_golden
     from evaltrack.api.ask_target import ask_target as ask_target
-    from evaltrack.api.assert_no_regression import assert_no_regression as assert_no_regression
     from evaltrack.api.baselines import baseline_history as baseline_history
     from evaltrack.api.baselines import clear_baseline as clear_baseline
     from evaltrack.api.baselines import get_baseline as get_baseline
     from evaltrack.api.baselines import list_baselines as list_baselines
     from evaltrack.api.baselines import set_baseline as set_baseline
+    from evaltrack.api.compare_runs import assert_no_regression as assert_no_regression
     from evaltrack.api.compare_runs import compare_runs as compare_runs
     from evaltrack.api.compare_sets import compare_sets as compare_sets
     from evaltrack.api.draft_by_model import ModelDrafts as ModelDrafts
     from evaltrack.api.draft_by_model import draft_by_model as draft_by_model
     from evaltrack.api.import_golden import GoldenImport as GoldenImport
     from evaltrack.api.import_golden import import_golden as import_golden
-    from evaltrack.api.import_traces import import_traces as import_traces
+    from evaltrack.api.import_golden import import_traces as import_traces
     from evaltrack.api.init_project import init_project as init_project
     from evaltrack.api.judge_agreement import judges_agreement as judges_agreement
     from evaltrack.api.lint_golden import lint_golden as lint_golden
-    from evaltrack.api.load_run import load_run as load_run
     from evaltrack.api.replay_judge import replay_judge as replay_judge
+    from evaltrack.api.report_html import load_run as load_run
     from evaltrack.api.report_html import report_html as report_html
     from evaltrack.api.report_sets import report_sets as report_sets
     from evaltrack.api.run_demo import DemoRuns as DemoRuns
@@ -52,9 +52,9 @@ if TYPE_CHECKING:
     from evaltrack.errors import TrackingError as TrackingError
     from evaltrack.errors import UsageError as UsageError
     from evaltrack.evaluation.result import RunResult as RunResult
-    from evaltrack.evaluation.set_results import SetResults as SetResults
+    from evaltrack.evaluation.result import SetResults as SetResults
+    from evaltrack.evaluation.result import SweepResult as SweepResult
     from evaltrack.evaluation.sweep_plan import SweepPlan as SweepPlan
-    from evaltrack.evaluation.sweep_result import SweepResult as SweepResult
     from evaltrack.golden.corpus import read_corpus as read_corpus
     from evaltrack.golden.reader import GoldenSet as GoldenSet
     from evaltrack.golden.reader import open_golden as open_golden
@@ -87,16 +87,16 @@ _HOMES = {
     "TrackingError": "evaltrack.errors",
     "Usage": "evaltrack.records",
     "SetComparisons": "evaltrack.compare.set_comparisons",
-    "SetResults": "evaltrack.evaluation.set_results",
+    "SetResults": "evaltrack.evaluation.result",
     "SweepPlan": "evaltrack.evaluation.sweep_plan",
-    "SweepResult": "evaltrack.evaluation.sweep_result",
+    "SweepResult": "evaltrack.evaluation.result",
     "UsageError": "evaltrack.errors",
     "Verdict": "evaltrack.records",
     "accept_question": "evaltrack.api.accept_question",
     "add_question": "evaltrack.api.add_question",
     "anchor_golden": "evaltrack.api.anchor_golden",
     "ask_target": "evaltrack.api.ask_target",
-    "assert_no_regression": "evaltrack.api.assert_no_regression",
+    "assert_no_regression": "evaltrack.api.compare_runs",
     "baseline_history": "evaltrack.api.baselines",
     "clear_baseline": "evaltrack.api.baselines",
     "compare_runs": "evaltrack.api.compare_runs",
@@ -104,12 +104,12 @@ _HOMES = {
     "compare_sets": "evaltrack.api.compare_sets",
     "get_baseline": "evaltrack.api.baselines",
     "import_golden": "evaltrack.api.import_golden",
-    "import_traces": "evaltrack.api.import_traces",
+    "import_traces": "evaltrack.api.import_golden",
     "init_project": "evaltrack.api.init_project",
     "judges_agreement": "evaltrack.api.judge_agreement",
     "lint_golden": "evaltrack.api.lint_golden",
     "list_baselines": "evaltrack.api.baselines",
-    "load_run": "evaltrack.api.load_run",
+    "load_run": "evaltrack.api.report_html",
     "open_golden": "evaltrack.golden.reader",
     "read_corpus": "evaltrack.golden.corpus",
     "reasoning_rubric": "evaltrack.metrics.rubric_tables",

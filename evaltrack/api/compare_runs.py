@@ -14,19 +14,20 @@ from typing import Unpack
 from evaltrack.api.choose_runs import choose_runs
 from evaltrack.api.compare_context import judge_context
 from evaltrack.api.compare_sides import side_of_run
-from evaltrack.api.failure_history import no_records, question_records
 from evaltrack.api.local_commands import Named
-from evaltrack.api.repeat_flips import asking_again
+from evaltrack.api.repeat_flips import asking_again, no_records, question_records
 from evaltrack.api.saved_side import side_of_file
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.config import ComparisonConfig, ComparisonOptions
 from evaltrack.compare.engine import compare
 from evaltrack.errors import UsageError
+from evaltrack.evaluation.result import RunResult
 from evaltrack.golden.reader import golden_name
 from evaltrack.metrics.criteria import parse_criteria
 from evaltrack.metrics.run_metrics import metric_table
 from evaltrack.report.comparison.json_form import comparison_json
 from evaltrack.report.comparison.markdown import comparison_markdown
+from evaltrack.report.comparison.terminal import comparison_text
 from evaltrack.report.comparison.verdict_words import verdict_words
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.html.screen import comparison_screen
@@ -119,3 +120,38 @@ def _log(store: Store, comparison: Comparison, candidate: EvaluationRun, baselin
     beside = shown_side_by_side(candidate, baseline)
     note = comparison_note(comparison, candidate.experiment_id, side_by_side=beside)
     log_comparison(store, candidate.run_id, deltas, tags, comparison_json(comparison), texts, note)
+
+
+def assert_no_regression(
+    candidate: RunResult | str | None = None,
+    baseline: RunResult | str | None = None,
+    *,
+    baseline_file: str | os.PathLike[str] | None = None,
+    experiment: str | None = None,
+    tracking_uri: str | None = None,
+    **settings: Unpack[ComparisonOptions],
+) -> Comparison:
+    """Compare two runs, and fail unless it is shown that nothing got worse.
+
+    Args:
+        candidate: A result, or as of `compare_runs`.
+        baseline: A result, or as of `compare_runs`: None takes the run that was set as the baseline of the golden set.
+        baseline_file: As of `compare_runs`.
+        experiment: As of `compare_runs`.
+        tracking_uri: As of `compare_runs`.
+        **settings: As of `compare_runs`, such as `max_drop`, `allow_flips` or `gate`.
+
+    Raises:
+        AssertionError: something got worse, or it could not be told; the message is the comparison, with the causes.
+        UsageError: an option is wrong, there is no baseline, or a run is none of evaltrack's.
+        InconclusiveError: the runs are not comparable, or one has not ended.
+        TrackingError: the store is out of reach, or a run or its rows are gone.
+    """
+    __tracebackhide__ = True
+    run, other = (each.run_id if isinstance(each, RunResult) else each for each in (candidate, baseline))
+    comparison = compare_runs(
+        run, other, baseline_file=baseline_file, experiment=experiment, tracking_uri=tracking_uri, **settings
+    )
+    if comparison.verdict != "ok":
+        raise AssertionError(comparison_text(comparison))
+    return comparison

@@ -7,19 +7,27 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints
 
 from evaltrack.api.add_question import add_questions
-from evaltrack.api.proposals.propose import Proposal, Proposer, Wish
-from evaltrack.api.proposals.reply import Line
 from evaltrack.errors import Guide, UsageError
 from evaltrack.evaluation.loop import run_to_end
 from evaltrack.golden.corpus import Chunk, parse_chunker, read_corpus
 from evaltrack.golden.drafting import LEAST_WORDS, category_of, spread
 from evaltrack.golden.lint.library import Library
 from evaltrack.golden.reader import open_golden
-from evaltrack.llm import LLM, has_server
-from evaltrack.records import Question, Usage, together
+from evaltrack.golden.words import text_key
+from evaltrack.judges.llm_judge import Messages, between, cut, read_reply, system_and_user, tagged
+from evaltrack.judges.neutral_text import inert, with_suffix
+from evaltrack.llm import LLM, AnswerError, Schema, has_server
+from evaltrack.records import Passage, Question, Usage, together
+from evaltrack.records.base import storable
+from evaltrack.records.passage import words_of
 
 CONCURRENCY = 8
 """Calls in flight."""
@@ -176,3 +184,194 @@ class _Work:
             if len(added) < len(self.lines):
                 self.drafts.left_out["the set has this question already"] += len(self.lines) - len(added)
             self.lines = []
+
+
+FEWEST_QUOTED, MOST_QUOTED = 3, 60
+"""Words of a quotation: fewer stand elsewhere too, more are cut by the border of any other chunk."""
+
+MOST_MISSING = 8
+"""Words of the thing that a near miss asks for."""
+
+Line = dict[str, Any]
+
+ShortText = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500), BeforeValidator(storable)
+]
+LongText = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2000), BeforeValidator(storable)
+]
+
+
+class _Reply(BaseModel):
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+    question: ShortText
+
+
+class QuestionReply(_Reply):
+    """A question, the words of the passage that answer it, and the answer."""
+
+    quote: LongText
+    answer: LongText
+
+
+class NearMissReply(_Reply):
+    """A question that the corpus does not answer, and the thing in it that the corpus does not know."""
+
+    missing: ShortText
+
+
+def reply_schema(form: type[_Reply]) -> Schema:
+    """The strict JSON schema of a reply: texts, all required, none besides."""
+    properties = {name: {"type": "string"} for name in form.model_fields}
+    return Schema(
+        "question",
+        {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False},
+    )
+
+
+def answered_line(reply: QuestionReply, chunk: Chunk, library: Library) -> Line:
+    """The fields of a golden line that expects the chunk.
+
+    Raises:
+        ValueError: the quotation does not stand in the chunk, stands in another one too, or is too short or long.
+    """
+    quote = " ".join(reply.quote.split())
+    if quote not in " ".join(chunk.text.split()):
+        raise ValueError("quote: does not stand in the passage to the letter; copy it, and leave nothing out")
+    count = len(words_of(quote))
+    if not FEWEST_QUOTED <= count <= MOST_QUOTED:
+        raise ValueError(f"quote: has {count} words; copy from {FEWEST_QUOTED} to {MOST_QUOTED}")
+    passage = Passage(quote=quote, share=1.0)
+    if any(text.holds(passage) for key, text in library.texts.items() if key != chunk.id):
+        raise ValueError("quote: stands in another passage too; copy more words, that stand in this one alone")
+    return {
+        "question": " ".join(reply.question.split()),
+        "expected_chunks": [chunk.id],
+        "expected_passages": [{"quote": quote, "source": chunk.title}],
+        "expected_answer": " ".join(reply.answer.split()),
+    }
+
+
+def near_miss_line(reply: NearMissReply, library: Library) -> Line:
+    """The fields of a golden line that expects nothing.
+
+    Raises:
+        ValueError: what is called missing is not in the question, or stands in the corpus.
+    """
+    missing = words_of(reply.missing)
+    if not 1 <= len(missing) <= MOST_MISSING:
+        raise ValueError(f"missing: has {len(missing)} words; name the thing in one to four")
+    if f" {' '.join(missing)} " not in f" {' '.join(words_of(reply.question))} ":
+        raise ValueError("missing: is not in the question; write it as it stands there")
+    thing = Passage(quote=reply.missing, share=1.0)
+    titles = f" {' '.join(words_of(' / '.join(dict.fromkeys(chunk.title for chunk in library.chunks))))} "
+    if thing.spaced in titles or any(text.holds(thing) for text in library.texts.values()):
+        raise ValueError("missing: stands in the documentation; ask for a thing of which it says nothing")
+    return {
+        "question": " ".join(reply.question.split()),
+        "expected_chunks": [],
+        "notes": f"nothing in the corpus says: {' '.join(reply.missing.split())}",
+    }
+
+
+def refuse_copy(question: str, prompt: str) -> None:
+    """Refuse a question that stands in the prompt.
+
+    Raises:
+        ValueError: it does.
+    """
+    if text_key(question).strip(" .?!") in text_key(prompt):
+        raise ValueError("question: is copied from the instructions; write one of your own")
+
+
+TITLES_LIMIT = 4000
+"""Characters shown of the titles of all pages."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A question that is wanted: near which chunk, of which category, and whether the corpus should answer it."""
+
+    chunk: Chunk
+    category: str
+    negative: bool = False
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What came of a wish: a golden line, or why there is none; and what it cost."""
+
+    line: Line | None
+    refusal: str
+    usage: Usage | None
+
+
+class Proposer:
+    """Asks one model for questions on the chunks of a library."""
+
+    def __init__(self, llm: LLM, library: Library) -> None:
+        self._llm, self._library = llm, library
+        titles = dict.fromkeys(chunk.title for chunk in library.chunks)
+        self._titles = cut("\n".join(titles), TITLES_LIMIT)
+
+    async def __call__(self, wish: Wish) -> Proposal:
+        """A golden line that holds, at the first or the second attempt; else the reason why there is none.
+
+        Raises:
+            ServerRefusesError, AccessLostError, QuotaError, ServerBusyError: no question can be proposed any more.
+        """
+        messages = with_suffix(self._messages(wish))
+        form = NearMissReply if wish.negative else QuestionReply
+        schema, usage, refusal = reply_schema(form), None, ""
+        for _ in range(2):
+            try:
+                answer = await self._llm.ask(messages, schema)
+            except AnswerError as error:
+                return Proposal(None, str(error), together(usage, error.usage))
+            usage = together(usage, answer.usage)
+            try:
+                return Proposal(self._line(answer.text, wish), "", usage)
+            except ValueError as error:
+                refusal = str(error)
+            wrong = f"That cannot be taken: {inert(refusal)}. Reply again: only the JSON object, with all fields."
+            said = {"role": "assistant", "content": inert(cut(answer.text, TITLES_LIMIT))}
+            messages = [*messages, said, {"role": "user", "content": wrong}]
+        return Proposal(None, refusal, usage)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._llm.aclose()
+
+    @property
+    def notes(self) -> list[str]:
+        """What the server refused and was left out."""
+        return self._llm.notes
+
+    def _messages(self, wish: Wish) -> Messages:
+        chunk = wish.chunk
+        passage = tagged("source", f"{chunk.title}\n{chunk.heading}\n\n{chunk.text}")
+        parts = [passage, f"Category of the question: {inert(wish.category)}"]
+        if not wish.negative:
+            return system_and_user(prompt("question.txt"), parts)
+        return system_and_user(prompt("near_miss.txt"), [between("sources", inert(self._titles)), *parts])
+
+    def _line(self, text: str, wish: Wish) -> Line:
+        """The golden line in what the model wrote.
+
+        Raises:
+            ValueError: it cannot be read, or does not hold.
+        """
+        if wish.negative:
+            near_miss = read_reply(text, NearMissReply)
+            refuse_copy(near_miss.question, prompt("near_miss.txt"))
+            return near_miss_line(near_miss, self._library)
+        reply = read_reply(text, QuestionReply)
+        refuse_copy(reply.question, prompt("question.txt"))
+        return answered_line(reply, wish.chunk, self._library)
+
+
+@cache
+def prompt(name: str) -> str:
+    """The text of a prompt file."""
+    return files("evaltrack.api").joinpath("proposals", name).read_text("utf-8")

@@ -7,40 +7,47 @@ KILLED, holding what was done so far.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from evaltrack.api.check_evaluation import check_evaluation
-from evaltrack.api.link_evaluated import link_evaluated, trace_home
 from evaltrack.api.local_commands import save_command
 from evaltrack.api.progress_bar import ProgressChoice, shown_progress
-from evaltrack.api.run_artifacts import log_reports
-from evaltrack.api.run_notes import model_words, run_notes
-from evaltrack.api.select_questions import select_questions
-from evaltrack.api.takers import Takers
-from evaltrack.errors import TrackingError
+from evaltrack.api.run_artifacts import left_out_words, log_reports, model_words, run_notes
+from evaltrack.errors import TrackingError, UsageError
 from evaltrack.evaluation.config import EvaluationConfig
-from evaltrack.evaluation.figures import Figures
 from evaltrack.evaluation.journal import Journal
-from evaltrack.evaluation.logged_metrics import left_out_words
-from evaltrack.evaluation.plan import Plan, planned
+from evaltrack.evaluation.plan import Plan, default_run_name, planned
 from evaltrack.evaluation.progress import Progress, RunProgress, Silent
 from evaltrack.evaluation.result import RunResult
 from evaltrack.evaluation.resume import Choice, choose_run, kept_of
-from evaltrack.evaluation.run_name import default_run_name
+from evaltrack.evaluation.run_warnings import RunWarnings
 from evaltrack.evaluation.signals import Stop
-from evaltrack.metrics.aggregate import Summary
+from evaltrack.evaluation.trials import Gathering
+from evaltrack.golden.selection import FailedQuestions, Selection
+from evaltrack.metrics.aggregate import Kept, Summary
 from evaltrack.metrics.criteria import check_criteria
+from evaltrack.metrics.ledger import Ledger
+from evaltrack.metrics.run_metrics import metric_table
+from evaltrack.privacy.names import check_names
+from evaltrack.records import Row
+from evaltrack.records.response import TraceHome
 from evaltrack.report.html.screen import run_screen
 from evaltrack.scorers.opening import Functions
+from evaltrack.targets.models import ModelTarget
+from evaltrack.targets.traces import TracedAnswers
 from evaltrack.tracking.datasets import register_golden
+from evaltrack.tracking.models import link_model
+from evaltrack.tracking.past_traces import link_traces
 from evaltrack.tracking.patience import impatient
 from evaltrack.tracking.progress_tag import ProgressTag
-from evaltrack.tracking.run_files import read_table_of
+from evaltrack.tracking.reader import named_evaluation
+from evaltrack.tracking.run_files import read_rows, read_table_of
 from evaltrack.tracking.runs import (
     JOURNAL_TAG,
     Dataset,
@@ -237,17 +244,17 @@ class _Evaluation:
             takers.close()
             stop.log_from_now_on()
             self.hints.append(link_evaluated(self.plan, self.store, self.run.run_id))
-            status = _status(takers.figures.summary, interruption, stop.is_requested)
-            result = self._result(takers.figures, status)
+            status = _status(takers.summary, interruption, stop.is_requested)
+            result = self._result(takers, status)
             writer.log_rows(self.progress.note)
             log_reports(self.plan, self.store, self.run, writer, result)
             writer.log_traces(self.plan.traces, self.progress.note, lambda: stop.is_requested)
             writer.check_artifacts()
         return result, interruption
 
-    def _result(self, figures: Figures, status: Status) -> RunResult:
+    def _result(self, takers: Takers, status: Status) -> RunResult:
         plan, run, settings = self.plan, self.run, self.plan.settings
-        ledger, summary, shown_rows = figures.ledger, figures.summary, figures.shown_rows
+        ledger, summary, shown_rows = takers.ledger, takers.summary, takers.shown_rows
         judged = summary.num_judged + summary.judge_errors or not ledger.num_unanswered
         spent = {
             whose: (price, tokens)
@@ -281,7 +288,7 @@ class _Evaluation:
             settings=run.settings,
             screen=run_screen,
         )
-        others = filter(None, (*figures.warnings.texts(), left_out_words(result, held=run.held)))
+        others = filter(None, (*takers.warnings.texts(), left_out_words(result, held=run.held)))
         return replace(result, notes=(*result.notes, *others))
 
 
@@ -289,3 +296,116 @@ def _status(summary: Summary, interruption: BaseException | None, asked_to_stop:
     if asked_to_stop or isinstance(interruption, KeyboardInterrupt | asyncio.CancelledError):
         return "KILLED"
     return "FINISHED" if interruption is None and summary.measures_anything else "FAILED"
+
+
+def check_evaluation(
+    golden_path: str | os.PathLike[str], settings: EvaluationConfig, target: str | Callable[..., Any] | None
+) -> None:
+    """Refuse what would be logged and must not be, and an experiment where `mlflow run` has chosen one.
+
+    Raises:
+        UsageError: a name holds a secret, or `mlflow run` has opened the run.
+    """
+    check_names(_names(golden_path, settings, target))
+    if (experiment := settings.experiment) and os.environ.get("MLFLOW_RUN_ID"):
+        where = "the run was opened by `mlflow run`, in its experiment"
+        raise UsageError(f"experiment `{experiment}`: {where}; use: mlflow run . --experiment-name {experiment}")
+
+
+def _names(
+    golden_path: str | os.PathLike[str], settings: EvaluationConfig, target: str | Callable[..., Any] | None
+) -> Iterator[tuple[str, str]]:
+    """Every text that is logged with a run, or shown, with what it is."""
+    yield "the path of the golden set", os.fspath(golden_path)
+    yield "the target", target if isinstance(target, str) else ""
+    for key, value in settings.target_options.items():
+        yield "a --target-option", f"{key}={value}"
+    for judge in settings.judge:
+        yield "`judge=`", judge
+    for score in settings.scores:
+        yield "`scores=`", score
+    for condition in settings.filter:
+        yield "`filter=`", condition
+    for name in ("run_name", "experiment", "model", "only_failed", "require", "evaluation_json", "engine_address"):
+        yield f"`{name}=`", getattr(settings, name)
+
+
+def link_evaluated(plan: Plan, store: Store, run_id: str) -> str | None:
+    """Link the model or the traces that were evaluated, where they are in the store of the run.
+
+    A note where that fails.
+    """
+    target = plan.target
+    if isinstance(target, ModelTarget) and target.store_uri == store.uri and target.form.model_id:
+        return link_model(store, run_id, target.form.model_id)
+    if not isinstance(target, TracedAnswers) or target.store_uri != store.uri or plan.traces != "off":
+        return None
+    return link_traces(store, run_id, target.used)
+
+
+def trace_home(plan: Plan, store: Store, run: OpenRun) -> TraceHome:
+    """Where the traces belong that the target makes in MLflow while it is evaluated."""
+    is_folder = "://" not in store.uri or store.uri.startswith("file:")  # it refuses a trace that it holds already
+    joins = plan.joins_traces and not is_folder
+    return TraceHome(run_id=run.run_id, experiment_id=run.experiment_id, store=store.uri, joins=joins)
+
+
+def select_questions(golden_path: str, settings: EvaluationConfig, store: Store) -> tuple[EvaluationConfig, Selection]:
+    """The selection, and the settings with the whole id of the run that `only_failed` names.
+
+    Raises:
+        UsageError: that run is none of evaltrack's, of another golden set, or still under way.
+        TrackingError: the store does not answer, or the run's rows are gone.
+    """
+    failed = failed_questions(golden_path, settings.only_failed, store)
+    return settings.with_(only_failed=failed.run_id), replace(settings.selection, failed=failed)
+
+
+def failed_questions(golden_path: str, run: str, store: Store) -> FailedQuestions:
+    """The questions that did not pass in a run of this golden set, those that ended in an error among them.
+
+    Raises:
+        UsageError: the run is none of evaltrack's, of another golden set, or still under way.
+        TrackingError: the store does not answer, or the run's rows are gone.
+    """
+    evaluation = named_evaluation(store, run)
+    of, name = evaluation.signature.golden, Path(golden_path).stem
+    if of != name:
+        raise UsageError(f"`only_failed={run}`: that run is of golden set `{of}`; name a run of `{name}`")
+    if evaluation.status in ("RUNNING", "SCHEDULED"):
+        cure = f"wait until it ends, or go on with it: evaltrack resume {evaluation.run_id}"
+        raise UsageError(f"`only_failed={run}`: that run is still {evaluation.status}; {cure}")
+    rows = read_rows(store, evaluation, ["id", "passed", "error"])
+    return FailedQuestions(evaluation.run_id, frozenset(row.id for row in rows if not row.passed or row.error))
+
+
+class Takers:
+    """Takes the rows of a run as they come: adds them up, writes them and tells of them."""
+
+    def __init__(self, plan: Plan, writer: RunWriter, pulse: ProgressTag, progress: Progress) -> None:
+        settings, own = plan.settings, plan.signature.scores
+        self._writer, self._pulse, self._progress = writer, pulse, progress
+        self._trials = Gathering(settings.trials, self._take_question)
+        self.ledger, self.shown_rows = Ledger(), Kept()
+        self.summary = Summary(settings.k, metric_table(own))
+        names, of_failed = tuple(score.name for score in own), bool(settings.only_failed)
+        self.warnings = RunWarnings(settings.k, names, progress.warn, of_failed=of_failed)
+
+    def take(self, row: Row) -> None:
+        """Take one trial of a question."""
+        self.ledger.add(row)
+        self.warnings.add_trial(row)
+        self._writer.add_trial(row)
+        self._trials.add(row)
+
+    def _take_question(self, row: Row) -> None:
+        """Take one finished question, whose trials were taken."""
+        for each in (self._writer, self.summary, self.shown_rows, self.warnings):
+            each.add(row)
+        self._pulse.add()
+        self._progress.advance(row)
+
+    def close(self) -> None:
+        """Take the questions whose trials were broken off, and wait for what is under way."""
+        self._trials.close()
+        self._pulse.close()

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypedDict, Unpack
 
 from evaltrack.errors import GoldenError, UsageError
 from evaltrack.golden.corpus.passages import CorpusIds
-from evaltrack.golden.importing.drafts import Drafts, ImportSettings, LineWriter, Notes, check_fields, drafts
+from evaltrack.golden.importing.drafts import Drafts, ImportSettings, Line, LineWriter, Notes, check_fields, drafts
 from evaltrack.golden.importing.presets import MLFLOW, detected_format, read_format
 from evaltrack.golden.importing.trec import corpus_in
 from evaltrack.golden.reader import open_golden
 from evaltrack.system.new_files import new_files
+from evaltrack.targets.traced_answers import TraceReader
+from evaltrack.targets.traces import expression, trace_settings
+from evaltrack.tracking.past_traces import PastTrace, past_traces
+from evaltrack.tracking.store import connect
 
 DATASET = "dataset:"
 
@@ -140,3 +144,45 @@ def check_output(output: Path) -> None:
     """
     if output.suffix != ".jsonl":
         raise UsageError(f"{output}: a golden set that is imported is a .jsonl file, one object a line; rename it")
+
+
+def import_traces(
+    source: str,
+    output: str | os.PathLike[str],
+    *,
+    domain: str = "",
+    tracking_uri: str | None = None,
+    force: bool = False,
+) -> GoldenImport:
+    """Write a golden set of the questions in traces, each with the id of its trace and no expectation.
+
+    Judged runs of it (`target=` the same traces) show how good the answers are; a person adds what is expected.
+
+    Args:
+        source: ``traces:EXPERIMENT``, with the settings `filter`, `question` and `store` behind a ``?``.
+        output: The golden set to write, a `.jsonl`.
+        domain: Domain of the questions; empty takes the name of the file.
+        tracking_uri: MLflow store; None follows MLflow's own settings.
+        force: Whether to replace `output` if it is there.
+
+    Raises:
+        GoldenError: the traces hold no question.
+        UsageError: there is no such experiment, a setting is wrong, or `output` is there.
+        InconclusiveError: the disk is full or fails.
+        TrackingError: the store does not answer.
+    """
+    place, values = trace_settings(source)
+    target, notes = Path(output), Notes()
+    check_output(target)
+    reader = TraceReader(expression("question", values["question"]))
+    store = connect(values["store"] or tracking_uri)
+    asked = _drafts(past_traces(store, place, values["filter"]), reader, notes)
+    return written(asked, source, target, "traces", ImportSettings(domain=domain), notes, force=force)
+
+
+def _drafts(traces: Iterator[PastTrace], reader: TraceReader, notes: Notes) -> Iterator[tuple[str, Line]]:
+    for trace in traces:
+        try:
+            yield f"trace {trace.id}", {"id": trace.id, "question": reader.question_of(trace)}
+        except (ValueError, RecursionError):
+            notes.add("traces without a question were left out", trace.id)

@@ -18,8 +18,7 @@ from typing import Any
 from uuid import uuid4
 
 from evaltrack.errors import UsageError
-from evaltrack.evaluation.command import Command
-from evaltrack.evaluation.config import EvaluationConfig
+from evaltrack.evaluation.config import Command, EvaluationConfig
 from evaltrack.records import Signature
 from evaltrack.system.files import replace_file
 from evaltrack.system.user_files import NotPrivateError, check_owner, make_private_folder, state_folder

@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, TypeAlias
 
-from evaltrack.evaluation.pace import Pace
-from evaltrack.evaluation.progress import Progress
+from evaltrack.evaluation.progress import Pace, Progress
 from evaltrack.records import Row
 from evaltrack.records.amount import count
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from evaltrack.api.baselines import get_baseline
 from evaltrack.api.compare_runs import compare_runs
-from evaltrack.api.load_run import load_run
+from evaltrack.api.report_html import load_run
 from evaltrack.api.run_eval import config_of, run_eval
 from evaltrack.api.write_golden import golden_file
 from evaltrack.compare.change import Change

@@ -14,8 +14,8 @@ from evaltrack.api.local_commands import Named, saved_command, settings_to_repea
 from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.evaluation.ask import Evaluator
 from evaltrack.evaluation.config import EvaluationConfig
-from evaltrack.evaluation.judge_opening import open_judges
 from evaltrack.evaluation.loop import evaluate, take_all
+from evaltrack.evaluation.opening import open_judges
 from evaltrack.judges import judge_names
 from evaltrack.judges.cache import VerdictCache, cache_folder
 from evaltrack.metrics.measure import Measured, measure

@@ -27,7 +27,7 @@ from evaltrack.report.run.stored_summary import StoredMean, StoredSummary, read_
 from evaltrack.rows.reader import check_rows, count_rows, read_table, stored_rows
 from evaltrack.rows.rows_error import rows_of_run
 from evaltrack.tracking.judge_notes import judge_notes
-from evaltrack.tracking.reader import EvaluationRun
+from evaltrack.tracking.reader import EvaluationRun, named_evaluation
 from evaltrack.tracking.run_files import fetch_rows, fetch_summary, read_run_table
 from evaltrack.tracking.store import Store, connect_to_read
 
@@ -155,3 +155,19 @@ def _sound(name: str, stored: StoredSummary) -> bool:
 
 def _pairs(means: Mapping[str, StoredMean]) -> dict[str, tuple[float, int]]:
     return {name: (each.mean, each.n) for name, each in means.items()}
+
+
+def load_run(run_id: str, *, tracking_uri: str | None = None, ui_url: str | None = None) -> RunResult:
+    """The result of a run that has ended, as `run_eval` returned it; `errors` and `missed` are empty, `rows` has all.
+
+    Args:
+        run_id: Its MLflow run: its id, the beginning of it, or the run's name.
+        tracking_uri: MLflow store; None follows MLflow's own settings.
+        ui_url: Where MLflow's UI is, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
+
+    Raises:
+        UsageError: there is no such run, or it is none of evaltrack's.
+        TrackingError: the store is out of reach, or the run or what it held is gone.
+    """
+    store = connect_to_read(tracking_uri, ui_url)
+    return stored_result(store, named_evaluation(store, run_id))

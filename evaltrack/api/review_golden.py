@@ -11,8 +11,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from evaltrack.api.review_corpus import Shelves
-from evaltrack.api.review_retrievers import Ranked, Retrievers
+from evaltrack.api.review_sources import Ranked, Retrievers, Shelves
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.ask import TIMEOUT
 from evaltrack.golden.review.actions import Action, Confirm, Grade, Mark, Negate, Quote, Reword, Unquote

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from evaltrack.evaluation.logged_metrics import logged_metrics
+from evaltrack.errors import Guide
+from evaltrack.evaluation.journal import Journal, Reuse
 from evaltrack.evaluation.plan import Plan
 from evaltrack.evaluation.result import RunResult
+from evaltrack.metrics.aggregate import Summary, domain_of
+from evaltrack.metrics.ledger import Ledger
+from evaltrack.privacy.addresses import shown_text
+from evaltrack.records.amount import count, verb
+from evaltrack.records.settings import NOT_STATED, RECORDED_MODEL
 from evaltrack.report.html.run_page import LISTED, Around, run_html
 from evaltrack.report.run.json_form import RESULT_COLUMNS, evaluation_json, run_summary
 from evaltrack.report.run.markdown import run_note, with_own_note
 from evaltrack.report.run.reasoning import reasoning_page, verdict_lines
 from evaltrack.system.memory import give_back
 from evaltrack.system.result_files import write_result_file
+from evaltrack.tracking.metric_names import FIRST, logged_name, names_within
 from evaltrack.tracking.runs import OpenRun
 from evaltrack.tracking.store import Store
 from evaltrack.tracking.writer import REPORT, RunWriter
@@ -66,3 +73,156 @@ def _around(plan: Plan, store: Store, run: OpenRun, writer: RunWriter) -> Around
         traces=writer.traced(plan.traces),
         trace_link=store.trace_link(run.experiment_id, run.run_id),
     )
+
+
+def run_notes(
+    plan: Plan, journal: Journal, hints: Sequence[str | None], ledger: Ledger, summary: Summary
+) -> tuple[str, ...]:
+    """The notes of the plan, of the journal and of what was asked; `hints` stand between."""
+    whole = summary.num_questions == len(plan.golden)
+    own = [*hints, journal.problem, _reuse_words(journal.reuse, whole=whole), *_of_responses(plan, ledger, summary)]
+    return (*plan.notes(), *(note for note in own if note), *_of_costs(plan, ledger))
+
+
+def _of_responses(plan: Plan, ledger: Ledger, summary: Summary) -> Iterator[str]:
+    if ledger.num_empty:
+        yield _empty_words(ledger)
+    if empty := ledger.num_empty_answers:
+        those = f"{empty:,} of {count(ledger.num_responses, 'response')} {verb(empty, 'has', 'have')} an empty answer"
+        beside = f"{those} beside something else" if ledger.num_empty else those
+        yield f"{beside}, which never passes where it is judged; leave `answer` out where the target only retrieves"
+    if ledger.num_unanswered and summary.num_judged:
+        number = ledger.num_unanswered
+        yield f"{count(number, 'response')} had no answer, and {verb(number, 'is', 'are')} in no metric of a judge"
+    if floor := _floor_words(plan, summary):
+        yield floor
+    if ledger.unread:
+        names = ", ".join(f"{name} (in {number:,})" for name, number in ledger.unread.items())
+        yield f"responses have fields that are not read: {shown_text(names)}"
+
+
+def _empty_words(ledger: Ledger) -> str:
+    """How many responses there is nothing to measure in, and what to return."""
+    those = f"{ledger.num_empty:,} of {count(ledger.num_responses, 'response')}"
+    cure = "return an answer, a list of sources or a mapping with `answer`, `sources` or both"
+    what = f"{those} {verb(ledger.num_empty, 'holds', 'hold')} neither an answer nor sources; {cure}"
+    return f"{what}. {Guide.FUNCTION.reference}"
+
+
+def _floor_words(plan: Plan, summary: Summary) -> str | None:
+    """How many answerable questions a BM25 target declined because of its floor, where it has one."""
+    from evaltrack.targets.bm25 import Bm25ByDomain, Bm25Target
+
+    if not isinstance(plan.target, Bm25Target | Bm25ByDomain) or not plan.target.floor or plan.several_trials:
+        return None
+    rate, measured = (each.get("false_abstention_rate", 0) for each in (summary.metrics, summary.counts))
+    if not (declined := round(rate * measured)):
+        return None
+    questions = f"{count(declined, 'answerable question')} {verb(declined, 'was', 'were')}"
+    return f"{questions} below the floor {plan.target.floor:g} (setting `floor`), and declined"
+
+
+def _of_costs(plan: Plan, ledger: Ledger) -> Iterator[str]:
+    for whose, price in (("target", plan.settings.prices), ("judge", plan.settings.judge_prices)):
+        reports, calls = ledger.reports[whose], ledger.calls[whose]
+        if price and reports < calls:
+            of = f"{reports:,} of {count(calls, 'call')}"
+            yield f"the cost of the {whose} is not known: tokens were reported for {of}"
+
+
+def _reuse_words(reuse: Reuse, *, whole: bool) -> str | None:
+    """What became of the rows that were kept, in a sentence."""
+    if not reuse.num_rows:
+        return None
+    counts = {
+        "redone because their question was edited": reuse.redone,
+        "asked again because they had failed": reuse.retried,
+        "dropped because their question is gone": reuse.dropped if whole else 0,
+    }
+    rest = "".join(f", {number:,} {what}" for what, number in counts.items() if number)
+    return f"resumed: {reuse.reused:,} of {reuse.num_rows:,} kept rows used again{rest}"
+
+
+def model_words(ledger: Ledger, plan: Plan) -> str:
+    """The models that the responses name; of recorded ones that name none, that they are recorded."""
+    names = ", ".join(sorted(ledger.models))
+    return shown_text(names) or (
+        RECORDED_MODEL if plan.signature.target.startswith(("recorded:", "traces:")) else NOT_STATED
+    )
+
+
+OPTIONAL_TOTALS = frozenset(
+    {
+        "num_judged",
+        "judge_errors",
+        "total_tokens",
+        "judge_tokens",
+        "cached_tokens",
+        "reasoning_tokens",
+        "judge_cached_tokens",
+        "judge_reasoning_tokens",
+        "cached_verdicts",
+        "num_unanswered",
+        "trial_errors",
+    }
+)
+"""Totals that are logged only where they are not 0."""
+
+LIMIT = 600
+"""Metrics of a run: MLflow takes 1,000 in one call, and its page of charts slows down before."""
+
+
+def logged_metrics(result: RunResult, limit: int = LIMIT, *, held: Collection[str] = ()) -> dict[str, float]:
+    """What MLflow's metrics hold of a run: each mean beside its count, totals, costs and times, and groups.
+
+    Domains come largest first, as many as `limit` leaves room for. Totals of 0 are left out where most runs have none,
+    but for those that a run that is resumed `held` with another number.
+    """
+    logged = _means(result)
+    logged |= {
+        name: n
+        for key, n in result.totals.items()
+        if n or key not in OPTIONAL_TOTALS or {key, logged_name(key)} & set(held)
+        for name in [logged_name(key)]
+    }
+    parts = names_within(result.by_judge)
+    for judge, (mean, n) in result.by_judge.items():
+        logged |= {f"judge/by/{parts[judge]}": mean, f"n/judge/by/{parts[judge]}": n}
+    logged |= {logged_name(f"{whose}_cost_usd"): cost for whose, cost in result.cost_usd.items()}
+    logged |= {logged_name(name): seconds for name, seconds in result.seconds.items()}
+    for added in _groups(result):
+        if len(logged) + len(added) > limit:
+            break
+        logged |= added
+    return logged
+
+
+def left_out_words(result: RunResult, limit: int = LIMIT, *, held: Collection[str] = ()) -> str | None:
+    """Which groups MLflow's metrics do not hold; None where they hold all."""
+    logged = logged_metrics(result, limit, held=held)
+    domains = [added for added in _groups(result) if added and next(iter(added)).startswith("domain/")]
+    there = sum(next(iter(added)) in logged for added in domains)
+    if there == len(domains):
+        return None
+    return f"MLflow's metrics hold {there:,} of {len(domains):,} domains, the largest; summary.json holds them all"
+
+
+def _means(result: RunResult) -> dict[str, float]:
+    """Means and their counts, the first ones first."""
+    ordered = sorted(result.metrics, key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST))
+    own = result.table.own_names
+    means = {name if name in own else logged_name(name): result.metrics[name] for name in ordered}
+    return means | {f"n/{name}": result.counts[name] for name in ordered if name in result.table.metrics}
+
+
+def _groups(result: RunResult) -> Iterator[Mapping[str, float]]:
+    """The metrics of each group, the difficulties before the domains."""
+    domains = [domain for group in result.groups if (domain := domain_of(group)) is not None]
+    parts = names_within(domains)
+    for group, means in sorted(result.groups.items(), key=lambda item: domain_of(item[0]) is not None):
+        domain = domain_of(group)
+        where = f"difficulty/{group}" if domain is None else f"domain/{parts[domain]}"
+        ordered = sorted(means, key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST))
+        yield {f"{where}/{name}": means[name][0] for name in ordered} | {
+            f"n/{where}/{name}": means[name][1] for name in ordered
+        }

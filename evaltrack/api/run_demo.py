@@ -9,7 +9,7 @@ import evaltrack
 from evaltrack.api.baselines import set_baseline
 from evaltrack.api.run_eval import run_eval
 from evaltrack.errors import UsageError
-from evaltrack.evaluation.options import EvaluationOptions
+from evaltrack.evaluation.config import EvaluationOptions
 from evaltrack.evaluation.progress import Progress
 from evaltrack.evaluation.result import RunResult
 from evaltrack.golden.reader import open_golden

@@ -10,8 +10,7 @@ from evaltrack.api.evaluate import evaluate_golden
 from evaltrack.api.progress_bar import ProgressChoice
 from evaltrack.api.write_golden import golden_file
 from evaltrack.errors import UsageError
-from evaltrack.evaluation.config import EvaluationConfig
-from evaltrack.evaluation.options import EvaluationOptions
+from evaltrack.evaluation.config import EvaluationConfig, EvaluationOptions
 from evaltrack.evaluation.result import RunResult
 from evaltrack.evaluation.resume import command_to_resume, run_to_resume
 from evaltrack.golden.reader import GoldenSet

@@ -9,17 +9,14 @@ from contextlib import AbstractContextManager, ExitStack, suppress
 from pathlib import Path
 from typing import Any, Unpack
 
-from evaltrack.api.check_evaluation import check_evaluation
-from evaltrack.api.evaluate import evaluate_plan
+from evaltrack.api.evaluate import check_evaluation, evaluate_plan
 from evaltrack.api.progress_bar import ProgressChoice, shown_progress
 from evaltrack.api.run_eval import config_of
 from evaltrack.errors import BadLinesError, EvaltrackError, GoldenError, TrackingError, UsageError
-from evaltrack.evaluation.config import EvaluationConfig
-from evaltrack.evaluation.options import EvaluationOptions
+from evaltrack.evaluation.config import EvaluationConfig, EvaluationOptions
 from evaltrack.evaluation.plan import Plan, planned
-from evaltrack.evaluation.result import RunResult
+from evaltrack.evaluation.result import RunResult, SetResults
 from evaltrack.evaluation.set_checks import check_set
-from evaltrack.evaluation.set_results import SetResults
 from evaltrack.report.run.markdown import with_own_note
 from evaltrack.report.run.sets import sets_note
 from evaltrack.scorers.opening import Functions

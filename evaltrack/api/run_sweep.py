@@ -8,29 +8,38 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from evaltrack.api.check_evaluation import check_evaluation
-from evaltrack.api.evaluate import evaluate_plan
+from evaltrack.api.evaluate import check_evaluation, evaluate_plan
 from evaltrack.api.leaderboards import Line, leaderboard_of
 from evaltrack.api.report_html import stored_result
-from evaltrack.api.sweep_parents import choose_parent
-from evaltrack.api.sweep_progress import SweepProgress
 from evaltrack.errors import EvaltrackError, TrackingError, UsageError
 from evaltrack.evaluation.plan import planned
 from evaltrack.evaluation.progress import Progress, Silent
-from evaltrack.evaluation.result import RunResult
-from evaltrack.evaluation.resume import is_resumable
+from evaltrack.evaluation.result import RunResult, SweepResult
+from evaltrack.evaluation.resume import AUTO, is_resumable
 from evaltrack.evaluation.signals import Stop
 from evaltrack.evaluation.sweep_file import read_sweep
 from evaltrack.evaluation.sweep_plan import Configuration, SweepPlan, plan_sweep
-from evaltrack.evaluation.sweep_result import SweepResult
+from evaltrack.privacy.addresses import shown_text
+from evaltrack.records import Row
 from evaltrack.records.amount import count
 from evaltrack.report.leaderboard import leaderboard_html, leaderboard_json, leaderboard_markdown, leaderboard_note
-from evaltrack.tracking.parents import end_parent, name_children
+from evaltrack.tracking.naming import resolve_run
+from evaltrack.tracking.parents import end_parent, name_children, open_parent
 from evaltrack.tracking.patience import impatient
 from evaltrack.tracking.reader import find_evaluation
 from evaltrack.tracking.runs import OpenRun, Place, Status
-from evaltrack.tracking.store import Store, connect
-from evaltrack.tracking.sweeps import CONFIGURATION_TAG, Child, end_child, find_children, log_metrics, log_texts
+from evaltrack.tracking.store import Store, choose_experiment, connect, find_run
+from evaltrack.tracking.sweeps import (
+    CONFIGURATION_TAG,
+    SWEEP_TAG,
+    Child,
+    end_child,
+    find_children,
+    find_unfinished,
+    log_metrics,
+    log_texts,
+    reopen_sweep,
+)
 
 Sweep = str | os.PathLike[str] | Mapping[str, Any]
 
@@ -241,3 +250,71 @@ def _line(name: str, runs: list[tuple[Configuration, RunResult]]) -> Line:
     """The runs of one configuration, which differ by their seeds."""
     axes = {key: value for key, value in runs[0][0].axes.items() if key != "seed"}
     return Line(name or runs[0][1].signature.target, [result for _, result in runs], axes)
+
+
+def choose_parent(plan: SweepPlan, store: Store, resume: str | None) -> tuple[OpenRun, str | None]:
+    """The parent to fill, and a hint for the user.
+
+    Raises:
+        UsageError: `resume` names a run that is no sweep, or one that holds none of these configurations.
+        TrackingError: the store refused.
+    """
+    under_mlflow = bool(os.environ.get("MLFLOW_RUN_ID"))
+    if resume and under_mlflow:
+        raise UsageError("`resume=`: `mlflow run` has opened a new run; resume with: evaltrack sweep FILE --resume RUN")
+    if resume and resume != AUTO:
+        return _resumed(plan, store, resolve_run(store, resume)), None
+    settings = plan.configurations[0].settings
+    broken = None
+    if not under_mlflow:
+        experiment = choose_experiment(store, settings.experiment).experiment_id
+        broken = find_unfinished(store, experiment, plan.digest)
+    if broken and resume:
+        return _resumed(plan, store, broken), None
+    hint = f"sweep {broken} of the same file was broken off; --resume auto goes on with it" if broken else None
+    if resume:
+        hint = "no sweep of these configurations was broken off: this is a new one, and asks each of them"
+    return open_parent(store, settings.experiment, shown_text(plan.name), "sweep", {SWEEP_TAG: plan.digest}), hint
+
+
+def _resumed(plan: SweepPlan, store: Store, run_id: str) -> OpenRun:
+    """A sweep to go on with: at least one of its runs is of these configurations, or it has none yet.
+
+    Raises:
+        UsageError: it is another sweep, or another process is at work on it.
+    """
+    info = find_run(store, run_id).info
+    children = find_children(store, OpenRun(run_id, info.experiment_id))
+    if children and not children.keys() & set(plan.digests):
+        why = "its configurations, their golden set or the version of evaltrack are others"
+        raise UsageError(f"run {run_id} is another sweep: {why}. Start a new one, without `resume=`")
+    for each in children.values():
+        if each.status == "RUNNING":
+            is_resumable(each.run_id, store)  # raises where another process is at work on it
+    return reopen_sweep(store, run_id, plan.digest, plan.name)
+
+
+class SweepProgress:
+    """A `Progress` that counts the questions of all evaluations, and starts once."""
+
+    def __init__(self, progress: Progress, total: int) -> None:
+        self._progress, self._total, self._is_started = progress, total, False
+        self.label = ""
+
+    def start(self, total: int) -> None:  # noqa: ARG002 - that of one evaluation
+        """Start at the first evaluation, with the questions of all."""
+        if not self._is_started:
+            self._is_started = True
+            self._progress.start(self._total)
+
+    def advance(self, row: Row) -> None:
+        """One question finished."""
+        self._progress.advance(row)
+
+    def note(self, phrase: str, done: int, total: int) -> None:
+        """Something else is under way."""
+        self._progress.note(phrase, done, total)
+
+    def warn(self, text: str) -> None:
+        """Something of one evaluation is likely wrong."""
+        self._progress.warn(f"{self.label}: {text}" if self.label else text)

@@ -25,7 +25,7 @@ from evaltrack.privacy.addresses import shown_text
 COMMANDS = {
     "init": ("evaltrack.cli.init:init", "Begin a project: settings, a first golden set, a target and a CI's file."),
     "run": ("evaltrack.cli.run:run", "Evaluate a target on a golden set, as one MLflow run."),
-    "resume": ("evaltrack.cli.resume:resume", "Go on with an evaluation that was broken off."),
+    "resume": ("evaltrack.cli.run:resume", "Go on with an evaluation that was broken off."),
     "sweep": ("evaltrack.cli.sweep:sweep", "Evaluate targets × settings × k, and rank them in one table."),
     "compare": ("evaltrack.cli.compare:compare", "Compare a run with a baseline, question by question: the gate."),
     "report": ("evaltrack.cli.report:report", "Write the page of a run, or of its comparison with a baseline."),

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evaltrack.cli.options import from_caller, pairs_of
-from evaltrack.cli.output import output_option, print_json
+from evaltrack.cli.options import from_caller, output_option, pairs_of
+from evaltrack.cli.output import print_json
 from evaltrack.errors import EXIT_INCONCLUSIVE, UsageError
 
 if TYPE_CHECKING:

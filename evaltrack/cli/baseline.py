@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evaltrack.cli.options import no_empty_name
-from evaltrack.cli.output import output_option, print_json
+from evaltrack.cli.options import no_empty_name, output_option
+from evaltrack.cli.output import print_json
 from evaltrack.privacy.addresses import shown_text
 
 if TYPE_CHECKING:

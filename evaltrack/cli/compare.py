@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from functools import partial
 from pathlib import Path
@@ -11,9 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evaltrack.cli.help_groups import COMPARISON, GroupedCommand, in_group
-from evaltrack.cli.options import config_options, no_empty_name, pairs_of, ui_option
-from evaltrack.cli.output import IN_EXIT_CODE, output_option, print_command, print_result_as, result_is_in
+from evaltrack.cli.options import (
+    COMPARISON,
+    GroupedCommand,
+    config_options,
+    in_group,
+    no_empty_name,
+    output_option,
+    pairs_of,
+    ui_option,
+)
+from evaltrack.cli.output import IN_EXIT_CODE, print_command, print_result_as, result_is_in
 from evaltrack.compare.config import ComparisonConfig
 from evaltrack.errors import EXIT_INCONCLUSIVE, EvaltrackError
 from evaltrack.privacy.addresses import shown_text
@@ -96,8 +104,6 @@ def compare(
     options["experiment"] = options["experiment"] or None
     options["target_options"] = pairs_of(options["target_options"])
     if len(runs) > 1:
-        from evaltrack.cli.compare_sets import compare_several
-
         options |= {"baseline_run": baseline_run, "baseline": baseline, "files": files}
         return compare_several(runs, _say, github=github, output=output, options=options)
     run = "".join(runs)
@@ -139,3 +145,36 @@ def print_annotations(comparison: Comparison, output: str) -> None:
 
     for line in annotations(comparison):
         print_command(line, err=output != "table")
+
+
+OF_ONE = {
+    "baseline_run": "--baseline-run",
+    "baseline": "--baseline",
+    "files": "--output-file",
+}
+"""Options of one comparison alone."""
+
+
+def compare_several(
+    names: Sequence[str], say: Callable[[str], object], *, github: bool, output: str, options: dict[str, Any]
+) -> int:
+    """Compare the newest run of each set with its baseline, and print one table; gives the exit code."""
+    from evaltrack.api.compare_sets import compare_sets
+    from evaltrack.golden.reader import golden_name
+    from evaltrack.report.comparison.sets import print_set_comparisons, sets_json_text, sets_markdown
+
+    for name, option in OF_ONE.items():
+        if options.pop(name):
+            raise click.UsageError(f"{option} is of one comparison; name one golden set or run")
+    for name in names:
+        if golden_name(name) == name:
+            raise click.UsageError(f"`{name}` is no golden set (.jsonl or .json); of several each must be one")
+    with redirect_stdout(sys.stderr):
+        made = compare_sets(names, say=say, **options)
+    result_is_in("the runs in MLflow" if options["log"] else IN_EXIT_CODE)
+    table, markdown = partial(print_set_comparisons, made), partial(sets_markdown, made)
+    print_result_as(output, table, lambda: [sets_json_text(made)], markdown)
+    for each in made.sets if github else ():
+        if each.comparison:
+            print_annotations(each.comparison, output)
+    return made.exit_code

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from evaltrack.cli.options import from_caller
-from evaltrack.cli.output import output_option, print_json, result_is_in
+from evaltrack.cli.options import from_caller, output_option
+from evaltrack.cli.output import print_json, result_is_in
 from evaltrack.errors import UsageError
 
 EXAMPLES = """\b

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from evaltrack.cli.output import output_option, print_json, result_is_in
+from evaltrack.cli.options import output_option
+from evaltrack.cli.output import print_json, result_is_in
 from evaltrack.errors import UsageError
 from evaltrack.records.amount import count, verb
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evaltrack.cli.output import output_option, print_json, result_is_in
+from evaltrack.cli.options import output_option
+from evaltrack.cli.output import print_json, result_is_in
 from evaltrack.errors import UsageError
 from evaltrack.records.amount import count, verb
 
@@ -86,7 +87,7 @@ def import_command(
 
 def _of_traces(files: tuple[str, ...], output_file: str, domain: str, *, force: bool) -> GoldenImport:
     """The golden set of what traces were asked."""
-    from evaltrack.api.import_traces import import_traces
+    from evaltrack.api.import_golden import import_traces
 
     if len(files) > 1:
         raise click.UsageError("traces: are imported alone; name them and no other file")

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evaltrack.cli.output import output_option, print_json
+from evaltrack.cli.options import output_option
+from evaltrack.cli.output import print_json
 from evaltrack.records.amount import count
 
 if TYPE_CHECKING:

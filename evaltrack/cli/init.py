@@ -11,7 +11,7 @@ import click
 from evaltrack.errors import UsageError
 
 if TYPE_CHECKING:
-    from evaltrack.api.project.plan import ProjectChoices, ProjectPlan
+    from evaltrack.api.init_project import ProjectChoices, ProjectPlan
 
 EXAMPLES = """\b
 Examples:
@@ -43,8 +43,7 @@ def init(folder: Path, yes: bool, force: bool, **options: Any) -> None:
     Without pages and without a golden set it writes a sample that can be run at once. Nothing is overwritten without
     asking.
     """
-    from evaltrack.api.init_project import write_project
-    from evaltrack.api.project.plan import plan_project
+    from evaltrack.api.init_project import plan_project, write_project
 
     try:
         choices = _choices(folder, asks=not yes, **options)
@@ -62,7 +61,7 @@ def init(folder: Path, yes: bool, force: bool, **options: Any) -> None:
 
 def _choices(folder: Path, *, asks: bool, **options: Any) -> ProjectChoices:
     """What there is: from options, else asked for, else as it is found."""
-    from evaltrack.api.project.plan import ProjectChoices, find_corpus, find_golden
+    from evaltrack.api.init_project import ProjectChoices, find_corpus, find_golden
 
     corpus, target, golden, ci = (options[name] for name in ("corpus", "target", "golden", "ci"))
     if golden is None:

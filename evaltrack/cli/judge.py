@@ -8,7 +8,8 @@ from functools import partial
 
 import click
 
-from evaltrack.cli.output import output_option, print_json
+from evaltrack.cli.options import output_option
+from evaltrack.cli.output import print_json
 
 REPLAY_EXAMPLES = """\b
 Examples:

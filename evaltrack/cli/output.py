@@ -11,31 +11,16 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import click
 
-from evaltrack.cli.help_groups import GroupedOption
 from evaltrack.errors import EXIT_INCONCLUSIVE
 from evaltrack.metrics.metric import MINUS
 from evaltrack.report.ci_commands import json_without_commands, without_any_commands
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-
-def output_option(*others: str, default: Literal["table", "auto"] = "table") -> Callable[[Any], Any]:
-    """`--output table|json`, and other forms that a command has; by default `auto` is JSON where stdout is a file."""
-    auto = default == "auto"
-    return click.option(
-        "--output",
-        default=default,
-        show_default=True,
-        type=click.Choice([*["auto"] * auto, "table", "json", *others]),
-        help="What is printed on stdout" + ("; auto: a table, or JSON where stdout is a file." if auto else "."),
-        cls=GroupedOption,
-        group="Result",
-    )
 
 
 def wants_json(output: str) -> bool:

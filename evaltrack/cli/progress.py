@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evaltrack.evaluation.pace import Pace
+from evaltrack.evaluation.progress import Pace
 from evaltrack.records.amount import count
 
 if TYPE_CHECKING:

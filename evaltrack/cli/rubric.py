@@ -6,7 +6,8 @@ import sys
 
 import click
 
-from evaltrack.cli.output import output_option, print_json
+from evaltrack.cli.options import output_option
+from evaltrack.cli.output import print_json
 
 EXAMPLES = """\b
 Examples:

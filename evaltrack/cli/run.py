@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from contextlib import redirect_stdout
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from evaltrack.cli.help_groups import EVALUATION, GroupedCommand, in_group
-from evaltrack.cli.options import PAIRS, config_options, default_golden, from_caller, no_empty_name, pairs_of, ui_option
-from evaltrack.cli.output import output_option, print_result_as, result_is_in, wants_json
+from evaltrack.cli.options import (
+    EVALUATION,
+    PAIRS,
+    GroupedCommand,
+    config_options,
+    default_golden,
+    from_caller,
+    in_group,
+    no_empty_name,
+    output_option,
+    pairs_of,
+    ui_option,
+)
+from evaltrack.cli.output import print_result_as, result_is_in, wants_json
 from evaltrack.errors import EXIT_INCONCLUSIVE, EXIT_MISSED, Guide, NothingMeasuredError
 from evaltrack.evaluation.config import EvaluationConfig
 
 if TYPE_CHECKING:
-    from evaltrack.evaluation.result import RunResult
+    from evaltrack.evaluation.result import RunResult, SetResults
 
 EXAMPLES = """\b
 Examples:
@@ -106,8 +118,6 @@ def run(
         raise click.UsageError("--min-coverage is a number from 0 to 1")
     named = None if target in ("", "auto") else target
     if demo:
-        from evaltrack.cli.run_demo import run_showcase
-
         if paths or any(map(_is_typed, ("golden", "target"))):
             raise click.UsageError("--demo brings its own golden set and target; name neither, or leave --demo out")
         return run_showcase(options, output)
@@ -127,8 +137,6 @@ def _run_several(
     paths: tuple[str, ...], golden: str, target: str | None, options: dict[str, Any], rest: tuple[float, float, str]
 ) -> int:
     """Evaluate several golden sets and print them; `rest` is coverage, replay check and output."""
-    from evaltrack.cli.run_sets import end_of_sets, print_sets_result, run_several
-
     min_coverage, replay_check, output = rest
     if _is_typed("golden"):
         raise click.UsageError(f"golden sets {', '.join(paths[:3])} and --golden {golden}: name them in one way")
@@ -201,3 +209,104 @@ def print_result(result: RunResult, output: str) -> None:
     print_result_as(output, partial(print_run, result), partial(run_json, result))
     if result.totals["num_errors"]:
         click.secho(f"Warning: {warning_words(result.totals)}", err=True, fg="yellow")
+
+
+WORST_FIRST = (EXIT_MISSED, EXIT_INCONCLUSIVE, 0)
+"""Of several exit codes the first of these is that of the whole."""
+
+
+def run_several(paths: Sequence[str], target: str | None, options: dict[str, Any]) -> SetResults:
+    """Evaluate several golden sets; says on stderr which one is under way."""
+    from evaltrack.api.run_sets import run_sets
+    from evaltrack.cli.progress import make_progress
+
+    if options.pop("resume") or options.pop("retry_errors"):
+        raise click.UsageError("--resume and --retry-errors are of one golden set; go on with: evaltrack resume RUN")
+    with redirect_stdout(sys.stderr), make_progress() as progress:
+        return run_sets(paths, target=target, progress=progress, say=_say, **options)
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)
+
+
+def print_sets_result(sets: SetResults, output: str) -> None:
+    """Print several runs on stdout, as one table or as JSON."""
+    from evaltrack.report.run.sets import print_sets, sets_json
+
+    result_is_in(f"MLflow run {sets.run_id}")
+    print_result_as(output, partial(print_sets, sets), partial(sets_json, sets))
+
+
+def end_of_sets(sets: SetResults, min_coverage: float) -> int:
+    """The exit code: the worst of those that the runs have by themselves, each with its reason on stderr."""
+    codes = [_end_of(result, min_coverage) for result in sets.results]
+    return min(codes, key=WORST_FIRST.index, default=0)
+
+
+def _end_of(result: RunResult, min_coverage: float) -> int:
+
+    try:
+        return end_of(result, min_coverage, whose=f"{result.signature.golden}: ")
+    except NothingMeasuredError as error:
+        click.secho(f"{result.signature.golden}: {error}", err=True, fg="red")
+        return error.exit_code
+
+
+OF_OWN_SETS = ("resume", "retry_errors", "only_failed", "evaluation_json", "run_name", "target_options")
+"""Options of `evaltrack run` that the showcase has no use for."""
+
+
+def run_showcase(options: dict[str, Any], output: str) -> int:
+    """Evaluate the showcase before and after its change, and print both; of JSON the run after it."""
+    from evaltrack.api.run_demo import AFTER, BEFORE, run_demo
+    from evaltrack.cli.progress import make_progress
+    from evaltrack.system.commands import quoted
+
+    settings = {name: value for name, value in options.items() if name not in OF_OWN_SETS}
+    with redirect_stdout(sys.stderr), make_progress() as progress:
+        runs = run_demo(progress=progress, **settings)
+    if not wants_json(output):
+        click.echo(f"Before, {BEFORE}: {_means(runs.before)}; this run is the baseline.")
+        click.echo(f"After,  {AFTER}:")
+    print_result(runs.after, output)
+    place = f" --experiment {quoted(options['experiment'])}" if options["experiment"] else ""
+    click.echo(f"\nWhat the change broke:  evaltrack compare{place}", err=True)
+    return end_of(runs.after)
+
+
+def _means(result: RunResult) -> str:
+    """The means by which people know a run."""
+    from evaltrack.metrics.catalogue import HEADLINES
+    from evaltrack.report.words import metric_number, metric_title
+
+    names = [score.metric for score in HEADLINES if score.metric in result.metrics]
+    k, metrics = result.signature.k, result.metrics
+    return ", ".join(f"{metric_title(name, k)} {metric_number(name, metrics[name])}" for name in names)
+
+
+RESUME_EXAMPLES = """\b
+Examples:
+  evaltrack resume 4488541a...                    asks what is left, and logs everything
+  evaltrack resume 4488541a... --retry-errors     asks the failed questions again, too
+"""
+
+
+@click.command(epilog=RESUME_EXAMPLES)
+@click.argument("run")
+@click.option("--retry-errors", is_flag=True, help="Ask the failed questions again, too.")
+@ui_option
+@output_option(default="auto")
+def resume(run: str, retry_errors: bool, ui_url: str, output: str) -> int:
+    """Go on with the evaluation RUN that was killed or could not be logged, on the machine and in the folder it ran in.
+
+    Questions that were finished are not asked again, and no verdict is paid for twice. Where the run is not to be
+    named, repeat its command: `evaltrack run ... --resume auto`. Exits as `evaltrack run`.
+    """
+    from evaltrack.api.run_eval import resume_run
+    from evaltrack.cli.progress import make_progress
+
+    with redirect_stdout(sys.stderr), make_progress() as progress:
+        result = resume_run(run, retry_errors=retry_errors, ui_url=ui_url, progress=progress)
+    print_result(result, output)
+    return end_of(result)

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evaltrack.cli.help_groups import GroupedCommand, in_group
-from evaltrack.cli.options import from_caller, ui_option
-from evaltrack.cli.output import output_option, print_result_as, result_is_in
+from evaltrack.cli.options import GroupedCommand, from_caller, in_group, output_option, ui_option
+from evaltrack.cli.output import print_result_as, result_is_in
 from evaltrack.errors import EXIT_INCONCLUSIVE
 
 if TYPE_CHECKING:
-    from evaltrack.evaluation.sweep_result import SweepResult
+    from evaltrack.evaluation.result import SweepResult
 
 EXAMPLES = """\b
 Examples:

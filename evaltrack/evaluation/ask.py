@@ -10,11 +10,12 @@ from functools import reduce
 from operator import attrgetter
 from typing import Any, Literal, TypeVar
 
-from evaltrack.evaluation.outcomes import Broken, Outcome, failure, storable, within
+from evaltrack.errors import EvaltrackError
 from evaltrack.metrics.measure import Measured, Rules, measure
 from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import (
     Failure,
+    FailureKind,
     Judge,
     OwnValues,
     Question,
@@ -23,12 +24,95 @@ from evaltrack.records import (
     Scorer,
     Target,
     Tokens,
+    Usage,
     Verdict,
     together,
 )
 from evaltrack.records.clock import seconds_now
-from evaltrack.targets.processes import asked_twice
+from evaltrack.records.response import TracePlace
+from evaltrack.targets.failures import described, trace_of, traceback_of, usage_of
+from evaltrack.targets.processes import InterruptedCallError, asked_twice
+from evaltrack.targets.response_fields import InvalidResponseError
 from evaltrack.targets.threads import aside
+
+Outcome = TypeVar("Outcome", Response, Verdict, OwnValues)
+
+MESSAGE_LIMIT = 2000
+"""Characters kept of a failure's message."""
+
+CHAIN_LIMIT = 100
+"""Errors looked at for what was being waited for."""
+
+
+@dataclass(frozen=True)
+class Broken:
+    """Why there is no response or verdict, in words that may still hold a secret."""
+
+    kind: FailureKind
+    message: str
+    usage: Usage | None = None
+    traceback: str | None = None
+    trace: TracePlace | None = None
+
+
+async def within(
+    seconds: float | None, ask: Callable[[], Awaitable[Outcome]], who: Literal["target", "judge"]
+) -> Outcome | Broken:
+    """What was asked for, or why it did not come.
+
+    Only an error of evaltrack itself, being stopped, and that the call must be made again go further.
+    """
+    outcome: Outcome | BaseException
+    deadline = None if seconds is None else asyncio.timeout(seconds)
+    try:
+        if deadline is None:
+            return await ask()
+        async with deadline:
+            outcome = await ask()
+    except (EvaltrackError, InterruptedCallError):
+        raise  # e.g. a key that the server refuses: no question could be answered
+    except (Exception, SystemExit, asyncio.CancelledError) as error:
+        task = asyncio.current_task()
+        if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+            raise  # we are being stopped; otherwise it is the target's own
+        outcome = error
+    if deadline is not None and deadline.expired():  # also where it was swallowed: late is late
+        kind: FailureKind = "judge_error" if who == "judge" else "target_timeout"
+        return Broken(kind, f"no response within {seconds:g} s{_waited_for(outcome)}", usage_of(outcome))
+    if not isinstance(outcome, BaseException):
+        return outcome
+    if isinstance(outcome, InvalidResponseError) and who == "target":
+        problem = str(outcome)
+        joint = " " if problem.startswith(("is ", "has ", "holds ")) else ": "
+        return Broken("target_invalid", f"what the target returned{joint}{problem}", trace=trace_of(outcome))
+    if who == "judge":
+        return Broken("judge_error", described(outcome), usage_of(outcome))
+    return Broken("target_error", described(outcome), usage_of(outcome), traceback_of(outcome), trace_of(outcome))
+
+
+def _waited_for(outcome: object) -> str:
+    """What was being waited for when the time was up, as the notes of what was broken off tell."""
+    error = outcome if isinstance(outcome, BaseException) else None
+    for _ in range(CHAIN_LIMIT):  # a user's chain of causes may be a ring
+        if error is None:
+            break
+        if notes := getattr(error, "__notes__", ()):
+            return f"; {notes[0]}"
+        error = error.__cause__ or error.__context__
+    return ""
+
+
+def failure(kind: FailureKind, message: str, usage: Usage | None = None) -> Failure:
+    """A failure whose message can be stored anywhere: bounded, and valid Unicode."""
+    text = storable(message)
+    bounded = text if len(text) <= MESSAGE_LIMIT else text[: MESSAGE_LIMIT - 1] + "…"
+    return Failure(kind=kind, message=bounded, usage=usage)
+
+
+def storable(text: str) -> str:
+    """A text as valid Unicode without zero characters, which databases refuse."""
+    return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
+
 
 T = TypeVar("T")
 Counter = Callable[[Sequence[str], Response], Tokens | None]
@@ -126,9 +210,7 @@ class Evaluator:
         return verdicts, failure, [each for each in judged if isinstance(each, OwnValues)]
 
     async def _judge(self, judge: Judge, question: Question, response: Response) -> Verdict | Failure:
-        outcome = await asked_twice(
-            lambda: self._within(self.judge_timeout, lambda: judge(question, response), "judge")
-        )
+        outcome = await self._of_judge(lambda: judge(question, response))
         if not isinstance(outcome, Verdict | Failure):
             outcome = failure("judge_error", f"the judge returned {type(outcome).__name__}, which is no Verdict")
         if isinstance(outcome, Failure):
@@ -138,9 +220,7 @@ class Evaluator:
 
     async def _scored(self, scorer: Scorer, question: Question, response: Response) -> OwnValues:
         """What one's own scores give, or why they do not: that is a reason in the row, and no failure of it."""
-        outcome = await asked_twice(
-            lambda: self._within(self.judge_timeout, lambda: scorer(question, response), "judge")
-        )
+        outcome = await self._of_judge(lambda: scorer(question, response))
         if isinstance(outcome, Failure):
             reasons = {score.name: outcome.message[:REASON_LIMIT] for score in scorer.declared}
             return OwnValues(reasons=reasons, usage=outcome.usage)

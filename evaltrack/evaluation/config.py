@@ -7,27 +7,97 @@ and the reference of settings are made from `EvaluationConfig`, or held against 
 from __future__ import annotations
 
 import json
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypedDict
 
-from pydantic import model_validator
+from pydantic import BeforeValidator, TypeAdapter, ValidationError, model_validator
 
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.ask import JUDGE_TIMEOUT, TIMEOUT
-from evaltrack.evaluation.labels import Labels, check_labels
 from evaltrack.evaluation.loop import CONCURRENCY
 from evaltrack.golden.selection import Selection, filter_words, parse_filters
+from evaltrack.judges import JudgeChoice
 from evaltrack.llm import CALL_SECONDS
 from evaltrack.metrics.measure import PASS_THRESHOLD, Rules
 from evaltrack.metrics.rubric import RubricWeights
 from evaltrack.metrics.tokens import MAX_PRICE, Prices
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Weights
+from evaltrack.records.base import storable
 from evaltrack.records.config import Config, OptionalText, Options, Texts, setting, traits
 from evaltrack.records.settings import OWN_PARAM
 from evaltrack.records.signature import MAX_K
 from evaltrack.targets.python import MAX_WORKERS
 from evaltrack.tracking.writer import TraceChoice
+
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.: -]{0,199}")
+"""What MLflow takes as the name of a param and of a tag on every system; it has room for a prefix."""
+
+RESERVED = ("evaltrack.", "mlflow.")
+MAX_VALUE = 5000
+"""Characters of a param or a tag; MLflow keeps 6,000 of a param."""
+
+MAX_NOTE = 3000
+"""Characters of a note; MLflow keeps 8,000 of a description, which says more than that."""
+
+MOST = 100
+
+
+def _texts(value: object) -> object:
+    """Values as texts, as MLflow holds them; None is no label."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        return value
+    return {name: each if isinstance(each, str) else str(each) for name, each in value.items()}
+
+
+Labels = Annotated[Mapping[str, str], BeforeValidator(_texts)]
+"""Texts by name; numbers and flags become texts."""
+
+
+def check_labels(params: Mapping[str, str], tags: Mapping[str, str], note: str) -> None:
+    """Refuse what MLflow would not hold to the letter.
+
+    Raises:
+        UsageError: all that is wrong, one a line.
+    """
+    problems = [*_of_labels("param", params), *_of_labels("tag", tags)]
+    problems += [
+        f"`tag=`: `{name}` begins as a tag of {name.partition('.')[0]} does; choose another name"
+        for name in tags
+        if name.lower().startswith(RESERVED)
+    ]
+    if len(note) > MAX_NOTE:
+        problems.append(f"`note=`: has {len(note):,} characters; write at most {MAX_NOTE:,}")
+    problems += [f"`note=`: {problem}" for problem in _unstorable(note)]
+    if problems:
+        raise UsageError("\n".join(problems))
+
+
+def _of_labels(setting: str, labels: Mapping[str, str]) -> Iterator[str]:
+    if len(labels) > MOST:
+        yield f"`{setting}=`: there are {len(labels):,}; give at most {MOST}"
+    for name, value in labels.items():
+        shown = shown_text(name)[:80]
+        if not NAME.fullmatch(name) or name != name.strip():
+            yield f"`{setting}=`: `{shown!s}` is no name; write letters, digits, `_`, `.`, `:` and `-`, at most 200"
+        if len(value) > MAX_VALUE:
+            yield f"`{setting}=`: `{shown}` has a value of {len(value):,} characters; write at most {MAX_VALUE:,}"
+        yield from (f"`{setting}=`: `{shown}` {problem}" for problem in _unstorable(value))
+
+
+def _unstorable(text: str) -> Iterator[str]:
+    try:
+        storable(text)
+    except ValueError as error:
+        yield f"{error}; take it out"
+
 
 EngineName = Literal["local", "ray"]
 """Where questions are asked: in this process, or by the workers of a Ray cluster."""
@@ -284,3 +354,78 @@ def _text(value: object) -> str:
     if isinstance(value, tuple):
         return ",".join(value)
     return f"{value:.15g}" if isinstance(value, float) else str(value)
+
+
+class EvaluationOptions(TypedDict, total=False):
+    """The settings as keyword arguments, but for `k`; `EvaluationConfig` says what each of them is."""
+
+    target_options: Mapping[str, str] | None
+    model: str
+    filter: str | Sequence[str]
+    only_failed: str | None
+    sample: int
+    sample_seed: int
+    judge: JudgeChoice | Sequence[JudgeChoice]
+    scores: str | Sequence[str | Callable[..., Any]]
+    judge_prompt: str
+    rubric: RubricName
+    rubric_weights: str
+    alpha: float
+    beta: float
+    gamma: float
+    pass_threshold: float
+    experiment: str | None
+    run_name: str | None
+    param: Mapping[str, object] | None
+    tag: Mapping[str, object] | None
+    note: str | None
+    concurrency: int
+    timeout: float
+    workers: int
+    target_memory: str
+    in_process: bool
+    engine: EngineName
+    engine_address: str
+    engine_workers: int
+    trials: int
+    judge_timeout: float
+    call_timeout: float
+    traces: TraceChoice
+    verdict_cache: bool
+    require: str
+    redact: str | Sequence[str]
+    price_in: float | None
+    price_out: float | None
+    judge_price_in: float | None
+    judge_price_out: float | None
+    evaluation_json: str | os.PathLike[str] | None
+
+
+@dataclass(frozen=True)
+class Command:
+    """What the user asked for, in a form that can be kept and done again: no secret is in it, no file's content."""
+
+    golden: str
+    target: str
+    settings: EvaluationConfig
+    folder: str
+
+    def as_json(self) -> dict[str, Any]:
+        """The command as JSON."""
+        dumped: dict[str, Any] = TypeAdapter(Command).dump_python(self, mode="json")
+        return dumped
+
+    @classmethod
+    def of_json(cls, stored: Mapping[str, Any]) -> Command:
+        """The command that was kept.
+
+        Raises:
+            UsageError: it is of another version, or was given in another folder.
+        """
+        try:
+            command = TypeAdapter(cls).validate_python(stored)
+        except (ValidationError, TypeError) as error:
+            raise UsageError(f"the run was started by another version of evaltrack: {error}; evaluate again") from None
+        if Path(command.folder) != Path.cwd():
+            raise UsageError(f"the run was started in {command.folder}; go there first")
+        return command

@@ -12,15 +12,52 @@ import json
 import sqlite3
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
-from evaltrack.evaluation.journal_errors import is_kind, no_journal, unusable
-from evaltrack.evaluation.journal_files import command_in, delete_journal, read_command, size_of
-from evaltrack.evaluation.journal_lines import line_of, row_in
+from pydantic import ValidationError
+
+from evaltrack.errors import UsageError
 from evaltrack.records import Question, Row
-from evaltrack.system.user_files import NotPrivateError, make_private_file, make_private_folder, state_folder
+from evaltrack.system.user_files import (
+    NotPrivateError,
+    check_owner,
+    make_private_file,
+    make_private_folder,
+    sqlite_files,
+    state_folder,
+)
+
+NOT_WRITABLE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+
+
+class JournalBusyError(UsageError):
+    """Another process has the journal open."""
+
+
+def is_kind(error: Exception, *codes: int) -> bool:
+    """Whether SQLite's error is of a kind; the higher bits of its code say more than that."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in codes
+
+
+def unusable(path: Path, error: Exception) -> UsageError:
+    """Why a journal that holds something cannot be opened."""
+    if is_kind(error, sqlite3.SQLITE_BUSY):
+        return JournalBusyError(f"{path}: another process is at work on this run; wait for it")
+    if isinstance(error, OSError) or is_kind(error, *NOT_WRITABLE):
+        return UsageError(
+            f"{path}: holds what was done, and cannot be written to: {error}; cure that, and resume again"
+        )
+    return UsageError(f"{path}: is damaged ({error}); remove it, and evaluate again")
+
+
+def no_journal(path: Path, error: Exception | str) -> str:
+    """The message for an evaluation without a journal."""
+    return f"nothing can be resumed after a kill: {path}: {error}; set EVALTRACK_STATE_DIR to another folder"
+
 
 __all__ = ["Journal", "Reuse", "delete_journal", "read_command", "state_folder"]
 
@@ -209,3 +246,75 @@ class Journal:
 def _num_rows(database: sqlite3.Connection) -> int:
     (number,) = database.execute("select count(*) from (select distinct id, trial from rows)").fetchone()
     return int(number)
+
+
+def read_command(path: Path) -> dict[str, Any]:
+    """What a journal says of its run; empty where it was killed before it could.
+
+    Raises:
+        UsageError: another process has it open, it is damaged, or others may write to it.
+    """
+    if not size_of(path):
+        return {}
+    try:
+        check_owner(*sqlite_files(path))
+        try:
+            return _read_command(path, "ro")
+        except sqlite3.OperationalError as error:
+            if not is_kind(error, *NOT_WRITABLE):
+                raise
+            return _read_command(path, "rw", "pragma locking_mode=exclusive")
+    except (sqlite3.Error, OSError) as error:
+        raise unusable(path, error) from None
+
+
+def _read_command(path: Path, mode: str, before: str = "") -> dict[str, Any]:
+    """What a journal says of its run; on a full disk there is no room for the file that is read beside others."""
+    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode={mode}", uri=True, timeout=0)) as database:
+        database.text_factory = bytes
+        database.execute(before)
+        made = database.execute("select 1 from sqlite_master where name = 'command'").fetchone()
+        return (command_in(database) or {}) if made else {}
+
+
+def delete_journal(path: Path) -> None:
+    """Remove a journal and the files beside it, as far as they can be."""
+    for each in sqlite_files(path):
+        with suppress(OSError):
+            each.unlink()
+
+
+def command_in(database: sqlite3.Connection) -> dict[str, Any] | None:
+    """What an open journal says of its run; None where that cannot be read."""
+    found = database.execute("select text from command").fetchone()
+    try:
+        command = json.loads(found[0]) if found else None
+    except (ValueError, TypeError, RecursionError):
+        return None
+    return command if isinstance(command, dict) else None
+
+
+def size_of(path: Path) -> int:
+    """Bytes of a file; 0 where there is none."""
+    with suppress(OSError):
+        return path.stat().st_size if path.is_file() else 0
+    return 0
+
+
+def line_of(row: Row) -> tuple[str, str, int | None, bool, str, int]:
+    """What is kept of a row: id, digest, trial, whether it failed, its text, and a checksum of that."""
+    text = row.model_dump_json(exclude_defaults=True)
+    failed = row.failure is not None
+    return row.question.id, row.question.digest, row.trial, failed, text, crc32(text.encode())
+
+
+def row_in(text: object, checksum: object, question: Question, trial: int) -> Row | None:
+    """The row of a question; None where its text is not as it was written, or of another version."""
+    if not isinstance(text, bytes) or crc32(text) != checksum:
+        return None
+    try:
+        row = Row.model_validate_json(text)
+    except ValidationError:
+        return None
+    asked = row.question
+    return row if (asked.id, asked.digest, row.trial) == (question.id, question.digest, trial) else None

@@ -15,21 +15,28 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from evaltrack import __version__
-from evaltrack.evaluation.command import Command
-from evaltrack.evaluation.config import EvaluationConfig
-from evaltrack.evaluation.evaluator import evaluator_of
-from evaltrack.evaluation.judge_opening import open_cache, open_judges, open_scores
+from evaltrack.errors import UsageError
+from evaltrack.evaluation.config import Command, EvaluationConfig
 from evaltrack.evaluation.loop import Memory, close_all, evaluate, run_to_end, take_all
-from evaltrack.evaluation.plan_checks import check_engine, check_measurable, check_names
+from evaltrack.evaluation.opening import (
+    check_engine,
+    check_measurable,
+    check_names,
+    evaluator_of,
+    model_of,
+    named_target,
+    open_cache,
+    open_judges,
+    open_scores,
+)
 from evaltrack.evaluation.progress import Progress
-from evaltrack.evaluation.signature import signature_of, with_scores
-from evaltrack.evaluation.target_opening import model_of, named_target
 from evaltrack.golden.reader import GoldenSet, open_golden
 from evaltrack.golden.selection import Selection
 from evaltrack.judges import Models, judge_names, open_faithfulness_judge
 from evaltrack.judges.cache import VerdictCache
 from evaltrack.metrics.criteria import Criterion, parse_criteria
 from evaltrack.metrics.run_metrics import metric_table
+from evaltrack.privacy.addresses import shown_text
 from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import (
     METRICS_VERSION,
@@ -60,6 +67,41 @@ from evaltrack.tracking.writer import TRACED_QUESTIONS, TraceChoice
 
 if TYPE_CHECKING:
     from evaltrack.evaluation.ray_workers import RayWorkers
+
+
+def signature_of(
+    golden: GoldenSet, target: str, model: str, judges: Sequence[Judge], settings: EvaluationConfig
+) -> Signature:
+    """The signature of an evaluation without scores of its own; `target` is its name, which is cleaned."""
+    return Signature(
+        golden=golden.name,
+        golden_digest=golden.digest,
+        k=settings.k,
+        target=shown_text(target),
+        judge="+".join(judge.name for judge in judges) or "none",
+        judge_prompt="+".join(judge.digest for judge in judges),
+        weights=settings.weights_text,
+        pass_threshold=settings.pass_threshold,
+        rubric=settings.rubric,
+        model=model,
+        selection=golden.part,
+    )
+
+
+LONGEST_SIGNATURE = 7900
+"""Characters; a tag of MLflow holds 8,000."""
+
+
+def with_scores(signature: Signature, declared: tuple[OwnScore, ...]) -> Signature:
+    """The signature with the declarations of one's own scores.
+
+    Raises:
+        UsageError: they are longer than MLflow holds.
+    """
+    whole = signature.model_copy(update={"scores": declared})
+    if declared and len(whole.model_dump_json()) > LONGEST_SIGNATURE:
+        raise UsageError(f"`scores=`: the declarations of {len(declared)} scores are too long; give fewer of them")
+    return whole
 
 
 @dataclass(frozen=True)
@@ -244,3 +286,27 @@ def planned(
 def _criteria(settings: EvaluationConfig, declared: tuple[OwnScore, ...]) -> tuple[Criterion, ...]:
     """What the run must reach, in metrics of ours and its own scores."""
     return parse_criteria(settings.require, metric_table(declared).metrics | {"combined_score_best"})
+
+
+TARGET_SHOWN = 60
+"""Characters of a target in the name of a run."""
+
+PARAMS_SHOWN = 3
+
+
+def default_run_name(plan: Plan) -> str:
+    """``travel bm25:docs k=5 chunk_size=600``: golden set, target, k, and the first params of the user's own."""
+    params = [f"{name}={_within(value, 24)}" for name, value in list(plan.settings.param.items())[:PARAMS_SHOWN]]
+    parts = [plan.golden.name, _target(plan.signature.target), f"k={plan.settings.k}", *params]
+    return " ".join("".join(each if each.isprintable() else " " for each in part) for part in parts)
+
+
+def _target(name: str) -> str:
+    """A target, without what stands before the end of a long path."""
+    kind, colon, place = name.partition(":")
+    room = TARGET_SHOWN - len(kind) - 2
+    return f"{kind}{colon}{place if len(place) <= room else '…' + place[-room:]}"
+
+
+def _within(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1] + "…"

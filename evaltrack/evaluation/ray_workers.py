@@ -21,10 +21,9 @@ from typing import Any
 from evaltrack import __version__
 from evaltrack.errors import EvaltrackError, InconclusiveError, UsageError
 from evaltrack.evaluation.ask import Evaluator
-from evaltrack.evaluation.command import Command
-from evaltrack.evaluation.evaluator import evaluator_of
-from evaltrack.evaluation.judge_opening import open_cache, open_judges, open_scores
+from evaltrack.evaluation.config import Command
 from evaltrack.evaluation.loop import close_all
+from evaltrack.evaluation.opening import evaluator_of, open_cache, open_judges, open_scores
 from evaltrack.judges import Models, judge_names, open_faithfulness_judge
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.privacy.redaction import Redactor

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+from evaltrack.compare.leaderboard import Leaderboard
 from evaltrack.metrics.catalogue import BY_METRIC
 from evaltrack.metrics.criteria import Checked
 from evaltrack.metrics.reasoning_aims import MeasuredAim, measured_aims
@@ -115,3 +116,52 @@ class RunResult:
 
     def _repr_html_(self) -> str | None:
         return self.screen(self) if self.screen else None
+
+
+class ChildResults:
+    """Several `results`, which end well together."""
+
+    results: tuple[RunResult, ...]
+
+    @property
+    def status(self) -> Literal["FINISHED", "FAILED"]:
+        """FAILED where any of its runs is."""
+        return "FINISHED" if self.success else "FAILED"
+
+    @property
+    def success(self) -> bool:
+        """Whether every run ended FINISHED."""
+        return all(result.success for result in self.results)
+
+
+@dataclass(frozen=True)
+class SetResults(ChildResults):
+    """One result for each golden set, in the order in which they were named; `run_id` is their parent in MLflow."""
+
+    run_id: str
+    experiment_id: str
+    results: tuple[RunResult, ...]
+    link: str | None = None
+    serve_command: str | None = None
+
+    def _repr_html_(self) -> str:
+        return "".join(filter(None, (result._repr_html_() for result in self.results)))
+
+
+@dataclass(frozen=True)
+class SweepResult(ChildResults):
+    """One result for each configuration and seed, in the order of the sweep; `run_id` is their parent in MLflow.
+
+    `reused` of them were finished before the sweep was resumed. `notes` says what is worth knowing.
+    """
+
+    run_id: str
+    experiment_id: str
+    name: str
+    golden: str
+    leaderboard: Leaderboard
+    results: tuple[RunResult, ...]
+    reused: int = 0
+    notes: tuple[str, ...] = ()
+    link: str | None = None
+    serve_command: str | None = None

@@ -13,10 +13,8 @@ from typing import Any
 from uuid import uuid4
 
 from evaltrack.errors import UsageError
-from evaltrack.evaluation.command import Command
-from evaltrack.evaluation.config import EvaluationConfig
-from evaltrack.evaluation.journal import ENDING, delete_journal, read_command, state_folder
-from evaltrack.evaluation.journal_errors import JournalBusyError
+from evaltrack.evaluation.config import Command, EvaluationConfig
+from evaltrack.evaluation.journal import ENDING, JournalBusyError, delete_journal, read_command, state_folder
 from evaltrack.evaluation.plan import Plan
 from evaltrack.privacy.addresses import shown_text, shown_url
 from evaltrack.records.settings import CODE, CORPUS, last_state

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from evaltrack.evaluation.config import EvaluationConfig
-from evaltrack.evaluation.plan_checks import check_measurable
-from evaltrack.evaluation.target_opening import named_target
+from evaltrack.evaluation.opening import check_measurable, named_target
 from evaltrack.golden.reader import open_golden
 from evaltrack.judges import judge_names
 

@@ -15,7 +15,7 @@ from evaltrack import __version__
 from evaltrack.compare.ranking import check_metric
 from evaltrack.errors import GoldenError, UsageError
 from evaltrack.evaluation.config import EvaluationConfig
-from evaltrack.evaluation.judge_opening import open_judges
+from evaltrack.evaluation.opening import open_judges
 from evaltrack.evaluation.plan import planned
 from evaltrack.evaluation.sweep_file import SweepFile, SweepTarget, values_of
 from evaltrack.golden.reader import GoldenSet, open_golden

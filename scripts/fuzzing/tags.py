@@ -17,8 +17,7 @@ from evaltrack.api.compare_sides import info_of_run
 from evaltrack.api.local_commands import save_command, saved_command
 from evaltrack.api.report_html import around_run, stored_result
 from evaltrack.errors import EvaltrackError
-from evaltrack.evaluation.command import Command
-from evaltrack.evaluation.config import EvaluationConfig
+from evaltrack.evaluation.config import Command, EvaluationConfig
 from evaltrack.evaluation.result import RunResult
 from evaltrack.records import Signature
 from evaltrack.report.html.page import Back

@@ -12,9 +12,8 @@ import pytest
 import yaml
 
 from evaltrack import init_project, open_golden
-from evaltrack.api.project import origin as origin_module
-from evaltrack.api.project.origin import origin_of_package
-from evaltrack.api.project.plan import OWN_FUNCTION, find_corpus, find_golden
+from evaltrack.api import init_project as origin_module
+from evaltrack.api.init_project import OWN_FUNCTION, find_corpus, find_golden, origin_of_package
 from evaltrack.cli import _run
 from evaltrack.errors import UsageError
 

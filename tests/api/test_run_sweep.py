@@ -18,7 +18,7 @@ from evaltrack import check_sweep, report_sets, run_sweep
 from evaltrack.cli import _run
 from evaltrack.errors import UsageError
 from evaltrack.evaluation import resume
-from evaltrack.evaluation.journal_errors import JournalBusyError
+from evaltrack.evaluation.journal import JournalBusyError
 from evaltrack.report.schemas import made_schemas
 from evaltrack.tracking.parents import CHILDREN_TAG
 from evaltrack.tracking.sweeps import CONFIGURATION_TAG

@@ -9,7 +9,7 @@ import pytest
 
 from evaltrack.cli import _run
 from evaltrack.cli.compare import compare
-from evaltrack.cli.help_groups import COMPARISON, EVALUATION, HEADINGS, OTHERS
+from evaltrack.cli.options import COMPARISON, EVALUATION, HEADINGS, OTHERS
 from evaltrack.cli.run import run
 from evaltrack.compare.config import ComparisonConfig
 from evaltrack.evaluation.config import EvaluationConfig

@@ -6,7 +6,7 @@ import pytest
 
 from evaltrack.cli import progress as shown
 from evaltrack.cli.progress import BarProgress, PlainProgress
-from evaltrack.evaluation.pace import Pace
+from evaltrack.evaluation.progress import Pace
 from evaltrack.records import Question, Response, Row
 from evaltrack.records.clock import seconds_now
 

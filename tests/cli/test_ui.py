@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from evaltrack.cli.hosts import loopback_hosts, outer_hosts
+from evaltrack.cli.ui import loopback_hosts, outer_hosts
 from tests.in_process import called
 from tests.mlflow_server import free_port
 

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from evaltrack.errors import EvaltrackError, InconclusiveError, UsageError
-from evaltrack.evaluation.ask import Counter
-from evaltrack.evaluation.outcomes import MESSAGE_LIMIT, failure
+from evaltrack.evaluation.ask import MESSAGE_LIMIT, Counter, failure
 from evaltrack.metrics.measure import JUDGE_FAILED, NO_ANSWER, Rules, measure
 from evaltrack.records import Failure, Judge, Question, Response, Row, Source, Target, Tokens, Usage, Verdict
 from evaltrack.targets.functions import function_target

@@ -22,8 +22,8 @@ from evaltrack.evaluation.config import (
     MAX_TRIALS,
     MAX_WEIGHT,
     EvaluationConfig,
+    EvaluationOptions,
 )
-from evaltrack.evaluation.options import EvaluationOptions
 from evaltrack.metrics.measure import Rules
 from evaltrack.metrics.rubric import RubricWeights
 from evaltrack.metrics.tokens import Prices

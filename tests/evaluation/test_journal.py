@@ -20,8 +20,7 @@ from zlib import crc32
 import pytest
 
 from evaltrack.errors import UsageError
-from evaltrack.evaluation.journal import Journal, Reuse, delete_journal, read_command, state_folder
-from evaltrack.evaluation.journal_errors import JournalBusyError
+from evaltrack.evaluation.journal import Journal, JournalBusyError, Reuse, delete_journal, read_command, state_folder
 from evaltrack.records import Failure, Question, Response, Row, Source, Verdict
 from tests import warm
 from tests.conftest import REPO

@@ -9,7 +9,7 @@ import pytest
 
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.ask import REASON_LIMIT
-from evaltrack.evaluation.signature import with_scores
+from evaltrack.evaluation.plan import with_scores
 from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import OwnScore, OwnValues, Question, Response, Row, Scorer, Signature
 from tests.actors import evaluator, failing, instant, questions, raising

@@ -21,11 +21,9 @@ from typing import Any
 import pytest
 
 from evaltrack.errors import UsageError
-from evaltrack.evaluation import plan_checks
-from evaltrack.evaluation.command import Command
-from evaltrack.evaluation.config import EvaluationConfig
+from evaltrack.evaluation.config import Command, EvaluationConfig
+from evaltrack.evaluation.opening import check_engine
 from evaltrack.evaluation.plan import planned
-from evaltrack.evaluation.plan_checks import check_engine
 from evaltrack.evaluation.ray_workers import RowWorker, environment_of
 from evaltrack.records import Row
 from evaltrack.rows.reader import read_table
@@ -349,7 +347,7 @@ def test_all_of_it_is_said_in_one_error() -> None:
 
 def test_a_missing_package_has_a_cure(monkeypatch: pytest.MonkeyPatch) -> None:
     """The extra that brings it."""
-    monkeypatch.setattr(plan_checks, "find_spec", lambda _: None)
+    monkeypatch.setattr("evaltrack.evaluation.opening.find_spec", lambda _: None)
     assert "pip install 'mlflow-evaltrack[ray]', here and on workers" in refusal(engine="ray")
 
 
@@ -361,7 +359,7 @@ def test_settings_of_ray_want_it() -> None:
 
 def test_what_holds_is_let_through(monkeypatch: pytest.MonkeyPatch) -> None:
     """Trials, redaction, scores and the rest."""
-    monkeypatch.setattr(plan_checks, "find_spec", lambda _: object())
+    monkeypatch.setattr("evaltrack.evaluation.opening.find_spec", lambda _: object())
     config = EvaluationConfig.of(engine="ray", engine_workers=16, trials=3, redact="x", scores="exact_match")
     check_engine(config, "python:m:f", {})
     check_engine(config, None, {})

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from evaltrack.compare.leaderboard import Leaderboard
 from evaltrack.compare.ranking import rank
-from evaltrack.evaluation.sweep_result import SweepResult
+from evaltrack.evaluation.result import SweepResult
 from evaltrack.report.leaderboard import (
     leaderboard_html,
     leaderboard_json,

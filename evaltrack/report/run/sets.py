@@ -8,8 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from evaltrack.evaluation.result import RunResult
-from evaltrack.evaluation.set_results import SetResults
+from evaltrack.evaluation.result import RunResult, SetResults
 from evaltrack.metrics.catalogue import HEADLINES
 from evaltrack.records.amount import count
 from evaltrack.report.run.json_form import run_json

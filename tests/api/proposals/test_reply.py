@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaltrack.api.proposals.reply import (
+from evaltrack.api.draft_by_model import (
     NearMissReply,
     QuestionReply,
     answered_line,

@@ -11,7 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from evaltrack.cli import _run, cli
-from evaltrack.cli.settings_schema import settings_schema
+from evaltrack.cli.schema import settings_schema
 from evaltrack.report.schemas import made_schemas
 from tests.conftest import REPO, few_questions
 from tests.judging import recordings

@@ -9,7 +9,7 @@ import mlflow
 import pytest
 
 from evaltrack import run_eval
-from evaltrack.evaluation.logged_metrics import left_out_words, logged_metrics
+from evaltrack.api.run_artifacts import left_out_words, logged_metrics
 from evaltrack.metrics.catalogue import SCORES
 from evaltrack.tracking.history import past_runs
 from evaltrack.tracking.metric_names import FIRST, logged_name, means_of, metric_name, names_within
