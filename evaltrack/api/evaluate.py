@@ -140,14 +140,6 @@ def _with_workers(plan: Plan) -> Iterator[Plan]:
         yield replace(plan, workers=workers)
 
 
-def _registered(plan: Plan, store: Store, run: OpenRun) -> str | None:
-    """Register a whole golden set among MLflow's datasets; a note where that fails."""
-    golden = plan.golden
-    if golden.part:
-        return None
-    return register_golden(store, run.experiment_id, golden.name, golden.digest, golden, len(golden))
-
-
 def _open(plan: Plan, store: Store, choice: Choice, journal: Journal, place: Place | None) -> OpenRun:
     """The run to fill: that which was broken off, or a new one; without a run there is nothing to keep."""
     golden = plan.golden
@@ -205,7 +197,10 @@ class _Evaluation:
             self.progress.opened(self.run.run_id, "" if self.journal.problem else self._resuming)
         self.plan.warn_of_strangers(self.progress)
         self.hints.append(save_command(self.run.run_id, self.plan.command))
-        self.hints.append(_registered(self.plan, self.store, self.run))
+        golden = self.plan.golden
+        if not golden.part:
+            experiment = self.run.experiment_id
+            self.hints.append(register_golden(self.store, experiment, golden.name, golden.digest, golden, len(golden)))
 
     @property
     def _resuming(self) -> str:

@@ -131,7 +131,8 @@ class CandidateAsker:
         if self._opened is None and (newer := self.find_newer()):
             why = f"run {newer.run_id[:8]} of the same target is newer, and its code may differ"
             raise InconclusiveError(f"{why}; --repeat-flips N asks it")
-        self._read(set(ids) - self._shown.keys())
+        if unread := set(ids) - self._shown.keys():
+            self._shown |= self.side.rows(unread)
         if len(ids) * times >= LOUD or not self._times:
             what = count(len(ids), "question")
             often = "once" if times == 1 else f"{times} times"
@@ -153,11 +154,6 @@ class CandidateAsker:
             plan.ask(take, questions=list(questions), trials=range(first, first + times), runner=runner)
         return outcomes
 
-    def _read(self, ids: set[str]) -> None:
-        """Read what the run holds of these questions."""
-        if ids:
-            self._shown |= self.side.rows(ids)
-
     def _open(self) -> tuple[Plan, asyncio.Runner]:
         """What is asked and where, opened once: starting a target may take longer than asking it."""
         if self._opened is None:
@@ -173,11 +169,8 @@ class CandidateAsker:
 def _same(row: StoredRow, other: StoredRow) -> bool:
     """Whether a question was answered and judged as in the other row."""
     same_score = all(row.scores.get(name) == other.scores.get(name) for name in ("overall_score", "reasoning_score"))
-    return same_score and _content(row) == _content(other)
-
-
-def _content(row: StoredRow) -> tuple[object, ...]:
-    return row.answer, row.retrieval_digest, row.passed, row.error
+    content, was = ((each.answer, each.retrieval_digest, each.passed, each.error) for each in (row, other))
+    return same_score and content == was
 
 
 def _check_same(plan: Plan, run: EvaluationRun) -> None:

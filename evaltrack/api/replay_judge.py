@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing
+from contextlib import ExitStack, aclosing
 from fractions import Fraction
-from functools import partial
 from hashlib import sha256
 from math import ceil
 
@@ -15,9 +14,9 @@ from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.evaluation.ask import Evaluator
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.loop import evaluate, take_all
-from evaltrack.evaluation.opening import open_judges
+from evaltrack.evaluation.opening import open_cache, open_judges
 from evaltrack.judges import judge_names
-from evaltrack.judges.cache import VerdictCache, cache_folder
+from evaltrack.judges.cache import VerdictCache
 from evaltrack.metrics.measure import Measured, measure
 from evaltrack.records import Judge, PlainTarget, Question, Response, Row, Signature
 from evaltrack.report.judges import replay_json
@@ -73,8 +72,9 @@ def replay_judge(
     if not judged:
         raise UsageError(f"run {run_id} holds no judged response; evaluate with `judge=` first")
     population, judged = len(judged), _sample(judged, share)
-    judges = partial(_judges, settings, run.signature, store_uri=store.uri)
-    again, tokens = _judge(settings, judges, judged, times, on_progress)
+    with ExitStack() as opened:
+        judges = _judges(settings, run.signature, open_cache(settings, opened), store_uri=store.uri)
+        again, tokens = _ask(judges, settings, judged, times, on_progress)
     was = {row.id: _as_judged(row, settings) for row in judged}
     replay = Replay(
         run_id=run.run_id,
@@ -107,22 +107,6 @@ def _sample(rows: Sequence[StoredRow], share: float) -> list[StoredRow]:
     sampled_ids = sorted((row.id for row in rows), key=lambda key: sha256(key.encode()).digest())[:size]
     sample = set(sampled_ids)
     return [row for row in rows if row.id in sample]
-
-
-def _judge(
-    settings: EvaluationConfig,
-    open_all: Callable[[VerdictCache | None], tuple[Judge, ...]],
-    rows: Sequence[StoredRow],
-    times: int,
-    on_progress: Callable[[int, int], object],
-) -> tuple[dict[str, list[Row]], int]:
-    """Each response's rows, one for each time, and the tokens that were paid."""
-    cache = VerdictCache(cache_folder()) if settings.verdict_cache else None
-    try:
-        return _ask(open_all(cache), settings, rows, times, on_progress)
-    finally:
-        if cache is not None:
-            cache.close()
 
 
 def _judges(

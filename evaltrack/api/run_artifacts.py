@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 
 from evaltrack.errors import Guide
@@ -34,7 +33,10 @@ def log_reports(plan: Plan, store: Store, run: OpenRun, writer: RunWriter, resul
         TrackingError: the store refused.
         InconclusiveError: the user's own copy of `evaluation.json` cannot be written.
     """
-    evaluation = partial(_evaluation, plan, writer, result)
+
+    def evaluation() -> Iterable[str]:
+        return evaluation_json(result, str(plan.golden.path), writer.plain_rows(RESULT_COLUMNS))
+
     writer.log_text("evaluation.json", evaluation())
     _log_verdicts(plan, writer)
     if result.totals["num_questions"] > LISTED:
@@ -45,16 +47,8 @@ def log_reports(plan: Plan, store: Store, run: OpenRun, writer: RunWriter, resul
     late = {} if "model" in run.params else {"model": result.signature.model}
     writer.log_summary(metrics, run_summary(result), note, plan.tags(result.signature), late)
     if plan.settings.evaluation_json:
-        _write(Path(plan.settings.evaluation_json), evaluation(), run)
-
-
-def _evaluation(plan: Plan, writer: RunWriter, result: RunResult) -> Iterable[str]:
-    return evaluation_json(result, str(plan.golden.path), writer.plain_rows(RESULT_COLUMNS))
-
-
-def _write(path: Path, pieces: Iterable[str], run: OpenRun) -> None:
-    """Write the user's own copy of `evaluation.json`."""
-    write_result_file(path, pieces, f"it is in MLflow run {run.run_id}, as the artifact evaluation.json")
+        where = f"it is in MLflow run {run.run_id}, as the artifact evaluation.json"
+        write_result_file(Path(plan.settings.evaluation_json), evaluation(), where)
 
 
 def _log_verdicts(plan: Plan, writer: RunWriter) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import redirect_stdout
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,7 @@ from evaltrack.cli.options import (
     pairs_of,
     ui_option,
 )
-from evaltrack.cli.output import IN_EXIT_CODE, print_command, print_result_as, result_is_in
+from evaltrack.cli.output import IN_EXIT_CODE, print_command, print_result_as, result_is_in, say
 from evaltrack.compare.config import ComparisonConfig
 from evaltrack.errors import EXIT_INCONCLUSIVE, EvaltrackError
 from evaltrack.privacy.addresses import shown_text
@@ -53,10 +53,6 @@ LOG_HELP = "Record the comparison on the candidate's run.  [default: yes]"
 ALL_GROUPS_HELP = "Show every group in the terminal, not only the five worst that changed."
 FILES_HELP = "Also write a .html, .md, .json, .xml, .txt."
 COMPARED = in_group("What is compared")
-
-
-def _say(text: str) -> None:
-    click.echo(text, err=True)
 
 
 @click.command(cls=GroupedCommand, epilog=EXAMPLES)
@@ -105,14 +101,12 @@ def compare(
     options["target_options"] = pairs_of(options["target_options"])
     if len(runs) > 1:
         options |= {"baseline_run": baseline_run, "baseline": baseline, "files": files}
-        return compare_several(runs, _say, github=github, output=output, options=options)
+        return compare_several(runs, github=github, output=output, options=options)
     run = "".join(runs)
     if golden_name(run) != run:
         run, options["golden"] = "", options["golden"] or run
     with redirect_stdout(sys.stderr):  # a target that is asked again may print
-        comparison = compare_runs(
-            run or None, baseline_run or None, baseline_file=baseline or None, say=_say, **options
-        )
+        comparison = compare_runs(run or None, baseline_run or None, baseline_file=baseline or None, say=say, **options)
     result_is_in(f"MLflow run {comparison.candidate.run_id}" if options["log"] else IN_EXIT_CODE)
     code_of_files = write_files(comparison, files)
     table = partial(print_comparison, comparison, all_groups=all_groups)
@@ -155,9 +149,7 @@ OF_ONE = {
 """Options of one comparison alone."""
 
 
-def compare_several(
-    names: Sequence[str], say: Callable[[str], object], *, github: bool, output: str, options: dict[str, Any]
-) -> int:
+def compare_several(names: Sequence[str], *, github: bool, output: str, options: dict[str, Any]) -> int:
     """Compare the newest run of each set with its baseline, and print one table; gives the exit code."""
     from evaltrack.api.compare_sets import compare_sets
     from evaltrack.golden.reader import golden_name

@@ -31,9 +31,7 @@ CI_CHOICE = click.Choice(["github", "gitlab", "jenkins", "none"])
 @click.option("--corpus", default=None, help="Folder of your pages, in FOLDER.  [default: docs/ or the like]")
 @click.option("-t", "--target", default=None, help="Your app, as `evaltrack run -t` takes it.  [default: none yet]")
 @click.option("--golden", default=None, help="A golden set that is there.  [default: the only one in golden/]")
-@click.option(
-    "--ci", default=None, type=click.Choice(["github", "gitlab", "jenkins", "none"]), help="Whose file to write."
-)
+@click.option("--ci", default=None, type=CI_CHOICE, help="Whose file to write.")
 @click.option("--package", default="", help="What the CI installs, as pip takes it.  [default: as installed here]")
 @click.option("-y", "--yes", is_flag=True, help="Ask nothing: take what is given, and what is found.")
 @click.option("--force", is_flag=True, help="Replace files that are there.")

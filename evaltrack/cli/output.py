@@ -198,6 +198,11 @@ def print_result_as(
         table(Console(file=sys.stdout))
 
 
+def say(text: str) -> None:
+    """Tell on stderr what takes long."""
+    click.echo(text, err=True)
+
+
 def print_json(value: object) -> None:
     """Print a value for machines."""
     print_json_text(json_without_commands(json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2)) + "\n")

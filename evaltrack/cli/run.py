@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from contextlib import redirect_stdout
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -23,12 +22,12 @@ from evaltrack.cli.options import (
     pairs_of,
     ui_option,
 )
-from evaltrack.cli.output import print_result_as, result_is_in, wants_json
+from evaltrack.cli.output import print_result_as, result_is_in, say, wants_json
 from evaltrack.errors import EXIT_INCONCLUSIVE, EXIT_MISSED, Guide, NothingMeasuredError
 from evaltrack.evaluation.config import EvaluationConfig
 
 if TYPE_CHECKING:
-    from evaltrack.evaluation.result import RunResult, SetResults
+    from evaltrack.evaluation.result import RunResult
 
 EXAMPLES = """\b
 Examples:
@@ -50,7 +49,9 @@ TARGET_HELP = (
 DEMO_HELP = "Evaluate the showcase that comes along, before and after a change, for `evaltrack compare`."
 REPLAY_HELP = "Judge so many percent of the responses once more, and tell how far the scores scatter."
 RESUME_HELP = "Go on with a run that was broken off: its id, or auto for the last such."
-EITHER_SPELLING = {"token_normalize_func": lambda name: name.replace("_", "-")}
+WORST_FIRST = (EXIT_MISSED, EXIT_INCONCLUSIVE, 0)
+"""Of several exit codes the first of these is that of the whole."""
+
 UNDECIDED = {
     "not measured": "A required metric was not measured.",
     "not reachable": "A required value cannot be reached with this golden set and k; require a lower one.",
@@ -136,23 +137,37 @@ def run(
 def _run_several(
     paths: tuple[str, ...], golden: str, target: str | None, options: dict[str, Any], rest: tuple[float, float, str]
 ) -> int:
-    """Evaluate several golden sets and print them; `rest` is coverage, replay check and output."""
+    """Evaluate several golden sets and print them; `rest` is coverage, replay check and output.
+
+    The exit code is the worst of those that the runs have by themselves, each with its reason on stderr.
+    """
+    from evaltrack.api.run_sets import run_sets
+    from evaltrack.cli.progress import make_progress
+    from evaltrack.report.run.sets import print_sets, sets_json
+
     min_coverage, replay_check, output = rest
     if _is_typed("golden"):
         raise click.UsageError(f"golden sets {', '.join(paths[:3])} and --golden {golden}: name them in one way")
-    sets = run_several(list(map(from_caller, paths)), target, options)
-    print_sets_result(sets, output)
+    if options.pop("resume") or options.pop("retry_errors"):
+        raise click.UsageError("--resume and --retry-errors are of one golden set; go on with: evaltrack resume RUN")
+    with redirect_stdout(sys.stderr), make_progress() as progress:
+        sets = run_sets(list(map(from_caller, paths)), target=target, progress=progress, say=say, **options)
+    result_is_in(f"MLflow run {sets.run_id}")
+    print_result_as(output, partial(print_sets, sets), partial(sets_json, sets))
     for result in sets.results:
         _check_replay(result, replay_check, options["judge"], output)
-    return end_of_sets(sets, min_coverage)
+    return min((_end_of_set(result, min_coverage) for result in sets.results), key=WORST_FIRST.index, default=0)
 
 
 def _check_replay(result: RunResult, percent: float, judges: tuple[str, ...], output: str) -> None:
     """Judge a part of the responses again, and tell how far the scores scatter, where that is asked for."""
+    from evaltrack.api.replay_judge import replay_judge
+    from evaltrack.report.judges import replay_lines
+
     if percent and result.success and result.signature.judge == "none":
         click.echo("--replay-check: nothing was judged, so nothing is judged again", err=True)
     elif percent and result.success:
-        for line in _replayed(result, percent, judges):
+        for line in replay_lines(replay_judge(result.run_id, times=1, share=percent / 100, judge=judges)):
             click.echo(line, err=wants_json(output))
 
 
@@ -168,14 +183,6 @@ def _chosen_golden(path: str, option: str) -> str:
     if path and _is_typed("golden") and path != option:
         raise click.UsageError(f"golden set {path} and --golden {option}: name one")
     return from_caller(path or option or default_golden())
-
-
-def _replayed(result: RunResult, percent: float, judges: tuple[str, ...]) -> list[str]:
-    """What judging a sample again has shown."""
-    from evaltrack.api.replay_judge import replay_judge
-    from evaltrack.report.judges import replay_lines
-
-    return replay_lines(replay_judge(result.run_id, times=1, share=percent / 100, judge=judges))
 
 
 def end_of(result: RunResult, min_coverage: float = 0.0, whose: str = "") -> int:
@@ -211,41 +218,7 @@ def print_result(result: RunResult, output: str) -> None:
         click.secho(f"Warning: {warning_words(result.totals)}", err=True, fg="yellow")
 
 
-WORST_FIRST = (EXIT_MISSED, EXIT_INCONCLUSIVE, 0)
-"""Of several exit codes the first of these is that of the whole."""
-
-
-def run_several(paths: Sequence[str], target: str | None, options: dict[str, Any]) -> SetResults:
-    """Evaluate several golden sets; says on stderr which one is under way."""
-    from evaltrack.api.run_sets import run_sets
-    from evaltrack.cli.progress import make_progress
-
-    if options.pop("resume") or options.pop("retry_errors"):
-        raise click.UsageError("--resume and --retry-errors are of one golden set; go on with: evaltrack resume RUN")
-    with redirect_stdout(sys.stderr), make_progress() as progress:
-        return run_sets(paths, target=target, progress=progress, say=_say, **options)
-
-
-def _say(text: str) -> None:
-    click.echo(text, err=True)
-
-
-def print_sets_result(sets: SetResults, output: str) -> None:
-    """Print several runs on stdout, as one table or as JSON."""
-    from evaltrack.report.run.sets import print_sets, sets_json
-
-    result_is_in(f"MLflow run {sets.run_id}")
-    print_result_as(output, partial(print_sets, sets), partial(sets_json, sets))
-
-
-def end_of_sets(sets: SetResults, min_coverage: float) -> int:
-    """The exit code: the worst of those that the runs have by themselves, each with its reason on stderr."""
-    codes = [_end_of(result, min_coverage) for result in sets.results]
-    return min(codes, key=WORST_FIRST.index, default=0)
-
-
-def _end_of(result: RunResult, min_coverage: float) -> int:
-
+def _end_of_set(result: RunResult, min_coverage: float) -> int:
     try:
         return end_of(result, min_coverage, whose=f"{result.signature.golden}: ")
     except NothingMeasuredError as error:

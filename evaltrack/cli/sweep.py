@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from evaltrack.cli.options import GroupedCommand, from_caller, in_group, output_option, ui_option
-from evaltrack.cli.output import print_result_as, result_is_in
+from evaltrack.cli.output import print_result_as, result_is_in, say
 from evaltrack.errors import EXIT_INCONCLUSIVE
 
 if TYPE_CHECKING:
@@ -61,17 +61,13 @@ def sweep(file: str, dry_run: bool, resume: str, retry_errors: bool, ui_url: str
 
     with redirect_stdout(sys.stderr), make_progress() as progress:
         result = run_sweep(
-            file, resume=resume or None, retry_errors=retry_errors, ui_url=ui_url, progress=progress, say=_say
+            file, resume=resume or None, retry_errors=retry_errors, ui_url=ui_url, progress=progress, say=say
         )
     _print_sweep(result, output)
     for each in result.results:
         if not each.success:
             click.secho(f"run {each.run_id}: {each.why_nothing}", err=True, fg="red")
     return 0 if result.success else EXIT_INCONCLUSIVE
-
-
-def _say(text: str) -> None:
-    click.echo(text, err=True)
 
 
 def _print_plan(file: str, output: str) -> int:

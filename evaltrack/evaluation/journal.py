@@ -151,8 +151,8 @@ class Journal:
             raise sqlite3.DatabaseError(found.decode(errors="replace").splitlines()[-1])
         database.executescript(TABLES)
         database.execute("select failed, row, checksum from rows where id = '' and digest = '' and trial = 0")
-        self._known = _num_rows(database)
-        self._command = command_in(database) or {}
+        (self._known,) = database.execute("select count(*) from (select distinct id, trial from rows)").fetchone()
+        self._command = command_in(database)
 
     @property
     def reuse(self) -> Reuse:
@@ -243,11 +243,6 @@ class Journal:
         delete_journal(self.path)
 
 
-def _num_rows(database: sqlite3.Connection) -> int:
-    (number,) = database.execute("select count(*) from (select distinct id, trial from rows)").fetchone()
-    return int(number)
-
-
 def read_command(path: Path) -> dict[str, Any]:
     """What a journal says of its run; empty where it was killed before it could.
 
@@ -274,7 +269,7 @@ def _read_command(path: Path, mode: str, before: str = "") -> dict[str, Any]:
         database.text_factory = bytes
         database.execute(before)
         made = database.execute("select 1 from sqlite_master where name = 'command'").fetchone()
-        return (command_in(database) or {}) if made else {}
+        return (command_in(database)) if made else {}
 
 
 def delete_journal(path: Path) -> None:
@@ -284,14 +279,14 @@ def delete_journal(path: Path) -> None:
             each.unlink()
 
 
-def command_in(database: sqlite3.Connection) -> dict[str, Any] | None:
-    """What an open journal says of its run; None where that cannot be read."""
+def command_in(database: sqlite3.Connection) -> dict[str, Any]:
+    """What an open journal says of its run; empty where that cannot be read."""
     found = database.execute("select text from command").fetchone()
     try:
         command = json.loads(found[0]) if found else None
     except (ValueError, TypeError, RecursionError):
-        return None
-    return command if isinstance(command, dict) else None
+        return {}
+    return command if isinstance(command, dict) else {}
 
 
 def size_of(path: Path) -> int:

@@ -193,8 +193,6 @@ def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
 def _shaping(stored: Mapping[str, Any]) -> dict[str, Any]:
     of_questions = ("golden_digest", "selection")  # the settings say which are selected
     signature = {name: value for name, value in stored["signature"].items() if name not in of_questions}
-    if not signature.get("model"):  # versions of before have none
-        signature.pop("model", None)
     command = stored["command"]  # its target is whole, that of the signature as it may be shown
     settings = EvaluationConfig.model_validate(command["settings"]).shaping()
     return {
