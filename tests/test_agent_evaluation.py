@@ -136,7 +136,6 @@ def evaluation(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -
 
 
 def test_every_question_is_asked_judged_and_scored(evaluation: Evaluation) -> None:
-    """20 questions, 2 of them negatives: three calls of the agent and one of the judge for each, none failed."""
     totals, metrics, counts = (evaluation.printed[name] for name in ("totals", "metrics", "counts"))
     assert (totals["num_questions"], totals["num_negatives"], totals["num_errors"]) == (20, 2, 0)
     assert (totals["num_judged"], totals["judge_errors"], totals["cached_verdicts"]) == (20, 0, 0)
@@ -150,7 +149,6 @@ def test_every_question_is_asked_judged_and_scored(evaluation: Evaluation) -> No
 
 
 def test_the_functional_checks_are_criteria_of_the_run(evaluation: Evaluation) -> None:
-    """A tool invoked, both tools used, sources in the output: named, each a share of where it was measured."""
     counts, note = evaluation.printed["counts"], evaluation.run.data.tags["mlflow.note.content"]
     assert [counts[name] for name in ("tool_invoked", "tools_coordinated", "sources_included")] == [20, 18, 18]
     assert evaluation.run.data.metrics["agent/tool_invoked"] == evaluation.run.data.metrics["tools_called"] == 1
@@ -159,7 +157,6 @@ def test_the_functional_checks_are_criteria_of_the_run(evaluation: Evaluation) -
 
 
 def test_tokens_are_what_the_server_counted_in_two_ledgers(evaluation: Evaluation) -> None:
-    """The agent's over all of its rounds, the judge's apart, and what the judge cost."""
     totals, judged = evaluation.printed["totals"], evaluation.ledger.judge
     assert totals["total_tokens"] == tokens(evaluation.ledger.agent)
     assert totals["judge_tokens"] == tokens(judged)
@@ -170,7 +167,6 @@ def test_tokens_are_what_the_server_counted_in_two_ledgers(evaluation: Evaluatio
 
 
 def test_the_combined_score_is_the_seeds_formula(evaluation: Evaluation) -> None:
-    """hit^2 * judge^1.5 / (tokens / 1000)^0.5 of each question, its weights logged; negatives have none."""
     for row in evaluation.printed["rows"]:
         if row["expected"] == []:
             assert row["combined_score"] is None
@@ -283,7 +279,6 @@ def test_verdicts_are_assessments_of_the_traces(evaluation: Evaluation) -> None:
 
 
 def test_the_key_is_nowhere(evaluation: Evaluation) -> None:
-    """Not in output, debug log, database, artifacts, tables, cache or results: all that was written is read."""
     assert "HTTP Request" in evaluation.ended.stderr, "the log that is searched should be there"
     assert KEY not in evaluation.ended.stdout + evaluation.ended.stderr
     files = [path for path in evaluation.folder.rglob("*") if path.is_file()]
@@ -445,7 +440,6 @@ def judging(score: float) -> Behaviour:
 
 
 def test_nothing_is_judged_unless_it_is_asked_for(cli: CLI, store_uri: str) -> None:
-    """A finished retrieval evaluation, exit code 0, and a clear sentence in output and description."""
     code, out, _ = cli()
     said = "answers were not judged; --judge openai has gpt-4o-mini judge them (OPENAI_API_KEY or OPENAI_BASE_URL)"
     assert code == 0
@@ -458,7 +452,6 @@ def test_nothing_is_judged_unless_it_is_asked_for(cli: CLI, store_uri: str) -> N
 
 
 def test_a_named_judge_without_a_key_is_wrong_usage(cli: CLI, store_uri: str) -> None:
-    """Exit code 2, one message, and no run."""
     code, out, err = cli("--judge", JUDGE)
     assert (code, out) == (2, "")
     assert err.startswith(f"Error: judge {JUDGE}: set OPENAI_API_KEY or OPENAI_BASE_URL first\n")
@@ -506,7 +499,6 @@ def test_what_is_required_decides_the_exit_code(
 def test_a_refused_key_ends_the_run_with_one_message(
     cli: CLI, serve: Serve, store_uri: str, behaviour: Behaviour, code: int, message: str
 ) -> None:
-    """The run is FAILED, no question is asked any more, and there is neither a traceback nor a fault of ours."""
     server = serve(behaviour)
     ended, out, err = cli("--judge", JUDGE, "--concurrency", "2")
 
@@ -521,7 +513,6 @@ def test_a_refused_key_ends_the_run_with_one_message(
 
 
 def test_a_target_that_only_retrieves_is_not_judged(serve: Serve, store_uri: str, tmp_path: Path) -> None:
-    """A list of chunk ids holds no answer: nothing is paid, and the question passes by its sources."""
     server = serve(judging(0.0))
     result = run_eval(many(tmp_path, 3), target=lambda question: ["a"], traces="off", tracking_uri=store_uri)
 

@@ -39,18 +39,15 @@ def modules_after(code: str) -> set[str]:
     ],
 )
 def test_no_heavy_package_is_imported_before_it_is_needed(code: str) -> None:
-    """`import evaltrack`, `--help` and `--version` load none of the heavy packages."""
     assert modules_after(code).isdisjoint(HEAVY)
 
 
 def test_help_of_a_command_needs_neither_mlflow_nor_pandas() -> None:
-    """Also `run --help` answers at once."""
     loaded = modules_after("from evaltrack.cli import _run\n_run(['run', '--help'])")
     assert loaded.isdisjoint({"mlflow", "openai", "pandas", "scipy", "tiktoken", "pyarrow"})
 
 
 def test_every_promised_name_is_there() -> None:
-    """`evaltrack.__all__` is sorted, and each name can be had; others are refused."""
     names = [name for name in evaltrack.__all__ if name != "__version__"]
     assert names == sorted(names)
     assert all(getattr(evaltrack, name) is not None for name in dir(evaltrack))
@@ -59,21 +56,18 @@ def test_every_promised_name_is_there() -> None:
 
 
 def test_imports_go_down_only() -> None:
-    """The contracts in pyproject.toml hold."""
     linter = Path(sys.executable).parent / "lint-imports"
     ended = subprocess.run([str(linter)], cwd=REPO, capture_output=True, text=True, env={**os.environ, "NO_COLOR": "1"})
     assert ended.returncode == 0, ended.stdout
 
 
 def test_definitions_stand_where_they_are_used() -> None:
-    """No file refers its reader to a document that does not come along."""
     files = [*REPO.glob("evaltrack/**/*.py"), REPO / "README.md", REPO / "CHANGELOG.md"]
     words = re.compile(r"\bSPEC\b|\b[Ss]eeds? 00\d|\bDESIGN\b")
     assert [str(path) for path in files if words.search(path.read_text(encoding="utf-8"))] == []
 
 
 def test_the_drawing_is_the_contract() -> None:
-    """The floors of `docs/architecture.md` are the layers that imports are held against, and all that there is."""
     drawn: dict[int, set[str]] = {}
     for floor, room in re.findall(
         r"^\| (\d+) \| `(\w+)` \|", (REPO / "docs/architecture.md").read_text(), re.MULTILINE
@@ -87,14 +81,12 @@ def test_the_drawing_is_the_contract() -> None:
 
 
 def test_files_that_documents_name_are_there() -> None:
-    """A path in the guides leads somewhere; NAME stands for one's own."""
     for document in (REPO / "README.md", REPO / "CONTRIBUTING.md", *REPO.glob("docs/**/*.md")):
         for path in re.findall(r"`((?:evaltrack|tests|scripts|docs|golden)/[\w./-]+)`", document.read_text()):
             assert "NAME" in path or (REPO / path).exists(), f"{document.name}: {path}"
 
 
 def test_the_error_tree_is_drawn_whole() -> None:
-    """Every error that the command line ends with, below its parent, with its exit code."""
     for module in pkgutil.walk_packages(evaltrack.__path__, "evaltrack."):
         if not module.name.endswith(("__main__", "server_internals")) and ".server" not in module.name:
             import_module(module.name)
@@ -110,7 +102,6 @@ def _below(error: type[errors.EvaltrackError], depth: int) -> Iterator[tuple[typ
 
 
 def test_functions_are_small() -> None:
-    """At most 50 lines besides the docstring, and at most 8 parameters besides `self`."""
     large = [
         f"{path.name}: {node.name}"
         for path in Path(evaltrack.__file__).parent.rglob("*.py")
@@ -129,7 +120,6 @@ def _is_large(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 
 
 def test_the_long_tests_exist() -> None:
-    """Every line of `tests/long.txt` names a test that is there."""
     named = {tuple(line.partition("[")[0].split("::")) for line in (REPO / "tests/long.txt").read_text().splitlines()}
     texts = {file: (REPO / file).read_text() if (REPO / file).exists() else "" for file, _ in named}
     assert [f"{file}::{name}" for file, name in sorted(named) if f"def {name}(" not in texts[file]] == []

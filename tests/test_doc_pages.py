@@ -49,7 +49,6 @@ def model_server() -> Iterator[str]:
 def test_the_blocks_of_a_page_work(
     path: Path, tmp_path: Path, empty_database: Path, model_server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are run in one folder, in their order; what they say is printed is printed."""
     reader = Reader(lay_out(tmp_path, path, empty_database), model_server)
     try:
         for block in filter(is_possible, BLOCKS[path]):
@@ -59,13 +58,11 @@ def test_the_blocks_of_a_page_work(
 
 
 def test_a_block_that_is_not_run_says_why() -> None:
-    """In words, above the block."""
     bare = [block.place for block in EVERY if "not run" in block.marks and len(block.marks["not run"]) < 10]
     assert bare == []
 
 
 def test_a_block_names_its_language() -> None:
-    """So that it is highlighted, and checked."""
     assert [block.place for block in EVERY if not block.language] == []
 
 
@@ -90,7 +87,6 @@ def test_a_block_is_well_formed(block: Block) -> None:
 
 @pytest.mark.parametrize("block", [each for each in EVERY if any(commands_in(each))], ids=place)
 def test_the_commands_of_a_block_are_there(block: Block) -> None:
-    """Every command and every option that a page names is one of the command line."""
     known = all_commands(cli)
     for line in commands_in(block):
         words = shlex.split(line)
@@ -105,13 +101,11 @@ def test_the_commands_of_a_block_are_there(block: Block) -> None:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_the_reference_is_what_the_code_says(name: str) -> None:
-    """The page is the one that `scripts/write_reference.py` writes."""
     written = (REPO / name).read_text(encoding="utf-8")
     assert written == PAGES[name](), f"run scripts/write_reference.py: {name} is out of date"
 
 
 def test_every_option_has_help() -> None:
-    """And every command."""
     for name, command in all_commands(cli).items():
         assert command.help, name
         for option in command.params:
@@ -140,7 +134,6 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
 
 
 def test_the_site_has_one_address() -> None:
-    """Messages, the package's description and the site's own settings name the same."""
     project = tomllib.loads((REPO / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     settings = (REPO / "mkdocs.yml").read_text(encoding="utf-8")
     assert project["urls"]["Documentation"] == SITE
@@ -150,14 +143,12 @@ def test_the_site_has_one_address() -> None:
 
 
 def test_every_page_is_in_the_navigation() -> None:
-    """And all that is in the navigation is a page."""
     text = (REPO / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:")[2]
     named = re.findall(r"([\w/-]+\.md)", text)
     assert sorted(named) == sorted(str(path.relative_to(REPO / "docs")) for path in (REPO / "docs").rglob("*.md"))
 
 
 def test_links_of_the_readme_lead_to_files() -> None:
-    """Those into the project; those of the site are checked when it is built."""
     page = (REPO / "README.md").read_text(encoding="utf-8")
     links = re.findall(r"\]\((?!https?:)([^)#]+)", page)
     assert len(links) > 20

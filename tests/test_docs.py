@@ -31,14 +31,12 @@ def table(page: str, header: str) -> list[list[str]]:
 
 
 def test_every_metric_is_defined() -> None:
-    """The page of definitions names each metric."""
     page = (REPO / "docs" / "definitions.md").read_text(encoding="utf-8")
     named = {score.metric for score in SCORES} | {"combined_score_best"}
     assert [name for name in sorted(named) if f"`{name}`" not in page] == []
 
 
 def test_every_file_of_the_definitions_is_there() -> None:
-    """Where the page says that a number is computed there is that file."""
     page = (REPO / "docs" / "definitions.md").read_text(encoding="utf-8")
     files = re.findall(r"`(evaltrack/[^`]+)`", page)
     assert len(files) > 5
@@ -46,40 +44,33 @@ def test_every_file_of_the_definitions_is_there() -> None:
 
 
 def test_the_exit_codes_are_those_in_the_code() -> None:
-    """0, and one for each constant of the error tree."""
     codes = {value for name, value in vars(errors).items() if name.startswith("EXIT_")}
     assert {int(row[0]) for row in table("reference/exit-codes.md", "exit code")} == {0, *codes}
 
 
 def test_every_field_of_a_question_is_documented() -> None:
-    """Fields are documented, and no others."""
     named = {name for row in table("reference/formats.md", "field") for name in re.findall(r"`(\w+)`", row[0])}
     assert named == set(Question.model_fields)
 
 
 def test_every_kind_of_target_is_documented() -> None:
-    """Targets are documented, and no others."""
     assert {kind for row in table("how-to/targets.md", "`-t`") for kind in re.findall(r"`(\w+):", row[0])} == set(KINDS)
 
 
 def test_every_cause_is_documented() -> None:
-    """Causes are documented, and no others."""
     assert {row[0].strip("`") for row in table("concepts/causes.md", "cause")} == set(get_args(CauseKind))
 
 
 def test_ci_runs_the_readmes_test_command() -> None:
-    """`.ci/run` takes its command from the README, which has exactly one."""
     assert README.count("python -m pytest") == 1
     assert "grep -m1 -F 'python -m pytest' README.md" in (REPO / ".ci/run").read_text()
 
 
 def test_the_readme_is_one_screen_and_a_half() -> None:
-    """At most 120 lines; the rest has its place on the site."""
     assert len(README.splitlines()) <= 120
 
 
 def test_the_pictures_are_small() -> None:
-    """At most 150 kB each, and each is shown."""
     pages = README + "".join(path.read_text(encoding="utf-8") for path in (REPO / "docs").rglob("*.md"))
     for path in (REPO / "docs/assets").glob("*.png"):
         assert path.stat().st_size <= 150_000
@@ -87,7 +78,6 @@ def test_the_pictures_are_small() -> None:
 
 
 def test_the_golden_sets_are_what_their_readme_counts() -> None:
-    """Questions and negatives of every set in the folder; the domain sets are large enough to gate on."""
     page = (REPO / "golden/README.md").read_text()
     told = re.findall(r"(?m)^\| `([\w.]+)` \| (\d+) \| (\d+|none) \|", page)
     sets = {path.name: open_golden(path) for path in (REPO / "golden").glob("*.json*")}
@@ -103,7 +93,6 @@ def test_the_golden_sets_are_what_their_readme_counts() -> None:
 
 
 def test_no_file_names_a_machine() -> None:
-    """No tracked text holds the path of somebody's machine."""
     tracked = subprocess.run(["git", "ls-files"], cwd=REPO, capture_output=True, text=True).stdout.split("\n")
     named = re.compile(r"/(?:home|root|Users)/\w")
     for name in filter(None, tracked):

@@ -1,7 +1,7 @@
 """What the documents that evaltrack follows say, line by line: each test quotes its line.
 
 Two are about retrieval (*Evaluation Harness*, *Wikipedia Agent Evaluation Strategy*), one about reasoning (*Evaluation
-Framework v1.0*). `bob eval` of the first is `evaltrack` here. What is settled otherwise is listed with its reason.
+Framework v1.0*). `bob eval` of the first is `evaltrack` here.
 """
 
 from __future__ import annotations
@@ -25,17 +25,6 @@ from evaltrack.report.html.comparison_page import comparison_html
 
 from .comparisons import comparison
 from .conftest import REPO, evaltrack
-
-SETTLED_OTHERWISE = {
-    "bob eval run": "the command is `evaltrack run`: an alias `evaltrack eval` would be a second name for one thing",
-    "bob index ./docs --project eval-corpus": "`bm25:docs` reads the pages itself; an index has an issue of its own",
-    "bob ask ... | jq '.sources[].chunk_id'": "asking one question has an issue of its own; the run's table holds ids",
-    "expected_chunks: Required": "a question may have `expected_sources`, or be for the judge alone",
-    "Any individual query drops from pass to fail": "it is flagged, unless asking again shows that it is scatter",
-    "70-90%": "exactly 90 % is in this band; 70 % too, as the calibration example has it",
-    "50-69 Warning, 0 Hard Fail": "a score of 0 without a hard fail is a soft fail, as the acceptance gates have it",
-}
-"""Lines that are followed in another way, and why."""
 
 INSTALL = (
     '{"id": 1, "question": "How do I install B.O.B?", "expected_chunks": [5, 6], "difficulty": "easy",'
@@ -76,7 +65,6 @@ def harness(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_golden_datasets_use_json_lines_one_example_per_line(tmp_path: Path) -> None:
-    """`"id": 1`, `"expected_chunks": [5, 6]`, `"notes": "README installation section"`: every field is kept."""
     path = tmp_path / "example_gold.jsonl"
     path.write_text(f"{INSTALL}\n{NEGATIVE}\n")
     install, negative = open_golden(path)
@@ -97,7 +85,6 @@ def test_golden_datasets_use_json_lines_one_example_per_line(tmp_path: Path) -> 
     ],
 )
 def test_fields(field: str, required: bool) -> None:
-    """`| id | Yes |`, `| question | Yes |`, the others `No`."""
     whole = json.loads(INSTALL) | {"domain": "d", "expected_answer": "pip"}
     del whole[field]
     whole["id"] = str(whole["id"]) if "id" in whole else None
@@ -110,7 +97,6 @@ def test_fields(field: str, required: bool) -> None:
 
 @pytest.mark.parametrize("name", ["food", "travel", "cdc", "construction", "business"])
 def test_each_domain_set_has_at_least_10_questions_and_2_to_3_negative_examples(name: str) -> None:
-    """And a corpus that is found without being named."""
     questions = list(open_golden(REPO / "golden" / f"{name}.jsonl"))
     negatives = sum(question.negative for question in questions)
     assert len(questions) - negatives >= 10
@@ -142,14 +128,12 @@ def test_run_with_the_default_golden_set_into_a_baseline_and_compare_to_it(harne
 
 @pytest.mark.parametrize("golden", ["docs/eval/custom_gold.jsonl", "docs/eval/domains/cdc.jsonl"])
 def test_run_with_a_custom_golden_set_and_only_a_domain_set(harness: Path, golden: str) -> None:
-    """`bob eval run --golden docs/eval/custom_gold.jsonl`."""
     ended = evaltrack("run", "--golden", golden, cwd=harness)
     assert ended.returncode == 0
     assert ended.stdout.startswith(f"{Path(golden).stem}: 2 questions (1 negative)")
 
 
 def test_programmatic_api(harness: Path) -> None:
-    """`result = run_eval(golden_path=..., k=5)`, `if result.success`, `result.data['recall_at_k']`."""
     result = run_eval(golden_path="docs/eval/example_gold.jsonl", k=5, target="python:app:ask", traces="off")
     assert result.success
     shown = [f"{result.data[name]:.2f}" for name in ("recall_at_k", "precision_at_k", "mrr")]
@@ -157,7 +141,6 @@ def test_programmatic_api(harness: Path) -> None:
 
 
 def test_creating_a_golden_set_with_echo(harness: Path) -> None:
-    """`echo '{"id": 1, "question": "How do I install B.O.B?", ...}' >> docs/eval/my_gold.jsonl`."""
     line = '{"id": 1, "question": "How do I install B.O.B?", "expected_chunks": [5, 6]}'
     (harness / "docs" / "eval" / "my_gold.jsonl").write_text(f"{line}\n")
     assert evaltrack("golden", "lint", "docs/eval/my_gold.jsonl", cwd=harness).returncode == 0
@@ -189,12 +172,10 @@ def scores(expected: list[str], returned: list[str], k: int = 5) -> Any:
     ],
 )
 def test_metrics(metric: str, expected: list[str], returned: list[str], k: int, value: float) -> None:
-    """`|relevant ∩ retrieved@k| / |relevant|`, `... / k`, `1 / rank_of_first_relevant`, and their examples."""
     assert scores(expected, returned, k)[metric] == value
 
 
 def test_good_metrics() -> None:
-    """`Recall@5 > 0.8`, `Precision@5 > 0.6`, `MRR > 0.7`: exactly there is not above."""
     criteria = parse_criteria("good", METRICS)
     assert [str(each) for each in criteria] == ["recall_at_k > 0.8", "precision_at_k > 0.6", "mrr > 0.7"]
     exactly = {"recall_at_k": 0.8, "precision_at_k": 0.6, "mrr": 0.7}
@@ -204,7 +185,6 @@ def test_good_metrics() -> None:
 
 
 def test_drift_page() -> None:
-    """`Per-domain deltas`, `Answer changes with before/after diffs`, `Links to the sources that caused drift`."""
     page = comparison_html(comparison())
     data = json.loads(re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', page, re.DOTALL)[0])
     sides = data["questions"][0]["sides"]
@@ -218,7 +198,6 @@ def test_drift_page() -> None:
 
 
 def test_ground_truth_structure(tmp_path: Path) -> None:
-    """`"expected_sources": ["Consumer behaviour", "Behavioral economics"]`, in an array, without ids."""
     path = tmp_path / "ground_truth.json"
     asked = "What factors influence customer behavior?"
     path.write_text(
@@ -229,7 +208,6 @@ def test_ground_truth_structure(tmp_path: Path) -> None:
 
 
 def test_10_to_20_manually_curated_questions() -> None:
-    """`Include expected Wikipedia sources`; the tools that must be called stand there too."""
     questions = list(open_golden(REPO / "golden" / "wikipedia.json"))
     assert 10 <= len(questions) <= 20
     assert all(question.expected_sources for question in questions if not question.negative)
@@ -237,7 +215,6 @@ def test_10_to_20_manually_curated_questions() -> None:
 
 
 def test_judge_output() -> None:
-    """`"overall_score": 0.85, "accuracy": 0.90, "completeness": 0.80, "relevance": 0.90, "reasoning": ...`."""
     block = '{"overall_score": 0.85, "accuracy": 0.90, "completeness": 0.80, "relevance": 0.90, "reasoning": "Brief"}'
     assert Verdict.model_validate(json.loads(block) | {"judge": "j"}).overall_score == 0.85
 
@@ -251,7 +228,6 @@ def test_judge_output() -> None:
     ],
 )
 def test_combined_score(hit: float, judged: float, tokens: float, score: float) -> None:
-    """`score = (hit_rate^2.0 * judge_score^1.5) / (num_tokens/1000)^0.5`, alpha 2.0, beta 0.5, gamma 1.5."""
     weights = Weights()
     assert (weights.alpha, weights.beta, weights.gamma) == (2.0, 0.5, 1.5)
     found = combined_score({"hit": hit, "overall_score": judged, "num_tokens": tokens}, weights)
@@ -259,7 +235,6 @@ def test_combined_score(hit: float, judged: float, tokens: float, score: float) 
 
 
 def test_output_format(harness: Path) -> None:
-    """`evaluation.json`: every key of the block, in its place."""
     run_eval("docs/eval/example_gold.jsonl", target="python:app:ask", traces="off", evaluation_json="evaluation.json")
     written = json.loads(Path("evaluation.json").read_text())
     assert {"timestamp", "num_questions", "summary", "metadata", "results"} == set(written)
@@ -271,7 +246,6 @@ def test_output_format(harness: Path) -> None:
 
 
 def test_success_criteria() -> None:
-    """Minimum and target, to the letter."""
     minimum, target = (
         [str(each) for each in parse_criteria(name, METRICS | {"combined_score"})] for name in ("minimum", "target")
     )
@@ -283,7 +257,6 @@ def test_success_criteria() -> None:
 
 
 def test_dimensions_and_weights() -> None:
-    """`H-count 20%` to `Format 5%`, `TOTAL 100%`."""
     assert list(DIMENSION_WEIGHTS.values()) == [0.20, 0.20, 0.15, 0.15, 0.10, 0.10, 0.05, 0.05]
 
 
@@ -306,20 +279,17 @@ def observed(**changes: Any) -> Observed:
 
 
 def test_calibration_example() -> None:
-    """`Coupling check: No penalty`, `Final: 83/100 → Tier 3 (Pass)`."""
     found = grade(observed())
     assert (found.penalty, found.score, TIERS[found.tier].label) == (0, 83, "Pass")
 
 
 @pytest.mark.parametrize("code", ["HF1", "HF2", "HF3", "HF4"])
 def test_hard_fail_conditions(code: str) -> None:
-    """`Any of these = automatic score 0`, tier 0, and nothing bypasses it."""
     found = grade(observed(hard_fails=[code]))
     assert (found.score, found.tier, acceptance(found.tier, found.hard_fails)) == (0, 0, "refused")
 
 
 def test_coupling_table() -> None:
-    """`>90% | 5+ | 4+ | Explicit + justified | Addressed counterargs` to `<50% | 2+ | 1+ | Attempted | Limits`."""
     assert dict(REQUIREMENTS) == {
         4: (5, 4, "justified", "counterarguments"),
         3: (4, 3, "explicit", "caveats"),
@@ -333,7 +303,6 @@ def test_coupling_table() -> None:
     ("hypotheses", "penalty", "hard_fails"), [(5, 0, ()), (4, 10, ()), (3, 25, ()), (2, 0, ("HF5",))]
 )
 def test_violation_penalty(hypotheses: int, penalty: int, hard_fails: tuple[str, ...]) -> None:
-    """`1 tier gap: -10`, `2 tier gap: -25`, `3+: HARD FAIL`; 95 % with 2 hypotheses is a gap of 3."""
     found = grade(observed(confidence=95, uncertainty_treatment="counterarguments", hypotheses=hypotheses))
     assert (found.penalty, found.hard_fails) == (penalty, hard_fails)
 
@@ -348,12 +317,10 @@ def test_violation_penalty(hypotheses: int, penalty: int, hard_fails: tuple[str,
     ],
 )
 def test_tier_system(number: int, label: str, low: int, high: int, action: str) -> None:
-    """Label, score range and action required."""
     tier = TIERS[number]
     assert (tier.label, tier.low, tier.high, tier.action) == (label, low, high, action)
 
 
 def test_acceptance_gates() -> None:
-    """`None`, `Manual override with justification`, `Acknowledged by consumer`, `None required`."""
     found = [acceptance(tier, ("HF1",) if tier == 0 else ()) for tier in range(4)]
     assert found == ["refused", "justification", "acknowledgement", "none needed"]

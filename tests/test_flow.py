@@ -26,10 +26,7 @@ def mlflow_run(cwd: Path, uri: str, *params: str, path: str | None = None) -> su
 
 
 def test_mlflow_run_evaluates_without_pyenv_or_conda(store_uri: str, tmp_path: Path) -> None:
-    """The README's main job, with nothing on the PATH but Python and a shell: one FINISHED run, and only one.
-
-    Its params are those of `evaltrack run`; none is empty, and none stands under another name.
-    """
+    """The README's main job, with nothing on the PATH but Python and a shell: one FINISHED run, and only one."""
     bare = f"{Path(sys.executable).parent}{os.pathsep}/usr/bin{os.pathsep}/bin"
 
     ended = mlflow_run(tmp_path, store_uri, "k=3", path=bare)
@@ -54,10 +51,6 @@ def test_mlflow_run_evaluates_without_pyenv_or_conda(store_uri: str, tmp_path: P
 
 
 def test_mlflow_run_of_a_bad_golden_set_ends_failed(store_uri: str, tmp_path: Path) -> None:
-    """The run that MLflow opened is not left RUNNING, and the message reaches the user.
-
-    MLflow is called by its path: its Python is taken, as the one on the PATH lacks what evaltrack needs.
-    """
     ended = mlflow_run(tmp_path, store_uri, "golden=golden/travle.jsonl", path="/usr/bin:/bin")
 
     assert ended.returncode == 1
@@ -67,7 +60,6 @@ def test_mlflow_run_of_a_bad_golden_set_ends_failed(store_uri: str, tmp_path: Pa
 
 
 def test_the_project_passes_on_what_is_not_named(store_uri: str, tmp_path: Path) -> None:
-    """Any option of `evaltrack run`; files are looked for in the caller's folder too. MLflow logs what it was given."""
     few_questions(tmp_path, 3).rename(tmp_path / "mine.jsonl")
     shutil.copytree(REPO / "golden" / "corpus" / "travel", tmp_path / "pages")
     named = ("golden=mine.jsonl", "target=bm25:pages?floor=0", "model=tuned", "run_name=Hello there", "require=mrr>0.1")
@@ -83,7 +75,6 @@ def test_the_project_passes_on_what_is_not_named(store_uri: str, tmp_path: Path)
 
 
 def test_an_environment_without_evaltrack_is_a_clear_error() -> None:
-    """Called by nobody who has it."""
     called = ["timeout", "60", "sh", "scripts/mlproject.sh"]
     env = {"PATH": "/usr/bin:/bin"}
     ended = subprocess.run(called, cwd=REPO, env=env, capture_output=True, text=True, check=False)
@@ -93,7 +84,6 @@ def test_an_environment_without_evaltrack_is_a_clear_error() -> None:
 
 
 def test_the_project_names_options_of_run_with_their_defaults() -> None:
-    """A parameter has a default that is a value of its own: MLflow logs it as a param."""
     main = yaml.safe_load((REPO / "MLproject").read_text())["entry_points"]["main"]
     options = {parameter.name: parameter.default for parameter in run_command.params}
     for name, parameter in main["parameters"].items():

@@ -22,10 +22,6 @@ def fuzz(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("seconds", ["1", pytest.param("20", marks=pytest.mark.long)])
 def test_every_reader_expects_what_it_is_given(tmp_path: Path, seconds: str) -> None:
-    """Damaged, hostile input: nothing undocumented, no hang, traceback or crash, and little memory.
-
-    However short, every reader gets all of its seeds.
-    """
     command = [sys.executable, SCRIPT, "--seconds", seconds, "--seed", "1", "--keep", tmp_path]  # forked: too large
     ended = subprocess.run(command, cwd=REPO, capture_output=True, text=True, timeout=120)
     assert ended.returncode == 0, ended.stdout + ended.stderr
@@ -39,7 +35,6 @@ def test_every_reader_expects_what_it_is_given(tmp_path: Path, seconds: str) -> 
 
 
 def test_an_input_that_was_kept_is_fed_again(tmp_path: Path) -> None:
-    """`--replay` knows from the file's name who reads it."""
     path = tmp_path / "01 completion"
     path.write_bytes(b"[" * 100_000)
     ended = fuzz("--replay", path)
@@ -48,7 +43,6 @@ def test_an_input_that_was_kept_is_fed_again(tmp_path: Path) -> None:
 
 
 def test_what_it_is_for_is_told() -> None:
-    """`--help` names the options."""
     ended = fuzz("--help")
     assert ended.returncode == 0
     assert all(option in ended.stdout for option in ("--seconds", "--seed", "--keep", "--replay"))

@@ -45,7 +45,6 @@ def test_the_action_ends_with_the_gates_exit_code(store_uri: str, tmp_path: Path
 
 
 def test_the_work_tree_stays_as_it_is(empty_database: Path, tmp_path: Path) -> None:
-    """The store too is in the runner's folder, where none is set: one in the work tree may be the pull request's."""
     repository(tmp_path / "tree", {"small.jsonl": QUESTION, "now.jsonl": '{"id": 1, "sources": ["a"]}\n'})
     made = job(tmp_path)
     (made.temp / "evaltrack").mkdir()
@@ -58,7 +57,6 @@ def test_the_work_tree_stays_as_it_is(empty_database: Path, tmp_path: Path) -> N
 
 
 def test_one_comment_is_kept_up_to_date(tmp_path: Path) -> None:
-    """The first time it is written, later it is changed in place."""
     (tmp_path / "tree").mkdir()
     made = job(tmp_path)
     (made.temp / "evaltrack").mkdir()
@@ -81,7 +79,6 @@ def base_of(made: Job) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", ["evaltrack.toml", "pyproject.toml", ""])
 def test_baseline_and_settings_are_those_of_the_base(tmp_path: Path, name: str) -> None:
-    """Whatever the work tree holds; where the base has no settings, there are none."""
     base = repository(tmp_path / "tree", {"b.json": "old", "other": "", **({name: "old"} if name else {})})
     commit(tmp_path / "tree", {"b.json": "new", "evaltrack.toml": "new", "pyproject.toml": "new"})
 
@@ -92,7 +89,6 @@ def test_baseline_and_settings_are_those_of_the_base(tmp_path: Path, name: str) 
 
 
 def test_a_settings_file_that_is_named_is_that_of_the_base_too(tmp_path: Path) -> None:
-    """EVALTRACK_CONFIG names it in the work tree."""
     base = repository(tmp_path / "tree", {"gate.toml": "old"})
     commit(tmp_path / "tree", {"gate.toml": "new"})
     made = job(tmp_path, base)
@@ -103,7 +99,6 @@ def test_a_settings_file_that_is_named_is_that_of_the_base_too(tmp_path: Path) -
 
 
 def test_without_a_base_the_work_tree_decides(tmp_path: Path) -> None:
-    """As after a push; and so it does where the input is empty."""
     (tmp_path / "tree").mkdir()
     for made in (job(tmp_path, baseline="b.json"), job(tmp_path, "1" * 40, baseline="b.json", **{"baseline-ref": ""})):
         assert made.step("Base").returncode == 0, made.output
@@ -111,7 +106,6 @@ def test_without_a_base_the_work_tree_decides(tmp_path: Path) -> None:
 
 
 def test_a_baseline_outside_of_the_work_tree_is_taken_as_it_is(tmp_path: Path) -> None:
-    """No pull request brings it."""
     base = repository(tmp_path / "tree", {"other": ""})
     (tmp_path / "downloaded.json").write_text("as it is")
     for path in ("../downloaded.json", str(tmp_path / "downloaded.json")):
@@ -119,7 +113,6 @@ def test_a_baseline_outside_of_the_work_tree_is_taken_as_it_is(tmp_path: Path) -
 
 
 def test_a_base_that_was_not_fetched_is_fetched(tmp_path: Path) -> None:
-    """By its commit, or the branch that is named."""
     base = repository(tmp_path / "origin", {"b.json": "old"})
     commit(tmp_path / "origin", {"b.json": "new"})
     git(tmp_path, "clone", "--quiet", "--depth=1", f"file://{tmp_path}/origin", "tree")
@@ -141,7 +134,6 @@ def test_a_base_that_was_not_fetched_is_fetched(tmp_path: Path) -> None:
     ],
 )
 def test_a_base_that_does_not_decide_is_an_error(tmp_path: Path, base: str, message: str) -> None:
-    """Nothing else takes its place, and the message says what to do."""
     repository(tmp_path / "tree", {"other": ""})
     (tmp_path / "tree" / "none.json").write_text("brought along")
     made = job(tmp_path, base or "main", baseline="none.json")
@@ -152,7 +144,6 @@ def test_a_base_that_does_not_decide_is_an_error(tmp_path: Path, base: str, mess
 
 
 def test_without_a_repository_the_message_says_so(tmp_path: Path) -> None:
-    """As where nothing was checked out."""
     (tmp_path / "tree").mkdir()
     made = job(tmp_path, "main", baseline="b.json")
     made.env["GIT_CEILING_DIRECTORIES"] = str(tmp_path)
@@ -164,7 +155,6 @@ def test_without_a_repository_the_message_says_so(tmp_path: Path) -> None:
 
 
 def test_other_actions_are_pinned() -> None:
-    """By the full commit, with the version beside it; a tag can be moved."""
     text = (REPO / "scripts/github/action.yml").read_text() + PAGES
     used = [line for line in re.findall(r"\buses: *(.*)", text) if not line.startswith("OWNER/evaltrack/")]
     assert len(used) == 3
@@ -172,7 +162,6 @@ def test_other_actions_are_pinned() -> None:
 
 
 def test_the_documents_install_what_is_ours() -> None:
-    """The package of this name on PyPI is somebody else's."""
     from evaltrack import __version__
 
     assert not re.search(r"pip install (-\S+ )*['\"]?evaltrack\b", PAGES)
@@ -180,7 +169,6 @@ def test_the_documents_install_what_is_ours() -> None:
 
 
 def test_every_input_reaches_a_step() -> None:
-    """None is only described, and nothing of an input is put into a script."""
     steps = json.dumps(ACTION["runs"]["steps"])
     assert all(f"inputs.{name} " in steps for name in ACTION["inputs"])
     assert not any("${{" in step.get("run", "") for step in ACTION["runs"]["steps"])

@@ -220,10 +220,6 @@ def whole_run(run: RunResult, flat: list[StoredRow]) -> str:
     return "".join(run_json(dataclasses.replace(run, read_table=lambda: map(StoredRow.columns, flat))))
 
 
-def evaluation_file(run: RunResult, flat: list[StoredRow]) -> str:
-    return "".join(evaluation_json(run, "golden.jsonl", map(StoredRow.columns, flat)))
-
-
 def run_html_of(run: RunResult, flat: list[StoredRow], place: str, text: str) -> str:
     return run_html(run, lambda columns, ids: flat, around(place, text))
 
@@ -357,7 +353,6 @@ TABLE = [(kind, rendering) for kind in HOSTILE for rendering in RENDERINGS if ki
 
 @pytest.mark.parametrize(("kind", "rendering"), TABLE)
 def test_hostile_text_is_only_text(kind: str, rendering: str) -> None:
-    """It parses as what it is, holds nothing that does harm, fits into UTF-8, and is not long."""
     found = {
         place: told
         for place in sorted({*seen(rendering), "url"})  # an address is seen only where it leads into the web
@@ -368,13 +363,11 @@ def test_hostile_text_is_only_text(kind: str, rendering: str) -> None:
 
 @pytest.mark.parametrize("rendering", RENDERINGS)
 def test_right_to_left_text_is_there_where_any_text_is(rendering: str) -> None:
-    """As it was written."""
     assert seen(rendering)
     for place in seen(rendering):
         assert RTL in rendered(rendering, place, RTL), place
 
 
 def test_every_place_is_seen_somewhere() -> None:
-    """So that each of them is tried."""
     found = frozenset[str]().union(*map(seen, RENDERINGS))
     assert set(PLACES) == found

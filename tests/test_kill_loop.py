@@ -29,7 +29,6 @@ def kill_loop(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize(("kills", "questions"), [(1, 8), pytest.param(20, 40, marks=LONG)])
 def test_kills_at_random_moments_lose_and_double_nothing(kills: int, questions: int) -> None:
-    """Kills: the same metrics, every row once, and no more paid for twice than was in flight."""
     ended = kill_loop("--kills", str(kills), "--questions", str(questions), "--seed", "1", "--forked")
     assert ended.returncode == 0, ended.stdout + ended.stderr
     last = ended.stdout.splitlines()[-1]
@@ -42,7 +41,6 @@ def test_kills_at_random_moments_lose_and_double_nothing(kills: int, questions: 
 
 @pytest.mark.parametrize(("kills", "questions"), [(1, 15), pytest.param(8, 15, marks=LONG)])
 def test_kills_before_a_server_that_loses_replies_double_nothing(server: str, kills: int, questions: int) -> None:
-    """Each request that was under way at a kill may still arrive: no run is left RUNNING, nothing is there twice."""
     words = ("--kills", str(kills), "--questions", str(questions), "--seed", "3", "--forked")
     words += ("--mlflow-faults", "0.08")
     ended = kill_loop(*words, "--server", server.rpartition(":")[2])
@@ -51,7 +49,6 @@ def test_kills_before_a_server_that_loses_replies_double_nothing(server: str, ki
 
 
 def test_what_it_is_for_is_told() -> None:
-    """`--help` names the options."""
     ended = kill_loop("--help")
     assert ended.returncode == 0
     assert all(option in ended.stdout for option in ("--kills", "--questions", "--seed", "--store", "--full-disk"))

@@ -18,7 +18,6 @@ def script() -> dict[str, Any]:
 
 
 def test_each_operator_comparison_constant_and_condition_is_changed(script: dict[str, Any], tmp_path: Path) -> None:
-    """One at a time; texts and names stay."""
     path = tmp_path / "module.py"
     path.write_text('def f(x):\n    """Text 3."""\n    return x + 1 if x < 2 and x in "ab" else "3"\n')
     changes = [mutant.change.partition("  →  ")[2] for mutant in script["mutants"](path)]

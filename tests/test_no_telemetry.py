@@ -34,7 +34,6 @@ TESTING = ("CI", "GITHUB_ACTIONS", "PYTEST_CURRENT_TEST", "MLFLOW_DISABLE_TELEME
 
 
 def test_with_a_server_it_is_the_only_one(server: str, tmp_path: Path) -> None:
-    """Whatever is called is the tracking server."""
     address = urlsplit(server)
     ended = warm.run(("-c", WATCHED, str(few_questions(tmp_path, 3)), server), tmp_path, os.environ)
     assert ended.returncode == 0, ended.stderr
@@ -72,12 +71,10 @@ def untested(folder: Path, uri: str, *arguments: str) -> str:
 
 
 def test_the_library_asks_nobody_and_writes_no_installation_id(store_uri: str, tmp_path: Path) -> None:
-    """BM25 over our own corpus, without a judge, on SQLite: not one connection, not one name asked for."""
     printed = untested(tmp_path, store_uri, "-c", WATCHED, str(few_questions(tmp_path, 3)), store_uri)
     assert json.loads(printed.splitlines()[-1]) == []
 
 
 def test_a_project_writes_no_installation_id(store_uri: str, tmp_path: Path) -> None:
-    """`mlflow run .` imports MLflow before anything of ours."""
     golden = f"golden={few_questions(tmp_path, 3)}"
     untested(tmp_path, store_uri, "-m", "mlflow", "run", str(REPO), "--env-manager", "local", "-P", golden)

@@ -74,7 +74,6 @@ def showcase() -> list[Judged]:
 
 
 def test_thirty_prompts_have_an_answer_of_each_kind_and_two_verdicts_of_each_answer() -> None:
-    """All nine files hold the thirty ids of the prompts, each once and in their order."""
     ids = [question.id for question in open_golden(PROMPTS)]
     assert len(set(ids)) == len(ids) == 30
     for kind in KINDS:
@@ -84,14 +83,12 @@ def test_thirty_prompts_have_an_answer_of_each_kind_and_two_verdicts_of_each_ans
 
 @pytest.mark.parametrize(("part", "judge"), [("verdicts", "evaltrack-reference"), ("second", "second-reader")])
 def test_every_verdict_names_its_judge_and_says_why(part: str, judge: str) -> None:
-    """The ninety verdicts of a reader carry its name and a reasoning."""
     rows = [row for kind in KINDS for row in lines(f"{kind}.{part}.jsonl")]
     assert [row["judge"] for row in rows] == [judge] * 90
     assert [row["id"] for row in rows if not row["reasoning"].strip()] == []
 
 
 def test_every_quote_stands_in_its_answer_letter_for_letter(showcase: list[Judged], naive: list[Read]) -> None:
-    """A reference verdict quotes nothing that the answer does not say."""
     missing = [
         (one.kind, one.id, quote)
         for one in (*showcase, *naive)
@@ -102,7 +99,6 @@ def test_every_quote_stands_in_its_answer_letter_for_letter(showcase: list[Judge
 
 
 def test_counts_are_those_of_the_quotes(showcase: list[Judged], naive: list[Read]) -> None:
-    """As many hypotheses and shifts are counted as are quoted, and no words are quoted twice for one of them."""
     for one in (*showcase, *naive):
         for name, count in (("hypotheses", one.reference.hypotheses), ("shifts", one.reference.shifts)):
             quotes = one.reference.quotes.get(name, ())
@@ -110,7 +106,6 @@ def test_counts_are_those_of_the_quotes(showcase: list[Judged], naive: list[Read
 
 
 def test_what_is_observed_is_quoted_and_nothing_else(showcase: list[Judged], naive: list[Read]) -> None:
-    """Crux, confidence and each hard fail have quotes exactly where the verdict has them."""
     for one in (*showcase, *naive):
         seen = one.reference
         expected = {
@@ -124,7 +119,6 @@ def test_what_is_observed_is_quoted_and_nothing_else(showcase: list[Judged], nai
 
 
 def test_each_quoted_confidence_reads_as_the_band_of_its_verdict(showcase: list[Judged], naive: list[Read]) -> None:
-    """Code reads the quoted confidence, words or number, in the band that the reference verdict claims."""
     quoted = [
         (one.kind, one.id, quote, claimed_band(confidence_of_words(quote)), one.grading.claimed_band)
         for one in (*showcase, *naive)
@@ -135,7 +129,6 @@ def test_each_quoted_confidence_reads_as_the_band_of_its_verdict(showcase: list[
 
 
 def test_every_tier_mode_hard_fail_and_gap_occurs(showcase: list[Judged]) -> None:
-    """Whatever the rubric can say of an answer, it says of one here."""
     gradings = [one.grading for one in showcase]
     assert {grading.tier for grading in gradings} == {0, 1, 2, 3}
     assert {grading.mode for grading in gradings} == {"explore", "converge", "hybrid"}
@@ -144,7 +137,6 @@ def test_every_tier_mode_hard_fail_and_gap_occurs(showcase: list[Judged]) -> Non
 
 
 def test_confidence_is_expressed_in_numbers_in_words_and_not_at_all(showcase: list[Judged]) -> None:
-    """At least twelve answers give a number, five a word, and three no confidence."""
     forms = Counter(
         "none" if not quotes else "number" if any(map(str.isdigit, quotes[0])) else "word"
         for one in showcase
@@ -159,19 +151,16 @@ def test_confidence_is_expressed_in_numbers_in_words_and_not_at_all(showcase: li
 def test_each_kind_of_answer_reaches_the_tiers_that_it_should(
     kind: str, tiers: set[int], showcase: list[Judged]
 ) -> None:
-    """All strong answers pass, no flawed one is above a soft fail, and the middling ones lie around 50 and 70."""
     assert {one.grading.tier for one in showcase if one.kind == kind} == tiers
 
 
 def test_no_score_of_zero_is_without_a_hard_fail(showcase: list[Judged]) -> None:
-    """Tier 0 means a hard fail, by either verdict."""
     for one in showcase:
         for grading in (one.grading, grade(one.second)):
             assert (grading.tier == 0) == bool(grading.hard_fails), (one.kind, one.id)
 
 
 def test_two_readings_lead_to_the_same_outcome_almost_always(showcase: list[Judged]) -> None:
-    """They are made apart, so a few tiers differ, by one; a hard fail that was observed is never in doubt."""
     assert len(showcase) == 90
     tiers = [(one.grading.tier, grade(one.second).tier) for one in showcase]
     assert sum(first == second for first, second in tiers) >= 85
@@ -180,7 +169,6 @@ def test_two_readings_lead_to_the_same_outcome_almost_always(showcase: list[Judg
 
 
 def test_the_scores_of_both_verdicts_are_close_but_not_copies(showcase: list[Judged]) -> None:
-    """Quadratic-weighted kappa of the scores is at least 0.95 over all ninety, and still not 1."""
     sides = [one.grading.score for one in showcase], [grade(one.second).score for one in showcase]
     kappa = numeric_agreement(*sides, tolerance=5, resamples=1).figures["quadratic_kappa"]
     assert kappa.n == 90
@@ -196,7 +184,6 @@ def naive() -> list[Read]:
 
 
 def test_thirty_naive_answers_are_short_and_judged_with_quotes(naive: list[Read]) -> None:
-    """One for each prompt, in their order, of at most 90 words."""
     assert [one.id for one in naive] == [question.id for question in open_golden(PROMPTS)]
     assert max(len(one.answer.split()) for one in naive) <= 90
     assert {row["judge"] for row in lines("naive.verdicts.jsonl")} == {"evaltrack-reference"}
@@ -222,14 +209,12 @@ def test_naive_answers_are_a_baseline_that_the_strong_ones_leave_behind(
 
 
 def test_no_grade_contradicts_its_count(naive: list[Read], showcase: list[Judged]) -> None:
-    """Neither in the first verdicts nor in the second."""
     verdicts = [one.reference for one in (*naive, *showcase)] + [one.second for one in showcase]
     assert len(verdicts) == 210
     assert [found for verdict in verdicts for found in misfits(verdict)] == []
 
 
 def test_invented_facts_are_hard_to_tell(showcase: list[Judged]) -> None:
-    """But for the invention they would earn no less than other flawed responses: their form gives nothing away."""
     flawed = [one for one in showcase if one.kind == "flawed"]
 
     def plain(one: Judged) -> int:

@@ -37,14 +37,12 @@ def audit(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_every_dependency_has_a_tested_version() -> None:
-    """One that the project's own bounds allow; `scripts/update_constraints` writes them."""
     versions = pinned()
     for needed in map(Requirement, PROJECT["dependencies"]):
         assert needed.specifier.contains(versions[canonicalize_name(needed.name)]), needed
 
 
 def test_the_files_of_every_tested_version_have_hashes() -> None:
-    """The versions with hashes are the tested ones, and none of another place than the index stands there."""
     text = (REPO / "scripts/requirements.txt").read_text()
     entries = re.findall(r"^([a-z0-9-]+)==(\S+)[^\n]*\\\n((?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+)", text, re.M)
     assert pinned().items() <= {(name, version) for name, version, _ in entries}
@@ -53,14 +51,12 @@ def test_the_files_of_every_tested_version_have_hashes() -> None:
 
 
 def test_every_dependency_has_an_upper_bound() -> None:
-    """But for pyarrow, whose bound is MLflow's."""
     free = {each.name for each in map(Requirement, PROJECT["dependencies"]) if "<" not in str(each.specifier)}
     assert free == {"pyarrow"}
 
 
 @pytest.mark.parametrize("arguments", [("--offline",), ()])
 def test_an_audit_that_is_skipped_says_so(arguments: tuple[str, ...]) -> None:
-    """By option or variable."""
     ended = audit(*arguments, EVALTRACK_AUDIT="" if arguments else "offline")
     assert (ended.returncode, ended.stdout) == (
         0,
@@ -69,7 +65,6 @@ def test_an_audit_that_is_skipped_says_so(arguments: tuple[str, ...]) -> None:
 
 
 def test_an_audit_without_an_answer_fails() -> None:
-    """Where the advisory service is out of reach, with the way out; it is never a pass."""
     nowhere = dict.fromkeys(("HTTPS_PROXY", "https_proxy", "ALL_PROXY"), "http://127.0.0.1:9")
     ended = audit(**nowhere, NO_PROXY="", no_proxy="")
     assert ended.returncode == 1

@@ -41,7 +41,6 @@ def answers() -> dict[str, Ended]:
 
 @pytest.mark.parametrize("name", [name for name in SCRIPTS if name not in EXEMPT])
 def test_a_script_says_what_it_does_and_does_nothing_else(answers: dict[str, Ended], name: str) -> None:
-    """The first words of its docstring or comment, exit 0, nothing on stderr."""
     ended = answers[name]
     assert (ended.returncode, ended.stderr) == (0, "")
     text = (REPO / "scripts" / name).read_text(encoding="utf-8")
@@ -50,5 +49,4 @@ def test_a_script_says_what_it_does_and_does_nothing_else(answers: dict[str, End
 
 
 def test_exempt_scripts_are_there() -> None:
-    """An exemption goes with its script."""
     assert EXEMPT.keys() <= set(SCRIPTS)

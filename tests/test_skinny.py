@@ -54,7 +54,6 @@ def command(*words: str, cwd: Path, store: str) -> subprocess.CompletedProcess[s
 
 
 def test_a_job_evaluates_and_compares_on_a_server(server: str, tmp_path: Path) -> None:
-    """A run, the baseline and the gate need no database, no web framework and no scikit-learn."""
     assert {"sqlalchemy", "sklearn", "matplotlib"} <= set(absent())
     set_of_three = GOLDEN.read_text(encoding="utf-8").splitlines()[:3]
     (tmp_path / "small.jsonl").write_text("\n".join(set_of_three), encoding="utf-8")
@@ -70,7 +69,6 @@ def test_a_job_evaluates_and_compares_on_a_server(server: str, tmp_path: Path) -
 
 @pytest.mark.parametrize("words", [["doctor"], ["ui", "--port", "5999"], ["compare"]])
 def test_a_database_needs_the_whole_of_mlflow(words: list[str], tmp_path: Path) -> None:
-    """The error says which package is missing, and what to do without it."""
     done = command(*words, cwd=tmp_path, store=f"sqlite:///{tmp_path}/mlflow.db")
     assert done.returncode == 3
     assert "mlflow-skinny alone opens no database; pip install mlflow, or set MLFLOW_TRACKING_URI" in (

@@ -21,10 +21,6 @@ def soak(*arguments: str) -> subprocess.CompletedProcess[str]:
     ("questions", "share"), [("400", "0.25"), pytest.param("2000", "0.05", marks=pytest.mark.long)]
 )
 def test_a_target_and_a_server_that_fail_lose_no_row(server: str, questions: str, share: str) -> None:
-    """A hundred faults, of each kind some: every row is in MLflow, as it must be, and memory stays flat.
-
-    A leak of 60 KB a question shows in 2,000 questions; in 400 it must be 300 KB.
-    """
     port = server.rpartition(":")[2]
     amounts = ("--questions", questions, "--faults", share, "--mlflow-faults", "0.04")
     ended = soak(*amounts, "--seed", "1", "--server", port)
@@ -37,7 +33,6 @@ def test_a_target_and_a_server_that_fail_lose_no_row(server: str, questions: str
 
 
 def test_what_it_is_for_is_told() -> None:
-    """`--help` names the options."""
     ended = soak("--help")
     assert ended.returncode == 0
     assert all(option in ended.stdout for option in ("--questions", "--faults", "--mlflow-faults", "--seed", "--store"))
@@ -45,7 +40,6 @@ def test_what_it_is_for_is_told() -> None:
 
 @pytest.mark.skipif(find_spec("boto3") is not None, reason="boto3 is there")
 def test_what_a_store_needs_is_told() -> None:
-    """The script installs nothing."""
     ended = soak("--store", "s3", "--questions", "10")
     assert ended.returncode == 1
     assert ended.stderr == "the Python package boto3 is not there; pip install boto3\n"

@@ -108,7 +108,6 @@ def test_search_then_page_then_answer(model: Serve) -> None:
 
 
 def test_what_the_model_is_asked(model: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every round has the model, the key, both tools, and the whole conversation so far."""
     monkeypatch.setenv("EVALTRACK_AGENT_MODEL", "small-model")
     server = model(SEARCH, PAGE, ANSWER, api_key="sk-test")
     ask()
@@ -122,7 +121,6 @@ def test_what_the_model_is_asked(model: Serve, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_default_model_and_no_key(model: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The model is gpt-4o-mini unless another is named; a local server needs no key, OpenAI's does."""
     monkeypatch.setenv("OPENAI_API_KEY", "")
     server = model(ANSWER)
     assert ask().answer == "Fewer bought."
@@ -133,7 +131,6 @@ def test_default_model_and_no_key(model: Serve, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_calls_at_once(model: Serve) -> None:
-    """Several tools called in one message are all answered, and a page seen twice is one source."""
     queries = ("word of mouth", "net promoter score")
     both = Reply(tool_calls=tuple(("wikipedia_search", {"query": query}) for query in queries))
     server = model(both, PAGE, PAGE, ANSWER)
@@ -147,7 +144,6 @@ def test_calls_at_once(model: Serve) -> None:
 
 @pytest.mark.parametrize("title", ["loyalty_PROGRAM", " Loyalty program "])
 def test_titles_as_people_write_them(model: Serve, title: str) -> None:
-    """A page is found whatever the case of its title, and with `_` for a space."""
     model(Reply(tool_calls=(("wikipedia_page", {"title": title}),)), ANSWER)
     assert set(titles(ask())) == {"Loyalty program"}
 
@@ -166,7 +162,6 @@ def test_titles_as_people_write_them(model: Serve, title: str) -> None:
     ],
 )
 def test_mistakes_of_the_model(model: Serve, name: str, arguments: Any, recorded: Any, message: str) -> None:
-    """A call that cannot be made, or finds nothing, is told to the model and recorded; the agent goes on."""
     server = model(Reply(tool_calls=((name, arguments),)), ANSWER)
     response = ask()
     assert told(server, 1).startswith(message)
@@ -175,7 +170,6 @@ def test_mistakes_of_the_model(model: Serve, name: str, arguments: Any, recorded
 
 
 def test_last_round(model: Serve) -> None:
-    """After six rounds there must be an answer: the last one allows no tools, and asking for more is a failure."""
     server = model(*[SEARCH] * 5, ANSWER)
     response = ask()
     assert [body["tool_choice"] for body in server.bodies] == [*["auto"] * 5, "none"]
@@ -187,7 +181,6 @@ def test_last_round(model: Serve) -> None:
 
 
 def test_no_answer(model: Serve) -> None:
-    """An empty message is a failure, not an answer; a refusal is what was answered."""
     model(Reply(""))
     with pytest.raises(RuntimeError, match="no answer after 1 rounds"):
         ask()
@@ -196,13 +189,11 @@ def test_no_answer(model: Serve) -> None:
 
 
 def test_usage_unknown(model: Serve) -> None:
-    """Where one reply does not report its tokens, there is no sum."""
     model(SEARCH, Reply("Fewer bought.", usage=None))
     assert ask().usage is None
 
 
 def test_does_not_know(model: Serve) -> None:
-    """An answer that begins with "I do not know" counts as abstained, though sources were seen."""
     model(SEARCH, Reply("I do not know: Wikipedia does not say."))
     response = ask()
     assert response.abstained
@@ -211,14 +202,12 @@ def test_does_not_know(model: Serve) -> None:
 
 
 def test_server_error(model: Serve) -> None:
-    """A failing model is raised, so that the question is not measured."""
     model(failure(401, "Incorrect API key provided.", "invalid_request_error", "invalid_api_key"))
     with pytest.raises(openai.AuthenticationError):
         ask()
 
 
 def test_own_folder(model: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another folder of pages may be read."""
     (tmp_path / "jam.md").write_text("# Jam\n\nFruit and sugar.\n\n## Kinds\n\nStrawberry jam, too.\n")
     monkeypatch.setenv("EVALTRACK_WIKIPEDIA", str(tmp_path))
     model(SEARCH, ANSWER)
@@ -318,7 +307,6 @@ def test_live(model: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_live_page_missing(model: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A page that a wiki does not have is told to the model."""
     server = model(PAGE, ANSWER)
     with wiki((200, {"query": {"pages": [{"title": "Overchoice", "missing": True}]}})) as (address, _):
         monkeypatch.setenv("EVALTRACK_WIKIPEDIA", address)
@@ -331,7 +319,6 @@ def test_live_page_missing(model: Serve, monkeypatch: pytest.MonkeyPatch) -> Non
     [(200, {"error": {"code": "maxlag", "info": "Waiting"}}, "refused .*maxlag"), (503, {}, "503"), (429, {}, "429")],
 )
 def test_live_failure(model: Serve, monkeypatch: pytest.MonkeyPatch, status: int, content: Any, why: str) -> None:
-    """A wiki that fails or refuses is raised, not told to the model as if it had found nothing."""
     model(SEARCH, ANSWER)
     with wiki((status, content)) as (address, _):
         monkeypatch.setenv("EVALTRACK_WIKIPEDIA", address)
@@ -340,7 +327,6 @@ def test_live_failure(model: Serve, monkeypatch: pytest.MonkeyPatch, status: int
 
 
 def test_live_address() -> None:
-    """`live` is the English Wikipedia."""
     from scripts.wikipedia_agent import LIVE, Wiki, _library
 
     library = _library("live")

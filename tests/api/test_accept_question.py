@@ -79,7 +79,6 @@ def run(stored: Stored, store_uri: str) -> RunResult:
 
 
 def test_a_soft_fail_needs_a_justification(store_uri: str, run: RunResult) -> None:
-    """Without one it is refused and nothing is recorded; a score of 0 without a hard fail is such a one too."""
     for key in ("soft", "nothing"):
         for why in ("", "  \n"):
             with pytest.raises(UsageError) as refused:
@@ -92,13 +91,11 @@ def test_a_soft_fail_needs_a_justification(store_uri: str, run: RunResult) -> No
 
 
 def test_a_warning_is_acknowledged_without_one(store_uri: str, run: RunResult) -> None:
-    """And may have one."""
     assert accept_question(run.run_id, "warning", tracking_uri=store_uri).why == ""
     assert accept_question(run.run_id, "warning", "Read.", tracking_uri=store_uri).why == "Read."
 
 
 def test_what_cannot_be_accepted_is_refused_whatever_the_reason(store_uri: str, run: RunResult) -> None:
-    """And nothing is recorded."""
     refusals = {
         "hard": "question `hard` is a hard fail (HF1): reject, escalate; nothing bypasses one",
         "pass": "question `pass` passed; there is nothing to accept",
@@ -113,7 +110,6 @@ def test_what_cannot_be_accepted_is_refused_whatever_the_reason(store_uri: str, 
 
 
 def test_an_overconfident_response_is_a_hard_fail_too(store_uri: str, tmp_path: Path) -> None:
-    """HF5 is of the rubric itself."""
     golden, target = golden_set(tmp_path, {"sure": "Certainly."})
     judge = labels_file(tmp_path / "verdicts.jsonl", [verdict("sure", 90, confidence=95)])
     run = run_eval(
@@ -124,7 +120,6 @@ def test_an_overconfident_response_is_a_hard_fail_too(store_uri: str, tmp_path: 
 
 
 def test_runs_that_are_not_there_are_refused(store_uri: str) -> None:
-    """Or are none of evaltrack's."""
     with pytest.raises(UsageError, match="there is no MLflow run `nothing`"):
         accept_question("nothing", "a", tracking_uri=store_uri)
     with mlflow.start_run() as foreign:
@@ -134,7 +129,6 @@ def test_runs_that_are_not_there_are_refused(store_uri: str) -> None:
 
 
 def test_an_answer_that_failed_needs_a_justification(store_uri: str, tmp_path: Path) -> None:
-    """The answer rubric has no warnings."""
     golden, target = golden_set(tmp_path, {"a": "Yes."})
     judge = labels_file(tmp_path / "verdicts.jsonl", [{"id": "a", "overall_score": 0.74}])
     run = run_eval(golden, target=target, judge=f"recorded:{judge}", tracking_uri=store_uri, traces="off")
@@ -166,7 +160,6 @@ def test_it_is_recorded_with_who_when_and_why(store_uri: str, run: RunResult, mo
 
 
 def test_a_justification_is_kept_whole_or_refused(store_uri: str, run: RunResult) -> None:
-    """Never cut in silence, whatever stands in it."""
     long = "\n\x01" * (MAX_WHY // 2 - 1) + "ab"
     assert accept_question(run.run_id, "soft", f"x{long}"[:MAX_WHY], tracking_uri=store_uri).why == f"x{long}"[:MAX_WHY]
     assert judge_notes(connect(store_uri), run.run_id).accepted["soft"].why == f"x{long}"[:MAX_WHY]
@@ -257,7 +250,6 @@ def test_every_rendering_says_who_accepted_it_and_why(
 def test_what_was_accepted_of_the_baseline_says_nothing_of_the_candidate(
     store_uri: str, fell: tuple[RunResult, RunResult], tmp_path: Path
 ) -> None:
-    """A response is accepted, not a question for all time."""
     _, after = fell
     accept_question(after.run_id, "a", "Known.", tracking_uri=store_uri)
     worse = reasoning_run(tmp_path / "worse", store_uri, {"a": 40, "b": 60, "c": 10}, "Worse.")

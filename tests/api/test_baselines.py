@@ -59,7 +59,6 @@ def commands() -> list[str]:
 
 
 def test_every_command_has_a_function() -> None:
-    """What the command line can do a program can, by one function of the package."""
     assert sorted(commands()) == sorted({*TWINS, *ON_A_MACHINE})
     assert all(callable(getattr(evaltrack, name)) for name in TWINS.values())
 
@@ -90,7 +89,6 @@ def test_a_baseline_is_set_read_and_cleared(store_uri: str, tmp_path: Path) -> N
 
 
 def test_a_run_without_its_rows_is_no_baseline(store_uri: str, tmp_path: Path) -> None:
-    """What nothing can be compared with is refused at once, and not at the next comparison; `force` insists."""
     result = run_eval(golden(tmp_path), target=lambda _: ["x"], judge="none", tracking_uri=store_uri, traces="off")
     folder = Path(mlflow.MlflowClient(store_uri).get_run(result.run_id).info.artifact_uri.removeprefix("file://"))
     (folder / "per_question.parquet").write_bytes(b"garbage")
@@ -103,7 +101,6 @@ def test_a_run_without_its_rows_is_no_baseline(store_uri: str, tmp_path: Path) -
 
 
 def test_the_history_outlives_its_runs(store_uri: str, tmp_path: Path) -> None:
-    """A run that is deleted was the baseline all the same."""
     run_eval(golden(tmp_path), target=lambda _: ["x"], judge="none", tracking_uri=store_uri, traces="off")
     made = set_baseline(tracking_uri=store_uri)
     mlflow.MlflowClient(store_uri).delete_run(made.run_id)
@@ -111,7 +108,6 @@ def test_the_history_outlives_its_runs(store_uri: str, tmp_path: Path) -> None:
 
 
 def test_a_golden_set_is_checked(tmp_path: Path) -> None:
-    """Findings are returned; what the corpus lacks is an error that names it."""
     path = golden(tmp_path)
     assert [finding.code for finding in lint_golden(path)] == ["no-corpus", "thin-domain", "too-small"]
     corpus = tmp_path / "docs"

@@ -12,7 +12,7 @@ import mlflow
 import pytest
 
 from evaltrack import Comparison, RunResult, compare_runs, run_eval
-from evaltrack.api.compare_context import LEAST_RESPONSES, judge_context
+from evaltrack.api.compare_context import judge_context
 from evaltrack.api.judge_agreement import judges_agreement
 from evaltrack.compare.engine import JudgeContext, compare
 from evaltrack.errors import UsageError
@@ -101,12 +101,10 @@ def agreement(
 
 
 def test_nothing_is_known_of_a_judge_that_nobody_looked_at(pair: Pair) -> None:
-    """It is trusted unless more is asked for."""
     assert judge_context(pair.store, pair.candidate, pair.baseline, None) == JudgeContext()
 
 
 def test_the_noise_is_that_of_the_candidates_judge(pair: Pair) -> None:
-    """From either run, from the candidate's if both were replayed."""
     store, candidate, baseline = pair.store, pair.candidate, pair.baseline
     note_judge(store, baseline.run_id, noise(0.2))
     assert judge_context(pair.store, pair.candidate, pair.baseline, None).noise == {"judge_score": 0.2}
@@ -117,7 +115,6 @@ def test_the_noise_is_that_of_the_candidates_judge(pair: Pair) -> None:
 
 @pytest.mark.parametrize("other", [("another model", ""), ("model", "0123")])
 def test_what_was_found_of_another_judge_or_prompt_says_nothing(pair: Pair, other: tuple[str, str]) -> None:
-    """Neither its noise nor its agreement."""
     store, candidate, baseline = pair.store, pair.candidate, pair.baseline
     note_judge(store, candidate.run_id, noise(0.1, *other))
     note_judge(store, baseline.run_id, agreement(0.9, *other))
@@ -131,7 +128,6 @@ def test_what_was_found_of_another_judge_or_prompt_says_nothing(pair: Pair, othe
 def test_a_judge_is_trusted_from_the_agreement_that_is_required(
     pair: Pair, low: float, trusted: bool, notes: tuple[str, ...] | None
 ) -> None:
-    """By the lower end of its interval, of which exactly that is enough; measured on either run."""
     note_judge(pair.store, pair.baseline.run_id, agreement(low))
     known = judge_context(pair.store, pair.candidate, pair.baseline, 0.6)
     assert known.trusted is trusted
@@ -149,38 +145,19 @@ def test_a_judge_is_trusted_from_the_agreement_that_is_required(
     ],
 )
 def test_few_responses_or_no_interval_show_no_agreement(pair: Pair, noted: JudgeAgreement, words: str) -> None:
-    """However high kappa itself is, the judge informs; and it is said why."""
     note_judge(pair.store, pair.candidate.run_id, noted)
     known = judge_context(pair.store, pair.candidate, pair.baseline, 0.6)
     assert known.notes == (f"the judge's agreement {words}, 0.6 is required: its scores inform and do not block",)
     assert not known.trusted
 
 
-def test_twenty_responses_are_enough(pair: Pair) -> None:
-    """From there on the interval alone decides."""
-    note_judge(pair.store, pair.candidate.run_id, agreement(0.9, kappa=0.95, n=LEAST_RESPONSES))
-    assert LEAST_RESPONSES == 20
-    assert judge_context(pair.store, pair.candidate, pair.baseline, 0.9).trusted
-
-
-def test_a_tag_from_before_there_was_an_interval_is_read(pair: Pair) -> None:
-    """It is an agreement that nobody can hold against a least one, until it is measured again."""
-    text = '{"kappa": 0.9, "n": 40, "other": "people", "judge": "model", "judge_prompt": ""}'
-    pair.store.client.set_tag(pair.candidate.run_id, AGREEMENT, text)
-    noted = judge_notes(pair.store, pair.candidate.run_id).agreement
-    assert noted == agreement(None, kappa=0.9)
-    assert not judge_context(pair.store, pair.candidate, pair.baseline, 0.6).trusted
-
-
 def test_the_candidates_own_agreement_comes_first(pair: Pair) -> None:
-    """It is the newer one."""
     note_judge(pair.store, pair.baseline.run_id, agreement(0.9))
     note_judge(pair.store, pair.candidate.run_id, agreement(0.1))
     assert not judge_context(pair.store, pair.candidate, pair.baseline, 0.6).trusted
 
 
 def test_without_a_judge_there_is_nobody_to_mistrust(store_uri: str, tmp_path: Path) -> None:
-    """No score of a run without a judge is one of a judge."""
     golden, target = golden_set(tmp_path, {"a": "Yes."}, expected_chunks=["x"])
     made = run_eval(golden, target=target, judge="none", tracking_uri=store_uri, traces="off")
     store = connect(store_uri)
@@ -188,7 +165,6 @@ def test_without_a_judge_there_is_nobody_to_mistrust(store_uri: str, tmp_path: P
 
 
 def test_accepted_questions_are_told_with_who_when_and_why(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of the candidate alone, also where the judge is not trusted."""
     store, candidate, baseline = pair.store, pair.candidate, pair.baseline
     monkeypatch.setenv("LOGNAME", "ada")
     day = note_accepted(store, candidate.run_id, "d", None, "Right.").at[:10]
@@ -204,7 +180,6 @@ def test_accepted_questions_are_told_with_who_when_and_why(pair: Pair, monkeypat
     ["", "no JSON", "[]", "null", "7", '{"kappa": 1}', '{"kappa": "high", "n": 1, "other": "p", "judge": "m"}'],
 )
 def test_what_somebody_else_wrote_under_these_names_is_passed_over(pair: Pair, text: str) -> None:
-    """It is no error, and nothing is taken from it."""
     for name in (NOISE, AGREEMENT, f"{ACCEPTED}x"):
         pair.store.client.set_tag(pair.candidate.run_id, name, text)
     notes = judge_notes(pair.store, pair.candidate.run_id)
@@ -390,19 +365,16 @@ CASES: Sequence[tuple[str, StoredRow, StoredRow, tuple[bool, str]]] = [
 def test_a_flip_is_the_judges_if_all_else_still_passes(
     before: StoredRow, after: StoredRow, expected: tuple[bool, str]
 ) -> None:
-    """Retrieval, tools and the target's own word block whoever judges; a drop of MRR does by its own rule."""
     assert flip_of(before, after) == expected
 
 
 def test_retrieval_rules_hold_whoever_judges() -> None:
-    """An untrusted judge takes no rule away but those for his own scores."""
     before, after = judged_row(found("q!"), 0.9), judged_row(found("x", "y", "q!"), 0.9)
     made = compare(side([before]), side([after]), judge=JudgeContext(trusted=False), resamples=10)
     assert made.reasons == ("MRR went from 1.000 to 0.333, 66.7 % worse (allowed: 10 %)",)
 
 
 def test_an_agreement_off_the_scale_is_refused(pair: Pair) -> None:
-    """A kappa is at most 1."""
     note_judge(pair.store, pair.candidate.run_id, agreement(1.0))
     assert compared(pair, require_agreement=1.0, log=False).verdict == "regression"
     with pytest.raises(UsageError, match=r"^require_agreement is 1.01; write a number from -1 to 1$"):

@@ -47,7 +47,6 @@ def compared(store_uri: str, good: RunResult, bad: RunResult, **options: object)
 
 
 def test_what_is_not_measured_any_more_is_lost(store_uri: str, tmp_path: Path) -> None:
-    """A target that stops reporting sources loses its questions: never a pass, in no rendering a crash."""
     good, bad = evaluated(tmp_path, store_uri), evaluated(tmp_path, store_uri, sources=None)
     made = compared(store_uri, good, bad)
     assert (made.verdict, [change.now for change in made.lost]) == ("unknown", ["not measured"])
@@ -96,7 +95,6 @@ def test_the_newest_run_is_of_the_experiment_that_is_chosen(
 
 
 def test_a_gate_without_a_rule_is_no_pass(store_uri: str, tmp_path: Path) -> None:
-    """To ignore another k leaves nothing that the default rules are about."""
     good, other = evaluated(tmp_path, store_uri), evaluated(tmp_path, store_uri, k=3)
     made = compared(store_uri, good, other, ignore=["k"])
     assert made.verdict == "unknown"
@@ -116,14 +114,12 @@ def test_a_gate_without_a_rule_is_no_pass(store_uri: str, tmp_path: Path) -> Non
     ],
 )
 def test_a_rule_that_cannot_be_applied_is_no_pass(store_uri: str, tmp_path: Path, rule: str, said: str) -> None:
-    """Who asks for a bound on the judge's score and has no judge is told so."""
     good = evaluated(tmp_path, store_uri)
     made = compared(store_uri, good, evaluated(tmp_path, store_uri), max_drop=[rule])
     assert (made.verdict, made.reasons) == ("unknown", (said,))
 
 
 def test_a_green_gate_has_no_failed_test_case(store_uri: str, tmp_path: Path) -> None:
-    """A flip that is allowed is a skipped case; all questions are cases, the unchanged ones too."""
     good, bad = evaluated(tmp_path, store_uri), evaluated(tmp_path, store_uri, sources=[{"chunk_id": "other"}])
     rules = ["recall_at_k=off", "mrr=off"]
     made = compared(store_uri, good, bad, allow_flips=1, max_drop=rules)
@@ -140,7 +136,6 @@ def test_a_green_gate_has_no_failed_test_case(store_uri: str, tmp_path: Path) ->
 def test_the_newest_run_of_the_set_that_is_named(
     store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Where several golden sets wait to be compared none is chosen; one that is named is."""
     for name in ("first", "second"):
         golden = tmp_path / f"{name}.jsonl"
         golden.write_text('{"id": 1, "question": "?", "expected_chunks": ["a"]}\n')
@@ -156,7 +151,6 @@ def test_the_newest_run_of_the_set_that_is_named(
 
 
 def test_a_table_that_lacks_rows_is_damaged(store_uri: str, tmp_path: Path) -> None:
-    """Whoever takes the failing rows out of a run's table makes it no better run."""
     good, bad = evaluated(tmp_path, store_uri), evaluated(tmp_path, store_uri, sources=[{"chunk_id": "other"}])
     client = mlflow.MlflowClient(store_uri)
     path = Path(client.download_artifacts(bad.run_id, "per_question.parquet", str(tmp_path)))

@@ -54,7 +54,6 @@ def verdicts(made: SetComparisons) -> list[str]:
 
 
 def test_each_set_is_compared_with_its_own_baseline(paths: list[Path]) -> None:
-    """Recorded on the candidate of each, as `compare_runs` does; golden sets are named by file or name."""
     made = compare_sets([paths[0], "two"])
     assert (made.verdict, made.exit_code, verdicts(made)) == ("ok", 0, ["ok", "ok"])
     for each in made.sets:
@@ -93,7 +92,6 @@ def test_a_regression_beats_what_could_not_be_told(paths: list[Path], capsys: py
 
 
 def test_json_holds_each_comparison_as_it_is_alone(paths: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
-    """`{"comparisons": [...]}`; of a set that could not be compared verdict, exit code and reason."""
     evaluated(paths[2], "down")
     assert _run(["compare", *map(str, paths), "--output", "json", "--no-log"]) == 3
     made = json.loads(capsys.readouterr().out)
@@ -106,7 +104,6 @@ def test_json_holds_each_comparison_as_it_is_alone(paths: list[Path], capsys: py
 
 
 def test_markdown_is_inert() -> None:
-    """A golden set's name and a reason are text, whatever stands in them."""
     hostile = ComparedSet("a|b<img>", problem="run `x` <script> is gone\n# title")
     page = sets_markdown(SetComparisons((hostile,)))
     assert page.startswith("### evaltrack: Could not tell in 1 golden set\n")
@@ -117,7 +114,6 @@ def test_markdown_is_inert() -> None:
 
 
 def test_a_run_of_a_part_is_named(paths: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
-    """Its verdict is ok and not that of the whole set."""
     evaluated(paths[1], sample=2)
     assert _run(["compare", *map(str, paths[:2]), "--output", "table"]) == 0
     printed = capsys.readouterr().out
@@ -127,7 +123,6 @@ def test_a_run_of_a_part_is_named(paths: list[Path], capsys: pytest.CaptureFixtu
 
 
 def test_a_rule_for_a_domain_is_of_the_sets_that_have_it(paths: list[Path]) -> None:
-    """A domain that no set has is wrong usage."""
     evaluated(paths[0], "one 0")
     made = compare_sets(paths, log=False, max_drop=["two:mrr=1%", "mrr=off", "recall_at_k=off"], allow_flips=1)
     assert verdicts(made) == ["unknown", "ok", "unknown"] or verdicts(made) == ["ok", "ok", "ok"]
@@ -140,7 +135,6 @@ def test_a_rule_for_a_domain_is_of_the_sets_that_have_it(paths: list[Path]) -> N
 def test_sets_without_a_baseline_or_a_run_are_wrong_usage(
     paths: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """All of them are listed in one error, and nothing is compared."""
     evaluated(bare := write(tmp_path, "bare"))
     with pytest.raises(UsageError) as caught:
         compare_sets([bare, paths[0], "never"])
@@ -165,7 +159,6 @@ def test_sets_without_a_baseline_or_a_run_are_wrong_usage(
 def test_options_of_one_comparison_are_refused(
     store_uri: str, capsys: pytest.CaptureFixture[str], words: list[str], message: str
 ) -> None:
-    """Exit code 2."""
     assert _run(["compare", "one.jsonl", "two.jsonl", *words]) == 2
     assert message in capsys.readouterr().err
     with pytest.raises(UsageError, match="no golden set was named"):
@@ -173,7 +166,6 @@ def test_options_of_one_comparison_are_refused(
 
 
 def test_github_annotations_are_of_all_sets(paths: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
-    """An error for each regression, none for what is well."""
     evaluated(paths[1], "two 1")
     assert _run(["compare", *map(str, paths), "--github", "--output", "table", "--no-log"]) == 1
     commands = [line for line in capsys.readouterr().out.splitlines() if line.startswith("::")]

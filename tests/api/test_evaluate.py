@@ -76,7 +76,6 @@ def test_one_evaluation_is_one_run_with_everything_in_it(store_uri: str, tmp_pat
 
 
 def test_the_result_is_what_seed_users_read(store_uri: str, tmp_path: Path) -> None:
-    """`.success`, `.data`, `.rows` and `.run_id` are there; ids stay strings and unmeasured scores have reasons."""
     result = run_eval(golden_path=golden(tmp_path), k=5, target=answers, tracking_uri=store_uri)
 
     assert result.success
@@ -112,8 +111,6 @@ def test_each_question_has_a_trace_that_pairs_by_its_text(store_uri: str, tmp_pa
 def test_traces_are_written_for_the_chosen_questions(
     store_uri: str, tmp_path: Path, choice: Any, expected: int
 ) -> None:
-    """`traces` chooses none, those that failed or did not pass, or all."""
-
     def fails_on_the_second(question: str) -> list[str]:
         if question == "second?":
             raise RuntimeError("down")
@@ -146,8 +143,6 @@ def test_a_failed_question_is_a_row_and_in_no_mean(store_uri: str, tmp_path: Pat
 
 
 def test_a_run_in_which_nothing_was_measured_is_failed(store_uri: str, tmp_path: Path) -> None:
-    """If every question fails the run ends FAILED, with its rows and without a single mean."""
-
     def down(question: str) -> str:
         raise ConnectionError
 
@@ -183,7 +178,6 @@ def test_ctrl_c_leaves_a_killed_run_with_what_was_done(store_uri: str, tmp_path:
 
 
 def test_a_golden_set_that_changes_under_way_ends_the_run_as_failed(store_uri: str, tmp_path: Path) -> None:
-    """The rows then belong to no golden set that was checked, so the run says FAILED."""
     path = golden(tmp_path, [{"id": i, "question": f"number {i}?", "expected_chunks": ["a"]} for i in range(2000)])
 
     def edits(question: str) -> list[str]:
@@ -207,26 +201,22 @@ def test_a_golden_set_that_changes_under_way_ends_the_run_as_failed(store_uri: s
     ],
 )
 def test_settings_that_cannot_be_run_are_refused_first(tmp_path: Path, settings: dict[str, Any], message: str) -> None:
-    """A wrong setting is found before anything is read or opened."""
     with pytest.raises(UsageError) as error:
         run_eval(tmp_path / "not there.jsonl", **settings)
     assert str(error.value) == message
 
 
 def test_a_run_that_could_measure_nothing_is_refused(tmp_path: Path) -> None:
-    """Questions without any expectation, and no judge: there would be no number."""
     with pytest.raises(UsageError, match="nothing could be measured"):
         run_eval(golden(tmp_path, [{"id": 1, "question": "why?"}]), target=answers)
 
 
 def test_without_target_and_corpus_the_message_says_where_it_was_looked_for(tmp_path: Path) -> None:
-    """The default target needs `corpus/NAME` beside the golden set."""
     with pytest.raises(UsageError, match=r"there is no corpus at .*corpus/small; name one with -t"):
         run_eval(golden(tmp_path))
 
 
 def test_a_store_that_is_down_is_found_before_a_run_is_opened(tmp_path: Path) -> None:
-    """The message names the store, and no minutes are spent on retries."""
     with pytest.raises(
         TrackingError, match=r"MLflow store http://127.0.0.1:9 does not answer: .*; check MLFLOW_TRACKING_URI"
     ):
@@ -234,7 +224,6 @@ def test_a_store_that_is_down_is_found_before_a_run_is_opened(tmp_path: Path) ->
 
 
 def test_an_experiment_is_made_where_there_is_none(store_uri: str, tmp_path: Path) -> None:
-    """`experiment` names it; the second run goes into the same one."""
     first = run_eval(golden(tmp_path), target=answers, tracking_uri=store_uri, experiment="mine")
     second = run_eval(golden(tmp_path), target=answers, tracking_uri=store_uri, experiment="mine")
 
@@ -242,8 +231,6 @@ def test_an_experiment_is_made_where_there_is_none(store_uri: str, tmp_path: Pat
 
 
 def test_it_runs_inside_a_running_event_loop(store_uri: str, tmp_path: Path) -> None:
-    """A notebook already runs a loop; the evaluation then runs beside it."""
-
     async def notebook() -> str:
         return run_eval(golden(tmp_path), target=answers, tracking_uri=store_uri).status
 
@@ -254,7 +241,6 @@ def test_it_runs_inside_a_running_event_loop(store_uri: str, tmp_path: Path) -> 
     "name", ["food.jsonl", "travel.jsonl", "cdc.jsonl", "construction.jsonl", "business.jsonl", "wikipedia.json"]
 )
 def test_the_showcase_sets_are_good_but_not_perfect_for_bm25(store_uri: str, name: str) -> None:
-    """Each of our sets runs without an error; a good retriever finds most of it, and not all."""
     result = run_eval(REPO / "golden" / name, tracking_uri=store_uri, traces="off")
 
     assert result.totals["num_errors"] == 0
@@ -266,7 +252,6 @@ def test_the_showcase_sets_are_good_but_not_perfect_for_bm25(store_uri: str, nam
 
 
 def test_tokens_of_a_target_without_a_language_model_are_counted(store_uri: str, tmp_path: Path) -> None:
-    """Nothing is estimated in the place of a model: BM25 is called one in the params alone."""
     made = run_eval(few_questions(tmp_path, 2), tracking_uri=store_uri, traces="off")
     assert made.signature.model == "bm25"
     assert {row["tokens_known"] for row in made.rows} == {"counted"}

@@ -84,7 +84,6 @@ def test_a_run_measures_it_and_says_what_it_cost(golden: Path, store_uri: str) -
 
 
 def test_a_reply_that_cannot_be_read_is_a_reason(golden: Path, store_uri: str) -> None:
-    """It fails no question, and what both calls used is in the ledger."""
     with serving(behaviour=model("says 0")) as server:
         result = run(golden, store_uri, judge="none", scores=["held=faithfulness:openai:m"])
     assert "held" not in result.metrics
@@ -94,14 +93,12 @@ def test_a_reply_that_cannot_be_read_is_a_reason(golden: Path, store_uri: str) -
 
 
 def test_trials_are_judged_each_by_itself(golden: Path, store_uri: str) -> None:
-    """A verdict on an earlier trial is not used again."""
     with serving(behaviour=model()) as server:
         result = run(golden, store_uri, judge="none", scores=["faithfulness:openai:m"], trials=2)
     assert (server.calls, result.metrics["faithfulness"]) == (4, 0.5)
 
 
 def test_runs_by_another_model_are_not_compared_by_it(golden: Path, store_uri: str) -> None:
-    """The model is in the declaration that the signature holds."""
     with serving(behaviour=model()):
         one, other = (
             run(golden, store_uri, judge="none", scores=[f"faithfulness:openai:{name}"]) for name in ("m", "n")
@@ -112,6 +109,5 @@ def test_runs_by_another_model_are_not_compared_by_it(golden: Path, store_uri: s
 
 
 def test_without_a_judge_by_llm_nothing_is_asked(golden: Path, store_uri: str) -> None:
-    """It is wrong use, found before the run."""
     with pytest.raises(UsageError, match="`scores=faithfulness`: asks a judge by LLM, and there is none"):
         run(golden, store_uri, judge="none")

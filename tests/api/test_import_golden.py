@@ -30,7 +30,6 @@ def table(tmp_path: Path) -> Path:
 
 
 def test_the_written_set_is_clean(table: Path, tmp_path: Path) -> None:
-    """`lint --strict` finds nothing to mend; folders that are missing are made."""
     made = import_golden(table, tmp_path / "new/mine.jsonl")
     assert _run(["golden", "lint", "--strict", str(made.path)]) == 0
     assert (made.questions, made.negatives, made.notes) == (12, 2, ())
@@ -38,7 +37,6 @@ def test_the_written_set_is_clean(table: Path, tmp_path: Path) -> None:
 
 
 def test_nothing_is_replaced_unless_that_is_asked_for(table: Path, tmp_path: Path) -> None:
-    """A file that is there stays as it is, and so does one that another process makes meanwhile."""
     there = put(tmp_path / "there.jsonl", "precious\n")
     with pytest.raises(UsageError, match=r"is there already; name another file, or replace it with `force=True`"):
         import_golden(table, there)
@@ -48,7 +46,6 @@ def test_nothing_is_replaced_unless_that_is_asked_for(table: Path, tmp_path: Pat
 
 
 def test_a_bad_line_leaves_what_was_there(tmp_path: Path) -> None:
-    """Even where it may be replaced."""
     there = put(tmp_path / "out.jsonl", "precious\n")
     with pytest.raises(GoldenError, match=r"bad.csv:3: has no question"):
         import_golden(put(tmp_path / "bad.csv", "question,notes\na,\n,b\n"), there, force=True)
@@ -78,7 +75,6 @@ def test_a_bad_line_leaves_what_was_there(tmp_path: Path) -> None:
 def test_what_is_refused(
     table: Path, tmp_path: Path, options: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before anything is written, with what, where and the cure."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder.jsonl").mkdir()
@@ -145,10 +141,6 @@ def test_documentation_questions_evaluate_at_once(store_uri: str, tmp_path: Path
 
 @with_data
 def test_trec_evals_own_judgements(tmp_path: Path) -> None:
-    """With and without comments; documents that were judged as not relevant are not expected.
-
-    The commented file spells one document with a `#`.
-    """
     topics = put(tmp_path / "topics.tsv", "".join(f"{n}\ttopic {n}\n" for n in range(301, 304)))
     plain = import_golden([topics, DATA / "trec_eval/qrels.test"], tmp_path / "plain.jsonl")
     commented = import_golden([topics, DATA / "trec_eval/qrels.test.with-comments"], tmp_path / "commented.jsonl")

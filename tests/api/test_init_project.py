@@ -56,7 +56,6 @@ def test_a_new_project_runs_once_its_examples_are_edited(project: Path, capsys: 
 def test_without_pages_the_set_is_a_sample_that_runs(
     store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its folder is made; the sample has a negative, and BM25 finds what is expected."""
     plan = init_project(tmp_path / "new")
     assert plan.notes == ("no pages were named: the set is a sample about a library",)
     monkeypatch.chdir(tmp_path / "new")
@@ -70,7 +69,6 @@ def test_without_pages_the_set_is_a_sample_that_runs(
 def test_nothing_is_overwritten_without_asking(
     project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, options: list[str]
 ) -> None:
-    """All files in the way are named, exit code 2, and every byte stays; so too where nobody is there to answer."""
     (project / "evaltrack.toml").write_text("[run]\nk = 3\n")
     (project / "evaltrack_target.py").symlink_to("nowhere.py")
     before = contents(project)
@@ -86,7 +84,6 @@ def test_nothing_is_overwritten_without_asking(
 
 
 def test_each_ci_has_its_file(project: Path) -> None:
-    """A file that the project has already stays, and ours stands beside it."""
     assert _run(["init", "--yes", "--ci", "github", "--package", "evaltrack==9.1"]) == 0
     job = yaml.safe_load((project / ".github/workflows/evaltrack.yml").read_text())["jobs"]["gate"]
     assert job["steps"][2] == {"run": "pip install evaltrack==9.1"}
@@ -102,7 +99,6 @@ def test_each_ci_has_its_file(project: Path) -> None:
 
 
 def test_what_is_there_is_taken(project: Path) -> None:
-    """A golden set, a folder of pages and an app of one's own: nothing is written in their place."""
     (project / "golden").mkdir()
     (project / "golden/mine.jsonl").write_text('{"id": 1, "question": "Q?", "expected_sources": ["Boats"]}\n')
     assert (find_corpus(project), find_golden(project)) == ("docs", "golden/mine.jsonl")
@@ -113,7 +109,6 @@ def test_what_is_there_is_taken(project: Path) -> None:
 
 
 def test_settings_that_no_longer_count_are_named(project: Path) -> None:
-    """Those of pyproject.toml are not read beside evaltrack.toml."""
     (project / "pyproject.toml").write_text("[tool.evaltrack.run]\nk = 3\n")
     assert init_project(project).notes[-1] == (
         "evaltrack.toml counts from now on, and [tool.evaltrack] of pyproject.toml no more"
@@ -121,8 +116,6 @@ def test_settings_that_no_longer_count_are_named(project: Path) -> None:
 
 
 def test_a_checkout_that_is_not_installed_gets_a_placeholder(monkeypatch: pytest.MonkeyPatch) -> None:
-    """There is nothing that pip noted down."""
-
     def missing(name: str) -> None:
         raise PackageNotFoundError(name)
 
@@ -143,7 +136,6 @@ def test_a_checkout_that_is_not_installed_gets_a_placeholder(monkeypatch: pytest
     ],
 )
 def test_a_wrong_choice_writes_nothing(tmp_path: Path, choices: dict[str, str], message: str) -> None:
-    """What is wrong, and the cure."""
     (tmp_path / "set.jsonl").write_text('{"id": 1, "question": "Q?", "expected_chunks": ["a"]}\n')
     with pytest.raises(UsageError, match=message.replace("$", r"\$")):
         init_project(tmp_path, **choices)  # type: ignore[arg-type]
@@ -151,7 +143,6 @@ def test_a_wrong_choice_writes_nothing(tmp_path: Path, choices: dict[str, str], 
 
 
 def test_pages_without_headings_are_asked_about_too(tmp_path: Path) -> None:
-    """Plain text, of few words."""
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs/note.txt").write_text("The key hangs beside the door of the shed.")
     plan = init_project(tmp_path, corpus="docs")
@@ -202,8 +193,6 @@ def test_a_person_is_asked(project: Path, monkeypatch: pytest.MonkeyPatch) -> No
 def test_the_ci_installs_what_is_installed_here(
     monkeypatch: pytest.MonkeyPatch, noted: dict[str, object] | None, package: str, action: str
 ) -> None:
-    """As pip noted it down, without a password; an installation from a folder gets a placeholder."""
-
     class Installed:
         def read_text(self, name: str) -> str | None:
             return None if noted is None else json.dumps(noted)

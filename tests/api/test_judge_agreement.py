@@ -106,7 +106,6 @@ def test_the_figures_are_those_of_the_coefficients_called_by_hand(judged: Judged
 
 
 def test_disagreements_come_largest_first(judged: Judged) -> None:
-    """Those further apart than 5 points, and no others."""
     made = agreed(judged, labels=SECOND)
     own, other = by_hand()
     gaps = {key: abs(own[key]["reasoning_score"] - other[key]["reasoning_score"]) for key in own}
@@ -136,13 +135,11 @@ def test_two_judges_agree_where_enough_responses_lie_within_the_tolerance(judged
 
 @pytest.mark.parametrize(("option", "named"), [("tolerance", "tolerance"), ("needed", "share")])
 def test_a_share_is_from_zero_to_one(judged: Judged, option: str, named: str) -> None:
-    """5 % is 0.05."""
     with pytest.raises(UsageError, match=f"{named} is 5; write a number from 0 to 1"):
         agreed(judged, labels=SECOND, **{option: 5})
 
 
 def test_the_tolerance_and_the_answer_are_printed(judged: Judged, capsys: pytest.CaptureFixture[str]) -> None:
-    """In the table as in the JSON; the command exits 0 whatever the answer is."""
     asked = ("judge", "agree", judged.reference.run_id, "--labels", str(SECOND), "--tolerance", "0.02")
     assert cli(*asked) == 0
     shown = capsys.readouterr().out
@@ -158,7 +155,6 @@ def test_the_tolerance_and_the_answer_are_printed(judged: Judged, capsys: pytest
 
 
 def test_the_agreement_is_kept_with_the_run(judged: Judged) -> None:
-    """Kappa, over how many, with whom; and of which judge under which prompt."""
     made = agreed(judged, labels=SECOND)
     kept = judge_notes(connect(judged.uri), judged.reference.run_id).agreement
     assert kept is not None
@@ -189,7 +185,6 @@ def test_part_of_the_labels_and_labels_of_other_questions(judged: Judged, tmp_pa
 
 
 def test_another_run_says_what_its_labels_would(judged: Judged) -> None:
-    """The same figures; the other side is named with its run."""
     labelled, other = agreed(judged, labels=SECOND), agreed(judged, other_run=judged.second.run_id)
     assert (other.numbers, other.labels, other.disagreements) == (
         labelled.numbers,
@@ -200,7 +195,6 @@ def test_another_run_says_what_its_labels_would(judged: Judged) -> None:
 
 
 def test_only_the_same_answers_are_held_against_each_other(judged: Judged, tmp_path: Path) -> None:
-    """Two readers of different texts do not disagree; a run of other answers has nothing to say."""
     kept, others = lines("middling.jsonl")[:20], lines("flawed.jsonl")[20:]
     given = tmp_path / "mixed.jsonl"
     given.write_text("".join(json.dumps(row) + "\n" for row in [*kept, *others]))
@@ -213,7 +207,6 @@ def test_only_the_same_answers_are_held_against_each_other(judged: Judged, tmp_p
 
 
 def test_both_sides_are_scored_by_the_weights_of_the_run(judged: Judged) -> None:
-    """Also where the other run had others: it is judges that are compared."""
     text = "crux=0.05,brevity=0.15"
     heavy = showcase_run(judged.uri, f"recorded:{FIRST}", rubric_weights=text)
     made = judges_agreement(heavy.run_id, labels=SECOND, resamples=RESAMPLES, tracking_uri=judged.uri)
@@ -227,7 +220,6 @@ def test_both_sides_are_scored_by_the_weights_of_the_run(judged: Judged) -> None
 
 
 def test_a_judge_agrees_with_itself(judged: Judged) -> None:
-    """Kappa 1, and nothing to list."""
     made = agreed(judged, other_run=judged.reference.run_id)
     assert (made.kappa, made.disagreements) == (pytest.approx(1), ())
     assert all(found.figures["accuracy"].value == 1 for found in made.labels.values())
@@ -275,7 +267,6 @@ def test_judges_of_answers_are_compared_too(store_uri: str, tmp_path: Path) -> N
 def test_negatives_are_compared_by_whether_they_were_seen_to_decline(
     store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """They have no score that could agree, so nothing is kept for a gate."""
     run = answer_run(
         store_uri, tmp_path, [{"id": key, "declined": key in "abcd"} for key in ANSWERS], expected_chunks=[]
     )
@@ -291,7 +282,6 @@ def test_negatives_are_compared_by_whether_they_were_seen_to_decline(
 
 
 def test_a_row_whose_panel_failed_has_no_verdict(store_uri: str, tmp_path: Path) -> None:
-    """What one of two said is not what the panel said."""
     golden, target = golden_set(tmp_path, ANSWERS)
     files = [
         labels_file(tmp_path / "one.jsonl", scores(OWN), judge="one"),
@@ -308,7 +298,6 @@ def test_a_row_whose_panel_failed_has_no_verdict(store_uri: str, tmp_path: Path)
 def test_where_kappa_is_not_defined_nothing_is_kept(
     store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """All alike on both sides: the reason is said, and no gate can take it for agreement."""
     run = answer_run(store_uri, tmp_path, scores(dict.fromkeys(ANSWERS, 0.9)))
     labels = labels_file(tmp_path / "people.jsonl", scores(dict.fromkeys(ANSWERS, 0.9)))
     assert cli("judge", "agree", run.run_id, "--labels", labels) == 0
@@ -323,13 +312,11 @@ def test_where_kappa_is_not_defined_nothing_is_kept(
 
 @pytest.mark.parametrize("options", [{}, {"labels": SECOND, "other_run": "x"}])
 def test_labels_or_another_run_and_not_both(options: dict[str, Any]) -> None:
-    """Said before the store is asked."""
     with pytest.raises(UsageError, match="name the labels, or another run, to hold the judge against"):
         judges_agreement("none", **options)
 
 
 def test_nothing_in_common_is_refused(judged: Judged, tmp_path: Path) -> None:
-    """Labels of other questions alone, or of another rubric."""
     rows = lines("middling.second.jsonl")
     other = labels_file(tmp_path / "other.jsonl", [{**row, "id": f"x-{row['id']}"} for row in rows])
     answers = labels_file(tmp_path / "answers.jsonl", [{"id": row["id"], "overall_score": 0.5} for row in rows])
@@ -339,7 +326,6 @@ def test_nothing_in_common_is_refused(judged: Judged, tmp_path: Path) -> None:
 
 
 def test_runs_of_other_rubrics_unjudged_or_not_there_are_refused(judged: Judged, tmp_path: Path) -> None:
-    """Each by what is wrong with it."""
     answer = answer_run(judged.uri, tmp_path, scores(OWN))
     with pytest.raises(UsageError, match="was judged by the rubric answer, the other by reasoning"):
         agreed(judged, other_run=answer.run_id)
@@ -352,7 +338,6 @@ def test_runs_of_other_rubrics_unjudged_or_not_there_are_refused(judged: Judged,
 
 
 def test_bad_labels_are_named_by_their_line(judged: Judged, tmp_path: Path) -> None:
-    """As a recorded judge reads them."""
     rows = lines("middling.second.jsonl")
     rows[1]["dimensions"]["crux"] = 11
     labels = labels_file(tmp_path / "labels.jsonl", rows)

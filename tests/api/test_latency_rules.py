@@ -78,7 +78,6 @@ def test_a_slow_tail_is_a_regression_only_by_its_own_rule(golden: Path, store_ur
 
 
 def test_evidence_of_a_rise_is_a_test_of_its_own(golden: Path, store_uri: str) -> None:
-    """All questions take three times as long: shown, and no regression within a wider rule."""
     was, now = run(golden, store_uri, taking(lambda _: 0.02)), run(golden, store_uri, taking(lambda _: 0.06))
     shared: dict[str, Any] = {"gate": "evidence", "tracking_uri": store_uri, "log": False}
     made = compare_runs(now.run_id, was.run_id, max_rise=["latency_p50=50%"], **shared)
@@ -90,7 +89,6 @@ def test_evidence_of_a_rise_is_a_test_of_its_own(golden: Path, store_uri: str) -
 
 
 def test_what_was_recorded_has_no_latency(golden: Path, store_uri: str, tmp_path: Path) -> None:
-    """Reading a file takes microseconds: a rule about that makes the verdict unknown."""
     path = tmp_path / "answers.jsonl"
     path.write_text("".join(json.dumps({"id": str(n), "sources": ["a"]}) + "\n" for n in range(NUMBER)))
     was, now = (run(golden, store_uri, f"recorded:{path}") for _ in range(2))
@@ -100,7 +98,6 @@ def test_what_was_recorded_has_no_latency(golden: Path, store_uri: str, tmp_path
 
 
 def test_cost_is_a_metric_with_rules(golden: Path, store_uri: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """`--score cost` in the run, `--max-rise cost=20%` in the gate, on the command line."""
     prices = {"price_in": 0.5, "price_out": 1.5}
     was, now = (run(golden, store_uri, target, scores=["cost"], **prices) for target in (FAST, SLOW))
     assert was.metrics["cost"] == pytest.approx(2.0)
@@ -114,6 +111,5 @@ def test_cost_is_a_metric_with_rules(golden: Path, store_uri: str, capsys: pytes
 
 
 def test_names_of_latencies_are_ours(golden: Path, store_uri: str) -> None:
-    """No score of one's own takes one."""
     with pytest.raises(UsageError, match="`latency_p95` is a name of evaltrack's own"):
         run(golden, store_uri, FAST, scores=["latency_p95=regex:x"])

@@ -42,14 +42,12 @@ def pages(folder: Path, **texts: str) -> Path:
 
 
 def test_every_code_is_documented_as_it_is() -> None:
-    """The table of the guide holds code, severity and meaning of each rule, and no other."""
     page = (REPO / "docs/lint.md").read_text(encoding="utf-8")
     rows = [line for line in page.splitlines() if line.startswith("| `")]
     assert rows == [f"| `{code}` | {rule.severity} | {rule.meaning} |" for code, rule in RULES.items()]
 
 
 def test_bad_lines_are_findings_and_nothing_else_is_looked_at(tmp_path: Path) -> None:
-    """Each with its line, what is wrong and the cure; a file that is not there has none."""
     path = tmp_path / "mine.jsonl"
     path.write_text('{"id": 1, "question": "a?"}\n{"id": 1, "question": " "}\nnonsense\n')
     bad = [finding for finding in lint_golden(path) if finding.severity == "error"]
@@ -100,14 +98,12 @@ def test_a_target_says_what_is_in_its_index(tmp_path: Path) -> None:
 
 
 def test_a_corpus_without_words_answers_nothing(tmp_path: Path) -> None:
-    """No index can be made of it, and negatives are left alone."""
     corpus = pages(tmp_path / "docs", a="# the\n\nand of")
     path = written(tmp_path, {"id": 1, "question": "What is the price of avocado oil?", "expected_chunks": []})
     assert lint_golden(path, corpus, ignore=OFF) == []
 
 
 def test_codes_are_ignored_by_their_names(tmp_path: Path) -> None:
-    """A code that nobody knows is refused, and that of bad lines."""
     path = written(tmp_path, {"id": 1, "question": "a?", "expected_chunks": ["a", "a"]})
     assert [finding.code for finding in lint_golden(path, ignore=OFF)] == ["repeated-id"]
     assert lint_golden(path, ignore=(*OFF, "repeated-id")) == []
@@ -163,7 +159,6 @@ def checked_sets() -> list[tuple[list[Chunk], list[Question]]]:
 
 @with_data
 def test_public_sets_raise_no_false_alarm() -> None:
-    """Of 453 questions by others none asks what another asks, has its answer elsewhere, or expects a copied chunk."""
     number = 0
     for chunks, asked in checked_sets():
         entries = [Entry("set", place, place + 1, question) for place, question in enumerate(asked)]

@@ -32,7 +32,6 @@ def golden_of(domains: tuple[str, ...], folder: Path) -> Path:
 
 
 def test_any_domain_has_metrics_of_its_own(store_uri: str, tmp_path: Path) -> None:
-    """Names that MLflow refuses, or that differ in case, accents or a slash alone, are logged and never mixed."""
     made = run_eval(golden_of(DOMAINS, tmp_path), target=answers, tracking_uri=store_uri, traces="off")
 
     logged = mlflow.MlflowClient(store_uri).get_run(made.run_id).data.metrics
@@ -44,7 +43,6 @@ def test_any_domain_has_metrics_of_its_own(store_uri: str, tmp_path: Path) -> No
 
 
 def test_names_that_a_database_takes_for_one_are_told_apart() -> None:
-    """All but the one that can stay as it is end in a digest, which is the same in every run."""
     names = names_within(DOMAINS)
     assert len({name.casefold() for name in names.values()}) == len(DOMAINS)
     assert (names["Москва"], names["x.max"]) == ("Москва", "x.max")
@@ -57,7 +55,6 @@ def test_names_that_a_database_takes_for_one_are_told_apart() -> None:
 
 
 def test_what_matters_most_comes_first_and_alone() -> None:
-    """Pass rate, judge score, recall and MRR are logged first; about 15 names have no section."""
     metrics = {score.metric: 0.5 for score in SCORES} | {"precision_at_k.max": 0.8, "combined_score_best": 1.4}
     logged = logged_metrics(result(metrics=metrics, counts=dict.fromkeys(metrics, 4)))
 
@@ -89,12 +86,10 @@ def test_what_is_logged_of_judges_and_costs() -> None:
 
 @pytest.mark.parametrize("held", ["n/judge_errors", "judge_errors"])
 def test_a_resumed_run_takes_back_what_it_held(held: str) -> None:
-    """A total that was logged before the run was broken off is logged as 0, under its name of then too."""
     assert logged_metrics(result(), held={held})["n/judge_errors"] == 0
 
 
 def test_domains_that_are_left_out_are_counted() -> None:
-    """MLflow gets the largest domains, as many as fit, and all difficulties; a note says how many of how many."""
     groups = {f"domain {i}": {"recall_at_k": (0.5, 4)} for i in range(100)} | {"hard": {"recall_at_k": (0.25, 2)}}
     made = result(groups=groups)
 
@@ -109,7 +104,6 @@ def test_domains_that_are_left_out_are_counted() -> None:
 
 
 def test_a_run_says_which_domains_are_not_among_its_metrics(store_uri: str, tmp_path: Path) -> None:
-    """The note stands in the result, in the description, and the count in it is what MLflow holds."""
     domains = tuple(f"domain {number}" for number in range(130))
     made = run_eval(golden_of(domains, tmp_path), target=answers, tracking_uri=store_uri, traces="off")
 

@@ -87,7 +87,6 @@ def row(failure: Failure | None, started_at: float | None = None) -> Row:
 
 
 def test_outside_of_a_notebook_nothing_is_drawn_unless_it_is_asked_for() -> None:
-    """None and False are silence, True is a bar, and what receives progress is taken as it is."""
     own = Silent()
     for choice, expected in ((None, None), (False, None), (own, own)):
         with shown_progress(choice) as progress:
@@ -97,7 +96,6 @@ def test_outside_of_a_notebook_nothing_is_drawn_unless_it_is_asked_for() -> None
 
 
 def test_a_kernel_is_a_notebook_and_a_terminal_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    """IPython in a terminal has a shell without a kernel; a script has no shell."""
     for shell, expected in ((None, False), (SimpleNamespace(), False), (SimpleNamespace(kernel=1), True)):
         ipython = ModuleType("IPython")
         ipython.get_ipython = lambda shell=shell: shell  # type: ignore[attr-defined]
@@ -108,7 +106,6 @@ def test_a_kernel_is_a_notebook_and_a_terminal_is_none(monkeypatch: pytest.Monke
 
 
 def test_the_speed_of_the_bar_counts_what_was_asked_alone() -> None:
-    """Rows of before a resume are finished questions; the others came in the time that the bar stands."""
     bar = BarOfTqdm()
     bar.start(100)
     for _ in range(50):

@@ -102,7 +102,6 @@ def test_a_run_holds_them_everywhere(pair: tuple[RunResult, RunResult], store_ur
 
 
 def test_compare_shows_them_in_their_direction(pair: tuple[RunResult, RunResult], store_uri: str) -> None:
-    """Deltas with intervals, in groups too; without a rule they do not gate, and change what became of a question."""
     comparison = compared(pair, store_uri)
     deltas = {metric.name: metric for metric in comparison.metrics}
     assert (deltas["length"].delta > 0, deltas["length"].losses, deltas["length"].drop is not None) == (True, 12, True)
@@ -129,14 +128,12 @@ def test_compare_shows_them_in_their_direction(pair: tuple[RunResult, RunResult]
 def test_rules_of_the_gate(
     pair: tuple[RunResult, RunResult], store_uri: str, rules: list[str], verdict: str, reason: str
 ) -> None:
-    """A share, for the whole set or a domain, in the direction that is declared."""
     comparison = compared(pair, store_uri, *rules)
     assert comparison.verdict == verdict
     assert any(reason in each for each in comparison.reasons)
 
 
 def test_rules_that_are_refused(pair: tuple[RunResult, RunResult], store_uri: str) -> None:
-    """A score that informs, one that neither run has, and a drop that none can exceed."""
     with pytest.raises(UsageError, match="`mood` is declared with gates=False: it only informs"):
         compared(pair, store_uri, "mood=5%")
     with pytest.raises(UsageError, match="no metric `tone`; known: accuracy"):
@@ -169,7 +166,6 @@ def test_a_score_of_another_function_is_not_compared(golden: Path, store_uri: st
 
 
 def test_a_saved_run_as_the_baseline(pair: tuple[RunResult, RunResult], store_uri: str, tmp_path: Path) -> None:
-    """The same comparison without the user's code and without the run; a declaration of our names is damage."""
     path = tmp_path / "baseline.json"
     path.write_text("".join(run_json(pair[0])))
     shared: dict[str, Any] = {"tracking_uri": store_uri, "repeat_flips": 0, "log": False}
@@ -184,7 +180,6 @@ def test_a_saved_run_as_the_baseline(pair: tuple[RunResult, RunResult], store_ur
 
 
 def test_criteria(golden: Path, store_uri: str) -> None:
-    """`require=` may bound them; a name that the run has not is refused before anything is asked."""
     result = run(golden, store_uri, require="token_f1>=0.9,length<5", scores=["token_f1", length])
     assert [checked.met for checked in result.criteria] == [True, False]
     assert "length &lt; 5" in report_html(result.run_id, tracking_uri=store_uri)  # read back from the store
@@ -193,7 +188,6 @@ def test_criteria(golden: Path, store_uri: str) -> None:
 
 
 def test_a_run_of_own_scores_alone(golden: Path, store_uri: str, tmp_path: Path) -> None:
-    """Without expected sources and judge it measures something, and is FINISHED."""
     path = tmp_path / "plain.jsonl"
     path.write_text('{"id": "1", "question": "?", "expected_answer": "yes"}\n')
 
@@ -207,7 +201,6 @@ def test_a_run_of_own_scores_alone(golden: Path, store_uri: str, tmp_path: Path)
 
 
 def test_trials_are_their_mean(golden: Path, store_uri: str) -> None:
-    """Of several trials of a question."""
     calls: list[str] = []
 
     def sometimes(question: Question, response: Response) -> float | None:
@@ -252,7 +245,6 @@ def test_what_was_scored_is_not_scored_again(golden: Path, store_uri: str) -> No
 
 
 def test_recorded_responses(golden: Path, store_uri: str, tmp_path: Path) -> None:
-    """They are scored as any others are."""
     path = tmp_path / "responses.jsonl"
     path.write_text("".join(json.dumps({"id": str(n), "answer": f"answer {n}"}) + "\n" for n in range(NUMBER)))
     result = run(golden, store_uri, f"recorded:{path}", scores=["exact_match", "n=regex:^answer 1"])  # type: ignore[arg-type]
@@ -260,7 +252,6 @@ def test_recorded_responses(golden: Path, store_uri: str, tmp_path: Path) -> Non
 
 
 def test_functions_need_a_name(golden: Path, store_uri: str) -> None:
-    """One that is given as an object is told by it; what is neither is refused."""
     with pytest.raises(UsageError, match="`<lambda>` cannot be the name of a score"):
         run(golden, store_uri, scores=[lambda question, response: 1])
     with pytest.raises(UsageError, match="scores is"), suppress(InconclusiveError):

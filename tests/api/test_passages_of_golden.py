@@ -63,7 +63,6 @@ def mine(tmp_path: Path) -> Path:
 
 
 def test_anchor_marks_what_a_person_should_look_at(mine: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Quotations without words of the question, and questions whose chunks are not there."""
     mine.write_text(LINES + '{"id": 5, "question": "?", "expected_chunks": ["gone"]}\n')
     assert _run(["golden", "anchor", str(mine), "--corpus", f"{mine.parent}/old", "--dry-run"]) == 0
     printed = capsys.readouterr()
@@ -76,7 +75,6 @@ def test_anchor_marks_what_a_person_should_look_at(mine: Path, capsys: pytest.Ca
 
 
 def test_what_cannot_be_done_is_said(mine: Path, tmp_path: Path) -> None:
-    """Without a corpus, and without a place to write."""
     left = anchor_golden(mine).left
     assert dict(left) == dict.fromkeys(["1", "2"], "there is no corpus with its chunks")
     mine.write_text('{"id": 1, "question": "?", "expected_chunks": ["visa"], "expected_chunks": ["visa"]}\n')

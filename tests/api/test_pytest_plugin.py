@@ -117,14 +117,12 @@ def test_the_baseline_tells_what_broke(session: Session, store_uri: str, monkeyp
 
 
 def test_a_baseline_that_is_not_there_is_an_error(session: Session) -> None:
-    """Where it is named; nothing is green then."""
     result = session("--evaltrack", "--evaltrack-baseline", "nowhere", "golden/small.jsonl")
     result.assert_outcomes(failed=4)
     result.stdout.fnmatch_lines(["the evaluation failed: *nowhere*"])
 
 
 def test_a_session_without_questions_is_not_green(session: Session, pytester: pytest.Pytester) -> None:
-    """As where `norecursedirs` leaves the golden set out."""
     pytester.makeini("[pytest]\nevaltrack_golden = golden/small.jsonl\ntestpaths = .\nnorecursedirs = golden\n")
     result = session("--evaltrack")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
@@ -132,7 +130,6 @@ def test_a_session_without_questions_is_not_green(session: Session, pytester: py
 
 
 def test_without_the_option_nothing_is_evaluated(session: Session, store_uri: str) -> None:
-    """Tests of the result are skipped, and the golden set is no file of tests."""
     session().assert_outcomes(passed=1, skipped=2)
     assert runs(store_uri) == []
 
@@ -145,7 +142,6 @@ def test_without_the_option_nothing_is_evaluated(session: Session, store_uri: st
     ],
 )
 def test_a_bad_golden_set_is_named(session: Session, pytester: pytest.Pytester, golden: str, words: str) -> None:
-    """With its line; the session fails."""
     pytester.path.joinpath("golden/bad.jsonl").write_text('{"id": 1, "question": "q", "expected_chunk": []}\n')
     result = session("--evaltrack", "--evaltrack-golden", golden)
     assert result.ret not in (0, 5)
@@ -153,14 +149,12 @@ def test_a_bad_golden_set_is_named(session: Session, pytester: pytest.Pytester, 
 
 
 def test_a_golden_set_has_to_be_named(pytester: pytest.Pytester) -> None:
-    """The error says where."""
     result = pytester.runpytest_inprocess(*LOADED, "--evaltrack", "-p", "no:cacheprovider")
     assert result.ret == 4
     result.stderr.fnmatch_lines(["*evaltrack: no golden set is named; write --evaltrack-golden FILE*"])
 
 
 def test_questions_of_a_program_are_items(session: Session, pytester: pytest.Pytester, store_uri: str) -> None:
-    """`golden_path` and the selection come from `conftest.py`; a setting that there is not is an error."""
     pytester.makeini("[pytest]\n")
     own = f"golden_path={list(GOLDEN)!r}, sample=2, target=lambda question: ['a'], tracking_uri={store_uri!r}"
     pytester.makepyfile(conftest=f"def pytest_evaltrack_settings(config): return dict({own})\n")
@@ -171,7 +165,6 @@ def test_questions_of_a_program_are_items(session: Session, pytester: pytest.Pyt
 
 
 def test_workers_share_one_run(session: Session, store_uri: str) -> None:
-    """With pytest-xdist each question is an item of one of them, and one of them evaluates."""
     result = session("--evaltrack", "-n", "2", "--deselect", "test_own.py::test_gate", apart=True)
     result.assert_outcomes(passed=4, failed=1, skipped=1)
     result.stdout.fnmatch_lines(["evaltrack: 2 of 3 questions passed; run *"])
@@ -179,7 +172,6 @@ def test_workers_share_one_run(session: Session, store_uri: str) -> None:
 
 
 def test_the_plugin_alone_imports_nothing_heavy() -> None:
-    """Pytest imports it at each start."""
     heavy = {"mlflow", "pandas", "numpy", "pydantic", "click", "rich", "openai", "evaltrack.errors"}
     code = f"import sys, {PLUGIN}; print(sorted({heavy!r} & set(sys.modules)))"
     ended = subprocess.run([sys.executable, "-c", code], cwd=REPO, capture_output=True, text=True, check=True)
@@ -187,7 +179,6 @@ def test_the_plugin_alone_imports_nothing_heavy() -> None:
 
 
 def test_the_plugin_is_an_entry_point() -> None:
-    """Pytest finds it where evaltrack is installed."""
     text = (REPO / "pyproject.toml").read_text()
     assert f'[project.entry-points.pytest11]\nevaltrack = "{PLUGIN}"\n' in text
     assert Path(REPO, *PLUGIN.split(".")).with_suffix(".py").exists()

@@ -76,7 +76,6 @@ def test_a_strip_for_each_question_and_the_run_that_broke_it(store_uri: str, ids
 def test_only_runs_that_pass_by_the_same_rules_stand_side_by_side(
     store_uri: str, ids: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another k is another rule; and of very large sets fewer runs are read."""
     golden = tmp_path / "set.jsonl"
     other = run_eval(golden, target=finds("a"), k=3, tracking_uri=store_uri, traces="off", run_name="k 3").run_id
     store = connect(store_uri)
@@ -87,7 +86,6 @@ def test_only_runs_that_pass_by_the_same_rules_stand_side_by_side(
 
 
 def test_a_comparison_reads_its_two_runs_alone(store_uri: str, ids: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Histories are drawn by pages: earlier runs cost a comparison nothing."""
     read: list[str] = []
     fetch = compare_sides.fetch_rows
 

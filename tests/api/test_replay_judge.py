@@ -25,8 +25,6 @@ from evaltrack.tracking.store import connect
 from tests.judging import (
     JUDGE,
     OPTIONS,
-    RESPONSES,
-    SHOWCASE,
     by_text,
     cli,
     golden_set,
@@ -71,11 +69,7 @@ def children(uri: str, run_id: str) -> list[Run]:
 
 
 def test_it_measures_spread_share_tiers_and_noise(store_uri: str, tmp_path: Path) -> None:
-    """By hand: 70, 72, 74 and 50, 50, 56. Variances 4 and 12, of the mean 4, of a difference 8.
-
-    Progress is told of every verdict, in order, of how many; the target is never asked again. It is logged as a run
-    below, FINISHED, with params, metrics and every response; the run itself gets a tag and nothing else.
-    """
+    """By hand: 70, 72, 74 and 50, 50, 56."""
     told: list[tuple[int, int]] = []
     asked: list[str] = []
 
@@ -119,7 +113,6 @@ def test_it_measures_spread_share_tiers_and_noise(store_uri: str, tmp_path: Path
 
 
 def test_a_second_replay_costs_nothing(store_uri: str, tmp_path: Path) -> None:
-    """Its verdicts come from the cache; asked for more times, only those are paid."""
     with serving(behaviour=graded()) as server:
         run = judged_run(tmp_path, store_uri)
         first = replay_judge(run.run_id, times=2, tracking_uri=store_uri)
@@ -134,7 +127,6 @@ def test_a_second_replay_costs_nothing(store_uri: str, tmp_path: Path) -> None:
 
 
 def test_without_a_cache_every_verdict_is_paid_for(store_uri: str, tmp_path: Path) -> None:
-    """As the run was: it is its settings that count."""
     with serving(behaviour=graded()) as server:
         run = judged_run(tmp_path, store_uri, verdict_cache=False)
         for _ in range(2):
@@ -143,7 +135,6 @@ def test_without_a_cache_every_verdict_is_paid_for(store_uri: str, tmp_path: Pat
 
 
 def test_a_change_of_tier_is_counted(store_uri: str, tmp_path: Path) -> None:
-    """Pass to warning, and warning to soft fail, which fails on both sides."""
     with serving(behaviour=graded({"Answer a.": [7, 6.9], "Answer b.": [5, 4.9], "Answer c.": [9, 9.1]})):
         run = judged_run(tmp_path, store_uri, ("Answer a.", "Answer b.", "Answer c."))
         made = replay_judge(run.run_id, times=1, tracking_uri=store_uri)
@@ -156,7 +147,6 @@ def test_a_change_of_tier_is_counted(store_uri: str, tmp_path: Path) -> None:
 
 
 def test_a_verdict_that_failed_is_counted_and_in_no_number(store_uri: str, tmp_path: Path) -> None:
-    """Two calls in vain; the tokens of both are in what it cost."""
     with serving(behaviour=graded({"Answer a.": [7, "no", "no", 7.2], "Answer b.": [5, 5, 5, 5]})) as server:
         run = judged_run(tmp_path, store_uri)
         made = replay_judge(run.run_id, times=2, tracking_uri=store_uri)
@@ -169,7 +159,6 @@ def test_a_verdict_that_failed_is_counted_and_in_no_number(store_uri: str, tmp_p
 
 
 def test_where_no_verdict_can_be_had_nothing_is_logged(store_uri: str, tmp_path: Path) -> None:
-    """It says why the last one failed; no noise is made up, and no run is left behind."""
     with serving(behaviour=graded({"Answer a.": [7, "no"], "Answer b.": [5, "no"]})):
         run = judged_run(tmp_path, store_uri)
         with pytest.raises(InconclusiveError) as error:
@@ -199,13 +188,11 @@ def test_a_share_of_the_responses_can_be_judged(store_uri: str, tmp_path: Path) 
 
 @pytest.mark.parametrize("share", [0, -0.1, 1.01])
 def test_a_share_has_bounds(store_uri: str, share: float) -> None:
-    """Above 0, up to 1."""
     with pytest.raises(UsageError, match=f"share is {share}; write a number above 0, up to 1"):
         replay_judge("nothing", share=share, tracking_uri=store_uri)
 
 
 def test_run_can_check_its_judge_at_once(store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`run --replay-check 50` judges half of the responses once more, and says how far the scores lay apart."""
     golden, target = golden_set(tmp_path, {"a": f"Answer a. {OPTIONS}", "b": f"Answer b. {OPTIONS}"})
     asked = ("run", golden, "-t", target, "--judge", JUDGE, "--rubric", "reasoning", "--traces", "off")
     with serving(behaviour=graded({"Answer": [7, 7, 7.2]})) as server:
@@ -220,7 +207,6 @@ def test_run_can_check_its_judge_at_once(store_uri: str, tmp_path: Path, capsys:
 
 
 def test_rows_without_a_score_are_left_out(store_uri: str, tmp_path: Path) -> None:
-    """A response that could not be judged, and one that was never there."""
     golden, target = golden_set(tmp_path, {"a": f"Answer a. {OPTIONS}", "b": "Answer b.", "c": None})
     with serving(behaviour=graded({"Answer a.": [7, 7], "Answer b.": ["no"]})):
         run = run_eval(golden, target=target, judge=JUDGE, rubric="reasoning", tracking_uri=store_uri, traces="off")
@@ -229,7 +215,6 @@ def test_rows_without_a_score_are_left_out(store_uri: str, tmp_path: Path) -> No
 
 
 def test_answers_are_judged_again_too(store_uri: str, tmp_path: Path) -> None:
-    """By their overall score, within 0.05; the noise is of the judge's mean score."""
     with serving(behaviour=scored({"Answer a.": [0.8, 0.85, 0.7], "Answer b.": [0.5, 0.5, 0.5]})):
         run = judged_run(tmp_path, store_uri, rubric="answer")
         made = replay_judge(run.run_id, times=2, tracking_uri=store_uri)
@@ -242,7 +227,6 @@ def test_answers_are_judged_again_too(store_uri: str, tmp_path: Path) -> None:
 
 
 def test_what_the_judge_does_not_decide_is_no_change(store_uri: str, tmp_path: Path) -> None:
-    """A question that failed for a tool that was not called has not changed when its answer is judged again."""
     golden, target = golden_set(tmp_path, {"a": "Answer a."}, expected_tools=["search"])
     with serving(behaviour=scored({"Answer a.": [0.9]})):
         run = run_eval(golden, target=target, judge=JUDGE, tracking_uri=store_uri, traces="off")
@@ -252,7 +236,6 @@ def test_what_the_judge_does_not_decide_is_no_change(store_uri: str, tmp_path: P
 
 
 def test_of_trials_the_one_response_that_is_kept_is_judged(store_uri: str, tmp_path: Path) -> None:
-    """Against its own verdict and not the mean of them all; no trial's verdict is used again."""
     with serving(behaviour=graded({"Answer a.": [8, 8.6, 8.2, 8.1, 8.3]})) as server:
         run = judged_run(tmp_path, store_uri, ("Answer a.",), trials=3)
         made = replay_judge(run.run_id, times=2, tracking_uri=store_uri)
@@ -262,7 +245,6 @@ def test_of_trials_the_one_response_that_is_kept_is_judged(store_uri: str, tmp_p
 
 
 def test_the_weights_of_the_run_make_the_scores(store_uri: str, tmp_path: Path) -> None:
-    """Again as they did before."""
     replies = [json.loads(graded_reply(0)) for _ in range(2)]
     replies[0]["dimensions"]["crux"], replies[1]["dimensions"]["crux"] = 8, 9
     weights = (
@@ -275,7 +257,6 @@ def test_the_weights_of_the_run_make_the_scores(store_uri: str, tmp_path: Path) 
 
 
 def test_a_panel_is_asked_again_as_a_panel(store_uri: str, tmp_path: Path) -> None:
-    """The score is the mean of both, each time."""
     with serving(behaviour=graded({"Answer a.": [7, 7.4, 7.2, 7.8]})) as server:
         run = judged_run(tmp_path, store_uri, ("Answer a.",), judge=[JUDGE, "openai:gpt-4o"])
         made = replay_judge(run.run_id, times=1, tracking_uri=store_uri)
@@ -288,7 +269,6 @@ OWN = "given = iter([0.5, 0.9, 0.7])\ndef judge(question, response):\n    return
 
 
 def test_a_function_of_ones_own_can_be_asked_again(store_uri: str, tmp_path: Path) -> None:
-    """It has no prompt that could have changed."""
     Path("replayed_judge.py").write_text(OWN)
     run = judged_run(tmp_path, store_uri, ("Answer a.",), judge="replayed_judge:judge", rubric="answer")
     made = replay_judge(run.run_id, times=2, tracking_uri=store_uri)
@@ -298,28 +278,16 @@ def test_a_function_of_ones_own_can_be_asked_again(store_uri: str, tmp_path: Pat
 # What is refused
 
 
-def test_recorded_verdicts_are_refused(store_uri: str) -> None:
-    """A file says the same again, which measures nothing."""
-    judge = f"recorded:{RESPONSES / 'strong.second.jsonl'}"
-    run = run_eval(SHOWCASE, judge=judge, rubric="reasoning", tracking_uri=store_uri, traces="off")
-    with pytest.raises(UsageError) as refused:
-        replay_judge(run.run_id, tracking_uri=store_uri)
-    said = f"judge `{run.signature.judge}`: verdicts that were recorded cannot be given again"
-    assert str(refused.value) == said
-    assert children(store_uri, run.run_id) == []
-
-
 def test_recorded_verdicts_of_a_model_are_refused_too(store_uri: str, tmp_path: Path) -> None:
-    """Though they count as that model's, and it could be asked: its prompt is not known."""
     labels = labels_file(tmp_path / "labels.jsonl", [{"id": "a", "overall_score": 0.5}], judge="openai:gpt-4o")
     run = judged_run(tmp_path, store_uri, ("Answer a.",), judge=f"recorded:{labels}", rubric="answer")
     with serving(scored_reply(1)) as server, pytest.raises(UsageError, match="verdicts that were recorded"):
         replay_judge(run.run_id, tracking_uri=store_uri)
     assert server.calls == 0
+    assert children(store_uri, run.run_id) == []
 
 
 def test_another_prompt_is_refused(store_uri: str, tmp_path: Path) -> None:
-    """Its scatter would be that of another judge; nothing is asked."""
     with serving(behaviour=graded()) as server:
         run = judged_run(tmp_path, store_uri)
         older = run.signature.model_copy(update={"judge_prompt": "0123456789abcdef"})
@@ -332,7 +300,6 @@ def test_another_prompt_is_refused(store_uri: str, tmp_path: Path) -> None:
 
 
 def test_a_run_that_nobody_judged_is_refused(store_uri: str, tmp_path: Path) -> None:
-    """There is nothing to judge again; and a run that is not there is said to be so."""
     golden, target = golden_set(tmp_path, {"a": "Answer a."}, expected_chunks=["x"])
     run = run_eval(golden, target=target, judge="none", tracking_uri=store_uri, traces="off")
     with pytest.raises(UsageError, match="holds no judged response; evaluate with `judge=` first"):
@@ -347,15 +314,11 @@ def test_a_run_that_nobody_judged_is_refused(store_uri: str, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("times", [0, -1, 101])
 def test_times_have_bounds(store_uri: str, times: int) -> None:
-    """From 1 to 100, said before the store is asked."""
     with pytest.raises(UsageError, match=f"times is {times}; write a number from 1 to 100"):
         replay_judge("nothing", times=times, tracking_uri=store_uri)
 
 
 def test_what_stands_in_the_way_is_named(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A judge without credit ends it, as in a run, and nothing is logged; one that cannot be reached is refused with
-    what to set; of a run of another folder it says where to go.
-    """
     with serving(behaviour=graded()):
         run = judged_run(tmp_path, store_uri)
     with serving(behaviour=quota()), pytest.raises(InconclusiveError, match="quota"):
@@ -402,7 +365,6 @@ def test_a_comparison_shows_the_noise_beside_the_difference(
 
 
 def test_a_difference_beyond_the_noise_is_said_to_be(store_uri: str, tmp_path: Path) -> None:
-    """A judge that never wavers has a noise of 0, and any difference is beyond it."""
     with serving(behaviour=graded({"Answer a.": [7], "Answer a!": [7.1]})):
         before, after = (judged_run(tmp_path, store_uri, (text,)) for text in ("Answer a.", "Answer a!"))
         replay_judge(before.run_id, times=2, tracking_uri=store_uri)

@@ -62,7 +62,6 @@ def test_a_parent_is_one_page_and_a_page_of_each(sets: SetResults, tmp_path: Pat
 
 
 def test_runs_may_be_named_one_by_one(sets: SetResults, tmp_path: Path) -> None:
-    """Each once; two of one golden set have pages of their own."""
     again = run_sets([tmp_path / "two.jsonl"], target=target, judge="none", traces="off")
     runs = [sets.results[1].run_id, again.run_id, sets.results[1].run_id[:12]]
     assert run_ids_of(runs) == [sets.results[1].run_id, again.results[0].run_id]
@@ -89,7 +88,6 @@ def test_the_command_writes_what_there_is(sets: SetResults, tmp_path: Path, caps
 
 
 def test_what_cannot_be_shown_is_an_error(sets: SetResults, tmp_path: Path) -> None:
-    """No run, a parent without evaluations, a run that has not ended, and a place that is no folder."""
     client = mlflow.MlflowClient()
     with pytest.raises(UsageError, match="no run was named"):
         report_sets([], tmp_path / "all.html")
@@ -105,7 +103,6 @@ def test_what_cannot_be_shown_is_an_error(sets: SetResults, tmp_path: Path) -> N
 
 
 def test_sets_of_which_nothing_was_measured(store_uri: str, tmp_path: Path) -> None:
-    """They say so, and stand in no sum."""
     assert store_uri
 
     def down(question: str) -> list[str]:

@@ -63,7 +63,6 @@ def recorded(folder: Path, name: str, sources: list[dict[str, Any]]) -> str:
 
 
 def test_the_chunks_of_several_retrievers_come_in_turn(golden: Path, opened: Open) -> None:
-    """One of each, then the second of each, begun by any; a text that a target lacks is that of the corpus."""
     first = recorded(golden.parent, "a.jsonl", [{"chunk_id": "bags"}, {"chunk_id": "visa#stay", "title": "?"}])
     second = recorded(golden.parent, "b.jsonl", [{"title": "A page"}])
     review = opened(targets=[first, second])
@@ -78,14 +77,12 @@ def test_the_chunks_of_several_retrievers_come_in_turn(golden: Path, opened: Ope
 
 
 def test_a_target_that_fails_hides_nothing(golden: Path, opened: Open) -> None:
-    """The others are shown, and the reason."""
     viewed = opened(targets=[recorded(golden.parent, "a.jsonl", [])]).view("2")
     assert viewed.chunks[0].id == "bags"
     assert "recorded:" in viewed.problems[0]
 
 
 def test_what_is_expected_is_shown_though_nobody_returned_it(opened: Open) -> None:
-    """Ids that are not in the corpus too, so that they can be taken away; quotations by the chunks that hold them."""
     review = opened(k=1)
     assert [(each.id, each.is_expected, bool(each.text)) for each in review.view("2").chunks] == [
         ("bags", True, True),
@@ -101,7 +98,6 @@ def test_what_is_expected_is_shown_though_nobody_returned_it(opened: Open) -> No
 
 
 def test_pages_that_are_expected_by_title_are_shown(golden: Path, opened: Open) -> None:
-    """All of their chunks."""
     golden.write_text(json.dumps({"id": 1, "question": "Bags?", "expected_sources": ["schengen_visa"]}) + "\n")
     review = opened()
     assert {each.id for each in review.view("1").chunks if each.is_expected} == {"visa", "visa#stay"}
@@ -110,7 +106,6 @@ def test_pages_that_are_expected_by_title_are_shown(golden: Path, opened: Open) 
 
 
 def test_the_corpus_is_searched(opened: Open) -> None:
-    """By words, or by an id; what is found can be marked, and nothing else."""
     review = opened(k=1)
     assert review.view("1").matches is None
     assert {each.id for each in review.view("1", "a bag of food").matches or ()} == {"bags", "cash"}
@@ -145,7 +140,6 @@ def test_all_actions_reach_the_file(golden: Path, opened: Open) -> None:
 
 
 def test_chunks_of_a_target_are_the_corpus(golden: Path, opened: Open) -> None:
-    """Where `bm25:` cuts other chunks these are shown alone: ids of two chunkings do not mix."""
     review = opened(targets=[f"bm25:{golden.parent / 'corpus/travel'}?chunk=words:5"])
     assert {each.id for each in review.view("1").chunks} <= {
         f"{page}@{n}" for page in ("visa", "bags", "cash") for n in range(9)
@@ -171,7 +165,6 @@ def test_words_of_a_second_chunking_are_expected_in_the_corpus(golden: Path, ope
 
 
 def test_ids_of_a_second_chunking_do_not_come_beside_those_of_the_first(golden: Path, opened: Open) -> None:
-    """Without `corpus=` the target's chunks are shown; the set's ids are of the corpus beside it, and stay so."""
     review = opened(targets=[f"bm25:{golden.parent / 'corpus/travel'}?chunk=words:150"])
     chunk = next(each for each in review.view("2").chunks if "7 kg" in each.text)
     assert chunk.id.startswith("bags@")
@@ -180,7 +173,6 @@ def test_ids_of_a_second_chunking_do_not_come_beside_those_of_the_first(golden: 
 
 
 def test_a_set_without_corpus_needs_a_target(golden: Path) -> None:
-    """Or the folder of its pages; with a target there is no search."""
     corpus = golden.parent / "pages"
     (golden.parent / "corpus" / "travel").rename(corpus)
     with pytest.raises(UsageError, match="no corpus beside the golden set"):
@@ -195,7 +187,6 @@ def test_a_set_without_corpus_needs_a_target(golden: Path) -> None:
 
 
 def test_bad_lines_are_listed(golden: Path) -> None:
-    """As everywhere."""
     golden.write_text("{\n")
     with pytest.raises(GoldenError, match=r"travel\.jsonl:1: is not JSON"):
         GoldenReview(golden)
@@ -223,7 +214,6 @@ def test_what_a_run_left_unjudged(golden: Path, store_uri: str, opened: Open) ->
 
 
 def test_the_reviewer_is_whom_git_knows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else the user of the system."""
     for name in ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"):
         monkeypatch.setenv(name, str(tmp_path / "gitconfig"))
     monkeypatch.chdir(tmp_path)

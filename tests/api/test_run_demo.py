@@ -19,7 +19,6 @@ from tests.conftest import REPO, few_questions
 
 
 def test_two_commands_show_a_regression(store_uri: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Without key, server or file; the means stay within what is tolerated, and a question breaks."""
     assert _run(["run", "--demo"]) == 0
     shown = capsys.readouterr()
     assert "Before, pages cut by headings: Pass rate 85.7 %, Recall@5 0.806, MRR 0.697; this run is" in shown.out
@@ -29,7 +28,6 @@ def test_two_commands_show_a_regression(store_uri: str, capsys: pytest.CaptureFi
 
 
 def test_in_an_experiment_of_its_own(store_uri: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """A second showcase takes the place of the first; names of options are those of a run."""
     for _ in range(2):
         assert _run(["run", "--demo", "--experiment", "a look", "--sample", "5", "--output", "json"]) == 0
     shown = capsys.readouterr()
@@ -40,7 +38,6 @@ def test_in_an_experiment_of_its_own(store_uri: str, capsys: pytest.CaptureFixtu
 
 
 def test_a_baseline_of_ones_own_stays(store_uri: str, tmp_path: Path) -> None:
-    """A user's own set may be called travel, too."""
     own = evaltrack.run_eval(few_questions(tmp_path, 3)).run_id
     set_baseline(own)
     with pytest.raises(UsageError, match="is not of the showcase; name another experiment with `experiment=demo`"):
@@ -49,7 +46,6 @@ def test_a_baseline_of_ones_own_stays(store_uri: str, tmp_path: Path) -> None:
 
 
 def test_an_installation_without_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The package alone, copied somewhere."""
     monkeypatch.setattr(evaltrack, "__file__", str(tmp_path / "evaltrack/__init__.py"))
     with pytest.raises(UsageError, match="install evaltrack from a wheel again"):
         demo_golden()

@@ -59,7 +59,6 @@ EMPTY = "hold neither an answer nor sources; return an answer, a list of sources
     [({}, 4), ("", 4), (" \n", 4), ({"answer": ""}, 4), ([], 0), ({"abstained": True}, 0), ({"tool_calls": ["f"]}, 0)],
 )
 def test_responses_without_content_are_counted(store_uri: str, tmp_path: Path, response: Any, number: int) -> None:
-    """One note says how many hold nothing; to find no source, to decline and to call a tool is something."""
     made = run_eval(small_set(tmp_path), target=lambda _: response, tracking_uri=store_uri, traces="off")
     notes = [note for note in made.notes if "neither an answer nor sources" in note]
     assert len(notes) == bool(number)
@@ -68,8 +67,6 @@ def test_responses_without_content_are_counted(store_uri: str, tmp_path: Path, r
 
 
 def test_empty_answers_beside_sources_are_counted(store_uri: str, tmp_path: Path) -> None:
-    """Nothing is said of a target that only retrieves, which gives none."""
-
     def notes(response: dict[str, Any]) -> list[str]:
         made = run_eval(small_set(tmp_path), target=lambda _: response, tracking_uri=store_uri, traces="off")
         return [note for note in made.notes if "empty answer" in note]
@@ -80,7 +77,6 @@ def test_empty_answers_beside_sources_are_counted(store_uri: str, tmp_path: Path
 
 
 def test_empty_answers_are_counted_beside_responses_without_content(store_uri: str, tmp_path: Path) -> None:
-    """Each response in one of the two notes."""
     responses: dict[str, Any] = {"number 0?": {}, "number 1?": "", "number 2?": {"answer": "", "sources": ["a#1"]}}
 
     def target(question: str) -> Any:
@@ -93,13 +89,11 @@ def test_empty_answers_are_counted_beside_responses_without_content(store_uri: s
 
 
 def test_a_response_without_content_is_counted_in_every_trial(store_uri: str, tmp_path: Path) -> None:
-    """Responses are counted, not questions."""
     made = run_eval(small_set(tmp_path), target=lambda _: {}, tracking_uri=store_uri, traces="off", trials=2)
     assert [note for note in made.notes if note.startswith(f"8 of 8 responses {EMPTY}")]
 
 
 def test_retrieval_that_could_not_be_measured_is_noted(store_uri: str, tmp_path: Path) -> None:
-    """Of a target that answers alone, where sources are expected; the note is kept with the run."""
     made = run_eval(small_set(tmp_path), target=lambda _: "Yes.", tracking_uri=store_uri, traces="off")
     said = "the retrieval of 3 of 3 questions was not measured: the target reports no sources; return `sources`"
     assert [note for note in made.notes if note.startswith(said)]
@@ -107,7 +101,6 @@ def test_retrieval_that_could_not_be_measured_is_noted(store_uri: str, tmp_path:
 
 
 def test_a_judge_that_had_no_answer_to_judge_is_named(store_uri: str, tmp_path: Path) -> None:
-    """Nobody is told to name one; the signature is that of a run that was not judged."""
     judge = tmp_path / "verdicts.jsonl"
     judge.write_text('{"id": 1, "overall_score": 1, "judge": "people"}\n')
     shared: dict[str, Any] = {"target": lambda _: ["a#1"], "tracking_uri": store_uri, "traces": "off"}

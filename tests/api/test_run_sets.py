@@ -87,7 +87,6 @@ def test_each_set_is_a_run_below_one_parent(store_uri: str, paths: list[Path]) -
 
 
 def test_each_set_has_the_default_target_of_its_own(store_uri: str, paths: list[Path]) -> None:
-    """As where it is evaluated alone: here the responses beside it."""
     sets = run_sets(paths, traces="off")
     for result, name in zip(sets.results, NAMES, strict=True):
         assert result.signature.target.endswith(f"/{name}_responses/strong.jsonl")
@@ -95,7 +94,6 @@ def test_each_set_has_the_default_target_of_its_own(store_uri: str, paths: list[
 
 
 def test_a_selection_is_of_each_set(store_uri: str, paths: list[Path]) -> None:
-    """A sample of two is two questions of each."""
     sets = run_sets(paths, target=target, traces="off", sample=2)
     assert [result.totals["num_questions"] for result in sets.results] == [2, 2, 2]
     assert "| one | 2 of 3 |" in run_of(sets.run_id).data.tags["mlflow.note.content"]
@@ -158,7 +156,6 @@ def test_all_bad_lines_of_all_files_are_one_error(store_uri: str, tmp_path: Path
 def test_settings_are_checked_for_all_sets(
     store_uri: str, paths: list[Path], settings: dict[str, Any], message: str
 ) -> None:
-    """What is of one set alone is refused, and a selection that takes nothing of any of them."""
     with pytest.raises(UsageError) as caught:
         run_sets(paths, target=target, **settings)
     assert message in str(caught.value)
@@ -166,7 +163,6 @@ def test_settings_are_checked_for_all_sets(
 
 
 def test_no_set_is_no_evaluation() -> None:
-    """An empty list is wrong usage, and opens no store."""
     with pytest.raises(UsageError, match="no golden set was named"):
         run_sets([])
 
@@ -206,8 +202,6 @@ def test_a_stop_in_the_second_set_leaves_the_first_finished(store_uri: str, path
 def test_a_set_of_which_nothing_is_measured_stops_no_other(
     store_uri: str, paths: list[Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It is FAILED, and so is the parent; its line in the table says so."""
-
     def fails_in_two(question: str) -> list[str]:
         if question.startswith("two"):
             raise ValueError("down")
@@ -239,7 +233,6 @@ def test_a_store_that_loses_a_run_ends_it(store_uri: str, paths: list[Path]) -> 
 
 
 def test_a_target_that_cannot_be_opened_opens_no_run(store_uri: str, paths: list[Path]) -> None:
-    """What is the same for all sets is found before the parent is there."""
     with pytest.raises(UsageError, match="nosuchmodule"):
         run_sets(paths, target="python:nosuchmodule:ask")
     with pytest.raises(UsageError, match="judge"):
@@ -276,7 +269,6 @@ def test_one_table_and_the_worst_exit_code(
 def test_json_holds_each_run_as_it_is_alone(
     store_uri: str, paths: list[Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`{"sets": [...]}` with the object of each; of one set it is that object alone, byte for byte."""
     assert _run(["run", *map(str, paths[:2]), "--traces", "off", "--output", "json"]) == 0
     made = json.loads(capsys.readouterr().out)
     assert list(made) == ["sets"]
@@ -303,7 +295,6 @@ def test_json_holds_each_run_as_it_is_alone(
 def test_options_of_one_set_are_refused(
     store_uri: str, paths: list[Path], capsys: pytest.CaptureFixture[str], options: list[str], message: str
 ) -> None:
-    """Exit code 2, and nothing is run."""
     assert _run(["run", *map(str, paths), *options]) == 2
     assert message in capsys.readouterr().err
     assert runs() == []
@@ -312,7 +303,6 @@ def test_options_of_one_set_are_refused(
 def test_the_parent_is_told_from_an_evaluation(
     store_uri: str, paths: list[Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Where a run is named the parent is refused, with its children to choose from."""
     sets = run_sets(paths[:2], target=target, traces="off")
     assert _run(["baseline", "set", sets.run_id]) == 2
     children = ", ".join(result.run_id for result in sets.results)
@@ -320,7 +310,6 @@ def test_the_parent_is_told_from_an_evaluation(
 
 
 def test_scores_given_as_functions_are_of_every_set(store_uri: str, paths: list[Path]) -> None:
-    """Each set has their means, as a run of one set has; one without a name is refused before anything is asked."""
     sets = run_sets(paths, target=target, judge="none", traces="off", scores=[names_itself, "twos=regex:two"])
     assert [each.metrics["names_itself"] for each in sets.results] == [1, pytest.approx(2 / 3), 1]
     with pytest.raises(UsageError, match="lambda"):

@@ -117,7 +117,6 @@ def test_each_configuration_is_a_run_below_one_parent(golden: Path) -> None:
 
 
 def test_a_child_is_the_run_that_stands_alone(golden: Path) -> None:
-    """The same metrics and the same params but for those of the sweep."""
     from evaltrack import run_eval
 
     result = run_sweep(sweep(golden, k=2))
@@ -153,7 +152,6 @@ def test_a_sweep_that_was_stopped_goes_on(golden: Path, monkeypatch: pytest.Monk
 
 
 def test_a_new_sweep_names_the_one_that_was_broken_off(golden: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And where there is none `auto` begins a new one."""
     said: list[str] = []
     fresh = run_sweep(sweep(golden, k=2), resume="auto", say=said.append)
     note = "no sweep of these configurations was broken off: this is a new one, and asks each of them"
@@ -168,7 +166,6 @@ def test_a_new_sweep_names_the_one_that_was_broken_off(golden: Path, monkeypatch
 
 
 def test_a_sweep_can_be_extended(golden: Path) -> None:
-    """What was evaluated before is taken over; a sweep that shares nothing is another one."""
     first = run_sweep(sweep(golden, k=[1]))
     more = run_sweep(sweep(golden, k=[1, 2]), resume=first.run_id)
     assert (more.run_id, more.reused, len(more.results)) == (first.run_id, 2, 4)
@@ -179,7 +176,6 @@ def test_a_sweep_can_be_extended(golden: Path) -> None:
 
 
 def test_a_run_that_cannot_be_gone_on_with_is_made_anew(golden: Path, tmp_path: Path) -> None:
-    """Its journal is gone, as on another machine: it ends as KILLED, and its configuration has a new run."""
     first = run_sweep(sweep(golden, k=1))
     client = mlflow.MlflowClient()
     lost = first.results[1].run_id
@@ -210,7 +206,6 @@ def test_a_sweep_that_another_process_is_at_is_left_alone(golden: Path, monkeypa
 
 
 def test_a_configuration_that_fails_leaves_the_others(golden: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It has no rank, the sweep is FAILED, and `retry_errors` asks its questions again."""
     targets = [{"target": each, "name": each.__name__} for each in (good, down)]
     result = run_sweep(sweep(golden, targets=targets, k=1))
     assert (result.success, result.status) == (False, "FAILED")
@@ -223,7 +218,6 @@ def test_a_configuration_that_fails_leaves_the_others(golden: Path, capsys: pyte
 
 
 def test_the_run_that_mlflow_opened_is_the_parent(golden: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As with several golden sets; such a sweep is resumed by its own command."""
     given = mlflow.MlflowClient().create_run("0").info.run_id
     monkeypatch.setenv("MLFLOW_RUN_ID", given)
     assert run_sweep(sweep(golden, k=1)).run_id == given
@@ -232,7 +226,6 @@ def test_the_run_that_mlflow_opened_is_the_parent(golden: Path, monkeypatch: pyt
 
 
 def test_nothing_is_run_where_anything_is_wrong(golden: Path) -> None:
-    """A metric that there is not, a name that holds a secret."""
     for fields, message in (
         ({"rank_by": "recal"}, "`rank_by=recal`: no metric"),
         ({"settings": {"model": "sk-proj-" + "a1B2" * 12}}, "model"),
@@ -295,7 +288,6 @@ def test_the_command(golden: Path, tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 def test_a_report_compares_the_runs_of_a_sweep(golden: Path, tmp_path: Path) -> None:
-    """One page: metrics with intervals, and which run passed which question; also of runs named one by one."""
     result = run_sweep(sweep(golden, k=1))
     for named in ([result.run_id], [each.run_id for each in result.results]):
         page = Page(report_sets(named, tmp_path / "all.html")[0].read_text(encoding="utf-8"))

@@ -41,7 +41,6 @@ def write(folder: Path, content: object) -> Path:
 
 
 def test_a_saved_run(tmp_path: Path) -> None:
-    """Its rows, and what it says of them; without totals the rows are counted."""
     side = side_of_file(write(tmp_path, saved()))
     assert (side.info.num_questions, side.info.num_errors) == (2, 0)
     assert side.rows(["1", "7"]).keys() == {"1"}
@@ -57,7 +56,6 @@ def test_a_saved_run(tmp_path: Path) -> None:
     ],
 )
 def test_a_saved_run_whose_rows_are_others_is_refused(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
-    """Rows that were cut off or edited are no baseline."""
     with pytest.raises(UsageError, match=f"is damaged: {message}; save it again"):
         side_of_file(write(tmp_path, saved(**changes)))
 
@@ -91,7 +89,6 @@ def test_a_saved_run_whose_rows_are_others_is_refused(tmp_path: Path, changes: d
     ids=lambda content: str(content)[:40],
 )
 def test_what_is_no_saved_run(tmp_path: Path, content: object) -> None:
-    """Whatever is damaged is one error that names the file; nothing of it reaches the comparison."""
     path = write(tmp_path, content)
     with pytest.raises(UsageError) as caught:
         side_of_file(path)
@@ -99,7 +96,6 @@ def test_what_is_no_saved_run(tmp_path: Path, content: object) -> None:
 
 
 def test_a_file_of_several_sets_or_one_that_was_cut_off_says_so(tmp_path: Path) -> None:
-    """Each set is saved in a file of its own; what was cut off is saved again."""
     sets = write(tmp_path, {"schema": "evaltrack.runs/1", "sets": [saved(), saved()]})
     with pytest.raises(UsageError, match=r"holds the runs of 2 golden sets; save one with: .*, each set in a file of"):
         side_of_file(sets)

@@ -94,7 +94,6 @@ def test_a_run_says_which_part_it_asked(store_uri: str, tmp_path: Path, capsys: 
 
 
 def test_a_run_of_the_whole_set_says_nothing_of_it(store_uri: str, tmp_path: Path) -> None:
-    """Not where a sample is as large as the set either: its signature is that of any run of the set."""
     everything, sampled = (evaluated(tmp_path, Target(), **{"sample": size}) for size in (0, 12))
     signatures = [json.loads(tags(run)["evaltrack.signature"]) for run in (everything, sampled)]
     assert signatures[0] == signatures[1]
@@ -125,7 +124,6 @@ def test_the_command_line_selects(
 def test_an_empty_selection_is_exit_code_2_and_opens_no_run(
     store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The message is in the words of the command line and names the labels that there are."""
     assert _run(["run", str(write(tmp_path)), "-t", "bm25:docs", "--filter", "domain=train"]) == 2
     assert (
         "--filter domain=train selects none of its 12 questions; there are: domain rail, air" in capsys.readouterr().err
@@ -141,7 +139,6 @@ def test_an_empty_selection_is_exit_code_2_and_opens_no_run(
 def test_questions_that_failed_may_miss_all_that_they_expect(
     store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nobody is asked whether the ids are those of the target: neither on the way nor in a note of the run."""
     path, answers = write(tmp_path), tmp_path / "answers.jsonl"
     chunks = ["x" if n < 11 else f"c{n}" for n in range(12)]
     answers.write_text("".join(json.dumps({"id": n, "sources": [chunk]}) + "\n" for n, chunk in enumerate(chunks)))
@@ -157,7 +154,6 @@ def test_questions_that_failed_may_miss_all_that_they_expect(
 
 
 def test_only_the_questions_that_did_not_pass_are_asked(whole: RunResult, tmp_path: Path) -> None:
-    """Those that ended in an error among them; the run is named by its whole id, however it was named."""
     target = Target()
     again = evaluated(tmp_path, target, only_failed=whole.run_id[:12])
     assert sorted(target.asked) == [1, 9, 10]
@@ -169,7 +165,6 @@ def test_only_the_questions_that_did_not_pass_are_asked(whole: RunResult, tmp_pa
 
 
 def test_filter_what_failed_and_sample_combine(whole: RunResult, tmp_path: Path) -> None:
-    """In this order."""
     target = Target()
     evaluated(tmp_path, target, filter="domain=air", only_failed=whole.run_id, sample=1)
     assert len(target.asked) == 1
@@ -177,7 +172,6 @@ def test_filter_what_failed_and_sample_combine(whole: RunResult, tmp_path: Path)
 
 
 def test_a_run_that_cannot_say_what_failed_is_refused(whole: RunResult, tmp_path: Path) -> None:
-    """One of another golden set, whose ids mean other questions, and one that is still under way."""
     with pytest.raises(UsageError, match="that run is of golden set `twelve`; name a run of `other`"):
         run_eval(write(tmp_path, name="other.jsonl"), target=Target(), only_failed=whole.run_id)
     mlflow.MlflowClient().update_run(whole.run_id, status="RUNNING")
@@ -223,7 +217,6 @@ def ask(question):
 def test_resume_knows_the_selection(
     store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`evaltrack resume RUN` asks the part that was asked for, also where the set has grown since."""
     path = write(tmp_path)
     monkeypatch.chdir(tmp_path)
     Path("stopping.py").write_text(STOPPING)
@@ -269,14 +262,12 @@ def test_a_part_is_compared_with_the_whole_on_its_questions(store_uri: str, tmp_
 
 
 def test_a_part_that_got_worse_is_a_regression(store_uri: str, tmp_path: Path) -> None:
-    """Exit code 1, of the part alone."""
     made = compared(evaluated(tmp_path, Target()), evaluated(tmp_path, Target(9), filter="domain=air"))
     assert (made.verdict, [flip.id for flip in made.flips]) == ("regression", ["9"])
     assert comparison_text(made).startswith("Regression in a selection of 4 of 12 questions")
 
 
 def test_a_whole_run_against_a_part_says_so(store_uri: str, tmp_path: Path) -> None:
-    """What the baseline was not asked is not added; both parts are named where both are."""
     part = evaluated(tmp_path, Target(), filter="domain=air")
     made = compared(part, evaluated(tmp_path, Target()))
     assert (made.verdict, len(made.not_selected), made.added) == ("ok", 8, ())
@@ -292,7 +283,6 @@ def test_a_whole_run_against_a_part_says_so(store_uri: str, tmp_path: Path) -> N
 
 
 def test_what_was_removed_from_the_set_is_told_apart_only_where_that_is_known(store_uri: str, tmp_path: Path) -> None:
-    """A set edited between the runs: some that are not selected may be gone, and a note says so."""
     before = evaluated(tmp_path, Target())
     after = run_eval(write(tmp_path, QUESTIONS[1:]), target=Target(), traces="off", filter="domain=air")
     edited = "the golden set was edited between the runs: of those not selected some may be added or removed"
@@ -302,7 +292,6 @@ def test_what_was_removed_from_the_set_is_told_apart_only_where_that_is_known(st
 
 
 def test_a_rule_for_a_domain_that_was_not_selected_is_not_applied(store_uri: str, tmp_path: Path) -> None:
-    """It stands in the settings for the whole set; one for a domain that is nowhere is still an error."""
     before = evaluated(tmp_path, Target())
     part = evaluated(tmp_path, Target(), filter="domain=air")
     rules = ["rail:mrr=5%", "air:mrr=1%"]
@@ -314,7 +303,6 @@ def test_a_rule_for_a_domain_that_was_not_selected_is_not_applied(store_uri: str
 
 
 def test_a_baseline_of_a_part_warns(store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It is set, and the user is told what runs are compared on from then on; of a whole run nothing is said."""
     part = evaluated(tmp_path, Target(), sample=5)
     assert _run(["baseline", "set", part.run_id]) == 0
     warning = f"Warning: run {part.run_id} was asked 5 of 12 questions (sample 5, seed 0): runs are compared on these"
@@ -325,7 +313,6 @@ def test_a_baseline_of_a_part_warns(store_uri: str, tmp_path: Path, capsys: pyte
 
 
 def test_a_saved_part_is_a_baseline_too(store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A file of `run --output json` holds its selection."""
     answers = tmp_path / "answers.jsonl"
     answers.write_text("".join(json.dumps({"id": n, "sources": [{"chunk_id": f"c{n}"}]}) + "\n" for n in range(12)))
     words = ["run", str(write(tmp_path)), "-t", f"recorded:{answers}", "--traces", "off", "--output", "json"]

@@ -29,7 +29,6 @@ def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_dicts_records_and_frames_are_the_same_set() -> None:
-    """The same questions in any form have the same file, so the same digest."""
     records = [Question(domain="questions", **line) for line in LINES]
     frame = pd.DataFrame(LINES).assign(id=np.array([1, 2]))
     paths = {golden_file(each) for each in (LINES, records, iter(LINES), frame, tuple(LINES))}
@@ -79,19 +78,16 @@ def test_all_bad_entries_stand_in_one_error(own_state: Path) -> None:
 
 @pytest.mark.parametrize("value", [5, LINES[0], b"x", Question(id="1", question="q", domain="d"), object()])
 def test_what_holds_no_questions_is_refused(value: Any) -> None:
-    """A number, one question alone or bytes are no golden set."""
     with pytest.raises(UsageError, match=f"golden_path is {type(value).__name__}; give a path, a list of dicts"):
         golden_file(value)
 
 
 def test_an_empty_list_is_refused() -> None:
-    """There is nothing to ask."""
     with pytest.raises(GoldenError, match="holds no questions"):
         golden_file([])
 
 
 def test_an_opened_set_is_its_file(tmp_path: Path) -> None:
-    """A whole set is taken by its path; a part of one is not, as its selection would be lost."""
     golden = write_golden(LINES, tmp_path / "mine.jsonl")
     assert (golden.name, next(iter(golden)).domain) == ("mine", "mine")
     assert golden_file(golden) == str(golden.path)
@@ -117,14 +113,12 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
 
 
 def test_a_state_folder_that_cannot_be_written_is_named(own_state: Path) -> None:
-    """The error names the folder and its variable."""
     own_state.write_text("a file")
     with pytest.raises(UsageError, match=r"cannot be stored in .*set EVALTRACK_STATE_DIR"):
         golden_file(LINES)
 
 
 def test_sets_that_nobody_reads_are_removed(own_state: Path) -> None:
-    """After a year; a new one is written beside those that are younger."""
     old, young = golden_file(LINES[:1]), golden_file(LINES[1:])
     past = time.time() - (STORED_DAYS + 1) * 86_400
     os.utime(old, (past, past))

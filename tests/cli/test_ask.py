@@ -18,7 +18,6 @@ QUESTION = "What happens if I overstay my 90 days in the Schengen area?"
 
 
 def test_the_sources_are_ranked_with_their_ids(capsys: pytest.CaptureFixture[str]) -> None:
-    """As JSON, so that `jq '.sources[].chunk_id'` lists them, with texts and scores."""
     assert _run(["ask", QUESTION, "-t", TRAVEL, "--output", "json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert [source["rank"] for source in printed["sources"]] == [1, 2, 3, 4, 5]
@@ -28,13 +27,11 @@ def test_the_sources_are_ranked_with_their_ids(capsys: pytest.CaptureFixture[str
 
 
 def test_json_lists_k_sources(capsys: pytest.CaptureFixture[str]) -> None:
-    """As the table does, whatever more a target returns."""
     assert _run(["ask", QUESTION, "-t", TRAVEL, "-k", "2", "--output", "json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["sources"]) == 2
 
 
 def test_for_people_each_source_is_two_lines(capsys: pytest.CaptureFixture[str]) -> None:
-    """The id with title and score, and the beginning of the text."""
     assert _run(["ask", QUESTION, "-t", TRAVEL]) == 0
     out = capsys.readouterr().out
     assert re.search(r"^  [12]  schengen-visa#overstay  Schengen visas  \(\d", out, re.MULTILINE)
@@ -43,7 +40,6 @@ def test_for_people_each_source_is_two_lines(capsys: pytest.CaptureFixture[str])
 
 
 def test_a_target_that_fails_exits_3(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With its failure, in JSON too."""
     assert _run(["ask", "x", "-t", "command:false {question}", "--output", "json"]) == 3
     printed = capsys.readouterr()
     assert json.loads(printed.out)["error"].startswith("target_error: ")
@@ -61,13 +57,11 @@ def test_a_target_that_fails_exits_3(tmp_path: Path, capsys: pytest.CaptureFixtu
     ],
 )
 def test_wrong_usage_exits_2(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
-    """And says what is wrong."""
     assert _run(["ask", *arguments]) == 2
     assert message in capsys.readouterr().err
 
 
 def test_foreign_text_commands_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Neither a terminal nor a CI runner."""
     reply = {
         "answer": "\x1b[31mred\n::error::x",
         "sources": [{"title": "a\x1b[2J", "text": "b\n\x1b]0;c"}, {"chunk_id": "d"}],
@@ -83,14 +77,12 @@ def test_foreign_text_commands_nothing(tmp_path: Path, capsys: pytest.CaptureFix
 def test_no_sources_are_told_apart_from_none_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], sources: str, words: str
 ) -> None:
-    """A target that looks and finds nothing is not one that does not retrieve."""
     (tmp_path / "reply.json").write_text(f'{{"sources": {sources}, "answer": "x"}}')
     assert _run(["ask", "x", "-t", f"command:sh -c 'cat {tmp_path}/reply.json' {{question}}"]) == 0
     assert words in capsys.readouterr().out.splitlines()
 
 
 def test_secrets_of_the_environment_are_taken_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a run."""
     monkeypatch.setenv("MY_API_KEY", "sk-a-very-secret-key-123")
     (tmp_path / "reply.json").write_text('{"answer": "the key is sk-a-very-secret-key-123"}')
     row = ask_target("x", f"command:sh -c 'cat {tmp_path}/reply.json' {{question}}")
@@ -99,7 +91,6 @@ def test_secrets_of_the_environment_are_taken_out(tmp_path: Path, monkeypatch: p
 
 
 def test_turns_before_the_question_come_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """They are passed to a target that takes them."""
     turns = [{"role": "user", "content": "Long stays?"}, {"role": "assistant", "content": "In summer."}]
     (tmp_path / "turns.json").write_text(json.dumps(turns))
     show = "import json, sys; print(json.dumps({'answer': sys.argv[1]}))".replace("{", "{{").replace("}", "}}")
@@ -124,7 +115,6 @@ def test_turns_before_the_question_come_from_a_file(tmp_path: Path, capsys: pyte
 def test_a_history_that_is_none_exits_2(
     content: str | None, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """And says what is wrong with it."""
     path = tmp_path / "turns.json"
     if content is not None:
         path.write_text(content)

@@ -32,7 +32,6 @@ def test_a_package_of_the_same_name_is_told(
     entry_points: str,
     code: int,
 ) -> None:
-    """With the cure, and as a failure, after which the rest is checked; ours under its former name is no stranger."""
     install(tmp_path / "site", entry_points)
     monkeypatch.syspath_prepend(tmp_path / "site")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", store_uri)

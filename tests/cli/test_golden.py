@@ -52,7 +52,6 @@ def test_findings_for_machines(tmp_path: Path, capsys: pytest.CaptureFixture[str
 def test_what_an_error_leaves_out_is_listed_by_the_command_it_names(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A run shows 20 of 31 bad lines, and names a command whose JSON holds all of them."""
     path = written(tmp_path, *[{"questoin": "a"}] * 31)
     with pytest.raises(SystemExit) as ended:
         main(["run", str(path)])
@@ -65,7 +64,6 @@ def test_what_an_error_leaves_out_is_listed_by_the_command_it_names(
 
 
 def test_findings_for_people_are_bounded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The first of each code, and how many more there are; exit code 1 where warnings are to count."""
     path = written(tmp_path, *[MANY] * 30)
     code, out, err = called(capsys, "lint", path)
     assert (code, out) == (0, "1 golden set checked, all lines are good\n")
@@ -81,7 +79,6 @@ def test_findings_for_people_are_bounded(tmp_path: Path, capsys: pytest.CaptureF
 
 
 def test_hostile_texts_reach_no_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Control characters are replaced; passwords in addresses are left out."""
     path = written(tmp_path, {"question": "a?\x1b[2J ", "expected_chunks": ["\x1b]0;x\x07", "http://me:pw@host/a"]})
     _, _, err = called(capsys, "lint", path, "--corpus", tmp_path / "docs")
     assert "\x1b" not in err
@@ -89,7 +86,6 @@ def test_hostile_texts_reach_no_terminal(tmp_path: Path, capsys: pytest.CaptureF
 
 
 def test_an_empty_file_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It has a message, a cure and no line."""
     path = tmp_path / "mine.jsonl"
     path.write_bytes(b"")
     code, _, err = called(capsys, "lint", path)

@@ -40,7 +40,6 @@ def test_the_steps_of_making_a_set(tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 def test_the_index_is_shown_to_people(capsys: pytest.CaptureFixture[str]) -> None:
-    """Pages with their chunks, and how to ask; other chunks have other ids."""
     assert _run(["index", TRAVEL]) == 0
     out = capsys.readouterr().out
     assert "schengen-visa.md  Schengen visas\n  schengen-visa  (" in out
@@ -62,7 +61,6 @@ def test_the_index_is_shown_to_people(capsys: pytest.CaptureFixture[str]) -> Non
     ],
 )
 def test_what_is_wrong_is_said_and_nothing_is_written(tmp_path: Path, fields: dict[str, str], message: str) -> None:
-    """A repeated id or text, and fields that no question has."""
     path = tmp_path / "mine.jsonl"
     path.write_text('{"id": 1, "question": "First?"}')
     with pytest.raises(UsageError, match=message):
@@ -71,7 +69,6 @@ def test_what_is_wrong_is_said_and_nothing_is_written(tmp_path: Path, fields: di
 
 
 def test_a_set_with_bad_lines_is_left_alone(tmp_path: Path) -> None:
-    """So is a file of another kind."""
     (tmp_path / "mine.jsonl").write_text("nope\n")
     with pytest.raises(GoldenError, match="is not JSON"):
         add_question(tmp_path / "mine.jsonl", question="a?")
@@ -83,7 +80,6 @@ def test_a_set_with_bad_lines_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_two_who_add_at_once_lose_nothing(tmp_path: Path) -> None:
-    """Each question is there once, with an id of its own."""
     path = tmp_path / "mine.jsonl"
     with ThreadPoolExecutor(4) as pool:
         made = list(pool.map(lambda number: add_question(path, question=f"Question {number}?"), range(24)))
@@ -93,7 +89,6 @@ def test_two_who_add_at_once_lose_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", ["", "[]", "\n"])
 def test_an_empty_file_becomes_a_set(tmp_path: Path, content: str) -> None:
-    """Also an empty array."""
     path = tmp_path / "mine.json"
     path.write_text(content)
     add_question(path, question="a?")
@@ -102,7 +97,6 @@ def test_an_empty_file_becomes_a_set(tmp_path: Path, content: str) -> None:
 
 
 def test_who_sits_there_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For the question, which of the sources answer it, and the answer."""
     runner = CliRunner()
     arguments = [str(tmp_path / "mine.jsonl"), "-t", f"bm25:{TRAVEL}"]
     monkeypatch.setattr(module, "sys", _Terminal)
@@ -127,7 +121,6 @@ class _Terminal:
 
 
 def test_nobody_there_is_no_question(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A script that gives none is told what is missing; so is one that contradicts itself."""
     assert _run(["golden", "add", str(tmp_path / "mine.jsonl")]) == 2
     assert "there is no --question, and nobody to ask for it" in capsys.readouterr().err
     assert _run(["golden", "add", "x.jsonl", "--question", "a?", "--negative", "--expect", "b"]) == 2

@@ -39,7 +39,6 @@ def test_a_full_disk_is_no_wrong_use(
 
 
 def test_a_table_becomes_a_golden_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The result is on stdout, what was left out on stderr."""
     path = put(tmp_path / "mine.csv", "Query,doc_ids,tags\na?,x|y,t\n")
     fields = ["--map", "question=Query", "--map", "expected-chunks=doc_ids", "--separator", "|"]
     assert _run(["golden", "import", str(path), "-o", str(tmp_path / "out.jsonl"), *fields]) == 0
@@ -73,7 +72,6 @@ def test_wrong_usage_is_exit_code_2(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The message names the option."""
     monkeypatch.chdir(tmp_path)
     put(tmp_path / "there.jsonl", "precious\n")
     put(tmp_path / "a.csv", "q\nx\n")

@@ -20,7 +20,6 @@ from evaltrack.evaluation.config import EvaluationConfig
     [(EVALUATION, EvaluationConfig.model_fields), (COMPARISON, ComparisonConfig.model_fields)],
 )
 def test_each_setting_has_one_heading(headings: dict[str, str], settings: dict[str, object]) -> None:
-    """One that is new needs a place, too."""
     named = " ".join(headings.values()).split()
     assert sorted(named) == sorted(settings)
     assert set(headings) <= set(HEADINGS)
@@ -30,7 +29,6 @@ def test_each_setting_has_one_heading(headings: dict[str, str], settings: dict[s
 def test_every_option_is_listed_once_under_its_heading(
     command: click.Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The commonest first; only --help is left for the end."""
     assert _run([str(command.name), "--help"]) == 0
     text = capsys.readouterr().out
     shown = re.findall(r"^(\S.*):$", text, re.MULTILINE)

@@ -47,19 +47,16 @@ def unread(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_a_finished_run_exits_0_whoever_reads_its_output(
     unread: None, store_uri: str, tmp_path: Path, output: str
 ) -> None:
-    """130 is for a run that was stopped."""
     assert code("run", golden(tmp_path), "-t", TARGET, "--traces", "off", "--output", output) == 0
 
 
 def test_a_failed_run_is_not_hidden(unread: None, store_uri: str, tmp_path: Path) -> None:
-    """Nothing measured is exit code 3, a requirement that was missed 1."""
     common = ("run", golden(tmp_path), "--traces", "off", "-t")
     assert code(*common, "python:tests.small_targets:raising") == 3
     assert code(*common, "python:tests.small_targets:worse", "--require", "recall_at_k>=0.9") == 1
 
 
 def test_a_regression_is_not_hidden(unread: None, store_uri: str, tmp_path: Path) -> None:
-    """In any form, with annotations."""
     path = golden(tmp_path)
     was, now = (run_eval(path, target=ask, tracking_uri=store_uri, traces="off").run_id for ask in (good, worse))
     for output in ("table", "json", "markdown"):
@@ -71,7 +68,6 @@ def test_a_regression_is_not_hidden(unread: None, store_uri: str, tmp_path: Path
 def test_an_output_that_is_not_utf_8_lacks_characters_and_nothing_else(
     store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoding: str
 ) -> None:
-    """People see a question mark; JSON is escaped and reads back as the same data."""
     word = "Москва \N{GRINNING FACE} é"
     path = golden(tmp_path, [{"id": word, "question": f"{word}?", "expected_chunks": ["a"], "domain": word}])
     written = io.BytesIO()
@@ -87,14 +83,12 @@ def test_an_output_that_is_not_utf_8_lacks_characters_and_nothing_else(
 
 
 def test_a_sign_that_cannot_be_written_is_one_of_ascii() -> None:
-    """A minus that became a question mark would say something else; what has no sign is a question mark."""
     assert "−0.053 → ≈ 0 ✕ Я".encode("ascii", TEXT_ESCAPES) == b"-0.053 -> ~ 0 x ?"
     with pytest.raises(UnicodeDecodeError):
         b"\xff".decode("ascii", TEXT_ESCAPES)
 
 
 def test_json_by_default_is_for_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A table that is asked for is a table in a file too."""
     with (tmp_path / "out").open("w") as file:
         monkeypatch.setattr(sys, "stdout", file)
         assert [wants_json(output) for output in ("auto", "json", "table")] == [True, True, False]

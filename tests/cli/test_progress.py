@@ -28,7 +28,6 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def test_the_speed_is_that_of_this_process(clock: list[float]) -> None:
-    """Rows of before the start are done, and nobody asked them in this time."""
     pace = Pace()
     pace.start(100)
     assert [pace.add(row(10.0)) for _ in range(60)] == [True] * 60
@@ -63,7 +62,6 @@ def test_lines_say_how_much_was_there_before(clock: list[float], capsys: pytest.
 
 
 def test_the_bar_says_the_same(clock: list[float]) -> None:
-    """Its speed and the time that is left."""
     progress = BarProgress()
     progress.start(100)
     progress.advance(row(10.0))

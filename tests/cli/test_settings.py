@@ -36,12 +36,10 @@ def options(folder: Path, command: click.Command, text: str) -> dict[str, Any]:
     ],
 )
 def test_one_value_is_a_list_of_one(tmp_path: Path, written: str, judges: tuple[str, ...]) -> None:
-    """An option that can be repeated need not be: a plain value is the only one."""
     assert options(tmp_path, run, f"[run]\njudge = {written}\n")["judge"] == judges
 
 
 def test_every_option_that_can_be_repeated(tmp_path: Path) -> None:
-    """Whatever the command; the other options stay what they are."""
     made = options(tmp_path, run, '[run]\ntarget-options = "floor=3"\nk = 3\nrequire = "minimum"\n')
     assert (made["target_options"], made["k"], made["require"]) == (("floor=3",), 3, "minimum")
     made = options(tmp_path, compare, '[compare]\nmax-drop = "mrr=5%"\nignore = "judge"\nfiles = "out.md"\n')
@@ -49,8 +47,6 @@ def test_every_option_that_can_be_repeated(tmp_path: Path) -> None:
 
 
 def test_commands_below_a_group() -> None:
-    """Their settings stand in tables of their own."""
-
     @click.group()
     def group() -> None: ...
 
@@ -64,7 +60,6 @@ def test_commands_below_a_group() -> None:
 
 
 def test_the_command_line_reads_it(tmp_path: Path) -> None:
-    """The run gets as far as its golden set, which is not there: the settings were in order."""
     (tmp_path / "evaltrack.toml").write_text('[run]\njudge = "none"\n')
     ended = called("run", "none.jsonl", cwd=tmp_path)
     assert ended.returncode == 2
@@ -88,7 +83,6 @@ def test_the_command_line_reads_it(tmp_path: Path) -> None:
     ],
 )
 def test_files_that_hold_something_else(tmp_path: Path, name: str, text: str | bytes, message: str | None) -> None:
-    """Whatever stands in the place of a table, or in the file, is told as that, and never a traceback."""
     (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
     if message is None:
         assert read_settings(tmp_path) == {}
@@ -99,7 +93,6 @@ def test_files_that_hold_something_else(tmp_path: Path, name: str, text: str | b
 
 
 def test_a_byte_order_mark_is_read_over(tmp_path: Path) -> None:
-    """Some editors write one."""
     (tmp_path / "evaltrack.toml").write_bytes(b"\xef\xbb\xbf[run]\nk = 3\n")
     assert read_settings(tmp_path) == {"run": {"k": 3}}
 
@@ -113,7 +106,6 @@ def test_a_byte_order_mark_is_read_over(tmp_path: Path) -> None:
     ],
 )
 def test_tables_below_a_group_are_checked(tmp_path: Path, text: str, message: str) -> None:
-    """A command below a group has a table with options that it knows."""
     (tmp_path / "evaltrack.toml").write_text(text)
     with pytest.raises(UsageError) as caught:
         check_settings(read_settings(tmp_path), ["golden"], golden)
@@ -125,7 +117,6 @@ def test_tables_below_a_group_are_checked(tmp_path: Path, text: str, message: st
     [("[1]", "a list"), ("{a = 1}", "a table"), ("inf", "not finite"), ("1e999", "not finite"), ("nan", "not finite")],
 )
 def test_values_that_no_option_takes(tmp_path: Path, value: str, what: str) -> None:
-    """An option takes one plain value, one that can be repeated a list of them."""
     for name in ("k", "judge"):
         written = f"[{value}]" if name == "judge" else value
         (tmp_path / "evaltrack.toml").write_text(f"[run]\n{name} = {written}\n")
@@ -136,7 +127,6 @@ def test_values_that_no_option_takes(tmp_path: Path, value: str, what: str) -> N
 
 @pytest.mark.parametrize("line", ["k = true", "workers = true", "rubric = false"])
 def test_true_is_no_number_and_no_text(tmp_path: Path, line: str) -> None:
-    """TOML's true is for options that are switched on; it is not read as 1."""
     (tmp_path / "evaltrack.toml").write_text(f"[run]\n{line}\n")
     ended = called("run", "golden.jsonl", cwd=tmp_path)
     assert ended.returncode == 2
@@ -144,20 +134,17 @@ def test_true_is_no_number_and_no_text(tmp_path: Path, line: str) -> None:
 
 
 def test_a_variable_that_is_no_option_is_refused(tmp_path: Path) -> None:
-    """As in a settings file: a setting that is misspelt is not passed over."""
     ended = called("run", "golden.jsonl", cwd=tmp_path, env={"EVALTRACK_RUN_TRAILS": "3"})
     assert ended.returncode == 2
     assert "EVALTRACK_RUN_TRAILS: `run` has no such option; did you mean `EVALTRACK_RUN_TRIALS`?" in ended.stderr
 
 
 def test_hyphens_below_a_group(tmp_path: Path) -> None:
-    """An option may be written as on the command line there too."""
     (tmp_path / "evaltrack.toml").write_text("[golden.lint]\nan-option = 1\n")
     assert read_settings(tmp_path) == {"golden": {"lint": {"an_option": 1}}}
 
 
 def test_a_file_that_is_named_is_read_instead(tmp_path: Path) -> None:
-    """On the command line or in the environment; only its name says in which table the settings are."""
     (tmp_path / "evaltrack.toml").write_text("[run]\nk = 3\n")
     (tmp_path / "gate.toml").write_text("[run]\nk = 4\n")
     (tmp_path / "other").mkdir()
@@ -172,7 +159,6 @@ def test_a_file_that_is_named_is_read_instead(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_named_must_be_there(tmp_path: Path) -> None:
-    """No other is looked for in its place."""
     (tmp_path / "evaltrack.toml").write_text("[run]\nk = 3\n")
     ended = called("--config", "gate.toml", "run", "none.jsonl", cwd=tmp_path)
     assert (ended.returncode, ended.stderr) == (2, "Error: gate.toml: cannot be read: No such file or directory\n")

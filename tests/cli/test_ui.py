@@ -45,10 +45,7 @@ def alive(marker: str) -> list[str]:
 
 @pytest.mark.parametrize("jobs", ["false", pytest.param("true", marks=pytest.mark.long)])
 def test_it_serves_the_page_until_it_is_told_to_end(tmp_path: Path, empty_database: Path, jobs: str) -> None:
-    """The address stands on stderr, the page answers there and under no other name; Ctrl-C ends it with exit code 0.
-
-    No process is left: neither MLflow's server nor its worker, nor, in the long form as by default, those of its jobs.
-    """
+    """The address stands on stderr, the page answers there and under no other name; Ctrl-C ends it with exit code 0."""
     shutil.copy(empty_database, tmp_path / "mlflow.db")
     port, marker = free_port(), f"EVALTRACK_TEST_MARK={tmp_path}"
     name, _, value = marker.partition("=")
@@ -82,7 +79,6 @@ def test_it_serves_the_page_until_it_is_told_to_end(tmp_path: Path, empty_databa
 
 
 def test_a_server_shows_the_page_itself(tmp_path: Path) -> None:
-    """Where MLFLOW_TRACKING_URI names a server, the message says how that is started; no password in it."""
     ended = called("ui", cwd=tmp_path, env={"MLFLOW_TRACKING_URI": "http://me:secret@mlflow.example:5000"})
     assert ended.returncode == 2
     assert "mlflow server --app-name evaltrack" in ended.stderr
@@ -90,7 +86,6 @@ def test_a_server_shows_the_page_itself(tmp_path: Path) -> None:
 
 
 def test_a_port_in_use_is_said_at_once(tmp_path: Path, empty_database: Path) -> None:
-    """With the way out."""
     shutil.copy(empty_database, tmp_path / "mlflow.db")
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -119,7 +114,6 @@ def test_the_hosts_are_exact_names() -> None:
 
 
 def test_help_shows_examples(tmp_path: Path) -> None:
-    """And names all options."""
     ended = called("ui", "--help", cwd=tmp_path)
     assert ended.returncode == 0
     assert "Examples:" in ended.stdout

@@ -24,14 +24,12 @@ from tests.conftest import REPO
     ],
 )
 def test_settings_are_shown_as_options(message: str, shown: str) -> None:
-    """Only what is a setting; other text in backticks may be anybody's."""
     assert with_options(message) == shown
 
 
 def test_the_same_error_in_both_languages(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A call of the function names the setting, the command the option."""
     monkeypatch.chdir(tmp_path)
     golden = REPO / "golden/travel.jsonl"
     with pytest.raises(UsageError, match=r"^`require=`: no metric `recal`"):

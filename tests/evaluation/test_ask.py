@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -56,7 +56,6 @@ def answering(response: Response) -> Target:
 
 
 def test_a_row_holds_the_response_and_what_it_measures() -> None:
-    """The scores, reasons, repeats and pass in a row are those that `measure` gives for its response at this k."""
     before = time.time()
     (row,) = rows(questions(1), instant, rules=Rules(2))
     expected = measure(row.question, FOUND, Rules(2))
@@ -88,8 +87,6 @@ def test_a_row_holds_the_response_and_what_it_measures() -> None:
     ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else "",
 )
 def test_what_a_target_raises_is_a_row(error: BaseException, shown: str) -> None:
-    """A failure names its kind, the exception and its message; nothing is measured and the other questions go on."""
-
     async def target(question: Question, k: int, /) -> Response:
         if question.id == "1":
             raise error
@@ -103,27 +100,11 @@ def test_what_a_target_raises_is_a_row(error: BaseException, shown: str) -> None
 
 @pytest.mark.parametrize("error", [UsageError("the index is gone"), InconclusiveError("out of credit")])
 def test_an_error_of_evaltrack_from_the_target_is_no_row(error: EvaltrackError) -> None:
-    """What would fail every question, such as a key that is refused, comes out as it is."""
     with pytest.raises(type(error), match=f"^{error}$"):
         rows(questions(1), raising(error))
 
 
-@pytest.mark.parametrize("trial", [1, 2, 1000])
-def test_a_row_says_which_trial_it_is(trial: int) -> None:
-    """Answered or failed, a row has the place of its question and the number of its trial, and no tally."""
-    for target in (instant, raising(OSError("gone"))):
-        found = rows(questions(3), target, trial=trial)
-        assert [(row.position, row.question.id, row.trial) for row in found] == [
-            (0, "0", trial),
-            (1, "1", trial),
-            (2, "2", trial),
-        ]
-        assert {row.tally for row in found} == {None}
-
-
 def test_an_error_that_cannot_be_shown_is_a_row() -> None:
-    """An exception whose own text raises is a failure with the name of its type, and the run goes on."""
-
     class BrokenError(Exception):
         def __str__(self) -> str:
             raise RuntimeError("no text")
@@ -132,16 +113,7 @@ def test_an_error_that_cannot_be_shown_is_a_row() -> None:
     assert [row.failure.message.partition(":")[0] for row in found if row.failure] == ["BrokenError", "BrokenError"]
 
 
-def test_what_a_function_returns_in_a_wrong_form_is_a_row() -> None:
-    """A function that returns no response, such as a number, has an invalid row that says what to return."""
-    (row,) = rows(questions(1), function_target(lambda question, k: 7))
-    assert str(row.failure) == (
-        "target_invalid: what the target returned is int; return an answer, a list of sources, a mapping or a Response"
-    )
-
-
 def test_a_target_that_takes_too_long_is_a_row() -> None:
-    """At its deadline a question is given up, with the deadline in its message, and the others are answered."""
     blocking = Blocking()
 
     async def target(question: Question, k: int, /) -> Response:
@@ -154,22 +126,7 @@ def test_a_target_that_takes_too_long_is_a_row() -> None:
     assert blocking.cancelled == ["1"]
 
 
-def test_each_question_has_a_deadline_of_its_own() -> None:
-    """The deadline counts from when a question is asked, so that a run of many takes as long as it needs."""
-
-    async def target(question: Question, k: int, /) -> Response:
-        await asyncio.sleep(0.03)
-        return FOUND
-
-    start = time.perf_counter()
-    found = rows(questions(20), target, timeout=0.5)
-    assert time.perf_counter() - start > 0.5
-    assert [row.failure for row in found] == [None] * 20
-
-
 def test_an_error_because_of_the_deadline_is_a_timeout() -> None:
-    """A client that answers cancellation with an error of its own has timed out, whatever that error says."""
-
     async def target(question: Question, k: int, /) -> Response:
         try:
             return await Blocking()(question, k)
@@ -221,8 +178,6 @@ def test_a_function_that_returns_after_its_deadline_has_timed_out() -> None:
 
 
 def test_a_target_that_ignores_its_deadline_has_timed_out() -> None:
-    """A coroutine that catches the cancellation and returns something after the deadline was too late."""
-
     async def target(question: Question, k: int, /) -> Response:
         try:
             return await Blocking()(question, k)
@@ -251,27 +206,15 @@ def test_a_target_that_ignores_its_deadline_has_timed_out() -> None:
     ids=["plain", "empty", "lines", "unicode", "surrogate", "bytes", "nul", "below", "at", "above", "far above"],
 )
 def test_a_message_can_be_stored_anywhere(message: str, kept: str) -> None:
-    """A failure's message is valid Unicode without NUL and at most 2,000 characters long, cut with an ellipsis."""
     found = failure("target_error", message)
     assert (found.kind, found.message) == ("target_error", kept)
     assert len(found.message.encode()) <= 4 * MESSAGE_LIMIT == 8000
-
-
-@pytest.mark.parametrize("error", [ValueError("\ud83d\0" * 5000), InvalidResponseError("\ud83d\0" * 5000)])
-def test_a_row_with_an_unfit_message_can_be_written(error: Exception) -> None:
-    """Whatever bytes an exception speaks of, its row can be written as JSON and read back."""
-    (row,) = rows(questions(1), raising(error))
-    assert row.failure is not None
-    assert len(row.failure.message) == MESSAGE_LIMIT
-    assert row.failure.message.endswith("?\N{REPLACEMENT CHARACTER}…") or row.failure.message.endswith("?…")
-    assert Row.model_validate_json(row.model_dump_json()) == row
 
 
 # Judges
 
 
 def test_a_verdict_is_in_its_row_and_its_scores() -> None:
-    """What a judge said stands in the row, and the row's scores are those that `measure` gives with it."""
     (row,) = rows(questions(1), instant, judges=[Opinion(score=0.75)])
     (verdict,) = row.verdicts
     expected = measure(row.question, FOUND, Rules(), [verdict])
@@ -281,7 +224,6 @@ def test_a_verdict_is_in_its_row_and_its_scores() -> None:
 
 
 def test_a_judge_gets_every_answer_once() -> None:
-    """A judge is asked once for each question, with the records of question and response."""
     judge, asked = Opinion(), questions(3)
     rows(asked, instant, judges=[judge])
     assert len(judge.asked) == 3
@@ -291,7 +233,6 @@ def test_a_judge_gets_every_answer_once() -> None:
 
 
 def test_where_the_target_failed_nobody_is_asked() -> None:
-    """There is nothing to judge in a target's failure, and no token to count."""
     judge = Opinion()
     (row,) = rows(questions(1), raising(OSError("gone")), judges=[judge], count=never_counted)
     assert (judge.asked, row.verdicts, row.tokens) == ([], (), None)
@@ -299,7 +240,6 @@ def test_where_the_target_failed_nobody_is_asked() -> None:
 
 
 def test_a_panel_is_asked_at_once_and_stays_in_its_order() -> None:
-    """Judges wait for one another here, so all are asked together; verdicts stand in the order of the panel."""
     together = asyncio.Barrier(3)
     panel = [Opinion(name, score, together.wait) for name, score in (("c", 0.5), ("a", 1.0), ("b", 0.75))]
     (row,) = rows(questions(1), instant, judges=panel)
@@ -320,9 +260,7 @@ def test_a_panel_is_asked_at_once_and_stays_in_its_order() -> None:
     ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else "",
 )
 def test_what_a_judge_raises_is_a_row_that_keeps_its_answer(error: BaseException, shown: str) -> None:
-    """A judge's failure keeps the response and what it measures without a judge; the question neither passes nor
-    fails, and the others go on.
-    """
+    """A judge's failure keeps the response and what it measures without a judge."""
 
     class Fails(Opinion):
         async def __call__(self, question: Question, response: Response, /) -> Verdict:
@@ -364,14 +302,12 @@ def test_a_judge_that_takes_too_long_is_a_judge_error() -> None:
 
 
 def test_a_judge_has_a_deadline_of_its_own() -> None:
-    """A judge may take longer than the target is given."""
     slow = Opinion(first=lambda: asyncio.sleep(0.2))
     (row,) = rows(questions(1), instant, judges=[slow], timeout=0.1, judge_timeout=20)
     assert (row.failure, row.passed) == (None, True)
 
 
 def test_a_panel_with_one_failing_judge_is_a_judge_error() -> None:
-    """The failure names the judge, what the others said is kept in the row, and no score is made of their part."""
     panel = [Opinion("first", 0.0), failing("second", ValueError("no JSON")), Opinion("third", 1.0)]
     (row,) = rows(questions(1), instant, judges=panel)
     assert str(row.failure) == "judge_error: second: ValueError: no JSON"
@@ -381,14 +317,12 @@ def test_a_panel_with_one_failing_judge_is_a_judge_error() -> None:
 
 
 def test_of_several_failing_judges_the_first_is_named() -> None:
-    """Where more than one judge of a panel failed, the row tells of the first in the order of the panel."""
     slow = Opinion("slow", first=lambda: asyncio.sleep(30))
     (row,) = rows(questions(1), instant, judges=[slow, failing("quick", OSError("gone"))], judge_timeout=0.1)
     assert (str(row.failure), row.verdicts) == ("judge_error: slow: no response within 0.1 s", ())
 
 
 def test_an_error_of_evaltrack_stops_the_other_judges_too() -> None:
-    """When one judge of a panel stops the run, what the others are asked is cancelled."""
     panel = [Opinion("hangs", first=asyncio.Event().wait), failing("refused", UsageError("the key is refused"))]
 
     async def work() -> None:
@@ -407,8 +341,6 @@ def test_an_error_of_evaltrack_stops_the_other_judges_too() -> None:
     ids=["alone", "in a panel"],
 )
 def test_what_is_no_verdict_is_a_judge_error(panel: list[Opinion], shown: str) -> None:
-    """A judge of one's own that returns nothing has failed; in a panel it is named."""
-
     class Silent(Judge):
         name = "silent"
 
@@ -421,7 +353,6 @@ def test_what_is_no_verdict_is_a_judge_error(panel: list[Opinion], shown: str) -
 
 @pytest.mark.parametrize("response", [Response(sources=()), Response(sources=FOUND.sources), Response(abstained=True)])
 def test_what_only_retrieves_is_not_judged(response: Response) -> None:
-    """Where there is no answer no judge is asked, and the row says so; an empty answer is one."""
     judge = Opinion()
     (row,) = rows(questions(1), answering(response), judges=[judge])
     assert (judge.asked, row.verdicts, row.failure, row.unmeasured["overall_score"]) == ([], (), None, NO_ANSWER)
@@ -430,34 +361,6 @@ def test_what_only_retrieves_is_not_judged(response: Response) -> None:
 
 
 # Trials
-
-
-class Careful(Opinion):
-    """A judge that tells trials apart, and says which one it was for."""
-
-    def __init__(self, name: str = "one", first: Callable[[], Awaitable[object]] = turns) -> None:
-        super().__init__(name, first=first)
-        self.made: list[int] = []
-
-    def on_trial(self, trial: int) -> Opinion:
-        self.made.append(trial)
-        return Opinion(f"{self.name} on trial {trial}", first=self._first)
-
-
-@pytest.mark.parametrize(
-    ("trial", "made", "names"),
-    [
-        (1, [1], ["careful on trial 1", "plain"]),
-        (2, [2], ["careful on trial 2", "plain"]),
-        (7, [7], ["careful on trial 7", "plain"]),
-    ],
-)
-def test_a_judge_may_tell_trials_apart(trial: int, made: list[int], names: list[str]) -> None:
-    """A judge is asked for the one of each trial; that is itself, where it says nothing else."""
-    careful, plain = Careful("careful"), Opinion("plain")
-    (row,) = rows(questions(1), instant, judges=[careful, plain], trial=trial)
-    assert (careful.made, [verdict.judge for verdict in row.verdicts]) == (made, names)
-    assert (len(careful.asked), len(plain.asked)) == (int(not made), 1)
 
 
 # What a failure costs
@@ -477,7 +380,6 @@ def spent(prompt: int, completion: int, **parts: int) -> Usage:
 
 
 def test_what_a_failure_cost_is_kept() -> None:
-    """The tokens that an error tells are in the failure, whether the target or the judge raised it."""
     used = spent(30, 4, cached_tokens=20, reasoning_tokens=0)
     (failed,) = rows(questions(1), raising(PaidError("cut off", used)))
     (misjudged,) = rows(questions(1), instant, judges=[failing("one", PaidError("no JSON", used))])
@@ -488,7 +390,6 @@ def test_what_a_failure_cost_is_kept() -> None:
 
 @pytest.mark.parametrize("error", [OSError("gone"), PaidError("?", None), PaidError("?", 7), PaidError("?", {"a": 1})])
 def test_what_nobody_tells_is_no_cost(error: Exception) -> None:
-    """An error without usage, or with something else of that name, has cost nothing that is known."""
     (failed,) = rows(questions(1), raising(error))
     (misjudged,) = rows(questions(1), instant, judges=[failing("one", error)])
     assert [row.failure and row.failure.usage for row in (failed, misjudged)] == [None, None]
@@ -507,7 +408,6 @@ def test_what_nobody_tells_is_no_cost(error: Exception) -> None:
 )
 @pytest.mark.parametrize("succeeding", [0, 1])
 def test_what_several_failures_cost_is_added(used: list[Usage | None], together: Usage | None, succeeding: int) -> None:
-    """The failure of a panel names the first and holds what all that failed cost; who succeeded is in the verdicts."""
     panel = [failing(f"j{number}", PaidError("no JSON", usage)) for number, usage in enumerate(used)]
     others = [Opinion("fine")] * succeeding
     (row,) = rows(questions(1), instant, judges=[*others, *panel])
@@ -517,8 +417,6 @@ def test_what_several_failures_cost_is_added(used: list[Usage | None], together:
 
 
 def test_a_cost_that_cannot_be_read_is_none() -> None:
-    """An exception whose own `usage` raises is a row like any other, without a cost."""
-
     class BrokenError(Exception):
         @property
         def usage(self) -> Usage:
@@ -529,8 +427,6 @@ def test_a_cost_that_cannot_be_read_is_none() -> None:
 
 
 def test_what_a_late_failure_cost_is_kept() -> None:
-    """A judge that is broken off at its deadline and tells what it had spent so far is late, and has cost that."""
-
     async def pay_and_hang() -> None:
         try:
             await asyncio.Event().wait()
@@ -555,7 +451,6 @@ def words(texts: Sequence[str], response: Response) -> Tokens:
 
 
 def test_tokens_are_what_the_target_reports() -> None:
-    """Prompt and completion together, and nothing is counted beside them, not even where they are 0."""
     for used in (Usage(prompt_tokens=40, completion_tokens=2), Usage(prompt_tokens=0, completion_tokens=0)):
         (row,) = rows(questions(1), answering(Response(answer="Paris.", usage=used)), count=never_counted)
         assert row.tokens == Tokens(count=used.total_tokens, known="reported")
@@ -581,13 +476,11 @@ def test_tokens_that_are_not_reported_are_counted() -> None:
 
 @pytest.mark.parametrize("response", [Response(), Response(sources=()), Response(abstained=True)])
 def test_a_response_without_text_has_the_tokens_of_its_question(response: Response) -> None:
-    """Where there is neither answer nor source, only the question is counted."""
     (row,) = rows(questions(1), answering(response), count=words)
     assert row.tokens == Tokens(count=1, known="counted")
 
 
 def test_without_a_counter_there_are_no_tokens() -> None:
-    """Tokens that are neither reported nor counted are not 0: they are missing."""
     (row,) = rows(questions(1), instant)
     assert row.tokens is None
     assert "num_tokens" not in row.scores
@@ -595,6 +488,5 @@ def test_without_a_counter_there_are_no_tokens() -> None:
 
 
 def test_tokens_count_also_where_the_judge_failed() -> None:
-    """What the target used was used, whatever became of the verdict."""
     (row,) = rows(questions(1), instant, judges=[failing("one", OSError("gone"))], count=words)
     assert row.scores["num_tokens"] == 2

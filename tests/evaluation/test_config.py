@@ -55,7 +55,6 @@ WEIGHTS = (
 
 
 def test_defaults_are_logged() -> None:
-    """Every default that shapes an evaluation is a param; what is not set at all is left out."""
     assert EvaluationConfig().params() == DEFAULTS
 
 
@@ -147,7 +146,6 @@ def test_every_setting_is_logged() -> None:
 
 @pytest.mark.parametrize("number", [0.1, 0.123456789, 1 / 3, 1e-7, 0.9999999])
 def test_numbers_are_logged_as_they_are_used(number: float) -> None:
-    """A param has all the digits that make the number what it is, not the first six."""
     params = EvaluationConfig(alpha=number, pass_threshold=number, timeout=number * 1e7).params()
     assert float(params["alpha"]) == pytest.approx(number, rel=1e-14)
     assert float(params["pass_threshold"]) == pytest.approx(number, rel=1e-14)
@@ -155,7 +153,6 @@ def test_numbers_are_logged_as_they_are_used(number: float) -> None:
 
 
 def test_the_rules_of_a_run() -> None:
-    """Cut-off, weights and threshold are what shapes the scores."""
     assert EvaluationConfig().rules == Rules()
     assert EvaluationConfig(k=3, alpha=1, pass_threshold=0.5).rules == Rules(3, Weights(alpha=1), 0.5)
     weights, of_rubric = "h_count=0.3,oscillation=0.1", RubricWeights(h_count=0.3, oscillation=0.1)
@@ -164,14 +161,12 @@ def test_the_rules_of_a_run() -> None:
 
 
 def test_the_weights_in_a_signature() -> None:
-    """A signature holds the weights of what is scored: the three exponents, or the shares of the eight dimensions."""
     assert EvaluationConfig(alpha=1 / 3).weights_text == "alpha=0.333333333333333,beta=0.5,gamma=1.5"
     made = EvaluationConfig(rubric="reasoning", rubric_weights="h_count=0.3,oscillation=0.1")
     assert made.weights_text == str(RubricWeights(h_count=0.3, oscillation=0.1))
 
 
 def test_a_rubric_that_cannot_be_used() -> None:
-    """A rubric that there is not, and weights that do not add up to 1, are refused."""
     with pytest.raises(UsageError, match=r"^rubric is style; write answer or reasoning$"):
         EvaluationConfig.of(rubric="style")
     with pytest.raises(UsageError, match=r"^rubric weights: the sum is 1.1, not 1; change others too: h_count=0.3,"):
@@ -192,7 +187,6 @@ def test_a_rubric_that_cannot_be_used() -> None:
     ],
 )
 def test_values_at_the_edge_are_taken(name: str, value: float) -> None:
-    """The smallest and the largest value of each setting can be used."""
     assert getattr(EvaluationConfig.of(**{name: value}), name) == value
 
 
@@ -213,19 +207,16 @@ def test_values_at_the_edge_are_taken(name: str, value: float) -> None:
     ],
 )
 def test_values_that_nothing_can_be_run_with(name: str, value: float, asked: str) -> None:
-    """Anything else is refused with the setting, the value and what to write."""
     with pytest.raises(UsageError, match=f"^{re.escape(f'{name} is {value}; write {asked}')}$"):
         EvaluationConfig.of(**{name: value})
 
 
 def test_the_first_of_several_is_named() -> None:
-    """Where more than one setting is wrong the first one is named."""
     with pytest.raises(UsageError, match=r"^k is 0; "):
         EvaluationConfig.of(k=0, trials=0, concurrency=0, timeout=0)
 
 
 def test_there_is_no_such_setting() -> None:
-    """A name that is no setting is an error of the program, with the nearest that there is."""
     with pytest.raises(TypeError, match=r"^there is no setting `trails`; did you mean `trials`\?$"):
         EvaluationConfig.of(trails=3)
     with pytest.raises(TypeError, match=r"`trails`"):
@@ -237,13 +228,11 @@ def test_there_is_no_such_setting() -> None:
     ("value", "shown"), [(-1, "-1"), (-1e-9, "-1e-09"), (10.5, "10.5"), (math.inf, "inf"), (math.nan, "nan")]
 )
 def test_weights_that_are_refused(name: str, value: float, shown: str) -> None:
-    """An exponent below 0, or so large that scores would leave the range of numbers, is refused by name."""
     with pytest.raises(UsageError, match=f"^{name} is {shown}; write a number from 0 to 10$"):
         EvaluationConfig.of(**{name: value})
 
 
 def test_prices() -> None:
-    """Both prices make a price list in USD per million tokens, also where they are 0; neither makes none."""
     assert EvaluationConfig().prices is None
     prices = EvaluationConfig(price_in=0.15, price_out=0.6).prices
     assert prices == Prices(0.15, 0.6)
@@ -259,7 +248,6 @@ def test_prices() -> None:
     ],
 )
 def test_half_a_price_list_is_refused(values: dict[str, float], message: str) -> None:
-    """A price of input alone, or of output alone, gives no cost."""
     with pytest.raises(UsageError, match=f"^{re.escape(message)}$"):
         EvaluationConfig.of(**values)
 
@@ -268,14 +256,12 @@ def test_half_a_price_list_is_refused(values: dict[str, float], message: str) ->
 
 
 def test_the_keyword_arguments_are_the_settings() -> None:
-    """Editors complete the settings of `run_eval` from a typed dictionary, which names each of them."""
     assert [*get_type_hints(EvaluationOptions)] == [name for name in EvaluationConfig.model_fields if name != "k"]
     named = [each for each in signature(run_eval).parameters.values() if each.kind is not each.VAR_KEYWORD]
     assert len(named) <= 8
 
 
 def test_every_setting_is_an_option() -> None:
-    """Each setting is an option of `evaltrack run`, with the default and the help of the record."""
     options = {option.name: option for option in run.params}
     for name, field in EvaluationConfig.model_fields.items():
         option: Any = options[name]
@@ -285,7 +271,6 @@ def test_every_setting_is_an_option() -> None:
 
 
 def test_mlproject_names_settings_with_their_defaults() -> None:
-    """The parameters of `MLproject` are settings, with the defaults of the record, and the golden set."""
     project = yaml.safe_load(Path("MLproject").read_text())
     given = project["entry_points"]["main"]["parameters"]
     assert given.pop("golden")["type"] == "string"

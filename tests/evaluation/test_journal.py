@@ -86,7 +86,6 @@ def recalled(opened: Open, *numbers: int) -> list[Row | None]:
 
 @pytest.mark.parametrize("made", [row(1), row(1, trial=3), row(1, failed=True)], ids=["answered", "trial 3", "failed"])
 def test_a_row_comes_back_as_it_was(opened: Open, made: Row) -> None:
-    """Every field of a row, to the last bit, for whoever opens the journal next."""
     kept(opened, made)
     journal = opened()
     assert journal.recall(made.question, made.trial or 1) == made
@@ -94,7 +93,6 @@ def test_a_row_comes_back_as_it_was(opened: Open, made: Row) -> None:
 
 
 def test_a_new_journal_holds_nothing(opened: Open) -> None:
-    """What this evaluation keeps itself is not asked for again by it; nothing is reused."""
     journal = opened()
     journal.keep([row(1)])
     assert journal.recall(question(1), 1) is None
@@ -103,7 +101,6 @@ def test_a_new_journal_holds_nothing(opened: Open) -> None:
 
 
 def test_a_row_is_found_by_id_digest_and_trial(opened: Open) -> None:
-    """Another id, another trial: asked. The same with other notes, labels or place: found."""
     kept(opened, row(1), row(2, trial=2))
     journal = opened()
     assert journal.recall(question(3), 1) is None
@@ -127,7 +124,6 @@ def test_a_row_is_found_by_id_digest_and_trial(opened: Open) -> None:
     ids=lambda change: next(iter(change)),
 )
 def test_an_edited_question_is_asked_again(opened: Open, change: dict[str, object]) -> None:
-    """A row belongs to the question and the expectations that it was measured against."""
     kept(opened, row(1), row(2))
     journal = opened()
     assert journal.recall(question(1).model_copy(update=change), 1) is None
@@ -136,7 +132,6 @@ def test_an_edited_question_is_asked_again(opened: Open, change: dict[str, objec
 
 
 def test_an_edit_that_is_taken_back_finds_its_row(opened: Open) -> None:
-    """Both texts were paid for: each is found, and they count as one question."""
     kept(opened, row(1, text="First?"))
     kept(opened, row(1, text="Second?"))
     for text in ("First?", "Second?"):
@@ -147,7 +142,6 @@ def test_an_edit_that_is_taken_back_finds_its_row(opened: Open) -> None:
 
 
 def test_what_is_not_asked_any_more_is_dropped(opened: Open) -> None:
-    """Rows of questions that are gone are counted, and stay for the case that they come back."""
     kept(opened, *(row(number) for number in range(5)))
     journal = opened()
     assert [journal.recall(question(number), 1) for number in (0, 4)] == [row(0), row(4)]
@@ -158,7 +152,6 @@ def test_what_is_not_asked_any_more_is_dropped(opened: Open) -> None:
 
 @pytest.mark.parametrize("retry", [False, True])
 def test_errors_are_asked_again_when_that_is_wanted(opened: Open, retry: bool) -> None:
-    """A failed question stays failed in a resumed run, unless `retry_errors`; a good one is never asked again."""
     kept(opened, row(1), row(2, failed=True))
     journal = opened(retry_errors=retry)
     assert journal.recall(question(1), 1) == row(1)
@@ -167,7 +160,6 @@ def test_errors_are_asked_again_when_that_is_wanted(opened: Open, retry: bool) -
 
 
 def test_only_a_success_replaces_an_error(opened: Open) -> None:
-    """A retry that fails again leaves the first error; one that succeeds replaces it; no error replaces an answer."""
     kept(opened, row(1, failed=True, answer="first"), row(2))
     kept(opened, row(1, failed=True, answer="second"), row(2, failed=True, answer="late"))
     assert recalled(opened, 1, 2) == [row(1, failed=True, answer="first"), row(2)]
@@ -193,13 +185,6 @@ def test_rows_are_kept_all_or_none(opened: Open, path: Path) -> None:
     assert journal.recall(question(1), 1) == row(1)
     journal.close()
     assert recalled(opened, 1, 2, 3, 4, 5, 6) == [row(1), row(2), None, None, None, None]
-
-
-def test_an_empty_group_is_nothing(opened: Open) -> None:
-    """Keeping no rows is no error."""
-    journal = opened()
-    journal.keep([])
-    assert (journal.problem, journal.reuse.num_rows) == (None, 0)
 
 
 def test_rows_are_kept_from_any_thread(opened: Open) -> None:
@@ -237,7 +222,6 @@ def test_rows_are_kept_from_any_thread(opened: Open) -> None:
     ],
 )
 def test_the_folder_of_the_user(variables: dict[str, str], folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The variable of evaltrack decides, then that of the system, then the home folder; an empty one is none."""
     monkeypatch.setenv("HOME", "/home/user")
     for name in ("EVALTRACK_STATE_DIR", "XDG_STATE_HOME"):
         monkeypatch.delenv(name, raising=False)
@@ -247,7 +231,6 @@ def test_the_folder_of_the_user(variables: dict[str, str], folder: str, monkeypa
 
 
 def test_only_the_owner_reads_it(opened: Open, path: Path) -> None:
-    """Folder 0700, and the journal and SQLite's files beside it 0600, whatever the umask says."""
     before = os.umask(0)
     try:
         journal = opened()
@@ -260,7 +243,6 @@ def test_only_the_owner_reads_it(opened: Open, path: Path) -> None:
 
 
 def test_what_it_says_of_its_run_is_kept_when_it_is_opened_again(opened: Open, path: Path) -> None:
-    """The run it belongs to is not forgotten between opening and the store's answer: a kill may come there."""
     journal = opened()
     assert journal.name == path.stem
     journal.belongs_to("4488541a")
@@ -272,7 +254,6 @@ def test_what_it_says_of_its_run_is_kept_when_it_is_opened_again(opened: Open, p
 
 
 def test_a_finished_one_is_removed(opened: Open, path: Path) -> None:
-    """Once MLflow holds everything nothing is left on disk."""
     journal = opened()
     journal.keep([row(1)])
     journal.finish(errors=0)
@@ -280,7 +261,6 @@ def test_a_finished_one_is_removed(opened: Open, path: Path) -> None:
 
 
 def test_one_with_errors_stays_and_says_that_it_is_finished(opened: Open, path: Path) -> None:
-    """Its errors can still be asked again."""
     journal = opened()
     journal.keep([row(1, failed=True)])
     journal.finish(errors=1)
@@ -290,7 +270,6 @@ def test_one_with_errors_stays_and_says_that_it_is_finished(opened: Open, path: 
 
 
 def test_what_a_kill_left_is_removed_too(path: Path) -> None:
-    """Removing a journal leaves none of SQLite's files, and removing what is not there is no error."""
     path.parent.mkdir()
     for end in ("", "-wal", "-shm", "-journal"):
         path.with_name(path.name + end).write_text("")
@@ -300,7 +279,6 @@ def test_what_a_kill_left_is_removed_too(path: Path) -> None:
 
 
 def test_after_it_is_closed(opened: Open) -> None:
-    """What comes late is not kept and is no traceback, and closing twice is no error."""
     kept(opened, row(1))
     journal = opened()
     journal.close()
@@ -356,7 +334,6 @@ def acknowledged(process: subprocess.Popen[str], first: int) -> int:
 
 
 def test_ten_kills_lose_no_row_that_was_acknowledged(opened: Open, path: Path) -> None:
-    """Kill -9 at any moment: what was acknowledged is there, whole, and of the group in flight all or none."""
     chance, told, group = random.Random(7), 0, 7
     for _ in range(10):
         with writing(path, told, group) as process:
@@ -372,7 +349,6 @@ def test_ten_kills_lose_no_row_that_was_acknowledged(opened: Open, path: Path) -
 
 
 def test_a_second_process_is_refused_until_the_first_is_gone(opened: Open, path: Path) -> None:
-    """One process at a time, with a message that says so; the lock dies with its process, however that dies."""
     with writing(path) as process:
         start = time.monotonic()
         with pytest.raises(JournalBusyError) as refused:
@@ -387,7 +363,6 @@ def test_a_second_process_is_refused_until_the_first_is_gone(opened: Open, path:
 
 
 def test_one_that_is_just_ending_is_waited_for(opened: Open, path: Path) -> None:
-    """A process that lets go within two seconds is no reason to refuse."""
     kept(opened, row(1))
     other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     other.execute("begin immediate")
@@ -455,7 +430,6 @@ def usable_or_told(opened: Open, path: Path) -> int | None:
 @pytest.mark.parametrize("share", [0, 0.001, 0.005, 0.1, 0.35, 0.5, 0.75, 0.99, 1])
 @pytest.mark.parametrize("end", ["", "-wal"], ids=["journal", "log"])
 def test_a_journal_that_was_cut(opened: Open, path: Path, broken_off: Path, end: str, share: float) -> None:
-    """Wherever it was cut: what is lost is asked again, or the journal is refused; never a wrong row, no traceback."""
     damaged(path, broken_off, end, lambda content: content[: int(len(content) * share)])
     found = usable_or_told(opened, path)
     if share == 1:
@@ -497,7 +471,6 @@ def test_a_journal_whose_bytes_changed(opened: Open, path: Path, broken_off: Pat
     ids=["text", "broken head", "zeros"],
 )
 def test_a_file_that_is_none(opened: Open, path: Path, content: bytes) -> None:
-    """Something else in its place is refused by name, and is left as it is."""
     path.parent.mkdir()
     path.write_bytes(content)
     with pytest.raises(UsageError) as refused:
@@ -509,7 +482,6 @@ def test_a_file_that_is_none(opened: Open, path: Path, content: bytes) -> None:
 
 
 def test_an_empty_file_is_a_new_journal(opened: Open, path: Path) -> None:
-    """Killed between making the file and writing to it."""
     path.parent.mkdir()
     path.touch()
     assert read_command(path) == {}
@@ -519,7 +491,6 @@ def test_an_empty_file_is_a_new_journal(opened: Open, path: Path) -> None:
 
 @pytest.mark.parametrize("tables", ["", "create table command (number integer primary key, text text not null)"])
 def test_one_that_was_killed_while_it_was_made(opened: Open, path: Path, tables: str) -> None:
-    """Tables that are not there yet are made."""
     path.parent.mkdir()
     with closing(sqlite3.connect(path)) as other:
         other.execute("pragma journal_mode=wal")
@@ -542,7 +513,6 @@ def test_one_that_was_killed_while_it_was_made(opened: Open, path: Path, tables:
     ],
 )
 def test_tables_of_another_form_are_refused(opened: Open, path: Path, tables: str) -> None:
-    """A journal of another version, or of another program, is neither read nor written."""
     path.parent.mkdir()
     with closing(sqlite3.connect(path)) as other:
         other.execute(tables)
@@ -581,7 +551,6 @@ def write_into(path: Path, statement: str, *values: object) -> None:
 )
 @pytest.mark.parametrize("signed", [True, False], ids=["checksum", "no checksum"])
 def test_content_that_is_no_row_is_asked_again(opened: Open, path: Path, text: str | bytes, signed: bool) -> None:
-    """What is not the row of its question is not found, and gives way to the row that is made next."""
     kept(opened, row(1), row(3))
     raw = text.encode() if isinstance(text, str) else text
     checksum = crc32(raw) if signed else 0
@@ -595,7 +564,6 @@ def test_content_that_is_no_row_is_asked_again(opened: Open, path: Path, text: s
 
 
 def test_a_number_that_was_edited_is_asked_again(opened: Open, path: Path) -> None:
-    """A row is used as it was measured or not at all: a score that somebody changed is no score."""
     kept(opened, row(1))
     write_into(path, "update rows set row = replace(row, '\"hit\":1.0', '\"hit\":0.0')")
     with closing(sqlite3.connect(path)) as other:
@@ -607,7 +575,6 @@ def test_a_number_that_was_edited_is_asked_again(opened: Open, path: Path) -> No
     "text", ["", "no JSON", "[]", "7", '"text"', "[" * 100_000, "\ud800".encode("utf-8", "replace")]
 )
 def test_a_command_that_is_none(opened: Open, path: Path, text: str | bytes) -> None:
-    """What a journal says of its run is an object or nothing."""
     kept(opened, row(1))
     write_into(path, "update command set text = ?", text)
     assert read_command(path) == {}
@@ -616,7 +583,6 @@ def test_a_command_that_is_none(opened: Open, path: Path, text: str | bytes) -> 
 
 
 def test_hostile_ids_are_data(opened: Open) -> None:
-    """Quotes, paths and SQL in ids are ids."""
     names = ["'; drop table rows; --", "../../etc/passwd", "%", "\n", "😀"]
     rows = [
         row(number).model_copy(update={"question": question(number).model_copy(update={"id": name})})
@@ -728,7 +694,6 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_a_journal_on_a_full_disk_says_of_which_run_it_is_after_a_kill(small_disk: Path) -> None:
-    """Else the run would be left RUNNING, and `--resume auto` would pay for all of it again."""
     path = small_disk / "journal.sqlite"
     assert warm.run(("-c", FILLS_AND_DIES, str(path)), small_disk, os.environ).returncode == -signal.SIGKILL
     with suppress(OSError):
@@ -777,7 +742,6 @@ print(json.dumps([told, journal.problem]))
 
 
 def test_a_file_that_may_not_grow(opened: Open, path: Path) -> None:
-    """A limit on the size of files is a full disk: told, no traceback, and what was acknowledged is there."""
     ended = subprocess.run(
         [sys.executable, "-c", LIMITED, str(path)], cwd=REPO, capture_output=True, text=True, timeout=60
     )

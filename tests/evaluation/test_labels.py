@@ -34,9 +34,7 @@ def test_all_that_is_wrong_is_in_one_error() -> None:
 
 
 def test_labels_and_names_in_mlflow(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Params stand beside the settings of the same name, tags as they are, the note begins the description, and the
-    run's name tells it from others; the result says how it was made.
-    """
+    """Params stand beside the settings of the same name, tags as they are, the note begins the description."""
     golden = few_questions(tmp_path, 2)
     monkeypatch.chdir(tmp_path)
     for command in (["init", "-q"], ["add", "travel.jsonl"], ["commit", "-qm", "one"]):

@@ -37,7 +37,6 @@ def row(*scorers: Scorer, target: Any = instant, **settings: Any) -> Row:
 
 
 def test_they_stand_beside_ours() -> None:
-    """Values among the scores, reasons among the unmeasured; whether the question passes is as without them."""
     one, two = Own({"values": {"a": -3.0}, "reasons": {"b": "None"}}, "a", "b"), Own({"values": {"c": 1.0}}, "c")
     made, plain = row(one, two), row()
     assert dict(made.scores) == {**plain.scores, "a": -3.0, "c": 1.0}
@@ -55,7 +54,6 @@ def test_they_stand_beside_ours() -> None:
     ],
 )
 def test_what_it_raises_is_a_reason(error: BaseException, why: str) -> None:
-    """For each of its scores, bounded and storable; the question goes on."""
     made = row(Own(error, "a", "b"), Own({"values": {"c": 1.0}}, "c"))
     assert made.unmeasured["a"] == made.unmeasured["b"]
     assert made.unmeasured["a"].startswith(why)
@@ -64,19 +62,16 @@ def test_what_it_raises_is_a_reason(error: BaseException, why: str) -> None:
 
 
 def test_one_that_hangs_is_given_up() -> None:
-    """After the time that judges have."""
     assert row(Own(None), judge_timeout=0.05).unmeasured["own"] == "no response within 0.05 s"
 
 
 def test_a_judge_that_fails_leaves_them() -> None:
-    """They do not depend on it."""
     made = row(Own({"values": {"own": 1.0}}), judges=[failing("one", RuntimeError("down"))])
     assert made.failure is not None
     assert made.scores["own"] == 1.0
 
 
 def test_where_the_target_failed_nothing_is_scored() -> None:
-    """The row says so in its error."""
     own = Own({"values": {"own": 1.0}})
     made = row(own, target=raising(RuntimeError("down")))
     assert made.failure is not None
@@ -84,7 +79,6 @@ def test_where_the_target_failed_nothing_is_scored() -> None:
 
 
 def test_they_see_no_secret() -> None:
-    """As judges do; those that are built in measure what came back. Reasons are cleaned, too."""
     own, raw = Own(ValueError("Paris. is no tone")), Own({"reasons": {"raw": "Paris."}}, "raw", measures_raw=True)
     made = row(own, raw, redactor=Redactor(("Paris",)))
     assert raw.answers == ["Paris."]
@@ -93,7 +87,6 @@ def test_they_see_no_secret() -> None:
 
 
 def test_declarations_fit_into_a_tag() -> None:
-    """MLflow holds 8,000 characters of one; more is refused before anything is asked."""
     signature = Signature(golden="g", golden_digest="0", k=5, target="t")
     assert with_scores(signature, ()) == signature
     assert with_scores(signature, Own({}, "a", "b").declared).own_names == ("a", "b")

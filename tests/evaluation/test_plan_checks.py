@@ -37,7 +37,6 @@ def recorded(folder: Path, *lines: dict[str, Any]) -> str:
     ],
 )
 def test_a_note_says_how_many_questions_were_asked_alone(function: Any, note: str | None, tmp_path: Path) -> None:
-    """Once, and of those with turns alone."""
     golden = golden_set(tmp_path, {"history": TURNS}, {}, {"history": TURNS})
     with planned(golden, EvaluationConfig.of(judge="none"), function) as plan:
         notes = plan.notes()
@@ -46,7 +45,6 @@ def test_a_note_says_how_many_questions_were_asked_alone(function: Any, note: st
 
 
 def test_recorded_responses_leave_out_no_turns(tmp_path: Path) -> None:
-    """They were given to whatever was asked; nothing is asked now."""
     golden = golden_set(tmp_path, {"history": TURNS})
     with planned(golden, EvaluationConfig.of(judge="none"), recorded(tmp_path, {"id": 0, "answer": "a"})) as plan:
         assert plan.notes() == ()

@@ -130,7 +130,6 @@ def assert_as_local(project: Project, uri: str, folder: Path, *own: str) -> None
 def test_rows_metrics_and_artifacts_are_those_of_one_process(
     project: Project, store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """To the last bit, but for times and ids of the run. Ray writes the key of the user into no file."""
     key = "sk-a-key-that-only-this-test-has"
     monkeypatch.setenv("OPENAI_API_KEY", key)
     with TemporaryDirectory(prefix="ray") as short:  # names of its sockets have at most 107 bytes
@@ -186,7 +185,6 @@ def free_port() -> int:
 @pytest.mark.long
 @NEEDS_RAY
 def test_kills_of_workers_and_drivers_lose_no_row() -> None:
-    """SIGKILL of a worker and of the driver: the same rows, and only questions in flight are asked or paid again."""
     command = [sys.executable, str(REPO / "scripts" / "kill_engine.py"), "--kills", "2", "--questions", "150"]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=4 * PATIENCE, check=False)
     assert ended.returncode == 0, ended.stdout + ended.stderr
@@ -224,7 +222,6 @@ def test_ctrl_c_ends_the_run_with_what_was_done(project: Project, store_uri: str
 def test_an_error_that_ends_the_run_in_a_worker_ends_it(
     project: Project, store_uri: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With its own message and exit code, as in one process."""
     with OpenAIServer(api_key="another") as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
         monkeypatch.setenv("OPENAI_API_KEY", "wrong")
@@ -257,7 +254,6 @@ def test_a_sweep_may_run_on_ray(project: Project, store_uri: str) -> None:
 
 @NEEDS_RAY
 def test_a_cluster_that_is_not_there_is_an_error_before_anything_is_asked(project: Project, store_uri: str) -> None:
-    """It names the setting, ends with 2, and leaves no run."""
     said = project.run("--engine", "ray", "--engine-address", "127.0.0.1:1", uri=store_uri, code=2)
     assert "--engine-address 127.0.0.1:1: Ray cannot be reached" in said
     assert "RAY_AUTH_MODE=token" in said
@@ -297,13 +293,11 @@ def test_a_worker_makes_the_rows_that_a_local_run_makes(command: Command, monkey
 
 
 def test_a_worker_of_another_version_is_refused(command: Command) -> None:
-    """It says both versions."""
     with pytest.raises(UsageError, match=r"is installed on the worker .*, and 9\.9 where the run was started"):
         asyncio.run(RowWorker(command, {}).open("9.9"))
 
 
 def test_workers_are_given_the_variables_that_they_need(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of evaltrack and of models, and those that a header of the target names."""
     for name in ("OPENAI_API_KEY", "APP_TOKEN", "OTHER_TOKEN"):
         monkeypatch.setenv(name, f"value of {name}")
     settings = command.settings.with_(target_options={"header.Authorization": "Bearer APP_TOKEN"})
@@ -334,31 +328,26 @@ def refusal(target: Any = "python:m:f", functions: Any = None, **settings: Any) 
     ],
 )
 def test_what_cannot_hold_on_ray_is_refused(settings: dict[str, Any], words: str) -> None:
-    """By the names of settings."""
     said = refusal(engine="ray", **settings)
     assert said.startswith("`engine=ray`: ")
     assert words in said
 
 
 def test_all_of_it_is_said_in_one_error() -> None:
-    """A line each."""
     assert len(refusal(engine="ray", in_process=True, workers=2).splitlines()) == 2
 
 
 def test_a_missing_package_has_a_cure(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The extra that brings it."""
     monkeypatch.setattr("evaltrack.evaluation.opening.find_spec", lambda _: None)
     assert "pip install 'mlflow-evaltrack[ray]', here and on workers" in refusal(engine="ray")
 
 
 def test_settings_of_ray_want_it() -> None:
-    """They are not ignored in one process."""
     assert refusal(engine_address="auto", engine_workers=2).startswith("`engine_address=auto`, `engine_workers=2`: ")
     check_engine(EvaluationConfig.of(), "python:m:f", {})
 
 
 def test_what_holds_is_let_through(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Trials, redaction, scores and the rest."""
     monkeypatch.setattr("evaltrack.evaluation.opening.find_spec", lambda _: object())
     config = EvaluationConfig.of(engine="ray", engine_workers=16, trials=3, redact="x", scores="exact_match")
     check_engine(config, "python:m:f", {})

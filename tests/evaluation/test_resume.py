@@ -26,9 +26,8 @@ from evaltrack import RunResult, resume_run, run_eval
 from evaltrack.cli import _run
 from evaltrack.errors import TrackingError
 from evaltrack.evaluation.journal import Journal
-from evaltrack.evaluation.resume import KEPT_DAYS, command_to_resume, journal_named, journals, remove_old
+from evaltrack.evaluation.resume import KEPT_DAYS, journals, remove_old
 from evaltrack.rows.reader import read_table
-from evaltrack.tracking.store import connect
 from tests.conftest import REPO
 from tests.in_process import same_signals
 from tests.mlflow_server import MlflowServer, free_port
@@ -264,20 +263,9 @@ def check_whole(project: Project, run_id: str, metrics: dict[str, float]) -> Non
 # Killed
 
 
-def test_it_is_broken_off_in_the_middle(killed: Project) -> None:
-    """What a kill leaves: a run that is RUNNING, and a journal that holds what was finished."""
-    assert killed.run().info.status == "RUNNING"
-    (path,) = killed.journals()
-    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as database:
-        kept = database.execute("select count(*) from rows").fetchone()[0]
-    assert killed.asked.total() - IN_FLIGHT <= kept < killed.asked.total()
-
-
 @pytest.mark.parametrize("way", ["resume RUN", "run --resume RUN", "API auto"])
 def test_it_goes_on(way: str, broken_off: Project, cli: CLI, reference: dict[str, float]) -> None:
-    """Each way: the same run, the same metrics to the last bit, and nothing asked twice but what was in flight. Then it
-    is done, and there is nothing to resume.
-    """
+    """Each way: the same run, the same metrics to the last bit, and nothing asked twice but what was in flight."""
     run_id, before = broken_off.run().info.run_id, broken_off.asked
     result: RunResult | None = None
     if way == "resume RUN":
@@ -310,7 +298,6 @@ def test_it_goes_on(way: str, broken_off: Project, cli: CLI, reference: dict[str
 
 
 def test_one_that_goes_on_can_be_killed_again(broken_off: Project, cli: CLI, reference: dict[str, float]) -> None:
-    """`evaltrack resume`, killed in its turn and resumed once more."""
     run_id, before = broken_off.run().info.run_id, broken_off.asked.total()
     with broken_off.started("resume", run_id) as process:
         broken_off.wait_for(before + 3, process)
@@ -323,7 +310,6 @@ def test_one_that_goes_on_can_be_killed_again(broken_off: Project, cli: CLI, ref
 
 
 def test_it_is_found_by_the_tag_of_its_run(broken_off: Project, cli: CLI, reference: dict[str, float]) -> None:
-    """Killed after MLflow had made the run and before the journal knew its id."""
     run_id = broken_off.run().info.run_id
     (path,) = broken_off.journals()
     broken_off.sql(path, "update command set text = replace(text, 'run_id', 'nobody')")
@@ -374,7 +360,6 @@ def test_trials_are_kept_one_by_one(
 
 
 def test_without_resume_it_is_pointed_out(broken_off: Project, cli: CLI) -> None:
-    """A new run is made, all is asked, and the user is told of the one that was broken off, which stays."""
     old, before = broken_off.run().info.run_id, broken_off.asked.total()
     code, out, _ = cli("run", *PLAIN)
     assert code == 0
@@ -407,7 +392,6 @@ def test_another_evaluation_is_refused(broken_off: Project, cli: CLI) -> None:
 
 
 def test_a_change_of_what_shapes_the_numbers_is_refused(broken_off: Project, cli: CLI) -> None:
-    """A new version's prompt or definitions make other rows."""
     (path,) = broken_off.journals()
     changed = "'$.signature.judge_prompt', '3f2a', '$.signature.metrics_version', 0, '$.signature.golden', 'other'"
     broken_off.sql(path, f"update command set text = json_set(text, {changed})")
@@ -425,7 +409,6 @@ def test_a_change_of_what_shapes_the_numbers_is_refused(broken_off: Project, cli
 def test_auto_takes_a_run_of_the_same_command_only(
     changed: list[str], ends: int, broken_off: Project, cli: CLI
 ) -> None:
-    """With other settings there is nothing to resume, nor anything to point out."""
     code, out, _ = cli("run", *PLAIN, *changed, "--resume", "auto")
     assert code == ends
     assert "resumed" not in out
@@ -434,7 +417,6 @@ def test_auto_takes_a_run_of_the_same_command_only(
 
 
 def test_what_shapes_no_row_may_change(broken_off: Project, cli: CLI) -> None:
-    """Speed, traces and criteria are those of now."""
     changed = ("--concurrency", "3", "--timeout", "9", "--traces", "off", "--require", "mrr>0", "--no-cache")
     code, out, _ = cli("run", *BASE, *changed, "--resume", "auto")
     assert code == 0
@@ -470,22 +452,7 @@ def test_edited_added_and_removed_lines(broken_off: Project, cli: CLI) -> None:
     assert broken_off.run().data.tags["evaltrack.golden_digest"] != ""
 
 
-def test_rows_stand_in_the_order_of_now(broken_off: Project, cli: CLI, reference: dict[str, float]) -> None:
-    """A golden set whose lines changed places and labels: every row is used, under the place and label of now."""
-    run_id, before = broken_off.run().info.run_id, broken_off.asked.total()
-    golden = [{**json.loads(line), "category": "new"} for line in reversed(lines())]
-    broken_off.write([json.dumps(line) + "\n" for line in golden])
-    assert cli("resume", run_id)[0] == 0
-    rows = broken_off.rows(run_id)
-    assert [row["id"] for row in rows] == [str(number) for number in reversed(range(QUESTIONS))]
-    assert {row["category"] for row in rows} == {"new"}
-    assert broken_off.asked.total() <= QUESTIONS + IN_FLIGHT
-    assert broken_off.asked.total() > before
-    assert broken_off.metrics(run_id)["recall_at_k"] == reference["recall_at_k"]
-
-
 def test_another_folder_is_named(broken_off: Project, cli: CLI, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Paths in the command mean something else elsewhere."""
     run_id = broken_off.run().info.run_id
     elsewhere = broken_off.folder / "elsewhere"
     elsewhere.mkdir()
@@ -495,7 +462,6 @@ def test_another_folder_is_named(broken_off: Project, cli: CLI, monkeypatch: pyt
 
 
 def test_a_run_that_is_unknown(broken_off: Project, cli: CLI) -> None:
-    """Neither a journal nor MLflow knows it."""
     code, _, err = cli("resume", "4488541a")
     assert code == 2
     assert err.startswith("Error: there is no MLflow run `4488541a` in ")
@@ -503,7 +469,6 @@ def test_a_run_that_is_unknown(broken_off: Project, cli: CLI) -> None:
 
 
 def test_auto_is_of_the_command_that_has_the_settings(broken_off: Project, cli: CLI) -> None:
-    """The command is named; a run that is called so is one like any other."""
     code, _, err = cli("resume", "auto")
     cure = "name one, or repeat the command that was broken off: evaltrack run ... --resume auto"
     assert code == 2
@@ -515,7 +480,6 @@ def test_auto_is_of_the_command_that_has_the_settings(broken_off: Project, cli: 
 
 @pytest.mark.parametrize("tag", [None, "", "../../etc/passwd", "0" * 32, "/etc/passwd", "'"])
 def test_a_run_of_which_nothing_is_kept(tag: str | None, broken_off: Project, cli: CLI) -> None:
-    """It ran elsewhere or is finished; what its tag says leads to no file outside of the state folder."""
     run_id = broken_off.client.create_run("0", tags={} if tag is None else {"evaltrack.journal": tag}).info.run_id
     code, _, err = cli("resume", run_id)
     state = broken_off.folder / "state"
@@ -523,17 +487,8 @@ def test_a_run_of_which_nothing_is_kept(tag: str | None, broken_off: Project, cl
     assert (code, err) == (2, said)
 
 
-def test_only_a_name_of_a_journal_is_one() -> None:
-    """A tag is free text, whoever wrote it."""
-    assert journal_named("0123456789abcdef" * 2) is not None
-    assert [journal_named(name) for name in ("", "none", "../x", "0" * 31, "0" * 33, "G" * 32, "0" * 32 + "\n")] == (
-        [None] * 7
-    )
-
-
 @pytest.mark.parametrize("way", ["resume RUN", "run --resume RUN"])
 def test_a_run_that_another_process_is_at(way: str, broken_off: Project, cli: CLI) -> None:
-    """Two processes never write one run."""
     run_id = broken_off.run().info.run_id
     (path,) = broken_off.journals()
     journal = Journal(path, {})
@@ -543,7 +498,6 @@ def test_a_run_that_another_process_is_at(way: str, broken_off: Project, cli: CL
 
 
 def test_auto_leaves_a_run_alone_that_another_process_is_at(broken_off: Project, cli: CLI) -> None:
-    """What is being evaluated now was not broken off: auto begins a new run, and points nothing out."""
     (path,) = broken_off.journals()
     journal = Journal(path, {})
     code, out, _ = cli("run", *PLAIN, "--resume", "auto")
@@ -554,7 +508,6 @@ def test_auto_leaves_a_run_alone_that_another_process_is_at(broken_off: Project,
 
 
 def test_under_mlflow_run(broken_off: Project, cli: CLI, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`mlflow run` has opened a run already; going on with another one is for `evaltrack resume`."""
     monkeypatch.setenv("MLFLOW_RUN_ID", broken_off.run().info.run_id)
     code, _, err = cli("run", "golden.jsonl", "-t", "python:mine:ask", "--resume", "auto")
     assert code == 2
@@ -565,7 +518,6 @@ def test_under_mlflow_run(broken_off: Project, cli: CLI, monkeypatch: pytest.Mon
 
 
 def test_a_damaged_journal_is_named(broken_off: Project, cli: CLI) -> None:
-    """By the run: refused. By auto: a new run, which says that one was passed over."""
     run_id = broken_off.run().info.run_id
     (path,) = broken_off.journals()
     path.write_bytes(b"This is no journal.\n" * 200)
@@ -598,19 +550,7 @@ def test_journals_of_other_versions(broken_off: Project, cli: CLI) -> None:
     assert len(broken_off.journals()) == 1 + len(kept)
 
 
-def test_a_clock_that_was_set(broken_off: Project, cli: CLI, reference: dict[str, float]) -> None:
-    """Whatever the clock says of its age, a journal that is asked for is used."""
-    (path,) = broken_off.journals()
-    run_id = broken_off.run().info.run_id
-    for days in (10_000, -KEPT_DAYS - 1, -10_000):
-        os.utime(path, (time.time() + days * 86_400,) * 2)
-        assert command_to_resume(run_id, connect(broken_off.uri)).target == "python:mine:ask"
-    assert cli("resume", run_id)[0] == 0
-    check_whole(broken_off, run_id, reference)
-
-
 def test_the_newest_is_taken(broken_off: Project) -> None:
-    """Of several that were broken off; by the last row, not by when it began."""
     (path,) = broken_off.journals()
     other = path.with_name("f" * 32 + ".sqlite")
     Journal(other, {"other": 1}).close()
@@ -657,7 +597,6 @@ def test_old_journals_are_removed_when_a_new_one_is_begun(fresh: Project, cli: C
 def test_without_a_journal_it_is_evaluated_all_the_same(
     fresh: Project, cli: CLI, monkeypatch: pytest.MonkeyPatch, reference: dict[str, float]
 ) -> None:
-    """A state folder that cannot be written to is a warning and a note, and no reason to fail."""
     (fresh.folder / "file").write_text("")
     monkeypatch.setenv("EVALTRACK_STATE_DIR", str(fresh.folder / "file" / "state"))
     code, out, err = cli("run", *PLAIN)
@@ -671,9 +610,7 @@ def test_without_a_journal_it_is_evaluated_all_the_same(
 
 
 def test_errors_are_asked_again_when_that_is_wanted(fresh: Project, cli: CLI, reference: dict[str, float]) -> None:
-    """A finished run with errors: refused without `--retry-errors`; with it only the failed ones are asked, until none
-    is left, and the metrics are those of a run in which nothing failed.
-    """
+    """A finished run with errors: refused without `--retry-errors`; with it only the failed ones are asked."""
     (fresh.folder / "broken").touch()
     assert cli("run", *BASE)[0] == 0
     run = fresh.run()
@@ -704,7 +641,6 @@ def test_errors_are_asked_again_when_that_is_wanted(fresh: Project, cli: CLI, re
 
 
 def test_errors_of_a_judge_are_gone_after_the_retry(fresh: Project, cli: CLI) -> None:
-    """No metric of the run still tells of failures that were cured."""
     base = [*BASE[:-2], "--judge", "mine:judge", "--traces", "off"]
     (fresh.folder / "no judge").touch()
     assert cli("run", *base)[0] == 0
@@ -718,7 +654,6 @@ def test_errors_of_a_judge_are_gone_after_the_retry(fresh: Project, cli: CLI) ->
 
 
 def test_responses_that_were_completed_are_said_to_be_others(fresh: Project, cli: CLI) -> None:
-    """Who asks failed questions again may have recorded them meanwhile; the same file is no other."""
     path = fresh.folder / "answers.jsonl"
     recorded = [json.dumps({"id": n, "sources": [f"c{n % 5}"]}) + "\n" for n in range(QUESTIONS)]
     path.write_text("".join(recorded[:-2]))
@@ -733,7 +668,6 @@ def test_responses_that_were_completed_are_said_to_be_others(fresh: Project, cli
 
 @pytest.mark.parametrize("change", ["", "# mended\n"])
 def test_a_function_that_was_edited_is_said_to_be_another(broken_off: Project, cli: CLI, change: str) -> None:
-    """The rows of before are of the old code; the run ends, as who mends it for what failed wants it to."""
     run_id = broken_off.run().info.run_id
     (broken_off.folder / "mine.py").write_text(MINE + change)
     code, out, err = cli("resume", run_id)
@@ -790,9 +724,7 @@ def stopped(project: Project, cli: CLI) -> tuple[str, str]:
 
 
 def test_a_stop_finishes_what_is_in_flight(fresh: Project, cli: CLI, reference: dict[str, float]) -> None:
-    """Ctrl-C once: rows in flight are finished and logged, the run is KILLED, exit code 130, and a hint; resumed, no
-    question at all is asked twice.
-    """
+    """Ctrl-C once: rows in flight are finished and logged, the run is KILLED, exit code 130, and a hint."""
     with fresh.started("run", *BASE, takes=0.2) as process:
         fresh.wait_for(8, process)
         process.send_signal(signal.SIGINT)
@@ -812,9 +744,6 @@ def test_a_stop_finishes_what_is_in_flight(fresh: Project, cli: CLI, reference: 
 
 
 def test_what_a_stopped_run_holds_gives_way(fresh: Project, cli: CLI, reference: dict[str, float]) -> None:
-    """One line says how to go on. Metrics and the table in MLflow's UI are in the end those of all questions, each
-    once, also if the clock was set back.
-    """
     run_id, err = stopped(fresh, cli)
     assert err.endswith(f"\nInterrupted: stopped; no finished row is lost, go on with: evaltrack resume {run_id}\n")
     assert sorted(fresh.table(run_id), key=int) == sorted((row["id"] for row in fresh.rows(run_id)), key=int)
@@ -826,11 +755,15 @@ def test_what_a_stopped_run_holds_gives_way(fresh: Project, cli: CLI, reference:
     assert fresh.table(run_id) == [str(number) for number in range(QUESTIONS)]
 
 
+HANGING = (
+    MINE.replace("time.sleep(", "time.sleep(40 if place(question) > 9 else ")
+    + "\ndef place(question):\n    return int(question.strip('?').split()[-1])\n"
+)
+
+
 def test_a_third_stop_stops_now_however_soon_it_comes(fresh: Project) -> None:
     """Ctrl-C is doubled by `mlflow run`, so that a second one right away may be the first; a third one never is."""
-    (fresh.folder / "mine.py").write_text(MINE.replace("time.sleep(", "time.sleep(40 if place(question) > 9 else "))
-    with (fresh.folder / "mine.py").open("a") as file:
-        file.write("\ndef place(question):\n    return int(question.strip('?').split()[-1])\n")
+    (fresh.folder / "mine.py").write_text(HANGING)
     with fresh.started("run", *BASE) as process:
         fresh.wait_for(10 + IN_FLIGHT, process)
         for _ in range(3):
@@ -845,9 +778,7 @@ def test_a_third_stop_stops_now_however_soon_it_comes(fresh: Project) -> None:
 
 def test_a_second_stop_stops_now(fresh: Project, cli: CLI, reference: dict[str, float]) -> None:
     """Ctrl-C again, when the questions in flight take too long: what was finished is logged, the run is KILLED."""
-    (fresh.folder / "mine.py").write_text(MINE.replace("time.sleep(", "time.sleep(40 if place(question) > 9 else "))
-    with (fresh.folder / "mine.py").open("a") as file:
-        file.write("\ndef place(question):\n    return int(question.strip('?').split()[-1])\n")
+    (fresh.folder / "mine.py").write_text(HANGING)
     with fresh.started("run", *BASE) as process:
         fresh.wait_for(10 + IN_FLIGHT, process)
         process.send_signal(signal.SIGINT)
@@ -968,9 +899,7 @@ def test_a_server_that_is_gone_for_some_seconds_is_waited_for(
 def test_a_server_that_is_gone_for_good(
     served: Project, mlflow_server: Server, cli: CLI, reference: dict[str, float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All questions are asked; then exit code 3 in bounded time with a hint, and `evaltrack resume` logs everything
-    from the journal when the server is back, without asking anything.
-    """
+    """All questions are asked; then exit code 3 in bounded time with a hint."""
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
     thread = meanwhile(served, 8, mlflow_server.stop)
     start = time.monotonic()

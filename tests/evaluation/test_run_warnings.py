@@ -52,7 +52,6 @@ def judged(key: str, declined: bool | None, *, negative: bool = True, **response
 
 
 def test_negatives_that_were_answered_and_pass_are_named() -> None:
-    """With what to return where the target does not retrieve: then the judge alone decides."""
     assert texts(AnsweredNegatives(), judged("7", declined=False)) == [
         "1 negative (7) passes as the target returned no sources, though the judge says that the answer does not "
         "decline; leave `sources` out where the target does not retrieve"
@@ -73,7 +72,6 @@ def test_negatives_that_were_answered_and_pass_are_named() -> None:
     ],
 )
 def test_of_others_nothing_is_said(others: Row) -> None:
-    """They fail, or declined in their own words, or are no negatives."""
     assert texts(AnsweredNegatives(), others) == []
 
 
@@ -90,14 +88,12 @@ ANSWER = Response(answer="Yes.")
 
 
 def test_quotations_need_texts() -> None:
-    """Bare ids leave the questions that expect quotations out; those that expect ids are measured."""
     (text,) = texts(UnmeasuredRetrieval(), *[row(QUOTED, BARE)] * 14, *[row(BY_ID, BARE)] * 16)
     assert text.startswith("the retrieval of 14 of 30 questions was not measured: quotations are expected, and the")
     assert "return the `text` of each. See " in text
 
 
 def test_each_reason_has_its_note() -> None:
-    """No texts and no sources are two faults with two cures."""
     no_texts, no_sources = texts(
         UnmeasuredRetrieval(), row(QUOTED, BARE), row(BY_ID, ANSWER), row(QUOTED, ANSWER), row(BY_ID, BARE)
     )
@@ -120,17 +116,7 @@ def test_each_reason_has_its_note() -> None:
     ],
 )
 def test_what_is_by_design_or_has_a_note_of_its_own_is_not_said(question: Question, response: Response) -> None:
-    """What is measured, declines, holds nothing at all, is a negative or expects no source."""
     assert texts(UnmeasuredRetrieval(), row(question, response)) == []
-
-
-def test_failures_are_no_gaps() -> None:
-    """They are counted as errors."""
-    failure = Failure(kind="target_error", message="no route")
-    assert (
-        texts(UnmeasuredRetrieval(), Row(position=0, question=BY_ID, failure=failure, started_at=0.0, seconds=0.1))
-        == []
-    )
 
 
 # Small k
@@ -155,7 +141,6 @@ def expecting(*expected: str, **fields: object) -> Row:
     ],
 )
 def test_how_many_and_the_k_that_would_do(rows: list[Row], note: str | None) -> None:
-    """Passages are not counted, as one chunk may bring several."""
     assert texts(SmallK(2), *rows) == ([f"{note}. {Guide.RECALL.reference}"] if note else [])
 
 
@@ -181,7 +166,6 @@ def after(*rows: Row) -> tuple[list[str], list[str]]:
 
 
 def test_ids_of_another_form_are_said_once() -> None:
-    """After ten answerable questions, with one that was expected and one that came back."""
     said, told = after(*(missed("a#1", "b#1") for number in range(25)))
     assert len(said) == 1
     assert said[0].startswith(WARNING)
@@ -191,7 +175,6 @@ def test_ids_of_another_form_are_said_once() -> None:
 
 
 def test_one_that_came_back_settles_it() -> None:
-    """Beyond the first k, too; one that comes later leaves nothing in the notes."""
     misses = [missed("a#1") for number in range(NothingExpected.ENOUGH)]
     assert after(missed("x", "y", "z", "v2/a#1"), *misses) == ([], [])
     said, told = after(*misses, missed("v2/a#1"))
@@ -205,7 +188,6 @@ def quoted(quote: str, text: str) -> Row:
 
 
 def test_quotations_are_no_ids() -> None:
-    """What is expected and what came back is shown as text, whole or with an ellipsis, and ids are not blamed."""
     quote = "Cash of 10,000 euros or more per person must be declared to customs on entering or leaving the Union."
     said, told = after(*(quoted(quote, "A visa\nis " + "long " * 30) for number in range(12)))
     assert len(said) == 1
@@ -218,14 +200,12 @@ def test_quotations_are_no_ids() -> None:
 
 
 def test_an_id_that_is_cut_ends_with_an_ellipsis() -> None:
-    """So that it is not taken for the whole one."""
     _, told = after(*(missed("x" * 70) for number in range(12)))
     (note,) = told
     assert f"returned e.g. {'x' * 59}…; are the ids" in note
 
 
 def test_what_was_not_measured_says_nothing() -> None:
-    """Negatives, failures, and a target that returns nothing at all."""
     asked = Question(id="1", question="?", domain="d", expected_chunks=("a",))
     failure = Failure(kind="target_error", message="no route")
     failed = Row(position=0, question=asked, failure=failure, started_at=0.0, seconds=0.1)
@@ -238,7 +218,6 @@ def test_what_was_not_measured_says_nothing() -> None:
 def test_a_run_says_it_on_stderr_and_in_its_notes(
     kind: type[PlainProgress | BarProgress], store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """While there is time to stop, and for those who read the run later."""
     path = tmp_path / "mine.jsonl"
     lines = [{"id": n, "question": f"number {n}?", "expected_chunks": ["v2/a#1"]} for n in range(12)]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -258,7 +237,6 @@ def gap(why: str | None) -> Row:
 
 
 def test_a_note_says_what_was_not_measured() -> None:
-    """How often, and the most frequent reason; of very many different ones only how often."""
     gaps = map(gap, ("rare", "often", "often", None))
     said = texts(UnmeasuredScores(["tone", "other"]), *gaps)
     assert said == ["tone was not measured on 3 of 4 questions that were answered: often (2x)"]

@@ -49,7 +49,6 @@ def write(folder: Path, name: str, text: str | bytes) -> Path:
 
 
 def test_yaml_and_toml_say_the_same(tmp_path: Path) -> None:
-    """Also with a byte order mark, as some editors write it; JSON is YAML."""
     read = [
         read_sweep(write(tmp_path, name, text))
         for name, text in {
@@ -65,8 +64,6 @@ def test_yaml_and_toml_say_the_same(tmp_path: Path) -> None:
 
 
 def test_one_value_is_a_list_of_one() -> None:
-    """Of targets and of k; a path and a function are taken in Python."""
-
     def ask(question: str) -> list[str]:
         return [question]
 
@@ -138,13 +135,11 @@ def test_all_mistakes_are_one_error() -> None:
     ],
 )
 def test_a_file_that_is_none(tmp_path: Path, name: str, text: str | bytes, message: str) -> None:
-    """It says which file, and what it should be."""
     with pytest.raises(UsageError, match=message):
         read_sweep(write(tmp_path, name, text))
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    """And a folder."""
     (tmp_path / "folder.yaml").mkdir()
     for name in ("none.yaml", "folder.yaml"):
         with pytest.raises(UsageError, match=name):

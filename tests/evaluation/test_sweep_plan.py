@@ -58,7 +58,6 @@ def test_each_value_of_each_list_meets_every_other(golden: Path) -> None:
 
 
 def test_judges_are_counted_and_a_panel_is_a_list_in_a_list(golden: Path, tmp_path: Path) -> None:
-    """Each judge is asked of each response at most once."""
     for name in "ab":
         scores = dict.fromkeys(("overall_score", "accuracy", "completeness", "relevance"), 1)
         verdicts = [{"id": n, "judge": name, "reasoning": "r", **scores} for n in (1, 2)]
@@ -71,7 +70,6 @@ def test_judges_are_counted_and_a_panel_is_a_list_in_a_list(golden: Path, tmp_pa
 
 
 def test_a_seed_takes_its_place(golden: Path) -> None:
-    """In the target and its options; configurations that differ by it alone have one name."""
     made = plan(
         golden,
         targets=["http://127.0.0.1:9/ask?seed={seed}"],
@@ -86,7 +84,6 @@ def test_a_seed_takes_its_place(golden: Path) -> None:
 
 
 def test_a_digest_tells_what_is_evaluated_and_nothing_else(golden: Path) -> None:
-    """Another order, name or concurrency is the same sweep; another k, threshold, seed or golden set is not."""
     same = [plan(golden, k=[3, 5], settings=settings) for settings in ({}, {"concurrency": 2})]
     same.append(plan(golden, k=[5, 3], name="other"))
     assert len({each.digest for each in same}) == 1
@@ -123,7 +120,6 @@ def test_all_that_is_wrong_is_one_error(golden: Path, tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_is_refused(golden: Path, tmp_path: Path) -> None:
-    """A golden set that is not there, too many configurations, options of a function in this process."""
     with pytest.raises(GoldenError, match=r"none\.jsonl: no such file"):
         plan(tmp_path / "none.jsonl")
     with pytest.raises(

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import statistics
 import weakref
 from collections import Counter
-from itertools import pairwise, product
+from itertools import product
 from random import Random
 
 import pytest
@@ -16,7 +15,6 @@ from hypothesis import strategies as st
 
 from evaltrack.evaluation.trials import OF_TRIALS, Gathering, merge
 from evaltrack.records import Failure, Question, Response, Row, Source, Tally, Tokens, Usage, Verdict
-from tests.actors import FOUND, evaluated, finish, questions, turns
 
 repeatable = settings(deadline=None, derandomize=True)
 
@@ -71,17 +69,11 @@ def decided(kinds: str) -> str | None:
     return ordered[len(ordered) // 2 - (len(ordered) % 2 == 0)] if ordered else None
 
 
-def test_the_ways_are_all_ways() -> None:
-    """Nothing is left out of the table below: 4 + 16 + 64 + 256 sequences."""
-    assert len(WAYS) == len(set(WAYS)) == 340
-
-
 @pytest.mark.parametrize(
     ("kinds", "outcome"),
     [("p", "p"), ("f", "f"), ("pf", "f"), ("fp", "f"), ("ppf", "p"), ("ppff", "f"), ("pee", "p"), ("eu", None)],
 )
 def test_the_oracle_says_what_the_page_says(kinds: str, outcome: str | None) -> None:
-    """The oracle of these tests, by hand: more than half of what was measured."""
     assert decided(kinds) == outcome
 
 
@@ -106,9 +98,6 @@ def test_every_way_to_end(asked: int) -> None:
 
 
 def test_which_trial_is_shown() -> None:
-    """Answer, sources, verdicts and repeats are those of the first trial that ended as the question did, or of the
-    first one at all.
-    """
     for kinds in WAYS:
         merged, outcome = merge(trials(kinds)), decided(kinds)
         answered = next((n for n, kind in enumerate(kinds) if kind == "u"), 0)
@@ -120,7 +109,6 @@ def test_which_trial_is_shown() -> None:
 
 
 def test_each_score_is_a_mean_over_the_trials_that_measured_it() -> None:
-    """A score stands once, with its exact mean over the trials that have it; a failed trial is in none of them."""
     for kinds in WAYS:
         merged = merge(trials(kinds))
         numbers = {
@@ -133,7 +121,6 @@ def test_each_score_is_a_mean_over_the_trials_that_measured_it() -> None:
 
 
 def test_a_score_is_measured_or_has_a_reason_and_never_both() -> None:
-    """The reasons are those of the trial that is shown, without those of scores that another trial measured."""
     for kinds in WAYS:
         merged = merge(trials(kinds))
         assert merged.scores.keys().isdisjoint(merged.unmeasured), kinds
@@ -144,7 +131,6 @@ def test_a_score_is_measured_or_has_a_reason_and_never_both() -> None:
 
 
 def test_what_another_trial_measured_needs_no_reason() -> None:
-    """A score that the shown trial lacks and another has is measured; a reason that no trial took away stays."""
     shown = trial(1, "p").model_copy(
         update={"unmeasured": {"overall_score": "not judged", "combined_score": "no part"}}
     )
@@ -155,7 +141,6 @@ def test_what_another_trial_measured_needs_no_reason() -> None:
 
 
 def test_time_and_tokens_are_those_of_one_trial() -> None:
-    """Seconds are the mean of all trials, tokens that of the trials that know theirs; it started with the first."""
     for kinds in WAYS:
         merged = merge(trials(kinds))
         numbers = [number for number, kind in enumerate(kinds, 1) if kind != "e"]
@@ -168,7 +153,6 @@ def test_time_and_tokens_are_those_of_one_trial() -> None:
 
 
 def test_the_order_in_which_trials_finish_is_no_matter() -> None:
-    """Trials come as they finish, and the row is the same in every order."""
     shuffle = Random(7).shuffle
     for kinds in WAYS:
         shuffled = trials(kinds)
@@ -177,21 +161,12 @@ def test_the_order_in_which_trials_finish_is_no_matter() -> None:
 
 
 def test_a_merged_row_can_be_written_and_read() -> None:
-    """Every merged row comes back from JSON as it was."""
     for kinds in WAYS:
         merged = merge(trials(kinds))
         assert Row.model_validate_json(merged.model_dump_json()) == merged, kinds
 
 
-def test_the_trials_themselves_stay_as_they_were() -> None:
-    """Merging changes none of the rows that it is given."""
-    given = trials("pfeu")
-    merge(given, 9)
-    assert given == trials("pfeu")
-
-
 def test_one_trial_of_one_is_its_row() -> None:
-    """A question of which one trial was wanted says in its merged row what it said before, and what that makes of n."""
     for kind in "pf":
         one, merged = trial(1, kind), merge([trial(1, kind)])
         own = {"trial", "tally", "scores"}
@@ -203,22 +178,12 @@ def test_one_trial_of_one_is_its_row() -> None:
 @repeatable
 @given(st.lists(st.floats(-1e12, 1e12), min_size=1, max_size=9))
 def test_means_are_rounded_once(values: list[float]) -> None:
-    """The mean of a score is the float nearest to the exact mean, as fractions have it."""
     given_ = [trial(number, "p").model_copy(update={"scores": {"hit": v}}) for number, v in enumerate(values, 1)]
     assert merge(given_).scores["hit"] == statistics.mean(values)
 
 
-def test_a_mean_that_plain_addition_gets_wrong() -> None:
-    """Three judges' scores of 0.1 make 0.1, and ten of them too, so that a threshold is not missed by a hair."""
-    for number in (3, 10):
-        given_ = [trial(n, "p").model_copy(update={"scores": {"overall_score": 0.1}}) for n in range(1, number + 1)]
-        assert merge(given_).scores["overall_score"] == 0.1
-        assert sum([0.1] * number) / number != 0.1
-
-
 @pytest.mark.parametrize(("counts", "mean"), [([1, 2], 2), ([1, 1, 2], 1), ([2, 3], 2), ([0, 0], 0), ([7, None], 7)])
 def test_tokens_are_whole(counts: list[int | None], mean: int) -> None:
-    """Tokens are rounded to a whole number, half to even, over the trials that know them."""
     given_ = [
         trial(number, "p").model_copy(
             update={"tokens": None if count is None else Tokens(count=count, known="counted")}
@@ -229,7 +194,6 @@ def test_tokens_are_whole(counts: list[int | None], mean: int) -> None:
 
 
 def test_a_failure_in_some_trials_is_not_that_of_the_question() -> None:
-    """A question that one trial measured has no failure, and one that none did has the first one's, with its cost."""
     paid = Failure(kind="target_error", message="cut off", usage=Usage(prompt_tokens=3, completion_tokens=4))
     failed = trial(1, "e").model_copy(update={"failure": paid})
     assert merge([failed, trial(2, "f")]).failure is None
@@ -247,7 +211,6 @@ def judge_failed(number: int, hit: float) -> Row:
 
 
 def test_where_the_judge_failed_in_all_trials_what_was_retrieved_counts() -> None:
-    """Such a question has the first failure and answer, the mean of its retrieval scores, and neither pass nor fail."""
     merged = merge([judge_failed(1, 1.0), judge_failed(2, 0.5)])
     assert (merged.passed, merged.failure, merged.response) == (
         None,
@@ -261,7 +224,6 @@ def test_where_the_judge_failed_in_all_trials_what_was_retrieved_counts() -> Non
 
 
 def test_where_the_judge_failed_in_one_trial_the_others_decide() -> None:
-    """The question ends as the trials did that were judged, and its overall score is theirs."""
     judged = trial(2, "f").model_copy(update={"scores": {"hit": 1.0, "overall_score": 0.25, "pass": 0.0}})
     merged = merge([judge_failed(1, 1.0), judged])
     assert (merged.passed, merged.failure, merged.response) == (False, None, judged.response)
@@ -269,7 +231,6 @@ def test_where_the_judge_failed_in_one_trial_the_others_decide() -> None:
 
 
 def test_what_a_trial_measured_before_its_judge_failed_is_in_the_mean() -> None:
-    """A score is its mean over all trials that measured it, so that `num_tokens` is that of the tokens beside it."""
     merged = merge([judge_failed(1, 0.0), trial(2, "p").model_copy(update={"scores": {"hit": 1.0, "num_tokens": 200}})])
     assert merged.tokens is not None
     assert merged.scores["num_tokens"] == merged.tokens.count == 150
@@ -278,7 +239,6 @@ def test_what_a_trial_measured_before_its_judge_failed_is_in_the_mean() -> None:
 
 @pytest.mark.parametrize("second", [judge_failed(2, 1.0), trial(2, "u")], ids=["a judge failed", "nothing decides"])
 def test_a_row_without_a_response_has_no_scores(second: Row) -> None:
-    """Where the first trial's target failed and another was answered, but none measured, the row is of one of them."""
     merged = merge([trial(1, "e"), second])
     assert (merged.response is None) == (not merged.scores)
 
@@ -288,7 +248,6 @@ def test_a_row_without_a_response_has_no_scores(second: Row) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_trial_goes_through_untouched(kind: str) -> None:
-    """Where each question is asked once its row is handed on at once, the very same, and nothing is left to close."""
     taken: list[Row] = []
     gathering, given_ = Gathering(1, taken.append), trial(1, kind)
     gathering.add(given_)
@@ -300,7 +259,6 @@ def test_one_trial_goes_through_untouched(kind: str) -> None:
 @repeatable
 @given(st.permutations(list(product(range(4), (1, 2, 3)))))
 def test_a_question_is_handed_on_with_its_last_trial(order: list[tuple[int, int]]) -> None:
-    """In whatever order trials of several questions come, each question is merged when its last one is in."""
     taken: list[Row] = []
     gathering, came = Gathering(3, taken.append), Counter[int]()
     for position, number in order:
@@ -357,43 +315,3 @@ def test_only_what_is_under_way_is_held() -> None:
     assert alive() == 20
     gathering.close()
     assert alive() == 0
-
-
-@pytest.mark.parametrize("concurrency", [1, 2, 4])
-def test_as_many_questions_are_held_as_are_in_flight(concurrency: int) -> None:
-    """While as many questions as can be hang, all others go by, and never are more than `concurrency` held."""
-    release, calls = asyncio.Event(), Counter[str]()
-    hanging = {str(position) for position in range(concurrency - 1)}
-    held: set[int] = set()
-    most = 0
-
-    async def target(question: Question, k: int, /) -> Response:
-        calls[question.id] += 1
-        if question.id in hanging and calls[question.id] == 1:
-            await release.wait()
-        if calls["299"] == 3:
-            release.set()
-        return FOUND
-
-    merged: list[Row] = []
-
-    def take(row: Row) -> None:
-        held.discard(row.position)
-        merged.append(row)
-
-    async def work() -> None:
-        nonlocal most
-        gathering = Gathering(3, take)
-        async for row in evaluated(questions(300), target, trials=(1, 2, 3), concurrency=concurrency):
-            held.add(row.position)
-            gathering.add(row)
-            most = max(most, len(held))
-            await turns(1)
-        assert held == set()
-
-    finish(work)
-    assert most == concurrency
-    late = [row.position for row in merged[300 - len(hanging) :]]
-    assert sorted(late) == list(range(concurrency - 1))
-    others = [row.position for row in merged[: 300 - len(hanging)]]
-    assert all(one < other for one, other in pairwise(others))

@@ -29,7 +29,6 @@ def answered(quote: str) -> dict[str, object]:
 
 
 def test_a_quotation_stands_in_the_chunk_to_the_letter() -> None:
-    """But for spaces and breaks; the line expects the chunk and the quotation."""
     assert answered("Small dogs ride for free,\nin a basket.") == {
         "question": "May my dog come?",
         "expected_chunks": ["rail#dogs"],
@@ -50,13 +49,11 @@ def test_a_quotation_stands_in_the_chunk_to_the_letter() -> None:
     ],
 )
 def test_a_quotation_that_does_not_hold_is_refused(quote: str, why: str) -> None:
-    """With the reason, which the model is told."""
     with pytest.raises(ValueError, match=f"^quote: {why}"):
         answered(quote)
 
 
 def test_a_quotation_that_is_too_long() -> None:
-    """The border of another chunk would cut it."""
     chunk = Chunk("a", "A", "", "a.md", "word " * 61)
     reply = QuestionReply(question="q", quote="word " * 61, answer="a")
     with pytest.raises(ValueError, match="has 61 words"):
@@ -80,7 +77,6 @@ def test_a_quotation_that_is_too_long() -> None:
     ],
 )
 def test_a_near_miss_asks_for_what_stands_nowhere(question: str, missing: str, why: str) -> None:
-    """Neither in a chunk nor in a title, and it is in the question."""
     reply = NearMissReply(question=question, missing=missing)
     if why:
         with pytest.raises(ValueError, match=f"^missing: {why}"):
@@ -92,14 +88,12 @@ def test_a_near_miss_asks_for_what_stands_nowhere(question: str, missing: str, w
 
 
 def test_a_copy_of_the_instructions_is_no_question() -> None:
-    """Whatever its case and last sign."""
     with pytest.raises(ValueError, match="is copied from the instructions"):
         refuse_copy("Your  question?", 'Reply: {"question": "your question"}')
     refuse_copy("May my dog come?", 'Reply: {"question": "your question"}')
 
 
 def test_all_fields_are_required_of_a_reply() -> None:
-    """As strict schemas want it."""
     schema = reply_schema(QuestionReply).schema
     assert schema["required"] == ["question", "quote", "answer"]
     assert schema["additionalProperties"] is False
