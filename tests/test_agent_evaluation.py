@@ -451,13 +451,6 @@ def test_nothing_is_judged_unless_it_is_asked_for(cli: CLI, store_uri: str) -> N
     assert "answers were not judged" in run.data.tags["mlflow.note.content"].replace("\\", "")
 
 
-def test_a_named_judge_without_a_key_is_wrong_usage(cli: CLI, store_uri: str) -> None:
-    code, out, err = cli("--judge", JUDGE)
-    assert (code, out) == (2, "")
-    assert err.startswith(f"Error: judge {JUDGE}: set OPENAI_API_KEY or OPENAI_BASE_URL first\n")
-    assert runs(store_uri) == []
-
-
 @pytest.mark.parametrize(
     ("score", "required", "code", "said"),
     [
@@ -510,15 +503,6 @@ def test_a_refused_key_ends_the_run_with_one_message(
     assert server.calls <= 2
     (run,) = runs(store_uri)
     assert run.info.status == "FAILED"
-
-
-def test_a_target_that_only_retrieves_is_not_judged(serve: Serve, store_uri: str, tmp_path: Path) -> None:
-    server = serve(judging(0.0))
-    result = run_eval(many(tmp_path, 3), target=lambda question: ["a"], traces="off", tracking_uri=store_uri)
-
-    assert server.calls == 0
-    assert "judge_score" not in result.metrics
-    assert result.metrics["pass_rate"] == 1
 
 
 # Tools and panels
@@ -580,22 +564,3 @@ def test_a_panel_has_a_mean_a_spread_and_each_judges_own(serve: Serve, store_uri
     run = mlflow.MlflowClient(store_uri).get_run(result.run_id)
     assert run.data.params["judge"] == f"{JUDGE}+openai:gpt-4o"
     assert run.data.metrics["judge/by/openai_gpt-4o"] == pytest.approx(0.9)
-
-
-def test_a_panel_with_a_failing_member_judges_nothing(serve: Serve, store_uri: str, tmp_path: Path) -> None:
-    """A mean over fewer judges would be another measure: the question is not measured, and the member is named."""
-    opinions = {"gpt-4o-mini": judging(0.6), "gpt-4o": script(Reply(refusal="I can't."))}
-    serve(lambda request, call: opinions[request["model"]](request, call))
-    result = run_eval(
-        many(tmp_path, 2),
-        target=finds,
-        judge=[JUDGE, "openai:gpt-4o"],
-        experiment="panel",
-        traces="off",
-        tracking_uri=store_uri,
-    )
-
-    assert "judge_score" not in result.metrics
-    assert {row["error"] for row in result.rows} == {
-        "judge_error: openai:gpt-4o: AnswerError: the model refused: I can't."
-    }

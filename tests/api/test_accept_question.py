@@ -109,25 +109,6 @@ def test_what_cannot_be_accepted_is_refused_whatever_the_reason(store_uri: str, 
     assert judge_notes(connect(store_uri), run.run_id).accepted == {}
 
 
-def test_an_overconfident_response_is_a_hard_fail_too(store_uri: str, tmp_path: Path) -> None:
-    golden, target = golden_set(tmp_path, {"sure": "Certainly."})
-    judge = labels_file(tmp_path / "verdicts.jsonl", [verdict("sure", 90, confidence=95)])
-    run = run_eval(
-        golden, target=target, judge=f"recorded:{judge}", rubric="reasoning", tracking_uri=store_uri, traces="off"
-    )
-    with pytest.raises(UsageError, match=r"is a hard fail \(HF5\): reject, escalate; nothing bypasses one"):
-        accept_question(run.run_id, "sure", "I say so.", tracking_uri=store_uri)
-
-
-def test_runs_that_are_not_there_are_refused(store_uri: str) -> None:
-    with pytest.raises(UsageError, match="there is no MLflow run `nothing`"):
-        accept_question("nothing", "a", tracking_uri=store_uri)
-    with mlflow.start_run() as foreign:
-        pass
-    with pytest.raises(UsageError, match="is not an evaluation of evaltrack"):
-        accept_question(foreign.info.run_id, "a", tracking_uri=store_uri)
-
-
 def test_an_answer_that_failed_needs_a_justification(store_uri: str, tmp_path: Path) -> None:
     golden, target = golden_set(tmp_path, {"a": "Yes."})
     judge = labels_file(tmp_path / "verdicts.jsonl", [{"id": "a", "overall_score": 0.74}])

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +11,7 @@ import mlflow
 import pytest
 
 from evaltrack import Question, Response, Source, run_eval
-from evaltrack.errors import GoldenError, TrackingError, UsageError
-from evaltrack.evaluation.signals import ONE_STOP
+from evaltrack.errors import GoldenError
 from evaltrack.tracking.store import connect
 from evaltrack.tracking.traces import read_counts
 from tests.conftest import REPO, few_questions
@@ -155,28 +152,6 @@ def test_a_run_in_which_nothing_was_measured_is_failed(store_uri: str, tmp_path:
     assert len(result.rows) == 3
 
 
-def test_ctrl_c_leaves_a_killed_run_with_what_was_done(store_uri: str, tmp_path: Path) -> None:
-    """A second Ctrl-C ends the run at once as KILLED; the questions that finished are in its table."""
-    questions = [{"id": i, "question": f"number {i}?", "expected_chunks": ["a"]} for i in range(50)]
-
-    async def stops_at_twenty(question: str, k: int) -> list[str]:
-        if question == "number 20?":
-            os.kill(os.getpid(), signal.SIGINT)
-            await asyncio.sleep(ONE_STOP + 0.1)
-            os.kill(os.getpid(), signal.SIGINT)
-            await asyncio.sleep(60)
-        return ["a"]
-
-    with pytest.raises(KeyboardInterrupt):
-        run_eval(golden(tmp_path, questions), target=stops_at_twenty, tracking_uri=store_uri, concurrency=1)
-
-    client = mlflow.MlflowClient(store_uri)
-    (run,) = client.search_runs(["0"])
-    assert run.info.status == "KILLED"
-    assert 1 <= run.data.metrics["num_questions"] <= 20
-    assert "Stopped before the end" in run.data.tags["mlflow.note.content"]
-
-
 def test_a_golden_set_that_changes_under_way_ends_the_run_as_failed(store_uri: str, tmp_path: Path) -> None:
     path = golden(tmp_path, [{"id": i, "question": f"number {i}?", "expected_chunks": ["a"]} for i in range(2000)])
 
@@ -190,37 +165,6 @@ def test_a_golden_set_that_changes_under_way_ends_the_run_as_failed(store_uri: s
 
     (run,) = mlflow.MlflowClient(store_uri).search_runs(["0"])
     assert run.info.status == "FAILED"
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"k": 0}, "k is 0; write a whole number from 1 to 1000"),
-        ({"concurrency": 0}, "concurrency is 0; write a whole number from 1 to 1024"),
-        ({"timeout": float("nan")}, "timeout is nan; write a number of seconds above 0"),
-    ],
-)
-def test_settings_that_cannot_be_run_are_refused_first(tmp_path: Path, settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(UsageError) as error:
-        run_eval(tmp_path / "not there.jsonl", **settings)
-    assert str(error.value) == message
-
-
-def test_a_run_that_could_measure_nothing_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="nothing could be measured"):
-        run_eval(golden(tmp_path, [{"id": 1, "question": "why?"}]), target=answers)
-
-
-def test_without_target_and_corpus_the_message_says_where_it_was_looked_for(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"there is no corpus at .*corpus/small; name one with -t"):
-        run_eval(golden(tmp_path))
-
-
-def test_a_store_that_is_down_is_found_before_a_run_is_opened(tmp_path: Path) -> None:
-    with pytest.raises(
-        TrackingError, match=r"MLflow store http://127.0.0.1:9 does not answer: .*; check MLFLOW_TRACKING_URI"
-    ):
-        run_eval(golden(tmp_path), target=answers, tracking_uri="http://user:secret@127.0.0.1:9")
 
 
 def test_an_experiment_is_made_where_there_is_none(store_uri: str, tmp_path: Path) -> None:

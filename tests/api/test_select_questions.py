@@ -164,13 +164,6 @@ def test_only_the_questions_that_did_not_pass_are_asked(whole: RunResult, tmp_pa
         evaluated(tmp_path, Target(), only_failed=again.run_id)
 
 
-def test_filter_what_failed_and_sample_combine(whole: RunResult, tmp_path: Path) -> None:
-    target = Target()
-    evaluated(tmp_path, target, filter="domain=air", only_failed=whole.run_id, sample=1)
-    assert len(target.asked) == 1
-    assert set(target.asked) < {9, 10}
-
-
 def test_a_run_that_cannot_say_what_failed_is_refused(whole: RunResult, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="that run is of golden set `twelve`; name a run of `other`"):
         run_eval(write(tmp_path, name="other.jsonl"), target=Target(), only_failed=whole.run_id)

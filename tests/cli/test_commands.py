@@ -83,6 +83,8 @@ def test_a_server_that_is_down_is_exit_code_3(tmp_path: Path) -> None:
 
     assert ended.returncode == 3
     assert "MLflow store http://127.0.0.1:9 does not answer" in ended.stderr
+    assert "check MLFLOW_TRACKING_URI, and that the server runs" in ended.stderr
+    assert ended.stderr.endswith(f"{Guide.STORE.reference}\n")
     assert "hush" not in ended.stderr
     assert "Traceback" not in ended.stderr
 
@@ -132,6 +134,10 @@ def test_low_coverage_is_exit_code_3_where_asked(store_uri: str, tmp_path: Path)
 def started_on_many(store_uri: str, folder: Path) -> Iterator[WarmProcess]:
     """An evaluation of `many.jsonl` by `slow.py` that has asked some of its questions."""
     command = ("-m", "evaltrack", "run", "many.jsonl", "-t", "python:slow:ask", "--concurrency", "2")
+    work = "time.sleep(0.05); open('asked', 'a').write('1 '); return ['a']"
+    (folder / "slow.py").write_text(f"import time\ndef ask(question): {work}\n")
+    lines = [json.dumps({"id": i, "question": f"q {i}", "expected_chunks": ["a"]}) for i in range(MANY)]
+    (folder / "many.jsonl").write_text("\n".join(lines))
     asked, deadline = folder / "asked", time.monotonic() + 60
     with WarmProcess(command, folder, {**os.environ, "MLFLOW_TRACKING_URI": store_uri}) as process:
         while (not asked.exists() or asked.stat().st_size < 50) and time.monotonic() < deadline:
@@ -142,12 +148,6 @@ def started_on_many(store_uri: str, folder: Path) -> Iterator[WarmProcess]:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_run_as_killed(store_uri: str, tmp_path: Path, number: signal.Signals) -> None:
     """Ctrl-C and SIGTERM: exit code 130, the run KILLED, the finished questions in it."""
-    slow = (
-        "import time\ndef ask(question):\n    time.sleep(0.05)\n    open('asked', 'a').write('1\\n')\n    return ['a']"
-    )
-    (tmp_path / "slow.py").write_text(slow)
-    lines = [json.dumps({"id": i, "question": f"q {i}", "expected_chunks": ["a"]}) for i in range(MANY)]
-    (tmp_path / "many.jsonl").write_text("\n".join(lines))
     with started_on_many(store_uri, tmp_path) as process:
         process.send_signal(number)
         _, errors = process.communicate(timeout=60)
@@ -161,10 +161,6 @@ def test_a_signal_ends_the_run_as_killed(store_uri: str, tmp_path: Path, number:
 @pytest.mark.parametrize("gap", [0.1, 0.7])
 def test_two_signals_are_one_stop(store_uri: str, tmp_path: Path, gap: float) -> None:
     """An impatient second Ctrl-C, or `mlflow run` passing one on, leaves no run RUNNING and no lock behind."""
-    work = "time.sleep(0.05); open('asked', 'a').write('1 '); return ['a']"
-    (tmp_path / "slow.py").write_text(f"import time\ndef ask(question): {work}\n")
-    lines = [json.dumps({"id": i, "question": f"q {i}", "expected_chunks": ["a"]}) for i in range(MANY)]
-    (tmp_path / "many.jsonl").write_text("\n".join(lines))
     with started_on_many(store_uri, tmp_path) as process:
         process.send_signal(signal.SIGINT)
         time.sleep(gap)
@@ -225,15 +221,6 @@ def test_settings_come_from_options_then_environment_then_file(store_uri: str, t
     assert json.loads(by_option.stdout)["signature"]["k"] == 4
     runs = mlflow.MlflowClient(store_uri).search_runs(["0"])
     assert {run.info.run_name for run in runs} == {"from file"}
-
-
-def test_a_settings_file_that_is_no_toml_is_named(tmp_path: Path) -> None:
-    (tmp_path / "evaltrack.toml").write_text("[run\n")
-
-    ended = evaltrack("golden", "lint", TRAVEL, cwd=tmp_path)
-
-    assert ended.returncode == 2
-    assert "evaltrack.toml: is not TOML" in ended.stderr
 
 
 def test_lint_warns_of_thin_domains_and_strict_makes_it_count(tmp_path: Path) -> None:

@@ -167,15 +167,3 @@ def test_a_comparison_without_a_baseline_says_how_to_set_one(project: Path, caps
     said = capsys.readouterr().err
     assert f"golden set `good` has no baseline in this experiment; {cure}" in said
     assert said.endswith(f"{Guide.BASELINE.reference}\n")
-
-
-def test_a_server_of_mlflow_that_is_down_is_named(
-    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    mlflow.set_tracking_uri(None)
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")
-    assert _run(["run", "good.jsonl", "-t", "bm25:corpus/form"]) == 3
-    said = capsys.readouterr().err
-    assert "MLflow store http://127.0.0.1:9 does not answer" in said
-    assert "check MLFLOW_TRACKING_URI, and that the server runs" in said
-    assert said.endswith(f"{Guide.STORE.reference}\n")

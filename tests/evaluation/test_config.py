@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
-from hashlib import sha256
 from inspect import signature
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -28,6 +28,7 @@ from evaltrack.metrics.measure import Rules
 from evaltrack.metrics.rubric import RubricWeights
 from evaltrack.metrics.tokens import Prices
 from evaltrack.records import Usage, Weights
+from tests.conftest import REPO
 
 DEFAULTS = {
     "alpha": "2",
@@ -48,100 +49,17 @@ DEFAULTS = {
 }
 
 
-WEIGHTS = (
-    "h_count=0.3,oscillation=0.1,crux=0.15,epistemic_honesty=0.15,"
-    "process_integrity=0.1,actionability=0.1,brevity=0.05,format=0.05"
-)
-
-
 def test_defaults_are_logged() -> None:
     assert EvaluationConfig().params() == DEFAULTS
 
 
 def test_every_setting_is_logged() -> None:
     """Whatever is set is a param: weights and a target's options one by one, a panel in one, prices with their unit."""
-    made = EvaluationConfig.of(
-        k=3,
-        model="gpt-4o",
-        judge=("openai:gpt-4o-mini", "recorded:humans.jsonl"),
-        target_options={"field": "data.text", "rate": "2"},
-        scores=("token_f1", "cites=regex:x"),
-        rubric="reasoning",
-        rubric_weights="h_count=0.3,oscillation=0.1",
-        alpha=1,
-        beta=0,
-        gamma=0.25,
-        pass_threshold=0.5,
-        concurrency=2,
-        timeout=0.5,
-        judge_timeout=1_234_567,
-        call_timeout=300,
-        trials=3,
-        traces="off",
-        verdict_cache=False,
-        require="minimum,mrr>0.5",
-        redact=(r"CUST-\d+", "acme"),
-        price_in=0.15,
-        price_out=0.6,
-        judge_price_in=2.5,
-        judge_price_out=10,
-        experiment="tries",
-        run_name="first",
-        judge_prompt="prompts:/customs/1",
-        param={"chunk_size": 600, "k": "mine"},
-        tag={"team": "search"},
-        note="smaller chunks",
-        evaluation_json="evaluation.json",
-        workers=4,
-        target_memory="2GB",
-        in_process=True,
-        engine="ray",
-        engine_address="auto",
-        engine_workers=2,
-        filter=("domain=travel, difficulty!=hard", "id=7"),
-        only_failed="4488541a",
-        sample=50,
-        sample_seed=1,
-    )
+    given = json.loads((REPO / "tests/data/every_setting.json").read_text("utf-8"))
+    made = EvaluationConfig.of(**given["settings"])
     default = EvaluationConfig()
     assert all(getattr(made, name) != getattr(default, name) for name in EvaluationConfig.model_fields)
-    assert made.params() == {
-        "alpha": "1",
-        "beta": "0",
-        "gamma": "0.25",
-        "weights": WEIGHTS,
-        "k": "3",
-        "judge": "openai:gpt-4o-mini,recorded:humans.jsonl",
-        "judge_prompt": "prompts:/customs/1",
-        "param.chunk_size": "600",
-        "param.k": "mine",
-        "target.field": "data.text",
-        "target.rate": "2",
-        "scores": "token_f1,cites=regex:x",
-        "rubric": "reasoning",
-        "rubric_weights": WEIGHTS,
-        "pass_threshold": "0.5",
-        "concurrency": "2",
-        "engine": "ray",
-        "engine_workers": "2",
-        "timeout": "0.5",
-        "judge_timeout": "1234567",
-        "call_timeout": "300",
-        "trials": "3",
-        "traces": "off",
-        "verdict_cache": "False",
-        "redact": "2 patterns, sha256 " + sha256(rb'["CUST-\\d+", "acme"]').hexdigest()[:16],
-        "require": "minimum,mrr>0.5",
-        "prices": "0.15/0.6 USD per million",
-        "judge_prices": "2.5/10 USD per million",
-        "workers": "4",
-        "target_memory": "2GB",
-        "in_process": "True",
-        "filter": "domain=travel,difficulty!=hard or id=7",
-        "only_failed": "4488541a",
-        "sample": "50",
-        "sample_seed": "1",
-    }
+    assert made.params() == given["params"]
 
 
 @pytest.mark.parametrize("number", [0.1, 0.123456789, 1 / 3, 1e-7, 0.9999999])
