@@ -233,7 +233,12 @@ def rubric_sections(rubric: ReasoningRubric) -> Iterator[Section]:
             *_bounds(rubric),
         ),
     )
-    yield Section("Hard fails", ("code", "condition", "example"), _hard_fails(rubric), ("Each makes the score 0.",))
+    yield Section(
+        "Hard fails",
+        ("code", "condition", "example"),
+        [(code, *texts) for code, texts in rubric.hard_fails.items()],
+        ("Each makes the score 0.",),
+    )
     yield _coupling(rubric)
     yield Section("Tiers", ("tier", "label", "score", "action required"), _tiers(rubric))
     yield Section(
@@ -251,10 +256,6 @@ def _bounds(rubric: ReasoningRubric) -> Iterator[str]:
         what = COUNTS[each.name][0]
         bounds = ", ".join(f"{count}: below {below:g}" for count, below in each.bounds.items())
         yield f"{each.name} has to fit the number of {what} ({bounds}); a grade of 0 is for (almost) none."
-
-
-def _hard_fails(rubric: ReasoningRubric) -> list[tuple[str, ...]]:
-    return [(code, *texts) for code, texts in rubric.hard_fails.items()]
 
 
 def _tiers(rubric: ReasoningRubric) -> list[tuple[str, ...]]:

@@ -17,9 +17,9 @@ from evaltrack.evaluation.result import SweepResult
 from evaltrack.evaluation.sweep_plan import SweepPlan
 from evaltrack.records.amount import count
 from evaltrack.report.ci_commands import json_without_commands
-from evaltrack.report.html.page import document, templates
+from evaltrack.report.html.page import document, render
 from evaltrack.report.html.text import safe_link, shown
-from evaltrack.report.run.markdown import NOTE_LIMIT, described, plain
+from evaltrack.report.run.markdown import NOTE_LIMIT, described, plain, within
 from evaltrack.report.schemas.sweeps import LeaderboardForm, PlannedConfiguration, RankedConfiguration, RankedGroup
 from evaltrack.report.words import METRIC_TITLES, number, one_line
 
@@ -194,12 +194,8 @@ def leaderboard_note(result: SweepResult) -> str:
         each.name: f"#/experiments/{result.experiment_id}/runs/{_quoted(each.contender.runs[0].run_id)}"
         for each in result.leaderboard.standings
     }
-    note, rest = "", "\n… the artifact leaderboard.html holds all\n"
-    for line in _lines(result.leaderboard, result.name, described, links):
-        if len(note) + len(line) + len(rest) > NOTE_LIMIT:
-            return note + rest
-        note += line + "\n"
-    return note
+    lines = _lines(result.leaderboard, result.name, described, links)
+    return within(lines, NOTE_LIMIT, "\n… the artifact leaderboard.html holds all\n")
 
 
 def _lines(
@@ -251,7 +247,15 @@ def print_sweep(result: SweepResult, console: Console) -> None:
 def print_plan(plan: SweepPlan, console: Console) -> None:
     """The configurations of a sweep, and how many calls they make."""
     lines = [
-        ([str(place), one_line(each.label or plan.name, 120), *_calls(plan, place - 1)], "")
+        (
+            [
+                str(place),
+                one_line(each.label or plan.name, 120),
+                f"{plan.target_calls(each):,}",
+                f"{plan.judge_calls(each):,}",
+            ],
+            "",
+        )
         for place, each in enumerate(plan.configurations, start=1)
     ]
     _print_table(["", "configuration", "target calls", "judge calls"], lines, console)
@@ -260,11 +264,6 @@ def print_plan(plan: SweepPlan, console: Console) -> None:
     judged = f", judges at most {count(judge, 'time')}" if judge else ""
     asked = f"{runs} × {count(len(plan.golden), 'question')}: the target is called {count(target, 'time')}{judged}"
     console.print(Text(f"{asked}; nothing was run"), soft_wrap=True)
-
-
-def _calls(plan: SweepPlan, place: int) -> list[str]:
-    configuration = plan.configurations[place]
-    return [f"{plan.target_calls(configuration):,}", f"{plan.judge_calls(configuration):,}"]
 
 
 def _print_table(titles: list[str], lines: list[tuple[list[str], str]], console: Console) -> None:
@@ -283,7 +282,7 @@ def _padded(cell: str, width: int, *, left: bool) -> str:
 def leaderboard_html(board: Leaderboard, name: str) -> str:
     """The page of a leaderboard; it works from a file and makes no request but for what is clicked."""
     parts = leaderboard_parts(board, "Leaderboard")
-    body = templates().get_template("leaderboard.html").render(name=shown(name, 200), board=parts)
+    body = render("leaderboard.html", name=shown(name, 200), board=parts)
     return document(f"{name}: leaderboard", body)
 
 

@@ -193,7 +193,7 @@ def test_of_what_asking_again_showed_to_be_broken_it_is_not_said_that_it_could_b
     made = quiet(left_out=(), fates=fates, flips=flips, mcnemar_p=0.5, asking=asking)
     assert chance_words(made).startswith(words)
     assert ("could be chance" in chance_words(made)) == ("real" not in kinds)
-    assert first_screen(made).chance == chance_words(made)
+    assert first_screen(made)["chance"] == chance_words(made)
 
 
 @pytest.mark.parametrize(

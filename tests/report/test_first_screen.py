@@ -118,10 +118,15 @@ def test_each_rule_has_its_mark_and_its_style() -> None:
     """In the sentences of every rendering, and with its state for those who do not see the mark."""
     states: tuple[RuleState, ...] = get_args(RuleState)
     made = quiet(gate_lines=tuple(GateLine(state, f"rule {state}") for state in states))
-    rules = first_screen(made).rules
-    assert [(rule.mark, rule.style) for rule in rules] == [("✕", "bad"), ("?", "warn"), ("~", "warn"), ("✓", "ok")]
-    assert [rule.state for rule in rules] == list(states)
-    assert [rule.text for rule in rules] == [f"rule {state}" for state in states]
+    rules = first_screen(made)["rules"]
+    assert [(rule["mark"], rule["style"]) for rule in rules] == [
+        ("✕", "bad"),
+        ("?", "warn"),
+        ("~", "warn"),
+        ("✓", "ok"),
+    ]
+    assert [rule["state"] for rule in rules] == list(states)
+    assert [rule["text"] for rule in rules] == [f"rule {state}" for state in states]
 
 
 def test_every_cause_has_a_next_step() -> None:
@@ -163,7 +168,7 @@ def test_what_differs_between_the_runs_is_named_at_the_head() -> None:
         baseline=replace(BASELINE, settings=settings),
         candidate=replace(CANDIDATE, settings={"commit": "b7d3e9a", "prompt": "v4"}),
     )
-    assert first_screen(made).differs == "prompt (none) to v4; commit a1f9c2e to b7d3e9a"
+    assert first_screen(made)["differs"] == "prompt (none) to v4; commit a1f9c2e to b7d3e9a"
     assert difference_lines(made) == [("prompt", "–", "v4"), ("commit", "a1f9c2e", "b7d3e9a")]
     assert worse_sentence(comparison()) == "What changed first in each of 3 questions that got worse or were lost"
     alone = comparison(drops=(), lost=())
@@ -245,25 +250,25 @@ def test_the_worst_questions_stand_in_one_line_each() -> None:
     now = judged_row(question, found("a", "b", answer="No."), score=0.2)
     broken = replace(FLIP, before=before, after=now)
     flips = (broken, *(replace(broken, id=str(n)) for n in range(5)))
-    (group,) = first_screen(comparison(flips=flips, fates={"broke": 6})).worst
+    (group,) = first_screen(comparison(flips=flips, fates={"broke": 6}))["worst"]
     assert (len(group.questions), group.title, group.fixed) == (3, "The worst of the 6 that broke", False)
     first = group.questions[0]
     assert (line(first.question), line(first.expected)) == ("Can I get a refund?", "Within 30 days.")
     assert line(first.before) == "rank 1 · judge 0.900 · Yes, within 30 days."
     assert line(first.now) == "not returned · judge 0.200 · No."
     bare = comparison(flips=(replace(FLIP, before=None, after=None),), fixes=())
-    ((without_rows,),) = (group.questions for group in first_screen(bare).worst)
+    ((without_rows,),) = (group.questions for group in first_screen(bare)["worst"])
     assert {line(each) for each in (without_rows.expected, without_rows.before, without_rows.now)} == {"–"}
-    assert first_screen(quiet()).worst == ()
+    assert first_screen(quiet())["worst"] == []
 
 
 def test_where_as_many_were_fixed_some_of_these_stand_there_too() -> None:
     """Two of each; where more broke these alone."""
     flips, fixes = (tuple(replace(each, id=f"{n}") for n in range(7)) for each in (FLIP, FIX))
-    broke, fixed = first_screen(comparison(flips=flips, fixes=fixes)).worst
+    broke, fixed = first_screen(comparison(flips=flips, fixes=fixes))["worst"]
     assert (broke.title, len(broke.questions), broke.fixed) == ("The worst of the 7 that broke", 2, False)
     assert (fixed.title, len(fixed.questions), fixed.fixed) == ("Of the 7 that were fixed", 2, True)
-    assert [group.fixed for group in first_screen(comparison(flips=flips, fixes=fixes[:6])).worst] == [False]
+    assert [group.fixed for group in first_screen(comparison(flips=flips, fixes=fixes[:6]))["worst"]] == [False]
     page = comparison_html(comparison(flips=flips, fixes=fixes))
     assert page.index("The worst of the 7 that broke") < page.index("Of the 7 that were fixed")
 
@@ -274,7 +279,7 @@ def test_what_a_negative_question_and_an_error_show() -> None:
     before = judged_row(negative, found(answer="I do not know."))
     failed = judged_row(negative, Failure(kind="target_timeout", message="no response within 60 s"))
     made = comparison(flips=(replace(FLIP, before=before, after=failed),), fixes=())
-    ((shown_line,),) = (group.questions for group in first_screen(made).worst)
+    ((shown_line,),) = (group.questions for group in first_screen(made)["worst"])
     assert (line(shown_line.expected), line(shown_line.before)) == ("should decline", "declined · I do not know.")
     assert line(shown_line.now) == "the target took too long: no response within 60 s"
 
@@ -284,7 +289,7 @@ def test_a_question_that_was_declined_says_where_its_source_stood_too() -> None:
     asked = found_question("7")
     before, now = (judged_row(asked, found("7!")), judged_row(asked, found("a", "7!", answer="No.", abstained=True)))
     made = comparison(flips=(replace(FLIP, before=before, after=now),), fixes=())
-    assert line(first_screen(made).worst[0].questions[0].now) == "rank 2 · declined · No."
+    assert line(first_screen(made)["worst"][0].questions[0].now) == "rank 2 · declined · No."
 
 
 FEE = "A change fee plus the fare difference, for every leg of the journey that is flown"
@@ -307,7 +312,7 @@ def test_what_is_left_out_of_an_answer_is_marked(before: str, now: str, cut: tup
     """A short one is whole, a long one begins where the two part; dots of its own are its own. So is the rank."""
     rows = [judged_row(found_question("7"), found("a", answer=answer)) for answer in (before, now)]
     made = comparison(flips=(replace(FLIP, before=rows[0], after=rows[1]),), fixes=())
-    each = first_screen(made).worst[0].questions[0]
+    each = first_screen(made)["worst"][0].questions[0]
     assert (line(each.before), line(each.now)) == cut
     assert ('<span class="cut" title="left out here">[…]</span>' in comparison_html(made)) == ("[…]" in "".join(cut))
 
@@ -490,11 +495,13 @@ def test_a_badge_has_the_colour_and_the_words_of_the_page(made: Comparison) -> N
 def test_words_of_our_own_are_explained_where_they_stand() -> None:
     """A rule that counts what broke, the gate that counts evidence, and what judging again is for."""
     net, chance = first_screen(flipped(7, 7, 1.0)), first_screen(flipped(1, 0, 1.0))
-    assert net.by_rule == "The rule: each question that breaks counts, and one that was fixed does not make up for it."
-    assert chance.by_rule.endswith("also where so few may break by chance.")
-    assert f'<p class="dim small">{chance.by_rule}</p>' in comparison_html(flipped(1, 0, 1.0))
-    assert first_screen(flipped(20, 0, 0.001)).by_rule == ""
-    assert "only a loss that is more than chance counts" in net.steps[-1]
+    assert (
+        net["by_rule"] == "The rule: each question that breaks counts, and one that was fixed does not make up for it."
+    )
+    assert chance["by_rule"].endswith("also where so few may break by chance.")
+    assert f'<p class="dim small">{chance["by_rule"]}</p>' in comparison_html(flipped(1, 0, 1.0))
+    assert first_screen(flipped(20, 0, 0.001))["by_rule"] == ""
+    assert "only a loss that is more than chance counts" in net["steps"][-1]
     assert "how far the judge's scores vary by themselves (evaltrack judge replay)" in STEPS["verdict_changed"]
 
 
@@ -546,14 +553,14 @@ def test_the_line_that_was_edited_stands_on_the_first_screen() -> None:
     rows = [judged_row(found_question("7"), found("x", texts={"x": text})) for text in texts["x"]]
     broken = replace(FLIP, before=rows[0], after=rows[1], cause=EDITED)
     made = flipped(1, 0, 1.0, flips=(broken,), causes={"source_text_changed": 1})
-    edit = first_screen(made).edit
+    edit = first_screen(made)["edit"]
     assert edit is not None
     assert ["".join(text for _, text in each.pieces).strip() for each in edit.lines] == [
         "Paid after three hours.",
         "Paid after five hours.",
     ]
     assert '<a href="#culprits">See what was changed</a>' in comparison_html(made)
-    assert first_screen(flipped(3, 0, 0.25)).edit is None
+    assert first_screen(flipped(3, 0, 0.25))["edit"] is None
 
 
 def test_of_several_lines_that_were_edited_the_one_behind_the_answer_is_shown() -> None:

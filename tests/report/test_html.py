@@ -416,9 +416,11 @@ def test_the_shape_says_which_way(metric: MetricDelta, kind: str, mark: str) -> 
     made = quiet()
     assert way_of(made, metric) == kind
     (row_,) = metric_rows(made, [replace(metric, interval=None)], 20)
-    assert [tag for tag, each in Page(row_.plot).elements if each.get("class") == "dot hollow"] == [mark] * bool(mark)
+    assert [tag for tag, each in Page(row_["plot"]).elements if each.get("class") == "dot hollow"] == [mark] * bool(
+        mark
+    )
     if mark:
-        line = attributes_of(row_.plot, "range")
+        line = attributes_of(row_["plot"], "range")
         assert line["x1"] == line["x2"]
 
 
@@ -429,8 +431,8 @@ def test_the_shape_says_which_way(metric: MetricDelta, kind: str, mark: str) -> 
 def test_what_is_shown_to_differ_is_filled(interval: tuple[float, float] | None, mark: str) -> None:
     """Where the interval leaves out 0; and it is said in words."""
     (row_,) = metric_rows(quiet(), [replace(RECALL, interval=interval)], 50)
-    assert attributes_of(row_.plot, mark)["class"] == mark
-    label = str(Page(row_.plot).every("svg")[0]["aria-label"])
+    assert attributes_of(row_["plot"], mark)["class"] == mark
+    label = str(Page(row_["plot"]).every("svg")[0]["aria-label"])
     assert label.endswith(", not shown to differ" if mark == "dot hollow" else ", shown to differ")
     assert "shown to differ" in label
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
-from evaltrack.compare.change import CauseKind
 from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta
 from evaltrack.compare.outcome_table import outcome_table
 from evaltrack.metrics.catalogue import HEADLINES
@@ -27,7 +25,7 @@ from evaltrack.report.comparison.words import (
 from evaltrack.report.html.documents import culprit_lines, document_views, more_culprits
 from evaltrack.report.html.first_screen import difference_lines, first_screen
 from evaltrack.report.html.metric_table import axis_legend, axis_reach, metric_rows, way_of
-from evaltrack.report.html.page import Back, document, questions_script, templates, with_questions
+from evaltrack.report.html.page import Back, document, questions_script, render, script_safe, with_questions
 from evaltrack.report.html.plots import axis_head, flip_bars
 from evaltrack.report.html.question_parts import grade_titles, grades_in, score_scale
 from evaltrack.report.html.questions import cause_names, changed_questions, fitted, group_badges, score_titles
@@ -37,59 +35,19 @@ from evaltrack.report.words import failure_words, low_metrics, metric_change, me
 TEXTS, DOMAINS = 2, 12
 
 
-@dataclass(frozen=True)
-class CauseView:
-    """One cause: its code, which filters, its words, how many questions have it, and the first of them."""
-
-    code: CauseKind
-    words: str
-    count: int
-    questions: tuple[tuple[str, str], ...]
-
-    @property
-    def more(self) -> int:
-        """Questions that are not named."""
-        return self.count - len(self.questions)
-
-
-@dataclass(frozen=True)
-class PlaceView:
-    """One domain: its pass rate on both sides, and its bars."""
-
-    name: str
-    was: str
-    now: str
-    worse: bool
-    bars: str
-
-
-def cause_views(comparison: Comparison) -> list[CauseView]:
-    """All causes, the most frequent first."""
-    worse, behind = [*comparison.flips, *comparison.lost, *comparison.drops], comparison.culprits
-    return [
-        CauseView(
-            kind,
-            f"{CAUSES[kind][:1].upper()}{CAUSES[kind][1:]}{riser_words(behind, comparison, kind)}",
-            number,
-            tuple((shown(e.id, 200), shown(e.question, 160)) for e in worse if e.cause.kind == kind)[:TEXTS],
-        )
-        for kind, number in sorted(comparison.causes.items(), key=lambda item: -item[1])
-    ]
-
-
-def place_views(comparison: Comparison) -> list[PlaceView]:
-    """At most `DOMAINS` in which a question broke or was fixed, the worst first."""
-    flipped = _flipped(comparison)[:DOMAINS]
-    most = max((max(group.pass_to_fail, group.fail_to_pass) for group in flipped), default=0)
-    return [_place(group, most) for group in flipped]
-
-
-def num_places(comparison: Comparison) -> int:
-    """How many there are, also those that are left out."""
-    return len(_flipped(comparison))
+def cause_views(comparison: Comparison) -> list[dict[str, Any]]:
+    """All causes, the most frequent first: a code, which filters, words, and the first questions with it."""
+    worse, views = [*comparison.flips, *comparison.lost, *comparison.drops], []
+    for kind, number in sorted(comparison.causes.items(), key=lambda item: -item[1]):
+        words = f"{CAUSES[kind][:1].upper()}{CAUSES[kind][1:]}{riser_words(comparison.culprits, comparison, kind)}"
+        questions = [(shown(e.id, 200), shown(e.question, 160)) for e in worse if e.cause.kind == kind][:TEXTS]
+        more = number - len(questions)
+        views.append({"code": kind, "words": words, "count": number, "questions": questions, "more": more})
+    return views
 
 
 def _flipped(comparison: Comparison) -> list[GroupDelta]:
+    """The domains in which a question broke or was fixed, the worst first."""
     domains = [group for group in comparison.groups if group.kind == "domain"]
     if not comparison.passing_compared or len(domains) < 2:
         return []
@@ -99,16 +57,16 @@ def _flipped(comparison: Comparison) -> list[GroupDelta]:
     )
 
 
-def _place(group: GroupDelta, most: int) -> PlaceView:
-    was, now = next(_rates(group), ("–", "–"))
-    bars = flip_bars(group.pass_to_fail, group.fail_to_pass, most)
-    return PlaceView(clip(group.name, 40), was, now, group.pass_to_fail > group.fail_to_pass, bars)
-
-
-def _rates(group: GroupDelta) -> Iterator[tuple[str, str]]:
-    for metric in group.metrics:
-        if metric.name == "pass_rate":
-            yield metric_number("pass_rate", metric.baseline), metric_number("pass_rate", metric.candidate)
+def _place(group: GroupDelta, most: int) -> dict[str, Any]:
+    """One domain: its pass rate on both sides, and its bars."""
+    rate = next((metric for metric in group.metrics if metric.name == "pass_rate"), None)
+    return {
+        "name": clip(group.name, 40),
+        "was": metric_number("pass_rate", rate.baseline) if rate else "–",
+        "now": metric_number("pass_rate", rate.candidate) if rate else "–",
+        "worse": group.pass_to_fail > group.fail_to_pass,
+        "bars": flip_bars(group.pass_to_fail, group.fail_to_pass, most),
+    }
 
 
 FIRST = tuple(score.metric for score in HEADLINES)
@@ -119,25 +77,19 @@ GROUPS = 60
 
 def comparison_html(comparison: Comparison, back: Back | None = None) -> str:
     """The page: it works from a file, makes no request, and shows foreign text as text."""
-    from markupsafe import Markup
-
     questions = list(changed_questions(comparison))
     fields = {**_first_fields(comparison), **_later_fields(comparison)}
-    body = (
-        templates()
-        .get_template("comparison.html")
-        .render(
-            made=comparison,
-            back=back,
-            kind=verdict_tone(comparison),
-            listed=_listed_words(comparison, len(questions)),
-            first_changes=[
-                (clip(flip.id, 80), clip(flip.question), clip(failure_words(flip.cause.detail), 300))
-                for flip in comparison.flips[:50]
-            ],
-            markup=Markup,
-            **fields,
-        )
+    body = render(
+        "comparison.html",
+        made=comparison,
+        back=back,
+        kind=verdict_tone(comparison),
+        listed=_listed_words(comparison, len(questions)),
+        first_changes=[
+            (clip(flip.id, 80), clip(flip.question), clip(failure_words(flip.cause.detail), 300))
+            for flip in comparison.flips[:50]
+        ],
+        **fields,
     )
     return document(_title(comparison), body, script=questions_script(), data=_data(comparison, questions))
 
@@ -174,11 +126,12 @@ def _first_fields(comparison: Comparison) -> dict[str, Any]:
 
 def _places_and_pages(comparison: Comparison) -> dict[str, Any]:
     """Where it got worse and the pages behind it, and how many of each are left out."""
-    places, culprits, documents = place_views(comparison), culprit_lines(comparison), document_views(comparison)
+    flipped, culprits, documents = _flipped(comparison), culprit_lines(comparison), document_views(comparison)
+    most = max((max(group.pass_to_fail, group.fail_to_pass) for group in flipped[:DOMAINS]), default=0)
     num_documents = sum(culprit.page is not None for culprit in comparison.culprits)
     return {
-        "places": places,
-        "more_places": num_places(comparison) - len(places),
+        "places": [_place(group, most) for group in flipped[:DOMAINS]],
+        "more_places": len(flipped[DOMAINS:]),
         "culprits": culprits,
         "more_culprits": more_culprits(comparison),
         "documents": documents,
@@ -222,7 +175,7 @@ def _data(comparison: Comparison, questions: list[dict[str, Any]]) -> str:
         "causes": cause_names(question.get("cause", "") for question in questions),
         "grades": grade_titles(name for question in questions for name in grades_in(question)),
     }
-    return with_questions(head, fitted(questions))
+    return with_questions(head, fitted(map(script_safe, questions)))
 
 
 def _k(comparison: Comparison) -> int:

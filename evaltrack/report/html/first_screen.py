@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from evaltrack.compare.change import Change
 from evaltrack.compare.changed_documents import ChangedDocument, changed_documents
-from evaltrack.compare.comparison import Comparison, GateLine, RuleState
+from evaltrack.compare.comparison import Comparison, RuleState
 from evaltrack.compare.culprits import Culprit
 from evaltrack.compare.share_words import p_words
 from evaltrack.records.amount import count, verb
@@ -267,47 +268,25 @@ def _excerpt(text: str, limit: int, start: int = 0) -> Excerpt:
 CLASSES: dict[RuleState, str] = {"held": "ok", "broken": "bad", "not shown": "warn", "unknown": "warn"}
 
 
-@dataclass(frozen=True)
-class RuleView:
-    """One rule: its mark, how it went for those who do not see it, the class of its style, and a sentence."""
-
-    mark: str
-    state: str
-    style: str
-    text: str
-
-
-@dataclass(frozen=True)
-class FirstScreen:
-    """The parts of the first card below its headline.
+def first_screen(comparison: Comparison) -> dict[str, Any]:
+    """The parts of the first card below its headline, in words.
 
     `by_rule` says what a regression by the rule is, where it is one; `p_value` by which test it is known of chance.
     """
-
-    by_rule: str
-    rules: tuple[RuleView, ...]
-    chance: str
-    p_value: str
-    behind: str
-    edit: EditView | None
-    steps: tuple[str, ...]
-    differs: str
-    worst: tuple[WorstGroup, ...]
-
-
-def first_screen(comparison: Comparison) -> FirstScreen:
-    """All of it, in words."""
-    return FirstScreen(
-        by_rule=BY_RULE[comparison.by_rule] if comparison.by_rule else "",
-        rules=tuple(map(_rule, gate_lines(comparison))),
-        chance=chance_words(comparison),
-        p_value=f"exact McNemar test: {p_words(comparison.mcnemar_p)}",
-        behind=shown(behind_words(comparison), 600),
-        edit=edit_view(comparison),
-        steps=tuple(next_steps(comparison)),
-        differs=difference_words(comparison),
-        worst=tuple(worst_groups(comparison)),
-    )
+    return {
+        "by_rule": BY_RULE[comparison.by_rule] if comparison.by_rule else "",
+        "rules": [
+            {"mark": MARKS[line.state], "state": line.state, "style": CLASSES[line.state], "text": line.text}
+            for line in gate_lines(comparison)
+        ],
+        "chance": chance_words(comparison),
+        "p_value": f"exact McNemar test: {p_words(comparison.mcnemar_p)}",
+        "behind": shown(behind_words(comparison), 600),
+        "edit": edit_view(comparison),
+        "steps": next_steps(comparison),
+        "differs": difference_words(comparison),
+        "worst": worst_groups(comparison),
+    }
 
 
 def difference_lines(comparison: Comparison) -> list[tuple[str, str, str]]:
@@ -316,7 +295,3 @@ def difference_lines(comparison: Comparison) -> list[tuple[str, str, str]]:
         (clip(each.name, 80), clip(each.baseline, 200) or "–", clip(each.candidate, 200) or "–")
         for each in comparison.differences
     ]
-
-
-def _rule(line: GateLine) -> RuleView:
-    return RuleView(MARKS[line.state], line.state, CLASSES[line.state], line.text)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from math import floor, isfinite, log10
+from typing import Any
 
 from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.compare.evidence import differs
@@ -18,27 +18,6 @@ STEPS = (1, 2, 5, 10)
 
 SMALLEST = 2.0
 """Points that an axis reaches at least, so that a difference of nothing does not look like one."""
-
-
-@dataclass(frozen=True)
-class MetricRow:
-    """One metric in words, with its plot; `moved` is the name by which its better and worse questions
-    are filtered, `on` says where the means are not over all questions.
-    """
-
-    title: str
-    was: str
-    now: str
-    change: str
-    interval: str
-    way: Way
-    plot: str
-    better: str
-    worse: str
-    moved: str
-    on: str
-    n: str
-    regressed: bool
 
 
 def way_of(comparison: Comparison, metric: MetricDelta) -> Way:
@@ -71,35 +50,34 @@ def axis_legend(metrics: Iterable[MetricDelta]) -> str:
     return f"Axis in points of 100. {words[:1].upper()}{words[1:]}." if words else ""
 
 
-def metric_rows(comparison: Comparison, metrics: Sequence[MetricDelta], reach: float) -> list[MetricRow]:
-    """One row for each metric, all plots from -reach to reach points."""
+def metric_rows(comparison: Comparison, metrics: Sequence[MetricDelta], reach: float) -> list[dict[str, Any]]:
+    """One row for each metric in words, with its plot from -reach to reach points.
+
+    By `moved` its better and worse questions are filtered; `on` says where the means are not over all questions.
+    """
     return [_row(comparison, metric, reach) for metric in metrics]
 
 
-def _row(comparison: Comparison, metric: MetricDelta, reach: float) -> MetricRow:
+def _row(comparison: Comparison, metric: MetricDelta, reach: float) -> dict[str, Any]:
     way = way_of(comparison, metric)
     mark = _mark(metric, way) if metric.shows_change else None
-    partial = metric.partial or comparison.verdict == "unknown"
     was, now, _ = metric_course(metric.name, metric.baseline, metric.candidate)
-    return MetricRow(
-        title=metric_title(metric.name, comparison.candidate.signature.k),
-        was=was,
-        now=now,
-        change=delta_cell(metric),
-        interval=interval_words(metric),
-        way=way,
-        plot=axis_plot(mark, reach, _label(metric)) if mark else "",
-        better=f"{metric.wins:,} better" if metric.wins else "",
-        worse=f"{metric.losses:,} worse" if metric.losses else "",
-        moved=""
-        if metric.name == "pass_rate"
-        else BY_METRIC[metric.name].name
-        if metric.name in BY_METRIC
-        else metric.name,
-        on=both_words(metric) if partial else "",
-        n=f"{metric.n:,}",
-        regressed=metric.regressed,
-    )
+    name = BY_METRIC[metric.name].name if metric.name in BY_METRIC else metric.name
+    return {
+        "title": metric_title(metric.name, comparison.candidate.signature.k),
+        "was": was,
+        "now": now,
+        "change": delta_cell(metric),
+        "interval": interval_words(metric),
+        "way": way,
+        "plot": axis_plot(mark, reach, _label(metric)) if mark else "",
+        "better": f"{metric.wins:,} better" if metric.wins else "",
+        "worse": f"{metric.losses:,} worse" if metric.losses else "",
+        "moved": "" if metric.name == "pass_rate" else name,
+        "on": both_words(metric) if metric.partial or comparison.verdict == "unknown" else "",
+        "n": f"{metric.n:,}",
+        "regressed": metric.regressed,
+    }
 
 
 def _label(metric: MetricDelta) -> str:

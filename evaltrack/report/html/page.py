@@ -81,6 +81,13 @@ def templates(package: str = __package__) -> Environment:
     return environment
 
 
+def render(template: str, **fields: Any) -> str:
+    """What a template makes of these fields; `markup` in it is for HTML of ours."""
+    from markupsafe import Markup
+
+    return templates().get_template(template).render(markup=Markup, **fields)
+
+
 def document(title: str, body: str, *, script: str = "", data: str = "", forms: bool = False) -> str:
     """A whole HTML document around `body`, which is HTML.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import chain
 from math import isfinite
 from typing import Any
@@ -15,12 +15,11 @@ from pydantic import ValidationError
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.ranks import by_key, first_rank, in_order
 from evaltrack.metrics.catalogue import SCORES
-from evaltrack.metrics.metric import Score
 from evaltrack.metrics.rubric import PASS_SCORE
 from evaltrack.records import Signature
 from evaltrack.records.verdict import ANSWER_GRADES, Dimensions, Observed
 from evaltrack.report.html.text import safe_link, shown
-from evaltrack.report.words import metric_course, metric_number, metric_title
+from evaltrack.report.words import metric_course, metric_number, metric_title, score_title
 from evaltrack.rows.stored_parts import StoredSource, StoredVerdict
 from evaltrack.rows.stored_row import StoredRow
 
@@ -256,24 +255,14 @@ class ScoreScope:
     def lines(self) -> tuple[Line, ...]:
         """Those of our scores that may stand in the table."""
         scores = (score for score in SCORES_SHOWN if score.metric not in self.left_out)
-        return tuple((score.name, score_name(score, self.k), score.higher_is_better) for score in scores)
+        return tuple((score.name, score_title(score.name, self.k), score.higher_is_better) for score in scores)
 
-    def lines_of(self, names: tuple[str, ...], own: tuple[str, ...]) -> tuple[Line, ...]:
-        """Those of scores with these names, of which some are one's own; many questions have the same."""
-        lines = self._lines_of.get((names, own))
-        if lines is None:
-            lines = tuple(line for line in self.lines if line[0] in names)
-            lines += tuple(
-                (name, name, name not in self.lower_is_better)
-                for name in own
-                if name in names and name not in self.left_out
-            )
-            self._lines_of[names, own] = lines
-        return lines
-
-    @cached_property
-    def _lines_of(self) -> dict[tuple[tuple[str, ...], tuple[str, ...]], tuple[Line, ...]]:
-        return {}
+    def lines_of(self, *rows: StoredRow) -> list[Line]:
+        """Those of what at least one of the rows has."""
+        names = {name for row in rows for name in row.scores}
+        own = dict.fromkeys(name for row in rows for name in row.own if name in names and name not in self.left_out)
+        ours = [line for line in self.lines if line[0] in names]
+        return [*ours, *((name, name, name not in self.lower_is_better) for name in own)]
 
 
 def compared_scope(comparison: Comparison) -> ScoreScope:
@@ -284,44 +273,19 @@ def compared_scope(comparison: Comparison) -> ScoreScope:
 
 def score_lines(row: StoredRow, scope: ScoreScope) -> list[list[str]]:
     """Name and value of each score of one side."""
-    lines = scope.lines_of(tuple(row.scores), row.own)
-    return [[title, _number(name, row.scores[name])] for name, title, _ in lines]
-
-
-@lru_cache(maxsize=4096)
-def _number(name: str, value: float) -> str:
-    """Many questions have the same scores."""
-    return metric_number(name, value)
+    return [[title, metric_number(name, row.scores[name])] for name, title, _ in scope.lines_of(row)]
 
 
 def score_changes(before: StoredRow, after: StoredRow, scope: ScoreScope) -> list[list[str]]:
     """Name, before, now, change, and `good` or `bad`; empty where a side has no value or nothing changed."""
-    return [
-        [title, *_values(before, after, name), *_change(before, after, name, higher_is_better)]
-        for name, title, higher_is_better in _scores((before, after), scope)
-    ]
-
-
-def score_name(score: Score, k: int) -> str:
-    """What a score of one question is called: its reciprocal rank is no mean of them."""
-    return "Reciprocal rank" if score.name == "reciprocal_rank" else metric_title(score.metric, k)
-
-
-def _scores(rows: Sequence[StoredRow], scope: ScoreScope) -> Iterator[Line]:
-    """Name, title, and whether more is better, of what at least one of the rows has."""
-    names = dict.fromkeys(chain.from_iterable(row.scores for row in rows))
-    own = dict.fromkeys(chain.from_iterable(row.own for row in rows))
-    yield from scope.lines_of(tuple(names), tuple(own))
-
-
-def _values(before: StoredRow, after: StoredRow, name: str) -> list[str]:
-    if name in before.scores and name in after.scores:
-        return list(metric_course(name, before.scores[name], after.scores[name])[:2])
-    return [metric_number(name, row.scores[name]) if name in row.scores else "" for row in (before, after)]
-
-
-def _change(before: StoredRow, after: StoredRow, name: str, higher_is_better: bool) -> tuple[str, str]:
-    if name not in before.scores or name not in after.scores or before.scores[name] == after.scores[name]:
-        return "", ""
-    was, now = before.scores[name], after.scores[name]
-    return metric_course(name, was, now)[2], "good" if (now > was) == higher_is_better else "bad"
+    lines = []
+    for name, title, higher_is_better in scope.lines_of(before, after):
+        was, now = before.scores.get(name), after.scores.get(name)
+        if was is None or now is None:
+            values, change = ["" if each is None else metric_number(name, each) for each in (was, now)], ["", ""]
+        else:
+            *values, difference = metric_course(name, was, now)
+            way = "good" if (now > was) == higher_is_better else "bad"
+            change = ["", ""] if now == was else [difference, way]
+        lines.append([title, *values, *change])
+    return lines

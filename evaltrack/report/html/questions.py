@@ -13,9 +13,15 @@ from evaltrack.compare.change import Change
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.fate_kinds import Fate
 from evaltrack.compare.run_info import RunInfo
-from evaltrack.metrics.catalogue import BY_NAME
 from evaltrack.records.row import Traced
-from evaltrack.report.comparison.words import CAUSES, UNCHANGED, accepted_words, borderline_words, repeat_words
+from evaltrack.report.comparison.words import (
+    CAUSES,
+    UNCHANGED,
+    accepted_words,
+    borderline_words,
+    dropped_words,
+    repeat_words,
+)
 from evaltrack.report.html.page import script_safe
 from evaltrack.report.html.question_parts import (
     ScoreScope,
@@ -27,7 +33,6 @@ from evaltrack.report.html.question_parts import (
     ranked,
     score_changes,
     score_lines,
-    score_name,
     source_texts,
     turns_before,
     verdicts,
@@ -35,7 +40,7 @@ from evaltrack.report.html.question_parts import (
 from evaltrack.report.html.text import safe_link, shown
 from evaltrack.report.why_failed import failed_words
 from evaltrack.report.word_diff import Piece, condensed, word_diff
-from evaltrack.report.words import failure_message, failure_words, metric_number
+from evaltrack.report.words import failure_message, failure_words, score_title
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.tracking.traces import shown_trace
 
@@ -54,17 +59,14 @@ BARE = (
 """What is left of a question that is not even slim."""
 
 
-def fitted(questions: Iterable[dict[str, Any] | str]) -> list[str]:
-    """Each question as a JSON object; with 10,000 of them a page stays below 15 MB, whatever their sources hold.
-
-    A question that is JSON already takes less memory meanwhile.
-    """
+def fitted(questions: Iterable[str]) -> list[str]:
+    """Each question as a JSON object; with 10,000 of them a page stays below 15 MB, whatever their sources hold."""
     texts: list[str] = []
     total = 0
     for question in questions:
-        text = (question if isinstance(question, str) else script_safe(question)) if total < WHOLE else ""
-        if not text or total + len(text) > WHOLE:
-            fields = json.loads(question) if isinstance(question, str) else question
+        text = question
+        if total + len(text) > WHOLE:
+            fields = json.loads(question)
             text = script_safe(_slim(fields))
             if total + len(text) > SLIM:
                 text = script_safe(_bare(fields))
@@ -141,8 +143,7 @@ def changed_questions(comparison: Comparison) -> Iterator[dict[str, Any]]:
     ]
     limit = longest(len(changes) + len(comparison.same))
     for place, (group, change) in enumerate(changes):
-        fields = _without_empty(_change_fields(change, group, comparison, limit, compared=place < TEXT_DIFFS))
-        yield fields
+        yield _without_empty(_change_fields(change, group, comparison, limit, compared=place < TEXT_DIFFS))
     for row in comparison.same:
         yield _without_empty(_same(row, comparison, limit))
 
@@ -176,14 +177,14 @@ def _outcome_group(row: StoredRow) -> Group:
     return "unmeasured" if row.outcome == "not measured" else row.outcome
 
 
-def _about(row: StoredRow, group: Group) -> dict[str, Any]:
+def _about(each: StoredRow | Change, group: Group) -> dict[str, Any]:
     return {
-        "id": shown(row.id, 200),
-        "q": shown(row.question, 1000),
+        "id": shown(each.id, 200),
+        "q": shown(each.question, 1000),
         "group": group,
-        "domain": shown(row.domain, 80),
-        "difficulty": shown(row.difficulty, 80),
-        "category": shown(row.category, 80),
+        "domain": shown(each.domain, 80),
+        "difficulty": shown(each.difficulty, 80),
+        "category": shown(each.category, 80),
     }
 
 
@@ -201,13 +202,7 @@ def _cause_code(change: Change, group: Group) -> str:
 def _change_fields(
     change: Change, group: Group, comparison: Comparison, limit: int, *, compared: bool
 ) -> dict[str, Any]:
-    fields: dict[str, Any] = {
-        "id": shown(change.id, 200),
-        "q": shown(change.question, 1000),
-        "group": group,
-        "domain": shown(change.domain, 80),
-        "difficulty": shown(change.difficulty, 80),
-        "category": shown(change.category, 80),
+    fields: dict[str, Any] = _about(change, group) | {
         "was": change.was,
         "now": change.now,
         "cause": _cause_code(change, group),
@@ -215,7 +210,7 @@ def _change_fields(
         "also": [f"{CAUSES[cause.kind]}: {shown(failure_message(cause.detail), 300)}" for cause in change.also],
         "again": change.repeat.kind if change.repeat else "",
         "link": safe_link(change.cause.link),
-        "lower": _moves_words(change, comparison.candidate.signature.k),
+        "lower": dropped_words(change, comparison.candidate.signature.k),
         "edge": change.borderline is not None,
         "down": [name for name, _, _ in change.dropped],
         "up": [name for name, _, _ in change.raised],
@@ -231,25 +226,10 @@ def _change_fields(
     return fields | {"scores": score_changes(change.before, change.after, compared_scope(comparison))}
 
 
-def _moves_words(change: Change, k: int) -> str:
-    """The scores that fell, else those that rose: ``Recall@5 1.000 → 0.500``."""
-    moves = change.dropped or change.raised
-    return ", ".join(f"{_moved_title(name, k)} {_both_values(name, was, now)}" for name, was, now in moves)
-
-
-def _both_values(name: str, was: float, now: float) -> str:
-    return f"{metric_number(name, was)} → {metric_number(name, now)}"
-
-
-def _moved_title(name: str, k: int) -> str:
-    """What a score is called; one of the user's own by its name."""
-    return score_name(BY_NAME[name], k) if name in BY_NAME else name
-
-
 def score_titles(changes: Iterable[Change], k: int) -> dict[str, str]:
     """What each score is called that moved in any of these questions."""
     names = {name for change in changes for name, _, _ in (*change.dropped, *change.raised)}
-    return {name: _moved_title(name, k) for name in sorted(names)}
+    return {name: score_title(name, k) for name in sorted(names)}
 
 
 def _note(change: Change) -> str:
@@ -323,12 +303,8 @@ def group_badges(groups: Iterable[Group]) -> dict[Group, tuple[str, str]]:
     """What each of these groups is called, and its tone, in the order of the page."""
     present = set(groups)
     names = {group: fate for fate, group in GROUPS.items()} | {"unmeasured": "not measured"}
-    return {group: (names.get(group, group), tone) for group, tone in _groups_in_order() if group in present}
-
-
-def _groups_in_order() -> list[tuple[Group, str]]:
     order: tuple[Group, ...] = get_args(Group)
-    return [(group, TONES[group]) for group in order]
+    return {group: (names.get(group, group), TONES[group]) for group in order if group in present}
 
 
 def cause_names(causes: Iterable[str]) -> dict[str, str]:

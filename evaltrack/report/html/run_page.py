@@ -12,7 +12,7 @@ from evaltrack.metrics.catalogue import HEADLINES
 from evaltrack.records import Signature
 from evaltrack.records.amount import count
 from evaltrack.report.comparison.words import clip
-from evaltrack.report.html.page import Back, document, questions_script, script_safe, templates, with_questions
+from evaltrack.report.html.page import Back, document, questions_script, render, script_safe, with_questions
 from evaltrack.report.html.question_parts import grade_titles, grades_in, score_scale
 from evaltrack.report.html.questions import Group, fitted, group_badges, longest, run_questions
 from evaltrack.report.html.text import safe_link, shown, with_code
@@ -91,45 +91,42 @@ def run_html(result: RunResult, read: Read, around: Around, back: Back | None = 
     )
 
 
-def _body(result: RunResult, questions: list[_Listed], around: Around, back: Back | None) -> str:
-    from markupsafe import Markup
+def run_fields(result: RunResult) -> dict[str, Any]:
+    """What the page of a run and its first screen show alike."""
+    return {
+        "result": result,
+        "kind": run_kind(result),
+        "headline": run_headline(result),
+        "asked": count(result.totals["num_questions"], "question"),
+        "selection": selection_words(result.signature),
+        "model": model_words(result.signature),
+        "judge": clip(judge_words(result), 400),
+        "cost": cost_words(result),
+        "errors": errors_words(result.totals),
+        "figures": [run_figure(result, name) for name in FIRST if name in result.metrics],
+        "criteria": [(checked.met, criterion_words(checked)) for checked in result.criteria],
+        "link": safe_link(result.link),
+    }
 
-    k, totals = result.signature.k, result.totals
-    return (
-        templates()
-        .get_template("run.html")
-        .render(
-            result=result,
-            model=model_words(result.signature),
-            back=back,
-            headline=run_headline(result),
-            kind=run_kind(result),
-            name=clip(around.name, 120),
-            asked=count(totals["num_questions"], "question"),
-            selection=selection_words(result.signature),
-            judge=clip(judge_words(result), 400),
-            cost=cost_words(result),
-            errors=errors_words(result.totals),
-            messages=_messages(questions),
-            figures=[run_figure(result, name) for name in FIRST if name in result.metrics],
-            others=[
-                run_figure(result, name)
-                for name in result.metrics
-                if name in result.table.metrics and name not in FIRST
-            ],
-            criteria=[(checked.met, criterion_words(checked)) for checked in result.criteria],
-            aims=list(aim_cells(result)),
-            aim_titles=AIM_TITLES,
-            hints=list(low_metrics(result.metrics, result.signature)),
-            groups=list(_groups(result)),
-            hidden_groups=max(0, len(result.groups) - GROUPS),
-            group_titles=[metric_title(name, k) for name in group_metrics(result)],
-            notes=[clip(note, 400) for note in result.notes],
-            link=safe_link(result.link),
-            listed=_listed_words(questions, _num_rows(result, around)),
-            first_failed=[(question.id, question.q, question.detail) for question in questions[:50]],
-            markup=Markup,
-        )
+
+def _body(result: RunResult, questions: list[_Listed], around: Around, back: Back | None) -> str:
+    others = [name for name in result.metrics if name in result.table.metrics and name not in FIRST]
+    return render(
+        "run.html",
+        **run_fields(result),
+        back=back,
+        name=clip(around.name, 120),
+        messages=_messages(questions),
+        others=[run_figure(result, name) for name in others],
+        aims=list(aim_cells(result)),
+        aim_titles=AIM_TITLES,
+        hints=list(low_metrics(result.metrics, result.signature)),
+        groups=list(_groups(result)),
+        hidden_groups=max(0, len(result.groups) - GROUPS),
+        group_titles=[metric_title(name, result.signature.k) for name in group_metrics(result)],
+        notes=[clip(note, 400) for note in result.notes],
+        listed=_listed_words(questions, _num_rows(result, around)),
+        first_failed=[(question.id, question.q, question.detail) for question in questions[:50]],
     )
 
 

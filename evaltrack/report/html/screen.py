@@ -15,17 +15,11 @@ from evaltrack.report.comparison.verdict_words import verdict_tone
 from evaltrack.report.comparison.words import clip, criteria_words, reason_words, sides_words
 from evaltrack.report.html.comparison_page import FIRST
 from evaltrack.report.html.metric_table import axis_reach, metric_rows
-from evaltrack.report.html.page import templates
-from evaltrack.report.html.run_page import run_figure, run_headline, run_kind
+from evaltrack.report.html.page import render
+from evaltrack.report.html.run_page import run_fields
 from evaltrack.report.html.text import safe_link
 from evaltrack.report.words import (
-    cost_words,
-    criterion_words,
-    errors_words,
     failure_words,
-    judge_words,
-    model_words,
-    selection_words,
 )
 
 LISTED = 10
@@ -34,26 +28,15 @@ LISTED = 10
 
 def run_screen(result: RunResult) -> str:
     """The first screen of a run: how many passed, its main metrics, and the first questions that did not pass."""
-    return (
-        templates()
-        .get_template("run_screen.html")
-        .render(
-            result=result,
-            kind=run_kind(result),
-            headline=run_headline(result),
-            asked=count(result.totals["num_questions"], "question"),
-            selection=selection_words(result.signature),
-            model=model_words(result.signature),
-            judge=clip(judge_words(result), 400),
-            cost=cost_words(result),
-            errors=errors_words(result.totals),
-            figures=[run_figure(result, name) for name in FIRST if name in result.metrics],
-            criteria=[(checked.met, criterion_words(checked)) for checked in result.criteria],
-            questions=(questions := list(_questions(result))),
-            listed=_listed(len(questions), _num_missed(result), "did not pass"),
-            notes=_notes(result),
-            link=safe_link(result.link),
-        )
+    questions = list(_questions(result))
+    n = result.counts.get("pass_rate", 0)
+    num_missed = result.totals["num_errors"] + n - round(result.metrics.get("pass_rate", 0) * n)
+    return render(
+        "run_screen.html",
+        **run_fields(result),
+        questions=questions,
+        listed=_listed(len(questions), num_missed, "did not pass"),
+        notes=_notes(result),
     )
 
 
@@ -64,12 +47,6 @@ def _listed(num_listed: int, total: int, what: str) -> str:
         if total > num_listed
         else f"Questions that {what}"
     )
-
-
-def _num_missed(result: RunResult) -> int:
-    """Questions that failed or did not pass."""
-    n = result.counts.get("pass_rate", 0)
-    return result.totals["num_errors"] + n - round(result.metrics.get("pass_rate", 0) * n)
 
 
 def _notes(result: RunResult) -> list[str]:
@@ -88,26 +65,23 @@ def _questions(result: RunResult) -> Iterator[tuple[str, str, str]]:
 def comparison_screen(comparison: Comparison) -> str:
     """The first screen of a comparison: the verdict and its reasons, the main metrics, and what broke, with causes."""
     main = [metric for metric in comparison.metrics if metric.name in FIRST]
-    return (
-        templates()
-        .get_template("comparison_screen.html")
-        .render(
-            made=comparison,
-            kind=verdict_tone(comparison),
-            verdict=verdict_sentence(comparison),
-            behind=behind_line(comparison),
-            sides=sides_words(comparison),
-            reasons=list(reason_words(comparison)) if comparison.verdict != "ok" else [],
-            summary=several_causes(comparison),
-            counts=counts_words(comparison),
-            chance=chance_words(comparison),
-            rows=metric_rows(comparison, main, axis_reach(main)),
-            criteria=[(pair[1].met, criteria_words(pair)) for pair in comparison.criteria],
-            questions=[
-                (flip.id, clip(flip.question), clip(failure_words(flip.cause.detail), 300))
-                for flip in comparison.flips[:LISTED]
-            ],
-            listed=_listed(min(len(comparison.flips), LISTED), comparison.count("broke"), "broke"),
-            link=safe_link(comparison.compare_link),
-        )
+    return render(
+        "comparison_screen.html",
+        made=comparison,
+        kind=verdict_tone(comparison),
+        verdict=verdict_sentence(comparison),
+        behind=behind_line(comparison),
+        sides=sides_words(comparison),
+        reasons=list(reason_words(comparison)) if comparison.verdict != "ok" else [],
+        summary=several_causes(comparison),
+        counts=counts_words(comparison),
+        chance=chance_words(comparison),
+        rows=metric_rows(comparison, main, axis_reach(main)),
+        criteria=[(pair[1].met, criteria_words(pair)) for pair in comparison.criteria],
+        questions=[
+            (flip.id, clip(flip.question), clip(failure_words(flip.cause.detail), 300))
+            for flip in comparison.flips[:LISTED]
+        ],
+        listed=_listed(min(len(comparison.flips), LISTED), comparison.count("broke"), "broke"),
+        link=safe_link(comparison.compare_link),
     )

@@ -11,7 +11,7 @@ from evaltrack.evaluation.result import RunResult
 from evaltrack.metrics.catalogue import HEADLINES
 from evaltrack.records.amount import count
 from evaltrack.report.comparison.words import clip
-from evaltrack.report.html.page import document, templates
+from evaltrack.report.html.page import document, render
 from evaltrack.report.html.run_page import run_headline, run_kind
 from evaltrack.report.html.text import safe_link, shown
 from evaltrack.report.why_failed import failed_words
@@ -58,17 +58,14 @@ def sets_html(pages: Sequence[SetPage], boards: Sequence[dict[str, Any]] = ()) -
     kinds = {run_kind(page.result) for page in pages}
     sets = {page.result.signature.golden for page in pages}
     whole = count(len(pages), "golden set") if len(sets) == len(pages) else count(len(pages), "run")
-    body = (
-        templates()
-        .get_template("sets.html")
-        .render(
-            headline=f"{headline} in {whole}",
-            boards=boards,
-            kind=next(kind for kind in KINDS if kind in kinds),
-            titles=[metric_title(name, k) for name in names],
-            sets=[_line(page, names) for page in pages],
-            worst=[line for page in pages if (line := _worst(page))["questions"]],
-        )
+    body = render(
+        "sets.html",
+        headline=f"{headline} in {whole}",
+        boards=boards,
+        kind=next(kind for kind in KINDS if kind in kinds),
+        titles=[metric_title(name, k) for name in names],
+        sets=[_line(page, names) for page in pages],
+        worst=[line for page in pages if (line := _worst(page))["questions"]],
     )
     return document(f"{headline}: {whole}", body)
 

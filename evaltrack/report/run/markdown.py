@@ -55,7 +55,7 @@ def run_note(result: RunResult, taken: int = 0) -> str:
     """
     lines = [*_title(result), *_links(result), *_head(result), "", *_metrics(result), *_aims(result)]
     lines += _groups(result)
-    return _within([*lines, *_misses(result), *_errors(result)], NOTE_LIMIT - taken)
+    return within([*lines, *_misses(result), *_errors(result)], NOTE_LIMIT - taken)
 
 
 def with_own_note(own: str, note: str) -> str:
@@ -63,9 +63,9 @@ def with_own_note(own: str, note: str) -> str:
     return f"{own.rstrip()}\n\n{note}" if own.strip() else note
 
 
-def _within(lines: Iterable[str], limit: int) -> str:
+def within(lines: Iterable[str], limit: int, rest: str = "\n… more stands in the report\n") -> str:
     """The lines that fit, whole, and a last one that says so where some do not."""
-    note, rest = "", "\n… more stands in the report\n"
+    note = ""
     for line in lines:
         if len(note) + len(line) + 1 > limit - len(rest):
             return note + rest
@@ -223,4 +223,4 @@ def comparison_note(comparison: Comparison, experiment_id: str, *, side_by_side:
     lines += [f"\n{described(behind, 500)}"] if (behind := behind_line(comparison)) else []
     lines += [f"\n- {described(reason, 200)}" for reason in reason_words(comparison)]
     lines += [f"\n{described(chance, 500)}"] if (chance := chance_words(comparison)) else []
-    return _within(lines, COMPARISON_LIMIT)
+    return within(lines, COMPARISON_LIMIT)
