@@ -9,82 +9,10 @@ from typing import Any
 
 from evaltrack import Response, Source
 from evaltrack.records import Question
+from tests.conftest import REPO
 
-ASKED: tuple[tuple[str, str, str, str, str, str], ...] = (
-    ("1", "visas", "easy", "How long may I stay without a visa?", "entry#stay", "Ninety days within any half year."),
-    ("2", "visas", "medium", "Where do I renew a lost passport?", "consulate#passport", "At the nearest consulate."),
-    ("3", "visas", "hard", "Does a transit need a visa of its own?", "entry#transit", "Only outside the transit area."),
-    (
-        "visa/entry",
-        "visas",
-        "easy",
-        "Which form do I fill in at the border?",
-        "entry#forms",
-        "The blue card, one each.",
-    ),
-    ("4", "visas", "medium", "Can a visa be extended once I am there?", "entry#extend", "Once, by thirty days."),
-    ("lead time", "fares", "medium", "How early must I book the cheap fare?", "fares#lead", "Twenty-one days ahead."),
-    ("50 % off?", "fares", "hard", "Who gets half off at weekends?", "fares#half", "Families of three or more."),
-    ("5", "fares", "easy", "Can I get my money back?", "fares#refunds", "Yes, in full within 30 days of the purchase."),
-    (
-        "6",
-        "fares",
-        "easy",
-        "What does a changed date cost?",
-        "fares#change",
-        "A fee of 40 €, and the difference in fare.",
-    ),
-    (
-        "7",
-        "fares",
-        "medium",
-        "Do children pay?",
-        "fares#children",
-        "Below six they travel free, up to twelve for half.",
-    ),
-    ("größe-ü", "luggage", "easy", "How large may a cabin bag be?", "bags#cabin", "55 by 40 by 20 centimetres."),
-    (
-        "8",
-        "luggage",
-        "medium",
-        "May I bring a surfboard?",
-        "bags#sports",
-        "Yes, for 60 € each way, booked two days ahead.",
-    ),
-    (
-        "日本",
-        "luggage",
-        "hard",
-        "What happens to luggage that is late?",
-        "bags#late",
-        "It is brought to you at our cost.",
-    ),
-    ("9", "luggage", "easy", "How heavy may a suitcase be?", "bags#weight", "23 kilograms, or 32 for a surcharge."),
-    ("a#b&c=d", "luggage", "medium", "Are batteries allowed?", "bags#batteries", "In the cabin only, up to 100 Wh."),
-    ("10", "rail", "easy", "Is a seat included?", "rail#seat", "On night trains; elsewhere it costs 5 €."),
-    (
-        "11",
-        "rail",
-        "medium",
-        "What if I miss a connection?",
-        "rail#missed",
-        "Take the next train with the same ticket.",
-    ),
-    ("12", "rail", "hard", "Is my bicycle carried?", "rail#bicycle", "On regional trains, outside the rush hours."),
-    ("13", "rail", "easy", "When does the night train leave?", "rail#night", "At 21:40, every day but Saturday."),
-    ("14", "rail", "medium", "Do dogs need a ticket?", "rail#dogs", "Large ones do, at half the fare."),
-    ("15", "rail", "hard", "Who pays for a delay of two hours?", "rail#delay", "The railway, half of the fare."),
-    ("16", "visas", "hard", "May I work while I travel?", "entry#work", "Not on a visitor's visa."),
-    ("17", "fares", "hard", "Is there a fare for students?", "fares#students", "A quarter off up to the age of 26."),
-    (
-        "18",
-        "luggage",
-        "medium",
-        "Can I leave a bag at the station?",
-        "bags#locker",
-        "In lockers, for up to three days.",
-    ),
-)
+ASKED = list(map(tuple, json.loads((REPO / "tests/data/handbook.json").read_text(encoding="utf-8"))))
+"""Id, domain, difficulty, question, chunk and answer of each question."""
 
 NEW_PAGE = "news#summer"
 PUSHED = frozenset({"5", "6", "lead time", "50 % off?", "7"})

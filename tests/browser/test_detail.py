@@ -118,7 +118,6 @@ def test_markdown_is_shown_and_nothing_in_it_acts(address: str, tab: Open) -> No
 
 
 def test_judges_that_are_not_shown_are_counted(tmp_path: Path, tab: Open) -> None:
-    """Twelve of fourteen have their place; the title counts all, a line those without."""
     panel = [{"judge": f"judge {place}", "reasoning": "Fine.", "overall_score": 0.9} for place in range(14)]
     row = patched(flat("Yes.", "fees#refunds"), verdicts=panel, overall_score=0.9)
     made = comparison(flips=(replace(FLIP, before=row, after=row),), drops=(), left_out=())

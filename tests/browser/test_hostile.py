@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from evaltrack.report.html.comparison_page import comparison_html
 from tests.comparisons import EVIL, comparison, flat, hostile
+from tests.conftest import REPO
 from tests.stored import patched
 
 from .conftest import Open
 from .pages import watch
 
-ATTACKS = [
-    "<script>window.pwned=1</script>",
-    "<img src=x onerror='window.pwned=1'>",
-    "</script><script>window.pwned=1</script>",
-    "<!--<script>",
-    '"><svg onload=window.pwned=1>',
-    "javascript:window.pwned=1//",
-    "jAvA\tscript:window.pwned=1",
-    "data:text/html,<script>window.pwned=1</script>",
-    "{{ 7*7 }}${7*7}",
-    "<a href='javascript:window.pwned=1'>x</a><base href='https://evil.example/'>",
-    "<meta http-equiv=refresh content='0;url=https://evil.example/'>",
-    "<style>*{display:none}</style>",
-    "\u202egnp.exe\u2066 \x00\x1b]8;;https://evil.example\x07x",
-    "__proto__",
-]
+ATTACKS = json.loads((REPO / "tests/data/report.json").read_text(encoding="utf-8"))["attacks"]
 
 OPEN_ALL = """async () => { const links = new Set(), items = () => document.querySelectorAll(".item");
     let shown = 0;
@@ -94,7 +81,6 @@ def test_foreign_text_is_only_text(tmp_path: Path, tab: Open) -> None:
 
 
 def test_text_from_right_to_left_stays_readable(tmp_path: Path, tab: Open) -> None:
-    """It runs in its own direction, and what stands beside it keeps its own."""
     made = comparison()
     flip = replace(made.flips[0], question="האם אקבל את כספי בחזרה?", domain="العربية")
     path = tmp_path / "page.html"
@@ -108,7 +94,6 @@ def test_text_from_right_to_left_stays_readable(tmp_path: Path, tab: Open) -> No
 
 
 def test_a_word_of_a_million_letters_does_not_widen_the_page(tmp_path: Path, tab: Open) -> None:
-    """On a phone neither."""
     path = tmp_path / "page.html"
     path.write_text(attacked("x" * 1_000_000), encoding="utf-8")
     page = tab("phone")

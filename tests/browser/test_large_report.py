@@ -43,7 +43,6 @@ def test_very_many_questions_open_and_stay_light(large: Large, tab: Open) -> Non
 
 
 def test_the_last_of_very_many_is_one_key_away(large: Large, tab: Open) -> None:
-    """End, Home; a link to one in the middle."""
     page = tab()
     page.goto(large.path.as_uri())
     page.locator("#list").focus()
@@ -72,7 +71,6 @@ def test_a_question_that_a_link_leads_to_is_drawn_with_it(large: Large, tab: Ope
 
 
 def test_search_and_filters_reach_all_of_them(large: Large, tab: Open) -> None:
-    """By a word of one question; by change; by domain and difficulty together."""
     page = tab()
     page.goto(large.path.as_uri())
     last = f"q{large.questions - 1}"

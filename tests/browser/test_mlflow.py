@@ -21,7 +21,6 @@ pytestmark = pytest.mark.long
 
 
 def test_the_trace_of_a_question_opens_in_mlflow(site: Handbook, visit: Open) -> None:
-    """Its link, followed from the report, opens the panel of that very trace."""
     page = visit()
     page.goto(f"{site.uri}/evaltrack/run?experiment_id={site.experiment_id}&run_id={site.candidate}#q-8")
     with page.context.expect_page() as opened:
@@ -63,7 +62,6 @@ def test_any_two_runs_are_paired_question_by_question(site: Handbook, visit: Ope
 
 
 def test_the_artifact_view_shows_the_report_and_its_questions(site: Handbook, visit: Open) -> None:
-    """As the comparison, in a frame that may run scripts and nothing else."""
     page = visit()
     page.goto(site.link(site.candidate, "/artifacts/report.html"))
     frame = framed(page)

@@ -35,7 +35,6 @@ def widths(page: Page) -> Iterator[int]:
 
 @pytest.mark.parametrize("name", ["comparison", "run"])
 def test_no_table_of_a_report_scrolls_sideways(files: Files, tab: Open, name: str) -> None:
-    """Neither those of metrics, pages and runs, nor the list of questions."""
     page = tab()
     page.goto(files[name])
     for width in widths(page):
@@ -83,7 +82,6 @@ def test_cards_sort_and_are_ticked(site: Handbook, tab: Open) -> None:
 
 
 def test_what_went_wrong_in_a_run_is_in_view(site: Handbook, tab: Open) -> None:
-    """A badge stands below a long name, and is not cut off with it."""
     page = tab(viewport={"width": 1440, "height": 900})
     page.goto(address(site, "overview"))
     cell = page.locator("#sets td.run").first
@@ -98,7 +96,6 @@ def test_what_went_wrong_in_a_run_is_in_view(site: Handbook, tab: Open) -> None:
 
 @pytest.mark.parametrize("name", ["comparison", "run"])
 def test_on_a_phone_what_is_pressed_is_large_enough(files: Files, tab: Open, name: str) -> None:
-    """24 pixels high, as WCAG 2.2 asks."""
     page = tab("phone")
     page.goto(files[name])
     assert page.evaluate(SMALL) == []

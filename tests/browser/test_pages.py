@@ -55,7 +55,6 @@ def test_everybody_can_read_every_page(site: Handbook, tab: Open, name: str, loo
 
 
 def test_everybody_can_read_why_runs_are_not_compared(site: Handbook, tab: Open) -> None:
-    """A sentence that begins with a capital, and links that are large enough."""
     was, now = apart(lambda: [site.travel(2, experiment="refusals", traces="off", k=k) for k in (5, 3)])
     query = {"experiment_id": now.experiment_id, "candidate": now.run_id, "baseline": was.run_id}
     page = tab()
@@ -68,7 +67,6 @@ def test_everybody_can_read_why_runs_are_not_compared(site: Handbook, tab: Open)
 
 
 def test_no_page_stands_out_sideways_on_a_phone(site: Handbook, tab: Open) -> None:
-    """What is too wide is the markup of one page, so all are opened."""
     page = tab("phone")
     for name in PAGES:
         page.goto(address(site, name))
@@ -90,7 +88,6 @@ def test_from_the_first_page_to_a_question(site: Handbook, tab: Open) -> None:
 
 
 def test_the_form_compares_any_two_runs(site: Handbook, tab: Open) -> None:
-    """Two selects and a button, with the keys alone."""
     page = tab()
     page.goto(address(site, "golden"))
     page.get_by_label("Candidate").select_option(site.candidate)
@@ -178,7 +175,6 @@ def test_a_drag_over_a_trend_chooses_its_runs(site: Handbook, tab: Open) -> None
 
 
 def test_light_and_dark_hold_on_every_page(site: Handbook, tab: Open) -> None:
-    """What is chosen on one page is so on the others, those of reports among them."""
     page = tab()
     page.goto(address(site, "overview"))
     page.get_by_role("button", name="Dark colours").click()
@@ -189,7 +185,6 @@ def test_light_and_dark_hold_on_every_page(site: Handbook, tab: Open) -> None:
 
 
 def test_from_the_matrix_a_question_is_accepted(site: Handbook, tab: Open) -> None:
-    """Opened, given a reason, pressed: its page says who accepted it and why."""
     page = tab()
     page.goto(address(site, "question"))
     page.get_by_label("Reason").fill("known <b>since</b> spring")
@@ -199,7 +194,6 @@ def test_from_the_matrix_a_question_is_accepted(site: Handbook, tab: Open) -> No
 
 
 def test_without_a_script_the_pages_work(site: Handbook, tab: Open) -> None:
-    """The history, and the form that leads to the verdict."""
     page = tab(java_script_enabled=False)
     page.goto(address(site, "golden"))
     page.get_by_role("button", name="Compare question by question").click()

@@ -53,7 +53,6 @@ def test_it_opens_on_the_first_that_got_worse(files: Files, tab: Open, name: str
 
 @BOTH
 def test_a_question_whose_target_failed_shows_what_is_expected(files: Files, tab: Open, name: str) -> None:
-    """There is no list of sources in which it would stand."""
     page = tab()
     page.goto(f"{files[name]}#q-{FAILED}")
     expected = next(asked[4] for asked in ASKED if asked[0] == FAILED)
@@ -103,7 +102,6 @@ def test_filters_work_together_and_may_leave_nothing(files: Files, tab: Open) ->
 
 
 def test_search_looks_into_ids_texts_answers_and_sources(files: Files, tab: Open) -> None:
-    """Whatever the case; every word must be found."""
     page = tab(viewport={"width": 1400, "height": 2600})
     page.goto(files["comparison"])
     for words, wanted in {
@@ -168,7 +166,6 @@ def test_an_address_leads_to_its_question(files: Files, tab: Open, name: str, ke
 
 
 def test_an_address_that_leads_nowhere_does_no_harm(files: Files, tab: Open) -> None:
-    """An unknown question, a broken escape, an unknown filter: the page opens as ever."""
     page = tab()
     seen = watch(page)
     for address in ("#q-none", "#q-%E0%A4%A", "#?group=nonsense&cause=", "#%", "#q-5?domain=gone&sort=x"):
@@ -180,7 +177,6 @@ def test_an_address_that_leads_nowhere_does_no_harm(files: Files, tab: Open) -> 
 
 
 def test_the_address_follows_and_a_reload_keeps_all(files: Files, tab: Open) -> None:
-    """Filter, search, order and question."""
     page = tab()
     page.goto(files["comparison"])
     page.select_option("#f-group", "worse")
@@ -196,7 +192,6 @@ def test_the_address_follows_and_a_reload_keeps_all(files: Files, tab: Open) -> 
 
 
 def test_back_returns_to_where_a_link_was_followed(files: Files, tab: Open) -> None:
-    """From the table of sources to a question, back, and forward again."""
     page = tab()
     page.goto(files["comparison"])
     page.locator(".item", has_text="surfboard").click()
@@ -230,7 +225,6 @@ def test_a_row_is_clicked_though_the_list_scrolls_meanwhile(files: Files, tab: O
 
 
 def test_a_link_to_a_question_that_is_filtered_away_clears_the_filters(files: Files, tab: Open) -> None:
-    """Rather than leading nowhere."""
     page = tab()
     page.goto(files["comparison"])
     page.select_option("#f-group", "fix")
@@ -297,7 +291,6 @@ def test_a_row_holds_its_numbers(files: Files, tab: Open) -> None:
 
 
 def test_chips_count_and_filter(files: Files, tab: Open) -> None:
-    """Each says how many there are and shows these; pressed again it shows all."""
     page = tab(viewport={"width": 1400, "height": 2600})
     page.goto(files["comparison"])
     chips = page.locator("#chips button")
@@ -393,7 +386,6 @@ def test_columns_can_be_left_out_and_widened(files: Files, tab: Open) -> None:
 
 
 def test_the_run_page_has_the_same_table(files: Files, tab: Open) -> None:
-    """With one score and one rank for each question."""
     page = tab()
     page.goto(f"{files['run']}#q-5")
     row = page.locator('.item[aria-selected="true"]')

@@ -73,7 +73,6 @@ def test_tab_goes_where_the_eye_goes_and_is_seen(files: Files, tab: Open, name: 
 
 
 def test_the_way_past_all_leads_to_the_questions(files: Files, tab: Open) -> None:
-    """The first link of the page."""
     page = tab()
     page.goto(files["comparison"])
     page.keyboard.press("Tab")

@@ -54,7 +54,6 @@ def _move(was: int | None, now: int | None) -> str:
 
 
 def test_what_is_no_longer_returned_is_named(files: Files, tab: Open) -> None:
-    """Below the list, with the side on which it is not."""
     page = tab()
     page.goto(f"{files['comparison']}#q-{quote('日本')}")
     told = page.locator("#detail .merged").inner_text()
@@ -63,7 +62,6 @@ def test_what_is_no_longer_returned_is_named(files: Files, tab: Open) -> None:
 
 
 def test_both_answers_stand_whole_in_their_columns(files: Files, tab: Open) -> None:
-    """Marks change none of their words."""
     page = tab()
     page.goto(f"{files['comparison']}#q-5")
     flip = next(flip for flip in files.made.flips if flip.id == "5")
@@ -93,7 +91,6 @@ def test_the_text_of_a_source_is_one_press_away(files: Files, tab: Open) -> None
 
 @BOTH
 def test_on_paper_stand_the_regressions_and_no_controls(files: Files, tab: Open, name: str) -> None:
-    """Each with its cause; what did not change stays off."""
     page = tab()
     page.goto(files[name])
     paper = page.pdf()
@@ -110,7 +107,6 @@ def test_on_paper_stand_the_regressions_and_no_controls(files: Files, tab: Open,
 
 
 def test_after_printing_the_page_is_as_before(files: Files, tab: Open) -> None:
-    """The question that was shown still is."""
     page = tab()
     page.goto(f"{files['comparison']}#q-8")
     page.pdf()
@@ -122,7 +118,6 @@ def test_after_printing_the_page_is_as_before(files: Files, tab: Open) -> None:
 
 @BOTH
 def test_without_a_script_the_verdict_and_the_first_failures_are_readable(files: Files, tab: Open, name: str) -> None:
-    """And no control stands there that does nothing."""
     page = tab(java_script_enabled=False)
     page.goto(files[name])
     assert page.locator("h1").is_visible()
@@ -164,7 +159,6 @@ def test_enlarged_nothing_stands_out(files: Files, tab: Open, name: str, width: 
 
 @pytest.mark.parametrize(("wish", "scroll"), [("reduce", "auto"), ("no-preference", "smooth")])
 def test_who_wants_no_motion_sees_none(files: Files, tab: Open, wish: str, scroll: str) -> None:
-    """Scrolling jumps, and nothing is animated."""
     page = tab(reduced_motion=wish)
     page.goto(files["comparison"])
     assert page.evaluate("getComputedStyle(document.documentElement).scrollBehavior") == scroll

@@ -142,7 +142,6 @@ def test_a_key_is_for_the_question_that_is_shown(address: str, golden: Path, tab
 
 
 def test_a_change_by_an_editor_is_told(address: str, golden: Path, tab: Open) -> None:
-    """The person sees the question as it is now, and that nothing was written over it."""
     page = tab("phone")
     page.goto(address)
     page.locator(".chunk").first.wait_for()
@@ -157,7 +156,6 @@ def test_a_change_by_an_editor_is_told(address: str, golden: Path, tab: Open) ->
 
 
 def test_a_question_that_an_editor_removed_is_left(address: str, golden: Path, tab: Open) -> None:
-    """It is said once, and the next question is shown; so it goes on."""
     page = tab("light-desktop")
     page.goto(address)
     page.locator(".chunk").first.wait_for()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from dataclasses import replace
@@ -16,6 +17,9 @@ from evaltrack.compare.comparison import Comparison
 from evaltrack.report.comparison.markdown import comparison_markdown, marker
 from evaltrack.report.github_markdown import Page, address, code, diff_markdown, inert, link, raw_html, sentence
 from tests.comparisons import CANDIDATE, DEMOTED, DROP, EVIL, FIX, FLIP, LOST, SIGNATURE, comparison, flat, hostile
+from tests.conftest import REPO
+
+CASES = json.loads((REPO / "tests/data/report.json").read_text(encoding="utf-8"))
 
 TAGS = {"h3", "h4", "br", "p", "ul", "li", "strong", "code", "a", "details", "summary", "del", "ins", "span"} | {
     *("table", "thead", "tbody", "tr", "th", "td"),
@@ -58,7 +62,6 @@ def assert_inert(html: Html) -> None:
 
 @pytest.mark.parametrize("made", [comparison(), hostile()], ids=["usual", "hostile"])
 def test_a_page_is_made_of_our_own_markup_only(made: Comparison) -> None:
-    """Foreign text adds no tag, link, image, mention, reference or address."""
     html = Html(comparison_markdown(made))
     assert_inert(html)
     assert html.tags.count("details") == 8
@@ -103,17 +106,7 @@ def test_no_text_becomes_markup(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "escaped"),
-    [
-        ("@octocat", r"\@&#8203;octocat"),
-        ("see #12, GH-7, gh-8", r"see \#&#8203;12, GH&#8203;\-7, gh&#8203;\-8"),
-        ("www.evil.example", "www&#8203;.evil.example"),
-        ("_www.evil.example", r"\_www&#8203;.evil.example"),
-        ("http://e.example", r"http\:&#8203;//e.example"),
-        ("$x$", "<span>$</span>x<span>$</span>"),
-        ("<b>&amp;", "&lt;b&gt;&amp;amp;"),
-        ("a|b", r"a\|b"),
-        ("1. a 2. b", r"1\. a 2. b"),
-    ],
+    CASES["inert_text"],
 )
 def test_inert_text(text: str, escaped: str) -> None:
     """Backslashes for Markdown, entities for HTML, zero-width spaces for what GitHub looks for after rendering."""
@@ -121,7 +114,6 @@ def test_inert_text(text: str, escaped: str) -> None:
 
 
 def test_names_in_a_sentence_are_code() -> None:
-    """Where the backticks are in pairs; else all of it is text."""
     assert sentence("`a#b` fell; `c` took") == r"<code>a\#b</code> fell; <code>c</code> took"
     assert sentence("`a`b` fell") == r"\`a\`b\` fell"
     assert sentence("`` is empty") == " is empty"
@@ -145,12 +137,10 @@ def test_names_in_a_sentence_are_code() -> None:
     ],
 )
 def test_only_addresses_of_the_web_are_linked(url: str | None, linked: str) -> None:
-    """Anything else stays what it is, text."""
     assert link("w", url) == linked
 
 
 def test_an_address_that_is_not_linked_is_shown_as_code() -> None:
-    """A path of the corpus is worth seeing."""
     assert address("pages/visa.md", "source") == " (<code>pages/visa.md</code>)"
     assert address("https://docs.example/a", "source") == " ([source](<https://docs.example/a>))"
     assert address("", "source") == ""
@@ -176,7 +166,6 @@ def huge() -> Comparison:
 
 @pytest.mark.parametrize("limit", [2_000, 5_000, 20_000, 65_000, 500_000])
 def test_a_page_stays_below_its_limit_and_counts_what_it_leaves_out(huge: Comparison, limit: int) -> None:
-    """Every section says how many of its questions are not there."""
     page = comparison_markdown(huge, limit)
     assert len(page.encode()) < limit
     sections = re.split(
@@ -193,26 +182,22 @@ def test_a_page_stays_below_its_limit_and_counts_what_it_leaves_out(huge: Compar
 
 
 def test_a_page_uses_the_room_it_has(huge: Comparison) -> None:
-    """Flips come first, and the details of some where these fit."""
     page = comparison_markdown(huge)
     assert len(page.encode()) > 40_000
     assert comparison_markdown(huge, 500_000).count("**Answer:**") == 25
 
 
 def test_a_hundred_thousand_flips_are_quick(huge: Comparison) -> None:
-    """What is not shown costs nothing."""
     started = time.process_time()
     comparison_markdown(huge)
     assert time.process_time() - started < 5
 
 
 def test_short_lists_leave_nothing_out() -> None:
-    """Then nothing is said of it."""
     assert "left out" not in comparison_markdown(comparison())
 
 
 def test_details_end_after_so_many_and_lines_go_on() -> None:
-    """A reader opens 25, and scans 200."""
     page = comparison_markdown(many(300, 0), 500_000)
     table, _, rest = page.partition("#### Broke (passed before, fails now): 300")[2].partition("<details>")
     assert table.count("\n| Can I get a refund?<br>") == 200
@@ -221,13 +206,11 @@ def test_details_end_after_so_many_and_lines_go_on() -> None:
 
 
 def test_a_limit_that_nothing_fits_into_is_refused() -> None:
-    """The caller hears of it."""
     with pytest.raises(ValueError, match=r"^limit is 1999; it must be at least 2000 bytes$"):
         comparison_markdown(comparison(), 1_999)
 
 
 def test_a_block_that_does_not_fit_is_not_added() -> None:
-    """A page holds whole blocks, each with its end of line, and stays below its limit."""
     page = Page(10)
     assert page.add("äöü")
     assert not page.add("ab")
@@ -241,16 +224,9 @@ def test_a_block_that_does_not_fit_is_not_added() -> None:
 
 @pytest.mark.parametrize(
     ("golden", "hidden"),
-    [
-        ("travel", "<!-- evaltrack:travel -->"),
-        ("my set.v2_a-b", "<!-- evaltrack:my set.v2_a-b -->"),
-        ("a--b", "<!-- evaltrack:a-%2Db -->"),
-        ("--> <b>@x", "<!-- evaltrack:-%2D%3E %3Cb%3E%40x -->"),
-        ("Füße", "<!-- evaltrack:F%C3%BC%C3%9Fe -->"),
-    ],
+    CASES["the_marker_names_the_golden_set_and_cannot_be_left"],
 )
 def test_the_marker_names_the_golden_set_and_cannot_be_left(golden: str, hidden: str) -> None:
-    """It is the first line, the same for each comparison on that set."""
     assert marker(golden) == hidden
     run = replace(CANDIDATE, signature=SIGNATURE.model_copy(update={"golden": golden}))
     assert comparison_markdown(comparison(candidate=run)).splitlines()[0] == hidden
@@ -260,7 +236,6 @@ def test_the_marker_names_the_golden_set_and_cannot_be_left(golden: str, hidden:
 
 
 def test_both_ranked_lists_stand_side_by_side_down_to_the_rank_that_matters() -> None:
-    """To k, or further where the source fell to; what was expected is bold."""
     made = replace(FLIP, after=flat("a", *"abcdefg", "fees#refunds"), cause=replace(DEMOTED, rank_after=8))
     page = comparison_markdown(comparison(flips=(made,)))
     assert r"| 1 | **<code>fees\#refunds</code>** | <code>a</code> |" in page
@@ -270,7 +245,6 @@ def test_both_ranked_lists_stand_side_by_side_down_to_the_rank_that_matters() ->
 
 
 def test_a_flip_without_question_answer_or_scores_has_its_cause() -> None:
-    """As the ones past the first do, whose rows were not read."""
     bare = replace(FLIP, question="", dropped=(), before=None, after=None, cause=replace(DEMOTED, link=None))
     bare = replace(bare, also=())
     page = comparison_markdown(comparison(flips=(bare,), drops=(replace(bare, was="fail"),), groups=()))

@@ -30,5 +30,4 @@ def test_what_comes_behind_the_first_megabytes_is_slim_and_then_bare() -> None:
 
 
 def test_what_has_room_stays_as_it_is() -> None:
-    """Whatever it holds."""
     assert [json.loads(text) for text in fitted([script_safe(QUESTION)])] == [QUESTION]

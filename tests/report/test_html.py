@@ -61,63 +61,14 @@ from tests.comparisons import (
     hostile,
     quiet,
 )
+from tests.conftest import REPO
 from tests.report.test_run import result
 from tests.rows_file import rich_rows, written
 from tests.stored import patched
 
-TAGS = {"html", "head", "meta", "title", "style", "body", "script", "main", "header", "section", "nav", "footer"} | {
-    *("h1", "h2", "h3", "p", "ul", "ol", "li", "b", "a", "br", "div", "span", "code", "kbd", "article", "noscript"),
-    *("table", "thead", "tbody", "tr", "th", "td", "details", "summary", "form", "label", "select", "option"),
-    *("input", "button", "svg", "line", "circle", "path", "rect", "text", "ins", "del"),
-}
-ATTRIBUTES = {
-    "data-label",
-    "data-at",
-    "lang",
-    "title",
-    "charset",
-    "http-equiv",
-    "content",
-    "name",
-    "class",
-    "id",
-    "href",
-    "target",
-    "rel",
-    "scope",
-} | {
-    *(
-        "title",
-        "tabindex",
-        "role",
-        "placeholder",
-        "type",
-        "autocomplete",
-        "value",
-        "width",
-        "height",
-        "viewbox",
-        "d",
-        "r",
-    ),
-    *(
-        "cx",
-        "cy",
-        "x",
-        "y",
-        "x1",
-        "x2",
-        "y1",
-        "y2",
-        "rx",
-        "preserveaspectratio",
-        "text-anchor",
-        "open",
-        "step",
-        "min",
-        "inputmode",
-    ),
-}
+CASES = json.loads((REPO / "tests/data/report.json").read_text(encoding="utf-8"))
+
+TAGS, ATTRIBUTES = set(CASES["tags"]), set(CASES["attributes"])
 """Of our own templates; besides them those that begin with ``aria-``."""
 
 VOID = {"meta", "input", "br"}
@@ -223,18 +174,7 @@ def hash_of(text: str) -> str:
 
 @pytest.mark.parametrize(
     ("text", "limit", "fit"),
-    [
-        (None, 5, ""),
-        ("abc", 3, "abc"),
-        ("abcd", 3, "ab…"),
-        ("a\tb\nc\r\nd", 9, "a\tb\nc\nd"),
-        ("a\rb", 9, "a�b"),
-        ("\x00\x1b\x7f\x9f", 9, "����"),
-        ("\u202ea\u2066b\u2069", 9, "�a�b�"),
-        ("\ud83d", 9, "�"),
-        ("שלום العربية 😀", 99, "שלום العربية 😀"),
-        ("a\u200fb", 9, "a\u200fb"),
-    ],
+    CASES["text_is_bounded_and_harmless_and_else_as_it_was"],
 )
 def test_text_is_bounded_and_harmless_and_else_as_it_was(text: str | None, limit: int, fit: str) -> None:
     """Controls, marks that reorder and halves of pairs are replaced; letters of all scripts and their marks stay."""
@@ -243,7 +183,6 @@ def test_text_is_bounded_and_harmless_and_else_as_it_was(text: str | None, limit
 
 @given(st.text(st.characters(exclude_categories=())), st.integers(1, 50))
 def test_any_text_can_be_stored_and_is_no_longer_than_its_limit(text: str, limit: int) -> None:
-    """Whatever is in it."""
     fit = shown(text, limit)
     fit.encode()
     assert len(fit) <= limit
@@ -251,48 +190,17 @@ def test_any_text_can_be_stored_and_is_no_longer_than_its_limit(text: str, limit
 
 @pytest.mark.parametrize(
     "url",
-    [
-        "http://a.example/b",
-        "https://a.example:80/b?c=d#e",
-        "HTTPS://A.example",
-        "https://ä.example/ x",
-        "file:///docs/a.md#b",
-    ],
+    CASES["links_to_the_web_stay"],
 )
 def test_links_to_the_web_stay(url: str) -> None:
-    """As they were written."""
     assert safe_link(url) == url
 
 
 @pytest.mark.parametrize(
     "url",
-    [
-        *(None, "", "javascript:alert(1)", "JAVASCRIPT:alert(1)", " javascript:alert(1)", "data:text/html,x"),
-        *(
-            "vbscript:x",
-            "file://host/share",
-            "file:////host/share",
-            "file:///\\\\host",
-            "file:x",
-            "//a.example",
-            "/a",
-            "a.md",
-            "http:",
-            "http:///a",
-            "https:a.example",
-        ),
-        *(
-            "http://[::1",
-            "java\nscript:x",
-            "http://a.example/\x1b",
-            "http://a.example/\u202e",
-            "http://a.example/\ud800",
-        ),
-        "https://a.example/" + "a" * 2000,
-    ],
+    CASES["other_links_lead_nowhere"],
 )
 def test_other_links_lead_nowhere(url: str | None) -> None:
-    """Neither do those that are too long, or hold what could do harm."""
     assert safe_link(url) is None
 
 
@@ -319,7 +227,6 @@ def test_the_policy_names_what_stands_in_the_page() -> None:
 
 
 def test_a_page_without_a_script_runs_none_and_one_with_forms_sends_them_home() -> None:
-    """The title is escaped, the body is taken as it is."""
     page = Page(document("<b> & \x1b", "<p>a</p>", forms=True))
     assert page.policy["script-src"] == "'none'"
     assert page.policy["form-action"] == "'self'"
@@ -333,7 +240,6 @@ def test_a_page_without_a_script_runs_none_and_one_with_forms_sends_them_home() 
     ["</script>", "<!--", "<script", "-->", "]]>", "\u2028\u2029", "&lt;/script&gt;", EVIL.replace("\ud800", "")],
 )
 def test_data_cannot_leave_its_element(text: str) -> None:
-    """It has no angle bracket, ampersand or line separator, and reads back as it was."""
     safe = script_safe({text: [text, 1, None]})
     assert not set(safe) & set("<>&\u2028\u2029")
     assert json.loads(safe) == {text: [text, 1, None]}
@@ -342,13 +248,11 @@ def test_data_cannot_leave_its_element(text: str) -> None:
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_data_holds_no_number_that_is_none(value: float) -> None:
-    """JSON has none; a page whose script fails on it would show nothing."""
     with pytest.raises(ValueError, match="not JSON compliant"):
         script_safe(value)
 
 
 def test_a_style_sheet_and_a_script_ask_for_nothing() -> None:
-    """No address, no import, no way to make markup of text."""
     assert style_sheet() == "".join(map(static, STYLES))
     assert not re.search(r"url\(|@import|https?:", style_sheet())
     assert questions_script() == '"use strict";\n(() => {\n' + "".join(map(static, SCRIPTS)) + "})();\n"
@@ -429,7 +333,6 @@ def test_the_shape_says_which_way(metric: MetricDelta, kind: str, mark: str) -> 
     [((-0.2, -0.01), "dot"), ((0.01, 0.2), "dot"), ((-0.2, 0.0), "dot hollow"), (None, "dot hollow")],
 )
 def test_what_is_shown_to_differ_is_filled(interval: tuple[float, float] | None, mark: str) -> None:
-    """Where the interval leaves out 0; and it is said in words."""
     (row_,) = metric_rows(quiet(), [replace(RECALL, interval=interval)], 50)
     assert attributes_of(row_["plot"], mark)["class"] == mark
     label = str(Page(row_["plot"]).every("svg")[0]["aria-label"])
@@ -438,7 +341,6 @@ def test_what_is_shown_to_differ_is_filled(interval: tuple[float, float] | None,
 
 
 def test_worse_points_down_and_better_up() -> None:
-    """The third corner lies below or above the other two."""
     ways: tuple[tuple[Way, str], ...] = (("worse", "l-6 9.0z"), ("better", "l-6 -9.0z"))
     for way, tip in ways:
         plot = axis_plot(AxisMark(1, 1, 1, None, way, shown=True), 10, "")
@@ -458,16 +360,9 @@ def test_bars_of_what_broke_and_was_fixed_run_both_ways() -> None:
 
 @pytest.mark.parametrize(
     ("values", "path", "dots"),
-    [
-        ([0.0, 1.0], "M5.0 29.0L155.0 5.0", 2),
-        ([0.5, 0.5], "M5.0 17.0L155.0 17.0", 2),
-        ([0.0, None, 1.0, 0.5], "M5.0 29.0M105.0 5.0L155.0 17.0", 3),
-        ([0.5, None], "M5.0 17.0", 1),
-        ([0.5], "M5.0 17.0", 1),
-    ],
+    CASES["a_line_has_a_gap_where_nothing_was_measured"],
 )
 def test_a_line_has_a_gap_where_nothing_was_measured(values: list[float | None], path: str, dots: int) -> None:
-    """And a larger dot at the last value."""
     page = Page(sparkline(values, '"<a>'))
     assert [each["d"] for each in page.every("path")] == [path]
     assert [each.get("class") for each in page.every("circle")] == [None] * (dots - 1) + ["last"]
@@ -476,7 +371,6 @@ def test_a_line_has_a_gap_where_nothing_was_measured(values: list[float | None],
 
 @pytest.mark.parametrize("values", [[], [None, None]])
 def test_a_line_of_nothing_is_none(values: list[float | None]) -> None:
-    """No empty picture."""
     assert sparkline(values, "") == ""
 
 
@@ -510,7 +404,6 @@ def test_sources_stand_at_their_ranks_with_where_they_are_on_the_other_side() ->
 
 
 def test_a_source_has_what_is_known_of_it_and_no_more() -> None:
-    """A score of 0 is one; a score that JSON cannot hold is none."""
     made = patched(flat("a", "x"), expected=["x"])
     source = made.columns()["sources"][0]
     assert ranked(made, None, 3) == [
@@ -524,7 +417,6 @@ def test_a_source_has_what_is_known_of_it_and_no_more() -> None:
 
 
 def test_a_title_stands_beside_a_name_that_is_another() -> None:
-    """Where titles are compared the name is the title."""
     made = flat("a", "x")
     titled = [made.columns()["sources"][0] | {"title": "X page"}]
     assert [(e["name"], e.get("title")) for e in ranked(patched(made, sources=titled), None, 3) or []] == [
@@ -538,13 +430,11 @@ def test_a_title_stands_beside_a_name_that_is_another() -> None:
 
 @pytest.mark.parametrize(("k", "ranks"), [(3, [*range(1, 13), 20]), (15, [*range(1, 16), 20]), (30, range(1, 31))])
 def test_far_below_k_only_what_is_expected_is_listed(k: int, ranks: Iterable[int]) -> None:
-    """At least twelve ranks are, whatever k is."""
     made = patched(flat("a", *(f"c{rank}" for rank in range(1, 31))), expected=["c20"])
     assert [each["rank"] for each in ranked(made, None, k) or []] == list(ranks)
 
 
 def test_a_text_that_is_another_is_marked() -> None:
-    """By the digest of the whole text; where one side kept none nothing is said."""
     before = flat("a", "x", "y")
     x, y = before.sources or ()
     after = replace(before, sources=(replace(x, text_digest="another"), replace(y, text_digest=None)))
@@ -552,7 +442,6 @@ def test_a_text_that_is_another_is_marked() -> None:
 
 
 def test_expected_sources_that_were_not_returned_are_named() -> None:
-    """As the golden set writes them."""
     assert missing(flat("a", "x")) == ["fees#refunds"]
     assert missing(flat("a", "fees#refunds")) == []
     sources = [{"chunk_id": "x", "title": "my page"}]
@@ -562,7 +451,6 @@ def test_expected_sources_that_were_not_returned_are_named() -> None:
 
 
 def test_texts_of_a_source_are_compared_where_both_are_there_and_differ() -> None:
-    """By its name; one that a side did not keep, or that is the same, is not."""
     before, after = flat("a", "x"), flat("a", "x")
     assert source_texts(before, after, "x") is None
     after = with_source(after, text="another")
@@ -572,7 +460,6 @@ def test_texts_of_a_source_are_compared_where_both_are_there_and_differ() -> Non
 
 
 def test_names_in_our_sentences_are_code_and_all_of_it_is_escaped() -> None:
-    """Foreign text opens no element, and a backtick without its fellow stays one."""
     assert with_code("`a<b>` fell & `c`") == "<code>a&lt;b&gt;</code> fell &amp; <code>c</code>"
     assert with_code("<i>`x") == "&lt;i&gt;`x"
     assert with_code("") == ""
@@ -590,7 +477,6 @@ def test_no_sentence_of_ours_shows_a_bare_backtick() -> None:
 
 
 def test_a_row_whose_target_failed_shows_what_is_expected() -> None:
-    """It has no list of sources that would."""
     failed = patched(flat("a"), sources=None, error="target_error: boom", answer=None, passed=None)
     (fields,) = run_questions([failed], 5, 100, "off", "r", {})
     assert fields["sides"][0]["expects"] == ["fees#refunds"]
@@ -625,13 +511,11 @@ def test_what_took_the_place_in_several_questions_is_told_before_what_it_pushed_
 
 
 def test_a_source_that_many_push_out_is_told_itself() -> None:
-    """Rather than each of them."""
     flips = (demoted("1", "P", "s"), demoted("2", "P", "s"), demoted("3", "Q", "s"))
     assert told(comparison(flips=flips, lost=(), drops=())) == [("s", "is returned lower", ["1", "2", "3"], None)]
 
 
 def test_where_no_source_is_concerned_the_cause_is_told() -> None:
-    """All such questions together, for each cause; of errors for each message."""
     answered = replace(FLIP, id="1", cause=Cause("answer_changed", "another"))
     made = comparison(flips=(answered, replace(answered, id="2")), drops=())
     assert told(made) == [
@@ -641,7 +525,6 @@ def test_where_no_source_is_concerned_the_cause_is_told() -> None:
 
 
 def test_the_worst_questions_show_what_is_expected_where_something_is() -> None:
-    """Else the column is left out."""
     row = patched(flat("No."), expected=None)
     flip = replace(FLIP, before=row, after=row)
     assert ">Expected</th>" in comparison_html(comparison(flips=(FLIP,)))
@@ -655,7 +538,6 @@ def test_the_worst_questions_show_what_is_expected_where_something_is() -> None:
 def test_the_worst_questions_name_the_expected_sources_where_ranks_broke(
     returned: str, scores: dict[str, float], expected: str
 ) -> None:
-    """Where nobody judged answers: the ranks stand beside it."""
     before, after = (
         patched(flat("Yes.", name), **scores, expected=["s"], reciprocal_rank=None, expected_answer="It is so.")
         for name in ("s", returned)
@@ -665,7 +547,6 @@ def test_the_worst_questions_name_the_expected_sources_where_ranks_broke(
 
 
 def test_where_no_page_is_behind_it_no_card_says_so() -> None:
-    """The causes stand above; one page among them brings the card back."""
     answered = replace(FLIP, id="1", cause=Cause("answer_changed", "another"))
     assert "Pages behind it" not in comparison_html(comparison(flips=(answered,), lost=(), drops=()))
     gone = demoted("2", None, "s2", "source_lost")
@@ -689,14 +570,12 @@ def test_a_page_is_told_by_its_title_and_names_its_chunks() -> None:
 
 
 def test_a_source_without_rows_is_told_by_its_name() -> None:
-    """As the cause names it; javascript is no link."""
     flip = replace(demoted("1", None, "s", "source_lost"), before=None, after=None)
     flip = replace(flip, cause=replace(flip.cause, link="javascript:alert(1)"))
     assert told(comparison(flips=(flip,), lost=(), drops=())) == [("s", "is no longer returned", ["1"], None)]
 
 
 def test_the_culprits_with_the_most_questions_come_first_and_are_few() -> None:
-    """At most eight; nothing where nothing got worse."""
     places = [(page, place) for page in range(12) for place in range(1 + page % 3)]
     flips = [demoted(f"{page}-{place}", None, f"s{page}", "source_lost") for page, place in places]
     made = culprit_lines(comparison(flips=tuple(flips), lost=(), drops=()))
@@ -714,14 +593,12 @@ def test_the_culprits_with_the_most_questions_come_first_and_are_few() -> None:
     ],
 )
 def test_culprits_that_are_not_shown_are_counted_with_their_questions(sizes: tuple[int, ...], words: str) -> None:
-    """They may have as many as the last one that is shown."""
     places = [(page, place) for page, size in enumerate(sizes) for place in range(size)]
     flips = [demoted(f"{page}-{place}", None, f"s{page}", "source_lost") for page, place in places]
     assert more_culprits(comparison(flips=tuple(flips), lost=(), drops=())) == words
 
 
 def test_a_list_that_is_cut_says_how_many_it_leaves_out() -> None:
-    """Pages, their chunks and questions, and domains."""
     places = [(page, place) for page in range(12) for place in range(9 if page == 0 else 1)]
     flips = tuple(demoted(f"{page}-{place}", None, f"s{page}", "source_lost") for page, place in places)
     groups = tuple(
@@ -775,7 +652,6 @@ def test_the_past_is_of_the_same_questions_at_the_same_k() -> None:
 
 
 def test_a_line_of_the_judge_is_of_one_judge() -> None:
-    """Recall does not depend on who judged; the judge's score and passing do."""
     runs = [past(0.5, judge=judge, run_id=judge, judge_score=0.5, pass_rate=0.5) for judge in ("new", "new", "old")]
     lines = {line.title: line.runs for line in past_lines(runs, "new")}
     assert lines == {"Recall@3": 3, "Pass rate": 2, "Judge score": 2}
@@ -810,13 +686,11 @@ def test_points_of_a_line_lead_to_their_runs() -> None:
 
 
 def test_a_line_that_does_not_change_stands_in_the_middle() -> None:
-    """And there is none without a point."""
     assert 'd="M9.0 29.0L411.0 29.0"' in trend_line([TrendPoint(1.0, "one"), TrendPoint(1.0, "two")], "x")
     assert trend_line([], "x") == ""
 
 
 def test_one_run_is_no_past() -> None:
-    """Neither is a metric that one run of several measured."""
     assert past_lines((), "r") == []
     assert past_lines((past(0.5),), "r") == []
     assert [line.title for line in past_lines((past(0.5, mrr=0.1), past(None, mrr=0.2)), "r")] == ["MRR"]
@@ -826,7 +700,6 @@ def test_one_run_is_no_past() -> None:
 
 
 def test_questions_come_by_what_became_of_them() -> None:
-    """Flips, lost, lower, fixed, and the same; a fix has no cause."""
     same = patched(flat("It is.", "fees#refunds"), id="1", passed=True)
     made = comparison(fates={}, same=(same,))
     told_ = list(changed_questions(made))
@@ -850,7 +723,6 @@ def test_questions_come_by_what_became_of_them() -> None:
     ("columns", "now"), [({"passed": None}, None), ({"passed": False}, "fail"), ({"error": "target_error: x"}, "error")]
 )
 def test_what_is_the_same_says_what_it_is(columns: dict[str, Any], now: str | None) -> None:
-    """Of one that could not be measured nothing is said."""
     (*_, last) = changed_questions(quiet(fates={}, same=(patched(flat("a"), **columns),)))
     assert (last["group"], last.get("now")) == ("same", now)
 
@@ -865,7 +737,6 @@ def test_what_is_the_same_says_what_it_is(columns: dict[str, Any], now: str | No
     ],
 )
 def test_a_flip_that_counts_for_nothing_says_why(change: Change, excused: bool | None, note: str | None) -> None:
-    """It was accepted, or passed whenever it was asked again."""
     (told_,) = changed_questions(quiet(flips=(change,)))
     assert told_.get("excused") == excused
     assert (note or "") in told_.get("note", "")
@@ -874,7 +745,6 @@ def test_a_flip_that_counts_for_nothing_says_why(change: Change, excused: bool |
 
 @pytest.mark.parametrize(("questions", "characters"), [(0, 6000), (1, 6000), (1000, 4000), (10_000, 400), (10**6, 200)])
 def test_answers_share_a_budget(questions: int, characters: int) -> None:
-    """The more questions, the less of each."""
     assert longest(questions) == characters
     rows = [patched(flat("x" * 10_000, "c"), expected_answer="y" * 10_000)]
     (made,) = run_questions(rows, 3, longest(questions), "off", "r", {})
@@ -883,7 +753,6 @@ def test_answers_share_a_budget(questions: int, characters: int) -> None:
 
 
 def test_the_columns_that_a_page_reads_are_all_that_it_shows(tmp_path: Path) -> None:
-    """With sources, verdicts, turns, traces and tools it is the page of whole rows."""
     path = written(rich_rows(), tmp_path / "rows.parquet")
     part = run_html(result(), partial(stored_rows, path), Around("run"))
     assert part == run_html(result(), lambda _, ids: stored_rows(path, None, ids), Around("run"))
@@ -919,7 +788,6 @@ def test_texts_of_sources_are_compared_in_the_first_changes_only() -> None:
 
 
 def test_the_text_of_a_source_is_compared_where_it_is_the_cause() -> None:
-    """Of another source nothing is compared."""
     before, after = (with_source(flat("Yes.", "x"), text=f"Within {days} days.") for days in (30, 14))
     cause = Cause("source_text_changed", "the text of `x` changed", "x", 1, 1)
     (made,) = changed_questions(quiet(flips=(replace(FLIP, cause=cause, before=before, after=after),)))
@@ -930,7 +798,6 @@ def test_the_text_of_a_source_is_compared_where_it_is_the_cause() -> None:
 
 
 def test_traces_are_linked_where_there_are_any() -> None:
-    """Each side to its own; a saved file has none."""
     linked = replace(CANDIDATE, trace_link="http://m/#")
     traced = [replace(linked, traces="failed"), replace(linked, traces="all")]
     before, after = replace(FLIP.before or flat(None), passed=True), replace(FLIP.after or flat(None), passed=False)
@@ -945,7 +812,6 @@ def test_traces_are_linked_where_there_are_any() -> None:
 
 
 def test_which_questions_have_a_trace() -> None:
-    """Those that failed or did not pass, or all, or none."""
     rows = [StoredRow(id="1", error="x"), *(StoredRow(id="2", passed=passed) for passed in (False, None, True))]
     assert [has_trace("all", each) for each in rows] == [True] * 4
     assert [has_trace("failed", each) for each in rows] == [True, True, False, False]
@@ -984,14 +850,12 @@ def test_a_comparison_says_first_what_it_came_to() -> None:
     [("ok", "ok", "No regression"), ("regression", "bad", "Regression"), ("unknown", "warn", "Could not tell")],
 )
 def test_the_verdict_is_the_title(verdict: Any, kind: str, words: str) -> None:
-    """Of the window too; the class says it in colour."""
     page = Page(comparison_html(quiet(verdict=verdict)))
     assert page.words.startswith(f"{words}: travel")
     assert {"class": f"card verdict {kind}"} in page.every("section")
 
 
 def test_a_run_against_itself_shows_no_empty_part() -> None:
-    """No criteria, culprits, groups, hints or past."""
     page = Page(comparison_html(quiet(metrics=(MRR,))))
     assert_inert(page)
     assert [each.get("id") for each in page.every("h2")] == ["gate", "next", "how-much", "questions", "runs"]
@@ -1009,7 +873,6 @@ def test_groups_stand_worst_first_on_one_axis() -> None:
 
 
 def test_hints_are_shown() -> None:
-    """What is low."""
     page = Page(comparison_html(comparison()))
     assert "Recall@3 is not above 0.8" in page.words
 
@@ -1029,7 +892,6 @@ def test_hints_are_shown() -> None:
     ],
 )
 def test_how_many_questions_the_page_lists_is_said(fields: dict[str, Any], sentence: str) -> None:
-    """And which."""
     assert sentence in Page(comparison_html(comparison(**fields))).words
 
 
@@ -1076,7 +938,6 @@ def outcomes() -> list[StoredRow]:
 
 
 def test_questions_of_a_run_stand_failed_first() -> None:
-    """Each with why it did not pass, and what a person said of it."""
     page = run_of(outcomes(), Around("the run", accepted={"c": "accepted by me, today: known \x1b"}))
     assert_inert(page)
     assert [(each["id"], each["group"]) for each in page.questions] == [
@@ -1099,7 +960,6 @@ def test_questions_of_a_run_stand_failed_first() -> None:
 
 
 def test_figures_have_their_counts_and_shares_their_interval() -> None:
-    """Of yes and no the Wilson interval; precision beside what it can reach."""
     metrics = {"pass_rate": 0.5, "recall_at_k": 0.25, "precision_at_k": 0.1, "precision_at_k.max": 0.2, "hit_rate": 1.0}
     counts = dict.fromkeys(metrics, 10) | {"recall_at_k": 1234}
     page = run_of(outcomes(), metrics=metrics, counts=counts)
@@ -1129,7 +989,6 @@ def test_a_run_says_first_how_it_went(fields: dict[str, Any], kind: str, headlin
 
 
 def test_groups_and_notes_of_a_run() -> None:
-    """Groups with their counts, and what is worth knowing."""
     page = run_of(outcomes(), signature=SIGNATURE.model_copy(update={"k": 5}), notes=("Mind <b>this</b>.",))
     assert "d 0.500 n 4 easy 1.000 n 1" in page.words
     assert "Mind <b>this</b>." in page.words
@@ -1139,13 +998,11 @@ def test_groups_and_notes_of_a_run() -> None:
 
 
 def test_groups_in_which_nothing_was_measured_are_left_out() -> None:
-    """A table of names alone says nothing."""
     page = Page(run_html(result(metrics={}, groups={"d": {}, "easy": {}}), reader([]), Around("n")))
     assert "By domain and difficulty" not in page.words
 
 
 def test_traces_of_a_run_are_linked_where_there_are_any() -> None:
-    """Of the questions that have one."""
     page = run_of(outcomes(), Around("n", traces="failed", trace_link="http://m/#"))
     assert {q["id"]: q["sides"][0].get("trace") for q in page.questions} == {
         "a": None,
@@ -1177,7 +1034,6 @@ def test_of_very_many_questions_those_that_did_not_pass_are_listed_and_a_sample(
 
 
 def test_of_very_many_that_did_not_pass_the_page_lists_the_first_and_says_so() -> None:
-    """It stays small, and does not claim to hold them all."""
     bad = outcomes()[2]
     rows = [replace(bad, id=str(place)) for place in range(run_page.LISTED + 1)]
     totals = dict(result().totals) | {"num_questions": len(rows)}
@@ -1188,7 +1044,6 @@ def test_of_very_many_that_did_not_pass_the_page_lists_the_first_and_says_so() -
 
 @pytest.mark.parametrize("fields", [{}, {"serve_command": None, "link": "javascript:alert(1)"}])
 def test_foreign_text_in_a_run_is_text(fields: dict[str, Any]) -> None:
-    """In every column, name and label."""
     good = outcomes()[0]
     source = good.columns()["sources"][0] | dict.fromkeys(("chunk_id", "title", "url", "text"), EVIL)
     texts = ("id", "question", "answer", "expected_answer", "domain", "difficulty", "category", "error")
@@ -1234,7 +1089,6 @@ def from_a_table(made: Side, rows: list[StoredRow], path: Path) -> Side:
 
 
 def test_a_comparison_of_ten_thousand_questions_stays_below_15_mb(tmp_path: Path) -> None:
-    """Every question is listed, its sources by name."""
     answer = " ".join(f"word{place}" for place in range(80))[:600]
     before, after = many(10_000, 500, answer, "text " * 100)
     made = compare(side(before), from_a_table(side(after), after, tmp_path / "rows.parquet"), resamples=100)
@@ -1252,7 +1106,6 @@ def test_a_comparison_of_ten_thousand_questions_stays_below_15_mb(tmp_path: Path
 
 
 def test_a_comparison_of_a_hundred_thousand_lists_every_regression_and_a_sample() -> None:
-    """Below 15 MB in seconds, each regression with its cause and both sides."""
     before, after = many(100_000, 2_500, "It is so. " * 60, None)
     made = compare(side(before), side(after), resamples=100)
     started = time.perf_counter()
@@ -1271,7 +1124,6 @@ def test_a_comparison_of_a_hundred_thousand_lists_every_regression_and_a_sample(
 
 @pytest.mark.parametrize(("questions", "k"), [(10_000, 5), (1_000, 100)])
 def test_a_run_of_many_sources_stays_below_15_mb(questions: int, k: int) -> None:
-    """However many sources a question has, and however long their texts are."""
     one = flat("It is so. " * 60, *(f"page{place}#part" for place in range(k)))
     one = replace(one, sources=tuple(replace(each, text="text " * 100) for each in one.sources or ()))
     rows = [replace(one, id=str(place)) for place in range(questions)]
@@ -1285,7 +1137,6 @@ def test_a_run_of_many_sources_stays_below_15_mb(questions: int, k: int) -> None
     ("name", "moves"), [("recall_at_k", "Recall@3 1.000 → 0.500"), ("reasoning_score", "Reasoning score 95.0 → 61.0")]
 )
 def test_scores_that_moved_are_written_as_everywhere(name: str, moves: str) -> None:
-    """Points of 100 without three decimals."""
     values = (95.0, 61.0) if name == "reasoning_score" else (1.0, 0.5)
     flip = replace(FLIP, dropped=((name, *values),))
     (first, *_) = changed_questions(comparison(flips=(flip,)))
@@ -1293,7 +1144,6 @@ def test_scores_that_moved_are_written_as_everywhere(name: str, moves: str) -> N
 
 
 def test_what_scored_higher_without_a_flip_is_no_unchanged_question() -> None:
-    """It stands in a group of its own with both sides, and what rose."""
     asked = [question("a"), question("b")]
     was = side(rows_of(asked, {"a": found("x", "a!")}), "was")
     made = compare(was, side(rows_of(asked, {}), "now"))
@@ -1308,7 +1158,6 @@ def test_what_scored_higher_without_a_flip_is_no_unchanged_question() -> None:
 
 
 def test_a_question_shows_the_turns_before_it() -> None:
-    """The last turns, bounded, each as text."""
     turns = [{"role": "user", "content": f"{n} {EVIL}"} for n in range(25)]
     row_ = patched(flat("so", "c"), history=turns)
     (made,) = run_questions([row_], 3, 6000, "off", "r", {})

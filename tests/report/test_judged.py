@@ -24,7 +24,6 @@ def observed(quotes: dict[str, tuple[str, ...]]) -> str:
 
 
 def test_a_verdict_on_an_answer_has_its_numbers() -> None:
-    """0 is a number; what is not there is left out."""
     row = StoredRow(id="1", verdicts=(StoredVerdict(judge="a", reasoning="so", overall_score=0.0, accuracy=0.4),))
     assert verdicts(row) == [{"judge": "a", "said": "so", "score": 0.0, "grades": {"accuracy": 0.4}}]
     declined = StoredRow(id="1", verdicts=(StoredVerdict(judge="a", declined=False),))
@@ -32,7 +31,6 @@ def test_a_verdict_on_an_answer_has_its_numbers() -> None:
 
 
 def test_a_verdict_on_reasoning_has_its_dimensions_and_quotes() -> None:
-    """Each quote once, bounded in number and length."""
     many = tuple(f"{place} {'x' * 400}" for place in range(30))
     text = observed({"crux": ("this", "this", " "), "shifts": many})
     (made,) = verdicts(StoredRow(id="1", verdicts=(StoredVerdict(judge="a", observed=text),)))
@@ -45,13 +43,11 @@ def test_a_verdict_on_reasoning_has_its_dimensions_and_quotes() -> None:
 
 @pytest.mark.parametrize("text", ["", "{}", "[", '{"dimensions": 1}', "null"])
 def test_what_is_stored_and_none_of_ours_is_left_out(text: str) -> None:
-    """The judge's words stay."""
     row = StoredRow(id="1", verdicts=(StoredVerdict(judge="a", reasoning="so", observed=text),), score_reasoning=text)
     assert verdicts(row) == [{"judge": "a", "said": "so"}]
 
 
 def test_judges_of_own_scores_come_last_and_panels_are_bounded() -> None:
-    """By the name of the score; what is no text is left out."""
     panel = tuple(StoredVerdict(judge=str(place)) for place in range(JUDGES + 3))
     said = json.dumps({"polite": "Very.\x00", "empty": "", "number": 3})
     made = verdicts(StoredRow(id="1", verdicts=panel, score_reasoning=said))
@@ -61,7 +57,6 @@ def test_judges_of_own_scores_come_last_and_panels_are_bounded() -> None:
 
 
 def test_grades_have_titles_and_their_highest() -> None:
-    """Those that any of the questions has."""
     sides = [{"verdicts": [{"grades": {"accuracy": 1.0}}, {}]}, {}]
     assert list(grades_in({})) == []
     assert grade_titles(grades_in({"sides": sides})) == {"accuracy": ["Accuracy", 1]}

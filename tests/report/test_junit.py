@@ -49,7 +49,6 @@ def test_each_question_and_each_rule_is_a_test_case() -> None:
 
 @pytest.mark.parametrize(("verdict", "how"), [("ok", "passed"), ("regression", "failure"), ("unknown", "error")])
 def test_the_verdict_is_a_test_case(verdict: str, how: str) -> None:
-    """With all its reasons."""
     made = quiet(verdict=verdict, reasons=("one", "two"))
     assert cases(made)["gate", "verdict"] == how
     assert "one\ntwo\n" in comparison_junit(made)
@@ -57,7 +56,6 @@ def test_the_verdict_is_a_test_case(verdict: str, how: str) -> None:
 
 @pytest.mark.parametrize("outcome", ["error", "not measured"])
 def test_what_neither_side_measured_is_skipped(outcome: Outcome) -> None:
-    """With a word on why: it was not compared."""
     assert cases(quiet(), [("5", "d", outcome)])["d", "5"] == "skipped"
     assert f'<skipped message="{outcome} on both sides" />' in comparison_junit(
         replace(quiet(), unchanged=(("5", "d", outcome),))
@@ -66,7 +64,6 @@ def test_what_neither_side_measured_is_skipped(outcome: Outcome) -> None:
 
 
 def test_what_failed_before_too_is_compared_and_no_regression() -> None:
-    """It passes here, and its output says that it fails."""
     assert cases(quiet(), [("5", "d", "fail")])["d", "5"] == "passed"
     made = replace(quiet(), unchanged=(("5", "d", "fail"),))
     assert "<system-out>fail on both sides</system-out>" in comparison_junit(made)
@@ -77,7 +74,6 @@ def test_what_failed_before_too_is_compared_and_no_regression() -> None:
     ("kind", "how"), [("scatter", "passed"), ("unsettled", "error"), ("not measured", "failure"), ("real", "failure")]
 )
 def test_a_flip_that_was_asked_again_ends_as_the_gate_takes_it(kind: RepeatKind, how: str) -> None:
-    """Scatter passes with a word on it; one of which it cannot be told is an error."""
     flip = replace(FLIP, repeat=Repeat(5, 2, 3, kind))
     made = comparison(flips=(flip,))
     assert cases(made)["travel", "7: Can I get a refund?"] == how
@@ -93,7 +89,6 @@ def test_each_case_has_its_questions_text() -> None:
 
 
 def test_the_totals_are_the_sums() -> None:
-    """Of each suite, and of the whole."""
     root = ET.fromstring(comparison_junit(comparison()).encode())
     assert [suite.attrib for suite in root] == [
         {"name": "gate", "tests": "5", "failures": "3", "errors": "0", "skipped": "0"},
@@ -108,7 +103,6 @@ def test_the_totals_are_the_sums() -> None:
 
 
 def test_hostile_text_is_text() -> None:
-    """It parses back, and says what can be said."""
     root = ET.fromstring(comparison_junit(replace(hostile(), unchanged=(("\x00\ud800", "\x1b", "pass"),))).encode())
     (failure,) = root.findall("testsuite/testcase/failure[@message]")[-1:]
     assert "<script>alert(1)</script>" in failure.attrib["message"]
@@ -117,13 +111,11 @@ def test_hostile_text_is_text() -> None:
 
 @given(st.text(st.characters(exclude_categories=())))
 def test_any_text_parses_back(text: str) -> None:
-    """Also control characters and halves of surrogate pairs, which XML forbids."""
     change = replace(FLIP, id=text, question=text, domain=text, cause=replace(FLIP.cause, detail=text, link=text))
     ET.fromstring(comparison_junit(comparison(flips=(change,), reasons=(text,), edited=(text,))).encode())
 
 
 def test_many_flips_parse_back() -> None:
-    """None is left out: a CI server follows each question."""
     made = comparison(flips=tuple(replace(FLIP, id=str(i), before=None, after=None) for i in range(20_000)))
     root = ET.fromstring(comparison_junit(made).encode())
     assert root.attrib["failures"] == "20003"

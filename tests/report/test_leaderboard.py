@@ -71,7 +71,6 @@ def test_a_terminal_shows_the_whole_table(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_nothing_measured_is_said() -> None:
-    """There is no metric to rank by."""
     made = rank([contender("down", [None] * 5)])
     assert "Nothing was measured." in printed(result(made))
     assert "Nothing was measured." in leaderboard_markdown(made, "x")
@@ -79,7 +78,6 @@ def test_nothing_measured_is_said() -> None:
 
 
 def test_json_is_as_its_schema_has_it() -> None:
-    """What was not measured is null, never 0."""
     made = board()
     value = json.loads("".join(leaderboard_json(result(made))))
     Draft202012Validator(made_schemas()["leaderboard"]).validate(value)
@@ -103,7 +101,6 @@ def test_markdown_is_a_table_with_a_line_for_each() -> None:
 
 
 def test_foreign_names_are_only_text() -> None:
-    """In a page, a terminal, Markdown and JSON; also that of a sweep."""
     made = board(EVIL)
     page = leaderboard_html(made, EVIL)
     read = Page(page)
@@ -124,6 +121,5 @@ def test_foreign_names_are_only_text() -> None:
 
 
 def test_numbers_have_the_digits_that_they_need() -> None:
-    """A p-value is never shown as 0, nor is a time."""
     assert [p_words(each) for each in (None, 0.0, 0.00099, 0.031, 1.0)] == ["–", "< 0.001", "< 0.001", "0.031", "1.000"]
     assert [seconds_words(each) for each in (None, 0.00001234, 0.12, 12.0)] == ["–", "1.2e-05", "0.120", "12.000"]

@@ -22,7 +22,6 @@ def links(note: str) -> dict[str, str]:
 
 
 def test_the_first_line_says_what_and_how_many_passed() -> None:
-    """With the count that could be measured, and how many could not."""
     made = result(metrics={"pass_rate": 0.75}, counts={"pass_rate": 4})
     assert run_note(made).splitlines()[0] == "### set: 3 of 4 questions passed (1 more could not be measured), k = 5"
     whole = replace(made, counts={"pass_rate": 5}, metrics={"pass_rate": 0.2})
@@ -31,7 +30,6 @@ def test_the_first_line_says_what_and_how_many_passed() -> None:
 
 
 def test_links_lead_from_mlflows_ui_whatever_its_address() -> None:
-    """To report, table and other runs; relative, before anything that is long."""
     note = run_note(result())
     assert links(note) == {
         "Report": "#/experiments/0/runs/r/artifacts/report.html",
@@ -43,7 +41,6 @@ def test_links_lead_from_mlflows_ui_whatever_its_address() -> None:
 
 
 def test_above_mlflows_limit_the_file_is_named_instead_of_the_table() -> None:
-    """Where there is no `per_question.json` nothing leads to it."""
     missed = tuple(row(place, passed=False, response=Response(sources=())) for place in range(SHOWN + 1))
     large = result(totals={**result().totals, "num_questions": TABLE_ROWS + 1}, missed=missed)
     assert links(run_note(large))["All questions"].endswith("/per_question.parquet")
@@ -52,7 +49,6 @@ def test_above_mlflows_limit_the_file_is_named_instead_of_the_table() -> None:
 
 
 def test_the_worst_domains_come_first_and_no_more_than_ten() -> None:
-    """Difficulties follow them, and where the others are is said."""
     groups = {f"d{place}": {"pass_rate": (1 - place / 100, 4)} for place in range(30)}
     note = run_note(result(groups={**groups, "easy": {"pass_rate": (0.0, 1)}}))
     shown = re.findall(r"^\| (d\d+|easy) \|", note, re.MULTILINE)

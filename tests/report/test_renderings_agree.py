@@ -27,7 +27,10 @@ from evaltrack.report.comparison.terminal import comparison_text
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.words import METRIC_TITLES, failure_words, metric_course, metric_title
 from tests.compared import question, rows_of
+from tests.conftest import REPO
 from tests.hard_comparisons import HARD, compared
+
+CASES = json.loads((REPO / "tests/data/report.json").read_text(encoding="utf-8"))
 
 FATES: tuple[Fate, ...] = get_args(Fate)
 GROUPS = {"flip": "broke", "drop": "lower score", "fix": "fixed", "new": "newly measured", "gain": "higher score"} | {
@@ -280,34 +283,20 @@ def _either(value: str) -> str:
 
 @pytest.mark.parametrize(
     ("name", "verdict", "counts"),
-    [
-        ("errors_on_one_side", "unknown", {"lost": 12, "fixed": 2, "identical": 26}),
-        ("another_judge", "ok", {"identical": 40}),
-        ("another_k", "ok", {"lower score": 40}),
-        ("ids_changed", "regression", {"broke": 40}),
-        ("all_flips", "regression", {"broke": 40}),
-        ("no_flips", "ok", {"lower score": 2, "higher score": 1, "other content": 37}),
-        ("one_question", "regression", {"broke": 1}),
-        ("ten_thousand", "regression", {"broke": 276, "lost": 2, "lower score": 500, "other content": 10_500}),
-        ("a_panel", "regression", {"broke": 5, "identical": 35}),
-        ("reasoning", "regression", {"broke": 5, "identical": 7}),
-    ],
+    CASES["the_ten_are_what_they_are_called"],
 )
 def test_the_ten_are_what_they_are_called(name: str, verdict: str, counts: dict[str, int]) -> None:
-    """Else the test above would compare nothing with nothing."""
     made = hard(name)
     assert made.verdict == verdict
     assert counts.items() <= {fate: count for fate, count in made.fates.items() if count}.items()
 
 
 def test_what_a_judge_ignored_says_is_said_in_full() -> None:
-    """In every form, word by word, and no flip in any."""
     words = "No regression in retrieval; pass and judge score not compared"
     assert {said("another_judge", form).headline.partition(": ")[0] for form in FORMS} == {words}
 
 
 def test_causes_are_counted_of_all_that_got_worse() -> None:
-    """276 broke, 500 fell, 2 were lost: 778, not those that are listed first."""
     for form in ("terminal", "markdown", "page"):
         lines = said("ten_thousand", form).lines
         assert any("of 778 questions that got worse or were lost" in line for line in lines)
@@ -328,27 +317,23 @@ def test_what_grew_by_losing_is_grey_and_says_so() -> None:
 
 
 def test_precision_is_not_called_low_where_no_more_can_be_reached() -> None:
-    """One expected source of five places is 0.2, and 0.2 is all."""
     assert "Precision@5 is not above" not in comparison_html(hard("no_flips"))
     assert "Recall@5 is not above" in comparison_html(hard("all_flips"))
 
 
 @pytest.mark.parametrize(("part", "pair"), [("judge", ("kind", "strict")), ("k", (5, 3))])
 def test_what_is_not_ignored_is_refused(part: str, pair: tuple[Any, Any]) -> None:
-    """There is no rendering of it to disagree."""
     rows = rows_of([question("a")], {})
     with pytest.raises(NotComparableError, match=rf"{part} was .*{pair[0]}.* and is .*{pair[1]}"):
         compared(rows, rows, **{part: pair})
 
 
 def test_every_metric_has_a_title() -> None:
-    """By which it is found in each rendering."""
     quick = HARD.keys() - {"ten_thousand"}  # whose metrics are those of the others
     assert {metric.name for name in quick for metric in hard(name).metrics} <= METRIC_TITLES.keys()
 
 
 def test_where_nothing_is_drawn_no_axis_and_no_legend_are_shown() -> None:
-    """Of means over a part: `not compared` beside them, and no column that is empty."""
     text = comparison_html(hard("errors_on_one_side"))
     table = text.partition('aria-label="Metrics of both runs"')[2].partition("</table>")[0]
     assert 'class="plot ticks"' not in table

@@ -42,7 +42,10 @@ from evaltrack.rows.fields import text_digest
 from evaltrack.rows.reader import read_table, stored_rows
 from evaltrack.rows.stored_row import StoredRow, stored_row
 from evaltrack.rows.table import TableWriter
+from tests.conftest import REPO
 from tests.rows_file import rich_rows, written
+
+CASES = json.loads((REPO / "tests/data/report.json").read_text(encoding="utf-8"))
 
 EVIL = "<script>alert(1)</script> [x](javascript:alert(1)) \x1b[31mred\u202egnp.exe | a `b` **c**\nnext"
 
@@ -105,7 +108,6 @@ def shown(of: RunResult) -> str:
 
 
 def test_every_mean_stands_beside_its_count() -> None:
-    """On the terminal and in the note, precision beside what it can reach."""
     assert re.search(r"Recall@5 +0\.500 +4\n", shown(result()))
     assert "0.100 of at most 0.200" in shown(result())
     assert "| Recall@5 | 0.500 | 4 |" in run_note(result())
@@ -140,7 +142,6 @@ def test_foreign_text_is_text() -> None:
 
 
 def test_one_word_of_a_megabyte_stays_short() -> None:
-    """Long texts are cut with an ellipsis."""
     assert one_line("x" * 1_000_000) == "x" * 159 + "…"
 
 
@@ -153,12 +154,10 @@ def test_one_word_of_a_megabyte_stays_short() -> None:
     ],
 )
 def test_a_miss_is_explained(made: Row, words: str) -> None:
-    """What was expected and what came instead."""
     assert missed_words(made, 5) == words
 
 
 def test_a_negative_that_was_answered_and_a_tool_that_was_not_called_are_explained() -> None:
-    """Both have words of their own."""
     negative = Question(id="n", question="?", domain="d", expected_chunks=())
     tools = Question(id="t", question="?", domain="d", expected_chunks=("a",), expected_tools=("search", "page"))
     called = Response(sources=(Source(chunk_id="a"),), tool_calls=(ToolCall(name="search"),))
@@ -195,7 +194,6 @@ def test_a_tool_that_a_judged_answer_did_not_call_is_explained() -> None:
 
 
 def test_hints_come_only_where_the_good_value_can_be_reached() -> None:
-    """A precision that cannot exceed 0.2 is not called low."""
     low = {"recall_at_k": 0.8, "precision_at_k": 0.1, "precision_at_k.max": 0.2, "mrr": 0.71}
     (hint,) = low_metrics(low, Signature(golden="g", golden_digest="0", k=5, target="python:app:ask"))
     assert hint == (
@@ -225,7 +223,6 @@ def test_every_metric_has_a_name_for_people() -> None:
     [(0, "0.000"), (0.49563, "0.496"), (99.9994, "99.999"), (100, "100"), (2500, "2,500"), (-1234.56, "−1,235")],
 )
 def test_numbers_are_short(value: float, words: str) -> None:
-    """Three decimals, and none from 100 on."""
     assert number(value) == words
 
 
@@ -242,14 +239,7 @@ def test_that_nobody_judged_is_said_plainly() -> None:
 
 @pytest.mark.parametrize(
     ("totals", "words"),
-    [
-        ({"num_judged": 0}, "judge openai:m: 0 judged, 0 tokens"),
-        ({"num_judged": 4, "judge_tokens": 12345}, "judge openai:m: 4 judged, 12,345 tokens"),
-        (
-            {"num_judged": 4, "cached_verdicts": 3, "judge_errors": 1, "judge_tokens": 9},
-            "judge openai:m: 4 judged, 9 tokens, 3 verdicts from the cache, 1 judge error",
-        ),
-    ],
+    CASES["who_judged_and_how_much"],
 )
 def test_who_judged_and_how_much(totals: dict[str, int], words: str) -> None:
     """The judge stands with what it judged and used, what came from the cache, and where it failed."""
@@ -273,7 +263,6 @@ def test_criteria_in_words(met: bool | None, value: float | None, words: str) ->
 
 
 def test_the_best_combined_score_stands_beside_the_mean() -> None:
-    """Both stand in terminal and note, over how many questions."""
     made = result(
         metrics={"combined_score": 0.4956, "combined_score_best": 1.2},
         counts={"combined_score": 3, "combined_score_best": 3},
@@ -326,7 +315,6 @@ def test_rows_for_machines_have_their_reasons_as_an_object() -> None:
 
 
 def test_many_rows_are_printed_in_pieces_that_make_one_object() -> None:
-    """Each row on a line of its own, also where one piece ends and the next begins."""
     rows = [flatten(row(number), 5) for number in range(2 * AT_ONCE + 1)]
     text = "".join(run_json(result(read_table=lambda: rows)))
     assert [each["id"] for each in json.loads(text)["rows"]] == [each["id"] for each in rows]
@@ -336,34 +324,7 @@ def test_many_rows_are_printed_in_pieces_that_make_one_object() -> None:
 # evaluation.json
 
 
-SAMPLE = """{
-  "timestamp": "2025-01-XX...",
-  "num_questions": 20,
-  "summary": {
-    "avg_hit_rate": 0.95,
-    "avg_mrr": 0.88,
-    "avg_judge_score": 0.83,
-    "avg_combined_score": 1.35,
-    "best_combined_score": 1.42,
-    "avg_num_tokens": 2500,
-    "total_tokens": 50000
-  },
-  "metadata": {
-    "ground_truth_file": "evals/ground_truth.json",
-    "search_mode": "evaluation",
-    "judge_model": "gpt-4o"
-  },
-  "results": [
-    {
-      "question": "What factors influence customer behavior?",
-      "hit_rate": 1.0,
-      "mrr": 1.0,
-      "judge_score": 0.85,
-      "num_tokens": 2500,
-      "combined_score": 1.42
-    }
-  ]
-}"""
+SAMPLE = (REPO / "tests/data/evaluation.json").read_text()
 """The documented output format, with one of its results."""
 
 
@@ -376,7 +337,6 @@ def evaluation(made: RunResult, rows: Sequence[Row] = ()) -> dict[str, Any]:
 
 
 def test_evaluation_json_needs_few_columns(tmp_path: Path) -> None:
-    """It is the same from the columns that it names as from all of them."""
     path = written(rich_rows(), tmp_path / "rows.parquet")
     few, every = (
         json.loads("".join(evaluation_json(result(), "golden.jsonl", read_table(path, columns))))["results"]
@@ -445,13 +405,7 @@ def test_evaluation_json_has_nulls_where_nothing_was_measured() -> None:
 
 @pytest.mark.parametrize(
     ("judge", "model"),
-    [
-        ("openai:gpt-4o", "gpt-4o"),
-        ("openai:meta/llama:free", "meta/llama:free"),
-        ("openai:gpt-4o+openai:gpt-4o-mini+humans", "gpt-4o+gpt-4o-mini+humans"),
-        ("app.judges:strict", "app.judges:strict"),
-        ("none", None),
-    ],
+    CASES["the_judge_model_of_evaluation_json"],
 )
 def test_the_judge_model_of_evaluation_json(judge: str, model: str | None) -> None:
     """A model stands by its own name as in the sample, every one of a panel, and nobody is null."""
@@ -459,12 +413,10 @@ def test_the_judge_model_of_evaluation_json(judge: str, model: str | None) -> No
 
 
 def test_evaluation_json_of_a_run_without_rows() -> None:
-    """It is JSON also where nothing was asked."""
     assert evaluation(result())["results"] == []
 
 
 def test_evaluation_json_keeps_every_letter() -> None:
-    """Texts stand as they are, and tokens as whole numbers."""
     made = row(0, 'Où "ça"?\n😀', scores={"num_tokens": 2500.0})
     text = "".join(evaluation_json(result(), "Prüfung.json", [flatten(made, 5)]))
     assert '"num_tokens":2500,' in text
@@ -598,12 +550,10 @@ def test_what_was_said_stands_with_its_numbers() -> None:
 
 
 def test_a_page_without_verdicts() -> None:
-    """Where nobody was judged the page says so."""
     assert page(row(1)) == "# What the judge said\n\n0 questions, failures first.\n"
 
 
 def test_a_long_page_is_cut() -> None:
-    """The page holds the first questions, the worst, and says where the others are."""
     many = reasoning.SHOWN + 7
     text = page(*(judged(str(place), place / many) for place in range(many)))
     assert text.startswith(f"# What the judge said\n\n{many} questions, ")
@@ -613,15 +563,7 @@ def test_a_long_page_is_cut() -> None:
     assert f"\n## {many - 1}: " not in text
 
 
-FOREIGN = [
-    EVIL,
-    "\n\n# Passed\n\n- judge: 1.00",
-    "</answer> ![x](http://127.0.0.1/x.png) <img src=x onerror=alert(1)> <http://a.b> https://a.b",
-    "```\nfence\n```\n\n    code\n\n---\n| a | b |\n| - | - |\n| c | d |",
-    "[link]: http://a.b\n\n[link] &lt;b&gt; &#60;b&#62; \\\\<b> \\`x\\` ~~s~~ _e_ *e* __s__ <!-- c -->",
-    "> quote\n+ list\n* list\n=====\n-----",
-    "1. first\n2. second",
-]
+FOREIGN = [EVIL, *CASES["foreign"]]
 
 
 @pytest.mark.parametrize("foreign", FOREIGN, ids=range(len(FOREIGN)))
@@ -654,26 +596,17 @@ def test_foreign_text_on_the_page_is_inert(foreign: str) -> None:
 
 
 def test_a_run_that_was_stopped_says_so() -> None:
-    """The note of a run that was stopped says that it holds what was done."""
     assert "**Stopped before the end: these are the questions that were done.**" in run_note(result(status="KILLED"))
     assert "Stopped" not in run_note(result())
 
 
 @pytest.mark.parametrize(
     ("groups", "note", "terminal"),
-    [
-        (
-            {"d": {"mrr": (0.5, 4)}, "e": {"recall_at_k": (1.0, 1)}},
-            "| d | – | 0.500 (4) |",
-            "d – 0.500 (4) e 1.000 (1) –",
-        ),
-        ({"d": {"pass_rate": (0.5, 4)}, "e": {"num_tokens": (1.0, 1)}}, "| e | – |", "d 50.0 % (4) e –"),
-    ],
+    CASES["groups_have_a_dash_where_nothing_was_measured"],
 )
 def test_groups_have_a_dash_where_nothing_was_measured(
     groups: dict[str, dict[str, tuple[float, int]]], note: str, terminal: str
 ) -> None:
-    """What a group did not measure is a dash, not a number."""
     assert note in run_note(result(groups=groups))
     assert terminal in " ".join(shown(result(groups=groups)).split())
 
@@ -688,7 +621,6 @@ def test_without_metrics_or_groups_there_are_no_tables() -> None:
 
 @pytest.mark.parametrize("kind", ["missed", "errors"])
 def test_long_lists_of_rows_are_cut(kind: str) -> None:
-    """Ten rows of a kind are shown, and that there are more."""
     texts = [f"number {letter}?" for letter in "abcdefghijk"]
     failed = [Failure(kind="target_error", message=text) if kind == "errors" else None for text in texts]
     rows = tuple(row(place, text, failure=failed[place]) for place, text in enumerate(texts))
@@ -702,7 +634,6 @@ def test_long_lists_of_rows_are_cut(kind: str) -> None:
 
 
 def test_errors_that_are_not_all_listed_are_said_to_be_the_first() -> None:
-    """Two of 70 are grouped: their count is not taken for that of the run."""
     rows = tuple(row(place, "Why?", failure=Failure(kind="target_error", message="down")) for place in range(2))
     many = result(errors=rows, totals={**result().totals, "num_questions": 70, "num_errors": 70})
     assert "70 errors are in no mean, of 70 questions; the first 2 by reason:" in shown(many)
@@ -754,7 +685,6 @@ def test_why_nothing_was_measured(errors: int, by_judge: int, why: str) -> None:
 def test_errors_of_a_judge_are_in_no_mean_of_the_judge(
     render: Callable[[RunResult], str], errors: int, by_judge: int, words: str
 ) -> None:
-    """What was measured before the judge failed is in the means of retrieval."""
     failed = (row(1, failure=Failure(kind="judge_error", message="no verdict")),)
     made = result(errors=failed, totals={**result().totals, "num_errors": errors, "judge_errors": by_judge})
     assert words in render(made)
@@ -762,7 +692,6 @@ def test_errors_of_a_judge_are_in_no_mean_of_the_judge(
 
 @pytest.mark.parametrize(("gap", "points", "bands"), [(1, 10, "1 band"), (2, 25, "2 bands")])
 def test_a_penalty_says_what_it_is_for(gap: int, points: int, bands: str) -> None:
-    """Its points, and how many bands more was claimed."""
     row = StoredRow(id="a", scores={"reasoning_score": 49.0}, tier=1, coupling_gap=gap, penalty=points)
     words = f"−{points} points: it claims {bands} more confidence than it earned"
     assert failed_words(row, 5) == f"scored 49, Soft Fail: reject, revise; {words}"

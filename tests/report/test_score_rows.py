@@ -29,21 +29,18 @@ def test_a_change_says_whether_it_is_better() -> None:
 
 
 def test_a_score_of_one_side_stands_alone() -> None:
-    """The other cell is empty, and nothing is said of a change."""
     assert score_changes(scored(), scored(reciprocal_rank=0.5), ScoreScope(5)) == [
         ["Reciprocal rank", "", "0.500", "", ""]
     ]
 
 
 def test_what_is_yes_or_no_and_parts_of_a_verdict_are_left_out() -> None:
-    """And what the comparison leaves out, by the name of its metric."""
     row = scored(("mine",), hit=1.0, accuracy=0.9, overall_score=0.8, recall_at_k=1.0, mine=0.1)
     assert [line[0] for line in score_lines(row, ScoreScope(3))] == ["Recall@3", "Judge score", "mine"]
     assert score_lines(row, ScoreScope(3, left_out=("judge_score", "mine"))) == [["Recall@3", "1.000"]]
 
 
 def test_a_comparison_says_what_is_compared_and_of_what_less_is_better() -> None:
-    """K is that of the candidate."""
     fields: dict[str, Any] = {"metrics": (RECALL, replace(RECALL, name="seconds", higher_is_better=False))}
     scope = compared_scope(comparison(**fields, left_out=("accuracy",)))
     assert scope == ScoreScope(3, ("accuracy",), frozenset({"seconds"}))

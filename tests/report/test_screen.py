@@ -54,13 +54,11 @@ def test_foreign_text_is_text(result: RunResult) -> None:
 
 
 def test_a_link_of_another_scheme_is_none(result: RunResult) -> None:
-    """`javascript:` leads nowhere, the web does."""
     assert "javascript" not in run_screen(replace(result, link="javascript:alert(1)"))
     assert 'href="https://x.example/1"' in run_screen(replace(result, link="https://x.example/1"))
 
 
 def test_several_sets_are_shown_one_below_the_other(result: RunResult) -> None:
-    """A result made without a screen is left to its `repr`."""
     plain = replace(result, screen=None)
     assert plain._repr_html_() is None
     both = SetResults("run", "0", (result, plain, result))
@@ -77,7 +75,6 @@ def test_several_sets_are_shown_one_below_the_other(result: RunResult) -> None:
     ],
 )
 def test_a_comparison_shows_its_verdict(make: Callable[[], Comparison]) -> None:
-    """Whatever the verdict, it is the headline; what broke is listed with its cause."""
     comparison = make()
     assert comparison._repr_html_() is None
     html = replace(comparison, screen=comparison_screen)._repr_html_() or ""
@@ -90,7 +87,6 @@ def test_a_comparison_shows_its_verdict(make: Callable[[], Comparison]) -> None:
 
 
 def test_a_screen_says_how_many_questions_and_notes_it_leaves_out(result: RunResult) -> None:
-    """It lists ten of each."""
     made = hard_comparisons.all_flips()
     many = replace(made, flips=made.flips * 20, fates={**made.fates, "broke": 20 * len(made.flips)})
     assert f"First 10 of {20 * len(made.flips)} questions that broke" in comparison_screen(many)
@@ -99,7 +95,6 @@ def test_a_screen_says_how_many_questions_and_notes_it_leaves_out(result: RunRes
 
 
 def test_sets_that_could_not_be_compared_say_why() -> None:
-    """The reason is escaped."""
     comparison = replace(hard_comparisons.no_flips(), screen=comparison_screen)
     html = SetComparisons([ComparedSet("a", comparison), ComparedSet("<b>", problem="<i>gone")])._repr_html_()
     assert html.count("<h4>") == 1

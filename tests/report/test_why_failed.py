@@ -61,7 +61,6 @@ TOOLS = {"expected_tools": ["search"]}
 def test_trials_say_why_the_first_that_failed_did(
     trials: list[tuple[Response, float | None]], question: dict[str, Any], words: str
 ) -> None:
-    """As a question of one trial does; a mean over trials is the reason of none."""
     made = merge([trial(number, response, question, grade) for number, (response, grade) in enumerate(trials, 1)])
     assert made.passed is False
     assert missed_words(made, K).startswith(words)
@@ -77,13 +76,11 @@ def test_trials_on_reasoning_name_the_tier_and_not_the_mean() -> None:
 
 
 def test_trials_that_passed_and_rows_without_sources_say_no_more() -> None:
-    """What passed has no reason, and what was not read is none."""
     assert failed_words(StoredRow(id="a", passed=True, trials=3, passes=2), K) == "passed 2 of 3 trials"
     unread = StoredRow(id="a", expected=("b",), scores={"hit": 0.0}, passed=False, trials=2, passes=0)
     assert failed_words(unread, K).endswith("the first that failed: not in the first 5: b")
 
 
 def test_an_empty_answer_is_said_to_be_empty() -> None:
-    """Not how its judge graded it, which may have seen another answer."""
     row = StoredRow(id="a", answer=" ", passed=False, scores={"hit": 1.0, "overall_score": 1.0})
     assert failed_words(row, K) == "the answer is empty"

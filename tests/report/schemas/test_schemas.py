@@ -16,6 +16,8 @@ from evaltrack.report.schemas import made_schemas
 from tests.conftest import REPO, few_questions
 from tests.judging import recordings
 
+CASES = json.loads((REPO / "tests/data/report.json").read_text(encoding="utf-8"))
+
 GOLDEN = REPO / "golden"
 SCHEMAS = {**made_schemas(), "settings": settings_schema(cli)}
 
@@ -48,12 +50,10 @@ def lines(path: Path) -> list[Any]:
 
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_each_is_a_schema(name: str) -> None:
-    """Of the draft that it names."""
     Draft202012Validator.check_schema(SCHEMAS[name])
 
 
 def test_golden_sets_of_the_project_are_valid() -> None:
-    """Each line of each set."""
     sets = {path.name: lines(path) for path in GOLDEN.glob("*.jsonl")}
     sets["wikipedia.json"] = json.loads((GOLDEN / "wikipedia.json").read_text(encoding="utf-8"))
     assert len(sets) > 8
@@ -64,20 +64,9 @@ def test_golden_sets_of_the_project_are_valid() -> None:
 
 @pytest.mark.parametrize(
     ("line", "right"),
-    [
-        ({"id": 1, "question": "Q?"}, True),
-        ({"id": "a", "question": "Q?", "expected_chunks": {"a": 2, "b": 0}, "relevant_grade": 2}, True),
-        ({"id": 1, "question": "Q?", "expected_passages": [{"any_of": ["a", 5]}]}, True),
-        ({"id": 1, "question": " "}, False),
-        ({"question": "Q?"}, False),
-        ({"id": 1, "question": "Q?", "expected_chunk": []}, False),
-        ({"id": 1, "question": "Q?", "difficulty": "odd"}, False),
-        ({"id": 1, "question": "Q?", "expected_chunks": "a"}, False),
-        ({"id": 1, "question": "Q?", "expected_passages": [{"quote": "a", "any_of": ["b"]}]}, False),
-    ],
+    CASES["a_golden_line_is_valid_where_the_reader_takes_it"],
 )
 def test_a_golden_line_is_valid_where_the_reader_takes_it(tmp_path: Path, line: dict[str, Any], right: bool) -> None:
-    """The schema and the reader agree."""
     path = tmp_path / "a.jsonl"
     path.write_text(json.dumps(line))
     assert (valid("golden", line), _run(["golden", "lint", str(path)]) == 0) == (right, right)
@@ -85,7 +74,6 @@ def test_a_golden_line_is_valid_where_the_reader_takes_it(tmp_path: Path, line: 
 
 @pytest.mark.parametrize("kind", ["response", "verdict"])
 def test_recorded_files_of_the_project_are_valid(kind: str) -> None:
-    """Responses and verdicts of the showcase."""
     ending = ".verdicts.jsonl" if kind == "verdict" else ".jsonl"
     paths = [
         path
@@ -98,24 +86,7 @@ def test_recorded_files_of_the_project_are_valid(kind: str) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "line", "right"),
-    [
-        ("response", {"id": 1, "sources": ["a", 5, {"id": "b", "score": 1.5}], "usage": None}, True),
-        ("response", {"id": 1, "tool_calls": ["search", {"name": "read", "arguments": {"page": 1}}]}, True),
-        ("response", {"id": 1, "sources": [{"text": "nameless"}]}, False),
-        ("response", {"answer": "of no question"}, False),
-        ("response", {"id": 1, "anwser": "a"}, False),
-        ("response", {"id": 1}, False),
-        ("response", {"id": 1, "answer": None, "model": "m"}, False),
-        ("response", {"id": 1, "abstained": True}, True),
-        ("response", {"id": 1, "error": "timeout"}, True),
-        ("verdict", {"id": 1, "declined": False}, True),
-        ("verdict", {"id": 1, "reasoning": "Fine."}, False),
-        ("verdict", {"id": 1, "overall_score": 0.5, "accuracy": 1, "completeness": 1, "relevance": 0}, True),
-        ("verdict", {"id": 1, "declined": True}, True),
-        ("verdict", {"id": 1, "overall_score": 1.5}, False),
-        ("verdict", {"id": 1, "cached": True}, False),
-        ("verdict", {"id": 1, "hypotheses": 3}, False),
-    ],
+    CASES["recorded_lines_are_valid_where_the_readers_take_them"],
 )
 def test_recorded_lines_are_valid_where_the_readers_take_them(kind: str, line: dict[str, Any], right: bool) -> None:
     """The schema and the reader agree, but for verdicts that lack what a question needs."""
@@ -134,24 +105,13 @@ def test_recorded_lines_are_valid_where_the_readers_take_them(kind: str, line: d
 
 @pytest.mark.parametrize(
     ("settings", "right"),
-    [
-        ("[run]\nk = 3\nfail-never = 1\n", False),
-        ("[run]\nk = 3\ntarget = 'bm25:docs'\nverdict_cache = false\njudge = ['none']\nfilter = 'id=1'\n", True),
-        ("[run]\nmin-coverage = 0.5\n[golden.lint]\ncorpus = 'docs'\nignore = ['thin-domain']\n", True),
-        ("[compare]\nrepeat_flips = 'auto'\nmax_drop = ['mrr=5%']\ngate = 'seed'\n", True),
-        ("[run]\nk = 0\n", False),
-        ("[run]\nrubric = 'best'\n", False),
-        ("[rum]\nk = 3\n", False),
-        ("[golden.lintt]\ncorpus = 'docs'\n", False),
-    ],
+    CASES["settings_are_valid_where_they_are_read"],
 )
 def test_settings_are_valid_where_they_are_read(settings: str, right: bool) -> None:
-    """Tables of commands with their options, in both spellings."""
     assert valid("settings", tomllib.loads(settings)) == right
 
 
 def test_settings_of_projects_are_valid(tmp_path: Path) -> None:
-    """This project's own, and those that `init` writes."""
     own = tomllib.loads((REPO / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["evaltrack"]
     assert valid("settings", own)
     assert _run(["init", str(tmp_path), "--yes"]) == 0
@@ -160,7 +120,6 @@ def test_settings_of_projects_are_valid(tmp_path: Path) -> None:
 
 
 def test_a_schema_is_printed_by_its_name(capsys: pytest.CaptureFixture[str]) -> None:
-    """Without one the names are listed; a wrong one has a neighbour."""
     assert _run(["schema", "golden"]) == 0
     assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(SCHEMAS["golden"]))
     assert _run(["schema"]) == 0
@@ -247,7 +206,6 @@ def test_outputs_about_judges_are_valid(store_uri: str, tmp_path: Path, capsys: 
 def test_outputs_about_golden_sets_are_valid(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What the commands around golden sets print."""
     monkeypatch.chdir(tmp_path)
     golden, corpus = str(few_questions(tmp_path, 12, quoted=False)), f"{GOLDEN}/corpus/travel"
     assert problems("index", printed(capsys, "index", corpus)) == []
@@ -263,7 +221,6 @@ def test_outputs_about_golden_sets_are_valid(
 
 
 def test_an_output_that_lacks_a_field_or_holds_another_is_found() -> None:
-    """The check above can fail."""
     size = {"path": "a", "bytes": 1, "verdicts": None, "problem": None}
     assert problems("cache", size) == []
     assert problems("cache", {**size, "colour": "red"}) != []
