@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Sequence
 from typing import Any, get_args
 
@@ -96,18 +95,6 @@ def ledger(*rows: Row) -> Ledger:
 
 
 NOTHING = Usage(prompt_tokens=0, completion_tokens=0)
-
-
-@repeatable
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=60).flatmap(lambda v: st.tuples(st.just(v), st.permutations(v))))
-def test_a_mean_does_not_depend_on_the_order(lists: tuple[list[float], list[float]]) -> None:
-    """Rows finish in any order and the mean is the same to the last bit."""
-
-    def mean(values: Sequence[float]) -> float:
-        scored = row(question(), Response(sources=()))
-        return summary(*(scored.model_copy(update={"scores": {"hit": value}}) for value in values)).metrics["hit_rate"]
-
-    assert mean(lists[0]) == mean(lists[1]) == pytest.approx(statistics.mean(lists[0]), abs=1e-15)
 
 
 def test_an_empty_run_has_no_metric() -> None:
@@ -503,12 +490,6 @@ def test_a_judge_error_is_in_no_judge_mean(verdicts: tuple[Verdict, ...]) -> Non
         "judge_tokens": 20 + 10 * len(verdicts),
         "trial_errors": 1,
     }
-
-
-def test_only_judges_make_judge_errors() -> None:
-    """A target's failure is an error and no judge error."""
-    totals = summary(row(question())).totals
-    assert (totals["num_errors"], totals["judge_errors"], totals["num_judged"]) == (1, 0, 0)
 
 
 @pytest.mark.parametrize("order", [1, -1])

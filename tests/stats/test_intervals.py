@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
 import math
-import os
 import subprocess
 import sys
 import time
@@ -14,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,28 +32,8 @@ from tests.conftest import REPO
 Floats = NDArray[np.float64]
 Pairs = tuple[Floats, Floats]
 
-COLUMNS = ("recall_5", "P_5", "recip_rank", "success_5", "ndcg_cut_10", "map")
 
 repeatable = settings(deadline=None, derandomize=True, max_examples=50)
-
-
-@pytest.fixture(scope="module")
-def collections() -> Path:
-    """The folder of the real collections."""
-    folder = os.environ.get("EVALTRACK_TEST_DATA")
-    if not folder:
-        pytest.skip("EVALTRACK_TEST_DATA does not name the folder of real data")
-    return Path(folder) / "collections"
-
-
-def published(folder: Path, column: str) -> Pairs:
-    """What both systems scored for each query of a collection."""
-
-    def scores(system: str) -> Floats:
-        packed = (folder / f"expected_{system}.perquery.csv.gz").read_bytes()
-        return np.array([float(line[column]) for line in csv.DictReader(gzip.decompress(packed).decode().splitlines())])
-
-    return scores("bm25_plain"), scores("bm25_porter")
 
 
 def interval(pairs: tuple[Any, Any], **options: Any) -> Interval:
@@ -150,15 +126,6 @@ def test_the_interval_is_scipys(name: str) -> None:
     assert found.low < found.high
 
 
-@pytest.mark.parametrize("collection", ["adi", "cranfield", "vaswani"])
-@pytest.mark.parametrize("column", COLUMNS)
-def test_the_interval_of_real_systems_is_scipys(collection: str, column: str, collections: Path) -> None:
-    """Two BM25 systems on a real collection, query by query: scipy's ends within Monte Carlo error."""
-    pairs = published(collections / collection, column)
-    found = resampled(pairs)
-    assert (found.low, found.high) == pytest.approx(of_scipy(pairs), rel=0, abs=monte_carlo(pairs))
-
-
 def test_resampled_means_have_the_exact_distribution() -> None:
     """Of four pairs all 256 resamples can be listed; each mean comes as often as there, within 5 standard errors."""
     values, counts = np.array([-0.5, 0.0, 1.0]), np.array([1, 2, 1])
@@ -201,15 +168,6 @@ def test_groups_keep_the_distribution(outlier: float) -> None:
     assert np.quantile(standardised, [0.025, 0.975]) == pytest.approx(ends, rel=0, abs=0.15)
 
 
-def test_what_lies_inside_a_group_still_varies() -> None:
-    """Even of five groups the resampled means keep the spread of all pairs, not that of the groups' means."""
-    values = np.linspace(-1, 1, 1000)
-    merged = differences_of.merge_values(values, np.ones(1000, dtype=np.int64), equal_widths(values, 4))
-    means = bootstrap._resampled_means(*merged, 20_000, 0)
-    assert len(merged[0]) == 5
-    assert means.std() == pytest.approx(values.std() / math.sqrt(1000), rel=0.02)
-
-
 @pytest.mark.parametrize(("below", "acceleration"), [(0.5, 0.0), (0.58, 0.0), (0.5, 0.08), (0.43, -0.05)])
 def test_the_levels_are_efrons(below: float, acceleration: float) -> None:
     """By the normal distribution, corrected for bias and acceleration."""
@@ -224,14 +182,6 @@ def test_all_resamples_on_one_side_still_give_ends(share: float) -> None:
     """A bias that a few resamples cannot tell from certainty is taken as half a resample."""
     low, high = bootstrap._corrected_levels(share, 0.1, 11)
     assert 0 <= low <= high <= 1
-
-
-def test_a_tie_is_a_tie_in_any_unit() -> None:
-    """In tenths, whose sums are rounded, as many resamples equal what was observed as in whole numbers."""
-    whole = np.array([-1, -1, -1, 2, 7, *[0] * 10, 3, 3, -6, 1, 1], dtype=float)
-    zeros = np.zeros(len(whole))
-    found, tenths = interval((zeros, whole)), interval((zeros, whole / 10))
-    assert (10 * tenths.low, 10 * tenths.high) == pytest.approx((found.low, found.high), rel=1e-12)
 
 
 def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
@@ -282,35 +232,12 @@ def test_the_order_of_the_pairs_changes_nothing(pairs: list[tuple[int, int]], sh
     assert both(pairs) == both(shuffled)
 
 
-def test_the_order_of_many_distinct_pairs_changes_nothing() -> None:
-    """Also what is grouped is independent of the order, to the bit."""
-    before, after = times(2100)
-    order = np.random.default_rng(4).permutation(2100)
-    assert interval((before[order], after[order])) == interval((before, after))
-
-
-def test_how_much_is_drawn_at_a_time_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The bound on memory is none on results: drawing one resample at a time gives the same bits."""
-    whole = interval(graded(200, 5), resamples=500)
-    monkeypatch.setattr(bootstrap, "CELLS", 1)
-    assert interval(graded(200, 5), resamples=500) == whole
-
-
 @pytest.mark.parametrize("unit", [2.0**-500, 2.0**40, 2.0**500])
 @pytest.mark.parametrize("pairs", [flips(60, 7, 2), times(500), times(2100)], ids=["flips", "distinct", "grouped"])
 def test_the_unit_of_a_score_changes_nothing(unit: float, pairs: Pairs) -> None:
     """In another unit (a power of two, so that nothing is rounded) the same interval is found, to the bit."""
     found, other = interval(pairs, resamples=500), interval((pairs[0] * unit, pairs[1] * unit), resamples=500)
     assert other == Interval(found.low * unit, found.high * unit, found.method)
-
-
-def test_lists_tuples_integers_and_truth_values_are_scores() -> None:
-    """Any sequence of numbers will do, and what comes back is plain floats."""
-    before, after = [1, 1, 0, 1, 1], [1, 0, 1, 1, 0]
-    found = interval((before, after))
-    assert found == interval((tuple(before), np.array(after, dtype=bool))) == interval((np.array(before), after))
-    assert (type(found.low), type(found.high)) == (float, float)
-    assert type(difference_sd(before, after)) is float
 
 
 def test_differences_that_only_rounding_tells_apart_are_one() -> None:
@@ -363,12 +290,6 @@ def test_an_interval_stays_within_what_can_be() -> None:
     found = interval(([1.0] * 5, [0.0] * 5), span=1)
     assert found.low == -1
     assert interval(([1.0] * 5, [0.0] * 5)).low < -1
-
-
-def test_one_resample_still_gives_numbers() -> None:
-    """Both ends are its mean."""
-    one = resampled(flips(60, 7, 2), resamples=1)
-    assert one.low == one.high
 
 
 def test_the_studentised_interval_is_students_where_nothing_is_skewed() -> None:
@@ -456,15 +377,6 @@ def test_mcnemar_of_many_flips(b: int, c: int) -> None:
     """A million flips, and shares far out in the tail, whichever way round they are given."""
     assert mcnemar_exact(b, c) == mcnemar_exact(c, b)
     assert mcnemar_exact(b, c) == pytest.approx(binomtest(min(b, c), b + c).pvalue, rel=1e-9)
-
-
-@pytest.mark.parametrize("collection", ["adi", "cranfield", "vaswani"])
-def test_mcnemar_of_real_systems_is_scipys(collection: str, collections: Path) -> None:
-    """The flips between two BM25 systems on a real collection give scipy's p."""
-    before, after = published(collections / collection, "success_5")
-    b, c = int((before > after).sum()), int((before < after).sum())
-    assert b + c > 0
-    assert mcnemar_exact(b, c) == pytest.approx(binomtest(b, b + c).pvalue, rel=1e-13)
 
 
 def test_mcnemar_at_its_ends() -> None:
