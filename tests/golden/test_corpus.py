@@ -136,25 +136,6 @@ def test_code_is_text(tmp_path: Path) -> None:
     ]
 
 
-def test_fence_that_is_never_closed(tmp_path: Path) -> None:
-    """A fence that nothing closes runs to the end of the page, and its text is kept."""
-    assert [(chunk.id, chunk.text) for chunk in page(tmp_path, "# T\nlead\n## S\ntext\n```\ncode\n")] == [
-        ("page", "lead"),
-        ("page#s", "text\n```\ncode"),
-    ]
-
-
-@pytest.mark.parametrize("fenced", ["~~~\n## no\n~~~", "````\n```\n## no\n```\n````"])
-def test_other_fences(tmp_path: Path, fenced: str) -> None:
-    """A fence of tildes, or of more backticks around three, holds no headings either."""
-    assert ids(page(tmp_path, f"# T\n{fenced}\n## S\ntext")) == ["page", "page#s"]
-
-
-def test_code_in_one_line(tmp_path: Path) -> None:
-    """Code between backticks on one line opens no fence."""
-    assert ids(page(tmp_path, "# T\n```x``` is code\n## S\ntext\n## R\ntext")) == ["page", "page#s", "page#r"]
-
-
 def test_title_is_not_taken_from_code(tmp_path: Path) -> None:
     """A comment in code is not the title of the page."""
     (chunk,) = page(tmp_path, "```sh\n# a comment\n```\n# Title\ntext")
@@ -293,14 +274,6 @@ def test_what_is_wrong_with_very_many_pages_is_bounded(tmp_path: Path) -> None:
     lines = refused(write(tmp_path, {f"{number:02}.md": b"\xff" for number in range(25)})).splitlines()
     assert len(lines) == 21
     assert lines[-1] == "... and 5 more problems"
-
-
-def test_a_page_that_docutils_cannot_read_is_named(tmp_path: Path) -> None:
-    """With the cure that is left."""
-    path = write(tmp_path, {"deep.rst": "- " * 3000 + "x"}) / "deep.rst"
-    assert refused(tmp_path) == (
-        f"corpus page {path}: docutils cannot read it: it is nested too deep; correct it, or rename it to .txt"
-    )
 
 
 def test_a_folder_called_like_a_page_is_a_folder(tmp_path: Path) -> None:

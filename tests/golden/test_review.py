@@ -30,6 +30,7 @@ from evaltrack.golden.review.expectation import expectation_of
 from evaltrack.golden.review.pool import Shown, pooled, shown_source
 from evaltrack.golden.review.session import ReviewSession
 from evaltrack.records import Question, Source
+from tests.files import data
 
 VISA = Shown("visa#stay", "Schengen visa", "Stay\n\nYou may stay 90 days in any 180 days.")
 BAGS = Shown("bags", "Hand luggage", "One bag of 7 kg is free.")
@@ -67,39 +68,25 @@ def quoting(chunk: Shown, words: str) -> Quote:
     return Quote(chunk, words, ids, lambda chunk, _: chunk)
 
 
-@pytest.mark.parametrize(
-    ("raw", "chunk", "made"),
-    [
-        ({}, VISA, {"expected_chunks": ["visa#stay"]}),
-        ({"expected_chunks": [5]}, VISA, {"expected_chunks": [5, "visa#stay"]}),
-        ({"expected_chunks": ["visa#stay"]}, VISA, {"expected_chunks": ["visa#stay"]}),
-        ({"expected_chunks": []}, VISA, {"expected_chunks": ["visa#stay"]}),
-        ({"expected_passages": []}, VISA, {"expected_chunks": ["visa#stay"]}),
-        ({"expected_sources": []}, VISA, {"expected_sources": ["Schengen visa"]}),
-        ({"expected_sources": ["schengen_visa"]}, VISA, {"expected_sources": ["schengen_visa"]}),
-        ({"expected_sources": ["A"]}, NAMELESS, {"expected_sources": ["A", "Visa_free  "]}),
-        ({}, NAMELESS, {"expected_sources": ["Visa_free  "]}),
-        ({"expected_chunks": {"a": 2, "visa#stay": 0}}, VISA, {"expected_chunks": {"a": 2, "visa#stay": 1}}),
-        (
-            {"expected_chunks": {"a": 2}, "relevant_grade": 2},
-            VISA,
-            {"expected_chunks": {"a": 2, "visa#stay": 2}, "relevant_grade": 2},
-        ),
-        (
-            {"expected_passages": [{"quote": "7 kg"}]},
-            VISA,
-            {"expected_passages": [{"quote": "7 kg"}, {"any_of": ["visa#stay"]}], "expected_chunks": ["visa#stay"]},
-        ),
-        (
-            {"expected_passages": [{"quote": "90 days"}], "expected_chunks": ["a"]},
-            VISA,
-            {"expected_passages": [{"quote": "90 days"}], "expected_chunks": ["a", "visa#stay"]},
-        ),
-    ],
-)
-def test_a_chunk_is_marked_as_the_question_expects(raw: dict[str, Any], chunk: Shown, made: dict[str, Any]) -> None:
-    """By id, by title, or as a passage; a negative is none afterwards."""
-    assert done(raw, Mark(chunk)) == made
+ACTIONS: dict[str, Action] = {
+    "mark": Mark(VISA),
+    "mark nameless": Mark(NAMELESS),
+    "unmark": Mark(VISA, False),
+    "negate": Negate(),
+    "grade": Grade(VISA),
+    **{f"grade {grade}": Grade(VISA, grade) for grade in range(4)},
+}
+
+
+@pytest.mark.parametrize(("name", "raw", "made"), data("review_changes.json"))
+def test_what_an_action_makes_of_a_line(name: str, raw: dict[str, Any], made: dict[str, Any]) -> None:
+    """It names what it named before, as it is written; a field that names nothing any more is gone.
+
+    `unquote` takes the first passage away, with the id or title that stood for it alone.
+    """
+    passages = question_of({"id": 1, "question": "q"} | raw).expected_passages
+    action = Unquote(passages[0].key, chunk_of) if name == "unquote" and passages else ACTIONS[name]
+    assert done(raw, action) == made
 
 
 def test_a_set_by_title_stays_one() -> None:
@@ -119,69 +106,6 @@ def test_a_chunk_without_the_name_that_counts_cannot_be_marked(raw: dict[str, An
     """It says which name is missing."""
     with pytest.raises(UsageError, match=r"has no (id|title), by which the question expects"):
         done(raw, Mark(chunk))
-
-
-@pytest.mark.parametrize(
-    ("raw", "made"),
-    [
-        ({"expected_chunks": ["visa#stay", 7]}, {"expected_chunks": [7]}),
-        ({"expected_chunks": ["visa#stay"]}, {}),
-        ({"expected_chunks": []}, {"expected_chunks": []}),
-        ({"expected_chunks": [], "grades": {"a": 0}}, {"expected_chunks": [], "grades": {"a": 0, "visa#stay": 0}}),
-        ({"expected_sources": ["A", "SCHENGEN VISA"]}, {"expected_sources": ["A"]}),
-        ({"expected_chunks": {"visa#stay": 2, "b": 1}}, {"expected_chunks": {"visa#stay": 0, "b": 1}}),
-        ({"expected_chunks": {"visa#stay": 2}}, {"grades": {"visa#stay": 0}}),
-        (
-            {"expected_passages": [{"quote": "90 days in any 180"}, {"any_of": ["b", "visa#stay"], "source": "B"}]},
-            {"expected_passages": [{"any_of": ["b"], "source": "B"}]},
-        ),
-        ({"expected_passages": [{"any_of": ["visa#stay"]}], "expected_chunks": ["visa#stay"]}, {}),
-    ],
-)
-def test_the_last_mark_that_goes_leaves_no_negative(raw: dict[str, Any], made: dict[str, Any]) -> None:
-    """A field that names nothing any more is gone; a quotation goes with the chunk that holds it."""
-    assert done(raw, Mark(VISA, False)) == made
-
-
-@pytest.mark.parametrize(
-    ("raw", "grade", "made"),
-    [
-        ({"expected_chunks": ["a", "b"]}, 0, {"expected_chunks": {"a": 1, "b": 1, "visa#stay": 0}}),
-        ({"expected_chunks": ["a"]}, None, {"expected_chunks": {"a": 1, "visa#stay": 1}}),
-        ({"expected_chunks": ["a"]}, 3, {"expected_chunks": {"a": 1, "visa#stay": 3}}),
-        ({"expected_chunks": ["visa#stay"]}, 0, {"grades": {"visa#stay": 0}}),
-        ({"expected_chunks": []}, 0, {"expected_chunks": [], "grades": {"visa#stay": 0}}),
-        ({"expected_chunks": [], "grades": {"x": 0}}, 1, {"expected_chunks": {"x": 0, "visa#stay": 1}}),
-        ({}, 0, {"grades": {"visa#stay": 0}}),
-        ({"grades": {"x": 0}}, 2, {"expected_chunks": {"x": 0, "visa#stay": 2}}),
-        ({"expected_sources": ["A"]}, 0, {"expected_sources": {"A": 1, "Schengen visa": 0}}),
-        (
-            {"expected_sources": {"A": 1}, "expected_chunks": ["b"]},
-            0,
-            {"expected_sources": {"A": 1, "Schengen visa": 0}, "expected_chunks": ["b"]},
-        ),
-        (
-            {"expected_chunks": {"a": 2}, "relevant_grade": 2},
-            None,
-            {"expected_chunks": {"a": 2, "visa#stay": 2}, "relevant_grade": 2},
-        ),
-        (
-            {"expected_chunks": {"a": 2}, "relevant_grade": 2},
-            1,
-            {"expected_chunks": {"a": 2, "visa#stay": 1}, "relevant_grade": 2},
-        ),
-        (
-            {"expected_passages": [{"quote": "7 kg"}]},
-            0,
-            {"expected_passages": [{"quote": "7 kg"}], "grades": {"visa#stay": 0}},
-        ),
-    ],
-)
-def test_grades_are_written_so_that_the_line_stays_a_good_one(
-    raw: dict[str, Any], grade: int | None, made: dict[str, Any]
-) -> None:
-    """In place of the list where one is relevant; beside a negative, or quotations, in `grades`."""
-    assert done(raw, Grade(VISA, grade)) == made
 
 
 def test_a_grade_out_of_range_is_refused() -> None:
@@ -268,67 +192,12 @@ def test_words_of_another_chunking_bring_the_chunk_of_the_corpus(
     assert done(raw, Quote(OTHER, "90 days", ids, lambda *_: home)) == made
 
 
-STAY, ITS_PAGE = {"quote": "90 days in any 180", "source": "Schengen visa"}, {"any_of": ["visa#stay"]}
-
-
-@pytest.mark.parametrize(
-    ("raw", "made"),
-    [
-        ({"expected_passages": [STAY], "expected_chunks": ["visa#stay"]}, {}),
-        ({"expected_passages": [STAY], "expected_chunks": ["visa#stay", "bags"]}, {"expected_chunks": ["bags"]}),
-        (
-            {"expected_passages": [STAY, {"quote": "You may stay"}], "expected_chunks": ["visa#stay"]},
-            {"expected_passages": [{"quote": "You may stay"}], "expected_chunks": ["visa#stay"]},
-        ),
-        (
-            {"expected_passages": [STAY, ITS_PAGE], "expected_chunks": ["visa#stay"]},
-            {"expected_passages": [ITS_PAGE], "expected_chunks": ["visa#stay"]},
-        ),
-        ({"expected_passages": [ITS_PAGE], "expected_chunks": ["visa#stay"]}, {}),
-        (
-            {"expected_passages": [STAY], "expected_chunks": {"visa#stay": 2, "bags": 1}},
-            {"expected_chunks": {"bags": 1}},
-        ),
-        ({"expected_passages": [STAY], "expected_chunks": {"visa#stay": 1, "bags": 0}}, {"grades": {"bags": 0}}),
-        ({"expected_passages": [STAY], "expected_sources": ["Schengen Visa", "A"]}, {"expected_sources": ["A"]}),
-        ({"expected_passages": [ITS_PAGE], "expected_sources": ["Schengen visa"]}, {}),
-        (
-            {"expected_passages": [STAY, ITS_PAGE], "expected_sources": ["Schengen visa"]},
-            {"expected_passages": [ITS_PAGE], "expected_sources": ["Schengen visa"]},
-        ),
-        (
-            {"expected_passages": [STAY], "expected_sources": ["Schengen visa"], "expected_chunks": ["visa#stay"]},
-            {"expected_sources": ["Schengen visa"]},
-        ),
-    ],
-)
-def test_a_passage_takes_along_what_stood_for_it_alone(raw: dict[str, Any], made: dict[str, Any]) -> None:
-    """The id, or title, that a quotation brought goes with it, unless another passage needs it; others stay."""
-    passage = (question_of({"id": 1, "question": "q"} | raw).expected_passages or ())[0]
-    assert done(raw, Unquote(passage.key, chunk_of)) == made
-
-
 def test_a_quotation_in_place_of_another_is_the_only_one() -> None:
     """The chunk of the quotation that was removed is not expected any more."""
     quoted = done({}, quoting(VISA, "90 days"))
     passage = (question_of({"id": 1, "question": "q"} | quoted).expected_passages or ())[0]
     made = done(done(quoted, Unquote(passage.key, chunk_of)), quoting(BAGS, "7 kg"))
     assert made == {"expected_passages": [{"quote": "7 kg", "source": "Hand luggage"}], "expected_chunks": ["bags"]}
-
-
-@pytest.mark.parametrize(
-    ("raw", "made"),
-    [
-        ({"expected_chunks": ["a"], "expected_passages": [{"quote": "b"}]}, {"expected_chunks": []}),
-        ({}, {"expected_chunks": []}),
-        ({"expected_sources": ["A"]}, {"expected_sources": []}),
-        ({"expected_chunks": {"a": 1, "b": 0}}, {"expected_chunks": [], "grades": {"b": 0}}),
-        ({"expected_chunks": []}, {}),
-    ],
-)
-def test_a_negative_expects_nothing_and_back(raw: dict[str, Any], made: dict[str, Any]) -> None:
-    """What was found irrelevant stays so."""
-    assert done(raw, Negate()) == made
 
 
 def test_a_confirmed_question_is_no_draft_and_says_who_looked() -> None:
