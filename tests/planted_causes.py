@@ -18,38 +18,10 @@ from evaltrack.compare.change import CauseKind
 from evaltrack.records import Question
 from evaltrack.rows.stored_row import StoredRow
 
+from . import planted_changes
+from .files import data
 from .metrics.test_collections import DATA, judgements, queries, text_of
-from .planted_changes import (
-    DEPTH,
-    Change,
-    Given,
-    K,
-    answer,
-    answer_alike,
-    decline,
-    demote,
-    edit_and_outrank,
-    edit_expected,
-    edit_golden,
-    edit_other,
-    fail,
-    judge_fails,
-    lose,
-    lose_one_edit_another,
-    make_up,
-    outrank,
-    promote,
-    rename,
-    rename_others,
-    renumber,
-    report_nothing,
-    retrieve_nothing,
-    say_nothing,
-    shuffle_context,
-    skip_tool,
-    swap_context,
-    verdict,
-)
+from .planted_changes import DEPTH, Change, Given, K
 
 
 @dataclass(frozen=True)
@@ -94,63 +66,11 @@ class Outcome:
             yield f"{name:{width}}  {wanted:20} {'=' if wanted == got else '≠'} {got:20} {times:5}"
 
 
-LOSSES = (
-    Plant("edit golden", "golden_edited", (edit_golden,)),
-    Plant("edit golden + lose", "golden_edited", (edit_golden, lose)),
-    Plant("fail", "target_failed", (fail,)),
-    Plant("fail + edit other", "target_failed", (edit_other, fail)),
-    Plant("report nothing", "no_longer_reports_sources", (report_nothing,)),
-    Plant("report nothing + answer", "no_longer_reports_sources", (report_nothing, answer), judged=True),
-    Plant("rename", "ids_changed", (rename,)),
-    Plant("rename + answer", "ids_changed", (rename, answer), judged=True),
-    Plant("rename + answer alike", "ids_changed", (rename, answer_alike)),
-    Plant("renumber", "ids_changed", (renumber,)),
-    Plant("rename + edit other", "ids_changed", (edit_other, rename)),
-    Plant("edit expected + answer", "source_text_changed", (edit_expected, answer), judged=True),
-    Plant("edit expected + verdict", "source_text_changed", (edit_expected, verdict), judged=True),
-    Plant("edit + outrank", "source_text_changed", (edit_and_outrank,)),
-    Plant("edit + outrank + answer", "source_text_changed", (edit_and_outrank, answer), judged=True),
-    Plant("lose", "source_lost", (lose,)),
-    Plant("lose + edit other", "source_lost", (edit_other, lose)),
-    Plant("lose one + edit another", "source_lost", (lose_one_edit_another,)),
-    Plant("lose + answer", "source_lost", (lose, answer), judged=True),
-    Plant("lose + judge fails", "source_lost", (lose, judge_fails), judged=True),
-    Plant("demote", "source_demoted", (demote,)),
-    Plant("demote + edit below", "source_demoted", (edit_other, outrank)),
-    Plant("demote + answer", "source_demoted", (demote, answer), judged=True),
-    Plant("outrank", "source_demoted", (outrank,)),
-    Plant("outrank + verdict", "source_demoted", (outrank, verdict), judged=True),
-    Plant("decline", "now_declines", (decline,)),
-    Plant("decline, judged", "now_declines", (decline,), judged=True),
-    Plant("decline + edit other", "now_declines", (edit_other, decline), judged=True),
-    Plant("retrieve nothing", "now_declines", (retrieve_nothing,)),
-    Plant("make up", "no_longer_declines", (make_up,), negative=True),
-    Plant("make up, flagged", "no_longer_declines", (make_up,), negative=True, flagged=True),
-    Plant(
-        "make up, flagged + judge fails",
-        "no_longer_declines",
-        (make_up, judge_fails),
-        negative=True,
-        flagged=True,
-    ),
-    Plant("make up + other context", "no_longer_declines", (swap_context, make_up), negative=True),
-    Plant("other context + answer", "context_changed", (swap_context, answer), judged=True),
-    Plant("other order + answer", "context_changed", (shuffle_context, answer), judged=True),
-    Plant("edit other + answer", "context_changed", (edit_other, answer), judged=True),
-    Plant("promote + answer", "context_changed", (promote, answer), judged=True),
-    Plant("another tool", "tools_changed", (skip_tool,), judged=True),
-    Plant("say nothing", "answer_missing", (say_nothing,), judged=True),
-    Plant("say nothing + other context", "answer_missing", (swap_context, say_nothing), judged=True),
-    Plant("answer", "answer_changed", (answer,), judged=True),
-    Plant("verdict", "verdict_changed", (verdict,), judged=True),
-    Plant("verdict on a negative", "verdict_changed", (verdict,), negative=True),
-    Plant("edit other + verdict", "verdict_changed", (edit_other, verdict), judged=True),
-    Plant("verdict + rename other", "verdict_changed", (rename_others, verdict), judged=True),
-    Plant("judge fails on a negative", "judge_failed", (judge_fails,), negative=True),
-    Plant("judge fails", "judge_failed", (judge_fails,), judged=True),
-    Plant("judge fails + answer", "judge_failed", (answer_alike, judge_fails), judged=True),
-    Plant("judge fails + edit expected", "judge_failed", (edit_expected, judge_fails), judged=True),
+LOSSES = tuple(
+    Plant(name, cause, tuple(getattr(planted_changes, change) for change in changes), **where)
+    for name, cause, changes, where in data("planted_causes.json")
 )
+"""What is done to the candidate, and the cause that it must get."""
 
 OPPOSITES: dict[CauseKind, CauseKind] = {
     "no_longer_reports_sources": "now_reports_sources",

@@ -14,7 +14,7 @@ import pytest
 
 from evaltrack.golden.reader import open_golden
 from evaltrack.metrics.anchors import misfits
-from evaltrack.metrics.confidence import confidence_of_words
+from evaltrack.metrics.confidence import read_confidence
 from evaltrack.metrics.reasoning_aims import measured_aims
 from evaltrack.metrics.rubric import Grading, claimed_band, grade
 from evaltrack.records import Observed
@@ -120,7 +120,7 @@ def test_what_is_observed_is_quoted_and_nothing_else(showcase: list[Judged], nai
 
 def test_each_quoted_confidence_reads_as_the_band_of_its_verdict(showcase: list[Judged], naive: list[Read]) -> None:
     quoted = [
-        (one.kind, one.id, quote, claimed_band(confidence_of_words(quote)), one.grading.claimed_band)
+        (one.kind, one.id, quote, claimed_band(read_confidence(quote).percent), one.grading.claimed_band)
         for one in (*showcase, *naive)
         for quote in one.reference.quotes.get("confidence", ())
     ]

@@ -165,11 +165,6 @@ class Reading:
         return not self.settled and (near or not self.numbers)
 
 
-def confidence_of_words(text: str) -> float | None:
-    """The strongest confidence that a text expresses, in percent; None where it expresses none that can be read."""
-    return read_confidence(text).percent
-
-
 def read_confidence(text: str) -> Reading:
     """What a text expresses; the strongest claim counts.
 

@@ -183,16 +183,6 @@ def earned_band(observed: Observed) -> int:
     return max(earned, default=0)
 
 
-def coupling_gap(claimed: int | None, earned: int) -> int | None:
-    """By how many bands the claim exceeds the process, at least 0; None without a claim."""
-    return None if claimed is None else max(claimed - earned, 0)
-
-
-def coupling_penalty(gap: int | None) -> int:
-    """Points that a gap costs: 10, or 25 for two bands; 0 from three on, where HF5 takes all."""
-    return PENALTIES.get(gap or 0, 0)
-
-
 def grade(observed: Observed, weights: RubricWeights = DEFAULT_WEIGHTS) -> Grading:
     """The score and all that led to it.
 
@@ -200,8 +190,8 @@ def grade(observed: Observed, weights: RubricWeights = DEFAULT_WEIGHTS) -> Gradi
     It is worked out exactly, each float as the decimal number it prints as. `weights` are not checked here.
     """
     claimed, earned = claimed_band(observed.confidence), earned_band(observed)
-    gap = coupling_gap(claimed, earned)
-    penalty = coupling_penalty(gap)
+    gap = None if claimed is None else max(claimed - earned, 0)
+    penalty = PENALTIES.get(gap or 0, 0)
     hard_fails = sorted({*observed.hard_fails, *(["HF5"] if gap is not None and gap >= 3 else [])})
     shares = (_exact(w) * _exact(getattr(observed.dimensions, name)) for name, w in asdict(weights).items())
     score = 0 if hard_fails else min(max(math.floor(10 * sum(shares) - penalty + Fraction(1, 2)), 0), 100)
@@ -218,11 +208,6 @@ def tier_of(score: int) -> int:
         if score in range(tier.low, tier.high + 1):
             return number
     raise ValueError(f"score is {score}; it is a whole number from 0 to 100")
-
-
-def passed(grading: Grading) -> bool:
-    """Whether a piece of reasoning passes: `PASS_SCORE` or more, which no hard fail has."""
-    return grading.score >= PASS_SCORE
 
 
 def acceptance(tier: int, hard_fails: Collection[str]) -> Acceptance:

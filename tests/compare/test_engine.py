@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
 from evaltrack.compare.comparison import Comparison, Threshold
 from evaltrack.compare.engine import JudgeContext, compare
@@ -15,13 +12,11 @@ from evaltrack.compare.gate import DEFAULT_DROPS, Gate, parse_drops
 from evaltrack.compare.pairing import NotComparableError
 from evaltrack.errors import UsageError
 from evaltrack.metrics.catalogue import BY_METRIC
-from evaltrack.records import Failure, Question, Response
+from evaltrack.records import Failure, Response
 from evaltrack.report.comparison.headline import change_sentence
 from evaltrack.report.comparison.notes import left_out_words
 from evaltrack.report.comparison.words import change_words
-from evaltrack.rows.stored_row import StoredRow
 from tests.compared import found, question, row, rows_of, side
-from tests.stored import patched
 
 TEN = [question(f"q{i}", domain=f"domain {i % 2}", difficulty="easy" if i < 5 else "hard") for i in range(10)]
 LOST = {"q3": found("x", "y")}
@@ -353,108 +348,6 @@ def test_groups_have_their_own_deltas() -> None:
         ("difficulty", "easy"): (5, 1),
         ("difficulty", "hard"): (5, 0),
     }
-
-
-# Causes: planted, and read back
-
-
-def planted(kind: str, asked: Question) -> tuple[StoredRow, StoredRow]:
-    """The row before and after a fault of this kind, both with a judge's score."""
-    gold = asked.expected[0] if asked.expected else ""
-    before = row(asked, found(gold, "b", "c"), score=0.9)
-    after = {
-        "golden_edited": row(asked.model_copy(update={"question": "Other?"}), found(gold, "b", "c"), score=0.1),
-        "source_text_changed": row(asked, found(gold, "b", "c", texts={gold: "new"}, answer="New."), score=0.1),
-        "source_lost": row(asked, found("b", "c", answer="Other."), score=0.1),
-        "source_demoted": row(asked, found("b", "c", "x", "y", "z", gold, answer="Other."), score=0.1),
-        "answer_changed": row(asked, found(gold, "b", "c", answer="Wrong."), score=0.1),
-        "verdict_changed": row(asked, found(gold, "b", "c"), score=0.1),
-        "target_failed": row(asked, BROKEN),
-    }[kind]
-    return before, after
-
-
-KINDS = [
-    "golden_edited",
-    "source_text_changed",
-    "source_lost",
-    "source_demoted",
-    "answer_changed",
-    "verdict_changed",
-    "target_failed",
-]
-
-
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "golden_edited"])
-@settings(max_examples=3, deadline=None)
-@given(place=st.integers(0, 499))
-@example(place=499)
-def test_a_planted_fault_in_any_of_500_questions_is_found_with_its_cause(kind: str, place: int) -> None:
-    """Every kind of fault, anywhere: exactly one change is reported, and its cause is the planted one."""
-    asked = FIVE_HUNDRED[place]
-    before, after = planted(kind, asked)
-    was, now = list(ROWS), list(ROWS)
-    was[place], now[place] = replace(before, position=place), replace(after, position=place)
-    made = compare(side(was), side(now), Gate(drops={}), resamples=10)
-
-    (change,) = made.lost if kind == "target_failed" else made.flips
-    assert (change.id, change.cause.kind) == (asked.id, kind)
-    assert made.verdict == ("unknown" if kind == "target_failed" else "regression")
-
-
-FIVE_HUNDRED = [question(f"q{i}") for i in range(500)]
-ROWS = rows_of(FIVE_HUNDRED, {}, 0.9)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_each_cause_is_read_from_two_rows(kind: str) -> None:
-    """The earliest in the flow that applies."""
-    from evaltrack.compare.causes import causes_of
-
-    causes = causes_of(*planted(kind, question("q")), 5)
-    assert causes[0].kind == kind
-    assert all(cause.detail for cause in causes)
-
-
-def test_later_causes_are_listed_besides() -> None:
-    """A lost source, then another answer on the other sources; that it is judged otherwise follows from it."""
-    from evaltrack.compare.causes import causes_of
-
-    causes = causes_of(*planted("source_lost", question("q")), 5)
-    assert [cause.kind for cause in causes] == ["source_lost", "context_changed"]
-
-
-def test_titles_are_compared_as_titles() -> None:
-    """A question by source title: the cause names the title, whatever its chunks are called."""
-    from evaltrack.compare.causes import causes_of
-    from evaltrack.records import Source
-
-    asked = question("q", expected_chunks=None, expected_sources=["Loss_Aversion"])
-    was = Response(
-        answer="a", sources=(Source(chunk_id="1", title="loss aversion"), Source(chunk_id="2", title="Other"))
-    )
-    now = Response(
-        answer="a", sources=(Source(chunk_id="2", title="Other"), Source(chunk_id="3", title="Loss aversion"))
-    )
-    (cause,) = causes_of(row(asked, was), row(asked, now), 5)
-    assert (cause.kind, cause.source, cause.rank_before, cause.rank_after) == ("source_demoted", "loss aversion", 1, 2)
-
-
-def test_a_judge_that_failed_is_a_cause() -> None:
-    """Same response, no verdict this time."""
-    from evaltrack.compare.causes import causes_of
-
-    before = row(question("q"), found("q!"), score=0.9)
-    after = patched(before, error="judge_error: empty", passed=None, overall_score=None)
-    assert [cause.kind for cause in causes_of(before, after, 5)] == ["judge_failed"]
-
-
-def test_rows_that_differ_in_nothing_have_no_cause_that_could_be_known() -> None:
-    """It is said, not guessed."""
-    from evaltrack.compare.causes import causes_of
-
-    same = row(question("q"), found("q!"))
-    assert [cause.kind for cause in causes_of(same, same, 5)] == ["unknown"]
 
 
 # Rules in words

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaltrack.metrics.confidence import WORDS, confidence_of_words, read_confidence
+from evaltrack.metrics.confidence import WORDS, read_confidence
 from evaltrack.metrics.rubric import claimed_band
 from tests.files import data
 
@@ -18,7 +18,7 @@ STATEMENTS = data("confidence_statements.json")
 
 def test_statements_of_models_and_people_are_read_as_they_are_meant() -> None:
     """At least 95 of 100 in the band they claim, and none above it."""
-    read = [(text, claimed_band(confidence_of_words(text)), claimed_band(percent)) for text, percent in STATEMENTS]
+    read = [(text, claimed_band(read_confidence(text).percent), claimed_band(percent)) for text, percent in STATEMENTS]
     assert len({text for text, _, _ in read}) == len(read) >= 150
     assert [text for text, band, claimed in read if (band or 0) > (claimed or 0)] == []
     assert sum(band == claimed for _, band, claimed in read) >= 0.95 * len(read)
@@ -28,7 +28,7 @@ def test_statements_of_models_and_people_are_read_as_they_are_meant() -> None:
 def test_a_statement(text: str, percent: float | None) -> None:
     """Each as it is meant: alone, and as a sentence among others that claim nothing."""
     for said in (text, f"We close the shop. {text}", f"**{text}**"):
-        assert confidence_of_words(said) == (None if percent is None else pytest.approx(percent)), said
+        assert read_confidence(said).percent == (None if percent is None else pytest.approx(percent)), said
 
 
 def test_what_claims_nothing_is_told_from_what_cannot_be_read() -> None:
@@ -45,19 +45,23 @@ def test_what_claims_nothing_is_told_from_what_cannot_be_read() -> None:
 @pytest.mark.parametrize(("word", "percent"), WORDS.items())
 def test_words_of_confidence(word: str, percent: float) -> None:
     """Each word counts alone and in a sentence, however it is set, and falls inside the band of its kind."""
-    assert confidence_of_words(word) == confidence_of_words(f"It is, I think, **{word.upper()}**.") == percent
+    assert read_confidence(word).percent == read_confidence(f"It is, I think, **{word.upper()}**.").percent == percent
     assert claimed_band(percent) in {95: {4}, 80: {3}, 60: {2}, 50: {2}, 40: {1}}[int(percent)]
 
 
 @pytest.mark.parametrize(("text", "percent"), data("confidence_phrases.json"))
 def test_confidence_of_phrases(text: str, percent: float | None) -> None:
     """The strongest claim counts, in numbers or words; what is negated, a share or another sense of a word does not."""
-    assert confidence_of_words(text) == percent
+    assert read_confidence(text).percent == percent
 
 
 def test_each_line_of_a_list_is_its_own() -> None:
     """A negation ends with its item or paragraph, not with a wrapped line."""
-    assert confidence_of_words("- not tested\n- certain.") == confidence_of_words("Not tested\n\nIt is certain") == 95
+    assert (
+        read_confidence("- not tested\n- certain.").percent
+        == read_confidence("Not tested\n\nIt is certain").percent
+        == 95
+    )
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)
@@ -67,7 +71,7 @@ def test_each_line_of_a_list_is_its_own() -> None:
 def test_any_text_has_a_percentage_or_none(words: list[str], text: str) -> None:
     """Whatever is written, the answer is None or a percentage that has a band."""
     for written in (" ".join(words), text):
-        percent = confidence_of_words(written)
+        percent = read_confidence(written).percent
         assert (claimed_band(percent) is None) == (percent is None)
 
 
@@ -77,5 +81,5 @@ def test_any_text_has_a_percentage_or_none(words: list[str], text: str) -> None:
 def test_long_texts_are_read_in_time(part: str) -> None:
     """Many claims in one text take a time that goes with its length."""
     begun = time.process_time()
-    confidence_of_words(part * 5000)
+    read_confidence(part * 5000)
     assert time.process_time() - begun < 2

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from evaltrack.errors import UsageError
 from evaltrack.metrics import rubric
-from evaltrack.metrics.confidence import confidence_of_words
+from evaltrack.metrics.confidence import read_confidence
 from evaltrack.metrics.rubric import DIMENSION_WEIGHTS, TIERS, Grading, RubricWeights, grade
 from evaltrack.records import CruxTreatment, Dimensions, Observed, UncertaintyTreatment
 
@@ -61,7 +61,6 @@ def test_the_worked_example() -> None:
         hard_fails=(),
         mode="converge",
     )
-    assert rubric.passed(grade(observed()))
 
 
 def test_certainty_after_two_hypotheses() -> None:
@@ -69,7 +68,6 @@ def test_certainty_after_two_hypotheses() -> None:
     graded = grade(observed((10,) * 8, confidence=95, hypotheses=2, uncertainty_treatment="counterarguments"))
     assert (graded.claimed_band, graded.earned_band, graded.coupling_gap) == (4, 1, 3)
     assert (graded.hard_fails, graded.score, graded.tier, graded.penalty) == (("HF5",), 0, 0, 0)
-    assert not rubric.passed(graded)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +125,7 @@ def test_a_row_of_the_coupling_table(confidence: float, words: str, band: int, e
     names = ("hypotheses", "shifts", "crux_treatment", "uncertainty_treatment")
     lower = (earns[0] - 1, earns[1] - 1, CRUX[CRUX.index(earns[2]) - 1], UNCERTAINTY[UNCERTAINTY.index(earns[3]) - 1])
     exactly = dict(zip(names, earns, strict=True))
-    assert rubric.claimed_band(confidence) == rubric.claimed_band(confidence_of_words(words)) == band
+    assert rubric.claimed_band(confidence) == rubric.claimed_band(read_confidence(words).percent) == band
     assert grade(observed(confidence=confidence, **exactly)).penalty == 0
     assert rubric.earned_band(observed(**exactly)) == band
     for name, less in zip(names, lower, strict=True):
@@ -152,12 +150,6 @@ def test_a_confidence_off_the_scale(confidence: float) -> None:
     """What is no percentage from 0 to 100 has no band, not even the lowest."""
     with pytest.raises(ValueError, match="in percent, from 0 to 100"):
         rubric.claimed_band(confidence)
-
-
-@pytest.mark.parametrize(("gap", "points"), [(None, 0), (0, 0), (1, 10), (2, 25), (3, 0), (4, 0)])
-def test_violation_penalty(gap: int | None, points: int) -> None:
-    """Section 5: one band costs 10 points, two cost 25; from three on HF5 takes the place of points."""
-    assert rubric.coupling_penalty(gap) == points
 
 
 @pytest.mark.parametrize(("confidence", "claimed"), [(None, 0), (25, 1), (60, 2), (80, 3), (95, 4)])
@@ -196,8 +188,7 @@ def test_tiers(tier: int, label: str, scores: range, action: str) -> None:
     """Each whole score has its tier, with label and action; from 70 on it passes."""
     assert TIERS[tier] == rubric.Tier(label, scores[0], scores[-1], action)
     assert {rubric.tier_of(score) for score in scores} == {tier}
-    gradings = (Grading(score, tier, None, 0, None, 0, (), "explore") for score in scores)
-    assert {rubric.passed(grading) for grading in gradings} == {tier == 3}
+    assert {score >= rubric.PASS_SCORE for score in scores} == {tier == 3}
 
 
 @pytest.mark.parametrize("score", [-1, 101, 49.5])
