@@ -17,7 +17,6 @@ MEANS = {"recall_at_k": 0.5, "pass_rate": 0.5, "judge_score": 0.5}
 
 
 def run(run_id: str = "r", means: dict[str, float] | None = None, **signature: Any) -> PastRun:
-    """A run that measured ten questions."""
     made = SIGNATURE.model_copy(update=signature)
     counts = dict.fromkeys(MEANS, 10)
     return PastRun(run_id, run_id, 0, "FINISHED", "u", means or MEANS, 10, signature=made, counts=counts)

@@ -32,7 +32,6 @@ def compared(now: Mapping[str, Response], was: Mapping[str, Response] | None = N
 
 
 def first(made: Comparison) -> Culprit:
-    """What is named first."""
     return made.culprits[0]
 
 
@@ -154,7 +153,6 @@ def test_what_a_floor_cuts_off_is_no_deleted_page() -> None:
 
 
 def test_of_several_lost_sources_the_one_that_most_questions_lost_is_named() -> None:
-    """It is the second of each question; the sentence on the question names both."""
     asked = [question(f"q{place}", expected_chunks=[f"own{place}", "gone"]) for place in range(4)]
     was = rows_of(asked, {each.id: found(*each.expected_chunks or (), "a", "b") for each in asked})
     now = rows_of(asked, {each.id: found("a", "b") for each in asked})
@@ -256,7 +254,6 @@ def test_a_title_that_other_questions_return_is_returned_for_fewer() -> None:
 
 @pytest.mark.parametrize("title", [None, "The branch"])
 def test_a_chunk_that_other_questions_return_is_nowhere_no_longer_returned(title: str | None) -> None:
-    """It is returned for fewer questions, as the step says that the others still return it."""
     asked = [question(f"q{place}", expected_chunks=["branch#c0"]) for place in range(3)]
     one, two = Source(chunk_id="branch#c0", title=title), Source(chunk_id="other#c1", title="Another")
     was = rows_of(asked, {each.id: Response(answer="Yes.", sources=(one, two)) for each in asked})
@@ -273,7 +270,6 @@ def test_a_chunk_that_other_questions_return_is_nowhere_no_longer_returned(title
 
 @pytest.mark.parametrize("lost", [1, 4])
 def test_sources_that_other_questions_return_are_not_looked_for_in_the_index(lost: int) -> None:
-    """Also where no single one is behind it; of one question it is one source."""
     asked = [question(f"q{place}", expected_chunks=[f"c{place % 4}"]) for place in range(8)]
     own = {each.id: found(f"c{place % 4}", "other") for place, each in enumerate(asked)}
     demotions = {f"q{place}": found("other", f"c{place % 4}") for place in range(lost, 4)}
@@ -432,7 +428,6 @@ def test_no_page_is_named_where_all_ids_are_made_anew() -> None:
 
 
 def with_titles(response: Response, title: str) -> Response:
-    """The response, whose sources are all of one page."""
     sources = tuple(each.model_copy(update={"title": title}) for each in response.sources or ())
     return response.model_copy(update={"sources": sources})
 

@@ -39,7 +39,6 @@ def test_a_run_compared_with_itself_is_silent() -> None:
 
 
 def test_one_question_from_pass_to_fail_is_a_regression_with_its_lost_source() -> None:
-    """Any question that goes from pass to fail is flagged; the cause names the source that is gone."""
     made = compared(LOST, Gate(drops={}))
 
     assert (made.verdict, made.exit_code) == ("regression", 1)
@@ -52,7 +51,6 @@ def test_one_question_from_pass_to_fail_is_a_regression_with_its_lost_source() -
 
 
 def test_allowed_flips_are_no_regression_but_are_still_listed() -> None:
-    """`allow_flips` tolerates that many."""
     made = compared(LOST, Gate(drops={}, allow_flips=1))
 
     assert made.verdict == "ok"

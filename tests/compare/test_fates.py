@@ -38,7 +38,6 @@ def compared(was: Mapping[str, Any], now: Mapping[str, Any], judges: str = "jj",
 
 
 def fates(made: Comparison) -> dict[str, Fate]:
-    """The fate of each question of which anything differs."""
     return {change.id: fate for fate, changes in made.by_fate.items() for change in changes}
 
 

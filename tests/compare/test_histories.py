@@ -8,12 +8,10 @@ from evaltrack.compare.histories import AskedQuestion, Histories, HistoryRun, hi
 
 
 def runs(count: int) -> tuple[HistoryRun, ...]:
-    """So many runs, oldest first."""
     return tuple(HistoryRun(f"r{n}", f"run {n}", n, "") for n in range(count))
 
 
 def of(**strips: str) -> Histories:
-    """Histories of questions by their letters."""
     return Histories(runs(len(next(iter(strips.values())))), strips)
 
 

@@ -135,7 +135,6 @@ def ask(question: Question, k: int) -> Response:
 
 @pytest.fixture
 def fresh_script() -> Iterator[None]:
-    """Each test has a script of its own."""
     script.clear()
     times.clear()
     yield

@@ -24,7 +24,6 @@ HITS = st.lists(st.lists(st.booleans(), min_size=8, max_size=8), min_size=1, max
 
 
 def by_name(board: Leaderboard) -> dict[str, Standing]:
-    """The lines by name."""
     return {each.name: each for each in board.standings}
 
 
@@ -131,7 +130,6 @@ def test_seeds_of_a_configuration_are_one_line() -> None:
 
 
 def test_the_cost_is_in_usd_where_any_has_a_price() -> None:
-    """It is not mixed with tokens: who has no price has no cost."""
     board = rank([contender("priced", [True] * 10, usd=0.02), contender("free?", [True] * 10)], resamples=QUICK)
     assert board.cost_unit == "usd"
     assert [by_name(board)[name].cost for name in ("priced", "free?")] == [0.02, None]

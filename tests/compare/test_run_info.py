@@ -37,7 +37,6 @@ def test_files_of_recorded_answers_come_last() -> None:
 
 @pytest.mark.parametrize("placeholder", ["recorded", "not stated"])
 def test_a_run_that_names_no_model_has_no_other_one(placeholder: str) -> None:
-    """What stands for the model of a run that names none is no model that changed."""
     unnamed, named = (
         replace(BASELINE, signature=BASELINE.signature.model_copy(update={"model": model}))
         for model in (placeholder, "gpt-4o")

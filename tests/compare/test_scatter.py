@@ -149,7 +149,6 @@ MOSTLY = [False, True, False, False, True, False, True, False, False, False]
 def test_several_that_fail_most_times_are_no_scatter_unless_as_many_were_lucky(
     worse: str, lucky: str, kind: str
 ) -> None:
-    """Of equal systems as many questions are fixed that fail most times again."""
     turns = dict.fromkeys(worse + lucky, MOSTLY) | {"s": [True, True, False, True, True] * 6, "t": [True]}
     answers = Answers(turns, shown=dict.fromkeys(lucky + "t", True))
     assert kinds(answers, worse + "s", lucky + "t") == dict.fromkeys(worse, kind) | {"s": "scatter"}

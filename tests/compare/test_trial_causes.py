@@ -34,14 +34,12 @@ def ask(question: Question, k: int) -> Response:
 
 @pytest.fixture(autouse=True)
 def fresh_script() -> Iterator[None]:
-    """Each test has a script of its own."""
     script.clear()
     yield
     script.clear()
 
 
 def evaluated(uri: str, folder: Path, trials: str, expected: tuple[str, ...] = ("a",)) -> RunResult:
-    """A run of one question with a trial for each word."""
     script[:] = trials.split()
     asked.clear()
     golden, _ = golden_set(folder, {"q": None}, expected_chunks=list(expected))

@@ -58,7 +58,6 @@ def test_each_kind_has_its_sentence_and_others_have_none() -> None:
 
 
 def test_the_same_answers_again_may_have_been_mended_just_before() -> None:
-    """The question failed before all the same."""
     (sentence,) = said([Repeat(3, 0, 3, "unsettled", 4, 4)], Asking(possible=True, scatter=False))
     assert sentence.startswith(
         "1 question (q0) fails every time again and passed once in the baseline; answers scatter,"

@@ -25,7 +25,6 @@ def compared(worse: int, gate: Gate | None = None, **options: object) -> Compari
 
 
 def states(made: Comparison) -> list[tuple[str, str]]:
-    """Each rule with its state."""
     return [(line.state, line.text) for line in made.gate_lines]
 
 

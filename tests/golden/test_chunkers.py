@@ -49,7 +49,6 @@ def test_headings_without_text_take_no_number() -> None:
 
 
 def test_a_link_leads_to_the_anchor_that_the_page_has() -> None:
-    """The id is made of the heading all the same; without an anchor the link leads to the page."""
     page = Page("T", (Section("Use", "x", "id7"), Section("Use", "y", "")))
     made = list(parse_chunker("heading")(page, "p", "p.html"))
     assert [(chunk.id, chunk.url) for chunk in made] == [("p#use", "p.html#id7"), ("p#use-1", "p.html")]

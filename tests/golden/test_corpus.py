@@ -21,7 +21,6 @@ def write(folder: Path, pages: Mapping[str, str | bytes]) -> Path:
 
 
 def page(folder: Path, content: str | bytes) -> list[Chunk]:
-    """The chunks of one page called `page.md`."""
     return read_corpus(write(folder, {"page.md": content}))
 
 
@@ -137,7 +136,6 @@ def test_code_is_text(tmp_path: Path) -> None:
 
 
 def test_title_is_not_taken_from_code(tmp_path: Path) -> None:
-    """A comment in code is not the title of the page."""
     (chunk,) = page(tmp_path, "```sh\n# a comment\n```\n# Title\ntext")
     assert chunk.title == "Title"
 

@@ -9,7 +9,6 @@ from evaltrack.golden.corpus.html_page import read_html
 
 
 def text(html: str) -> str:
-    """The text of a page of one section."""
     (section,) = read_html(html, "name").sections
     return section.text
 
@@ -146,7 +145,6 @@ def test_headings_in_tables_start_sections() -> None:
 
 @pytest.mark.parametrize("html", ["", "<frameset><frame src=x></frameset>", "\x00", "<", "<!--", "<html><body></body>"])
 def test_pages_without_text(html: str) -> None:
-    """Are pages without text, not errors."""
     page = read_html(html, "name")
     assert page.title == "name"
     assert not "".join(section.text for section in page.sections).strip("<\N{REPLACEMENT CHARACTER}")

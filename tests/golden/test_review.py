@@ -44,12 +44,10 @@ def ids(title: str) -> list[str]:
 
 
 def chunk_of(key: str) -> Shown | None:
-    """The chunk with an id."""
     return next((each for each in (VISA, BAGS) if each.id == key), None)
 
 
 def question_of(raw: dict[str, Any]) -> Question:
-    """The question that an object is."""
     made = checked_question({"domain": "travel", **raw})
     assert isinstance(made, Question), made
     return made
@@ -64,7 +62,6 @@ def done(raw: dict[str, Any], action: Action, by_title: bool = False) -> dict[st
 
 
 def quoting(chunk: Shown, words: str) -> Quote:
-    """An action in a chunk that the corpus has."""
     return Quote(chunk, words, ids, lambda chunk, _: chunk)
 
 

@@ -111,7 +111,6 @@ def test_no_file_is_read_and_nothing_is_run(
     ],
 )
 def test_colons_in_headings(text: str, heading: str) -> None:
-    """A line of colons is one, and those in a heading stay."""
     assert sections(text)[1:] == [(heading, "x")]
 
 

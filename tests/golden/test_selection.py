@@ -25,7 +25,6 @@ SIX: list[dict[str, Any]] = [
 
 
 def write(folder: Path, questions: list[dict[str, Any]] = SIX, name: str = "six.jsonl") -> Path:
-    """A golden set of these questions."""
     path = folder / name
     lines = [{"question": "Why?", "expected_chunks": ["a"], **each} for each in questions]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -38,7 +37,6 @@ def selected(folder: Path, *filters: str, **others: Any) -> GoldenSet:
 
 
 def ids(golden: GoldenSet) -> str:
-    """The ids of its questions, in one text."""
     return "".join(question.id for question in golden)
 
 

@@ -10,21 +10,17 @@ import pytest
 
 from evaltrack import run_eval
 from evaltrack.metrics.anchors import ANCHORS, earned_by_count, misfits
+from evaltrack.metrics.rubric import DIMENSION_WEIGHTS
 from evaltrack.records import Dimensions, Observed
 from tests.judging import RESPONSES, SHOWCASE
+from tests.metrics.test_rubric import WORKED
+from tests.metrics.test_rubric import observed as worked_example
 
 
 def observed(hypotheses: int = 5, shifts: int = 4, **grades: float) -> Observed:
     """The worked example of the rubric, with other counts and grades."""
-    worked = dict(zip(Dimensions.model_fields, (8, 8, 9, 8, 9, 9, 7, 8), strict=True))
-    return Observed(
-        dimensions=Dimensions(**{**worked, **grades}),
-        hypotheses=hypotheses,
-        shifts=shifts,
-        crux_treatment="justified",
-        uncertainty_treatment="caveats",
-        mode="hybrid",
-    )
+    dimensions = dict(zip(DIMENSION_WEIGHTS, WORKED, strict=True)) | grades
+    return worked_example(tuple(dimensions.values()), hypotheses=hypotheses, shifts=shifts, confidence=None)
 
 
 def test_each_of_the_eight_dimensions_has_three_anchors() -> None:

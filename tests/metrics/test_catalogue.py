@@ -31,7 +31,6 @@ def verdicts(shift: float) -> tuple[Verdict, ...]:
 
 
 def observations(shift: int) -> tuple[Verdict, ...]:
-    """One observation of reasoning that moves with `shift`."""
     grades = Dimensions(**{name: 8 - shift - number % 2 for number, name in enumerate(Dimensions.model_fields)})
     seen = Observed(
         dimensions=grades,
@@ -55,7 +54,6 @@ def scores(negative: bool = False, k: int = 2, shift: float = 0.0, **rules: Any)
 
 
 def reasoned(shift: int = 0, weights: str = "") -> dict[str, float]:
-    """The scores of one piece of reasoning."""
     asked = Question(id="1", question="?", domain="d")
     rules = Rules(reasoning=RubricWeights.parse(weights))
     return dict(measure(asked, RESPONSE, rules, observations(shift)).scores)

@@ -27,7 +27,6 @@ SOURCES = (
 
 
 def cited(answer: str) -> list[tuple[str, ...]]:
-    """What each quotation cites."""
     return [each.citations for each in quotations(answer, frozenset({"limits 2"}))]
 
 

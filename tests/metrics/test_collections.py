@@ -60,7 +60,6 @@ def text_of(path: Path) -> str:
 
 
 def judgements(path: Path) -> Grades:
-    """The grades in a file of TREC judgements."""
     grades: Grades = {}
     for line in path.read_text().splitlines():
         query, _, document, grade = line.split()
@@ -80,7 +79,6 @@ def golden_set(path: Path, texts: Mapping[str, str], grades: Grades) -> Path:
 
 
 def queries(collection: str) -> dict[str, str]:
-    """The texts of a collection's queries by id."""
     lines = (DATA / "collections" / collection / "queries.jsonl").read_text().splitlines()
     return {line["_id"]: line["text"] for line in map(json.loads, lines)}
 
@@ -100,7 +98,6 @@ def rows(golden: Path, recorded: Path, k: int) -> dict[str, Row]:
 
 
 def summary(found: Iterable[Row], k: int) -> Summary:
-    """The summary of some rows."""
     whole = Summary(k)
     for row in found:
         whole.add(row)

@@ -14,7 +14,6 @@ KNOWN = frozenset({"recall_at_k", "mrr", "judge_score", "hit_rate"})
 
 
 def written(text: str) -> list[str]:
-    """The criteria in a text, as they are shown."""
     return [str(criterion) for criterion in parse_criteria(text, METRICS)]
 
 
@@ -89,7 +88,6 @@ def test_separators_alone_are_refused(text: str) -> None:
 
 
 def test_the_best_combined_score_where_the_caller_knows_it() -> None:
-    """Whatever the caller has can be required: a run also has the best combined score."""
     (criterion,) = parse_criteria("combined_score_best>1.2", METRICS | {"combined_score_best"})
     assert check_criteria((criterion,), {"combined_score_best": 1.3}) == (Checked(criterion, 1.3, True),)
 

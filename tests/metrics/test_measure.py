@@ -38,7 +38,6 @@ def question(**fields: Any) -> Question:
 
 
 def chunks(*ids: str) -> tuple[Source, ...]:
-    """Sources that have an id and no title."""
     return tuple(Source(chunk_id=key) for key in ids)
 
 
@@ -49,12 +48,10 @@ def verdict(overall: float | None = 0.85, **fields: Any) -> Verdict:
 
 
 def declining(declined: bool | None, judge: str = "j") -> Verdict:
-    """A verdict on a negative."""
     return Verdict(judge=judge, reasoning="It says so.", declined=declined)
 
 
 def tokens(count: int) -> Tokens:
-    """So many tokens, as the target reports them."""
     return Tokens(count=count, known="reported")
 
 

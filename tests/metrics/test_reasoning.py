@@ -14,11 +14,10 @@ import pytest
 from evaltrack import RunResult, compare_runs, run_eval
 from evaltrack.compare.pairing import NotComparableError
 from evaltrack.errors import UsageError
-from evaltrack.metrics.catalogue import BY_NAME
 from evaltrack.metrics.measure import NO_OBSERVATION, Rules, measure
-from evaltrack.metrics.reasoning import DIMENSIONS, MODES, TIER_SCORES, reasoned
+from evaltrack.metrics.reasoning import DIMENSIONS, MODES, reasoned
 from evaltrack.metrics.rubric import DEFAULT_WEIGHTS, RubricWeights, grade
-from evaltrack.records import Dimensions, Observed, Question, Response, Verdict
+from evaltrack.records import Observed, Question, Response, Verdict
 from tests.judging import (
     JUDGE,
     KINDS,
@@ -37,43 +36,11 @@ from tests.judging import (
     serving,
     store_in,
 )
-
-WORKED = (8, 8, 9, 8, 9, 9, 7, 8)
-"""The dimensions of the worked example."""
-
-
-def seen(grades: tuple[float, ...] = WORKED, **changes: Any) -> Observed:
-    """What the worked example shows, changed."""
-    fields: dict[str, Any] = {
-        "dimensions": dict(zip(Dimensions.model_fields, grades, strict=True)),
-        "hypotheses": 5,
-        "shifts": 4,
-        "crux_treatment": "justified",
-        "uncertainty_treatment": "caveats",
-        "confidence": 70,
-        "mode": "hybrid",
-    }
-    return Observed.model_validate({**fields, **changes})
+from tests.metrics.test_rubric import observed as seen
 
 
 def all_of(grade_of_each: float, **changes: Any) -> Observed:
     return seen((grade_of_each,) * 8, **{"confidence": None, **changes})
-
-
-def test_without_a_claim_there_is_no_coupling_to_violate() -> None:
-    """The score is there, the violation is not measured: in its rate such a response does not count."""
-    scores, led_to = reasoned([seen(confidence=None)], DEFAULT_WEIGHTS)
-    assert "coupling_violation" not in scores
-    assert (led_to.claimed_band, led_to.coupling_gap, led_to.earned_band) == (None, None, 3)
-
-
-def test_every_score_is_one_that_runs_and_comparisons_know() -> None:
-    """Tier and mode shares are counted in a run and compared by none of the gate's rules."""
-    scores, _ = reasoned([seen()], DEFAULT_WEIGHTS)
-    assert set(scores) <= set(BY_NAME)
-    assert [name for name in (*TIER_SCORES, *(f"mode_{m}" for m in MODES)) if BY_NAME[name].compared] == []
-    assert all(BY_NAME[name].compared for name in ("reasoning_score", "hypotheses", "shifts", *DIMENSIONS))
-    assert not BY_NAME["coupling_violation"].higher_is_better
 
 
 def test_of_a_panel_each_number_is_the_mean() -> None:
@@ -213,7 +180,6 @@ def test_strong_against_flawed_names_every_regression_with_its_cause(
 
 
 def verdict_line(key: str = "pivot", **changes: Any) -> dict[str, Any]:
-    """The worked example as a line of a file."""
     found = json.loads(seen().model_dump_json(exclude={"quotes"}))
     return {"id": key, **found, **changes}
 
@@ -306,7 +272,6 @@ def test_a_run_without_a_judge_of_reasoning_is_refused(store_uri: str, tmp_path:
 
 
 def test_a_right_answer_by_flawed_reasoning_fails_whatever_was_expected(store_uri: str, tmp_path: Path) -> None:
-    """The expected answer and retrieval have no part in it."""
     golden, target = golden_set(tmp_path, {"a": "Twelve."}, expected_answer="Twelve.", expected_chunks=["x"])
     empty = {"hypotheses": [], "num_hypotheses": 0, "shifts": [], "num_shifts": 0, "confidence_quotes": []}
     empty["confidence"] = None

@@ -22,13 +22,11 @@ from tests.judging import SHOWCASE, recordings
 
 
 def evaluated(uri: str, kind: str) -> RunResult:
-    """The responses of one kind, with their verdicts."""
     return run_eval(SHOWCASE, **recordings(kind), rubric="reasoning", tracking_uri=uri, traces="off")
 
 
 @pytest.fixture(scope="module")
 def strong_and_naive(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, RunResult, RunResult]:
-    """A store with a run of strong and one of naive responses."""
     uri = f"sqlite:///{tmp_path_factory.mktemp('aims') / 'mlflow.db'}"
     return uri, evaluated(uri, "strong"), evaluated(uri, "naive")
 
@@ -45,7 +43,6 @@ def strong_and_naive(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Run
 def test_an_aim_is_reached_from_its_value_on_and_violations_stay_below(
     metrics: Mapping[str, float], reached: list[bool]
 ) -> None:
-    """What was not measured has no aim."""
     assert [each.reached for each in measured_aims(metrics)] == reached
 
 

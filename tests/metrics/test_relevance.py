@@ -27,7 +27,6 @@ def titles(*names: str) -> tuple[Source, ...]:
 
 
 def texts(*texts: str | None) -> tuple[Source, ...]:
-    """Sources with these texts, and ids that say nothing."""
     return tuple(Source(chunk_id=f"c{place}", text=text) for place, text in enumerate(texts))
 
 
@@ -90,7 +89,6 @@ def test_what_is_expected_twice_is_one_relevant_key(fields: dict[str, Any], keys
 def test_each_passage_counts_at_the_first_source_that_holds_it(
     sources: tuple[Source, ...], ranks: list[int], finds: tuple[int, ...]
 ) -> None:
-    """Several sources that hold one passage count once; one that holds several brings them all."""
     relevance = relevance_of(quoted(STAY, FEE), Response(sources=sources))
     assert not isinstance(relevance, str)
     assert list(relevance.ranks) == ranks
@@ -108,7 +106,6 @@ def test_chunks_that_hold_the_same_are_one_passage() -> None:
 
 
 def test_a_repeat_is_dropped_and_brings_what_its_first_occurrence_brought() -> None:
-    """So that a table of rows drops the same repeats."""
     relevance = relevance_of(
         quoted(STAY, FEE), Response(sources=(*texts(STAY), *texts(STAY), Source(title="x", text=FEE)))
     )

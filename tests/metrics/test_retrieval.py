@@ -26,7 +26,6 @@ from evaltrack.metrics.retrieval import (
 
 
 def ranks_of(ranked: Sequence[str], relevant: Set[str]) -> list[int]:
-    """The ranks of the relevant keys of a list."""
     return [rank for rank, key in enumerate(ranked, start=1) if key in relevant]
 
 
@@ -167,7 +166,6 @@ def depth(request: pytest.FixtureRequest) -> int:
 
 @pytest.fixture(scope="module")
 def ours(cases: dict[str, Case], depth: int) -> dict[str, dict[str, float]]:
-    """Our five scores of each case."""
     found = {}
     for query, (drawn, grades) in cases.items():
         ranked, _ = first_occurrences(drawn)

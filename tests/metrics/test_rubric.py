@@ -38,12 +38,10 @@ def observed(dimensions: tuple[float, ...] = WORKED, **fields: Any) -> Observed:
 
 
 def scored(dimensions: tuple[float, ...], weights: RubricWeights = rubric.DEFAULT_WEIGHTS) -> int:
-    """The score of eight dimensions where no confidence is expressed."""
     return grade(observed(dimensions, confidence=None), weights).score
 
 
 def refused(act: Callable[[], object]) -> str:
-    """What the error says that `act` ends with."""
     with pytest.raises(UsageError) as raised:
         act()
     return str(raised.value)

@@ -282,7 +282,6 @@ def test_cost_is_finite() -> None:
 
 @pytest.mark.parametrize("price", [-0.01, nan, inf, -inf, 1_000_001, "0.15", None, True])
 def test_price_is_refused(price: Any) -> None:
-    """What is no price is refused, with its name and what to write."""
     cure = f"{price!r}; write US dollars per million tokens, a number from 0 to 1000000"
     with pytest.raises(UsageError) as caught:
         Prices(price, 1.0)

@@ -31,7 +31,6 @@ def test_the_noun_and_its_verb_follow_the_amount(amount: int, words: str, is_or_
 
 
 def test_no_noun_stands_in_the_plural_whatever_its_amount() -> None:
-    """Where an amount is written before a noun, the noun goes by it."""
     plurals = []
     for path in (path for room in SHOWN for path in (PACKAGE / room).rglob("*") if path.suffix in (".py", ".html")):
         for line in path.read_text(encoding="utf-8").splitlines():

@@ -37,7 +37,6 @@ def refuses(text: str, *, counted: bool) -> bool:
 @given(TEXTS)
 @settings(max_examples=400, deadline=None)
 def test_counting_keys_finds_every_repeat(text: str) -> None:
-    """What is told by counts is what a reader of every pair finds."""
     assert refuses(text, counted=True) == refuses(text, counted=False)
 
 

@@ -16,7 +16,6 @@ TURNS = [{"role": "user", "content": "What does it cost?"}, {"role": "assistant"
 
 
 def question(**fields: Any) -> Question:
-    """A question with these fields."""
     return Question.model_validate({"id": "1", "question": "And for children?", "domain": "d"} | fields)
 
 
@@ -26,7 +25,6 @@ def sha(*parts: object) -> str:
 
 
 def test_questions_without_history_keep_their_digests() -> None:
-    """What was digested before there were conversations is all that is digested of a question without."""
     plain = question(expected_chunks=["a"], expected_answer="b", history=[])
     assert plain.digest == sha("And for children?", ["a"], None, "b", [])
     assert plain.judged_digest == sha("And for children?", "b", False)

@@ -75,7 +75,6 @@ MINIMAL: dict[type[Record], dict[str, Any]] = {
 
 
 def kinds(record: type[Record], **fields: Any) -> list[tuple[str, str]]:
-    """Where and how `record` refuses `fields`."""
     with pytest.raises(ValidationError) as caught:
         record(**fields)
     return [(".".join(map(str, error["loc"])), error["type"]) for error in caught.value.errors()]

@@ -40,7 +40,6 @@ GAPPED = st.lists(st.tuples(st.none() | GRADES, st.none() | GRADES), max_size=30
 
 
 def split(pairs: Sequence[tuple[Any, Any]]) -> tuple[list[Any], list[Any]]:
-    """The two sides of pairs."""
     return [a for a, _ in pairs], [b for _, b in pairs]
 
 
@@ -237,7 +236,6 @@ def test_means_have_the_interval_of_paired_scores() -> None:
 
 
 def test_the_same_seed_gives_the_same_bits_in_any_order() -> None:
-    """Intervals depend on the pairs and the seed, not on the order of the pairs."""
     a, b = graded(60)
     first = numeric_agreement(a, b, tolerance=1, resamples=300, seed=5)
     assert numeric_agreement(a[::-1], b[::-1], tolerance=1, resamples=300, seed=5) == first

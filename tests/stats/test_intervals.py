@@ -37,20 +37,17 @@ repeatable = settings(deadline=None, derandomize=True, max_examples=50)
 
 
 def interval(pairs: tuple[Any, Any], **options: Any) -> Interval:
-    """The interval of pairs that have one."""
     found = paired_interval(*pairs, **options)
     assert found is not None
     return found
 
 
 def resampled(pairs: tuple[Any, Any], resamples: int = 10_000, seed: int = 0) -> Interval:
-    """The BCa interval, whatever the number of pairs."""
     values, counts, rounding = differences_of.distinct(*pairs)
     return Interval(*bootstrap.bca(values, counts, rounding, resamples, seed))
 
 
 def of_scipy(pairs: Pairs) -> tuple[float, float]:
-    """The interval that scipy gives, which draws pair by pair."""
 
     def mean_difference(candidate: Floats, baseline: Floats, axis: int) -> Floats:
         return np.asarray(np.mean(candidate - baseline, axis=axis))
@@ -139,7 +136,6 @@ def test_resampled_means_have_the_exact_distribution() -> None:
 
 
 def equal_widths(values: Floats, groups: int) -> NDArray[np.int64]:
-    """Where groups of equal width begin in ascending values."""
     group = np.floor((values - values[0]) / (values[-1] - values[0]) * groups)
     return np.flatnonzero(np.diff(group, prepend=-1))
 

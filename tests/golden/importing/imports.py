@@ -28,6 +28,5 @@ def problems(folder: Path, *files: Path, form: str = "auto", **options: Any) -> 
 
 
 def noted(made: GoldenImport, text: str) -> str:
-    """The one note that holds a text."""
     (note,) = [note for note in made.notes if text in note]
     return note

@@ -29,5 +29,4 @@ def library(**texts: str) -> Library:
 
 
 def brief(findings: Any) -> list[tuple[str, int | None]]:
-    """Code and line of each finding."""
     return [(finding.code, finding.line) for finding in findings if isinstance(finding, Finding)]

@@ -95,7 +95,6 @@ def test_blanks_around_texts_are_named() -> None:
 
 
 def test_a_domain_that_is_the_files_name_is_not_in_the_file() -> None:
-    """The default domain is no text of the file, and has no finding."""
     (entry,) = entries({"domain": " set"})
     assert brief(check_blanks([type(entry)("x/ set.jsonl", 0, 1, entry.question)])) == []
 
