@@ -47,7 +47,7 @@ class EvaluationRun:
     """In milliseconds since 1970; 0 while it runs."""
 
     rows_tag: str = ""
-    """What it says of its files of rows, as it stands in its tag; empty in runs of before."""
+    """What it says of its files of rows, as it stands in its tag; empty where it has none."""
 
     means: Mapping[str, float] = field(default_factory=dict)
     """The means that it logged, by the names of metrics."""

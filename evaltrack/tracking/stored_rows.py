@@ -47,7 +47,7 @@ def file_digest(path: Path) -> str:
 
 
 def check_logged(path: Path, name: RowsFile, run_id: str, tag: str) -> None:
-    """Refuse a downloaded file that is not the one that the run logged; a run of before says nothing of it.
+    """Refuse a downloaded file that is not the one that the run logged; a run without the tag says nothing of it.
 
     Raises:
         TrackingError: it is another, or a newer version wrote it, or the tag says nothing.

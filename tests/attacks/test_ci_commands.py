@@ -16,7 +16,7 @@ import pytest
 
 from evaltrack.report.ci_commands import BREAK
 from evaltrack.report.comparison.words import clip
-from tests.conftest import evaltrack
+from tests.conftest import REPO, evaltrack
 from tests.judging import cli
 from tests.test_hostile_text import RENDERINGS, rendered, seen
 
@@ -61,23 +61,7 @@ def commands(text: str) -> list[str]:
     return [name for line in lines for name in (github_command(line), azure_command(line)) if name]
 
 
-ORDERS = [
-    "##[error]pwned",
-    "all is well ##[add-mask]e",
-    "###[group]pwned",
-    "##[stop-commands]x",
-    "x ##vso[task.setvariable variable=PATH;]pwned",
-    "##vso[task.complete result=Succeeded;]",
-    "##[error]##vso[build.addbuildtag]x",
-    "::set-output name=a::pwned",
-    " \u00a0::error::pwned",
-    "x\r::add-mask::e\n::error::pwned\u2028::warning::pwned",
-    "https://a.example/##[error]pwned",
-    "##\u200b[error]pwned",
-    "#\u00ad#[error]pwned",
-    "\ufe0f##[error]pwned",
-    "##\ufe0f[error]pwned",
-]
+ORDERS: list[str] = json.loads((REPO / "tests/data/ci_orders.json").read_text())
 RUNNERS = (ORDERS[0], ORDERS[4], ORDERS[9])
 """One order each of GitHub's two forms and of Azure's."""
 

@@ -91,7 +91,7 @@ def test_a_verdict_by_another_user_is_a_miss(
 
 
 def test_a_cache_without_signatures_gives_nothing(tmp_path: Path, open_cache: OpenCache) -> None:
-    """A table as earlier versions made it, or an attacker did, is used on, but its rows are paid for again."""
+    """A table that somebody else made is used on, but its rows are paid for again."""
     text = PAID.model_copy(update={"overall_score": 1.0}).model_dump_json()
     with closing(sqlite3.connect(tmp_path / FILE)) as database, database:
         database.execute("create table verdicts (key text primary key, verdict text not null)")

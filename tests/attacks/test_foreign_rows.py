@@ -1,7 +1,7 @@
 """Rows of a run that are damaged, or that another version or another program wrote: refused with a word, or read right.
 
 Each form is made from the file of a real run and put in its place. The digest that a run holds of its rows would find
-all of them, so each is tried on a run of before as well, which holds none: there the reader itself must find it.
+all of them, so each is tried on a run without it as well: there the reader itself must find it.
 """
 
 from __future__ import annotations

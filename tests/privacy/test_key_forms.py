@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 import time
@@ -34,27 +35,8 @@ HEX64 = f"{_RANDOM.getrandbits(256):064x}"
 ID = str(UUID(int=_RANDOM.getrandbits(128), version=4))
 PICTURE = b64encode(_RANDOM.randbytes(3000) + bytes(300) + _RANDOM.randbytes(3000)).decode()
 
-INNOCENTS = [
-    "sk-learn and task-based work, risk-free, AKIA; https://example.org/@user",
-    '<div class="sk-fading-circle"><div class="sk-circle12 sk-child"></div></div>',
-    "sk-cube-grid-animation-delay-12 and sk-navigation__item2--is-active",
-    f"commit {HEX40} fixes the token bucket; see sourcegraph and cloudflare for the key idea",
-    f"sha256:{HEX64}, md5 {HEX40[:32]}, key {ID}",
-    f'{{"id": "{ID}", "etag": "{HEX40[:32]}", "key": "{ID}", "token": "{ID}", "chunk_id": "schengen-visa#stay"}}',
-    f"https://example.org/path/{ID}/page?id=12345678901234567890&page=2&q=access+token#section-1",
-    f"![picture](data:image/png;base64,{PICTURE})",
-    f"{PICTURE[:76]}\n{PICTURE[76:152]}",
-    "On LinkedIn, professionally written; Dropbox, troubleshooting: see the Twitter, Facebook and Discord pages.",
-    "Ask at Heroku, or use the secret: congratulations, internationalization is the key to accessibility",
-    "mail bob@example.org, call +41 44 123 45 67, IBAN CH93 0076 2011 6238 5295 7, ISBN 978-3-16-148410-0",
-    'api_key = "YOUR_API_KEY_GOES_HERE", token: "<your token>", password = "${DB_PASSWORD}"',
-    "curl -H 'Authorization: Bearer YOUR_TOKEN_HERE' -u $USER:$PASSWORD https://api.example.org/v1",
-    "GITHUB_TOKEN=${{ secrets.GITHUB_TOKEN }} AWS_SECRET_ACCESS_KEY=$AWS_SECRET_ACCESS_KEY OPENAI_API_KEY=...",
-    "A PEM file starts with -----BEGIN PRIVATE KEY----- on a line of its own, and a body in base64 follows.",
-    "arn:aws:iam::aws:policy/AmazonRoute53AutoNamingFullAccess and s3://bucket/key/2024-01-01/part-00000.parquet",
-    "http://127.0.0.1:5000/@user and https://[::1]:8080/a:b/@c",
-    "tokens: 12345678, access: 2024-01-01T12:00:00+00:00, author: McGillicuddy-O'Shaughnessy 1234",
-]
+RANDOM = {"hex40": HEX40, "hex64": HEX64, "id": ID, "picture": PICTURE}
+INNOCENTS = [text % RANDOM for text in json.loads((REPO / "tests/data/innocents.json").read_text(encoding="utf-8"))]
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])

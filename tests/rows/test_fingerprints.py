@@ -100,7 +100,7 @@ def test_parts_of_a_file_make_no_difference(tmp_path: Path) -> None:
 
 
 def test_what_a_file_lacks_has_no_fingerprint(tmp_path: Path) -> None:
-    """A file of an older version is still compared, by what it holds."""
+    """A file that lacks columns is still compared, by what it holds."""
     old = table(WHOLE).drop_columns(["verdicts", "abstained"])
     pq.write_table(old, tmp_path / "rows.parquet")
     assert set(read(tmp_path / "rows.parquet")) == {"answer_print", "sources_print", "texts_print"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from evaltrack.golden.reader import open_golden
 from evaltrack.tracking.datasets import REGISTERED_QUESTIONS, WHOLE, register_golden
 from evaltrack.tracking.store import connect
 from tests.api.test_evaluate import answers, golden
-from tests.files import put
+from tests.conftest import REPO
 
 
 def registered(uri: str, experiment_id: str = "0") -> list[Any]:
@@ -80,24 +81,7 @@ def test_a_large_set_is_not_registered(store_uri: str, tmp_path: Path) -> None:
 
 def test_a_dataset_becomes_a_golden_set_again(store_uri: str, tmp_path: Path) -> None:
     """With every field; what others noted on a record stays in MLflow."""
-    line = {
-        "id": "7",
-        "question": "who?",
-        "domain": "d",
-        "history": [{"role": "user", "content": "hello"}],
-        "expected_passages": [{"quote": "ninety days"}],
-        "expected_sources": {"a": 2, "b": 0},
-        "expected_answer": "you",
-        "expected_tools": ["search", "page"],
-        "expected_arguments": [{}, {"title": "Kea"}],
-        "difficulty": "hard",
-        "category": "c",
-        "notes": "n",
-        "metadata": {"k": [1, None]},
-        "draft": True,
-    }
-    negative = {"id": "8", "question": "who?", "domain": "d", "expected_chunks": [], "expected_tools": ["search"]}
-    path = put(tmp_path / "mine.jsonl", [line, negative])
+    path = Path(shutil.copy(REPO / "tests/data/every_field.jsonl", tmp_path / "mine.jsonl"))
     held = open_golden(path, drafts=True)
     store = connect(store_uri)
     assert register_golden(store, "0", "mine", held.digest, held, 2) is None

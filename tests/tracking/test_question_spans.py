@@ -19,50 +19,14 @@ from evaltrack.records.response import TraceHome
 from evaltrack.tracking.question_spans import MOST_EMPTY, SpanHabit, question_span, write_spans
 from evaltrack.tracking.store import connect
 from evaltrack.tracking.traces import forget_traces
+from tests.conftest import REPO
 from tests.openai_server import OpenAIServer
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 """MLflow instruments with warnings of its own, and gives up where they are errors."""
 
 QUESTIONS = 5
-APPLICATION = """
-import os
-
-import mlflow
-from openai import OpenAI
-
-mlflow.openai.autolog()
-
-
-def autologged(question):
-    client = OpenAI(base_url=os.environ["MODEL_URL"], api_key="any")
-    messages = [{"role": "user", "content": question}]
-    made = client.chat.completions.create(model="gpt-4o-mini", messages=messages)
-    return made.choices[0].message.content
-
-
-def retrieve(question):
-    if "3" in question:
-        raise ValueError("the index is gone, token=" + os.environ["APP_API_KEY"])
-    with mlflow.start_span("find", span_type="RETRIEVER") as span:
-        span.set_outputs([])
-    return ["a"]
-
-
-@mlflow.trace
-def traced(question):
-    return retrieve(question)
-
-
-@mlflow.trace
-async def traced_async(question):
-    return retrieve(question)
-
-
-@mlflow.trace
-def invalid(question):
-    return 7
-"""
+APPLICATION = (REPO / "tests/data/instrumented_app.txt").read_text()
 SECRET = "sk-0123456789abcdefghij"
 
 
