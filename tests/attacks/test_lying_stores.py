@@ -102,23 +102,18 @@ def test_what_was_not_done_is_not_called_finished(served: Served, pattern: str, 
         served.check_whole()
 
 
-def test_metrics_that_are_not_taken_are_noticed(served: Served) -> None:
-    served.rules.rules = [(BATCH, None, 1), (BATCH + "$", "empty", 1000)]
-    with pytest.raises(TrackingError, match=r"holds None as metric .*, of run .*evaltrack resume"):
-        served.run()
-    assert [run.info.status for run in served.runs()] == ["FAILED"]
-
-
-def test_a_login_page_is_named(served: Served) -> None:
-    served.rules.rules = [("", "login", 1000)]
-    with pytest.raises(TrackingError, match=r"a web page, not with MLflow's API: .* Set MLFLOW_TRACKING_TOKEN"):
-        served.run()
-
-
-@pytest.mark.parametrize("pattern", [BATCH, START, SPANS])
-def test_a_login_that_ends_meanwhile_is_named(served: Served, pattern: str) -> None:
-    served.rules.rules = [(pattern, "login", 1000)]
-    with pytest.raises(TrackingError, match=r"web page|holds"):
+@pytest.mark.parametrize(
+    ("rules", "said"),
+    [
+        ([(BATCH, None, 1), (BATCH + "$", "empty", 1000)], r"holds None as metric .*, of run .*evaltrack resume"),
+        ([("", "login", 1000)], r"a web page, not with MLflow's API: .* Set MLFLOW_TRACKING_TOKEN"),
+        *(([(pattern, "login", 1000)], "web page|holds") for pattern in (BATCH, START, SPANS)),
+    ],
+)
+def test_a_fault_that_stays_leaves_no_run_finished(served: Served, rules: list[Any], said: str) -> None:
+    """Metrics alone that are not taken, a login page in front of all, or one that comes while results are logged."""
+    served.rules.rules = rules
+    with pytest.raises(TrackingError, match=said):
         served.run()
     assert "FINISHED" not in [run.info.status for run in served.runs()]
 

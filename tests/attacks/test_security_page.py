@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from evaltrack.cli.compare import compare
 from evaltrack.cli.run import run
 from tests.conftest import REPO
@@ -15,19 +13,11 @@ ROWS = [line for line in PAGE.splitlines() if line.startswith("|") and ".py`" in
 FOLDER = REPO / "tests" / "attacks"
 
 
-@pytest.mark.parametrize("name", re.findall(r"`(test_\w+\.py)`", PAGE))
-def test_every_test_that_the_page_names_is_there(name: str) -> None:
-    path = FOLDER / name
-    assert path.is_file(), f"SECURITY.md names {name}"
-    assert "def test_" in path.read_text(encoding="utf-8")
-
-
 def test_every_attack_stands_on_the_page() -> None:
+    """Each file of attacks is named by one row, and the page can be read in one go."""
     named = [name for row in ROWS for name in re.findall(r"`(test_\w+\.py)`", row)]
     assert sorted(named) == sorted({path.name for path in FOLDER.glob("test_*.py")} - {"test_security_page.py"})
-
-
-def test_the_page_can_be_read_in_one_go() -> None:
+    assert set(re.findall(r"`(test_\w+\.py)`", PAGE)) == set(named)
     assert len(PAGE.splitlines()) <= 120
 
 
