@@ -24,22 +24,24 @@ from evaltrack.records import Row
 from evaltrack.records.amount import count
 from evaltrack.report.leaderboard import leaderboard_html, leaderboard_json, leaderboard_markdown, leaderboard_note
 from evaltrack.tracking.naming import resolve_run
-from evaltrack.tracking.parents import end_parent, name_children, open_parent
-from evaltrack.tracking.patience import impatient
-from evaltrack.tracking.reader import find_evaluation
-from evaltrack.tracking.runs import OpenRun, Place, Status
-from evaltrack.tracking.store import Store, choose_experiment, connect, find_run
-from evaltrack.tracking.sweeps import (
+from evaltrack.tracking.parents import (
     CONFIGURATION_TAG,
     SWEEP_TAG,
     Child,
     end_child,
+    end_parent,
     find_children,
     find_unfinished,
     log_metrics,
     log_texts,
+    name_children,
+    open_parent,
     reopen_sweep,
 )
+from evaltrack.tracking.patience import impatient
+from evaltrack.tracking.reader import find_evaluation
+from evaltrack.tracking.runs import OpenRun, Place, Status
+from evaltrack.tracking.store import Store, choose_experiment, connect, find_run
 
 Sweep = str | os.PathLike[str] | Mapping[str, Any]
 

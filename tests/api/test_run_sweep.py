@@ -20,8 +20,7 @@ from evaltrack.errors import UsageError
 from evaltrack.evaluation import resume
 from evaltrack.evaluation.journal import JournalBusyError
 from evaltrack.report.schemas import made_schemas
-from evaltrack.tracking.parents import CHILDREN_TAG
-from evaltrack.tracking.sweeps import CONFIGURATION_TAG
+from evaltrack.tracking.parents import CHILDREN_TAG, CONFIGURATION_TAG
 from tests.report.test_html import ATTRIBUTES, TAGS, Page
 
 CALLS: Counter[str] = Counter()
