@@ -11,9 +11,7 @@ import pytest
 from evaltrack import run_eval
 from evaltrack.api.run_artifacts import left_out_words, logged_metrics
 from evaltrack.metrics.catalogue import SCORES
-from evaltrack.tracking.history import past_runs
-from evaltrack.tracking.metric_names import FIRST, logged_name, means_of, metric_name, names_within
-from evaltrack.tracking.store import connect
+from evaltrack.tracking.metric_names import FIRST, metric_name, names_within
 from tests.api.test_evaluate import answers
 from tests.report.test_run import result
 
@@ -113,22 +111,3 @@ def test_a_run_says_which_domains_are_not_among_its_metrics(store_uri: str, tmp_
     assert 0 < len(held) < 130
     assert note in made.notes
     assert note in run.data.tags["mlflow.note.content"]
-
-
-def test_runs_from_before_there_were_sections_are_read(store_uri: str) -> None:
-    """The history shows the means of an old run by the same names as those of a new one."""
-    store = connect(store_uri)
-    olds = {"recall_at_k": 0.5, "recall_at_k.n": 4, "recall_at_k.travel": 0.25, "accuracy": 0.75, "num_tokens": 900}
-    news = {"recall_at_k": 0.5, "n/recall_at_k": 4, "domain/travel/recall_at_k": 0.25}
-    news |= {"judge/accuracy": 0.75, "usage/num_tokens": 900}
-    for metrics in (olds, news):
-        run = store.client.create_run("0", tags={"evaltrack.golden": "set"})
-        for name, value in {**metrics, "num_questions": 5}.items():
-            store.client.log_metric(run.info.run_id, name, value)
-
-    shown = past_runs(store, "0", "set")
-
-    assert [each.metrics for each in shown] == [{"recall_at_k": 0.5, "accuracy": 0.75, "num_tokens": 900}] * 2
-    assert [each.num_questions for each in shown] == [5, 5]
-    assert means_of({"n/recall_at_k": 4}) == {}
-    assert logged_name("accuracy") == "judge/accuracy"
