@@ -24,12 +24,11 @@ class BarOfTqdm:
 
     def __init__(self) -> None:
         self._bar: tqdm[Row] | None = None
-        self._errors, self._pace = 0, Pace()
+        self._pace = Pace()
 
     def start(self, total: int) -> None:
         """Draw the bar, in place of that of an earlier evaluation."""
         self.close()
-        self._errors = 0
         self._pace.start(total)
         if in_notebook() and find_spec("ipywidgets"):
             from tqdm.notebook import tqdm
@@ -40,10 +39,9 @@ class BarOfTqdm:
     def advance(self, row: Row) -> None:
         """Move the bar."""
         if self._bar is not None:
-            self._errors += row.failure is not None
             self._bar.initial += self._pace.add(row)  # which its speed does not count
             if row.failure is not None:
-                self._bar.set_postfix_str(count(self._errors, "error"), refresh=False)
+                self._bar.set_postfix_str(count(self._pace.errors, "error"), refresh=False)
             self._bar.update()
 
     def note(self, phrase: str, done: int, total: int) -> None:
@@ -60,7 +58,7 @@ class BarOfTqdm:
     def close(self) -> None:
         """Leave the bar as it is."""
         if self._bar is not None:
-            self._bar.set_postfix_str(count(self._errors, "error") if self._errors else "")
+            self._bar.set_postfix_str(count(self._pace.errors, "error") if self._pace.errors else "")
             self._bar.close()
             self._bar = None
 

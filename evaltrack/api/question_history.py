@@ -116,7 +116,7 @@ DIGEST = 16
 _PASSED = {PASSED: True, FAILED: False}
 
 
-def histories_of_lines(runs: Sequence[HistoryRun], path: Path, others: int = 0) -> Histories:
+def histories_of_lines(runs: Sequence[HistoryRun], path: Path) -> Histories:
     """The histories from a file with a line of `outcomes_json` for each run; what is null is left out."""
     columns = []
     with path.open(encoding="utf-8") as lines:
@@ -127,7 +127,7 @@ def histories_of_lines(runs: Sequence[HistoryRun], path: Path, others: int = 0) 
                     for key, digest, letter in questions
                 ]
                 columns.append((run, column))
-    return histories(columns, others)
+    return histories(columns)
 
 
 MATRIX_ROWS = 200

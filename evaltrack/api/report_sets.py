@@ -34,14 +34,14 @@ WORST = 5
 """Questions of each set that the page of all names."""
 
 
-def run_ids_of(runs: Iterable[str], tracking_uri: str | None = None) -> list[str]:
+def run_ids_of(runs: Iterable[str]) -> list[str]:
     """The ids of the evaluations that runs are, or that are below them; each once.
 
     Raises:
         UsageError: there is no such run, or it is none of evaltrack's.
         TrackingError: the store is out of reach, or a run is deleted.
     """
-    store = connect_to_read(tracking_uri)
+    store = connect_to_read(None)
     return list(dict.fromkeys(each.run_id for run in runs for each in named_evaluations(store, run)))
 
 

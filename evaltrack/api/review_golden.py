@@ -13,7 +13,6 @@ from typing import Any
 
 from evaltrack.api.review_sources import Ranked, Retrievers, Shelves
 from evaltrack.errors import UsageError
-from evaltrack.evaluation.ask import TIMEOUT
 from evaltrack.golden.review.actions import Action, Confirm, Grade, Mark, Negate, Quote, Reword, Unquote
 from evaltrack.golden.review.expectation import Expectation, expectation_of
 from evaltrack.golden.review.pool import Shown, pooled
@@ -72,7 +71,6 @@ class GoldenReview:
         *,
         k: int = DEPTH,
         by: str = "",
-        timeout: float = TIMEOUT,
         unjudged: Mapping[str, Sequence[Shown]] | None = None,
     ) -> None:
         """Open the set, its corpus and the targets.
@@ -83,7 +81,6 @@ class GoldenReview:
             targets: As `run_eval` takes them; BM25 over the corpus is always one of the retrievers.
             k: How many chunks of each retriever are shown.
             by: Who reviews; empty takes the user's name of git, else of the system.
-            timeout: Seconds that a target has.
             unjudged: By question the chunks that are to be judged, in place of those of the retrievers.
 
         Raises:
@@ -95,7 +92,7 @@ class GoldenReview:
         own = next((each for each in targets if each.startswith("bm25:")), None) if corpus is None else None
         self._shelves = Shelves(self.session.checked, corpus, own)
         self._homes = self._shelves if own is None else self._homes_beside()
-        self._retrievers = Retrievers([each for each in targets if each != own], k, timeout)
+        self._retrievers = Retrievers([each for each in targets if each != own], k)
         if not targets and not self._shelves.has_chunks and unjudged is None:
             self.close()
             cure = "name the folder of its pages (`corpus=`), or a target"

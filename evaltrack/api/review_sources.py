@@ -6,14 +6,14 @@ import asyncio
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 
 from evaltrack.api.lint_golden import index_of, libraries
 from evaltrack.errors import EvaltrackError
-from evaltrack.evaluation.ask import TIMEOUT, Evaluator
+from evaltrack.evaluation.ask import Evaluator
 from evaltrack.evaluation.loop import close_all
 from evaltrack.golden.corpus import Chunk
 from evaltrack.golden.lint.library import Library
@@ -137,19 +137,17 @@ class Ranked:
 class Retrievers:
     """Targets that are asked in a thread of their own; a question is asked once, ahead of time where it is known."""
 
-    def __init__(
-        self, names: Sequence[str], k: int, timeout: float = TIMEOUT, options: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, names: Sequence[str], k: int) -> None:
         self._opened: list[Target] = []
         try:
             for name in names:
-                self._opened.append(open_target(name, options))
+                self._opened.append(open_target(name))
         except BaseException:
             self._close_targets()
             raise
         self._k, self._names = k, names
         self._evaluators = [
-            Evaluator(each, Rules(k=k), timeout=timeout, redactor=Redactor.with_environment(secrets=each.secrets))
+            Evaluator(each, Rules(k=k), redactor=Redactor.with_environment(secrets=each.secrets))
             for each in self._opened
         ]
         self._futures: OrderedDict[tuple[str, str], Future[Ranked]] = OrderedDict()

@@ -32,7 +32,7 @@ class PlainProgress:
     """One line every few seconds: done, rate, errors, time left."""
 
     def __init__(self) -> None:
-        self._errors, self._pace = 0, Pace()
+        self._pace = Pace()
         self._told = time.monotonic()
 
     def __enter__(self) -> PlainProgress:
@@ -47,14 +47,12 @@ class PlainProgress:
 
     def start(self, total: int) -> None:
         """Start the clock."""
-        self._errors = 0
         self._pace.start(total)
         self._told = time.monotonic()
 
     def advance(self, row: Row) -> None:
         """Count a question; tell now and then."""
         self._pace.add(row)
-        self._errors += row.failure is not None
         now = time.monotonic()
         if now - self._told >= PLAIN_SECONDS:
             self._told = now
@@ -68,7 +66,7 @@ class PlainProgress:
             yield f"{pace.earlier} from before"
         if seconds_left is not None:
             yield f"{pace.rate:.1f}/s"
-        yield count(self._errors, "error")
+        yield count(pace.errors, "error")
         if seconds_left is not None:
             yield f"{seconds_left:.0f} s left"
 
@@ -103,7 +101,7 @@ class BarProgress:
         )
         self._asking: TaskID | None = None
         self._other: tuple[str, TaskID] | None = None
-        self._errors, self._pace = 0, Pace()
+        self._pace = Pace()
 
     def __enter__(self) -> BarProgress:
         self._rich.start()
@@ -124,20 +122,19 @@ class BarProgress:
         """Show the bar, in place of that of an earlier evaluation."""
         for task in self._rich.task_ids:
             self._rich.remove_task(task)
-        self._other, self._errors = None, 0
+        self._other = None
         self._pace.start(total)
         self._asking = self._rich.add_task("asking", total=total, rate="", errors="", left="")
 
     def advance(self, row: Row) -> None:
         """Move the bar."""
         self._pace.add(row)
-        self._errors += row.failure is not None
         if self._asking is not None:
             seconds_left = self._pace.seconds_left
             rate, left = "", ""
             if seconds_left is not None:
                 rate, left = f"{self._pace.rate:.1f}/s", str(timedelta(seconds=round(seconds_left)))
-            errors = count(self._errors, "error") if self._errors else ""
+            errors = count(self._pace.errors, "error") if self._pace.errors else ""
             self._rich.update(self._asking, advance=1, rate=rate, errors=errors, left=left)
 
     def note(self, phrase: str, done: int, total: int) -> None:

@@ -256,7 +256,8 @@ class EvaluationConfig(Config):
         RubricWeights.parse(self.rubric_weights)
         parse_filters(self.filter)
         check_labels(self.param, self.tag, self.note)
-        for whose, pair in (("target", (self.price_in, self.price_out)), ("judge", self._judge_pair)):
+        judge = self.judge_price_in, self.judge_price_out
+        for whose, pair in (("target", (self.price_in, self.price_out)), ("judge", judge)):
             if pair.count(None) == 1:
                 raise UsageError(f"prices of the {whose}: give the price of input and of output, or neither")
         return self
@@ -284,11 +285,7 @@ class EvaluationConfig(Config):
     @property
     def judge_prices(self) -> Prices | None:
         """The prices of the judge."""
-        return _prices(*self._judge_pair)
-
-    @property
-    def _judge_pair(self) -> tuple[float | None, float | None]:
-        return self.judge_price_in, self.judge_price_out
+        return _prices(self.judge_price_in, self.judge_price_out)
 
     @property
     def rules(self) -> Rules:

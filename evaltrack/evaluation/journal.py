@@ -269,7 +269,7 @@ def _read_command(path: Path, mode: str, before: str = "") -> dict[str, Any]:
         database.text_factory = bytes
         database.execute(before)
         made = database.execute("select 1 from sqlite_master where name = 'command'").fetchone()
-        return (command_in(database)) if made else {}
+        return command_in(database) if made else {}
 
 
 def delete_journal(path: Path) -> None:

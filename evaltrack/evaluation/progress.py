@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from evaltrack.records import Row
 from evaltrack.records.clock import seconds_now
@@ -36,17 +36,10 @@ class RunProgress(Protocol):
 class Silent:
     """A `Progress` that says nothing."""
 
-    def start(self, total: int) -> None:
+    def start(self, *_: Any, **__: Any) -> None:
         """Say nothing."""
 
-    def advance(self, row: Row) -> None:
-        """Say nothing."""
-
-    def note(self, phrase: str, done: int, total: int) -> None:
-        """Say nothing."""
-
-    def warn(self, text: str) -> None:
-        """Say nothing."""
+    advance = note = warn = start
 
 
 class Pace:
@@ -56,8 +49,8 @@ class Pace:
         self.start(0)
 
     def start(self, total: int) -> None:
-        """Begin anew."""
-        self.done = self.earlier = 0
+        """Begin at 0."""
+        self.done = self.earlier = self.errors = 0
         self.total, self._start, self._started_at = total, time.monotonic(), seconds_now()
 
     def add(self, row: Row) -> bool:
@@ -65,6 +58,7 @@ class Pace:
         is_earlier = row.started_at < self._started_at
         self.done += 1
         self.earlier += is_earlier
+        self.errors += row.failure is not None
         return is_earlier
 
     @property

@@ -122,23 +122,15 @@ def _resume_named(run_id: str, now: dict[str, Any], store: Store, *, retry_error
 
 
 def _going_on(path: Path, run_id: str | None, before: Mapping[str, Any], now: Mapping[str, Any]) -> Choice:
-    was = _made_from(before)
-    return Choice(path, run_id, _change_words(was, now["made_from"]), was or {})
+    was = before.get("made_from") or {}
+    return Choice(path, run_id, _change_words(was, now["made_from"]), was)
 
 
-def _made_from(journal: Mapping[str, Any]) -> dict[str, str] | None:
-    """What the rows in a journal were made from; None of an earlier version, which does not say."""
-    states = journal.get("made_from")
-    return states if isinstance(states, dict) and all(isinstance(each, str) for each in states.values()) else None
-
-
-def _change_words(was: Mapping[str, str] | None, now: Mapping[str, str]) -> str | None:
+def _change_words(was: Mapping[str, str], now: Mapping[str, str]) -> str | None:
     """What changed since the finished rows were made; None where nothing did.
 
     Whoever asks failed questions again may have completed a file, or mended a function.
     """
-    if was is None:
-        return None
     others = [name for name in {**was, **now} if last_state(was.get(name, "")) != now.get(name, "")]
     if not others:
         return None
