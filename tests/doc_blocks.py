@@ -29,6 +29,7 @@ from pathlib import Path
 
 from . import warm
 from .conftest import REPO
+from .mlflow_server import free_port
 
 FENCE = re.compile(
     r"^(?P<indent> *)```(?P<language>\w+)?(?P<rest>[^\n`]*)\n(?P<text>.*?)^(?P=indent)```[ ]*$", re.M | re.S
@@ -89,7 +90,7 @@ class Reader:
     def __init__(self, folder: Path, model_server: str) -> None:
         self.folder, self._model_server = folder, model_server
         self._state, self._output, self._groups = folder.parent / "state.sh", "", list[int]()
-        self._port = str(_free_port())
+        self._port = str(free_port())
         tools = folder.parent / "bin"
         tools.mkdir()
         warm.put_command(tools)
@@ -207,12 +208,6 @@ def _compare(block: Block, output: str) -> None:
 
 def _plain(line: str) -> str:
     return HEX.sub("ID", line).rstrip()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _await(port: int) -> None:

@@ -54,43 +54,33 @@ def small_set(folder: Path) -> Path:
 EMPTY = "hold neither an answer nor sources; return an answer, a list of sources or a mapping with `answer`, `sources`"
 
 
-@pytest.mark.parametrize(
-    ("response", "number"),
-    [({}, 4), ("", 4), (" \n", 4), ({"answer": ""}, 4), ([], 0), ({"abstained": True}, 0), ({"tool_calls": ["f"]}, 0)],
-)
-def test_responses_without_content_are_counted(store_uri: str, tmp_path: Path, response: Any, number: int) -> None:
-    made = run_eval(small_set(tmp_path), target=lambda _: response, tracking_uri=store_uri, traces="off")
-    notes = [note for note in made.notes if "neither an answer nor sources" in note]
-    assert len(notes) == bool(number)
-    assert all(note.startswith(f"{number} of 4 responses {EMPTY}") for note in notes)
-    assert not number or not [note for note in made.notes if "was not measured" in note]
+def notes(folder: Path, uri: str, target: Any, **settings: Any) -> list[str]:
+    """What is said of empty responses, and of retrieval that was not measured."""
+    made = run_eval(small_set(folder), target=target, tracking_uri=uri, traces="off", **settings)
+    said = ("neither an answer nor sources", "empty answer", "was not measured")
+    return [note for note in made.notes if any(words in note for words in said)]
 
 
-def test_empty_answers_beside_sources_are_counted(store_uri: str, tmp_path: Path) -> None:
-    def notes(response: dict[str, Any]) -> list[str]:
-        made = run_eval(small_set(tmp_path), target=lambda _: response, tracking_uri=store_uri, traces="off")
-        return [note for note in made.notes if "empty answer" in note]
+@pytest.mark.parametrize("trials", [1, 2])
+@pytest.mark.parametrize("response", [{}, "", " \n", {"answer": ""}])
+def test_responses_without_content_are_counted(store_uri: str, tmp_path: Path, response: Any, trials: int) -> None:
+    (note,) = notes(tmp_path, store_uri, lambda _: response, trials=trials)
+    assert note.startswith(f"{4 * trials} of {4 * trials} responses {EMPTY}")
 
-    (note,) = notes({"answer": " ", "sources": ["a"]})
-    assert note.startswith("4 of 4 responses have an empty answer, which never passes where it is judged; leave")
-    assert not notes({"sources": ["a"]})
+
+@pytest.mark.parametrize("response", [[], {"abstained": True}, {"sources": ["a"]}])
+def test_responses_with_content_need_no_note(store_uri: str, tmp_path: Path, response: Any) -> None:
+    assert notes(tmp_path, store_uri, lambda _: response) == []
 
 
 def test_empty_answers_are_counted_beside_responses_without_content(store_uri: str, tmp_path: Path) -> None:
-    responses: dict[str, Any] = {"number 0?": {}, "number 1?": "", "number 2?": {"answer": "", "sources": ["a#1"]}}
-
-    def target(question: str) -> Any:
-        return responses.get(question, {"answer": "Yes.", "sources": ["a#1"]})
-
-    made = run_eval(small_set(tmp_path), target=target, tracking_uri=store_uri, traces="off")
-    assert [note for note in made.notes if note.startswith(f"2 of 4 responses {EMPTY}")]
-    said = "1 of 4 responses has an empty answer beside something else, which never passes where it is judged; leave"
-    assert [note for note in made.notes if note.startswith(said)]
-
-
-def test_a_response_without_content_is_counted_in_every_trial(store_uri: str, tmp_path: Path) -> None:
-    made = run_eval(small_set(tmp_path), target=lambda _: {}, tracking_uri=store_uri, traces="off", trials=2)
-    assert [note for note in made.notes if note.startswith(f"8 of 8 responses {EMPTY}")]
+    beside = {"answer": " ", "sources": ["a#1"]}
+    (note,) = notes(tmp_path, store_uri, lambda _: beside)
+    assert note.startswith("4 of 4 responses have an empty answer, which never passes where it is judged; leave")
+    responses: dict[str, Any] = {"number 0?": {}, "number 1?": "", "number 2?": beside}
+    empty, answers = notes(tmp_path, store_uri, lambda question: responses.get(question, ["a#1"]))
+    assert empty.startswith(f"2 of 4 responses {EMPTY}")
+    assert answers.startswith("1 of 4 responses has an empty answer beside something else, which never passes where it")
 
 
 def test_retrieval_that_could_not_be_measured_is_noted(store_uri: str, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import mlflow
 import pytest
 
-from evaltrack import Comparison, RunResult, compare_runs, resume_run, run_eval, set_baseline
+from evaltrack import Comparison, RunResult, compare_runs, run_eval, set_baseline
 from evaltrack.cli import _run
 from evaltrack.errors import UsageError
 from evaltrack.report.comparison.ci import comparison_junit
@@ -192,36 +192,6 @@ def test_a_resumed_run_asks_the_same_questions(whole: RunResult, tmp_path: Path)
     evaluated(tmp_path, in_one_go, **settings)
     assert sorted(broken_off.asked + rest.asked) == sorted(in_one_go.asked)
     assert (result.run_id, result.totals["num_questions"]) == (run_id, 6)
-
-
-STOPPING = """
-import os, signal
-
-def ask(question):
-    with open("asked", "a+") as file:
-        file.write(f"{question}\\n")
-        file.seek(0)
-        if len(file.readlines()) == 2:
-            os.kill(os.getpid(), signal.SIGINT)
-    return ["c" + question[2:]]
-"""
-
-
-def test_resume_knows_the_selection(
-    store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = write(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    Path("stopping.py").write_text(STOPPING)
-    monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(KeyboardInterrupt) as stopped:
-        run_eval(path, target="python:stopping:ask", traces="off", filter="domain=air", concurrency=1, in_process=True)
-    with path.open("a") as file:
-        file.write(json.dumps(QUESTIONS[0] | {"id": 12}) + "\n")
-    result = resume_run(str(stopped.value).split()[-1])
-    assert Path("asked").read_text().split("\n") == ["q 8", "q 9", "q 10", "q 11", ""]
-    assert result.signature.selection is not None
-    assert result.signature.selection.words == "4 of 13 questions (domain=air)"
 
 
 # Comparing

@@ -111,12 +111,3 @@ def test_the_hosts_are_exact_names() -> None:
     any_of = outer_hosts("0.0.0.0", 5000, "")
     assert f"{socket.gethostname().lower()}:5000" in any_of
     assert not any("*" in each or each.startswith("0.0.0.0") for each in any_of)
-
-
-def test_help_shows_examples(tmp_path: Path) -> None:
-    ended = called("ui", "--help", cwd=tmp_path)
-    assert ended.returncode == 0
-    assert "Examples:" in ended.stdout
-    assert "--host" in ended.stdout
-    assert "--port" in ended.stdout
-    assert "--allowed-hosts mlflow.example.com" in ended.stdout
