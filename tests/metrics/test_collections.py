@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import pytrec_eval
 
 from evaltrack.golden.reader import open_golden
 from evaltrack.metrics.aggregate import Summary
@@ -173,3 +174,129 @@ def test_trec_evals_own_fixture(tmp_path: Path) -> None:
         if f"{score:.4f}" != value:
             wrong.append((measure, query, score, value))
     assert wrong == []
+
+
+def adi(folder: Path) -> tuple[Path, Path, list[str]]:
+    """The golden set of ADI, the place for a run of it, and the lines of the plain run as recorded."""
+    golden = golden_set(folder / "adi.jsonl", queries("adi"), judgements(DATA / "collections/adi/qrels.trec"))
+    return golden, folder / "other.run", text_of(DATA / "collections/adi/bm25_plain.run").splitlines(keepends=True)
+
+
+@pytest.mark.parametrize("system", ["bm25_plain", "bm25_porter"])
+@pytest.mark.parametrize("k", [3, 5, 10, 20])
+def test_graded_judgements_count_as_relevant_from_grade_one(system: str, k: int, tmp_path: Path) -> None:
+    """Cranfield's grades 1 to 4 weigh the same, so nDCG is trec_eval's over judgements of 0 and 1, not over grades."""
+    folder = DATA / "collections/cranfield"
+    grades = judgements(folder / "qrels.trec")
+    run = tmp_path / "run"
+    run.write_text(text_of(folder / f"{system}.run"))
+    found = rows(golden_set(tmp_path / "cranfield.jsonl", queries("cranfield"), grades), run, k)
+
+    lists: dict[str, dict[str, float]] = {}
+    for query, _, document, _, score, _ in map(str.split, run.read_text().splitlines()):
+        lists.setdefault(query, {})[document] = float(score)
+    binary = {query: {key: int(grade >= 1) for key, grade in judged.items()} for query, judged in grades.items()}
+    of_binary, of_graded = (
+        pytrec_eval.RelevanceEvaluator(judged, {f"ndcg_cut.{k}"}).evaluate(lists) for judged in (binary, grades)
+    )
+    name = f"ndcg_cut_{k}"
+    assert {query: row.scores["ndcg_at_k"] for query, row in found.items()} == {
+        query: pytest.approx(values[name], abs=1e-12) for query, values in of_binary.items()
+    }
+    assert any(abs(row.scores["ndcg_at_k"] - of_graded[query][name]) > 0.1 for query, row in found.items())
+
+
+def test_judged_without_anything_relevant_is_a_negative(tmp_path: Path) -> None:
+    """A query judged with grade 0 only expects nothing: it is in no retrieval mean, and to return anything fails it."""
+    grades = judgements(DATA / "collections/adi/qrels.trec")
+    grades["7"] = dict.fromkeys(grades["7"], 0)
+    _, run, lines = adi(tmp_path)
+    run.write_text("".join(lines))
+    found = rows(golden_set(tmp_path / "none.jsonl", queries("adi"), grades), run, 5)
+    assert found["7"].scores == {"negative_pass": 0, "pass": 0}
+    assert summary(found.values(), 5).counts["recall_at_k"] == 34
+
+
+@pytest.mark.parametrize("first_rank", [0, 2])
+def test_tied_scores_and_odd_ranks_change_nothing(first_rank: int, tmp_path: Path) -> None:
+    """The order of lines is the ranking: tied scores and ranks that start at 0 or 2 leave every score as it was."""
+    golden, run, lines = adi(tmp_path)
+    run.write_text("".join(lines))
+    before = rows(golden, run, 10)
+    with run.open("w") as file:
+        for line in lines:
+            query, zero, document, rank, _, tag = line.split()
+            file.write(f"{query} {zero} {document} {int(rank) - 1 + first_rank} 1.0 {tag}\n")
+    after = rows(golden, run, 10)
+    assert {query: row.scores for query, row in after.items()} == {query: row.scores for query, row in before.items()}
+
+
+def test_ids_that_differ_by_zero_padding_never_match(tmp_path: Path) -> None:
+    """Documents `017` of a run are not the `17` that is expected: everything was measured, and scores 0."""
+    golden, run, lines = adi(tmp_path)
+    with run.open("w") as file:
+        for line in lines:
+            query, zero, document, *rest = line.split()
+            file.write(" ".join([query, zero, f"0{document}", *rest]) + "\n")
+    whole = summary(rows(golden, run, 10).values(), 10)
+    assert whole.totals["num_measured"] == whole.counts["mrr"] == 35
+    assert whole.metrics["hit_rate"] == whole.metrics["mrr"] == whole.metrics["ndcg_at_k"] == 0
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "trec",
+        "jsonl",
+    ],
+)
+def test_documentation_questions_score_as_published(form: str, tmp_path: Path) -> None:
+    """Lists rebuilt from each question's published numbers, with `#`, `:` and `/` in their ids, have its recall and
+    MRR; precision is lower in just the three where fewer than k came back, because k divides it.
+    """
+    folder = DATA / "anthropic_docs"
+    questions = json.loads((folder / "golden.json").read_text())
+    corpus = [chunk["chunk_link"] for chunk in json.loads((folder / "corpus.json").read_text())]
+    published = list(csv.DictReader((folder / "level_one_detailed.csv").read_text().splitlines()))
+    assert [line["question"] for line in published] == [question["question"] for question in questions]
+
+    lists: dict[str, list[str]] = {}
+    for question, line in zip(questions, published, strict=True):
+        relevant = question["correct_chunks"]
+        precision, recall, rr = (float(line[f"retrieval_{name}"]) for name in ("precision", "recall", "mrr"))
+        correct = round(recall * len(relevant))
+        returned = round(correct / precision) if correct else 3
+        others = [link for link in corpus if link not in relevant]
+        first = round(1 / rr) if correct else 4
+        lists[question["id"]] = [*others[: first - 1], *relevant[:correct], *others[first - 1 :]][:returned]
+
+    golden = golden_set(
+        tmp_path / "docs.jsonl",
+        {question["id"]: question["question"] for question in questions},
+        {question["id"]: dict.fromkeys(question["correct_chunks"], 1) for question in questions},
+    )
+    recorded = tmp_path / f"level_one.{form}"
+    with recorded.open("w") as file:
+        for key, ranked in lists.items():
+            if form == "jsonl":
+                file.write(json.dumps({"id": key, "sources": ranked}) + "\n")
+            else:
+                file.writelines(f"{key} Q0 {link} {rank} {-rank} one\n" for rank, link in enumerate(ranked, start=1))
+    found = rows(golden, recorded, 3)
+
+    lower = {}
+    for question, line in zip(questions, published, strict=True):
+        scores = found[question["id"]].scores
+        assert scores["recall_at_k"] == pytest.approx(float(line["retrieval_recall"]), abs=1e-12)
+        assert scores["reciprocal_rank"] == pytest.approx(float(line["retrieval_mrr"]), abs=1e-12)
+        if scores["precision_at_k"] != pytest.approx(float(line["retrieval_precision"]), abs=1e-12):
+            lower[question["id"]] = (line["retrieval_precision"], scores["precision_at_k"])
+    assert sorted(lower.values()) == [("0.5", 1 / 3), ("1.0", 1 / 3), ("1.0", 2 / 3)]
+    assert {key for key, ranked in lists.items() if len(ranked) < 3} == lower.keys()
+
+    means = json.loads((folder / "level_one.json").read_text())
+    metrics = summary(found.values(), 3).metrics
+    assert metrics["recall_at_k"] == pytest.approx(means["average_recall"], abs=1e-12)
+    assert metrics["mrr"] == pytest.approx(means["average_mrr"], abs=1e-12)
+    lost = (0.5 - 1 / 3) + (1 - 1 / 3) + (1 - 2 / 3)
+    assert metrics["precision_at_k"] == pytest.approx(means["average_precision"] - lost / 100, abs=1e-12)
