@@ -74,7 +74,6 @@ def rows(page: Page) -> list[tuple[str, str, str]]:
 
 
 def test_sentences_stand_beside_one_another_and_differences_are_marked(address: str, tab: Open) -> None:
-    """Expected, before and now by likeness; words that changed; what the answer lacks of the expected."""
     page = tab()
     page.goto(f"{address}#q-7?wide=1")
     first, second, third, *_ = rows(page)
@@ -99,7 +98,6 @@ def test_sentences_stand_beside_one_another_and_differences_are_marked(address: 
 
 
 def test_markdown_is_shown_and_nothing_in_it_acts(address: str, tab: Open) -> None:
-    """Marks become elements, links lead to the web alone, HTML is text, pictures are no more than links."""
     page = tab()
     seen = watch(page)
     page.goto(f"{address}#q-7")
@@ -155,7 +153,6 @@ def test_each_judge_stands_with_both_sides(address: str, tab: Open) -> None:
 
 
 def test_buttons_and_keys_go_from_question_to_question(address: str, tab: Open) -> None:
-    """The focus stays where it can be; Escape leads back to the table, and out of the whole width."""
     page = tab()
     page.goto(address)
     place, following = page.locator("#place"), page.locator("#to-next")
@@ -181,7 +178,6 @@ def test_buttons_and_keys_go_from_question_to_question(address: str, tab: Open) 
 
 
 def test_a_question_can_be_copied(address: str, tab: Open) -> None:
-    """As a link and as Markdown in which foreign text is inert; without a clipboard the text is shown."""
     page = tab(permissions=["clipboard-read", "clipboard-write"])
     page.goto(f"{address}#q-7")
     page.locator("#copy-link").click()
@@ -204,7 +200,6 @@ def test_a_question_can_be_copied(address: str, tab: Open) -> None:
 
 
 def test_what_is_filtered_is_saved(address: str, tab: Open) -> None:
-    """As CSV and JSON, of the shown questions alone; a cell that begins like a formula is text."""
     page = tab()
     page.goto(address)
     page.select_option("#f-group", "drop")
@@ -230,7 +225,6 @@ def test_what_is_filtered_is_saved(address: str, tab: Open) -> None:
 
 
 def test_light_and_dark_are_chosen_and_remembered(address: str, tab: Open) -> None:
-    """The system's at first; the other after a press, also when opened anew; pressed again the system's."""
     page = tab()
     colour = "getComputedStyle(document.body).backgroundColor"
     page.goto(address)
@@ -253,7 +247,6 @@ def test_light_and_dark_are_chosen_and_remembered(address: str, tab: Open) -> No
 
 @pytest.mark.parametrize("look", LOOKS)
 def test_everybody_can_read_a_question(address: str, tab: Open, look: str) -> None:
-    """axe-core finds nothing, narrow or in the whole width, and nothing stands out sideways."""
     page = tab(look)
     page.goto(f"{address}#q-7{'' if look == 'phone' else '?wide=1'}")
     page.locator("#detail .merged summary").first.click()

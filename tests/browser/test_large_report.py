@@ -60,7 +60,6 @@ def test_the_last_of_very_many_is_one_key_away(large: Large, tab: Open) -> None:
 
 
 def test_a_question_that_a_link_leads_to_is_drawn_with_it(large: Large, tab: Open) -> None:
-    """Not a frame later: who reads or tests the page in between would find nothing chosen."""
     page = tab()
     page.goto(large.path.as_uri())
     count = "window.drawn = list.querySelectorAll('[aria-selected=true]').length"

@@ -32,7 +32,6 @@ def test_the_trace_of_a_question_opens_in_mlflow(site: Handbook, visit: Open) ->
 
 
 def test_both_runs_stand_side_by_side_in_mlflow(site: Handbook, visit: Open) -> None:
-    """The comparison's link leads to *Evaluation runs*, where the questions of both runs are paired."""
     page = visit()
     page.set_viewport_size({"width": 1800, "height": 2600})
     page.goto(site.comparison.compare_link or "")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from .conftest import Files, Handbook, Open
-from .pages import audit, listed, until
+from .pages import audit, listed, sideways, until
 from .test_pages import PAGES, address
 
 if TYPE_CHECKING:
@@ -42,16 +42,15 @@ def test_no_table_of_a_report_scrolls_sideways(files: Files, tab: Open, name: st
 
 
 def test_no_table_of_the_server_scrolls_sideways(site: Handbook, tab: Open) -> None:
-    """Golden sets, runs, questions over runs, the runs of a question, runs side by side."""
     page = tab()
     for name in PAGES:
         page.goto(address(site, name))
         for width in widths(page):
             assert page.evaluate(SCROLLING) == [], (name, width)
+            assert sideways(page) <= 0, (name, width)
 
 
 def test_a_table_that_does_not_fit_becomes_cards(files: Files, tab: Open) -> None:
-    """Each value stands below the name of its column; where the table fits again it is one again."""
     page = tab("phone")
     page.goto(files["comparison"])
     row = page.locator(".metrics tbody tr", has_text="Recall@4").first
@@ -65,7 +64,6 @@ def test_a_table_that_does_not_fit_becomes_cards(files: Files, tab: Open) -> Non
 
 
 def test_cards_sort_and_are_ticked(site: Handbook, tab: Open) -> None:
-    """The heads stand above the cards and sort them; the tick and the menu stand beside the name."""
     page = tab("phone")
     page.goto(address(site, "golden"))
     names = page.locator("#runs tbody th")
@@ -118,7 +116,6 @@ def test_the_list_is_as_high_as_its_questions(files: Files, tab: Open) -> None:
 
 
 def test_a_question_has_room_beside_the_other_columns(files: Files, tab: Open) -> None:
-    """Score, strip and cause give way before the list scrolls or the question is squeezed."""
     page = tab(viewport={"width": 1440, "height": 900})
     page.goto(files["comparison"])
     heads = page.locator("#head > div").evaluate_all("each => each.map((head) => head.getBoundingClientRect().width)")

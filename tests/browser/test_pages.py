@@ -66,15 +66,7 @@ def test_everybody_can_read_why_runs_are_not_compared(site: Handbook, tab: Open)
     assert audit(page) == []
 
 
-def test_no_page_stands_out_sideways_on_a_phone(site: Handbook, tab: Open) -> None:
-    page = tab("phone")
-    for name in PAGES:
-        page.goto(address(site, name))
-        assert sideways(page) <= 0, name
-
-
 def test_from_the_first_page_to_a_question(site: Handbook, tab: Open) -> None:
-    """The golden set, its newest run, the question that failed; and back to where it began."""
     page = tab()
     page.goto(address(site, "overview"))
     page.get_by_role("link", name="handbook", exact=True).first.click()
@@ -100,7 +92,6 @@ def test_the_form_compares_any_two_runs(site: Handbook, tab: Open) -> None:
 
 
 def test_the_button_sets_the_baseline_with_a_reason(site: Handbook, tab: Open) -> None:
-    """Opened, filled in, pressed: the page then says who did it, when and why, and the store holds it."""
     page = tab("phone")
     page.goto(address(site, "golden"))
     row = page.locator("tr", has_text="handbook of spring").filter(has=page.locator(".badge.ok"))
@@ -147,7 +138,6 @@ def test_tables_sort_filter_and_compare_what_is_ticked(site: Handbook, tab: Open
 
 
 def test_a_drag_over_a_trend_chooses_its_runs(site: Handbook, tab: Open) -> None:
-    """They stand in the address, the selects choose them with the keyboard, and a link leads back to all."""
     for _ in range(3):
         apart(site.again)
     page = tab()
@@ -230,7 +220,6 @@ def test_the_artifact_view_shows_the_comparison_and_its_questions(site: Handbook
 
 
 def test_a_source_is_a_link_that_opens_nothing_of_ours(site: Handbook, tab: Open) -> None:
-    """Served under `/evaltrack`, a link opens a new window that knows nothing of where it came from."""
     page = tab()
     query = f"experiment_id={site.experiment_id}&candidate={site.candidate}&baseline={site.baseline}"
     page.goto(f"{site.uri}/evaltrack/drift?{query}#q-{quote('50 % off?', safe='')}")
@@ -242,7 +231,6 @@ def test_a_source_is_a_link_that_opens_nothing_of_ours(site: Handbook, tab: Open
 
 
 def test_a_description_shows_its_links_and_no_escapes(site: Handbook, visit: Open) -> None:
-    """Its links lead where they say; foreign text makes none, and no backslash is seen."""
     made = apart(lambda: site.travel(3, experiment="note", traces="off"))
     told = replace(made, notes=(f"{EVIL} www.a.b https://a.b x@a.b 10:30: a",))
     connect(site.uri).client.set_tag(made.run_id, "mlflow.note.content", run_note(told))

@@ -11,7 +11,6 @@ BOTH = pytest.mark.parametrize("name", ["run", "comparison"])
 
 
 def test_keys_go_through_the_questions(files: Files, tab: Open) -> None:
-    """Slash searches; arrows, Home, End and the page keys move; Enter goes into the question."""
     page = tab()
     page.goto(files["comparison"])
     order = [each["id"] for each in data_of(page)["questions"]]

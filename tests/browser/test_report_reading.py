@@ -16,7 +16,6 @@ BOTH = pytest.mark.parametrize("name", ["run", "comparison"])
 
 
 def test_sources_of_both_sides_are_one_list_as_the_rows_have_them(files: Files, tab: Open) -> None:
-    """Of every flip: ranks before and now, marks of what is expected and beyond k, moves: as the rows say."""
     page = tab()
     page.goto(files["comparison"])
     for flip in files.made.flips:
@@ -75,7 +74,6 @@ def test_both_answers_stand_whole_in_their_columns(files: Files, tab: Open) -> N
 
 
 def test_the_text_of_a_source_is_one_press_away(files: Files, tab: Open) -> None:
-    """Closed at first; opened it holds the beginning of the text, and the link leads to the source."""
     page = tab()
     page.goto(f"{files['comparison']}#q-5")
     line = page.locator("ol.ranked > li.expected").first
@@ -133,7 +131,6 @@ def test_without_a_script_the_verdict_and_the_first_failures_are_readable(files:
 
 @BOTH
 def test_on_a_phone_nothing_stands_out_and_a_press_leads_to_the_question(files: Files, tab: Open, name: str) -> None:
-    """390 pixels wide: the page does not scroll sideways, and the question comes into view."""
     page = tab("phone")
     page.goto(files[name])
     assert sideways(page) <= 0
@@ -150,7 +147,6 @@ def test_on_a_phone_nothing_stands_out_and_a_press_leads_to_the_question(files: 
 @BOTH
 @pytest.mark.parametrize("width", [640, 320])
 def test_enlarged_nothing_stands_out(files: Files, tab: Open, name: str, width: int) -> None:
-    """200 and 400 % of 1280 pixels: the page does not scroll sideways, and the list is still there."""
     page = tab(viewport={"width": width, "height": 512})
     page.goto(files[name])
     assert sideways(page) <= 0

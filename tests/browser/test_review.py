@@ -66,7 +66,6 @@ def test_everybody_can_read_the_page(address: str, tab: Open, look: str) -> None
 
 
 def test_a_set_is_made_right_with_the_keys_alone(address: str, golden: Path, tab: Open) -> None:
-    """Mark, search, quote, edit, confirm, skip, make a negative, undo; each is in the file."""
     page = tab()
     seen = watch(page)
     page.goto(address)

@@ -22,7 +22,7 @@ from tests.conftest import REPO
 CASES = json.loads((REPO / "tests/data/report.json").read_text(encoding="utf-8"))
 
 TAGS = {"h3", "h4", "br", "p", "ul", "li", "strong", "code", "a", "details", "summary", "del", "ins", "span"} | {
-    *("table", "thead", "tbody", "tr", "th", "td"),
+    *("table", "thead", "tbody", "tr", "th", "td")
 }
 
 
@@ -87,7 +87,6 @@ HOSTILE = st.text(
 @example("1. a")
 @example("$@#//")
 def test_no_text_becomes_markup(text: str) -> None:
-    """In a paragraph, a table, code, a sentence and a summary; and what can be seen of it is there."""
     page = "\n".join(
         [
             f"BEGIN {inert(text)} END\n",

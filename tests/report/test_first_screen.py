@@ -89,7 +89,6 @@ def test_why_nothing_can_be_told_comes_first() -> None:
 def test_where_a_mean_alone_fell_the_first_sentence_names_it(
     metrics: tuple[MetricDelta, ...], fixed: int, sentence: str
 ) -> None:
-    """A regression in which no question broke is one of a mean; the title names no metric twice."""
     made = quiet(metrics=metrics, left_out=(), verdict="regression", fates={"broke": 0, "fixed": fixed, "lost": 0})
     assert verdict_sentence(made) == f"Regression: {sentence}"
     assert headline_words(made) == f"❌ Regression: {sentence}"
@@ -106,7 +105,6 @@ def test_without_a_judge_and_without_passing_the_sentence_says_what_was_measured
 
 
 def test_each_rule_has_its_mark_and_its_style() -> None:
-    """In the sentences of every rendering, and with its state for those who do not see the mark."""
     states: tuple[RuleState, ...] = get_args(RuleState)
     made = quiet(gate_lines=tuple(GateLine(state, f"rule {state}") for state in states))
     rules = first_screen(made)["rules"]
@@ -176,7 +174,6 @@ def lines(before: str | None, after: str | None) -> list[tuple[str, int | None, 
 
 
 def test_a_document_is_shown_as_a_review_shows_a_file() -> None:
-    """Lines are sentences; a line that changed a little has its words marked, one that is another has not."""
     before = "# Fares\nA fare is refunded in 30 days. Ask at the desk. One. Two. Three. Bring the card."
     after = "# Fares\nA fare is refunded in 14 days. Ask at the desk. One. Two. Three. Nothing else matters here."
     assert lines(before, after) == [
@@ -193,7 +190,6 @@ def test_a_document_is_shown_as_a_review_shows_a_file() -> None:
 
 
 def test_lines_far_from_a_change_are_left_out_and_counted() -> None:
-    """Two are left on each side of a change; of a text that is the same the first four."""
     many = [f"Line {place}." for place in range(10)]
     assert [row[0] for row in lines("\n".join(many), "\n".join([*many, "More."]))] == ["gap", "same", "same", "added"]
     assert lines("\n".join(many), "\n".join(many))[-1] == ("gap", None, None, "6 lines the same")
@@ -230,7 +226,6 @@ def line(view: SideView | Excerpt) -> str:
 
 
 def test_the_worst_questions_stand_in_one_line_each() -> None:
-    """What is expected, and of each side rank, judge's score and the beginning of the answer."""
     question = found_question("7", question="Can I get a refund?", expected_answer="Within 30 days.")
     before = judged_row(question, found("7!", "a", answer="Yes, within 30 days."), score=0.9)
     now = judged_row(question, found("a", "b", answer="No."), score=0.2)
@@ -324,7 +319,6 @@ def test_where_many_pages_have_one_fate_the_cause_is_behind_it() -> None:
 
 
 def test_the_step_for_several_sources_speaks_of_several() -> None:
-    """Ten sources that are gone are no single one to look for; of one question it is one."""
     gone = tuple(replace(FLIP, id=str(n), cause=Cause("source_lost", "", f"s{n}", 1, None)) for n in range(10))
     made = comparison(flips=gone, drops=(), lost=(), causes={"source_lost": 10})
     assert next_steps(made)[0] == (
@@ -336,7 +330,6 @@ def test_the_step_for_several_sources_speaks_of_several() -> None:
 
 
 def test_a_page_that_was_edited_is_behind_it_from_a_third_on() -> None:
-    """That it changed is seen; what only ranks elsewhere may have done so with all others."""
     edited = (
         replace(FLIP, id=f"e{n}", domain="rail", cause=Cause("source_text_changed", "", "x", 1, 1)) for n in range(3)
     )
@@ -364,7 +357,6 @@ def test_it_is_said_in_which_domain_most_of_them_are(domains: tuple[str, ...], w
 
 
 def test_a_model_that_differs_is_named_beside_answers_that_changed() -> None:
-    """As a difference between the runs; of what was returned the corpus, and of neither the file's name."""
     answered = tuple(replace(FLIP, id=str(n), cause=Cause("answer_changed", "")) for n in range(24))
     model = CANDIDATE.signature.model_copy(update={"model": "gpt-4o-mini", "target": "recorded:after.jsonl"})
     was = BASELINE.signature.model_copy(update={"model": "gpt-4o", "target": "recorded:before.jsonl"})
@@ -442,7 +434,6 @@ EDITED = Cause("source_text_changed", "", "x", 1, 1)
     ],
 )
 def test_a_regression_by_the_rule_alone_says_so_in_its_first_words(made: Comparison, words: str, tone: str) -> None:
-    """In amber; a loss that is shown, by numbers, by asking again or by a document that changed, is red."""
     assert (verdict_words(made), verdict_tone(made)) == (words, tone)
     rule = "; the gate allows none to break" if "by the rule" in words else ""
     assert ("; the gate allows none to break" in verdict_sentence(made)) == bool(rule)
@@ -471,7 +462,6 @@ def test_a_badge_has_the_colour_and_the_words_of_the_page(made: Comparison) -> N
 
 
 def test_words_of_our_own_are_explained_where_they_stand() -> None:
-    """A rule that counts what broke, the gate that counts evidence, and what judging again is for."""
     net, chance = first_screen(flipped(7, 7, 1.0)), first_screen(flipped(1, 0, 1.0))
     assert (
         net["by_rule"] == "The rule: each question that breaks counts, and one that was fixed does not make up for it."
@@ -523,7 +513,6 @@ def test_of_two_that_broke_a_document_explains_both() -> None:
 
 
 def test_the_line_that_was_edited_stands_on_the_first_screen() -> None:
-    """Before and after, with a link to the rest; of a page that was not edited there is none."""
     texts = {"x": ("Two lines. Paid after three hours.", "Two lines. Paid after five hours.")}
     rows = [judged_row(found_question("7"), found("x", texts={"x": text})) for text in texts["x"]]
     broken = replace(FLIP, before=rows[0], after=rows[1], cause=EDITED)
@@ -539,7 +528,6 @@ def test_the_line_that_was_edited_stands_on_the_first_screen() -> None:
 
 
 def test_of_several_lines_that_were_edited_the_one_behind_the_answer_is_shown() -> None:
-    """That which shares most words with what changed in the answers; the first where none does."""
     texts = ("Paid after three hours. It is 400 euros.\nCall us.", "Paid after five hours. It is 800 euros.\nCall us.")
     for answers, shown_line in (
         (("400 euros", "800 euros"), "It is 400 euros."),

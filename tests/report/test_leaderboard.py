@@ -54,7 +54,6 @@ def printed(made: SweepResult) -> str:
 
 
 def test_a_terminal_shows_the_whole_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However narrow it is: a number that is cut says nothing. What was not measured is a dash."""
     made = board()
     lines = printed(result(made)).splitlines()
     assert lines[0].split("  ")[0] == "#"
@@ -88,7 +87,6 @@ def test_json_is_as_its_schema_has_it() -> None:
 
 
 def test_markdown_is_a_table_with_a_line_for_each() -> None:
-    """The description of the parent links each line to its run, and stays below MLflow's limit."""
     made = board()
     for text in (leaderboard_markdown(made, "nightly"), leaderboard_note(result(made))):
         html = MarkdownIt("commonmark").enable("table").render(text)

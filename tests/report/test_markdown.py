@@ -70,8 +70,6 @@ def test_a_note_fits_into_a_tag_of_mlflow() -> None:
 
 @pytest.mark.parametrize("foreign", FOREIGN, ids=range(len(FOREIGN)))
 def test_foreign_text_in_the_note_is_inert(foreign: str) -> None:
-    """Golden set, question, failure, note, domain: text on its line, no markup or link of theirs."""
-
     def note(text: str) -> str:
         missed = (row(1, text, passed=False, response=Response(sources=())),)
         failed = (row(2, "x", failure=Failure(kind="target_error", message=text)),)

@@ -19,16 +19,14 @@ import pytest
 
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.fate_kinds import Fate
-from evaltrack.compare.pairing import NotComparableError
 from evaltrack.report.comparison.ci import comparison_junit
 from evaltrack.report.comparison.files import json_text
 from evaltrack.report.comparison.markdown import comparison_markdown
 from evaltrack.report.comparison.terminal import comparison_text
 from evaltrack.report.html.comparison_page import comparison_html
-from evaltrack.report.words import METRIC_TITLES, failure_words, metric_course, metric_title
-from tests.compared import question, rows_of
+from evaltrack.report.words import failure_words, metric_course, metric_title
 from tests.conftest import REPO
-from tests.hard_comparisons import HARD, compared
+from tests.hard_comparisons import HARD
 
 CASES = json.loads((REPO / "tests/data/report.json").read_text(encoding="utf-8"))
 
@@ -303,7 +301,6 @@ def test_causes_are_counted_of_all_that_got_worse() -> None:
 
 
 def test_what_grew_by_losing_is_grey_and_says_so() -> None:
-    """Its rows have no change, no plot, no colour, and say over how many both means are."""
     made = hard("errors_on_one_side")
     text = comparison_html(made)
     assert ("Recall@5", "+0.071") in facts(made).hidden
@@ -319,18 +316,6 @@ def test_what_grew_by_losing_is_grey_and_says_so() -> None:
 def test_precision_is_not_called_low_where_no_more_can_be_reached() -> None:
     assert "Precision@5 is not above" not in comparison_html(hard("no_flips"))
     assert "Recall@5 is not above" in comparison_html(hard("all_flips"))
-
-
-@pytest.mark.parametrize(("part", "pair"), [("judge", ("kind", "strict")), ("k", (5, 3))])
-def test_what_is_not_ignored_is_refused(part: str, pair: tuple[Any, Any]) -> None:
-    rows = rows_of([question("a")], {})
-    with pytest.raises(NotComparableError, match=rf"{part} was .*{pair[0]}.* and is .*{pair[1]}"):
-        compared(rows, rows, **{part: pair})
-
-
-def test_every_metric_has_a_title() -> None:
-    quick = HARD.keys() - {"ten_thousand"}  # whose metrics are those of the others
-    assert {metric.name for name in quick for metric in hard(name).metrics} <= METRIC_TITLES.keys()
 
 
 def test_where_nothing_is_drawn_no_axis_and_no_legend_are_shown() -> None:

@@ -16,7 +16,6 @@ def scored(own: tuple[str, ...] = (), **scores: float) -> StoredRow:
 
 
 def test_a_change_says_whether_it_is_better() -> None:
-    """Of tokens and of own scores that are declared so less is better; what is the same has no change."""
     before = scored(("seconds", "style"), recall_at_k=1.0, num_tokens=1000.0, ndcg_at_k=0.5, seconds=1.0, style=0.2)
     after = scored(("seconds", "style"), recall_at_k=0.5, num_tokens=1251.0, ndcg_at_k=0.5, seconds=0.5, style=0.4)
     assert score_changes(before, after, ScoreScope(5, lower_is_better=frozenset({"seconds"}))) == [

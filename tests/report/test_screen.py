@@ -45,7 +45,6 @@ def test_a_result_shows_its_first_screen(result: RunResult) -> None:
 
 
 def test_foreign_text_is_text(result: RunResult) -> None:
-    """No element, no script and no mark that reorders comes out of what was asked, answered or raised."""
     html = result._repr_html_() or ""
     tree = LexborHTMLParser(html)
     assert tree.css("script, img, iframe, link") == []

@@ -1,4 +1,4 @@
-"""Why a question of several trials did not pass."""
+"""Why a question did not pass, of one trial and of several."""
 
 from __future__ import annotations
 
@@ -39,6 +39,28 @@ TOOLS = {"expected_tools": ["search"]}
 
 
 @pytest.mark.parametrize(
+    ("response", "grade", "question", "words"),
+    [
+        (LOST, None, {}, "not in the first 5: b"),
+        (Response(sources=(), abstained=True), None, {}, "declined, but has an answer"),
+        (NONE, None, {}, "returned no sources, which counts as declining, but has an answer"),
+        (FOUND, None, {"expected_chunks": []}, "answered, but should have declined"),
+        (UNCALLED, None, TOOLS, "not called: search"),
+        (UNCALLED, 1.0, TOOLS, "not called: search"),
+        (UNCALLED, 1.0, TOOLS | {"expected_chunks": None}, "not called: search"),
+        (FOUND, 0.25, {}, "judged 0.250: Graded 0.25."),
+        (FOUND, 0.25, {"expected_chunks": None}, "judged 0.250: Graded 0.25."),
+    ],
+)
+def test_what_was_expected_and_what_came_instead_is_said(
+    response: Response, grade: float | None, question: dict[str, Any], words: str
+) -> None:
+    made = trial(1, response, question, grade)
+    assert made.passed is False
+    assert missed_words(made, K) == words
+
+
+@pytest.mark.parametrize(
     ("trials", "question", "words"),
     [
         ([(LOST, None)] * 3, {}, "passed 0 of 3 trials; the first that failed: not in the first 5: b"),
@@ -67,7 +89,6 @@ def test_trials_say_why_the_first_that_failed_did(
 
 
 def test_trials_on_reasoning_name_the_tier_and_not_the_mean() -> None:
-    """The row shows the verdict of the first trial that failed, and the score of them all."""
     scores, ended = {"reasoning_score": 61.0}, {"passed": False, "trials": 3, "passes": 1}
     words = failed_words(StoredRow(id="a", scores=scores, tier=0, hard_fails=("HF1",), **ended), K)  # type: ignore[arg-type]
     assert words.startswith("passed 1 of 3 trials; the first that failed: Hard Fail")

@@ -38,7 +38,6 @@ def squeezed(text: str) -> str:
 
 @given(TEXTS, TEXTS)
 def test_nothing_is_lost(before: str, after: str) -> None:
-    """The pieces of each side are that side's words; none is empty, and no two neighbours are of one kind."""
     pieces = word_diff(before, after)
     assert squeezed("".join(text for kind, text in pieces if kind != "added")) == squeezed(before)
     assert "".join(text for kind, text in pieces if kind != "removed") == "".join(f"{w} " for w in after.split())
@@ -78,7 +77,6 @@ def test_texts_of_a_megabyte_are_quick(before: str, after: str) -> None:
 
 
 def test_condensed_keeps_changes_and_what_is_around_them() -> None:
-    """Unchanged text is cut in the middle, at the ends of words; a change that is long is cut at its end."""
     far = " ".join(f"w{i}" for i in range(100))
     pieces: list[Piece] = [("same", far), ("removed", "x" * 50), ("added", "y "), ("same", far), ("added", "z")]
     assert list(condensed(pieces, context=10, longest=20)) == [

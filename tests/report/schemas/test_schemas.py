@@ -89,7 +89,6 @@ def test_recorded_files_of_the_project_are_valid(kind: str) -> None:
     CASES["recorded_lines_are_valid_where_the_readers_take_them"],
 )
 def test_recorded_lines_are_valid_where_the_readers_take_them(kind: str, line: dict[str, Any], right: bool) -> None:
-    """The schema and the reader agree, but for verdicts that lack what a question needs."""
     from evaltrack.judges.recorded import _judged
     from evaltrack.targets.recorded_response import RecordedReader
 
@@ -140,7 +139,6 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) 
 def test_outputs_of_runs_and_comparisons_are_valid(
     store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Of retrieval, of several sets, with errors, with a score of one's own; a regression with its causes."""
     golden = str(few_questions(tmp_path, 12))
     own = ("--score", "words=regex:\\w+ \\w+")
     first = printed(capsys, "run", golden, "--require", "recall_at_k>=0.1", "--evaluation-json", "e.json", *own)
@@ -181,7 +179,6 @@ def judge(question, response):
 
 
 def test_outputs_about_judges_are_valid(store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A judge of one's own replayed and held against people, a run on reasoning, and the rubric."""
     Path("own_judge_of_test.py").write_text(JUDGE)
     golden = few_questions(tmp_path, 8)
     answers = [{"id": each, "answer": "So.", "sources": ["fares#refunds"]} for each in range(1, 9)]
