@@ -28,7 +28,7 @@ from evaltrack.metrics.run_metrics import metric_table
 from evaltrack.report.comparison.json_form import comparison_json
 from evaltrack.report.comparison.markdown import comparison_markdown
 from evaltrack.report.comparison.terminal import comparison_text
-from evaltrack.report.comparison.verdict_words import verdict_words
+from evaltrack.report.comparison.words import verdict_words
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.html.screen import comparison_screen
 from evaltrack.report.run.markdown import comparison_note

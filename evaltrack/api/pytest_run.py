@@ -21,11 +21,9 @@ from evaltrack.compare.comparison import Comparison
 from evaltrack.errors import EvaltrackError, UsageError
 from evaltrack.evaluation.result import RunResult
 from evaltrack.golden.reader import NumberedQuestion, open_golden
-from evaltrack.report.comparison.verdict_words import verdict_words
-from evaltrack.report.comparison.words import cause_words, change_words
+from evaltrack.report.comparison.words import cause_words, change_words, verdict_words
 from evaltrack.report.html.run_page import run_headline
-from evaltrack.report.why_failed import failed_words
-from evaltrack.report.words import failure_words, one_line
+from evaltrack.report.words import failed_words, failure_words, one_line
 from evaltrack.rows.stored_row import StoredRow
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from evaltrack.compare.judge_agreement import JudgesAgreement
 from evaltrack.metrics.anchors import COUNTS
 from evaltrack.metrics.rubric_tables import Dimension, ReasoningRubric
 from evaltrack.records.amount import count, verb
-from evaltrack.report.schemas.judges import (
+from evaltrack.report.schemas.others import (
     AgreementForm,
     AgreementPart,
     Disagreement,

@@ -17,10 +17,9 @@ from evaltrack.evaluation.result import SweepResult
 from evaltrack.evaluation.sweep_plan import SweepPlan
 from evaltrack.records.amount import count
 from evaltrack.report.ci_commands import json_without_commands
-from evaltrack.report.html.page import document, render
-from evaltrack.report.html.text import safe_link, shown
+from evaltrack.report.html.page import document, render, safe_link, shown
 from evaltrack.report.run.markdown import NOTE_LIMIT, described, plain, within
-from evaltrack.report.schemas.sweeps import LeaderboardForm, PlannedConfiguration, RankedConfiguration, RankedGroup
+from evaltrack.report.schemas.others import LeaderboardForm, PlannedConfiguration, RankedConfiguration, RankedGroup
 from evaltrack.report.words import METRIC_TITLES, number, one_line
 
 NONE = "–"

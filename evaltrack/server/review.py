@@ -22,8 +22,7 @@ from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 from evaltrack.api.review_golden import GoldenReview, ReviewedQuestion
 from evaltrack.errors import EvaltrackError, Guide, UsageError
 from evaltrack.golden.review.session import NoQuestionError, Outcome
-from evaltrack.report.html.page import static, templates
-from evaltrack.report.html.text import shown
+from evaltrack.report.html.page import shown, static, templates
 from evaltrack.server import csrf
 
 BODY_LIMIT = 256 * 1024

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 from flask import Response, make_response
 
 from evaltrack.compare.histories import ABSENT, EDITED, ERROR, FAILED, PASSED, UNMEASURED
-from evaltrack.report.comparison.verdict_words import badge_of
-from evaltrack.report.html.page import BODY, templates
+from evaltrack.report.comparison.words import badge_of
+from evaltrack.report.html.page import BODY, shown, templates
 from evaltrack.report.html.page import static as report_static
-from evaltrack.report.html.text import shown
 from evaltrack.server.figures import day, judge_of, moment
 
 if TYPE_CHECKING:

@@ -13,9 +13,14 @@ from evaltrack.compare.culprits import Culprit
 from evaltrack.compare.engine import compare
 from evaltrack.compare.gate import Gate
 from evaltrack.records import Response, Source
-from evaltrack.report.comparison.culprit_words import behind_line, behind_words, cause_summary, culprit_words
+from evaltrack.report.comparison.culprit_words import (
+    behind_line,
+    behind_words,
+    cause_summary,
+    culprit_words,
+    next_steps,
+)
 from evaltrack.report.comparison.json_form import comparison_json
-from evaltrack.report.comparison.next_steps import next_steps
 from evaltrack.report.comparison.terminal import comparison_text
 from evaltrack.report.comparison.words import cause_words
 from evaltrack.report.html.documents import culprit_lines

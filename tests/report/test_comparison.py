@@ -19,19 +19,17 @@ from evaltrack.compare.comparison import Asking, Comparison, GateLine, GroupDelt
 from evaltrack.compare.repeats import Repeat, RepeatKind
 from evaltrack.errors import UsageError
 from evaltrack.report.comparison import notes as comparison_notes
-from evaltrack.report.comparison import row_words, words
+from evaltrack.report.comparison import words
 from evaltrack.report.comparison.ci import annotations, comparison_junit
-from evaltrack.report.comparison.counts import chance_words, flips_words
-from evaltrack.report.comparison.culprit_words import cause_summary
+from evaltrack.report.comparison.counts import chance_words, flips_words, group_cell, group_sentence, shown_groups
+from evaltrack.report.comparison.culprit_words import cause_summary, next_steps
 from evaltrack.report.comparison.files import FORMS, form_of, json_text, write_comparison
-from evaltrack.report.comparison.group_words import group_cell, group_sentence, shown_groups
 from evaltrack.report.comparison.headline import headline_words, verdict_sentence
 from evaltrack.report.comparison.json_form import comparison_json
 from evaltrack.report.comparison.markdown import comparison_markdown
-from evaltrack.report.comparison.next_steps import next_steps
 from evaltrack.report.comparison.notes import note_words
 from evaltrack.report.comparison.terminal import comparison_text, print_comparison
-from evaltrack.report.comparison.verdict_words import VERDICTS
+from evaltrack.report.comparison.words import VERDICTS
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.html.first_screen import first_screen
 from evaltrack.report.words import OWN_ERRORS, failure_message, failure_words, metric_change, metric_number
@@ -493,24 +491,24 @@ def test_flips_come_with_their_p() -> None:
 
 @pytest.mark.parametrize(("before", "after"), [(None, flat("a")), (flat("a"), None), (flat("a"), flat("a"))])
 def test_answers_are_compared_where_both_are_there_and_differ(before: object, after: object) -> None:
-    assert row_words.answers(replace(FLIP, before=before, after=after)) is None  # type: ignore[arg-type]
+    assert words.answers(replace(FLIP, before=before, after=after)) is None  # type: ignore[arg-type]
 
 
 def test_an_answer_that_is_not_there_is_an_empty_one() -> None:
-    assert row_words.answers(replace(FLIP, before=flat("a"), after=flat(None))) == ("a", "")
+    assert words.answers(replace(FLIP, before=flat("a"), after=flat(None))) == ("a", "")
 
 
 def test_sources_are_ranked_as_they_were_scored() -> None:
     row = flat("a", "x", "x", "fees#refunds", "y")
     first, *others = row.columns()["sources"]
     row = patched(row, sources=[first, {"chunk_id": None, "title": "No id"}, *others])
-    assert row_words.ranked_sources(row, 10) == [("x", False), ("No id", False), ("fees#refunds", True), ("y", False)]
-    assert row_words.ranked_sources(row, 2) == [("x", False), ("No id", False)]
-    assert row_words.ranked_sources(None, 5) == []
+    assert words.ranked_sources(row, 10) == [("x", False), ("No id", False), ("fees#refunds", True), ("y", False)]
+    assert words.ranked_sources(row, 2) == [("x", False), ("No id", False)]
+    assert words.ranked_sources(None, 5) == []
 
     sources = [{"title": "fare zones"}, {"title": None}]
     titles = StoredRow.of({"id": "1", "by_title": True, "expected": ["Fare_Zones"], "sources": sources})
-    assert row_words.ranked_sources(titles, 5) == [("fare zones", True), ("?", False)]
+    assert words.ranked_sources(titles, 5) == [("fare zones", True), ("?", False)]
 
 
 def test_a_single_group_is_shown_only_where_it_regressed() -> None:

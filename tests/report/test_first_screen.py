@@ -19,13 +19,12 @@ from evaltrack.compare.repeats import Repeat
 from evaltrack.records import Failure
 from evaltrack.report.comparison.ci import comparison_junit
 from evaltrack.report.comparison.counts import chance_words
-from evaltrack.report.comparison.culprit_words import behind_line, behind_words, worse_sentence
+from evaltrack.report.comparison.culprit_words import MOST, STEPS, behind_line, behind_words, next_steps, worse_sentence
 from evaltrack.report.comparison.headline import change_sentence, headline_words, verdict_sentence
 from evaltrack.report.comparison.json_form import comparison_json
 from evaltrack.report.comparison.markdown import comparison_markdown
-from evaltrack.report.comparison.next_steps import MOST, STEPS, next_steps
 from evaltrack.report.comparison.terminal import comparison_text
-from evaltrack.report.comparison.verdict_words import badge_of, verdict_tone, verdict_words
+from evaltrack.report.comparison.words import badge_of, verdict_tone, verdict_words
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.html.documents import LINES, ROWS, document_diff
 from evaltrack.report.html.first_screen import LINE, Excerpt, SideView, difference_lines, edit_view, first_screen

@@ -32,14 +32,33 @@ from evaltrack.report.html import run_page
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.html.documents import culprit_lines, more_culprits
 from evaltrack.report.html.first_screen import worst_groups
-from evaltrack.report.html.metric_table import axis_reach, metric_rows, way_of
-from evaltrack.report.html.page import SCRIPTS, STYLES, document, questions_script, script_safe, static, style_sheet
+from evaltrack.report.html.page import (
+    SCRIPTS,
+    STYLES,
+    document,
+    questions_script,
+    safe_link,
+    script_safe,
+    shown,
+    static,
+    style_sheet,
+    with_code,
+)
 from evaltrack.report.html.past import TrendPoint, past_lines, served_address, trend_line
-from evaltrack.report.html.plots import AxisMark, Way, axis_head, axis_plot, flip_bars, sparkline
+from evaltrack.report.html.plots import (
+    AxisMark,
+    Way,
+    axis_head,
+    axis_plot,
+    axis_reach,
+    flip_bars,
+    metric_rows,
+    sparkline,
+    way_of,
+)
 from evaltrack.report.html.question_parts import missing, ranked, source_texts
 from evaltrack.report.html.questions import PASSED_WHOLE, TEXT_DIFFS, changed_questions, longest, run_questions
 from evaltrack.report.html.run_page import Around, run_html
-from evaltrack.report.html.text import safe_link, shown, with_code
 from evaltrack.rows.columns import schema
 from evaltrack.rows.reader import stored_rows
 from evaltrack.rows.stored_row import StoredRow

@@ -27,10 +27,10 @@ from evaltrack.report.run.json_form import AT_ONCE, RESULT_COLUMNS, evaluation_j
 from evaltrack.report.run.markdown import plain, run_note
 from evaltrack.report.run.reasoning import reasoning_page, verdict_lines
 from evaltrack.report.run.terminal import print_run
-from evaltrack.report.why_failed import failed_words
 from evaltrack.report.words import (
     METRIC_TITLES,
     criterion_words,
+    failed_words,
     judge_words,
     low_metrics,
     metric_title,

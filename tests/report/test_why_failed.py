@@ -9,7 +9,7 @@ import pytest
 from evaltrack.evaluation.trials import merge
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Question, Response, Row, Source, ToolCall, Verdict
-from evaltrack.report.why_failed import failed_words, missed_words
+from evaltrack.report.words import failed_words, missed_words
 from evaltrack.rows.stored_row import StoredRow
 
 K = 5

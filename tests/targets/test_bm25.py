@@ -17,7 +17,7 @@ from evaltrack.errors import UsageError
 from evaltrack.golden.corpus import Chunk
 from evaltrack.golden.reader import open_golden
 from evaltrack.records import Question, Response, Target
-from evaltrack.report.html.text import safe_link
+from evaltrack.report.html.page import safe_link
 from evaltrack.targets.bm25 import ABSTENTION, DEPTH, FLOOR, Bm25ByDomain, Bm25Target, open_bm25
 
 REPO = Path(__file__).parent.parent.parent

@@ -7,12 +7,10 @@ from evaltrack.compare.change import Change
 from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.records.amount import count
 from evaltrack.report.ci_commands import without_any_commands
-from evaltrack.report.comparison.counts import chance_words, counts_words, flips_words
+from evaltrack.report.comparison.counts import chance_words, counts_words, flips_words, group_words
 from evaltrack.report.comparison.culprit_words import behind_line, several_causes
-from evaltrack.report.comparison.group_words import group_words
 from evaltrack.report.comparison.headline import verdict_sentence
 from evaltrack.report.comparison.notes import note_words
-from evaltrack.report.comparison.verdict_words import reasons
 from evaltrack.report.comparison.words import (
     cause_rest,
     cause_words,
@@ -21,6 +19,7 @@ from evaltrack.report.comparison.words import (
     dropped_words,
     metric_words,
     reason_words,
+    reasons,
     sides_words,
 )
 from evaltrack.report.words import metric_title

@@ -9,8 +9,15 @@ from evaltrack.compare.comparison import Comparison, GateLine, MetricDelta, Rule
 from evaltrack.compare.run_info import RECORDED, TARGET, RunDifference
 from evaltrack.records.amount import count, verb
 from evaltrack.records.settings import COMMIT, RESPONSES, UNCOMMITTED, VERDICTS
-from evaltrack.report.comparison.verdict_words import Tone, verdict_tone, verdict_words
-from evaltrack.report.comparison.words import SHOWN_REASONS, both_words, clip, course_words
+from evaltrack.report.comparison.words import (
+    SHOWN_REASONS,
+    Tone,
+    both_words,
+    clip,
+    course_words,
+    verdict_tone,
+    verdict_words,
+)
 from evaltrack.report.words import FAILURES, metric_course, metric_title
 
 

@@ -14,7 +14,7 @@ from evaltrack.compare.gate import Gate
 from evaltrack.compare.run_info import RunInfo
 from evaltrack.metrics.catalogue import SCORES
 from evaltrack.report.comparison.culprit_words import culprit_words
-from evaltrack.report.comparison.verdict_words import reasons, verdict_words
+from evaltrack.report.comparison.words import reasons, verdict_words
 from evaltrack.report.schemas.comparison import (
     CauseForm,
     ChangeForm,

@@ -8,14 +8,21 @@ from urllib.parse import quote
 from evaltrack.compare.change import Change
 from evaltrack.compare.comparison import Comparison
 from evaltrack.records.amount import count
-from evaltrack.report.comparison.counts import chance_words, counts_words, sections
+from evaltrack.report.comparison.counts import (
+    chance_words,
+    counts_words,
+    group_cell,
+    group_flips,
+    group_words,
+    sections,
+    shown_groups,
+)
 from evaltrack.report.comparison.culprit_words import behind_line, several_causes
-from evaltrack.report.comparison.group_words import group_cell, group_flips, group_words, shown_groups
 from evaltrack.report.comparison.headline import MARKS, difference_words, gate_lines, headline_words
 from evaltrack.report.comparison.notes import note_words
-from evaltrack.report.comparison.row_words import answers, ranked_sources
 from evaltrack.report.comparison.words import (
     CAUSES,
+    answers,
     cause_rest,
     cause_words,
     change_words,
@@ -25,6 +32,7 @@ from evaltrack.report.comparison.words import (
     drop_words,
     dropped_words,
     interval_words,
+    ranked_sources,
     remark_words,
     shown_metrics,
     sides_words,

@@ -17,8 +17,16 @@ from evaltrack.metrics.catalogue import HEADLINES
 from evaltrack.records.amount import count
 from evaltrack.report.ci_commands import json_without_commands
 from evaltrack.report.comparison.json_form import COMPARISON_SCHEMA, comparison_json
-from evaltrack.report.comparison.verdict_words import TONES, VERDICTS, Tone, verdict_tone, verdict_words
-from evaltrack.report.comparison.words import clip, delta_words, reason_words
+from evaltrack.report.comparison.words import (
+    TONES,
+    VERDICTS,
+    Tone,
+    clip,
+    delta_words,
+    reason_words,
+    verdict_tone,
+    verdict_words,
+)
 from evaltrack.report.github_markdown import inert
 from evaltrack.report.words import metric_course, metric_title
 

@@ -15,14 +15,21 @@ from evaltrack.compare.change import Change
 from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.records.amount import count
 from evaltrack.report.ci_commands import BREAK, without_any_commands
-from evaltrack.report.comparison.counts import chance_words, counts_words, sections
+from evaltrack.report.comparison.counts import (
+    chance_words,
+    changed_groups,
+    counts_words,
+    group_regressed,
+    group_sentence,
+    sections,
+    shown_groups,
+)
 from evaltrack.report.comparison.culprit_words import behind_line, several_causes
-from evaltrack.report.comparison.group_words import changed_groups, group_regressed, group_sentence, shown_groups
 from evaltrack.report.comparison.headline import MARKS, difference_words, gate_lines, verdict_sentence
 from evaltrack.report.comparison.notes import note_words
-from evaltrack.report.comparison.row_words import answers, piece_words
-from evaltrack.report.comparison.verdict_words import Tone, verdict_tone
 from evaltrack.report.comparison.words import (
+    Tone,
+    answers,
     cause_rest,
     cause_words,
     change_words,
@@ -32,8 +39,10 @@ from evaltrack.report.comparison.words import (
     delta_words,
     dropped_words,
     interval_words,
+    piece_words,
     shown_metrics,
     sides_words,
+    verdict_tone,
 )
 from evaltrack.report.word_diff import condensed, word_diff
 from evaltrack.report.words import metric_course, metric_title

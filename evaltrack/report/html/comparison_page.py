@@ -9,27 +9,34 @@ from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta
 from evaltrack.compare.outcome_table import outcome_table
 from evaltrack.metrics.catalogue import HEADLINES
 from evaltrack.records.amount import count
-from evaltrack.report.comparison.counts import FATES, count_parts, fates_legend
+from evaltrack.report.comparison.counts import FATES, count_parts, fates_legend, group_flips, shown_groups
 from evaltrack.report.comparison.culprit_words import riser_words, worse_sentence
-from evaltrack.report.comparison.group_words import group_flips, shown_groups
 from evaltrack.report.comparison.headline import change_sentence
 from evaltrack.report.comparison.notes import note_words
-from evaltrack.report.comparison.verdict_words import verdict_tone, verdict_words
 from evaltrack.report.comparison.words import (
     CAUSES,
     clip,
     criteria_words,
     run_words,
     sides_words,
+    verdict_tone,
+    verdict_words,
 )
 from evaltrack.report.html.documents import culprit_lines, document_views, more_culprits
 from evaltrack.report.html.first_screen import difference_lines, first_screen
-from evaltrack.report.html.metric_table import axis_legend, axis_reach, metric_rows, way_of
-from evaltrack.report.html.page import Back, document, questions_script, render, script_safe, with_questions
-from evaltrack.report.html.plots import axis_head, flip_bars
+from evaltrack.report.html.page import (
+    Back,
+    document,
+    questions_script,
+    render,
+    safe_link,
+    script_safe,
+    shown,
+    with_questions,
+)
+from evaltrack.report.html.plots import axis_head, axis_legend, axis_reach, flip_bars, metric_rows, way_of
 from evaltrack.report.html.question_parts import grade_titles, grades_in, score_scale
 from evaltrack.report.html.questions import cause_names, changed_questions, fitted, group_badges, score_titles
-from evaltrack.report.html.text import safe_link, shown
 from evaltrack.report.words import failure_words, low_metrics, metric_change, metric_number, metric_title
 
 TEXTS, DOMAINS = 2, 12

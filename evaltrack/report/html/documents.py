@@ -15,7 +15,7 @@ from evaltrack.compare.culprits import Culprit
 from evaltrack.records.amount import count
 from evaltrack.report.comparison.culprit_words import culprit_words
 from evaltrack.report.comparison.words import cause_words
-from evaltrack.report.html.text import safe_link, shown
+from evaltrack.report.html.page import safe_link, shown
 from evaltrack.report.word_diff import Piece, word_diff
 
 LineKind = Literal["same", "removed", "added", "gap"]

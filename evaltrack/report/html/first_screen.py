@@ -14,14 +14,12 @@ from evaltrack.compare.culprits import Culprit
 from evaltrack.compare.share_words import p_words
 from evaltrack.records.amount import count, verb
 from evaltrack.report.comparison.counts import chance_words
-from evaltrack.report.comparison.culprit_words import behind_words
+from evaltrack.report.comparison.culprit_words import behind_words, next_steps
 from evaltrack.report.comparison.headline import MARKS, difference_words, gate_lines
-from evaltrack.report.comparison.next_steps import next_steps
-from evaltrack.report.comparison.verdict_words import BY_RULE
-from evaltrack.report.comparison.words import clip
+from evaltrack.report.comparison.words import BY_RULE, clip
 from evaltrack.report.html.documents import DiffLine, LineKind, document_diff
+from evaltrack.report.html.page import shown
 from evaltrack.report.html.question_parts import JUDGED, REASONING, numbers
-from evaltrack.report.html.text import shown
 from evaltrack.report.word_diff import Piece
 from evaltrack.report.words import failure_words, metric_number
 from evaltrack.rows.stored_row import StoredRow

@@ -13,7 +13,7 @@ from evaltrack.compare.comparable import same_target
 from evaltrack.compare.trends import trend_runs
 from evaltrack.metrics.catalogue import HEADLINES, SCORES
 from evaltrack.records.amount import count
-from evaltrack.report.html.text import shown
+from evaltrack.report.html.page import shown
 from evaltrack.report.words import metric_number, metric_title
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from evaltrack.report.comparison.words import (
     dropped_words,
     repeat_words,
 )
-from evaltrack.report.html.page import script_safe
+from evaltrack.report.html.page import safe_link, script_safe, shown
 from evaltrack.report.html.question_parts import (
     ScoreScope,
     compared_scope,
@@ -37,10 +37,8 @@ from evaltrack.report.html.question_parts import (
     turns_before,
     verdicts,
 )
-from evaltrack.report.html.text import safe_link, shown
-from evaltrack.report.why_failed import failed_words
 from evaltrack.report.word_diff import Piece, condensed, word_diff
-from evaltrack.report.words import failure_message, failure_words, score_title
+from evaltrack.report.words import failed_words, failure_message, failure_words, score_title
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.tracking.traces import shown_trace
 

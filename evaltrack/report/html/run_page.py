@@ -12,10 +12,19 @@ from evaltrack.metrics.catalogue import HEADLINES
 from evaltrack.records import Signature
 from evaltrack.records.amount import count
 from evaltrack.report.comparison.words import clip
-from evaltrack.report.html.page import Back, document, questions_script, render, script_safe, with_questions
+from evaltrack.report.html.page import (
+    Back,
+    document,
+    questions_script,
+    render,
+    safe_link,
+    script_safe,
+    shown,
+    with_code,
+    with_questions,
+)
 from evaltrack.report.html.question_parts import grade_titles, grades_in, score_scale
 from evaltrack.report.html.questions import Group, fitted, group_badges, longest, run_questions
-from evaltrack.report.html.text import safe_link, shown, with_code
 from evaltrack.report.words import (
     AIM_TITLES,
     FAILURES,

@@ -11,13 +11,11 @@ from evaltrack.records.amount import count
 from evaltrack.report.comparison.counts import chance_words, counts_words
 from evaltrack.report.comparison.culprit_words import behind_line, several_causes
 from evaltrack.report.comparison.headline import verdict_sentence
-from evaltrack.report.comparison.verdict_words import verdict_tone
-from evaltrack.report.comparison.words import clip, criteria_words, reason_words, sides_words
+from evaltrack.report.comparison.words import clip, criteria_words, reason_words, sides_words, verdict_tone
 from evaltrack.report.html.comparison_page import FIRST
-from evaltrack.report.html.metric_table import axis_reach, metric_rows
-from evaltrack.report.html.page import render
+from evaltrack.report.html.page import render, safe_link
+from evaltrack.report.html.plots import axis_reach, metric_rows
 from evaltrack.report.html.run_page import run_fields
-from evaltrack.report.html.text import safe_link
 from evaltrack.report.words import (
     failure_words,
 )

@@ -11,11 +11,16 @@ from evaltrack.evaluation.result import RunResult
 from evaltrack.metrics.catalogue import HEADLINES
 from evaltrack.records.amount import count
 from evaltrack.report.comparison.words import clip
-from evaltrack.report.html.page import document, render
+from evaltrack.report.html.page import document, render, safe_link, shown
 from evaltrack.report.html.run_page import run_headline, run_kind
-from evaltrack.report.html.text import safe_link, shown
-from evaltrack.report.why_failed import failed_words
-from evaltrack.report.words import failure_words, metric_number, metric_title, model_words, selection_words
+from evaltrack.report.words import (
+    failed_words,
+    failure_words,
+    metric_number,
+    metric_title,
+    model_words,
+    selection_words,
+)
 from evaltrack.rows.stored_row import StoredRow
 
 MEANS = tuple(score.metric for score in HEADLINES if score.name != "pass")

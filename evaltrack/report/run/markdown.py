@@ -13,7 +13,6 @@ from evaltrack.report.comparison.counts import chance_words
 from evaltrack.report.comparison.culprit_words import behind_line
 from evaltrack.report.comparison.headline import verdict_sentence
 from evaltrack.report.comparison.words import clip, reason_words
-from evaltrack.report.why_failed import missed_words
 from evaltrack.report.words import (
     AIM_TITLES,
     aim_cells,
@@ -28,6 +27,7 @@ from evaltrack.report.words import (
     low_metrics,
     metric_number,
     metric_title,
+    missed_words,
     model_words,
     one_line,
     questions_words,

@@ -13,7 +13,6 @@ from rich.text import Text
 
 from evaltrack.evaluation.result import RunResult
 from evaltrack.records.amount import count
-from evaltrack.report.why_failed import missed_words
 from evaltrack.report.words import (
     AIM_TITLES,
     aim_cells,
@@ -28,6 +27,7 @@ from evaltrack.report.words import (
     low_metrics,
     metric_number,
     metric_title,
+    missed_words,
     model_words,
     one_line,
     questions_words,

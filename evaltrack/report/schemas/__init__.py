@@ -12,10 +12,10 @@ from typing import Any
 
 def made_schemas() -> dict[str, dict[str, Any]]:
     """All schemas but that of the settings, whose options the command line knows; by name."""
-    from evaltrack.report.schemas import comparison, inputs, judges, others, run, sweeps
+    from evaltrack.report.schemas import comparison, inputs, others, run
     from evaltrack.report.schemas.form import schema_of
 
-    forms: dict[str, tuple[Any, str]] = {**comparison.FORMS, **sweeps.FORMS, **judges.FORMS, **others.FORMS}
+    forms: dict[str, tuple[Any, str]] = {**comparison.FORMS, **others.FORMS}
     return {
         "golden": inputs.golden_schema(),
         "response": inputs.response_schema(),
@@ -23,7 +23,7 @@ def made_schemas() -> dict[str, dict[str, Any]]:
         "run": run.run_schema(),
         "runs": run.runs_schema(),
         "evaluation": run.evaluation_schema(),
-        "sweep": sweeps.sweep_schema(),
+        "sweep": others.sweep_schema(),
         "question": others.question_schema(),
         "questions": others.questions_schema(),
         "answer": others.answer_schema(),

@@ -1,12 +1,272 @@
-"""The forms of what the smaller commands print with `--output json`."""
+"""The forms of what sweeps, judges and the smaller commands print with `--output json`, and the file of a sweep."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
+from pydantic import Field
+
+from evaltrack.compare.leaderboard import CostUnit, ReferenceKind
+from evaltrack.evaluation.config import EvaluationConfig
+from evaltrack.evaluation.sweep_file import ELSEWHERE, OF_ALL, SweepFile
 from evaltrack.golden.lint.finding import Finding
-from evaltrack.records import Question, Response, Source
-from evaltrack.report.schemas.form import Form, schema_of
+from evaltrack.metrics.rubric import Gate
+from evaltrack.metrics.rubric_tables import Requirement
+from evaltrack.records import Mode, Question, Response, Source
+from evaltrack.report.schemas.form import Form, headed, plain, schema_of
+from evaltrack.stats.agreement import Figure
+
+TEXTS: dict[str, Any] = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+
+
+class PlannedConfiguration(Form):
+    """One evaluation to come, and how many calls it makes at most."""
+
+    name: str
+    target: str
+    k: int
+    settings: dict[str, str]
+    target_calls: int
+    judge_calls: int
+
+
+class PlanForm(Form):
+    """What a sweep would do."""
+
+    schema_: Literal["evaltrack.sweep-plan/1"] = Field(alias="schema")
+    name: str
+    golden: str
+    questions: int
+    target_calls: int
+    judge_calls: int
+    configurations: list[PlannedConfiguration]
+
+
+class RankedMean(Form):
+    """A mean over n questions; `delta` is the paired difference to the reference, with its 95 % interval."""
+
+    value: float
+    n: int
+    delta: float | None
+    interval: tuple[float, float] | None
+    method: str | None
+
+
+class RankedConfiguration(Form):
+    """One line; `cost` and `seconds` are for one question, `p_value` is corrected for all `tests`."""
+
+    name: str
+    settings: dict[str, str]
+    rank: int | None
+    why_unranked: str
+    metrics: dict[str, RankedMean]
+    p_value: float | None
+    spread: tuple[float, float] | None
+    cost: float | None
+    seconds: float | None
+    seconds_p95: float | None
+    num_errors: int
+    runs: list[str]
+
+
+class RankedGroup(Form):
+    """Configurations that measured the ranking metric in the same way, the best first."""
+
+    label: str
+    reference: str | None
+    num_questions: int
+    configurations: list[RankedConfiguration]
+
+
+class LeaderboardForm(Form):
+    """The leaderboard of a sweep."""
+
+    schema_: Literal["evaltrack.leaderboard/1"] = Field(alias="schema")
+    run_id: str
+    experiment_id: str
+    name: str
+    golden: str
+    status: str
+    reused: int
+    notes: list[str]
+    rank_by: str | None
+    reference: ReferenceKind
+    metrics: list[str]
+    tests: int
+    cost_unit: CostUnit | None
+    groups: list[RankedGroup]
+
+
+def sweep_schema() -> dict[str, Any]:
+    """The file of a sweep; of each setting a value or a list of values to try."""
+    schema = plain(SweepFile.model_json_schema())
+    target, fields = schema["$defs"]["SweepTarget"], schema["properties"]
+    settings = plain(EvaluationConfig.model_json_schema())["properties"]
+    shared = {name: _values(name, each) for name, each in settings.items() if name not in ELSEWHERE}
+    own = {name: each for name, each in shared.items() if name not in OF_ALL}
+    target["properties"]["settings"] |= {"properties": own, "additionalProperties": False}
+    fields["settings"] |= {"properties": shared, "additionalProperties": False}
+    either = {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/SweepTarget"}]}
+    for name, item in {"targets": either, "k": fields["k"]["items"]}.items():
+        listed = {"type": "array", "minItems": 1, "items": item}
+        fields[name] = {"anyOf": [item, listed], "description": fields[name]["description"]}
+    schema["description"] = "The file of a sweep (.yaml, .json, .toml)."
+    return headed(schema, "sweep", "A sweep: evaltrack sweep FILE")
+
+
+def _values(name: str, setting: dict[str, Any]) -> dict[str, Any]:
+    """A setting of one value, or of a list of values to try."""
+    described = {"description": setting["description"]} if "description" in setting else {}
+    if name == "target_options":
+        scalar = {"type": ["string", "number", "boolean"]}
+        option = {"anyOf": [scalar, {"type": "array", "minItems": 1, "items": scalar}]}
+        return {"type": "object", "additionalProperties": option} | described
+    if setting.get("type") == "array":
+        value = TEXTS
+    else:
+        value = {key: each for key, each in setting.items() if key not in ("default", "description", "traits")}
+    if name in OF_ALL:
+        return {**value, **described}
+    return {"anyOf": [value, {"type": "array", "minItems": 1, "items": value}]} | described
+
+
+class ReplayRow(Form):
+    """One response that was judged again."""
+
+    id: str
+    score: float
+    again: list[float | None]
+    spread: float | None
+    tier: int | None
+    tiers_again: list[int | None]
+    passed: bool | None
+    passed_again: list[bool | None]
+
+
+class ReplayForm(Form):
+    """How far the scores of a judge scatter."""
+
+    schema_: Literal["evaltrack.replay/1"] = Field(alias="schema")
+    run_id: str
+    judge: str
+    judge_prompt: str
+    score: str
+    times: int
+    num_responses: int
+    left_out: int
+    num_errors: int
+    share_within: float | None
+    mean_spread: float | None
+    num_changed: int
+    noise: float | None
+    judge_tokens: int
+    rows: list[ReplayRow]
+
+
+class WithinForm(Form):
+    """Whether two judges agree within a tolerance."""
+
+    tolerance: float
+    needed: float
+    share: float | None
+    n: int
+    agree: bool | None
+
+
+class Confusion(Form):
+    """How often the judge's label (rows) met the other's (columns)."""
+
+    labels: list[str]
+    counts: list[list[int]]
+
+
+class AgreementPart(Form):
+    """The agreement on one number or label."""
+
+    n: int
+    without_judge: int
+    without_other: int
+    figures: dict[str, Figure]
+    confusion: Confusion | None
+
+
+class Disagreement(Form):
+    """A response on which the two lie further apart than the tolerance."""
+
+    id: str
+    score: float
+    other: float
+    gap: float
+
+
+class AgreementForm(Form):
+    """A judge held against people or another judge."""
+
+    schema_: Literal["evaltrack.agreement/1"] = Field(alias="schema")
+    run_id: str
+    judge: str
+    other: str
+    rubric: str
+    kappa: float | None
+    within: WithinForm
+    tolerances: dict[str, float]
+    numbers: dict[str, AgreementPart]
+    labels: dict[str, AgreementPart]
+    disagreements: list[Disagreement]
+
+
+class DimensionForm(Form):
+    """A dimension of the rubric, with what its grades mean."""
+
+    name: str
+    weight: float
+    measures: str
+    anchors: dict[str, str]
+    below_by_count: dict[str, float]
+
+
+class HardFailForm(Form):
+    """What makes a score 0."""
+
+    code: str
+    condition: str
+    example: str
+
+
+class TierForm(Form):
+    """A tier: whole scores from `low` to `high`."""
+
+    tier: int
+    label: str
+    low: int
+    high: int
+    action: str
+
+
+class AimForm(Form):
+    """An aim over naive single-shot answers."""
+
+    metric: str
+    mean: float
+    published: float
+    higher_is_better: bool
+    improvement: float
+
+
+class RubricForm(Form):
+    """The reasoning rubric."""
+
+    schema_: str = Field(alias="schema")
+    dimensions: list[DimensionForm]
+    hard_fails: list[HardFailForm]
+    coupling: list[Requirement]
+    penalties: dict[str, int]
+    tiers: list[TierForm]
+    gates: list[Gate]
+    pass_score: int
+    aims: list[AimForm]
+    modes: dict[Mode, str]
+    readings: list[str]
 
 
 class IndexChunk(Form):
@@ -127,7 +387,12 @@ def question_schema() -> dict[str, Any]:
     return schema
 
 
-FORMS = {
+FORMS: dict[str, tuple[Any, str]] = {
+    "sweep-plan": (PlanForm, "What a sweep would do: evaltrack sweep --dry-run --output json"),
+    "leaderboard": (LeaderboardForm, "The leaderboard of a sweep: evaltrack sweep --output json"),
+    "replay": (ReplayForm, "A replayed judge: evaltrack judge replay --output json"),
+    "agreement": (AgreementForm, "Two judges: evaltrack judge agree --output json"),
+    "rubric": (RubricForm, "The reasoning rubric: evaltrack rubric --output json"),
     "findings": (list[Finding], "Findings: evaltrack golden lint --output json"),
     "baselines": (list[BaselineForm], "Baselines: evaltrack baseline list --output json, and history"),
     "index": (IndexForm, "Chunks: evaltrack index --output json"),
