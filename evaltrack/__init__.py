@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from evaltrack.api.run_sweep import run_sweep as run_sweep
     from evaltrack.api.write_golden import write_golden as write_golden
     from evaltrack.compare.comparison import Comparison as Comparison
+    from evaltrack.compare.comparison import SetComparisons as SetComparisons
     from evaltrack.compare.leaderboard import Leaderboard as Leaderboard
-    from evaltrack.compare.set_comparisons import SetComparisons as SetComparisons
     from evaltrack.errors import EvaltrackError as EvaltrackError
     from evaltrack.errors import GoldenError as GoldenError
     from evaltrack.errors import InconclusiveError as InconclusiveError
@@ -86,7 +86,7 @@ _HOMES = {
     "ToolCall": "evaltrack.records",
     "TrackingError": "evaltrack.errors",
     "Usage": "evaltrack.records",
-    "SetComparisons": "evaltrack.compare.set_comparisons",
+    "SetComparisons": "evaltrack.compare.comparison",
     "SetResults": "evaltrack.evaluation.result",
     "SweepPlan": "evaltrack.evaluation.sweep_plan",
     "SweepResult": "evaltrack.evaluation.result",

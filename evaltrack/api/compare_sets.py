@@ -9,8 +9,8 @@ from typing import Unpack
 
 from evaltrack.api.choose_runs import choose_runs
 from evaltrack.api.compare_runs import compare_runs
+from evaltrack.compare.comparison import ComparedSet, SetComparisons
 from evaltrack.compare.config import ComparisonConfig, ComparisonOptions
-from evaltrack.compare.set_comparisons import ComparedSet, SetComparisons
 from evaltrack.errors import GoldenError, InconclusiveError, UsageError, listed
 from evaltrack.golden.reader import golden_name, open_golden
 from evaltrack.tracking.store import Store, connect_to_read

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from evaltrack.api.local_commands import Named, command_to_repeat
-from evaltrack.compare.attempts import Again, Record
 from evaltrack.compare.config import MAX_REPEATS, RepeatFlips
 from evaltrack.compare.engine import AskAgain
 from evaltrack.compare.pairing import Side
+from evaltrack.compare.scatter import Again, Record
 from evaltrack.errors import InconclusiveError, TrackingError, UsageError
 from evaltrack.evaluation.config import Command
 from evaltrack.evaluation.plan import Plan, planned

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from evaltrack.compare.change import Change
+from evaltrack.compare.change import Asking, Change
 from evaltrack.compare.culprits import Culprit
-from evaltrack.compare.repeats import Asking
 from evaltrack.stats.significance import LEVEL, MIN_CHANGED
 
 ChanceKind = Literal["deterministic", "balanced", "few", "no sign", "possible", "excluded"]

@@ -1,13 +1,36 @@
-"""One question of which anything differs, and why."""
+"""One question of which anything differs, why, and what asking it again showed."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
-from evaltrack.compare.fate_kinds import Borderline, Fate
-from evaltrack.compare.repeats import Repeat
 from evaltrack.rows.stored_row import StoredRow
+
+Fate = Literal["broke", "lost", "lower score", "fixed", "newly measured", "higher score", "other content", "identical"]
+"""What became of a question that both sides asked, one of them for each; the names that people and machines read.
+
+It *broke* where it went from pass to fail, and is *fixed* the other way round; it is *lost* where only the baseline
+measured it. *Other content* is another answer, other sources or texts, or other words of the judge, with the same
+result; *identical* questions have all of that the same on both sides.
+"""
+
+WORSE: tuple[Fate, ...] = ("broke", "lost", "lower score")
+"""What became of the questions that got worse."""
+
+BY_URGENCY: tuple[Fate, ...] = (*WORSE, "fixed", "newly measured", "higher score", "other content")
+"""All but the identical ones, in the order in which questions are listed."""
+
+
+@dataclass(frozen=True)
+class Borderline:
+    """The judge's `score` lies within `noise` of the `threshold`: judged again it may end on the other side (95 %)."""
+
+    score: float
+    threshold: float
+    noise: float
+
 
 CauseKind = Literal[
     "golden_edited",
@@ -99,3 +122,50 @@ class Change:
         """Whether both sides scored the same ranked sources; None where that is not known."""
         digests = [row.retrieval_digest for row in (self.before, self.after) if row is not None]
         return digests[0] == digests[1] if len(digests) == 2 and None not in digests else None
+
+
+RepeatKind = Literal["real", "scatter", "unsettled", "not measured"]
+ScatterKind = Literal["passed again", "scatter"]
+"""What all that broke is: it passed every time that it was asked again; or it is scatter, and some of it failed again.
+"""
+
+REPEAT_KINDS: tuple[RepeatKind, ...] = get_args(RepeatKind)
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """What came of asking a question that flipped again: so often it passed and failed, the rest was not measured.
+
+    `record_failed` of `record_times` is how often it failed before. `kind`: ``real``, it broke; ``scatter``, it fails
+    no more often than before; ``unsettled``, it may fail more often than before, and that is not shown.
+    """
+
+    times: int
+    passed: int
+    failed: int
+    kind: RepeatKind
+    record_failed: int = 0
+    record_times: int = 0
+
+
+@dataclass(frozen=True)
+class Asking:
+    """Whether what changed was asked again: `possible` at all, in so many `calls`, and whether the answers `scatter`.
+
+    `scatter` is None where it is not known. `lucky` questions failed in the baseline, passed in the candidate and
+    failed every time again. `why_not` says why nothing could be asked.
+    """
+
+    possible: bool = False
+    calls: int = 0
+    scatter: bool | None = None
+    lucky: int = 0
+    why_not: str | None = None
+
+
+def scatter_kind(repeats: Iterable[Repeat | None], broke: int) -> ScatterKind | None:
+    """What the questions that broke are, where each of so many is scatter; None where one is not, or none broke."""
+    again = [repeat for repeat in repeats if repeat is not None and repeat.kind == "scatter"]
+    if not broke or len(again) < broke:
+        return None
+    return "passed again" if all(0 < repeat.passed == repeat.times for repeat in again) else "scatter"

@@ -8,9 +8,8 @@ from math import sqrt
 from typing import TYPE_CHECKING, Any
 
 from evaltrack.compare.causes import NOTHING_DIFFERS, causes_of
-from evaltrack.compare.change import Cause, Change, Outcome
+from evaltrack.compare.change import BY_URGENCY, WORSE, Borderline, Cause, Change, Fate, Outcome
 from evaltrack.compare.errors_by_message import ErrorCount, error_counts
-from evaltrack.compare.fate_kinds import BY_URGENCY, WORSE, Borderline, Fate
 from evaltrack.compare.fates import Fates, result_scores
 from evaltrack.compare.pairing import MAIN_SCORES, Paired, Side
 from evaltrack.compare.partly_measured import times_asked, why_in_part

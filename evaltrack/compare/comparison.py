@@ -6,26 +6,25 @@ Differences are candidate - baseline. A *drop* is how much worse the candidate i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from html import escape
 from typing import TYPE_CHECKING, Literal
 
-from evaltrack.compare.behind import Behind, find_behind
 from evaltrack.compare.chance import ByRule, ChanceKind, by_rule_alone, chance_of, explaining_documents
-from evaltrack.compare.change import CauseKind, Change, Outcome
-from evaltrack.compare.culprits import Culprit, find_culprits
+from evaltrack.compare.change import WORSE, Asking, CauseKind, Change, Fate, Outcome, ScatterKind, scatter_kind
+from evaltrack.compare.culprits import Behind, Culprit, find_behind, find_culprits
 from evaltrack.compare.errors_by_message import ErrorCount
-from evaltrack.compare.fate_kinds import WORSE, Fate
 from evaltrack.compare.pages import ids_made_anew
-from evaltrack.compare.reasoning_aims import ComparedAim
-from evaltrack.compare.repeats import Asking, ScatterKind, scatter_kind
 from evaltrack.compare.run_info import RunDifference, RunInfo, run_differences
 from evaltrack.metrics.criteria import Checked
+from evaltrack.metrics.reasoning_aims import RUBRIC_AIMS, relative
 from evaltrack.rows.stored_row import StoredRow
 
 if TYPE_CHECKING:
     from evaltrack.compare.gate import Gate
+
 
 Verdict = Literal["ok", "regression", "unknown"]
 
@@ -120,6 +119,44 @@ class GroupDelta:
     pass_to_fail: int
     fail_to_pass: int
     p_value: float
+
+
+@dataclass(frozen=True)
+class ComparedAim:
+    """One aim of the rubric in a comparison. Changes are relative to what they are measured from.
+
+    `improvement` is the candidate's over the run that it is compared with (None where that is 0),
+    `published_improvement` the candidate's over the `published` baseline, and `aim_improvement` the aim's over that.
+    """
+
+    metric: str
+    aim: float
+    baseline: float
+    candidate: float
+    reached: bool
+    improvement: float | None
+    published: float
+    published_improvement: float
+    aim_improvement: float
+
+
+def aims_of(metrics: Iterable[MetricDelta]) -> Iterator[ComparedAim]:
+    """Each aim whose metric both sides measured."""
+    for metric in metrics:
+        aim = RUBRIC_AIMS.get(metric.name)
+        if aim is None:
+            continue
+        yield ComparedAim(
+            metric.name,
+            aim.mean,
+            metric.baseline,
+            metric.candidate,
+            aim.reached(metric.candidate),
+            relative(metric.candidate, metric.baseline) if metric.baseline else None,
+            aim.published,
+            relative(metric.candidate, aim.published),
+            aim.improvement,
+        )
 
 
 @dataclass(frozen=True)
@@ -266,7 +303,77 @@ class Comparison:
     @property
     def exit_code(self) -> int:
         """0 no regression, 1 regression, 3 could not tell."""
-        return {"ok": 0, "regression": 1, "unknown": 3}[self.verdict]
+        return EXIT_CODES[self.verdict]
 
     def _repr_html_(self) -> str | None:
         return self.screen(self) if self.screen else None
+
+
+EXIT_CODES: dict[Verdict, int] = {"regression": 1, "unknown": 3, "ok": 0}
+"""The exit code of each verdict, the worst first: of several sets the worst decides."""
+
+
+@dataclass(frozen=True)
+class ComparedSet:
+    """One golden set: its comparison, or why it could not be compared."""
+
+    golden: str
+    comparison: Comparison | None = None
+    problem: str = ""
+
+    @property
+    def verdict(self) -> Verdict:
+        """That of the comparison; without one it could not be told."""
+        return self.comparison.verdict if self.comparison else "unknown"
+
+
+@dataclass(frozen=True)
+class SetComparisons:
+    """Several golden sets, each compared with its baseline, in the order in which they were named."""
+
+    sets: Sequence[ComparedSet]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of all: a regression beats what could not be told, and that beats no regression."""
+        verdicts = {each.verdict for each in self.sets}
+        return next((verdict for verdict in EXIT_CODES if verdict in verdicts), "unknown")
+
+    @property
+    def exit_code(self) -> int:
+        """0 no regression in any set, 1 a regression in one, else 3 where one could not be told."""
+        return EXIT_CODES[self.verdict]
+
+    def _repr_html_(self) -> str:
+        return "".join(
+            (each.comparison and each.comparison._repr_html_())
+            or f"<p>{escape(each.golden)}: {escape(each.problem)}</p>"
+            for each in self.sets
+        )
+
+
+@dataclass(frozen=True)
+class OutcomeTable:
+    """Questions that pass or fail on both sides; those that only one side measured, or none, so that all add up."""
+
+    still_pass: int
+    broke: int
+    fixed: int
+    still_fail: int
+    only_before: int = 0
+    only_now: int = 0
+    neither: int = 0
+
+
+def outcome_table(comparison: Comparison) -> OutcomeTable | None:
+    """The table; None where it is not compared which questions pass, or no question was measured on both sides."""
+    passing = next((metric for metric in comparison.metrics if metric.name == "pass_rate"), None)
+    if passing is None or not comparison.passing_compared:
+        return None
+    still_pass = round(passing.baseline * passing.n) - passing.losses
+    still_fail = passing.n - still_pass - passing.losses - passing.wins
+    if passing.measured is None:
+        return OutcomeTable(still_pass, passing.losses, passing.wins, still_fail)
+    only_before, only_now = (measured - passing.n for measured in passing.measured)
+    neither = comparison.num_common - passing.n - only_before - only_now
+    return OutcomeTable(still_pass, passing.losses, passing.wins, still_fail, only_before, only_now, neither)

@@ -11,17 +11,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from evaltrack.compare.attempts import Asker
-from evaltrack.compare.change import Change
+from evaltrack.compare.change import Asking, Change, Repeat
 from evaltrack.compare.changes import Changes
-from evaltrack.compare.comparison import Comparison, MetricDelta
+from evaltrack.compare.comparison import Comparison, MetricDelta, aims_of
 from evaltrack.compare.deltas import Measure
 from evaltrack.compare.fates import without_lost
 from evaltrack.compare.gate import Gate
 from evaltrack.compare.pairing import NotComparableError, Paired, Side
-from evaltrack.compare.reasoning_aims import aims_of
-from evaltrack.compare.repeats import Asking, Repeat
-from evaltrack.compare.scatter import PROBES, settle
+from evaltrack.compare.scatter import PROBES, Asker, settle
 from evaltrack.compare.verdict import Decided, decide
 from evaltrack.errors import EvaltrackError, Guide, UsageError
 from evaltrack.metrics.catalogue import BY_METRIC, LATENCIES, depending_on

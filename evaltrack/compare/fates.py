@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any, get_args
 
-from evaltrack.compare.fate_kinds import Fate
+from evaltrack.compare.change import Fate
 from evaltrack.compare.pairing import MAIN_SCORES, flipped
 from evaltrack.compare.partly_measured import without_results
 from evaltrack.compare.side_columns import numbers

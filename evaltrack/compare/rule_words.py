@@ -1,17 +1,87 @@
-"""The gate's rules on metrics in sentences: how each metric went, and what is allowed. Pure."""
+"""The gate's rules in sentences: how each metric went, what is allowed, and what asking again left open. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from evaltrack.compare.change import Asking, Change, Repeat
 from evaltrack.compare.comparison import GroupDelta, MetricDelta
-from evaltrack.compare.evidence import is_worse
-from evaltrack.compare.gate import Gate
-from evaltrack.compare.share_words import p_words
-from evaltrack.compare.tolerated import drop_share, exact_decimals, tolerated_words, worse_way
+from evaltrack.compare.gate import Gate, is_worse
 from evaltrack.metrics.catalogue import metric_form
 from evaltrack.metrics.metric import ROUNDING
+from evaltrack.records.amount import count, first_of, verb
 from evaltrack.stats.significance import LEVEL
+
+
+def tolerated_words(metric: MetricDelta) -> str:
+    """``5 %`` of the baseline's value, ``0.05`` of the metric itself, ``10 points`` of a share; empty for none."""
+    rule = metric.threshold
+    if rule is None:
+        return ""
+    if rule.relative or metric_form(metric.name).form != "percent":
+        return str(rule)
+    return f"{100 * rule.amount:.4g} points"
+
+
+def worse_way(metric: MetricDelta) -> str:
+    """``drop``, or of what is better when lower ``rise``."""
+    return "drop" if metric.higher_is_better else "rise"
+
+
+def drop_share(metric: MetricDelta) -> str:
+    """How much worse or better it is in per cent of the baseline's value: ``16.7``, ``10.04`` beside a limit of 10.
+
+    With one decimal, or as many as tell on which side of the limit it lies. The baseline is not 0.
+    """
+    percent, rule = 100 * abs(metric.drop or 0.0), metric.threshold
+    if rule is None or not rule.relative or (metric.drop or 0.0) < 0:
+        return f"{percent:.1f}"
+    limit = 100 * rule.amount
+    beyond = percent > limit + ALIKE
+    texts = (f"{percent:.{decimals}f}" for decimals in range(1, MOST_DECIMALS))
+    return next((text for text in texts if (float(text) > limit + ALIKE) == beyond), f"{percent:.{MOST_DECIMALS}f}")
+
+
+def exact_decimals(metric: MetricDelta) -> int:
+    """How many more decimals its values need to tell on which side of a limit that is an amount they lie; most often 0.
+
+    Values and difference are rounded each for itself, and all have to tell it.
+    """
+    rule, score = metric.threshold, metric_form(metric.name)
+    worse = -metric.delta if metric.higher_is_better else metric.delta
+    if rule is None or rule.relative or worse <= 0:
+        return 0
+    beyond = worse > rule.amount + ALIKE
+    for more in range(MOST_DECIMALS):
+        was, now, size = (score.written(value, more) for value in (metric.baseline, metric.candidate, worse))
+        if all((each > rule.amount + ALIKE) == beyond for each in (abs(now - was), size)):
+            return more
+    return MOST_DECIMALS
+
+
+ALIKE = 1e-9
+"""Below this a difference comes from the rounding of means."""
+
+MOST_DECIMALS = 6
+
+
+def share_words(number: int, total: int) -> str:
+    """``3 of 9 questions``, ``all 9 questions``, ``both questions``, ``the only question``."""
+    if number < total:
+        return f"{number:,} of {count(total, 'question')}"
+    return {1: "the only question", 2: "both questions"}.get(total, f"all {count(total, 'question')}")
+
+
+def all_words(number: int) -> str:
+    """``all 5``, of two ``both``."""
+    return "both" if number == 2 else f"all {number:,}"
+
+
+def p_words(p_value: float) -> str:
+    """``p = 0.62``, or ``p < 0.001``."""
+    if p_value < 0.001:
+        return "p < 0.001"
+    return f"p = {p_value:.2f}" if p_value >= 0.0095 else f"p = {p_value:.3f}"
 
 
 class RuleWords:
@@ -124,3 +194,49 @@ def _significant_limit(metric: MetricDelta) -> str:
 
 SMALLEST = 0.1
 """Per cent below which a change is not written as a number."""
+
+
+NAMED = 3
+RECORD = "evaluate the baseline with --trials 5, or several times, so that there is a record"
+LONGER_RECORD = "evaluate the baseline with more trials, or more often"
+
+
+def unsettled_words(flips: Iterable[Change], asking: Asking) -> Iterator[str]:
+    """A sentence on those that fail every time, one on those that fail most times, one on those with a record.
+
+    Where there are several kinds one on all of them comes first.
+    """
+    unsettled = [(flip, flip.repeat) for flip in flips if flip.repeat is not None and flip.repeat.kind == "unsettled"]
+    recorded: list[tuple[Change, Repeat]] = []
+    always: list[tuple[Change, Repeat]] = []
+    mostly: list[tuple[Change, Repeat]] = []
+    for flip, repeat in unsettled:
+        has_record = asking.scatter is not False and repeat.record_times
+        (recorded if has_record else mostly if repeat.passed else always).append((flip, repeat))
+    sentences = [_without_record(those, asking) for those in (always, mostly) if those]
+    sentences += [_with_record(recorded)] if recorded else []
+    if len(sentences) > 1:
+        yield f"{_those(unsettled)} may have broken, or scatter: asking again does not tell"
+    yield from sentences
+
+
+def _without_record(unsettled: Sequence[tuple[Change, Repeat]], asking: Asking) -> str:
+    times = "every time" if not unsettled[0][1].passed else "most times"
+    fails = f"{_those(unsettled)} {verb(len(unsettled), 'fails', 'fail')} {times} again and passed once in the baseline"
+    why = "answers scatter, or it was mended just before" if asking.scatter is False else "answers scatter"
+    lucky = f"{asking.lucky:,} of the questions that were fixed fail every time too; " if asking.lucky else ""
+    return f"{fails}; {why}; {lucky}{RECORD}"
+
+
+def _with_record(unsettled: Sequence[tuple[Change, Repeat]]) -> str:
+    repeats = [repeat for _, repeat in unsettled]
+    again = f"{sum(each.failed for each in repeats):,} of {count(sum(each.times for each in repeats), 'time')}"
+    before = f"{sum(each.record_failed for each in repeats):,} of {sum(each.record_times for each in repeats):,}"
+    fails = f"{_those(unsettled)} failed {again} again, and {before} before"
+    return f"{fails}; that {verb(len(unsettled), 'it fails', 'they fail')} more often is not shown; {LONGER_RECORD}"
+
+
+def _those(unsettled: Sequence[tuple[Change, Repeat]]) -> str:
+    """``4 questions (a, b, c, …)``."""
+    ids = [flip.id for flip, _ in unsettled]
+    return f"{count(len(ids), 'question')} ({first_of(ids, NAMED)})"

@@ -6,15 +6,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from evaltrack.compare.change import Asking, scatter_kind
 from evaltrack.compare.changes import Changes
 from evaltrack.compare.comparison import GateLine, GroupDelta, MetricDelta, Verdict
-from evaltrack.compare.evidence import FLIPS, rule_name, shown_losses
-from evaltrack.compare.gate import ABOUT_DECLINING, MIN_COVERAGE, Gate
+from evaltrack.compare.gate import ABOUT_DECLINING, FLIPS, MIN_COVERAGE, Gate, rule_name, shown_losses
 from evaltrack.compare.pairing import Paired
-from evaltrack.compare.repeats import Asking, scatter_kind
-from evaltrack.compare.rule_words import RuleWords
-from evaltrack.compare.share_words import all_words, share_words
-from evaltrack.compare.unsettled_words import unsettled_words
+from evaltrack.compare.rule_words import RuleWords, all_words, share_words, unsettled_words
 from evaltrack.records.amount import count, verb
 
 

@@ -24,11 +24,11 @@ from evaltrack.errors import EvaltrackError, TrackingError, UsageError
 from evaltrack.report.html.page import Back, document_head, questions_script
 from evaltrack.server import contents, csrf
 from evaltrack.server.ahead import prepare_for_pages, prepare_golden_set
-from evaltrack.server.chosen_runs import ANY_TARGET, Choice
+from evaltrack.server.contents import ANY_TARGET, Choice
+from evaltrack.server.figures import MOST, side_by_side
 from evaltrack.server.made_pages import drift_back, drift_page
 from evaltrack.server.page_jobs import RunJob
 from evaltrack.server.page_process import made_page
-from evaltrack.server.problems import explained, late_problem
 from evaltrack.server.question_views import NOT_SIGNED_IN, QuestionViews
 from evaltrack.server.request_runs import (
     check_end,
@@ -39,8 +39,7 @@ from evaltrack.server.request_runs import (
     run_links,
     store_here,
 )
-from evaltrack.server.shell import REASON_LIMIT, page
-from evaltrack.server.side_by_side import MOST, side_by_side
+from evaltrack.server.shell import REASON_LIMIT, explained, late_problem, page
 from evaltrack.server.streamed import Pending, streamed
 from evaltrack.tracking.baselines import set_baseline
 from evaltrack.tracking.history import past_run

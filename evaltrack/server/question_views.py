@@ -16,12 +16,10 @@ from evaltrack.api.question_history import PastEvaluations, history_evaluations
 from evaltrack.errors import UsageError
 from evaltrack.records.past_run import PastRun
 from evaltrack.server import csrf
-from evaltrack.server.chosen_runs import ANY_TARGET, target_of
-from evaltrack.server.history_files import columns_of, end_times, rows_of_each
-from evaltrack.server.made_pages import matrix_page
+from evaltrack.server.contents import ANY_TARGET, target_of
+from evaltrack.server.made_pages import columns_of, end_times, matrix_page, rows_of_each
 from evaltrack.server.page_jobs import QuestionJob
 from evaltrack.server.page_process import made_page
-from evaltrack.server.problems import late_problem
 from evaltrack.server.request_runs import (
     check_end,
     crumbs,
@@ -31,7 +29,7 @@ from evaltrack.server.request_runs import (
     run_links,
     store_here,
 )
-from evaltrack.server.shell import page_text, shell_head
+from evaltrack.server.shell import late_problem, page_text, shell_head
 from evaltrack.server.streamed import Pending, streamed
 from evaltrack.tracking.history import past_runs
 from evaltrack.tracking.judge_notes import judge_notes, note_accepted

@@ -11,7 +11,7 @@ import pytest
 
 from evaltrack import RunResult, SetComparisons, compare_runs, compare_sets, run_eval, set_baseline
 from evaltrack.cli import _run
-from evaltrack.compare.set_comparisons import ComparedSet
+from evaltrack.compare.comparison import ComparedSet
 from evaltrack.errors import UsageError
 from evaltrack.report.comparison.json_form import comparison_json
 from evaltrack.report.comparison.sets import sets_markdown

@@ -15,7 +15,7 @@ import pytest
 
 from evaltrack import Comparison, RunResult, compare_runs, run_eval
 from evaltrack.api.repeat_flips import RepeatFlips
-from evaltrack.compare.repeats import Repeat
+from evaltrack.compare.change import Repeat
 from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.records import Question, Response, Source
 from evaltrack.report.comparison.json_form import comparison_json

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
-from evaltrack.compare.ranks import by_key
+from evaltrack.compare.differences import by_key
 
 from .conftest import Files, Open
 from .handbook import FAILED, FLIPPED

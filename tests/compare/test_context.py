@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaltrack.compare.causes import causes_of
-from evaltrack.compare.context import Context
+from evaltrack.compare.causes import Context, causes_of
 from evaltrack.compare.differences import Differences
 from tests.compare.test_causes import ASKED, JUDGED, causes, titled
 from tests.compared import found, question, row

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evaltrack.compare.change import Fate
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.engine import JudgeContext, compare
-from evaltrack.compare.fate_kinds import Fate
 from evaltrack.records import Failure, Response
 from evaltrack.rows.stored_row import StoredRow
 from tests.compared import found, question, row, side

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from evaltrack.compare.comparison import OutcomeTable, outcome_table
 from evaltrack.compare.engine import compare
 from evaltrack.compare.gate import Gate
-from evaltrack.compare.outcome_table import OutcomeTable, outcome_table
 from evaltrack.records import Failure
 from evaltrack.report.comparison.headline import lost_words
 from evaltrack.report.html.comparison_page import comparison_html

@@ -10,9 +10,9 @@ import pytest
 
 from evaltrack.compare.causes import causes_of
 from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta, Threshold
+from evaltrack.compare.differences import by_key
 from evaltrack.compare.engine import compare
 from evaltrack.compare.gate import Gate, exceeds, parse_drops
-from evaltrack.compare.ranks import by_key
 from evaltrack.compare.rule_words import RuleWords
 from evaltrack.errors import UsageError
 from evaltrack.metrics.catalogue import BY_METRIC

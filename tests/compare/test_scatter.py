@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 from scipy.stats import fisher_exact
 
-from evaltrack.compare.attempts import Again, Record, Tally
-from evaltrack.compare.scatter import PERSISTENT, PROBES, _can_be_shown, settle
+from evaltrack.compare.scatter import PERSISTENT, PROBES, Again, Record, Tally, _can_be_shown, settle
 from evaltrack.stats.significance import worse_than_record
 from tests.conftest import REPO
 

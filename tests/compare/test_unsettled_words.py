@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from evaltrack.compare.repeats import Asking, Repeat
-from evaltrack.compare.unsettled_words import unsettled_words
+from evaltrack.compare.change import Asking, Repeat
+from evaltrack.compare.rule_words import unsettled_words
 from tests.comparisons import FLIP
 
 SCATTERING = Asking(possible=True, scatter=True)

@@ -14,9 +14,8 @@ import pytest
 from rich.console import Console
 
 import evaltrack
-from evaltrack.compare.change import Cause, CauseKind
+from evaltrack.compare.change import Cause, CauseKind, Repeat, RepeatKind
 from evaltrack.compare.comparison import Asking, Comparison, GateLine, GroupDelta, MetricDelta, Threshold, Verdict
-from evaltrack.compare.repeats import Repeat, RepeatKind
 from evaltrack.errors import UsageError
 from evaltrack.report.comparison import notes as comparison_notes
 from evaltrack.report.comparison import words

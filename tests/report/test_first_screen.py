@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaltrack.compare.change import Cause, CauseKind, Change
+from evaltrack.compare.change import Cause, CauseKind, Change, Repeat
 from evaltrack.compare.comparison import Asking, Comparison, GateLine, GroupDelta, MetricDelta, RuleState
 from evaltrack.compare.culprits import CulpritKind
 from evaltrack.compare.gate import Gate
-from evaltrack.compare.repeats import Repeat
 from evaltrack.records import Failure
 from evaltrack.report.comparison.ci import comparison_junit
 from evaltrack.report.comparison.counts import chance_words

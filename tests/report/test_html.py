@@ -20,12 +20,11 @@ from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
 from evaltrack.api.compare_sides import _brief
-from evaltrack.compare.change import Cause, Change
+from evaltrack.compare.change import Cause, Change, Repeat
 from evaltrack.compare.changes import SAMPLED, WHOLE_ROWS
 from evaltrack.compare.comparison import Comparison, GateLine, GroupDelta, MetricDelta, Threshold
 from evaltrack.compare.engine import compare
 from evaltrack.compare.pairing import ALWAYS, Side
-from evaltrack.compare.repeats import Repeat
 from evaltrack.metrics.criteria import Checked
 from evaltrack.records.past_run import PastRun
 from evaltrack.report.html import run_page

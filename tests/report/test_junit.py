@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaltrack.compare.change import Outcome
+from evaltrack.compare.change import Outcome, Repeat, RepeatKind
 from evaltrack.compare.comparison import Comparison
-from evaltrack.compare.repeats import Repeat, RepeatKind
 from evaltrack.report.comparison.ci import comparison_junit
 from tests.comparisons import DROP, FLIP, comparison, flat, quiet
 

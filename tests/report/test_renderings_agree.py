@@ -17,8 +17,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from evaltrack.compare.change import Fate
 from evaltrack.compare.comparison import Comparison
-from evaltrack.compare.fate_kinds import Fate
 from evaltrack.report.comparison.ci import comparison_junit
 from evaltrack.report.comparison.files import json_text
 from evaltrack.report.comparison.markdown import comparison_markdown

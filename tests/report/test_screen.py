@@ -10,7 +10,7 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser
 
 from evaltrack import Comparison, RunResult, SetComparisons, SetResults, run_eval
-from evaltrack.compare.set_comparisons import ComparedSet
+from evaltrack.compare.comparison import ComparedSet
 from evaltrack.report.html.screen import comparison_screen, run_screen
 from tests import hard_comparisons
 

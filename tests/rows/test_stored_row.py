@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evaltrack.compare.ranks import in_order
+from evaltrack.compare.differences import in_order
 from evaltrack.metrics.catalogue import SCORES
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Question, Response, Row, Source

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evaltrack.records import Signature
-from evaltrack.server.chosen_runs import ANY_TARGET, Choice
+from evaltrack.server.contents import ANY_TARGET, Choice
 from evaltrack.server.shell import page_templates
 from evaltrack.tracking.store import Store, connect
 

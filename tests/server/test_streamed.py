@@ -13,8 +13,7 @@ from flask import Flask, abort
 from evaltrack.errors import TrackingError
 from evaltrack.server import streamed as module
 from evaltrack.server.bounds import AsgiGuard
-from evaltrack.server.problems import explained, late_problem
-from evaltrack.server.shell import shell, shell_head
+from evaltrack.server.shell import explained, late_problem, shell, shell_head
 from evaltrack.server.streamed import Pending, streamed
 
 HTML = {"Accept": "text/html,*/*"}

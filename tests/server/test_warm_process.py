@@ -13,8 +13,7 @@ import pytest
 
 from evaltrack.server import page_process
 from evaltrack.server.page_jobs import OutcomesJob
-from evaltrack.server.page_process import new_page
-from evaltrack.server.warm_process import WarmProcess
+from evaltrack.server.page_process import WarmProcess, new_page
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="libraries are forked on Linux alone")
 MEMORY, SECONDS, SIZE = 1536 << 20, 20, 1 << 20

@@ -7,11 +7,9 @@ from collections.abc import Iterator
 from typing import get_args
 
 from evaltrack.compare.chance import ChanceKind
-from evaltrack.compare.change import Change
+from evaltrack.compare.change import BY_URGENCY, REPEAT_KINDS, Change, Fate, RepeatKind
 from evaltrack.compare.comparison import Comparison, GroupDelta
-from evaltrack.compare.fate_kinds import BY_URGENCY, Fate
-from evaltrack.compare.repeats import REPEAT_KINDS, RepeatKind
-from evaltrack.compare.share_words import all_words, p_words
+from evaltrack.compare.rule_words import all_words, p_words
 from evaltrack.metrics.metric import MINUS
 from evaltrack.records.amount import count, verb
 from evaltrack.report.comparison.headline import broke_words

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from evaltrack.compare.behind import Behind
 from evaltrack.compare.change import CauseKind
 from evaltrack.compare.comparison import Comparison
-from evaltrack.compare.culprits import Culprit, CulpritKind
+from evaltrack.compare.culprits import Behind, Culprit, CulpritKind
+from evaltrack.compare.rule_words import share_words
 from evaltrack.compare.run_info import RunDifference, about_answers
-from evaltrack.compare.share_words import share_words
 from evaltrack.records.amount import count, verb
 from evaltrack.report.comparison.words import CAUSES, clip
 from evaltrack.report.words import failure_message, failure_words

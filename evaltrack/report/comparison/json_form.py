@@ -7,9 +7,8 @@ from dataclasses import asdict
 from math import isfinite
 from typing import Any, get_args
 
-from evaltrack.compare.change import Change
+from evaltrack.compare.change import Change, Fate
 from evaltrack.compare.comparison import Comparison, MetricDelta, Threshold
-from evaltrack.compare.fate_kinds import Fate
 from evaltrack.compare.gate import Gate
 from evaltrack.compare.run_info import RunInfo
 from evaltrack.metrics.catalogue import SCORES

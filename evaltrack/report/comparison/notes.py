@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from math import inf
 
 from evaltrack.compare.comparison import Comparison, MetricDelta
-from evaltrack.compare.evidence import differs, is_worse
-from evaltrack.compare.tolerated import worse_way
+from evaltrack.compare.gate import differs, is_worse
+from evaltrack.compare.rule_words import worse_way
 from evaltrack.metrics.catalogue import BY_METRIC
 from evaltrack.metrics.reasoning_aims import RUBRIC_AIMS
 from evaltrack.records.amount import count, verb

@@ -10,9 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from evaltrack.compare.comparison import Comparison
-from evaltrack.compare.fate_kinds import Fate
-from evaltrack.compare.set_comparisons import EXIT_CODES, ComparedSet, SetComparisons
+from evaltrack.compare.change import Fate
+from evaltrack.compare.comparison import EXIT_CODES, ComparedSet, Comparison, SetComparisons
 from evaltrack.metrics.catalogue import HEADLINES
 from evaltrack.records.amount import count
 from evaltrack.report.ci_commands import json_without_commands

@@ -8,13 +8,12 @@ from typing import Literal
 
 from evaltrack.compare.causes import ANOTHER_ANSWER, ANSWERS_NOW, DECLINES_NOW, UNEXPLAINED
 from evaltrack.compare.chance import ByRule
-from evaltrack.compare.change import Cause, CauseKind, Change, Outcome
+from evaltrack.compare.change import WORSE, Cause, CauseKind, Change, Fate, Outcome
 from evaltrack.compare.comparison import Comparison, MetricDelta
-from evaltrack.compare.fate_kinds import WORSE, Fate
-from evaltrack.compare.ranks import in_order
+from evaltrack.compare.differences import in_order
+from evaltrack.compare.rule_words import drop_share, tolerated_words, worse_way
 from evaltrack.compare.run_info import RunInfo
 from evaltrack.compare.source_causes import REPORTED
-from evaltrack.compare.tolerated import drop_share, tolerated_words, worse_way
 from evaltrack.metrics.catalogue import metric_form
 from evaltrack.metrics.criteria import Checked
 from evaltrack.records.amount import count

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta
-from evaltrack.compare.outcome_table import outcome_table
+from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta, outcome_table
 from evaltrack.metrics.catalogue import HEADLINES
 from evaltrack.records.amount import count
 from evaltrack.report.comparison.counts import FATES, count_parts, fates_legend, group_flips, shown_groups

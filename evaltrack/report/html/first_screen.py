@@ -11,7 +11,7 @@ from evaltrack.compare.change import Change
 from evaltrack.compare.changed_documents import ChangedDocument, changed_documents
 from evaltrack.compare.comparison import Comparison, RuleState
 from evaltrack.compare.culprits import Culprit
-from evaltrack.compare.share_words import p_words
+from evaltrack.compare.rule_words import p_words
 from evaltrack.records.amount import count, verb
 from evaltrack.report.comparison.counts import chance_words
 from evaltrack.report.comparison.culprit_words import behind_words, next_steps

@@ -9,8 +9,7 @@ from html import escape
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
-from evaltrack.compare.comparable import same_target
-from evaltrack.compare.trends import trend_runs
+from evaltrack.compare.comparable import same_target, trend_runs
 from evaltrack.metrics.catalogue import HEADLINES, SCORES
 from evaltrack.records.amount import count
 from evaltrack.report.html.page import shown

@@ -9,7 +9,7 @@ from math import floor, isfinite, log10
 from typing import Any, Literal
 
 from evaltrack.compare.comparison import Comparison, MetricDelta
-from evaltrack.compare.evidence import differs
+from evaltrack.compare.gate import differs
 from evaltrack.metrics.catalogue import BY_METRIC
 from evaltrack.report.comparison.words import both_words, delta_cell, interval_words
 from evaltrack.report.words import metric_course, metric_title

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from evaltrack.compare.comparison import Comparison
-from evaltrack.compare.ranks import by_key, first_rank, in_order
+from evaltrack.compare.differences import by_key, first_rank, in_order
 from evaltrack.metrics.catalogue import SCORES
 from evaltrack.metrics.rubric import PASS_SCORE
 from evaltrack.records import Signature

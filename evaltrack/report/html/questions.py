@@ -9,9 +9,8 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, get_args
 
-from evaltrack.compare.change import Change
+from evaltrack.compare.change import Change, Fate
 from evaltrack.compare.comparison import Comparison
-from evaltrack.compare.fate_kinds import Fate
 from evaltrack.compare.run_info import RunInfo
 from evaltrack.records.row import Traced
 from evaltrack.report.comparison.words import (

@@ -6,14 +6,11 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from evaltrack.compare.change import CauseKind, Outcome
-from evaltrack.compare.comparison import GateLine, Threshold, Verdict
+from evaltrack.compare.change import Asking, Borderline, CauseKind, Fate, Outcome, RepeatKind
+from evaltrack.compare.comparison import ComparedAim, GateLine, Threshold, Verdict
 from evaltrack.compare.culprits import CulpritKind
 from evaltrack.compare.errors_by_message import ErrorCount
-from evaltrack.compare.fate_kinds import Borderline, Fate
 from evaltrack.compare.gate import GateKind
-from evaltrack.compare.reasoning_aims import ComparedAim
-from evaltrack.compare.repeats import Asking, RepeatKind
 from evaltrack.compare.risers import Novelty
 from evaltrack.compare.run_info import RunDifference
 from evaltrack.records import Signature
