@@ -22,6 +22,7 @@ from evaltrack.tracking.reader import find_evaluation
 from evaltrack.tracking.store import connect
 from evaltrack.tracking.stored_rows import ROWS_TAG, rows_tag
 from tests.attacks.bombs import BOMBS
+from tests.files import data
 from tests.mlflow_server import MlflowServer, copied_store
 from tests.server.test_pages import Browser
 
@@ -58,7 +59,6 @@ def bombs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_bomb_takes_little_memory(bombs: Path) -> None:
-    """The command line reads none of it, or a bounded part; the peak of memory is that up to each."""
     files = [bombs / f"{name}.parquet" for name in BOMBS]
     read = subprocess.run([sys.executable, "-c", READ, *files], capture_output=True, text=True, timeout=120)
     assert read.returncode == 0, read.stderr
@@ -121,23 +121,10 @@ def test_the_server_stays_small(
     assert f"per_question.parquet of run {run.run_id} was changed after the run" in changed.text
 
 
-SPOILT: list[dict[str, object]] = [
-    {"metrics": {"pass_rate": "1"}},
-    {"metrics": {"pass_rate": float("nan")}},
-    {"metrics": {"pass_rate": 1e308}},
-    {"totals": {"num_questions": -1}},
-    {"counts": {"pass_rate": 10**30}},
-    {"status": "<script>"},
-    {"groups": [[]]},
-    {"notes": "no list"},
-    {"criteria": [{"criterion": "mrr>0.1; import os", "value": 1, "met": True}]},
-    {"signature": {"k": 10**9}},
-    {"more": "fields"},
-]
+SPOILT: list[dict[str, object]] = data("attacks.json")["spoilt_summaries"]
 
 
 def test_a_summary_is_read_to_the_letter(store_uri: str, tmp_path: Path) -> None:
-    """A field that is missing, unknown, of another type or off its scale is an error that names it."""
     golden = tmp_path / "small.jsonl"
     golden.write_text(GOLDEN)
     run = run_eval(golden, target=lambda question, k: ["a"], judge="none", tracking_uri=store_uri, traces="off")
@@ -153,7 +140,6 @@ def test_a_summary_is_read_to_the_letter(store_uri: str, tmp_path: Path) -> None
 def test_how_much_is_listed_depends_on_the_rows(
     store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A summary that speaks of one question lets no page hold them all, where they are more than it lists."""
     assert (run_page.LISTED, run_page.SAMPLED) == (10_000, 2_000)
     monkeypatch.setattr(run_page, "LISTED", 40)
     monkeypatch.setattr(run_page, "SAMPLED", 20)

@@ -7,11 +7,7 @@ import json
 import resource
 import shlex
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
@@ -42,52 +38,23 @@ def row_of(name: str) -> Row:
     return asyncio.run(gather())
 
 
-@contextmanager
-def serving(body: bytes) -> Iterator[str]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
-            self.send_response(200)
-            self.end_headers()
-            with suppress(OSError):
-                self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}/"
-    finally:
-        server.shutdown()
-        server.server_close()
-
-
-@contextmanager
-def named(kind: str, returned: object, folder: Path) -> Iterator[str]:
+def named(kind: str, returned: object, folder: Path) -> str:
     saved = folder / "response.jsonl"
     saved.write_text(json.dumps({"id": "1", **returned} if kind == "recorded" else returned))  # type: ignore[dict-item]
-    if kind == "http":
-        with serving(saved.read_bytes()) as url:
-            yield url
-    elif kind == "command":
-        yield f"command:sh -c 'cat {saved}' {{id}}"
-    else:
-        yield f"recorded:{saved}"
+    return f"command:sh -c 'cat {saved}' {{id}}" if kind == "command" else f"recorded:{saved}"
 
 
-@pytest.mark.parametrize("kind", ["http", "command", "recorded"])
+@pytest.mark.parametrize("kind", ["command", "recorded"])
 @pytest.mark.parametrize(
     ("returned", "bound"), [(TOO_LONG, "16,777,216"), (TOO_MANY, "10,000")], ids=["50 MB", "100,000 sources"]
 )
 def test_a_response_is_bounded(kind: str, returned: object, bound: str, tmp_path: Path) -> None:
-    with named(kind, returned, tmp_path) as name:
-        if kind == "recorded":  # found when the file is read, before anything runs
-            with pytest.raises(UsageError, match=rf"response\.jsonl:1: .*{bound}"):
-                row_of(name)
-            return
-        row = row_of(name)
+    name = named(kind, returned, tmp_path)
+    if kind == "recorded":  # found when the file is read, before anything runs
+        with pytest.raises(UsageError, match=rf"response\.jsonl:1: .*{bound}"):
+            row_of(name)
+        return
+    row = row_of(name)
     assert row.failure is not None
     assert bound in row.failure.message
     assert len(row.failure.message) < 500
@@ -123,7 +90,6 @@ def test_what_a_function_prints_is_bounded(
 
 
 def test_long_rows_do_not_wait_for_a_slow_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows held back for the order of the golden set are bounded in size, not only in number."""
     monkeypatch.setattr(table, "WINDOW_BYTES", 10_000_000)
     monkeypatch.setattr(table, "GROUP_BYTES", 1_000_000)
     path = tmp_path / "rows.parquet"

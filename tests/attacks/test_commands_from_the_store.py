@@ -95,7 +95,6 @@ def test_a_run_id_leads_to_no_other_file(run_id: str) -> None:
 
 
 def test_a_run_that_ends_in_the_future_is_not_the_newest(store: Store) -> None:
-    """It would be compared instead of the user's own, today and for ever."""
     planted = store.planted(program())
     mlflow.MlflowClient(store.uri).set_terminated(planted, end_time=4_102_444_800_000)  # in the year 2100
     with store.attacker():
@@ -112,7 +111,6 @@ def test_clocks_may_differ_by_minutes(store: Store) -> None:
 
 
 def test_a_run_of_another_machine_is_asked_again_with_what_the_user_names(store: Store) -> None:
-    """Golden set and target on the command line, and only if they are those of the run."""
     target = program()
     planted = store.planted(target)
     compare = ("compare", planted, "--baseline-run", store.baseline.run_id, "--no-log", "--repeat-flips", "2")
@@ -146,7 +144,6 @@ def test_numbers_in_a_forged_signature_are_checked(store: Store) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only the superuser gives files away")
 def test_a_saved_command_of_another_user_is_not_executed(store: Store) -> None:
-    """Neither the file nor its folder may be theirs."""
     target = program()
     run = run_eval(store.golden, target=target, judge="none", tracking_uri=store.uri, traces="off")
     assert saved_command(run.run_id) is not None

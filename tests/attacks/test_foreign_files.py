@@ -54,7 +54,6 @@ BETTER = """update verdicts set verdict = replace(verdict, '"overall_score":0.1'
 def test_an_edited_verdict_is_paid_again(
     store_uri: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A verdict of 0.1 that was edited into 1.0 in the cache is asked for again, and the run says so."""
     golden, target = golden_set(tmp_path / "golden", {"a": "An answer."})
     command = ["run", golden, "-t", target, "--judge", JUDGE, "--output", "json"]
     with serving(scored_reply(0.1)) as server:
@@ -70,7 +69,6 @@ def test_an_edited_verdict_is_paid_again(
 
 
 def test_a_verdict_moved_to_another_key_is_a_miss(tmp_path: Path, open_cache: OpenCache) -> None:
-    """What was said of one answer is not said of another, whoever copies the row."""
     kept(open_cache, tmp_path, "good", "bad")
     edit(tmp_path / FILE, "delete from verdicts where key = 'bad'")
     edit(tmp_path / FILE, "update verdicts set key = 'bad' where key = 'good'")
@@ -80,7 +78,6 @@ def test_a_verdict_moved_to_another_key_is_a_miss(tmp_path: Path, open_cache: Op
 def test_a_verdict_by_another_user_is_a_miss(
     tmp_path: Path, open_cache: OpenCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A cache that somebody filled with a secret of their own, and handed over, gives nothing."""
     monkeypatch.setenv("EVALTRACK_STATE_DIR", str(tmp_path / "theirs"))
     kept(open_cache, tmp_path / "cache")
     monkeypatch.setenv("EVALTRACK_STATE_DIR", str(tmp_path / "ours"))
@@ -91,7 +88,6 @@ def test_a_verdict_by_another_user_is_a_miss(
 
 
 def test_a_cache_without_signatures_gives_nothing(tmp_path: Path, open_cache: OpenCache) -> None:
-    """A table that somebody else made is used on, but its rows are paid for again."""
     text = PAID.model_copy(update={"overall_score": 1.0}).model_dump_json()
     with closing(sqlite3.connect(tmp_path / FILE)) as database, database:
         database.execute("create table verdicts (key text primary key, verdict text not null)")
@@ -140,7 +136,6 @@ foreign = pytest.mark.parametrize("give", FOREIGN, ids=lambda give: give.__name_
 def test_a_cache_that_others_own_is_not_used(
     give: Callable[[Path], str], tmp_path: Path, open_cache: OpenCache
 ) -> None:
-    """Nothing is taken from it and nothing put there; the problem names the place and the cure."""
     folder = tmp_path / "above" / "cache"
     kept(open_cache, folder)
     why = give(folder)
@@ -159,7 +154,6 @@ def test_a_cache_that_others_own_is_not_used(
 def test_a_journal_that_others_own_is_not_resumed(
     give: Callable[[Path], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rows of an evaluation that others could have written are refused, neither used nor silently asked again."""
     path = tmp_path / "above" / "state" / f"{'0' * 32}.sqlite"
     monkeypatch.setenv("EVALTRACK_STATE_DIR", str(path.parent))
     journal = Journal(path, {"command": "c"})
@@ -183,7 +177,6 @@ def test_a_journal_that_others_own_is_not_resumed(
 def test_a_run_with_a_state_folder_of_another_user(
     store_uri: str, tmp_path: Path, resume: bool, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """To resume from it is refused (exit 2); a new evaluation goes on without a journal, and says so."""
     (tmp_path / "state").mkdir()
     somebody_owns_it(tmp_path / "state")
     golden, target = golden_set(tmp_path / "golden", {"a": "I do not know."}, expected_chunks=[])
@@ -216,7 +209,6 @@ def test_nobody_else_reads_verdicts(tmp_path: Path, open_cache: OpenCache) -> No
 
 
 def test_a_file_that_was_opened_to_others_is_closed(tmp_path: Path, open_cache: OpenCache) -> None:
-    """Of a folder that was there before, the files alone become the user's."""
     tmp_path.chmod(0o755)
     (tmp_path / FILE).touch(0o644)
     kept(open_cache, tmp_path)
@@ -224,7 +216,6 @@ def test_a_file_that_was_opened_to_others_is_closed(tmp_path: Path, open_cache: 
 
 
 def test_a_secret_that_was_cut_is_replaced(tmp_path: Path, open_cache: OpenCache) -> None:
-    """An empty secret is none: anybody knows it."""
     kept(open_cache, tmp_path)
     (tmp_path / "state" / "verdicts.key").write_bytes(b"")
     assert open_cache(tmp_path).get("key") is None
@@ -243,7 +234,6 @@ print(cache_folder(), state_folder(), cache_folder(), oct(cache_folder().parent.
 
 @as_root
 def test_a_user_without_a_home_gets_a_folder_that_nobody_foresees() -> None:
-    """In a shared temporary folder others could wait with a folder of a name that is known."""
     env = {name: value for name, value in os.environ.items() if not name.startswith(("EVALTRACK_", "XDG_", "HOME"))}
     said = []
     for _ in range(2):
@@ -263,7 +253,6 @@ def test_a_user_without_a_home_gets_a_folder_that_nobody_foresees() -> None:
 
 
 def test_the_cache_can_be_cleared(tmp_path: Path, open_cache: OpenCache) -> None:
-    """`cache show` counts, `cache clear` removes the file and what SQLite keeps beside it, and says how much."""
     folder = tmp_path / "cache"
     kept(open_cache, folder, "one", "two")
     shown = json.loads(evaltrack("cache", "show", "--output", "json", cwd=tmp_path).stdout)
@@ -277,7 +266,6 @@ def test_the_cache_can_be_cleared(tmp_path: Path, open_cache: OpenCache) -> None
 
 
 def test_a_damaged_cache_can_be_cleared(tmp_path: Path, open_cache: OpenCache) -> None:
-    """It is removed, without a count: to clear it is the cure."""
     kept(open_cache, tmp_path / "cache")
     (tmp_path / "cache" / FILE).write_text("no\n")
     cleared = evaltrack("cache", "clear", "--yes", cwd=tmp_path)
@@ -287,7 +275,6 @@ def test_a_damaged_cache_can_be_cleared(tmp_path: Path, open_cache: OpenCache) -
 
 @as_root
 def test_what_is_not_ours_is_not_cleared(tmp_path: Path, open_cache: OpenCache) -> None:
-    """A file of another user stays."""
     kept(open_cache, tmp_path / "cache")
     somebody_owns_the_file(tmp_path / "cache")
     cleared = evaltrack("cache", "clear", "--yes", cwd=tmp_path)
@@ -297,7 +284,6 @@ def test_what_is_not_ours_is_not_cleared(tmp_path: Path, open_cache: OpenCache) 
 
 
 def test_a_cache_in_use_is_not_cleared(tmp_path: Path, open_cache: OpenCache) -> None:
-    """An evaluation under way would go on writing to a file without a name."""
     cache = open_cache(tmp_path / "cache")
     cache.put("key", PAID)
     cleared = evaltrack("cache", "clear", "--yes", cwd=tmp_path)

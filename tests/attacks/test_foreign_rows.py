@@ -26,6 +26,7 @@ from evaltrack.report.comparison.files import json_text
 from evaltrack.report.run.json_form import run_json
 from evaltrack.tracking.reader import find_evaluation
 from evaltrack.tracking.store import connect
+from tests.files import data
 from tests.judging import cli, store_in
 
 QUESTIONS = 6
@@ -281,7 +282,6 @@ def honest(kept: Kept) -> Mapping[str, Any]:
 def test_rows_of_a_run_that_says_nothing_of_them(
     here: Kept, honest: Mapping[str, Any], capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
-    """The reader names what is wrong, and exits 3; a form without harm gives the same verdict, to the letter."""
     here.client.delete_tag(here.candidate.run_id, TAG)
     said = spoil(here, name)
     code, told, made = compare(here, capsys)
@@ -342,22 +342,11 @@ def test_every_command_reads_rows_through_one_door(
 
 @pytest.mark.parametrize(
     ("tag", "said"),
-    [
-        (
-            '{"version": 2, "rows": 6, "digest": "x"}',
-            "was written by a newer version of evaltrack (rows of",
-        ),
-        ("{}", "tag `evaltrack.rows` of run RUN was not written by evaltrack; evaluate again, or delete the tag"),
-        ("x", "tag `evaltrack.rows` of run RUN was not written by evaltrack"),
-        ("[" * 5000, "tag `evaltrack.rows` of run RUN was not written by evaltrack"),
-        ('{"version": true}', "tag `evaltrack.rows` of run RUN was not written by evaltrack"),
-        ('{"version": 1, "rows": "6", "sha256": "x"}', "tag `evaltrack.rows` of run RUN was not written by evaltrack"),
-    ],
+    data("attacks.json")["tags"],
 )
 def test_a_tag_of_another_version_or_of_others(
     here: Kept, capsys: pytest.CaptureFixture[str], tag: str, said: str
 ) -> None:
-    """Has its own message; it never counts as no tag."""
     here.client.set_tag(here.candidate.run_id, TAG, tag)
     code, told, _ = compare(here, capsys)
     none_internal(told)
@@ -376,7 +365,6 @@ def test_a_run_says_what_it_logged(kept: Kept) -> None:
 def test_rows_are_held_against_the_metrics_of_the_run(
     here: Kept, capsys: pytest.CaptureFixture[str], tagged: bool
 ) -> None:
-    """A lost question that was made a found one, every value of it on its scale."""
     table = here.table
     for name in ("recall_at_k", "reciprocal_rank", "precision_at_k", "hit", "ndcg_at_k", "pass"):
         table = changed(table, name, 1.0, row=3)
@@ -399,7 +387,6 @@ def tried(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Ite
 
 @pytest.mark.parametrize("logged", [True, False])
 def test_trials_of_others_are_none(tried: tuple[str, RunResult], tmp_path: Path, logged: bool) -> None:
-    """The rows hold the scores without them: trials that were changed, or stand there twice, are left out."""
     uri, result = tried
     store = connect(uri)
     run = find_evaluation(store, result.run_id)
@@ -418,18 +405,13 @@ def test_trials_of_others_are_none(tried: tuple[str, RunResult], tmp_path: Path,
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
+        *data("attacks.json")["saved_runs"],
         ({"num_tokens": math.inf}, "is damaged: column `num_tokens` holds inf in row `01`; save it again"),
-        ({"id": "00"}, "is damaged: several rows have one id: `00`; save it again"),
-        ({"digest": None}, "is damaged: column `digest` is empty in some rows; save it again"),
-        ({"ndcg_at_k": 3}, "is damaged: column `ndcg_at_k` holds 3 in row `01`; save it again"),
-        ({"ndcg_at_k": "1.0"}, "is damaged or of another version: ArrowInvalid"),
-        ({}, "was saved by a newer version of evaltrack; upgrade evaltrack, or save it again"),
     ],
 )
 def test_a_saved_run_is_checked_as_rows_are(
     kept: Kept, tmp_path: Path, capsys: pytest.CaptureFixture[str], fields: dict[str, object], said: str
 ) -> None:
-    """It is a file that was named: exit code 2."""
     saved = json.loads("".join(run_json(kept.baseline)))
     saved["metrics"] = {}
     saved["rows"][1] |= fields

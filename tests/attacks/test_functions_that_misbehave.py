@@ -25,6 +25,7 @@ from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import Question, Row, Target
 from evaltrack.targets import open_target
 from tests.actors import evaluated
+from tests.files import data
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 """Loops and tasks that a function left behind in this process become garbage when its thread ends, in a later test."""
@@ -91,18 +92,7 @@ def failures(found: list[Row]) -> list[str | None]:
 
 @pytest.mark.parametrize(
     ("kind", "end", "how"),
-    [
-        ("def", "os._exit(0)", "ended with exit code 0"),
-        ("async def", "os._exit(7)", "ended with exit code 7"),
-        ("def", "os.kill(os.getpid(), 9)", "was ended by SIGKILL"),
-        ("async def", "os.abort()", "was ended by SIGABRT"),
-        ("def", "ctypes.string_at(0)", "was ended by SIGSEGV"),
-        ("def", "threading.Thread(target=os._exit, args=[3]).start(); time.sleep(30)", "ended with exit code 3"),
-        ("async def", "threading.Thread(target=os._exit, args=[3]).start(); time.sleep(30)", "ended with exit code 3"),
-        ("def", "os.closerange(3, 65536); time.sleep(30)", ""),
-        ("async def", "os.closerange(3, 65536); time.sleep(30)", ""),
-        ("def", "os.fork() or (os.setsid(), time.sleep(60), os._exit(0)); os._exit(9)", "ended with exit code 9"),
-    ],
+    data("attacks.json")["ends"],
 )
 def test_a_process_that_ends_fails_the_question_in_it(kind: str, end: str, how: str, bad: Callable[..., str]) -> None:
     name = bad(end, kind)
@@ -118,26 +108,9 @@ def test_a_process_that_ends_fails_the_question_in_it(kind: str, end: str, how: 
 
 @pytest.mark.parametrize(
     "deed",
-    [
-        "asyncio.get_running_loop().stop()",
-        "asyncio.get_running_loop()._ready.clear()",
-        "asyncio.get_running_loop().close()",
-        "[task.cancel() for task in asyncio.all_tasks() if task is not asyncio.current_task()]",
-        "asyncio.get_running_loop().set_task_factory(lambda loop, work: 1 / 0)",
-        "json.loads = json.dumps = builtins.open = time.time = time.monotonic = None",
-        "sys.setrecursionlimit(60)",
-        "resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))",
-        "os.setuid(65534)",
-        "os.chdir('/'); os.umask(0o777)",
-        "signal.signal(signal.SIGTERM, signal.SIG_IGN); signal.alarm(1)",
-        "sys.stdout.close(); sys.stderr.close()",
-        "sys.path.clear(); sys.modules.clear()",
-        "threading.excepthook = sys.excepthook = None",
-        "gc.disable(); sys.settrace(lambda *_: 1 / 0)",
-    ],
+    data("attacks.json")["deeds"],
 )
 def test_what_a_function_does_to_its_process_stays_there(deed: str, bad: Callable[..., str]) -> None:
-    """Patches, limits and rights of the function's process change nothing here; every question has its row."""
     if deed == "os.setuid(65534)" and os.geteuid() != 0:
         pytest.skip("only root may change its user")
     before = (Path.cwd(), sys.getrecursionlimit(), json.loads, time.time, os.geteuid())
@@ -149,7 +122,6 @@ def test_what_a_function_does_to_its_process_stays_there(deed: str, bad: Callabl
 
 
 def test_a_function_cannot_alter_what_is_expected(written: Write) -> None:
-    """A function gets a copy of the question: what it alters there is no expectation of ours."""
     module = written(
         """
         from evaltrack.records import Question
@@ -195,19 +167,9 @@ def test_a_call_that_swallows_its_cancellation_holds_up_nobody(bad: Callable[...
 
 @pytest.mark.parametrize(
     "deed",
-    [
-        "[task.cancel() for task in asyncio.all_tasks()]; await asyncio.sleep(60)",
-        "asyncio.current_task().cancel(); await asyncio.sleep(60)",
-        "asyncio.get_running_loop().stop()",
-        "raise SystemExit(0)",
-        "raise KeyboardInterrupt",
-        "asyncio.get_running_loop().set_task_factory(lambda loop, work: 1 / 0)",
-        "time.sleep(2)",
-        SWALLOW,
-    ],
+    data("attacks.json")["deeds_in_process"],
 )
 def test_in_this_process_a_function_has_a_loop_of_its_own(deed: str, bad: Callable[..., str]) -> None:
-    """What it does to its event loop and the tasks in it, or to its own cancellation, ends no evaluation."""
     target = open_target(bad(deed, "async def"), {"in_process": "true"})
     found = asyncio.run(_all(evaluated(questions(3), target, concurrency=1, timeout=1), target))
     assert sorted(row.question.id for row in found) == ["0", "1", "2"]
@@ -234,7 +196,6 @@ def test_an_event_loop_that_is_held_up_is_ended(bad: Callable[..., str], monkeyp
 
 
 def test_threads_that_hang_are_left_behind_with_their_process(written: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A sync function that hangs again and again does not fill its process with threads: another takes its place."""
     monkeypatch.setattr("evaltrack.targets.processes.MOST_CANCELLED", 3)
     module = written(
         """
@@ -250,11 +211,6 @@ def test_threads_that_hang_are_left_behind_with_their_process(written: Write, mo
     first, *_, last = [row.response.answer or "" if row.response else "" for row in found]
     assert first.split()[0] != last.split()[0]
     assert int(last.split()[1]) <= int(first.split()[1])
-
-
-def test_memory_is_bounded(bad: Callable[..., str]) -> None:
-    found = rows(open_target(f"{bad('return len(bytearray(4 << 30))')}?memory=1GiB"), questions(3))
-    assert failures(found) == [None, "target_error: MemoryError: ", None]
 
 
 @pytest.mark.parametrize(
@@ -275,17 +231,9 @@ def test_what_it_returns_is_bounded(returned: str, message: str, bad: Callable[.
 
 @pytest.mark.parametrize(
     "garbage",
-    [
-        "b'x' * 100",
-        "b'x' * 100 + b'\\n'",
-        "b'\\xff 2 3\\n'",
-        "b'2 result {]\\n'",
-        "b'2 raised {]\\n'",
-        "b'2 raised ' + b'[' * 100_000 + b'\\n'",
-    ],
+    data("attacks.json")["garbage"],
 )
 def test_garbage_among_the_answers_ends_no_evaluation(garbage: str, bad: Callable[..., str]) -> None:
-    """A function that writes into every open pipe has its questions fail, or finds no reader, and nothing else."""
     deed = f"""
     for number in range(3, 64):
         try:
@@ -334,24 +282,7 @@ def _runs(process: int) -> bool:
     return True
 
 
-def test_a_forked_copy_that_lives_on_holds_up_nobody(bad: Callable[..., str]) -> None:
-    """Where a forked copy holds the pipe open, the end of the function's process is seen all the same."""
-    name = bad("""
-    if os.fork() == 0:
-        os.setsid()
-        time.sleep(20)
-        os._exit(0)
-    os._exit(9)
-    """)
-    start = time.monotonic()
-    said = failures(rows(open_target(name), questions(3)))
-    assert said[0] is said[2] is None
-    assert (said[1] or "").startswith("target_error: ProcessEndedError: its process ended with exit code 9")
-    assert time.monotonic() - start < 15
-
-
 def test_a_long_answer_costs_others_no_time(written: Write) -> None:
-    """Counting and searching a long answer takes seconds; they are not taken from the deadlines of others."""
     module = written(
         """
         def ask(question):

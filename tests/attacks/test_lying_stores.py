@@ -69,7 +69,6 @@ def served(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
 
 @pytest.mark.parametrize("fault", ["503", "dropped", "lost", "cut", "doubled"])
 def test_a_write_that_meets_a_fault_is_there_once(served: Served, fault: str) -> None:
-    """Of each kind of write the first one meets the fault: the run is whole, and nothing is there twice."""
     served.rules.rules = [(pattern, fault, 1) for pattern in WRITES]
     assert served.run().status == "FINISHED"
     assert served.rules.counts == dict.fromkeys(WRITES, 1)
@@ -89,7 +88,6 @@ def test_a_write_that_meets_a_fault_is_there_once(served: Served, fault: str) ->
     ],
 )
 def test_what_was_not_done_is_not_called_finished(served: Served, pattern: str, gap: str) -> None:
-    """A proxy answers 200 and does nothing: that is an error, and once it is cured the run is resumed and whole."""
     served.rules.rules = [(pattern, "empty", 1000)]
     with pytest.raises(TrackingError, match=gap) as caught:
         served.run()
@@ -119,7 +117,6 @@ def test_a_fault_that_stays_leaves_no_run_finished(served: Served, rules: list[A
 
 
 def test_spans_are_looked_for_in_the_store_of_the_run(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where they cannot be counted they are read, also where the process itself uses another store."""
     monkeypatch.setattr("mlflow.tracking._tracking_service.utils._tracking_uri", "sqlite:///elsewhere.db")
     served.rules.rules = [(SPANS, "login", 1000), (COUNT, "empty", 1000)]
     with pytest.raises(TrackingError, match="holds 0 spans, not 6"):
@@ -135,7 +132,6 @@ def test_runs_whose_creation_was_never_confirmed_do_not_stay_running(served: Ser
 
 
 def test_a_server_that_is_gone_is_an_error_soon(served: Served) -> None:
-    """While results are logged the server goes for good: exit 3 soon after the patience ends, with the way to go on."""
     served.rules.rules = [(START, "dropped", 1000), (UPDATE, "dropped", 1000)]
     start = time.monotonic()
     with pytest.raises(TrackingError, match=r"writing traces failed: .*; no finished row is lost, go on with"):
@@ -145,7 +141,6 @@ def test_a_server_that_is_gone_is_an_error_soon(served: Served) -> None:
 
 
 def test_a_store_that_does_not_answer_does_not_make_a_new_run_of_an_old_one(served: Served) -> None:
-    """`--resume auto` that cannot ask for the run is an error: else all would be paid for again."""
     served.rules.rules = [(SPANS, "empty", 1000)]
     with suppress(TrackingError):
         served.run()

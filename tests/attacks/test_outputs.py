@@ -51,7 +51,6 @@ def became(how: str, *names: str) -> str:
 def test_a_run_exits_by_its_verdict_whatever_becomes_of_its_output(
     store_uri: str, tmp_path: Path, how: str, names: tuple[str, ...]
 ) -> None:
-    """1 is a requirement that was missed; where the result cannot be printed stderr says where it is."""
     required = ("--require", "recall_at_k>=0.9", "--traces", "off")
     target = recorded(tmp_path, "x")
     process = ended(Path.cwd(), became(how, *names), "run", golden(tmp_path), "-t", target, *required)
@@ -66,7 +65,6 @@ def test_a_run_exits_by_its_verdict_whatever_becomes_of_its_output(
 @full
 @pytest.mark.parametrize("how", [CLOSED, FULL], ids=["closed", "full"])
 def test_wrong_usage_is_2_though_nobody_can_be_told(tmp_path: Path, how: str) -> None:
-    """Neither 1, which is a regression, nor 120, with which Python ends where it cannot flush."""
     assert ended(tmp_path, became(how, "stderr"), "run", "nothing.jsonl").returncode == 2
     assert ended(tmp_path, became(how, "stdout", "stderr"), "run", "--unknown").returncode == 2
 
@@ -80,7 +78,6 @@ def test_what_is_nowhere_else_is_lost(tmp_path: Path) -> None:
 
 
 def test_no_file_takes_the_place_of_a_closed_output(tmp_path: Path) -> None:
-    """The next file that is opened would be number 1, and hold what is printed."""
     same = "os.path.sameopenfile(1, os.open(os.devnull, os.O_RDWR))"
     after = f"import atexit; atexit.register(lambda: print({same}, file=sys.stderr))\n"
     assert ended(tmp_path, after + became(CLOSED, "stdout"), "--version").stderr.endswith("\nTrue\n")
@@ -115,7 +112,6 @@ def test_a_verdict_holds_on_a_full_disk(
     ids=["full", "no reader", "closed", "full stderr"],
 )
 def test_a_result_that_is_cut_is_no_success(store_uri: str, tmp_path: Path, around: str, expected: int) -> None:
-    """A job would go on with the file; who reads a part of a pipe, or closes stdout, has no file."""
     words = ("run", golden(tmp_path), "-t", recorded(tmp_path, "a"), "--traces", "off", "--output", "json")
     process = ended(Path.cwd(), around, *words)
     (run,) = mlflow.MlflowClient(store_uri).search_runs(["0"])

@@ -100,7 +100,6 @@ def test_a_tag_of_one_golden_set_cannot_speak_for_another() -> None:
 
 
 def test_a_spoilt_judge_tag_is_none(address: str, poisoned: list[str]) -> None:
-    """A noise that is no finite number would swallow every difference."""
     store = connect(address)
     run = find_evaluation(store, store.client.search_runs([poisoned[0]])[0].info.run_id)
     noise = {"metric": "judge_score", "times": 3, "judge": "j", "judge_prompt": "p"}

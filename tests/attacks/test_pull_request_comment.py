@@ -64,7 +64,6 @@ def test_a_strangers_comment_keeps_nobody_from_writing_ours(tmp_path: Path) -> N
 
 
 def test_a_comment_that_is_refused_is_a_warning(tmp_path: Path) -> None:
-    """As in a pull request from a fork, whose token can only read; what GitHub answers gives the runner no commands."""
     (tmp_path / "tree").mkdir()
     made = job(tmp_path)
     written(made)
@@ -77,7 +76,6 @@ def test_a_comment_that_is_refused_is_a_warning(tmp_path: Path) -> None:
 
 
 def test_a_page_that_the_pull_request_brings_is_not_ours(tmp_path: Path) -> None:
-    """Where the evaluation fails before there is a page, none is in the summary or in a comment."""
     base = repository(tmp_path / "tree", {"evaltrack.md": f"{MARKER}\nI pass, says mallory\n"})
     made = job(tmp_path, base)  # there is no golden set
 
@@ -89,7 +87,6 @@ def test_a_page_that_the_pull_request_brings_is_not_ours(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("brought", ["baseline", "settings"])
 def test_a_pull_request_brings_neither_baseline_nor_settings(store_uri: str, tmp_path: Path, brought: str) -> None:
-    """Both are those of the commit that it is to be merged into, so the regression is found."""
     tree = tmp_path / "tree"
     tree.mkdir()
     good, bad = saved(tree, GOOD), saved(tree, BAD)
@@ -104,7 +101,6 @@ def test_a_pull_request_brings_neither_baseline_nor_settings(store_uri: str, tmp
 
 
 def test_every_line_of_options_counts_and_none_is_executed(store_uri: str, tmp_path: Path) -> None:
-    """Quotes hold words together as in a shell; nothing is expanded."""
     tree = tmp_path / "tree"
     repository(tree, {"small.jsonl": QUESTION, "answers.jsonl": GOOD})
     name = "two $(touch pwned) `touch pwned` words"
@@ -121,7 +117,6 @@ def test_every_line_of_options_counts_and_none_is_executed(store_uri: str, tmp_p
 
 
 def test_another_run_in_the_store_is_not_taken_for_ours(store_uri: str, tmp_path: Path) -> None:
-    """A newer one of the same golden set, as another job makes it meanwhile, is not what is compared."""
     tree = tmp_path / "tree"
     tree.mkdir()
     good = saved(tree, GOOD)

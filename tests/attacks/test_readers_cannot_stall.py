@@ -57,7 +57,6 @@ async def ask(guard: AsgiGuard, path: str, **headers: str) -> Got:
 
 
 def test_heavy_pages_above_the_bound_are_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are told when to come again, and their page does so by itself; MLflow's own paths are passed on."""
     monkeypatch.setattr(bounds, "RETRY_SECONDS", 1)
 
     async def attack() -> None:
@@ -96,8 +95,6 @@ def test_other_pages_wait_without_a_thread() -> None:
 
 
 def test_a_request_of_another_site_is_refused() -> None:
-    """Its page leads to the same address from our own site, where the browser says so."""
-
     async def attack() -> None:
         guard = AsgiGuard(SlowApp(), PREFIX)
         got = await ask(guard, f"{PREFIX}/drift", sec_fetch_site="cross-site")
@@ -113,7 +110,6 @@ def test_a_request_of_another_site_is_refused() -> None:
 
 
 def test_a_form_that_does_not_come_holds_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is waited for before a place is taken, and not for ever."""
     monkeypatch.setattr(bounds, "RECEIVING", 0.2)
 
     async def attack() -> None:
@@ -136,7 +132,6 @@ def test_a_form_that_does_not_come_holds_no_place(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_reader_that_is_slow_to_read_holds_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its place is free before the answer is sent, and the answer is given up in the end."""
     monkeypatch.setattr(bounds, "SENDING", 0.3)
 
     async def attack() -> None:
@@ -157,8 +152,6 @@ def test_a_reader_that_is_slow_to_read_holds_no_place(monkeypatch: pytest.Monkey
 
 
 def test_a_page_that_fails_gives_its_place_back() -> None:
-    """Else as many faults as places would close the pages for good."""
-
     async def broken(scope: Any, receive: Any, send: Any) -> None:
         raise RuntimeError("no page")
 
@@ -206,7 +199,6 @@ def address(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> I
 
 
 def test_forty_eight_readers_at_once(address: str) -> None:
-    """On a real server: some get the page, the others are told to come again, and then find it made."""
     before, now = (
         run_eval(REPO / "golden/travel.jsonl", k=5, tracking_uri=address, judge="none", traces="off") for _ in range(2)
     )

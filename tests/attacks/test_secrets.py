@@ -17,6 +17,7 @@ import pytest
 from evaltrack import run_eval
 from evaltrack.cli import _run
 from evaltrack.records import Response, Source
+from tests.files import data
 from tests.key_forms import keys
 
 KEY = keys()["GitHub personal"][1]
@@ -75,13 +76,8 @@ def echo() -> Iterator[str]:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["-t", "http://127.0.0.1:9/ask?api_key=" + PASSWORD],
-        ["-t", "http://127.0.0.1:9/ask?lang=en&access_token=" + PASSWORD],
+        *data("attacks.json")["secret_arguments"],
         ["-t", "https://127.0.0.1:9/" + KEY],
-        ["-t", f"command:echo --api-key {PASSWORD} {{question}}"],
-        ["-t", f"command:env SERVICE_TOKEN={PASSWORD} echo {{question}}"],
-        ["-t", f"command:curl -d q={{question}} http://bob:{PASSWORD}@127.0.0.1:9/"],
-        ["-t", f"htp://bob:{PASSWORD}@127.0.0.1:9/"],
         ["-t", f"nothing:{KEY}"],
         ["-t", "http://127.0.0.1:9/", "--target-option", f"body={{q: question, key: '{KEY}'}}"],
         ["-t", "http://127.0.0.1:9/", "--target-option", f"{KEY}=answer"],
@@ -98,7 +94,6 @@ def echo() -> Iterator[str]:
 def test_a_secret_in_a_name_or_setting_is_refused(
     arguments: list[str], store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Exit code 2 before anything is asked or logged; the message does not repeat it, and names the environment."""
     target = [] if "-t" in arguments else ["-t", "command:echo {question}"]
 
     assert _run(["run", str(golden(tmp_path)), *target, *arguments]) == 2
@@ -128,7 +123,6 @@ def test_settings_that_only_sound_like_secrets_are_taken(target: str, store_uri:
 def test_values_of_queries_are_not_shown_by_doctor(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Neither those of the store nor those of the judge's server; their names are."""
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"mysql+nothing://db.invalid/mlflow?password={PASSWORD}")
     monkeypatch.setenv("OPENAI_BASE_URL", f"https://host.invalid/v1?sig={PASSWORD}")
 
@@ -180,7 +174,6 @@ def test_a_query_of_a_target_is_sent_and_not_shown(
 def test_headers_that_a_server_sends_back_are_masked(
     echo: str, store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In answer, sources, arguments of tools and errors; what is measured and shown besides stays."""
     monkeypatch.setenv("MY_HEADER", HEADER)
     monkeypatch.setenv("MY_LOGIN", "Ym9iOnBhc3N3MHJk")
     path = golden(tmp_path)
@@ -201,7 +194,6 @@ def test_headers_that_a_server_sends_back_are_masked(
 def test_what_a_program_says_of_its_environment_is_masked(
     store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The values of variables that are named like secrets are in no answer and no error."""
     monkeypatch.setenv("SERVICE_TOKEN", HEADER)
     monkeypatch.setenv("SERVICE_NAME", "search-service-7")
     program = tmp_path / "program.py"
@@ -233,7 +225,6 @@ def test_patterns_of_redact_are_logged_as_a_digest(store_uri: str, tmp_path: Pat
 
 
 def test_what_is_taken_out_changes_no_score(store_uri: str, tmp_path: Path) -> None:
-    """Titles, repeats and tokens are measured as they came; only what is kept is redacted."""
     path = golden(tmp_path, expected_chunks=None, expected_sources=["Order CUST-2"])
     titles = ["Order CUST-1", "Order CUST-2", "Order CUST-2"]
 
@@ -260,7 +251,6 @@ def judge(question, response):
 def test_a_judge_sees_nothing_secret_and_its_words_are_redacted(
     store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a judge knows from elsewhere is not kept either."""
     (tmp_path / "own_judge.py").write_text(f"SECRET = {KEY!r}\n{JUDGE}")
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.chdir(tmp_path)
@@ -278,8 +268,6 @@ def test_a_judge_sees_nothing_secret_and_its_words_are_redacted(
 
 
 def test_no_part_of_a_key_is_left_where_a_message_is_cut(store_uri: str, tmp_path: Path) -> None:
-    """A long message is cut once nothing secret is in it."""
-
     def target(question: str, k: int) -> Response:
         raise OSError("x" * 1970 + " " + KEY)
 
@@ -288,7 +276,6 @@ def test_no_part_of_a_key_is_left_where_a_message_is_cut(store_uri: str, tmp_pat
 
 
 def test_settings_of_headers_name_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The way that is told as the cure works: the name of a variable is no secret."""
     from evaltrack.privacy.names import check_names
 
     for told in ("header.Authorization=Bearer MY_TOKEN_VARIABLE", "header.X-Api-Key=MY_API_KEY", "answer=data.token"):

@@ -22,7 +22,6 @@ SLOW = "import time\ndef ask(question):\n    open('asked', 'a').write('1')\n    
 
 @pytest.mark.parametrize("name", ["SIGALRM", "SIGUSR1"])
 def test_a_signal_that_ends_a_process_ends_the_run_as_killed(store_uri: str, tmp_path: Path, name: str) -> None:
-    """What the scheduler of a cluster sends before it kills: exit code 130, the run KILLED with its rows."""
     (tmp_path / "slow.py").write_text(SLOW)
     words = ("run", str(many(tmp_path, 2000)), "-t", "python:slow:ask", "--concurrency", "2")
     asked, deadline = tmp_path / "asked", time.monotonic() + 60
@@ -36,7 +35,6 @@ def test_a_signal_that_ends_a_process_ends_the_run_as_killed(store_uri: str, tmp
 
 
 def test_a_run_that_is_killed_at_once_has_said_how_to_go_on(store_uri: str, tmp_path: Path) -> None:
-    """Its id and the command stand on stderr before the first question; stdout holds the result alone."""
     (tmp_path / "slow.py").write_text(SLOW)
     words = ("run", str(many(tmp_path, 2000)), "-t", "python:slow:ask", "--concurrency", "2", "--output", "json")
     asked, deadline = tmp_path / "asked", time.monotonic() + 60
@@ -66,7 +64,6 @@ def test_a_signal_before_the_first_question_leaves_no_run_running(store_uri: str
 
 
 def test_signals_that_are_handled_or_ignored_stay_so() -> None:
-    """`nohup` ignores SIGHUP; a program that calls `run_eval` may have a use of its own for SIGUSR1."""
     assert {"SIGINT", "SIGTERM", "SIGHUP", "SIGALRM", "SIGUSR1", "SIGUSR2", "SIGXCPU"} <= {
         number.name for number in stop_signals()
     }

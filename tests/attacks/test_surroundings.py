@@ -124,7 +124,6 @@ def fill(folder: Path) -> None:
 def test_a_full_temporary_folder_loses_no_row(
     store_uri: str, tmp_path: Path, small_disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The message names the folder and its cure; with room again the run goes on."""
     monkeypatch.setattr(tempfile, "tempdir", str(small_disk))
     target = "python:tests.small_targets:good"  # what was recorded is read again, and not kept
     common = {"tracking_uri": store_uri, "concurrency": 1, "traces": "off", "in_process": True, "target": target}
@@ -172,7 +171,6 @@ def test_a_journal_that_is_lost_is_said_at_once(
     act: Callable[[Path], None],
     reason: str,
 ) -> None:
-    """While there is time to make room, and once: not first among the notes at the end."""
     monkeypatch.setenv("EVALTRACK_STATE_DIR", str(small_disk))
     heard, target = Heard(), after_some(lambda: act(small_disk))
     result = run_eval(many(tmp_path, 40), target=target, tracking_uri=store_uri, concurrency=1, progress=heard)
@@ -205,7 +203,6 @@ def test_no_umask_takes_the_users_own_rights(store_uri: str, tmp_path: Path) -> 
 
 
 def test_a_file_on_a_full_disk(store_uri: str, tmp_path: Path, small_disk: Path) -> None:
-    """The message names it, and where its content is; whoever waits for the file hears of no success."""
     fill(small_disk)
     file = small_disk / "evaluation.json"
     process = ended(
@@ -231,7 +228,6 @@ def test_a_file_on_a_full_disk(store_uri: str, tmp_path: Path, small_disk: Path)
 def test_a_page_on_a_full_disk(
     store_uri: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], small_disk: Path, later: Any, expected: int
 ) -> None:
-    """No success, and no regression hidden: the verdict and the other files are there, the older page is whole."""
     path = golden(tmp_path)
     was, now = (run_eval(path, target=ask, tracking_uri=store_uri, traces="off").run_id for ask in (good, later))
     page, other = small_disk / "page.html", tmp_path / "other.json"
@@ -255,7 +251,6 @@ def test_a_page_that_can_never_be_written_is_refused_before_work(tmp_path: Path)
 
 
 def test_a_store_that_cannot_grow(store_uri: str, tmp_path: Path) -> None:
-    """As on a full disk: a line says so, without the traceback that MLflow logs, and no run counts as FINISHED."""
     size = (tmp_path / "store/mlflow.db").stat().st_size
     limit = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size}))\n"
     process = ended(Path.cwd(), limit, "run", many(tmp_path, 200), "-t", recorded(tmp_path, "a"))
@@ -282,7 +277,6 @@ def test_a_working_folder_that_is_gone(store_uri: str, tmp_path: Path) -> None:
 
 
 def test_ten_processes_begin_at_once_in_an_empty_folder(tmp_path: Path) -> None:
-    """One of them makes MLflow's tables, the others wait."""
     program = "from evaltrack.tracking.store import connect\nconnect()"
     env = {**os.environ, "MLFLOW_TRACKING_URI": f"sqlite:///{tmp_path}/mlflow.db"}
     started = [WarmProcess(("-c", program), tmp_path, env) for _ in range(10)]

@@ -51,10 +51,6 @@ def status(port: int, path: str, host: str, body: str | None = None, origin: str
 
 
 def test_a_page_under_another_name_reaches_nothing(tmp_path: Path, empty_database: Path) -> None:
-    """DNS rebinding: a name that MLflow's patterns of private addresses match is refused, on every page.
-
-    The server answers under loopback, the machine's name and those allowed, whose own pages may send requests.
-    """
     search, body = "/ajax-api/2.0/mlflow/runs/search", '{"experiment_ids": ["0"]}'
     with served(tmp_path, empty_database, "--host", "0.0.0.0", hosts="mlflow.example.com") as port:
         for path in PAGES:
@@ -101,7 +97,6 @@ def test_no_value_becomes_an_option(name: str) -> None:
 
 
 def test_what_is_no_option_is_refused() -> None:
-    """MLflow adds a parameter of another name to the command, where it has to be an option with its value."""
     ended = project(golden="none.jsonl", nonsense="x")
     assert (ended.returncode, ended.stdout) == (2, "")
     assert "No such option '--nonsense'" in ended.stderr
@@ -134,7 +129,6 @@ STRANGER = 12345
 
 @pytest.mark.parametrize(("name", "table"), [("evaltrack.toml", "[run]"), ("pyproject.toml", "[tool.evaltrack.run]")])
 def test_settings_that_somebody_else_left_are_not_followed(shared: Path, name: str, table: str) -> None:
-    """A settings file may name a command to execute: in a folder such as /tmp another user's is refused."""
     mark = shared / "executed"
     (shared / "set.jsonl").write_text('{"id": 1, "question": "Why?", "expected_chunks": ["a"]}\n')
     (shared / name).write_text(f'{table}\ntarget = "command:touch {mark} {{question}}"\n')
@@ -148,7 +142,6 @@ def test_settings_that_somebody_else_left_are_not_followed(shared: Path, name: s
 
 
 def test_a_link_that_somebody_else_left_is_not_followed(shared: Path, tmp_path: Path) -> None:
-    """Not to a file of ours either: its settings are meant for another folder."""
     from evaltrack.cli.settings import read_settings
 
     (tmp_path / "mine.toml").write_text("[run]\nk = 3\n")
@@ -161,7 +154,6 @@ def test_a_link_that_somebody_else_left_is_not_followed(shared: Path, tmp_path: 
 
 
 def test_a_folder_of_somebody_else_is_taken_as_a_whole(shared: Path) -> None:
-    """Where folder and file have one owner, as in a container's mount, whoever works there has chosen it."""
     from evaltrack.cli.settings import read_settings
 
     (shared / "evaltrack.toml").write_text("[run]\nk = 3\n")

@@ -58,7 +58,6 @@ def smollm2() -> Iterator[str]:
 
 
 def test_a_real_server_takes_the_schema_and_counts_its_tokens(smollm2: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Asked under the judge's schema it writes JSON with exactly its fields, and nothing is degraded."""
     monkeypatch.setenv("OPENAI_BASE_URL", smollm2)
     llm = LLM("smollm2")
     asked = "Judge the answer `Paris` to `What is the capital of France?`. Reply in JSON, with a short reasoning."
@@ -79,7 +78,6 @@ def test_a_real_server_takes_the_schema_and_counts_its_tokens(smollm2: str, monk
 def test_an_evaluation_by_a_real_model_ends_well(
     smollm2: str, store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The model answers and judges: each question has a verdict on its scale, or an error that says what it wrote."""
     monkeypatch.setenv("OPENAI_BASE_URL", smollm2)
     path = tmp_path / "capitals.jsonl"
     lines = [

@@ -18,7 +18,6 @@ KEY = keys()["GitHub personal"][1]
 
 
 def test_a_password_in_a_url_is_taken_out() -> None:
-    """The server stays, so that the answer can still be judged."""
     assert Redactor().text("at https://bob:hunter2@db.example/x?y") == f"at https://{MARK}@db.example/x?y"
 
 
@@ -34,7 +33,6 @@ def test_a_pattern_that_cannot_be_meant_is_refused(pattern: str, said: str) -> N
 
 
 def test_every_text_of_a_response_is_redacted() -> None:
-    """Answer, sources and arguments of tools; a response without a secret is the same object."""
     clean = Response(answer="fine", sources=(Source(chunk_id="a", text="fine"),))
     dirty = Response(
         answer=KEY,
@@ -71,7 +69,6 @@ def test_a_secret_is_written_nowhere(store_uri: str, tmp_path: Path, monkeypatch
 
 @pytest.mark.parametrize("pattern", ["text", ".", "[a-z]+"])
 def test_a_pattern_that_hits_everything_breaks_nothing(pattern: str) -> None:
-    """Names of fields stay, and so do the ids that are scored."""
     response = Response(answer="text", sources=(Source(chunk_id="text", text="text", title="t", score=0.5),))
     redacted = Redactor([pattern]).response(response)
     assert redacted.sources is not None

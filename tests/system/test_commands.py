@@ -13,7 +13,6 @@ from evaltrack.system.commands import quoted, split_command
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=20), max_size=5))
 def test_what_is_quoted_is_split_again(words: list[str]) -> None:
-    """On POSIX a line is read as `shlex.split` reads it, whatever the words hold."""
     line = " ".join(map(quoted, words))
     assert split_command(line) == shlex.split(line) == words
 
@@ -27,24 +26,20 @@ def test_what_is_quoted_is_split_again(words: list[str]) -> None:
     ],
 )
 def test_a_backslash_of_windows_is_one(line: str, words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Quotes work as in a POSIX shell."""
     monkeypatch.setattr("os.sep", "\\")
     assert split_command(line) == words
 
 
 def test_a_backslash_of_posix_quotes() -> None:
-    """As in a shell."""
     assert split_command(r"ask a\ b # c") == ["ask", "a b", "#", "c"]
 
 
 def test_a_quotation_that_is_open_is_an_error() -> None:
-    """It is not guessed where it ends."""
     with pytest.raises(ValueError, match="No closing quotation"):
         split_command('ask "a')
 
 
 def test_a_word_for_the_shell_of_windows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It knows double quotes only."""
     assert quoted("my set.jsonl") == "'my set.jsonl'"
     monkeypatch.setattr("os.sep", "\\")
     assert quoted("my set.jsonl") == '"my set.jsonl"'

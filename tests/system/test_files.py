@@ -21,21 +21,18 @@ def is_free(folder: Path) -> bool:
 
 
 def test_a_locked_folder_is_locked_for_others(tmp_path: Path) -> None:
-    """Until the end of the block."""
     with locked_folder(tmp_path):
         assert not is_free(tmp_path)
     assert is_free(tmp_path)
 
 
 def test_without_locks_the_block_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on Windows."""
     monkeypatch.setitem(sys.modules, "fcntl", None)
     with locked_folder(tmp_path):
         assert is_free(tmp_path)
 
 
 def test_a_folder_that_is_not_there_is_the_matter_of_the_block(tmp_path: Path) -> None:
-    """It raises what it raises."""
     with pytest.raises(FileNotFoundError), locked_folder(tmp_path / "none"):
         (tmp_path / "none/file").read_bytes()
 
@@ -58,7 +55,6 @@ class Refusals:
 
 @pytest.mark.parametrize(("refused", "tries"), [(0, 1), (3, 4), (20, 21), (21, 21)])
 def test_windows_is_given_a_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: int, tries: int) -> None:
-    """An editor or a virus scanner may have the file open meanwhile."""
     part, path = tmp_path / "part", tmp_path / "path"
     part.write_text("new")
     path.write_text("old")
@@ -75,7 +71,6 @@ def test_windows_is_given_a_second(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_elsewhere_a_refusal_is_final(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """POSIX renames over an open file, so that it is about rights."""
     (tmp_path / "part").touch()
     refusals = Refusals(monkeypatch, 1)
     with pytest.raises(PermissionError):

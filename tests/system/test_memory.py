@@ -27,6 +27,5 @@ print(full - resident())
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only there does the C library hold what was freed")
 def test_what_was_freed_is_given_back() -> None:
-    """Blocks that are too small to be given back when they are freed, below one that stays."""
     made = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True)
     assert int(made.stdout) > 80

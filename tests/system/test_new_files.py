@@ -20,7 +20,6 @@ def overtaken(path: Path) -> None:
 
 
 def test_a_file_that_appears_meanwhile_is_kept(tmp_path: Path) -> None:
-    """What was written beside it is removed."""
     with pytest.raises(UsageError, match="is there already"):
         overtaken(tmp_path / "a.jsonl")
     assert [path.name for path in tmp_path.iterdir()] == ["a.jsonl"]

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import REPO
+from tests.files import data
 
 AS_ON_WINDOWS = """
 import asyncio, contextlib, io, json, os, signal, subprocess, sys
@@ -44,10 +45,7 @@ async def ask(question, k):
     return {"answer": "90 days.", "sources": ["schengen-visa#overstay", "fares"][:k]}
 """
 PROGRAM = "import json; print(json.dumps({'answer': '90 days.', 'sources': ['schengen-visa#overstay']}))"
-LINES = [
-    {"id": 1, "question": "What if I overstay my Schengen visa?", "expected_chunks": ["schengen-visa#overstay"]},
-    {"id": 2, "question": "May I get a refund?", "expected_chunks": ["fares"]},
-]
+LINES = data("system.json")["lines"]
 TARGETS = {
     "bm25:corpus": [0, [True, False], [None, None]],
     "recorded:answers.jsonl": [0, [False, True], [None, None]],
@@ -74,7 +72,6 @@ def project(tmp_path: Path, store_uri: str) -> dict[str, str]:
 
 
 def test_evaluations_without_what_windows_lacks(project: dict[str, str]) -> None:
-    """No process groups, no descriptors for children, no locks, owners or bounds: results are the same."""
     command = [sys.executable, "-c", AS_ON_WINDOWS, json.dumps(list(TARGETS))]
     ended = subprocess.run(command, env=project, capture_output=True, text=True, timeout=400)
     assert ended.returncode == 0, ended.stderr

@@ -63,7 +63,6 @@ def test_a_group_is_killed() -> None:
 
 
 def test_a_group_that_ends_when_asked_leaves_nothing() -> None:
-    """Also not what it started."""
     process, child = start()
     end_group(process, 5)
     assert process.returncode == -15
@@ -86,7 +85,6 @@ def test_taskkill_ends_the_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.usefixtures("without_groups")
 def test_without_the_tool_the_process_alone_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Better than nothing; one that is gone is no error."""
     monkeypatch.setattr("shutil.which", lambda _name: None)
     process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], **own_group())
     end_group(process, 5)
@@ -96,6 +94,5 @@ def test_without_the_tool_the_process_alone_is_ended(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.usefixtures("without_groups")
 def test_ctrl_c_of_windows_is_kept_from_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the flag that Windows has for it."""
     monkeypatch.setattr("subprocess.CREATE_NEW_PROCESS_GROUP", 512, raising=False)
     assert own_group() == {"creationflags": 512}

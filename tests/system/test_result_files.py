@@ -20,7 +20,6 @@ def names(folder: Path) -> set[str]:
 
 
 def test_folders_are_made_and_an_older_file_is_replaced(tmp_path: Path) -> None:
-    """Its mode is kept, and nothing is left beside it."""
     path = tmp_path / "new/folder/result.md"
     check_result_file(path)
     assert names(tmp_path) == set(), "to check makes nothing"
@@ -46,7 +45,6 @@ def test_a_link_stays_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("older", [None, "older"])
 def test_a_full_disk_leaves_no_part_and_the_older_file_whole(small_disk: Path, older: str | None) -> None:
-    """The message says what is wrong."""
     path = small_disk / "result.html"
     if older:
         path.write_text(older)
@@ -58,8 +56,6 @@ def test_a_full_disk_leaves_no_part_and_the_older_file_whole(small_disk: Path, o
 
 
 def test_text_that_breaks_off_leaves_nothing(tmp_path: Path) -> None:
-    """As where a row cannot be read back, or the user stops."""
-
     def pieces() -> Iterator[str]:
         yield "x" * 100_000
         raise KeyboardInterrupt
@@ -73,8 +69,6 @@ def test_text_that_breaks_off_leaves_nothing(tmp_path: Path) -> None:
 def test_a_file_that_no_other_may_replace_is_written_where_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
-    """One that is mounted into a container, or another user's in `/tmp`."""
-
     def refuse(part: Path, path: Path) -> None:
         raise OSError(code, os.strerror(code), str(path))
 
@@ -88,7 +82,6 @@ def test_a_file_that_no_other_may_replace_is_written_where_it_is(
 def test_a_file_in_a_folder_that_cannot_be_written_to_is_written_where_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing can be made beside it."""
     path = tmp_path / "result.json"
     path.write_text("what was there before")
     number = path.stat().st_ino
@@ -99,7 +92,6 @@ def test_a_file_in_a_folder_that_cannot_be_written_to_is_written_where_it_is(
 
 
 def test_a_device_and_a_pipe_stay_what_they_are(tmp_path: Path) -> None:
-    """And one that is full is named."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
@@ -112,7 +104,6 @@ def test_a_device_and_a_pipe_stay_what_they_are(tmp_path: Path) -> None:
 
 
 def test_what_can_never_be_written_is_found_before_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder, what lies below a file, a name that is too long, and what the user may not write to."""
     (tmp_path / "file").touch()
     for path, reason in (
         (tmp_path, "Is a directory"),

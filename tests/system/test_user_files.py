@@ -8,13 +8,9 @@ import pytest
 
 from evaltrack.system.user_files import user_name
 
-NAMES = ("LOGNAME", "USER", "LNAME", "USERNAME")
-
 
 @pytest.mark.parametrize(("error", "has_number"), [(ImportError, False), (KeyError, True), (OSError, True)])
 def test_a_user_without_a_name(monkeypatch: pytest.MonkeyPatch, error: type[Exception], has_number: bool) -> None:
-    """The number stands for it, where there is one; Windows has no `pwd` module to look it up."""
-
     def fail() -> str:
         raise error
 

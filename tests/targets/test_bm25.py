@@ -19,6 +19,7 @@ from evaltrack.golden.reader import open_golden
 from evaltrack.records import Question, Response, Target
 from evaltrack.report.html.page import safe_link
 from evaltrack.targets.bm25 import ABSTENTION, DEPTH, FLOOR, Bm25ByDomain, Bm25Target, open_bm25
+from tests.files import data
 
 REPO = Path(__file__).parent.parent.parent
 GOLDEN = REPO / "golden"
@@ -69,12 +70,6 @@ def test_floor(tmp_path: Path, settings: dict[str, str], floor: float) -> None:
     assert FLOOR == 2.5
 
 
-def test_unknown_setting(tmp_path: Path) -> None:
-    """A setting that there is not is refused, with those that there are."""
-    with pytest.raises(UsageError, match=r"^bm25 target: unknown setting `k`; known: by, chunk, files, floor, links$"):
-        open_bm25(str(write_corpus(tmp_path / "docs")), {"floor": "1", "k": "5"})
-
-
 def test_no_corpus(tmp_path: Path) -> None:
     """A folder that is not there is an error about the corpus."""
     with pytest.raises(UsageError, match="no such directory; name a folder of pages"):
@@ -91,11 +86,7 @@ def test_corpus_without_words(tmp_path: Path, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("settings", "message"),
-    [
-        ({"chunk": "lines"}, "chunk is `lines`; write heading, words:SIZE or words:SIZE:OVERLAP, such as words:200:40"),
-        ({"chunk": "words:9:9"}, "chunk is `words:9:9`; write an overlap that is smaller than the size, at most 8"),
-        ({"files": "pdf"}, "files is `pdf`; write one or more of htm, html, md, rst, txt, with commas between them"),
-    ],
+    data("targets.json")["bad_chunks_and_files"],
 )
 def test_bad_chunks_and_files(tmp_path: Path, settings: dict[str, str], message: str) -> None:
     """Refused before the corpus is looked at."""
@@ -154,7 +145,6 @@ def test_sources(tmp_path: Path) -> None:
     ],
 )
 def test_sources_link_to_their_page(tmp_path: Path, links: str, url: str) -> None:
-    """In a repository, on a server or on this machine; the report takes each for a link."""
     (tmp_path / "my pages").mkdir()
     (tmp_path / "my pages" / "cats.md").write_text("# Cats\n\n## Feeding\n\nFish and milk.\n")
     response = ask(open_bm25(str(tmp_path), {"floor": "0", "links": links}), "Fish?")
@@ -165,7 +155,6 @@ def test_sources_link_to_their_page(tmp_path: Path, links: str, url: str) -> Non
 
 
 def test_links_that_lead_nowhere_are_refused(tmp_path: Path) -> None:
-    """Before the corpus is read."""
     with pytest.raises(UsageError, match=r"links is `docs`; write the address of the pages \(https://…\), or file"):
         open_bm25(str(tmp_path), {"links": "docs"})
 
@@ -193,7 +182,6 @@ def test_scores_are_lucenes_bm25() -> None:
 
 
 def test_ties_keep_the_order_of_the_corpus() -> None:
-    """Chunks with the same score stay in the order of the corpus."""
     assert ranked(ask(index(["plum", "plum", "apple plum", "plum", "plum"]), "plum")) == ["0", "1", "3", "4", "2"]
 
 
@@ -205,26 +193,18 @@ def test_depth(k: int, returned: int) -> None:
 
 
 def test_only_what_matches_is_returned() -> None:
-    """A chunk that shares no word with the question is no source, however few there are."""
     assert ranked(ask(index(["plum", "pear", "apple"]), "a plum or an apple?")) == ["0", "2"]
 
 
 @pytest.mark.parametrize(
     ("text", "question"),
-    [
-        ("Cats purr.", "PURRING CAT"),
-        ("The passenger's right", "passenger\N{RIGHT SINGLE QUOTATION MARK}s"),
-        ("A naïve café", "cafés"),
-        ("Room 101", "101"),
-    ],
+    data("targets.json")["words_in_other_forms"],
 )
 def test_words_match_in_other_forms(text: str, question: str) -> None:
-    """Case, endings and the form of the apostrophe do not keep words apart."""
     assert ranked(ask(index(["pear", text]), question)) == ["1"]
 
 
 def test_stop_words_do_not_count() -> None:
-    """Words like `the`, and words the corpus does not know, change no score."""
     target = index(["plum and pear", "plum", "the the the apple"])
     plain = ask(target, "plum pear")
     assert plain.sources is not None
@@ -243,7 +223,6 @@ def test_repeated_words_count() -> None:
 
 
 def test_the_same_question_has_the_same_response(tmp_path: Path) -> None:
-    """Asked again, of the same index or a new one, the response is equal in every digit."""
     corpus = str(write_corpus(tmp_path / "docs"))
     one, two = open_bm25(corpus, {"floor": "0"}), open_bm25(corpus, {"floor": "0"})
     question = "Do cats bark at night?"
@@ -260,7 +239,6 @@ def test_nothing_in_common(question: str) -> None:
 
 
 def test_floor_is_reached_or_not() -> None:
-    """The best chunk's score must reach the floor: equal is enough, a millionth less is not."""
     texts = ["plum", "pear", "apple"]
     sources = ask(index(texts), "plum").sources
     assert sources is not None
@@ -271,7 +249,6 @@ def test_floor_is_reached_or_not() -> None:
 
 
 def test_the_default_floor_is_chosen_on_other_questions_than_it_is_tested_on() -> None:
-    """The script's choice on a set that shares no question with those of the docstring's AUC."""
     script = runpy.run_path(str(REPO / "scripts" / "choose_floor"))
     chosen_on = {question.question for question in open_golden(GOLDEN / "calibration.jsonl")}
     assert not chosen_on & {question.question for name in script["TESTED"] for question in open_golden(GOLDEN / name)}
@@ -300,7 +277,6 @@ def write_domains(folder: Path) -> Path:
 
 @pytest.mark.parametrize(("domain", "title"), [("pets", "Dogs"), ("plants", "Trees")])
 def test_a_question_is_asked_of_the_folder_of_its_domain(tmp_path: Path, domain: str, title: str) -> None:
-    """With `by=domain` each folder is an index of its own, with ids as they are in it."""
     target = open_bm25(str(write_domains(tmp_path)), {"by": "domain", "floor": "0"})
     (source,) = asyncio.run(target(Question(id="1", question="Why does it bark?", domain=domain), 5)).sources or ()
     assert (source.chunk_id, source.title) == ("page", title)
@@ -310,7 +286,6 @@ def test_a_question_is_asked_of_the_folder_of_its_domain(tmp_path: Path, domain:
 
 
 def test_a_domain_without_a_folder_is_an_error_of_its_question(tmp_path: Path) -> None:
-    """No other folder answers in its place."""
     target = open_bm25(str(write_domains(tmp_path)), {"by": "domain"})
     with pytest.raises(LookupError, match=r"^no corpus for the domain `food`; there are pets, plants$"):
         asyncio.run(target(Question(id="1", question="Why?", domain="food"), 5))
@@ -318,20 +293,14 @@ def test_a_domain_without_a_folder_is_an_error_of_its_question(tmp_path: Path) -
 
 @pytest.mark.parametrize(
     ("place", "by", "why"),
-    [
-        ("pets", "domain", "holds no folders; by=domain needs one for each domain$"),
-        ("none", "domain", "holds no folders; by=domain needs one for each domain$"),
-        ("", "page", "^bm25 target: by is `page`; write `domain`, or leave it out$"),
-    ],
+    data("targets.json")["domains_that_cannot_be_read"],
 )
 def test_what_domains_cannot_be_read_from(tmp_path: Path, place: str, by: str, why: str) -> None:
-    """A folder without folders, and another way of parting it, are refused when the target is opened."""
     with pytest.raises(UsageError, match=why):
         open_bm25(str(write_domains(tmp_path) / place), {"by": by})
 
 
 def test_what_is_wrong_in_all_domains_is_one_error(tmp_path: Path) -> None:
-    """Each page that cannot be read is named, in whichever folder it is."""
     folder = write_domains(tmp_path)
     for domain in ("pets", "plants"):
         (folder / domain / "bad.md").write_bytes(b"\xff")
@@ -348,15 +317,7 @@ def test_what_is_wrong_in_all_domains_is_one_error(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "question", "answer"),
-    [
-        ("One apple. Two plums here. Three pears! Four.", "plums", "Two plums here. Three pears!"),
-        ("One apple. Two plums.", "plums", "Two plums."),
-        ("An apple.\n\nA plum\nis   ripe.", "plum", "A plum is ripe."),
-        ("Fruit:\n- apple\n- plum\n- pear", "plum", "- plum - pear"),
-        ("| apple | 1 |\n| plum | 2 |", "plum", "| plum | 2 |"),
-        ("A pear. A plum and a pear. An apple.", "plum or pear", "A plum and a pear. An apple."),
-        ("A plum. A plum.", "plum", "A plum. A plum."),
-    ],
+    data("targets.json")["quotations"],
 )
 def test_quotation(text: str, question: str, answer: str) -> None:
     """The answer quotes the sentence of the best chunk that says most of the question, and the one after it."""
@@ -364,7 +325,6 @@ def test_quotation(text: str, question: str, answer: str) -> None:
 
 
 def test_quotation_where_only_the_heading_matches() -> None:
-    """Where no sentence shares a word, the chunk is quoted from its beginning."""
     chunks = [Chunk("a#plums", "Fruit", "Plums", "a.md#plums", "Ripe in August. Kept cool. Sold soon.")]
     others = [Chunk(str(i), "", "", "", "other words") for i in range(3)]
     assert ask(Bm25Target(chunks + others, 0.0), "plums").answer == "Ripe in August. Kept cool."
@@ -374,7 +334,6 @@ def test_quotation_where_only_the_heading_matches() -> None:
 
 
 def test_it_says_which_pages_it_searches() -> None:
-    """How many there are, and a digest that changes with any id or text."""
     chunks = [Chunk("a", "Fruit", "", "a.md", "plums"), Chunk("a#b", "Fruit", "B", "a.md#b", "pears")]
     words = Bm25Target(chunks).corpus
     assert words.startswith("1 page, 2 chunks, ")

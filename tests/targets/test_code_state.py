@@ -30,7 +30,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
 )
 def test_it_changes_with_the_file_that_holds_the_function(folder: Path, place: str, file: str) -> None:
-    """And with no other."""
     before = code_state(place)
     assert len(before) == 12
     (folder / "other.py").write_text("")
@@ -41,5 +40,4 @@ def test_it_changes_with_the_file_that_holds_the_function(folder: Path, place: s
 
 @pytest.mark.parametrize("place", ["gone:ask", "app.gone:ask", "mine.gone:ask", "gone.rag:ask", "sys:exit", ""])
 def test_what_has_no_file_has_no_state(folder: Path, place: str) -> None:
-    """It is said elsewhere that it cannot be imported."""
     assert code_state(place) == ""

@@ -21,8 +21,8 @@ from evaltrack.errors import UsageError
 from evaltrack.records import Question, Response, Source, Turn
 from evaltrack.targets.command import CommandTarget, CommandTargetError, fill, open_command
 from evaltrack.targets.mapping import MAX_BYTES
-from evaltrack.targets.response_fields import InvalidResponseError
 from tests.actors import evaluated
+from tests.files import data
 
 QUESTION = Question(id="q-1", question="Where do cats sleep?", domain="d")
 SHOW = "import json, sys; print(json.dumps({'answer': json.dumps(sys.argv[1:])}))"
@@ -86,18 +86,7 @@ def written(path: Path, within: float = 10) -> int:
 
 @pytest.mark.parametrize(
     ("line", "message"),
-    [
-        ("", "command target: names no program; write command:PROGRAM {question}"),
-        ("  ", "command target: names no program; write command:PROGRAM {question}"),
-        ("cat 'a", "command target `cat 'a`: No closing quotation; quote as in a shell"),
-        ("cat file", "command target `cat file`: holds no {question}, so that every question would be the same"),
-        ("cat {k}", "command target `cat {k}`: holds no {question}, so that every question would be the same"),
-        ("no-such-program-here {question}", "command target: there is no program `no-such-program-here`; "),
-        ("./missing {question}", "command target: there is no program `./missing`; install it, or name it with its "),
-        ("/etc/passwd {id}", "command target: there is no program `/etc/passwd`; "),
-        ("/tmp {id}", "command target: there is no program `/tmp`; "),
-        ("{question}", "command target: `{question}` is the program, which is the same for all questions"),
-    ],
+    data("targets.json")["no_command"],
 )
 def test_no_command(line: str, message: str) -> None:
     """A line that cannot be run, or is the same for every question, is refused before anything is run."""
@@ -126,7 +115,6 @@ def test_unknown_settings() -> None:
 
 
 def test_nothing_runs_when_it_is_opened(tmp_path: Path) -> None:
-    """Opening a target runs nothing."""
     open_command(f"touch {tmp_path}/{{id}}", {})
     assert not list(tmp_path.iterdir())
 
@@ -148,18 +136,7 @@ def test_placeholders() -> None:
 
 @pytest.mark.parametrize(
     "question",
-    [
-        "a b  c",
-        "'\"`",
-        "$(touch owned) `touch owned` $HOME ; touch owned | touch owned > owned & *",
-        "two\nlines\t\r",
-        "{k} {id} {{question}} {",
-        "--help",
-        "-",
-        "\\",
-        "Ça va? “猫” \N{CAT FACE} \u202e",
-        "x" * 100_000,
-    ],
+    [*data("targets.json")["questions_as_arguments"], "x" * 100_000],
 )
 def test_question_stays_one_argument(question: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever a question holds, it arrives as it is, in its place, and nothing of it is run or replaced."""
@@ -213,14 +190,7 @@ def test_surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert ask(python(code, "{id}")).answer == f"{tmp_path} here '' True"
 
 
-def test_standard_error_is_not_read_as_output() -> None:
-    """A program may say what it likes on its standard error, also a lot of it."""
-    code = "import sys; sys.stderr.write('working ' * 1_000_000); print('\"yes\"')"
-    assert ask(python(code, "{id}")) == Response(answer="yes")
-
-
 def test_program_in_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A script is a program too."""
     script = tmp_path / "my bob"
     script.write_text('#!/bin/sh\nprintf \'{"answer": "%s"}\' "$2"\n')
     script.chmod(0o755)
@@ -257,41 +227,11 @@ def test_many_at_once() -> None:
 
 @pytest.mark.parametrize(
     ("code", "message"),
-    [
-        ("import sys; sys.exit(3)", "ended with exit code 3; it wrote nothing"),
-        ("import sys; sys.exit('no\\nkey')", "ended with exit code 1; its standard error ends with `no key`"),
-        (
-            "import sys; sys.stderr.write('x' * 10**6 + 'the end\\x1b[0m'); sys.exit(1)",
-            "ended with exit code 1; its standard error ends with `…" + "x" * 488 + "the end\ufffd[0m`",
-        ),
-        (
-            "print('Error: no such model'); raise SystemExit(2)",
-            "ended with exit code 2; it wrote nothing to its standard error; its output starts with "
-            "`Error: no such model`",
-        ),
-        ("import os, signal; os.kill(os.getpid(), signal.SIGTERM)", "was ended by SIGTERM; it wrote nothing"),
-        ("import os; os.kill(os.getpid(), 40)", "was ended by signal 40; it wrote nothing"),
-    ],
+    data("targets.json")["program_fails"],
 )
 def test_program_fails(code: str, message: str) -> None:
     """A program that does not end with 0 is an error that shows the end of what it said, on one bounded line."""
     assert error_of(code) == message
-
-
-@pytest.mark.parametrize(
-    ("output", "message"),
-    [
-        ("", "is empty; it must be JSON"),
-        ("Thinking…\n{}", "is not JSON (expected value at line 1 column 1); it starts with `Thinking… {}`"),
-        ('{"answer": "ye', "is not JSON (EOF while parsing a string at line 1 column 14); "),
-        ('{"reply": "yes"}', "holds none of answer, sources, abstained, tool_calls, usage, model but reply"),
-    ],
-)
-def test_no_response(output: str, message: str) -> None:
-    """Output that is not JSON, or not a response, is said to be so."""
-    with pytest.raises(InvalidResponseError) as caught:
-        ask(python(f"import sys; sys.stdout.buffer.write({output!r}.encode())", "{id}"))
-    assert str(caught.value).startswith(message)
 
 
 def test_argument_too_long() -> None:
@@ -310,15 +250,6 @@ def test_program_disappears(tmp_path: Path) -> None:
     script.unlink()
     with pytest.raises(CommandTargetError, match=r"^cannot be started: No such file or directory$"):
         asyncio.run(target(QUESTION, 5))
-
-
-def test_no_program_format(tmp_path: Path) -> None:
-    """A file that may be run and is no program is an error."""
-    script = tmp_path / "bob"
-    script.write_text("just text")
-    script.chmod(0o755)
-    with pytest.raises(CommandTargetError, match=r"^cannot be started: Exec format error$"):
-        ask(f"{script} {{id}}")
 
 
 def test_endless_output(tmp_path: Path) -> None:
@@ -386,7 +317,6 @@ def test_cancelled_again(tmp_path: Path, caplog: pytest.LogCaptureFixture, conne
 
 
 def test_what_is_left_behind_is_killed(tmp_path: Path) -> None:
-    """A program that answers and leaves another running, which holds its output open, is not waited for."""
     start = time.monotonic()
     assert ask(family(tmp_path, then="echo [7]")) == Response(sources=(Source(chunk_id="7"),))
     assert time.monotonic() - start < 5
@@ -394,7 +324,6 @@ def test_what_is_left_behind_is_killed(tmp_path: Path) -> None:
 
 
 def test_a_daemon_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What leaves the process group is left alone, and holds up the response for a moment only."""
     monkeypatch.setattr("evaltrack.targets.command.DRAIN_SECONDS", 0.3)
     start = time.monotonic()
     assert ask(family(tmp_path, then="sleep 0.5; echo [7]", start="setsid")) == Response(
@@ -432,7 +361,6 @@ def test_no_file_stays_open() -> None:
 
 @pytest.mark.parametrize("name", ["messages", "history"])
 def test_the_conversation_is_one_argument(name: str) -> None:
-    """Turns are passed as JSON, whatever they hold: braces, quotes, line ends."""
     target = open_command(python(SHOW, f"--{name}={{{name}}}", "{question}"), {})
     turns = [Turn(role="user", content="{k} \"'\n😀"), Turn(role="assistant", content="$(rm)")]
     asked = QUESTION.model_copy(update={"history": tuple(turns)})

@@ -96,14 +96,12 @@ def test_a_run(server: str, tmp_path: Path) -> None:
 
 
 def test_an_endpoint_that_is_not_there(server: str) -> None:
-    """The run ends, and the message says where it was looked for."""
     target = open_target("endpoints:/brids", {"store": server})
     with pytest.raises(ServerRefusesError, match=f"no model `brids` at {server}{CHAT_PATH} .*check its name"):
         asked(target)
 
 
 def test_a_store_without_a_gateway(store_uri: str) -> None:
-    """A database is no server."""
     with pytest.raises(UsageError, match=r"gateway of a server, and the store is sqlite:.*MLFLOW_TRACKING_URI"):
         open_target("endpoints:/birds", store_uri=store_uri)
 
@@ -134,7 +132,6 @@ def test_what_is_no_endpoint(name: str, message: str) -> None:
 def test_the_login_is_that_of_mlflow(
     server: str, variables: dict[str, str], authorization: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is in no text that shows the gateway."""
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     gateway = open_gateway(server)
@@ -143,7 +140,6 @@ def test_the_login_is_that_of_mlflow(
 
 
 def test_a_login_is_sent_in_the_place_of_the_key(provider: OpenAIServer) -> None:
-    """A header of its own."""
     server = ModelServer(provider.base_url, "none", authorization="Bearer of-the-provider")
     assert asked(OpenAITarget("m", server=server)).answer == "In New Zealand."
 

@@ -25,6 +25,7 @@ from evaltrack.targets.http import MAX_REDIRECTS, HttpTarget, HttpTargetError, o
 from evaltrack.targets.mapping import MAX_BYTES
 from evaltrack.targets.response_fields import InvalidResponseError
 from tests.actors import evaluated
+from tests.files import data
 
 QUESTION = Question(id="q-1", question="Ça va? “Yes”", domain="d")
 SECRET = "tok-9f8e7d6c5b4a"
@@ -148,16 +149,7 @@ def invalid(server: Server, answer: Answer, **settings: str) -> str:
 
 @pytest.mark.parametrize(
     "place",
-    [
-        "//localhost/ask",
-        "localhost:8000",
-        "ftp://localhost/",
-        "http://",
-        "http:///ask",
-        "http://localhost:0/",
-        "http://h:99999/",
-        "",
-    ],
+    data("targets.json")["no_server"],
 )
 def test_no_server(place: str) -> None:
     """What names no server is refused before anything is sent, with the form that is meant."""
@@ -184,21 +176,7 @@ def test_password_in_the_url(place: str) -> None:
 
 @pytest.mark.parametrize(
     ("settings", "message"),
-    [
-        ({"retries": "3"}, "unknown setting `retries`; known: header.NAME, body, answer, sources, "),
-        ({"answer": "a["}, "answer is `a[`, which is not JMESPath"),
-        ({"body": "{query: text}{"}, "body is `{query: text}{`, which is not JMESPath"),
-        ({"body": "text"}, "body is `text`, which gives nothing; choose from question, k, id, history and messages"),
-        ({"header.": "HOME"}, "header.: is not a header that can be set"),
-        ({"header.A b": "HOME"}, "header.A b: is not a header that can be set"),
-        ({"header.content-LENGTH": "HOME"}, "header.content-LENGTH: is not a header that can be set"),
-        ({"header.X": "NOT_SET_ANYWHERE"}, "header.X names an environment variable that is not set; export it first"),
-        ({"header.X": "BLANK"}, "header.X names an environment variable that is not set; export it first"),
-        ({"header.X": f"Bearer {SECRET}"}, "header.X takes the name of an environment variable, not the value itself"),
-        ({"header.X": ""}, "header.X takes the name of an environment variable, not the value itself"),
-        ({"header.X": "TWO_LINES"}, "header.X: the environment variable holds what no header can (not plain ASCII)"),
-        ({"header.X": "UMLAUT"}, "header.X: the environment variable holds what no header can (not plain ASCII)"),
-    ],
+    data("targets.json")["http_settings"],
 )
 def test_wrong_settings(monkeypatch: pytest.MonkeyPatch, settings: dict[str, str], message: str) -> None:
     """A wrong setting is refused before anything is sent, and no message repeats what may be a secret."""
@@ -253,7 +231,6 @@ def test_headers(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_headers_are_read_when_it_is_opened(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A variable that changes during the run changes nothing."""
     monkeypatch.setenv("MY_KEY", SECRET)
     target = open_http(server.url, {"header.X": "MY_KEY"})
     monkeypatch.delenv("MY_KEY")
@@ -270,13 +247,6 @@ def test_compressed(server: Server, encoding: str) -> None:
     server.answer = lambda handler: handler.reply(packed, Content_Encoding=encoding)
     assert ask(server) == Response(answer="yes" * 1000)
     assert server.requests[0].headers["Accept-Encoding"] == "gzip, deflate"
-
-
-def test_chunked(server: Server) -> None:
-    """A response whose length is not known in advance is read."""
-    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-    server.answer = lambda handler: handler.raw(head + b'5\r\n{"ans\r\n9\r\nwer": "y"\r\n1\r\n}\r\n0\r\n\r\n')
-    assert ask(server) == Response(answer="y")
 
 
 Call = Callable[[], Awaitable[object]]
@@ -299,7 +269,6 @@ def test_connections_are_kept(server: Server) -> None:
 
 
 def test_each_event_loop_has_its_connections(server: Server) -> None:
-    """A target serves several event loops, also at the same time, and leaves no connection open behind any."""
     target = open_http(server.url, {})
     threads = [threading.Thread(target=asked, args=(target,)) for _ in range(4)]
     for thread in threads:
@@ -383,14 +352,7 @@ def test_redirects_end(server: Server) -> None:
 
 @pytest.mark.parametrize(
     ("location", "origin"),
-    [
-        ("http://localhost:{port}/ask", "http://localhost:{port}"),
-        ("https://127.0.0.1:{port}/ask", "https://127.0.0.1:{port}"),
-        ("http://127.0.0.1:1/ask", "http://127.0.0.1:1"),
-        ("//evil.example/ask?key=private", "http://evil.example"),
-        ("http://me:private@127.0.0.1:{port}/", "http://127.0.0.1:{port}"),
-        ("file:///etc/passwd", "file://"),
-    ],
+    data("targets.json")["redirects_elsewhere"],
 )
 def test_redirect_elsewhere(server: Server, location: str, origin: str) -> None:
     """A redirect to another scheme, host or port is not followed, as headers would go with it."""
@@ -432,7 +394,6 @@ def test_error_status(server: Server) -> None:
     "head", ["Content-Encoding: gzip\r\nContent-Length: 2", "Content-Length: 99", "Transfer-Encoding: chunked"]
 )
 def test_error_status_with_a_broken_body(server: Server, head: str) -> None:
-    """A body that cannot be read hides no status, and holds up no redirect."""
     message = error_of(server, lambda handler: handler.raw(f"HTTP/1.1 502 Bad\r\n{head}\r\n\r\nno".encode()))
     assert message == "status 502: (an empty body)"
     moved = f"HTTP/1.1 307 Moved\r\nLocation: /new\r\n{head}\r\n\r\nno".encode()
@@ -468,32 +429,10 @@ def test_secrets_are_not_logged(
 
 
 def test_short_values_are_not_secrets(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A short value, such as a tenant's number, is left in an error: it would be found everywhere."""
     monkeypatch.setenv("TENANT", "no")
     assert error_of(server, lambda handler: handler.reply("not now", 500), **{"header.X-Tenant": "TENANT"}) == (
         "status 500: not now"
     )
-
-
-def test_html(server: Server) -> None:
-    """A page with status 200, as a proxy or a login sends, is an invalid response and is shown."""
-    message = invalid(server, lambda handler: handler.reply("<!DOCTYPE html>\n<title>Log in</title>"))
-    assert message.startswith("is not JSON (")
-    assert message.endswith("); it starts with `<!DOCTYPE html> <title>Log in</title>`")
-
-
-@pytest.mark.parametrize(
-    ("body", "message"),
-    [
-        (b"", "is empty; it must be JSON"),
-        (b'{"answer": "ye', "is not JSON (EOF while parsing a string"),
-        (b'{"detail": "x"}', "holds none of answer, sources, abstained, tool_calls, usage, model but detail"),
-        (b'"\xff"', "is not JSON (invalid unicode code point"),
-    ],
-)
-def test_invalid(server: Server, body: bytes, message: str) -> None:
-    """A response that is not JSON, or not in the promised form, is said to be so."""
-    assert invalid(server, lambda handler: handler.reply(body)).startswith(message)
 
 
 @pytest.mark.parametrize(
@@ -514,18 +453,6 @@ def test_broken_off(server: Server, data: bytes, reason: str) -> None:
     assert message.startswith("the server broke off, or does not speak HTTP: ")
     assert reason in message
     assert len(server.requests) == 1
-
-
-def test_reset(server: Server) -> None:
-    """A connection that is reset is an error with a reason."""
-
-    def reset(handler: Handler) -> None:
-        linger = b"\1\0\0\0\0\0\0\0"
-        handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-        handler.raw(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{")
-        handler.connection.close()
-
-    assert error_of(server, reset).startswith("the server broke off, or does not speak HTTP: ")
 
 
 def test_huge(server: Server) -> None:
@@ -570,12 +497,6 @@ def test_not_compressed(server: Server, encoding: str) -> None:
     assert invalid(server, lambda handler: handler.reply({"answer": "y"}, Content_Encoding=encoding)) == (
         "cannot be decompressed"
     )
-
-
-def test_unknown_encoding(server: Server) -> None:
-    """A compression that was not offered is not JSON."""
-    message = invalid(server, lambda handler: handler.reply(b"\x0b\x01\x80", Content_Encoding="br"))
-    assert message.startswith("is not JSON (")
 
 
 @pytest.mark.parametrize("trickle", [False, True])

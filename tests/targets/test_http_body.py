@@ -25,7 +25,6 @@ def posted(body: str, question: Question) -> object:
 
 
 def test_a_body_of_its_own_says_nothing_of_conversations_where_there_is_none() -> None:
-    """A server that knows no history gets what it always got."""
     assert Body().content(PLAIN, 5) == '{"question": "Ça va?", "k": 5, "id": "q-1"}'.encode()
     assert posted("", TOLD) == {"question": "Ça va?", "k": 5, "id": "q-1", "history": TURNS}
 
@@ -40,7 +39,6 @@ def test_a_body_of_its_own_says_nothing_of_conversations_where_there_is_none() -
     ],
 )
 def test_a_body_names_the_turns(body: str, plain: object, told: object) -> None:
-    """`history` is empty and `messages` is the question alone where nothing was said before."""
     assert (posted(body, PLAIN), posted(body, TOLD)) == (plain, told)
 
 
@@ -56,17 +54,14 @@ def test_a_body_names_the_turns(body: str, plain: object, told: object) -> None:
     ],
 )
 def test_it_is_known_whether_the_turns_are_sent(body: str, takes: bool) -> None:
-    """A body takes them if it differs with them, whatever it calls its fields."""
     assert Body(body).takes_history is takes
 
 
 def test_a_body_that_gives_nothing_is_refused() -> None:
-    """It names what there is."""
     with pytest.raises(UsageError, match="gives nothing; choose from question, k, id, history and messages"):
         Body("turns")
 
 
 def test_a_body_that_fails_for_one_question_is_its_error() -> None:
-    """What cannot be applied is said of the question that is asked."""
     with pytest.raises(InvalidResponseError, match="body"):
         Body("{a: sum(history)}").content(TOLD, 5)

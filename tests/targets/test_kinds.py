@@ -14,12 +14,9 @@ from evaltrack.errors import UsageError
 from evaltrack.records import Question, Response
 from evaltrack.targets import KINDS, default_target, no_more_settings, open_target
 from evaltrack.targets.recorded import SETTINGS as RECORDED_SETTINGS
+from tests.files import data
 
 QUESTION = Question(id="1", question="Do cats purr?", domain="d")
-PREFIXES = (
-    "`bm25:`, `command:`, `endpoints:`, `http:`, `https:`, `openai:`, "
-    "`python:`, `recorded:`, `models:`, `runs:`, `traces:`"
-)
 
 
 def ask(name: str) -> Response:
@@ -39,17 +36,7 @@ def write_corpus(folder: Path) -> Path:
 
 @pytest.mark.parametrize(
     ("name", "hint"),
-    [
-        ("", f"it starts with one of {PREFIXES}"),
-        ("docs", f"it starts with one of {PREFIXES}"),
-        ("x://localhost", f"it starts with one of {PREFIXES}"),
-        (":docs", f"it starts with one of {PREFIXES}"),
-        ("BM25:docs", "did you mean `bm25:`?"),
-        ("bm2:docs", "did you mean `bm25:`?"),
-        ("bm25", "did you mean `bm25:`?"),
-        ("pyhton:app:ask", "did you mean `python:`?"),
-        ("record:answers.jsonl", "did you mean `recorded:`?"),
-    ],
+    data("targets.json")["unknown_target"],
 )
 def test_unknown_target(name: str, hint: str) -> None:
     """A target of no known kind is answered with the nearest kind, or with all of them."""
@@ -61,10 +48,7 @@ def test_unknown_target(name: str, hint: str) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("bm25:docs?flor=1", "bm25 target: unknown setting `flor`; known: by, chunk, files, floor, links"),
-        ("bm25:docs?floor=1&depth=2", "bm25 target: unknown setting `depth`; known: by, chunk, files, floor, links"),
-        ("bm25:docs?floor", "bm25 target: floor is ``; write a score, at least 0"),
-        ("python:app:ask?k=5", "python target: unknown setting `k`; known: workers, memory, in_process, store"),
+        *data("targets.json")["unknown_settings"],
         (
             "recorded:answers.jsonl?k=",
             f"recorded target: unknown setting `k`; known: {', '.join(RECORDED_SETTINGS)}",
@@ -79,7 +63,6 @@ def test_unknown_settings(name: str, message: str) -> None:
 
 
 def test_a_kind_without_anything_behind_it() -> None:
-    """`bm25:` alone is not unknown, but incomplete."""
     with pytest.raises(UsageError, match="target `bm25:` names nothing after the colon"):
         open_target("bm25:")
 
@@ -126,7 +109,6 @@ def test_each_kind_opens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_settings_are_given_beside_the_name_or_in_it(tmp_path: Path) -> None:
-    """What is given beside the name wins over what follows the `?`; a URL keeps its own `?`."""
     corpus = write_corpus(tmp_path / "docs")
     target = open_target(f"bm25:{corpus}?floor=1", {"floor": "7"})
     assert getattr(target, "floor", None) == 7
@@ -141,7 +123,6 @@ def test_default_target(tmp_path: Path) -> None:
 
 
 def test_the_default_target_of_several_domains(tmp_path: Path) -> None:
-    """A set without a corpus of its name is asked by domain, where each of its domains has a folder."""
     write_corpus(tmp_path / "corpus" / "travel")
     corpus = write_corpus(tmp_path / "corpus" / "food").parent
     assert default_target(tmp_path / "all.jsonl", ["travel", "food"]) == f"bm25:{corpus}?by=domain"
@@ -162,7 +143,6 @@ def test_no_default_target(tmp_path: Path) -> None:
 
 
 def test_kinds_are_imported_when_named() -> None:
-    """Neither an index nor a target's own room is imported before a target of that kind is opened."""
     program = "import sys, evaltrack.targets; print(*sorted(m for m in sys.modules if 'bm25' in m or '.targets.' in m))"
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120)
     assert found.stdout.split() == []

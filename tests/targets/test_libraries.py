@@ -32,7 +32,6 @@ def test_a_langchain_retriever() -> None:
 
 
 def test_a_langchain_runnable_is_a_target() -> None:
-    """A chain's mapping of answer and context."""
     documents = pytest.importorskip("langchain_core.documents")
     runnables = pytest.importorskip("langchain_core.runnables")
     chain = runnables.RunnableLambda(
@@ -62,7 +61,6 @@ def test_messages_of_langchain() -> None:
 
 
 def test_a_llama_index_query_engine() -> None:
-    """A retriever's nodes, and the answer of a query engine with them."""
     schema = pytest.importorskip("llama_index.core.schema")
     responses = pytest.importorskip("llama_index.core.base.response.schema")
     node = schema.TextNode(text="Ninety days.", id_="n1", metadata={"file_name": "visa.md"})
@@ -148,8 +146,6 @@ def test_objects_of_openais_client() -> None:
 
 
 def test_a_class_that_only_looks_like_one_is_none() -> None:
-    """An object counts as a library's where its class was defined there, not by the names of its fields."""
-
     class Document:
         page_content, metadata, id = "text", dict[str, str](), "1"
 

@@ -11,32 +11,13 @@ from hypothesis import strategies as st
 from evaltrack.targets.line_index import LineFile, LineIndex
 
 
-class Alike:
-    """A key whose hash is that of every other."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __hash__(self) -> int:
-        return 7
-
-
 @given(st.lists(st.tuples(st.text(max_size=5), st.integers(0, 3))))
 def test_each_key_has_the_offsets_of_its_lines(keys: list[tuple[str, int]]) -> None:
-    """In the order of the file; what is in no line has none, and the lines of repeated keys are shared."""
     index = LineIndex((key, 10 * number) for number, key in enumerate(keys))
     for key in keys:
         assert index.offsets(key) == [10 * number for number, other in enumerate(keys) if other == key]
     assert index.offsets(("of no line", 0)) == []
     assert index.shared() == [10 * number for number, key in enumerate(keys) if keys.count(key) > 1]
-
-
-def test_keys_of_one_hash_share_their_offsets() -> None:
-    """Whoever reads the lines tells them apart."""
-    one, other = Alike("one"), Alike("other")
-    index = LineIndex([("before", 0), (other, 5), ("between", 9), (one, 12)])
-    assert index.offsets(one) == index.offsets(other) == [5, 12]
-    assert index.shared() == [5, 12]
 
 
 def test_sixteen_bytes_a_line() -> None:
@@ -49,7 +30,6 @@ def test_sixteen_bytes_a_line() -> None:
 
 
 def test_lines_are_read_at_their_offsets_from_one_open_file(tmp_path: Path) -> None:
-    """A byte order mark is no part of a line; a closed file is opened again."""
     path = tmp_path / "lines.jsonl"
     path.write_bytes(b"\xef\xbb\xbf{1}\n  {2}\r\n{3}")
     file = LineFile(path)

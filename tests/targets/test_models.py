@@ -20,65 +20,19 @@ from evaltrack.records import Question, Response
 from evaltrack.targets import open_target
 from evaltrack.targets.models import response_of
 from evaltrack.tracking.models import plain_output, signature_form
+from tests.conftest import REPO
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 """MLflow logs models with warnings of its own."""
 
-CODE = {
-    "columns": """
-import mlflow, pandas as pd
-class Model(mlflow.pyfunc.PythonModel):
-    def predict(self, context, model_input, params=None):
-        row = model_input.iloc[0]
-        return [{"answer": row["question"].upper(), "sources": ["cats"] * int(row["k"])}]
-mlflow.models.set_model(Model())
-""",
-    "responses": """
-import mlflow
-from mlflow.pyfunc import ResponsesAgent
-from mlflow.types.responses import ResponsesAgentRequest, ResponsesAgentResponse
-class Agent(ResponsesAgent):
-    def predict(self, request: ResponsesAgentRequest) -> ResponsesAgentResponse:
-        asked = request.input[-1].content
-        return ResponsesAgentResponse(
-            output=[
-                self.create_function_call_item("1", "2", "search", "{}"),
-                self.create_text_output_item(asked.upper(), "m"),
-            ],
-            custom_outputs={"sources": ["cats"]},
-        )
-mlflow.models.set_model(Agent())
-""",
-    "chat": """
-import mlflow
-from mlflow.pyfunc import ChatModel
-from mlflow.types.llm import ChatCompletionResponse, ChatChoice, ChatMessage
-class Chat(ChatModel):
-    def predict(self, context, messages, params):
-        choice = ChatChoice(index=0, message=ChatMessage(role="assistant", content=messages[-1].content.upper()))
-        return ChatCompletionResponse(
-            choices=[choice], usage={"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}, model="tiny"
-        )
-mlflow.models.set_model(Chat())
-""",
-    "agent": """
-import mlflow
-from mlflow.pyfunc import ChatAgent
-from mlflow.types.agent import ChatAgentMessage, ChatAgentResponse
-class Agent(ChatAgent):
-    def predict(self, messages, context=None, custom_inputs=None):
-        said = ChatAgentMessage(role="assistant", content=messages[-1].content.upper(), id="1")
-        return ChatAgentResponse(messages=[said], custom_outputs={"sources": ["cats"]})
-mlflow.models.set_model(Agent())
-""",
-}
+CODE = REPO / "tests/data/models"
 COLUMNS = ModelSignature(Schema([ColSpec("string", "question"), ColSpec("long", "k")]))
 
 
 def log(folder: Path, name: str, signature: ModelSignature | None = None, **settings: Any) -> Any:
     """A model of `CODE` in MLflow's store."""
     script = folder / f"{name}.py"
-    script.write_text(CODE[name])
+    script.write_text((CODE / f"{name}.txt").read_text())
     with mlflow.start_run():
         return mlflow.pyfunc.log_model(
             name="model", python_model=str(script), signature=signature, pip_requirements=[], **settings
@@ -99,7 +53,6 @@ def ask(name: str, settings: dict[str, str] | None = None) -> tuple[Response, st
 
 
 def test_a_registered_model_is_evaluated(store_uri: str, tmp_path: Path) -> None:
-    """The version that the alias names is the model of the run, and linked to it as a LoggedModel."""
     logged = log(tmp_path, "columns", COLUMNS, registered_model_name="qa")
     client = mlflow.MlflowClient(store_uri)
     client.set_registered_model_alias("qa", "champion", "1")
@@ -166,7 +119,6 @@ def test_signatures_of_a_question() -> None:
 
 
 def test_models_that_are_not_there(store_uri: str) -> None:
-    """A name without a version, a model that nobody registered, a run that does not exist."""
     for name in ("models:qa", "models:/nothing@champion", "models:/nothing/1", f"runs:/{'0' * 32}/model"):
         with pytest.raises(UsageError, match="models:/NAME@ALIAS"):
             open_target(name)

@@ -7,10 +7,10 @@ import asyncio
 import pytest
 
 from evaltrack.errors import UsageError
-from evaltrack.llm import AnswerError
 from evaltrack.records import Question, Response, Usage
 from evaltrack.targets.openai import SYSTEM, open_openai
-from tests.openai_behaviours import FAULTS, Reply, rate_limited, refuses_parameter, script
+from tests.files import data
+from tests.openai_behaviours import Reply, refuses_parameter, script
 from tests.openai_behaviours import Usage as ServerUsage
 from tests.openai_server import OpenAIServer
 
@@ -31,7 +31,6 @@ def ask(settings: dict[str, str]) -> Response:
 
 
 def test_the_model_is_asked_once_and_reports_its_usage(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The answer comes with the tokens it took; there are no sources, so retrieval is not measured."""
     with OpenAIServer(script(Reply(content="They do.", usage=ServerUsage(12, 3, cached=8, reasoning=1)))) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
         response = ask({})
@@ -57,14 +56,7 @@ def test_settings_reach_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("settings", "message"),
-    [
-        ({"temperature": "warm"}, "temperature is `warm`; write a number from 0 to 2"),
-        ({"temperature": "nan"}, "temperature is `nan`; write a number from 0 to 2"),
-        ({"temperature": "2.1"}, "temperature is `2.1`; write a number from 0 to 2"),
-        ({"max_completion_tokens": "0"}, "max_completion_tokens is `0`; write a whole number above 0"),
-        ({"max_completion_tokens": "few"}, "max_completion_tokens is `few`; write a whole number above 0"),
-        ({"heat": "1"}, "unknown setting `heat`; known: system, temperature, max_completion_tokens"),
-    ],
+    data("targets.json")["openai_settings"],
 )
 def test_wrong_settings_are_refused(monkeypatch: pytest.MonkeyPatch, settings: dict[str, str], message: str) -> None:
     """Before anything is asked."""
@@ -74,7 +66,6 @@ def test_wrong_settings_are_refused(monkeypatch: pytest.MonkeyPatch, settings: d
 
 
 def test_what_the_server_refused_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A reasoning model takes no temperature: it is left out, the question is answered, and the target says so."""
     target = None
 
     async def asked() -> str | None:
@@ -91,52 +82,7 @@ def test_what_the_server_refused_is_noted(monkeypatch: pytest.MonkeyPatch) -> No
     assert target.notes == ["tiny refuses `temperature`; it was left out"]
 
 
-def test_an_answer_cut_off_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Half an answer is none: the question is not measured."""
-    with OpenAIServer(script(Reply("They d", finish_reason="length"))) as server:
-        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
-        with pytest.raises(AnswerError, match="the answer was cut off at the limit of tokens"):
-            ask({"max_completion_tokens": "2"})
-
-
-@pytest.mark.parametrize(
-    ("reply", "said"),
-    [
-        (rate_limited(20), "waiting: status 429 (told to wait 20 s): Rate limit reached for requests."),
-        (FAULTS["hang"](Reply("Late.")), "waiting: no answer for 0."),
-    ],
-    ids=["429", "hang"],
-)
-def test_a_deadline_that_passes_says_what_was_waited_for(
-    monkeypatch: pytest.MonkeyPatch, reply: Reply, said: str
-) -> None:
-    """The time that the server asks for counts against the target's; the error names what it was."""
-
-    async def asked() -> str:
-        target = open_openai("tiny", {})
-        with pytest.raises(TimeoutError) as caught:
-            async with asyncio.timeout(0.6):
-                await target(QUESTION, 5)
-        await target.aclose()
-        (note,) = (caught.value.__cause__ or caught.value.__context__).__notes__
-        return note
-
-    with OpenAIServer(script(reply)) as server:
-        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
-        assert asyncio.run(asked()).startswith(said)
-
-
-def test_a_failed_answer_tells_what_it_cost(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An answer that was cut off was paid for."""
-    with OpenAIServer(script(Reply("They d", finish_reason="length", usage=ServerUsage(12, 3, cached=8)))) as server:
-        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
-        with pytest.raises(AnswerError) as error:
-            ask({})
-    assert error.value.usage == Usage(prompt_tokens=12, completion_tokens=3, cached_tokens=8, reasoning_tokens=0)
-
-
 def test_without_a_key_the_message_says_what_to_set() -> None:
-    """Neither a key nor a base URL: nothing could be asked."""
     with pytest.raises(UsageError, match="set OPENAI_API_KEY or OPENAI_BASE_URL first"):
         open_openai("tiny", {})
 
@@ -168,7 +114,6 @@ TURNS = [{"role": "user", "content": "Do dogs?"}, {"role": "assistant", "content
 def test_the_turns_before_are_sent(
     history: list[dict[str, str]], before: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In their order, and the question last; there is one system message, and no tool turn without its call."""
     asked = Question.model_validate(QUESTION.model_dump() | {"history": history})
 
     async def ask_it() -> None:

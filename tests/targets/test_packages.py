@@ -85,7 +85,6 @@ def test_the_text_comes_back() -> None:
 
 
 def test_a_run_and_a_comparison(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run holds them in a tag; a comparison names the package that was installed meanwhile."""
     golden = few_questions(tmp_path, 1)
     baseline = run_eval(golden, target=lambda question: [], judge="none", traces="off", tracking_uri=store_uri)
     tag = mlflow.MlflowClient(store_uri).get_run(baseline.run_id).data.tags["evaltrack.packages"]

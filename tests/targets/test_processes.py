@@ -74,7 +74,6 @@ def the_failure(found: list[Row]) -> str:
     ],
 )
 def test_one_that_ends_its_process_costs_one_of_eight_rows(write: Write, kind: str, deed: str, how: str) -> None:
-    """Those in flight beside it are asked again, and so is the one that did it, alone; then its row is an error."""
     wait = "time.sleep(0.2)" if kind == "def" else "await asyncio.sleep(0.2)"
     module = write(
         f"""
@@ -96,7 +95,6 @@ def test_one_that_ends_its_process_costs_one_of_eight_rows(write: Write, kind: s
 
 @pytest.mark.parametrize("workers", ["1", "3"])
 def test_a_process_that_ends_once_costs_no_row(write: Write, tmp_path: Path, workers: str) -> None:
-    """As where the system was short of memory for a moment."""
     module = write(
         f"""
         import os, pathlib, time
@@ -117,7 +115,6 @@ def test_a_process_that_ends_once_costs_no_row(write: Write, tmp_path: Path, wor
 
 @pytest.mark.parametrize("kept", ["[]", "KEPT"])
 def test_one_that_fills_the_memory_costs_one_of_eight_rows(write: Write, kept: str) -> None:
-    """Also where what it took stays: its process is replaced."""
     module = write(
         f"""
         import time
@@ -139,24 +136,7 @@ def test_one_that_fills_the_memory_costs_one_of_eight_rows(write: Write, kept: s
     assert "ran out of memory, and was killed" in notes[0]
 
 
-def test_one_that_never_returns_costs_one_of_eight_rows(write: Write) -> None:
-    """It has failed when its time is up."""
-    module = write(
-        """
-        import threading
-
-        def ask(question):
-            if question == "bad":
-                threading.Event().wait()
-            return ["a"]
-        """
-    )
-    found, _ = rows(module, timeout=2)
-    assert the_failure(found) == "target_timeout: no response within 2 s"
-
-
 def test_what_cannot_be_sent_is_named(write: Write) -> None:
-    """A result that is no JSON costs its own row."""
     module = write("def ask(question):\n    return (lambda: 1) if question == 'bad' else ['a']")
     found, notes = rows(module)
     said = the_failure(found)
@@ -167,7 +147,6 @@ def test_what_cannot_be_sent_is_named(write: Write) -> None:
 
 
 def test_what_is_raised_keeps_its_type_message_and_traceback(write: Write) -> None:
-    """Also an exception that could not be pickled."""
     module = write(
         """
         class MineError(Exception):
@@ -189,7 +168,6 @@ def test_what_is_raised_keeps_its_type_message_and_traceback(write: Write) -> No
 
 
 def test_what_a_function_prints_is_no_answer(write: Write, capfd: pytest.CaptureFixture[str]) -> None:
-    """It goes to stderr, whoever prints it and whatever it looks like."""
     module = write(
         """
         import os, sys
@@ -210,7 +188,6 @@ def test_what_a_function_prints_is_no_answer(write: Write, capfd: pytest.Capture
 
 
 def test_a_process_that_is_not_ready_in_time_is_killed(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However long it would import."""
     monkeypatch.setattr("evaltrack.targets.processes.START_SECONDS", 0.1)
     module = write("import time\ntime.sleep(60)")
     with pytest.raises(UsageError, match=r"its process was not ready within 0\.1 s"):
@@ -218,7 +195,6 @@ def test_a_process_that_is_not_ready_in_time_is_killed(write: Write, monkeypatch
 
 
 def test_a_pool_that_closes_while_a_process_is_replaced_leaves_neither(write: Write, tmp_path: Path) -> None:
-    """The process that was to take the place of another is killed while it imports the function."""
     module = write(
         f"""
         import os, pathlib, time
@@ -254,7 +230,6 @@ def test_a_pool_that_closes_while_a_process_is_replaced_leaves_neither(write: Wr
 def test_processes_and_what_they_started_end_with_the_parent(
     write: Write, tmp_path: Path, kind: str, sent: signal.Signals
 ) -> None:
-    """However the parent ends, and also where the function holds up its event loop."""
     module = write(
         f"""
         import os, pathlib, subprocess, time

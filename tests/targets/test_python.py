@@ -21,6 +21,7 @@ from evaltrack.targets.functions import function_target
 from evaltrack.targets.mapping import MAX_BYTES
 from evaltrack.targets.python import import_function, open_python
 from evaltrack.targets.response_fields import InvalidResponseError
+from tests.files import data
 
 QUESTION = Question(id="7", question="Why?", domain="d", metadata={"hint": "x"})
 THREAD = "evaltrack-target"
@@ -62,28 +63,14 @@ def answer(function: Callable[..., Any]) -> str | None:
 
 @pytest.mark.parametrize("place", ["", "app", "app:", ":ask", ":"])
 def test_place_is_module_and_function(place: str) -> None:
-    """A place that is not `package.module:function` is refused."""
     with pytest.raises(UsageError) as caught:
         open_python(place, {})
     assert str(caught.value) == f"python target `{place}`: write package.module:function, such as app.rag:ask"
 
 
-def test_settings_are_refused() -> None:
-    """A function has no settings."""
-    settings = "workers, memory, in_process, store"
-    with pytest.raises(UsageError, match=rf"^python target: unknown setting `k`; known: {settings}$"):
-        open_python("json:loads", {"k": "5"})
-
-
 @pytest.mark.parametrize(
     ("code", "name", "why"),
-    [
-        ("x = 1", "ask", "AttributeError: module '{module}' has no attribute 'ask'"),
-        ("class App: pass", "App.ask", "AttributeError: type object 'App' has no attribute 'ask'"),
-        ("1 / 0", "ask", "ZeroDivisionError: division by zero"),
-        ("import missing_module_of_mine", "ask", "ModuleNotFoundError: No module named 'missing_module_of_mine'"),
-        ("def ask(:", "ask", "SyntaxError: invalid syntax ({module}.py, line 1)"),
-    ],
+    data("targets.json")["imports_that_fail"],
 )
 def test_import_fails(module: Module, code: str, name: str, why: str) -> None:
     """A module that cannot be imported, or lacks the function, is an error with the reason and its cause."""
@@ -106,12 +93,6 @@ def test_no_such_module() -> None:
     )
 
 
-def test_module_that_exits(module: Module) -> None:
-    """A module that ends the program when it is imported, as a script does, is an error like any other."""
-    with pytest.raises(UsageError, match="SystemExit"):
-        import_function(f"{module('raise SystemExit(0)')}:ask")
-
-
 def test_no_function(module: Module) -> None:
     """Something that cannot be called is refused with what it is."""
     place = f"{module('ask = 5')}:ask"
@@ -128,16 +109,7 @@ def test_inner_names(module: Module) -> None:
     assert ask(open_python(f"{written}:app.inner.ask", {})).answer == "Why?!"
 
 
-def test_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A module of a package is named with dots."""
-    (tmp_path / "written_package").mkdir()
-    (tmp_path / "written_package" / "app.py").write_text("def ask(q): return 'from the package'")
-    monkeypatch.syspath_prepend(tmp_path)
-    assert ask(open_python("written_package.app:ask", {})).answer == "from the package"
-
-
 def test_working_directory_is_searched_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A module in the working directory is found, before one of the same name elsewhere, and the path grows once."""
     for folder in ("here", "elsewhere"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "written_here.py").write_text(f"def ask(q): return {folder!r}")
@@ -202,7 +174,6 @@ def test_call(function: Callable[..., Any], expected: str) -> None:
 
 
 def test_builtin_that_hides_its_arguments() -> None:
-    """A builtin that tells nothing of its arguments is called with both."""
     with pytest.raises(TypeError, match="not supported between instances of 'int' and 'str'"):
         answer(max)
 
@@ -226,29 +197,13 @@ def test_other_arguments_are_refused(function: Callable[..., Any]) -> None:
     assert str(caught.value) == f"python target `{name}`: {takes}; write def {short}(question, k)"
 
 
-BARE = "from evaltrack import Question\n"
-LATER = "from __future__ import annotations\n"
-HINT = "return q.metadata['hint']"
-
-
 @pytest.mark.parametrize(
     "code",
-    [
-        f"{BARE}def ask(q: Question, k): {HINT}",
-        f"{LATER}{BARE}def ask(q: Question): {HINT}",
-        f"import evaltrack\nasync def ask(q: evaltrack.Question, k: int): {HINT}",
-        f"def ask(q: 'Question'): {HINT}",
-        f"{LATER}import evaltrack\ndef ask(q: evaltrack.Question): {HINT}",
-    ],
+    data("targets.json")["whole_question"],
 )
 def test_whole_question(module: Module, code: str) -> None:
     """A first parameter annotated `Question` gets the record, however the annotation is spelled."""
     assert ask(open_python(f"{module(code)}:ask", {})).answer == "x"
-
-
-def test_other_annotations_get_the_text(module: Module) -> None:
-    """Any other annotation means the text."""
-    assert ask(open_python(f"{module('def ask(q: str, k: int) -> str: return q')}:ask", {})).answer == "Why?"
 
 
 # Listening to it
@@ -271,12 +226,6 @@ def test_returned(returned: object, expected: Response) -> None:
 
     assert ask(function_target(lambda _: returned)) == expected
     assert ask(function_target(asynchronous)) == expected
-
-
-def test_returned_nothing() -> None:
-    """A function that returns nothing gave an invalid response."""
-    with pytest.raises(InvalidResponseError, match=r"^is NoneType; return an answer"):
-        answer(lambda question: None)
 
 
 def raising(error: BaseException) -> Callable[[str], str]:
@@ -303,14 +252,12 @@ def test_raised() -> None:
     ],
 )
 def test_raised_what_must_not_spread(error: BaseException, message: str) -> None:
-    """A function that exits, or raises what a future refuses, fails like any other and the loop goes on."""
     with pytest.raises(RuntimeError) as caught:
         answer(raising(error))
     assert str(caught.value) == message
 
 
 def test_calls_run_side_by_side() -> None:
-    """Sync calls asked at once run at once, in daemon threads."""
     meeting = threading.Barrier(8, timeout=30)
 
     def function(question: str) -> str:
@@ -323,21 +270,6 @@ def test_calls_run_side_by_side() -> None:
         return await asyncio.gather(*(target(QUESTION, 5) for _ in range(8)))
 
     assert {response.answer for response in asyncio.run(all_at_once())} == {f"Why? {THREAD} True"}
-
-
-def test_slow_call_stops_nobody() -> None:
-    """While a sync call waits, the loop goes on."""
-    released = threading.Event()
-
-    async def release() -> None:
-        released.set()
-
-    async def both() -> Response:
-        target = function_target(lambda question: str(released.wait(30)))
-        response, _ = await asyncio.gather(target(QUESTION, 5), release())
-        return response
-
-    assert asyncio.run(both()).answer == "True"
 
 
 def test_threads_are_used_again() -> None:
@@ -374,7 +306,6 @@ def test_deadline() -> None:
 
 
 def test_call_that_outlives_the_loop() -> None:
-    """A call that returns after the run has ended ends its thread in silence."""
     go_on, threads = threading.Event(), list[threading.Thread]()
 
     def function(_question: str) -> str:
@@ -389,7 +320,6 @@ def test_call_that_outlives_the_loop() -> None:
 
 
 def test_call_that_hangs_does_not_keep_the_program(tmp_path: Path) -> None:
-    """A program ends although a call of the target hangs for ever."""
     (tmp_path / "program.py").write_text(
         "import asyncio, threading\n"
         "from evaltrack.records import Question\n"
@@ -417,7 +347,6 @@ def test_call_that_hangs_does_not_keep_the_program(tmp_path: Path) -> None:
 
 
 def test_a_wrapper_that_returns_a_coroutine_is_awaited(module: Module) -> None:
-    """A sync function that hands on a coroutine, as some decorators do, is a target like any other."""
     code = "async def inner(q): return q\ndef ask(q): return inner(q)"
     assert ask(open_python(f"{module(code)}:ask", {})).answer == "Why?"
 
@@ -470,20 +399,16 @@ def texts(messages: list[dict[str, str]]) -> str:
     ],
 )
 def test_a_function_with_messages_gets_the_conversation(function: Callable[..., Any], answered: str) -> None:
-    """In any place among its parameters, and beside it question and k by their names."""
     target = function_target(function)
     assert target.takes_history
     assert ask(target, TOLD).answer == answered
 
 
 def test_without_history_the_question_is_the_only_message() -> None:
-    """A function is called the same way for every question."""
     assert ask(function_target(texts)).answer == "Why?|user"
 
 
 def test_an_async_function_and_an_object_get_it_too() -> None:
-    """Whatever is called."""
-
     async def ask_async(messages: list[dict[str, str]], k: int) -> str:
         return f"{k} {texts(messages)}"
 
@@ -496,8 +421,6 @@ def test_an_async_function_and_an_object_get_it_too() -> None:
 
 
 def test_a_whole_record_holds_its_history() -> None:
-    """A function that takes the `Question` finds the turns in it, beside messages too."""
-
     def record(question: Question) -> str:
         return question.history[0].content
 
@@ -510,14 +433,11 @@ def test_a_whole_record_holds_its_history() -> None:
 
 
 def test_a_function_without_is_asked_the_question_alone() -> None:
-    """And it is known that it is."""
     assert not function_target(lambda question, k: question).takes_history
     assert not function_target(str.upper).takes_history
 
 
 def test_what_a_function_does_to_the_messages_stays_there() -> None:
-    """The next call has its own."""
-
     def popping(messages: list[dict[str, str]]) -> str:
         messages[0]["content"] = "changed"
         return str(len(messages))
@@ -531,13 +451,11 @@ def test_what_a_function_does_to_the_messages_stays_there() -> None:
     "function", [lambda messages, top_k: "", lambda messages, /: "", lambda messages, k, more, /: ""]
 )
 def test_other_arguments_beside_messages_are_refused(function: Callable[..., Any]) -> None:
-    """What nobody would give a value is said before the run."""
     with pytest.raises(UsageError, match="beside `messages` a function may take `question` and `k`, by name; give"):
         function_target(function)
 
 
 def test_a_process_says_whether_its_function_takes_history(module: Module) -> None:
-    """Also where it runs elsewhere; the turns come over the wire."""
     name = module(
         "def told(messages):\n    return '|'.join(m['content'] for m in messages)\ndef alone(q):\n    return q"
     )

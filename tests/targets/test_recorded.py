@@ -29,6 +29,7 @@ from evaltrack.targets.line_index import MAX_LINE_BYTES
 from evaltrack.targets.recorded import open_recorded
 from evaltrack.targets.recorded_response import FailedElsewhereError, NotRecordedError
 from tests.conftest import REPO
+from tests.files import data
 
 Open = Callable[[str | bytes], Target]
 
@@ -46,7 +47,7 @@ def opened(tmp_path: Path) -> Open:
 
 
 @pytest.fixture(scope="module")
-def data() -> Path:
+def real_data() -> Path:
     """The folder of real data."""
     folder = os.environ.get("EVALTRACK_TEST_DATA")
     if not folder:
@@ -107,11 +108,6 @@ def test_empty(opened: Open, tmp_path: Path, content: bytes) -> None:
     )
 
 
-def test_long_blank_beginning(opened: Open) -> None:
-    """Blank lines are simply read, however many there are before the first response."""
-    assert ask(opened("\n" * 5000 + '{"id": 1, "answer": "yes"}')).answer == "yes"
-
-
 def test_pipe_is_refused() -> None:
     """A pipe is refused, because the file is read more than once."""
     reading, writing = os.pipe()
@@ -125,7 +121,6 @@ def test_pipe_is_refused() -> None:
 
 
 def test_file_is_closed_with_the_target(tmp_path: Path) -> None:
-    """A target that is no longer used leaves no open file to warn of."""
     path = tmp_path / "recorded.jsonl"
     path.write_text('{"id": 1, "answer": "yes"}\n')
     with warnings.catch_warnings(record=True) as caught:
@@ -167,7 +162,6 @@ def test_all_sources_come_back(opened: Open, k: int) -> None:
 
 
 def test_no_sources_and_none_found(opened: Open) -> None:
-    """An empty list of sources was looked for and not found; no list was not looked for."""
     target = opened('{"id": 1, "sources": []}\n{"id": 2, "answer": "a"}\n{"id": 3, "answer": "a", "sources": null}')
     assert [ask(target, key).sources for key in "123"] == [(), None, None]
 
@@ -183,7 +177,6 @@ def test_layout_does_not_matter(opened: Open, ending: str) -> None:
 
 
 def test_mark_before_the_first_response(opened: Open) -> None:
-    """A byte-order mark right before the first object is no part of it."""
     assert ask(opened(b'\xef\xbb\xbf{"id": 1, "answer": "one"}\n')).answer == "one"
 
 
@@ -195,65 +188,14 @@ def test_question_without_response(opened: Open, tmp_path: Path) -> None:
     assert str(caught.value) == f"no response in {tmp_path / 'recorded'}"
 
 
-NO_ERROR = "write why there was no response, or take it out"
 NO_RESPONSE = "holds no response; write `answer`, `sources` or both, or `error` where there was none"
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("{nope", 'is not JSON: a key is not in double quotes at column 2; write `"key": value`'),
-        ('{"id": 2} x', "is not JSON: something follows the value at column 11; remove it"),
-        (
-            '{"id": 2, "sources": [{"id": "a", "score": NaN}]}',
-            "is not JSON: there is no value at column 44; write a text in quotes, a number, true, false or null",
-        ),
+        *data("targets.json")["bad_lines"],
         (b'{"id": 2, "answer": "\xff"}', "is not valid UTF-8 at byte 22; save the file as UTF-8"),
-        (
-            r'{"id": 2, "answer": "\ud800"}',
-            "is not JSON: a `\\u` escape is cut off or half of a pair at column 28; write it whole",
-        ),
-        ("[2]", "is an array; a response is a JSON object"),
-        ("null", "is null; a response is a JSON object"),
-        ('{"answer": "yes"}', "`id` is missing; name the question that was answered"),
-        ('{"question_id": 2, "answer": "yes"}', "`id` is missing; rename `question_id`"),
-        ('{"ID": 2, "answer": "yes"}', "`id` is missing; rename `ID`"),
-        ('{"id": null}', "`id` is null; write a whole number or a text"),
-        ('{"id": true}', "`id` is a boolean; write a whole number or a text"),
-        ('{"id": 3.0}', "`id` is `3.0`, a decimal; write a whole number or a text"),
-        ('{"id": "", "answer": "yes"}', "`id` is empty; write a whole number or a text"),
-        ('{"id": "", "sources": []}', "`id` is empty; write a whole number or a text"),
-        ('{"id": "1", "answer": "no"}', "id `1` is recorded on line 1 already; keep one of them"),
-        ('{"id": 2}', NO_RESPONSE),
-        ('{"id": 2, "answer": null, "sources": null}', NO_RESPONSE),
-        ('{"id": 2, "abstained": false, "tool_calls": []}', NO_RESPONSE),
-        ('{"id": 2, "model": "m", "error": ""}', f"`error` is empty; {NO_ERROR}"),
-        ('{"id": 2, "answer": "a", "error": "  "}', f"`error` is empty; {NO_ERROR}"),
-        ('{"id": 2, "answer": "a", "error": {}}', f"`error` is empty; {NO_ERROR}"),
-        ('{"id": 2, "answer": "a", "error": false}', f"`error` is a boolean; {NO_ERROR}"),
-        ('{"id": 2, "answer": "a", "abstained": "yes"}', "`abstained` is a string; it must be true or false"),
-        (
-            '{"id": 2, "sources": [{"chunk_id": "b"}], "abstained": 1}',
-            "`abstained` is a number; it must be true or false",
-        ),
-        ('{"id": 2, "text": "yes"}', NO_RESPONSE),
-        ('{"id": 2, "anwser": "yes"}', "unknown field `anwser`; did you mean `answer`?"),
-        ('{"id": 2, "Answer": "yes"}', "unknown field `Answer`; did you mean `answer`?"),
-        ('{"id": 2, "answer": "yes", "source": []}', "unknown field `source`; did you mean `sources`?"),
-        ('{"id": 2, "answer": "yes", "answer": "no"}', "`answer` stands there twice; keep one of them"),
-        (
-            '{"id": 2, "sources": [], "answer": "a: \\":", "sources": []}',
-            "`sources` stands there twice; keep one of them",
-        ),
-        (
-            '{"id": 2, "sources": [{"chunk_id": "a", "chunk_id" : "b"}]}',
-            "`chunk_id` stands there twice; keep one of them",
-        ),
-        ('{"id": 2, "usage": {"a": 1, "a": 1}, "answer": "a"}', "`a` stands there twice; keep one of them"),
-        ('{"id": 2, "answer": 5}', "`answer` is a number; it must be a text"),
-        ('{"id": 2, "sources": "a"}', "`sources` is a string; it must be a list, best first"),
-        ('{"id": 2, "sources": [""]}', "`sources.0.chunk_id` is empty; write some text"),
-        ('{"id": 2, "tool_calls": 5}', "`tool_calls` is a number; it must be a list"),
     ],
 )
 def test_bad_line(opened: Open, tmp_path: Path, line: str | bytes, message: str) -> None:
@@ -264,7 +206,6 @@ def test_bad_line(opened: Open, tmp_path: Path, line: str | bytes, message: str)
 
 
 def test_bad_lines_are_listed_together(opened: Open, tmp_path: Path) -> None:
-    """All bad lines are reported at once; past 20 the rest is counted, and all stand in `problems`."""
     found = problems(opened, tmp_path, '{"id": 1, "answer": "a"}\n' * 25)
     said = "id `1` is recorded on line 1 already; keep one of them"
     assert found[:20] == [f"{number}: {said}" for number in range(2, 22)]
@@ -283,13 +224,11 @@ SPREAD = "holds an object over several lines; write each response on one line, o
 
 @pytest.mark.parametrize("times", [1, 2])
 def test_an_object_over_several_lines_is_one_fault(opened: Open, times: int) -> None:
-    """Whether one response is printed so, or all of them."""
     with pytest.raises(UsageError, match=f"^recorded target .*: {re.escape(SPREAD)}$"):
         opened("\n".join(json.dumps({"id": key, "answer": "a", "sources": []}, indent=2) for key in range(times)))
 
 
 def test_another_encoding_is_one_fault(opened: Open) -> None:
-    """UTF-16, with and without its mark, whatever stands in it."""
     for text in ('{"id": 1, "answer": "a"}\n{"id": 2, "answer": "b"}', '[{"id": 1, "answer": "a"}]'):
         for encoding in ("utf-16", "utf-16-le", "utf-16-be"):
             with pytest.raises(UsageError, match=r"^recorded target .*: is UTF-16; save it as UTF-8$"):
@@ -298,7 +237,6 @@ def test_another_encoding_is_one_fault(opened: Open) -> None:
 
 @pytest.mark.parametrize("name", ["r.jsonl", "r.jsonl.gz", "r.json", "r.csv"])
 def test_a_compressed_file_is_one_fault(tmp_path: Path, name: str) -> None:
-    """Whatever its name says; its bytes are no lines."""
     path = tmp_path / name
     path.write_bytes(gzip.compress(b"".join(b'{"id": %d, "answer": "a"}\n' % key for key in range(500))))
     with pytest.raises(UsageError) as caught:
@@ -313,7 +251,6 @@ def test_line_above_the_limit(opened: Open, tmp_path: Path) -> None:
 
 
 def test_what_was_checked_can_be_read(opened: Open) -> None:
-    """A line that was found in order when the file was opened is read when it is asked for."""
     target = opened(b'{"id": 1, "answer": "one"}\n\x0c{"id": 2, "answer": "two"}\n')
     assert ask(target, "2").answer == "two"
 
@@ -339,7 +276,6 @@ def test_file_that_changes(opened: Open, tmp_path: Path, changed: str) -> None:
 
 
 def test_a_recorded_error_is_a_failure_of_its_question(opened: Open, tmp_path: Path) -> None:
-    """It is told with the question, whatever else the line holds; an error that says nothing is none."""
     lines = ['{"id": 1, "error": "timeout after 30 s"}', '{"id": 2, "answer": "Sorry.", "error": {"code": 503}}']
     target = opened("\n".join([*lines, '{"id": 3, "answer": "yes", "error": null}']))
     for key, text in (("1", "timeout after 30 s"), ("2", '{"code": 503}')):
@@ -370,7 +306,6 @@ def ids(*keys: str) -> IdHashes:
     ],
 )
 def test_lines_of_other_questions_are_counted(opened: Open, tmp_path: Path, content: str, note: str) -> None:
-    """The first of them are named."""
     whole = f"{tmp_path / 'recorded'}: {note}; nothing was done with them" if note else ""
     assert opened(content).strangers(ids("1", "2")) == whole
 
@@ -378,7 +313,6 @@ def test_lines_of_other_questions_are_counted(opened: Open, tmp_path: Path, cont
 def test_what_is_of_no_question_is_said_before_anything_is_asked(
     opened: Open, tmp_path: Path, store_uri: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """On stderr, whatever stdout is."""
     opened("".join(f'{{"id": {number}, "sources": ["b"]}}\n' for number in (1, 2)))
     golden = tmp_path / "golden.jsonl"
     line = {"id": 1, "question": "Why?", "expected_chunks": ["b"]}
@@ -394,7 +328,6 @@ def test_what_is_of_no_question_is_said_before_anything_is_asked(
 
 
 def test_a_selection_makes_no_line_a_stranger(opened: Open, tmp_path: Path, store_uri: str) -> None:
-    """What is left out of the run, drafts too, is a question of the golden set all the same."""
     opened("".join(f'{{"id": {key}, "sources": ["b"]}}\n' for key in (1, 2, 3, 4)))
     golden = tmp_path / "golden.jsonl"
     lines = [{"id": key, "question": f"Why {key}?", "expected_chunks": ["b"], "draft": key == 3} for key in (1, 2, 3)]
@@ -423,7 +356,6 @@ def test_responses_in_an_array(opened: Open) -> None:
 
 
 def test_bad_items_of_an_array(opened: Open, tmp_path: Path) -> None:
-    """Each is named by its number."""
     items = [{"id": 1, "answer": "a"}, {"id": 2}, {"id": 1, "answer": "b"}, 7]
     with pytest.raises(UsageError) as caught:
         opened(json.dumps(items))
@@ -445,7 +377,6 @@ def test_bad_items_of_an_array(opened: Open, tmp_path: Path) -> None:
     ],
 )
 def test_a_list_that_is_not_there(tmp_path: Path, content: str, rows: str, why: str) -> None:
-    """The message says what the expression finds."""
     path = tmp_path / "recorded.json"
     path.write_text(content)
     with pytest.raises(UsageError) as caught:
@@ -457,7 +388,6 @@ def test_a_list_that_is_not_there(tmp_path: Path, content: str, rows: str, why: 
 
 
 def test_fields_are_found_by_expressions(tmp_path: Path) -> None:
-    """In each line, and in each of its sources; whatever else a line holds is ignored."""
     path = tmp_path / "recorded.jsonl"
     path.write_text(
         json.dumps(
@@ -479,7 +409,6 @@ def test_fields_are_found_by_expressions(tmp_path: Path) -> None:
 
 
 def test_a_field_that_is_not_found_is_a_bad_line(tmp_path: Path) -> None:
-    """All of them are listed; a line with an error needs no answer."""
     path = tmp_path / "recorded.jsonl"
     path.write_text('{"id": 1}\n{"key": 2, "text": "a"}\n{"id": 3, "failure": "down"}\n{"id": 4, "text": "b"}\n')
     with pytest.raises(UsageError) as caught:
@@ -491,7 +420,6 @@ def test_a_field_that_is_not_found_is_a_bad_line(tmp_path: Path) -> None:
 
 
 def test_responses_are_found_by_the_text_of_their_question(tmp_path: Path) -> None:
-    """Its case and spaces do not matter; one text is recorded once, and has to be there."""
     path = tmp_path / "recorded.jsonl"
     path.write_text('{"asked": " WHY?", "answer": "so"}\n{"asked": "How?", "answer": "thus"}\n')
     target = open_recorded(str(path), {"question": "asked"})
@@ -507,7 +435,6 @@ def test_responses_are_found_by_the_text_of_their_question(tmp_path: Path) -> No
 
 
 def test_texts_without_ids_are_no_miss_where_ids_are_expected(tmp_path: Path) -> None:
-    """Retrieval is not measured then, and a note says so; quotations are looked for in the texts."""
     path = tmp_path / "recorded.jsonl"
     path.write_text('{"id": 1, "answer": "a", "contexts": ["90 days", "an offence", "90 days"]}\n')
     target = open_recorded(str(path), {"sources": "contexts", "text": "@"})
@@ -548,7 +475,6 @@ RAGAS = {"question": "user_input", "answer": "response", "sources": "retrieved_c
 
 @pytest.mark.parametrize("tool", ["promptfoo", "ragas"])
 def test_a_run_over_results_that_a_tool_wrote(tmp_path: Path, store_uri: str, tool: str) -> None:
-    """Sources are scored by the quotations of the set; what failed there is an error row with its reason."""
     results = REPO / "tests/golden/importing/data" / f"{tool}_results"
     path, settings = results.with_suffix(".json"), PROMPTFOO
     if tool == "ragas":
@@ -578,7 +504,6 @@ def test_a_run_over_results_that_a_tool_wrote(tmp_path: Path, store_uri: str, to
 
 
 def test_verdicts_beside_a_file_are_taken_whatever_its_settings(tmp_path: Path, store_uri: str) -> None:
-    """`NAME.verdicts.jsonl` beside `recorded:NAME.jsonl?answer=response`."""
     path = tmp_path / "r.jsonl"
     path.write_text('{"id": 1, "response": "a"}')
     verdict = {"accuracy": 1, "completeness": 1, "relevance": 1, "overall_score": 0.9, "reasoning": "right"}
@@ -599,36 +524,13 @@ def test_trec_run(opened: Open) -> None:
     assert ranked(ask(target, "007")) == ["a#1:/"]
 
 
-RANKINGS: dict[str, tuple[list[str], list[str], bool]] = {
-    "as it is written": (["1 Q0 b 1 9 t", "1 Q0 a 2 8 t", "1 Q0 c 3 7 t"], ["b", "a", "c"], True),
-    "tied scores": (["1 Q0 b 1 5 t", "1 Q0 a 2 5 t", "1 Q0 c 3 5 t"], ["b", "a", "c"], True),
-    "ties in the middle": (
-        ["1 Q0 z 1 9 t", "1 Q0 a 2 5 t", "1 Q0 b 3 5 t", "1 Q0 c 4 1 t"],
-        ["z", "a", "b", "c"],
-        True,
-    ),
-    "ranks from 0": (["1 Q0 b 0 5 t", "1 Q0 a 1 5 t", "1 Q0 c 2 5 t"], ["b", "a", "c"], True),
-    "ranks from 2": (["1 Q0 b 2 3 t", "1 Q0 a 3 3 t", "1 Q0 c 4 1 t"], ["b", "a", "c"], True),
-    "ranks with gaps": (["1 Q0 b 10 3 t", "1 Q0 a 100 3 t", "1 Q0 c 1000 1 t"], ["b", "a", "c"], True),
-    "one rank throughout": (["1 Q0 b 0 3 t", "1 Q0 a 0 2 t", "1 Q0 c 0 9 t"], ["c", "b", "a"], True),
-    "one rank and one score": (["1 Q0 b 0 1 t", "1 Q0 a 0 1 t", "1 Q0 c 0 1 t"], ["c", "b", "a"], True),
-    "ranks against scores": (["1 Q0 b 1 1 t", "1 Q0 a 2 2 t", "1 Q0 c 3 3 t"], ["c", "a", "b"], False),
-    "one rank is wrong": (
-        ["1 Q0 b 1 9 t", "1 Q0 a 3 8 t", "1 Q0 c 2 7 t", "1 Q0 d 4 7 t"],
-        ["b", "a", "d", "c"],
-        False,
-    ),
-    "negative and small scores": (["1 Q0 b 1 -1e-9 t", "1 Q0 a 2 -2 t", "1 Q0 c 3 -2.5 t"], ["b", "a", "c"], True),
-    "marks in ids": (["1 Q0 a#1:/x 1 2 t", "1 Q0 #b 2 2 t", "1 Q0 http://c 3 1 t"], ["a#1:/x", "#b", "http://c"], True),
-    "padded ids": (["1 Q0 007 1 2 t", "1 Q0 7 2 2 t", "1 Q0 07 3 2 t"], ["007", "7", "07"], True),
-}
+RANKINGS: dict[str, tuple[list[str], list[str], bool]] = data("targets.json")["rankings"]
 
 
 @pytest.mark.parametrize(("lines", "expected", "agree"), RANKINGS.values(), ids=RANKINGS)
 def test_scores_rank_and_ranks_break_ties_in_any_order_of_lines(
     opened: Open, tmp_path: Path, lines: list[str], expected: list[str], agree: bool
 ) -> None:
-    """However the lines stand, it is one ranking; where ranks contradict scores a note says which of them decided."""
     decided = "the scores decide, ties by document id, as in trec_eval"
     note = f"{tmp_path / 'recorded'}: ranks and scores disagree in query `1`, of 2; {decided}"
     for order in permutations(lines):
@@ -639,30 +541,16 @@ def test_scores_rank_and_ranks_break_ties_in_any_order_of_lines(
 
 
 def test_queries_whose_ranks_contradict_their_scores_are_counted(opened: Open, tmp_path: Path) -> None:
-    """One note for the file, however many there are."""
     run = "".join(f"{query} Q0 a 1 1 t\n{query} Q0 b 2 2 t\n" for query in range(300))
     target = opened(run)
     (note,) = getattr(target, "notes")  # noqa: B009
     assert note.startswith(f"{tmp_path / 'recorded'}: ranks and scores disagree in 300 queries, `0` first, of 300; ")
 
 
-def test_the_note_is_told_with_the_run(opened: Open, tmp_path: Path, store_uri: str) -> None:
-    """Who evaluates such a file hears which of ranks and scores decided."""
-    opened("1 Q0 a 1 1 t\n1 Q0 b 2 2 t")
-    golden = tmp_path / "golden.jsonl"
-    golden.write_text('{"id": 1, "question": "Why?", "expected_chunks": ["b"]}\n')
-    made = run_eval(
-        golden, target=f"recorded:{tmp_path / 'recorded'}", judge="none", tracking_uri=store_uri, traces="off"
-    )
-    assert made.metrics["mrr"] == 1
-    assert [note for note in made.notes if "ranks and scores disagree in query `1`" in note]
-
-
 ZEROS = "; the id stands there with more or fewer zeros in front: write both alike"
 
 
 def test_query_that_is_not_in_the_run(opened: Open, tmp_path: Path) -> None:
-    """A query without a line in the run is a failure; ids that differ by padding are different, and it is said."""
     target = opened("01 Q0 d 1 1 t\n2 Q0 d 1 1 t")
     for key, hint in (("1", ZEROS), ("3", "")):
         with pytest.raises(NotRecordedError) as caught:
@@ -672,61 +560,25 @@ def test_query_that_is_not_in_the_run(opened: Open, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("line", "message"),
-    [
-        ("1 Q0 d 1 1", "has 5 columns; a TREC run has 6, JSON Lines start with {"),
-        ("id,answer", "has 1 column; a TREC run has 6, JSON Lines start with {"),
-        ("1 Q0 d 1 1 t more", "has 7 columns; a TREC run has 6, JSON Lines start with {"),
-        ('{"id": 1}', "has 2 columns; a TREC run has 6, JSON Lines start with {"),
-        ("1 Q0 d 1 high t", "score `high` is not a finite number"),
-        ("1 Q0 d 1 nan t", "score `nan` is not a finite number"),
-        ("1 Q0 d 1 1e999 t", "score `1e999` is not a finite number"),
-        ("1 Q0 a\0b 1 0.5 t", "document `a�b` holds a NUL character"),
-    ],
+    data("targets.json")["bad_trec_lines"],
 )
 def test_bad_trec_line(opened: Open, tmp_path: Path, line: str, message: str) -> None:
     """A line of another form, or with a score that is no number, is reported with its number."""
     assert problems(opened, tmp_path, f"1 Q0 d 1 1 t\n\n{line}\n1 Q0 e 2 1 t") == [f"3: {message}"]
 
 
-@pytest.mark.parametrize("name", ["bm25_plain", "bm25_porter"])
-def test_real_run(data: Path, name: str) -> None:
-    """A real run comes back as its file shows it, query by query."""
-    path = data / "collections" / "adi" / f"{name}.run"
-    expected: defaultdict[str, list[str]] = defaultdict(list)
-    for line in path.read_text().splitlines():
-        query, _, document, *_ = line.split()
-        expected[query].append(document)
-    target = open_recorded(str(path), {})
-    assert len(expected) > 30
-    assert {query: ranked(ask(target, query)) for query in expected} == expected
-
-
-def test_rank_that_is_no_number(opened: Open, tmp_path: Path) -> None:
-    """A rank that is no number is reported, and nothing else of the file."""
-    found = problems(opened, tmp_path, "1 Q0 a 3 1 t\n1 Q0 b x 1 t\n1 Q0 c 1 1 t")
-    assert found == ["2: rank `x` is not a number"]
-
-
-def test_many_bad_lines_of_a_run_are_counted(opened: Open, tmp_path: Path) -> None:
-    """The first 20 are shown."""
-    found = problems(opened, tmp_path, "1 Q0 a 3\n" * 2000)
-    assert len(found) == 21
-    assert found[20] == f"... and 1,980 more problems{SAVED}"
-
-
 @pytest.mark.parametrize("order", ["as it is", "by rank", "backwards"])
-def test_real_run_in_any_order(data: Path, opened: Open, order: str) -> None:
-    """NIST's own run, whose lines are sorted by document, scores as trec_eval prints, however its lines stand."""
-    lines = (data / "trec_eval" / "results.test").read_text().splitlines()
+def test_real_run_in_any_order(real_data: Path, opened: Open, order: str) -> None:
+    lines = (real_data / "trec_eval" / "results.test").read_text().splitlines()
     if order != "as it is":
         lines.sort(key=lambda line: (line.split()[0], int(line.split()[3])), reverse=order == "backwards")
     target = opened("\n".join(lines))
     relevant: defaultdict[str, list[str]] = defaultdict(list)
-    for line in (data / "trec_eval" / "qrels.test").read_text().splitlines():
+    for line in (real_data / "trec_eval" / "qrels.test").read_text().splitlines():
         query, _, document, grade = line.split()
         if int(grade) > 0:
             relevant[query].append(document)
-    printed = [line.split() for line in (data / "trec_eval" / "out.test.aq").read_text().splitlines()]
+    printed = [line.split() for line in (real_data / "trec_eval" / "out.test.aq").read_text().splitlines()]
     measures = {"P_5": (5, "precision_at_k"), "P_100": (100, "precision_at_k"), "recip_rank": (1000, "reciprocal_rank")}
     for name_of, (k, score) in measures.items():
         expected = {query: float(value) for name, query, value in printed if name == name_of and query != "all"}
@@ -750,24 +602,13 @@ def one_hash(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("one_hash")
 def test_ids_of_one_hash_are_told_apart(opened: Open) -> None:
-    """Each question gets its own response, and none is called a repeat."""
     target = opened('{"id": 1, "answer": "one"}\n{"id": 2, "answer": "two"}\n{"id": 3, "answer": "three"}\n')
     assert [ask(target, key).answer for key in "312"] == ["three", "one", "two"]
 
 
 @pytest.mark.usefixtures("one_hash")
 def test_repeats_among_ids_of_one_hash(opened: Open, tmp_path: Path) -> None:
-    """Only what is repeated is named, in the order of the lines, between other bad ones."""
     lines = [1, "no JSON", 2, 1, "none either", 1, 3]
     lines = [line if isinstance(line, str) else f'{{"id": {line}, "answer": "a"}}' for line in lines]
     places = [line.partition(":")[0] for line in problems(opened, tmp_path, "\n".join(lines))]
     assert places == ["2", "4", "5", "6"]
-
-
-def test_repeats_stand_among_the_bad_lines(opened: Open, tmp_path: Path) -> None:
-    """All problems of a file come in the order of its lines."""
-    lines = ["a", "no JSON", "b", "a", "none either", "b"]
-    lines = [f'{{"id": "{line}", "sources": []}}' if len(line) == 1 else line for line in lines]
-    listed = problems(opened, tmp_path, "\n".join(lines))
-    assert [line.partition(":")[0] for line in listed] == ["2", "4", "5", "6"]
-    assert listed[1] == "4: id `a` is recorded on line 1 already; keep one of them"

@@ -23,6 +23,7 @@ from evaltrack.targets.traced_answers import TraceReader
 from evaltrack.tracking.past_traces import PastTrace
 from evaltrack.tracking.store import connect
 from evaltrack.tracking.traces import forget_traces
+from tests.files import data
 from tests.openai_server import OpenAIServer
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -108,7 +109,6 @@ def test_autologged_traces_are_evaluated(
 
 
 def test_a_resumed_run_deletes_no_trace_of_an_application(store_uri: str, traced: Callable[..., str]) -> None:
-    """MLflow counts linked traces among those of a run; only those that evaltrack wrote go when it is resumed."""
     traced("When?")
     client = mlflow.MlflowClient(store_uri)
     (trace,) = client.search_traces(locations=["1"])
@@ -119,7 +119,6 @@ def test_a_resumed_run_deletes_no_trace_of_an_application(store_uri: str, traced
 
 
 def test_several_traces_of_a_question(store_uri: str, tmp_path: Path, traced: Callable[..., str]) -> None:
-    """Those that answer alike are one; of those that differ none is taken, unless it is said which."""
     for text in ("1", "1", "2"):
         traced("Same?", text=text)
         traced("Alike?")
@@ -143,7 +142,6 @@ def test_several_traces_of_a_question(store_uri: str, tmp_path: Path, traced: Ca
 
 
 def test_a_golden_set_of_what_was_asked(store_uri: str, tmp_path: Path, traced: Callable[..., str]) -> None:
-    """Questions without an expectation, each with the id of its trace, so that texts which repeat find their own."""
     traced("Same?", text="1")
     traced("Same?", text="2")
     made = import_traces("traces:prod", tmp_path / "asked.jsonl")
@@ -158,15 +156,7 @@ def test_a_golden_set_of_what_was_asked(store_uri: str, tmp_path: Path, traced: 
 
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
-    [
-        ("nowhere", {}, "there is no MLflow experiment `nowhere`"),
-        ("prod", {"filter": "colour = 'red'"}, "filter `colour = 'red'`"),
-        ("prod", {"filter": "trace.status = 'ERROR'"}, "holds no trace to evaluate; check the `filter=`"),
-        ("prod", {"question": "nothing"}, "holds no trace to evaluate: tr-"),
-        ("prod", {"take": "best"}, "take is `best`; write newest or oldest"),
-        ("prod", {"depth": "1"}, "unknown setting `depth`"),
-        ("prod", {"corpus": "/nowhere"}, "traces target: corpus /nowhere: there is no such folder"),
-    ],
+    data("targets.json")["traces_not_opened"],
 )
 def test_what_cannot_be_opened(traced: Callable[..., str], name: str, settings: dict[str, str], message: str) -> None:
     """An experiment that is not there, a filter that MLflow refuses or that leaves nothing, a wrong setting."""
@@ -184,54 +174,21 @@ MESSAGES = [
 
 @pytest.mark.parametrize(
     "inputs",
-    [
-        "When?",
-        {"question": "When?", "k": 5},
-        {"x": "When?", "k": 5},
-        MESSAGES,
-        {"messages": MESSAGES},
-        {"input": MESSAGES},
-        {"request": {"input": [MESSAGES[1]]}},
-    ],
+    data("targets.json")["trace_inputs"],
 )
 def test_questions_in_the_usual_forms(inputs: Any) -> None:
-    """A text, an input of a usual name, the only text, chat messages with their parts, a Responses request."""
     assert TraceReader().question_of(PastTrace("t", inputs, None)) == "When?"
 
 
 @pytest.mark.parametrize(
     ("outputs", "answer"),
-    [
-        ("90.", "90."),
-        (None, None),
-        ({"answer": "90.", "other": 1}, "90."),
-        ({"choices": [{"message": {"role": "assistant", "content": "90."}}]}, "90."),
-        ({"messages": [*MESSAGES, {"role": "assistant", "content": "90."}]}, "90."),
-        (
-            [
-                {"type": "function_call", "name": "f"},
-                {"type": "message", "content": [{"type": "output_text", "text": "90."}]},
-            ],
-            "90.",
-        ),
-        (
-            {
-                "output": [
-                    {"type": "reasoning"},
-                    {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "90."}]},
-                ]
-            },
-            "90.",
-        ),
-    ],
+    data("targets.json")["trace_outputs"],
 )
 def test_answers_in_the_usual_forms(outputs: Any, answer: str | None) -> None:
-    """A text, a field of a usual name, a chat completion, messages, output items."""
     assert TraceReader().result(PastTrace("t", "When?", outputs)).fields.get("answer") == answer
 
 
 def test_inputs_and_outputs_of_ones_own() -> None:
-    """JMESPath says where they stand; without it the error names what there is."""
     trace = PastTrace("t", {"a": "x", "b": {"c": "When?"}, "d": "y"}, {"z": {"y": "90."}})
     reader = TraceReader(*(compile_expression("traces", *each) for each in (("question", "b.c"), ("answer", "z.y"))))
     assert (reader.question_of(trace), reader.result(trace).fields["answer"]) == ("When?", "90.")
