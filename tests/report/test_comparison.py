@@ -175,8 +175,7 @@ def test_of_what_asking_again_showed_to_be_broken_it_is_not_said_that_it_could_b
 
 
 @pytest.mark.parametrize(
-    ("failed", "verdict", "words"),
-    CASES["no_regression_of_scatter_does_not_begin_with_what_broke"],
+    ("failed", "verdict", "words"), CASES["no_regression_of_scatter_does_not_begin_with_what_broke"]
 )
 def test_no_regression_of_scatter_does_not_begin_with_what_broke(
     failed: tuple[int, ...], verdict: Verdict, words: str
@@ -299,18 +298,12 @@ def test_long_lists_are_cut_and_counted() -> None:
 # The words
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "text"),
-    CASES["a_difference_has_its_sign_and_is_not_0_unless_it_is"],
-)
+@pytest.mark.parametrize(("name", "value", "text"), CASES["a_difference_has_its_sign_and_is_not_0_unless_it_is"])
 def test_a_difference_has_its_sign_and_is_not_0_unless_it_is(name: str, value: float, text: str) -> None:
     assert metric_change(name, value) == text
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "text"),
-    CASES["a_value_is_written_in_the_form_of_its_metric"],
-)
+@pytest.mark.parametrize(("name", "value", "text"), CASES["a_value_is_written_in_the_form_of_its_metric"])
 def test_a_value_is_written_in_the_form_of_its_metric(name: str, value: float, text: str) -> None:
     assert metric_number(name, value) == text
 

@@ -103,10 +103,7 @@ def test_no_text_becomes_markup(text: str) -> None:
     assert first.split() == ["BEGIN", *printable.split()]
 
 
-@pytest.mark.parametrize(
-    ("text", "escaped"),
-    CASES["inert_text"],
-)
+@pytest.mark.parametrize(("text", "escaped"), CASES["inert_text"])
 def test_inert_text(text: str, escaped: str) -> None:
     """Backslashes for Markdown, entities for HTML, zero-width spaces for what GitHub looks for after rendering."""
     assert inert(text) == escaped
@@ -221,10 +218,7 @@ def test_a_block_that_does_not_fit_is_not_added() -> None:
 # The marker
 
 
-@pytest.mark.parametrize(
-    ("golden", "hidden"),
-    CASES["the_marker_names_the_golden_set_and_cannot_be_left"],
-)
+@pytest.mark.parametrize(("golden", "hidden"), CASES["the_marker_names_the_golden_set_and_cannot_be_left"])
 def test_the_marker_names_the_golden_set_and_cannot_be_left(golden: str, hidden: str) -> None:
     assert marker(golden) == hidden
     run = replace(CANDIDATE, signature=SIGNATURE.model_copy(update={"golden": golden}))

@@ -39,10 +39,7 @@ PASSING = replace(RECALL, name="pass_rate", baseline=0.713, candidate=0.678, n=2
 JUDGED = replace(CANDIDATE, signature=SIGNATURE.model_copy(update={"judge": "openai:m"}))
 
 
-@pytest.mark.parametrize(
-    ("fields", "sentence"),
-    CASES["a_sentence_says_both_directions_with_their_sizes"],
-)
+@pytest.mark.parametrize(("fields", "sentence"), CASES["a_sentence_says_both_directions_with_their_sizes"])
 def test_a_sentence_says_both_directions_with_their_sizes(fields: dict[str, int], sentence: str) -> None:
     made = quiet(
         metrics=(RECALL, PASSING), left_out=(), candidate=JUDGED, fates=fields, lost=(LOST,) * fields.get("lost", 0)

@@ -189,10 +189,7 @@ def hash_of(text: str) -> str:
 # Text
 
 
-@pytest.mark.parametrize(
-    ("text", "limit", "fit"),
-    CASES["text_is_bounded_and_harmless_and_else_as_it_was"],
-)
+@pytest.mark.parametrize(("text", "limit", "fit"), CASES["text_is_bounded_and_harmless_and_else_as_it_was"])
 def test_text_is_bounded_and_harmless_and_else_as_it_was(text: str | None, limit: int, fit: str) -> None:
     """Controls, marks that reorder and halves of pairs are replaced; letters of all scripts and their marks stay."""
     assert shown(text, limit) == fit
@@ -205,18 +202,12 @@ def test_any_text_can_be_stored_and_is_no_longer_than_its_limit(text: str, limit
     assert len(fit) <= limit
 
 
-@pytest.mark.parametrize(
-    "url",
-    CASES["links_to_the_web_stay"],
-)
+@pytest.mark.parametrize("url", CASES["links_to_the_web_stay"])
 def test_links_to_the_web_stay(url: str) -> None:
     assert safe_link(url) == url
 
 
-@pytest.mark.parametrize(
-    "url",
-    CASES["other_links_lead_nowhere"],
-)
+@pytest.mark.parametrize("url", CASES["other_links_lead_nowhere"])
 def test_other_links_lead_nowhere(url: str | None) -> None:
     assert safe_link(url) is None
 
@@ -373,10 +364,7 @@ def test_bars_of_what_broke_and_was_fixed_run_both_ways() -> None:
     assert [each["class"] for each in Page(flip_bars(0, 1, 1)).every("rect")] == ["fixed"]
 
 
-@pytest.mark.parametrize(
-    ("values", "path", "dots"),
-    CASES["a_line_has_a_gap_where_nothing_was_measured"],
-)
+@pytest.mark.parametrize(("values", "path", "dots"), CASES["a_line_has_a_gap_where_nothing_was_measured"])
 def test_a_line_has_a_gap_where_nothing_was_measured(values: list[float | None], path: str, dots: int) -> None:
     page = Page(sparkline(values, '"<a>'))
     assert [each["d"] for each in page.every("path")] == [path]

@@ -279,10 +279,7 @@ def _either(value: str) -> str:
 # What the ten are
 
 
-@pytest.mark.parametrize(
-    ("name", "verdict", "counts"),
-    CASES["the_ten_are_what_they_are_called"],
-)
+@pytest.mark.parametrize(("name", "verdict", "counts"), CASES["the_ten_are_what_they_are_called"])
 def test_the_ten_are_what_they_are_called(name: str, verdict: str, counts: dict[str, int]) -> None:
     made = hard(name)
     assert made.verdict == verdict

@@ -173,10 +173,7 @@ def test_that_nobody_judged_is_said_plainly() -> None:
     assert plain(words, 400).replace("\\:", ":") in run_note(result())
 
 
-@pytest.mark.parametrize(
-    ("totals", "words"),
-    CASES["who_judged_and_how_much"],
-)
+@pytest.mark.parametrize(("totals", "words"), CASES["who_judged_and_how_much"])
 def test_who_judged_and_how_much(totals: dict[str, int], words: str) -> None:
     assert judge_words(judged_by("openai:m", **totals)) == words
 
@@ -335,10 +332,7 @@ def test_evaluation_json_has_nulls_where_nothing_was_measured() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("judge", "model"),
-    CASES["the_judge_model_of_evaluation_json"],
-)
+@pytest.mark.parametrize(("judge", "model"), CASES["the_judge_model_of_evaluation_json"])
 def test_the_judge_model_of_evaluation_json(judge: str, model: str | None) -> None:
     assert evaluation(judged_by(judge))["metadata"]["judge_model"] == model
 
@@ -529,10 +523,7 @@ def test_a_run_that_was_stopped_says_so() -> None:
     assert "Stopped" not in run_note(result())
 
 
-@pytest.mark.parametrize(
-    ("groups", "note", "terminal"),
-    CASES["groups_have_a_dash_where_nothing_was_measured"],
-)
+@pytest.mark.parametrize(("groups", "note", "terminal"), CASES["groups_have_a_dash_where_nothing_was_measured"])
 def test_groups_have_a_dash_where_nothing_was_measured(
     groups: dict[str, dict[str, tuple[float, int]]], note: str, terminal: str
 ) -> None:

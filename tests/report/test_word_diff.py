@@ -19,10 +19,7 @@ CASES = json.loads((REPO / "tests/data/report.json").read_text(encoding="utf-8")
 MEGABYTE = 1_000_000
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "pieces"),
-    CASES["words_are_the_same_removed_or_added"],
-)
+@pytest.mark.parametrize(("before", "after", "pieces"), CASES["words_are_the_same_removed_or_added"])
 def test_words_are_the_same_removed_or_added(before: str, after: str, pieces: list[Piece]) -> None:
     """White space is no word, final punctuation is one, and so is each character where no spaces are written."""
     assert list(map(list, word_diff(before, after))) == pieces

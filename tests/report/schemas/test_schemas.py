@@ -62,10 +62,7 @@ def test_golden_sets_of_the_project_are_valid() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("line", "right"),
-    CASES["a_golden_line_is_valid_where_the_reader_takes_it"],
-)
+@pytest.mark.parametrize(("line", "right"), CASES["a_golden_line_is_valid_where_the_reader_takes_it"])
 def test_a_golden_line_is_valid_where_the_reader_takes_it(tmp_path: Path, line: dict[str, Any], right: bool) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text(json.dumps(line))
@@ -84,10 +81,7 @@ def test_recorded_files_of_the_project_are_valid(kind: str) -> None:
     assert [each for path in paths for each in lines(path) if not valid(kind, each)] == []
 
 
-@pytest.mark.parametrize(
-    ("kind", "line", "right"),
-    CASES["recorded_lines_are_valid_where_the_readers_take_them"],
-)
+@pytest.mark.parametrize(("kind", "line", "right"), CASES["recorded_lines_are_valid_where_the_readers_take_them"])
 def test_recorded_lines_are_valid_where_the_readers_take_them(kind: str, line: dict[str, Any], right: bool) -> None:
     from evaltrack.judges.recorded import _judged
     from evaltrack.targets.recorded_response import RecordedReader
@@ -102,10 +96,7 @@ def test_recorded_lines_are_valid_where_the_readers_take_them(kind: str, line: d
     assert (valid(kind, line), read()) == (right, right)
 
 
-@pytest.mark.parametrize(
-    ("settings", "right"),
-    CASES["settings_are_valid_where_they_are_read"],
-)
+@pytest.mark.parametrize(("settings", "right"), CASES["settings_are_valid_where_they_are_read"])
 def test_settings_are_valid_where_they_are_read(settings: str, right: bool) -> None:
     assert valid("settings", tomllib.loads(settings)) == right
 
