@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from evaltrack.records.response import SPAN_ID, TRACE_ID
 from evaltrack.records.row import Traced
 from evaltrack.rows.stored_row import StoredRow
+from evaltrack.system import retries
 from evaltrack.tracking.assessments import assessment_id, assessments_of
 from evaltrack.tracking.patience import Persistent, has_wire
 from evaltrack.tracking.spans import outcome, span_id, spans_of
@@ -111,9 +112,15 @@ def _send_spans(client: Any, experiment_id: str, traces: Sequence[tuple[TraceInf
     """Send the spans of some traces; a store of files takes those of each trace as an artifact, which is replaced."""
     from mlflow.entities import TraceData
     from mlflow.exceptions import MlflowException
+    from mlflow.store.tracking.rest_store import RestStore
 
+    def is_version_unknown(error: BaseException) -> bool:
+        RestStore._get_server_version.cache_clear()  # noqa: SLF001 - MLflow remembers for good that it got none
+        return isinstance(client, Persistent) and isinstance(error, NotImplementedError)
+
+    spans = [span for _, own in traces for span in own]
     try:
-        client.log_spans(experiment_id, [span for _, own in traces for span in own])
+        retries.STORE_IS_LATE.call(lambda: client.log_spans(experiment_id, spans), is_version_unknown)
     except NotImplementedError:
         for info, own in traces:
             ids = {span.span_id for span in own}
