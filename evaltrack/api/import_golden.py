@@ -1,4 +1,4 @@
-"""Files of other tools, and MLflow's datasets, into golden sets."""
+"""Files of other tools, and MLflow's datasets and traces, into golden sets."""
 
 from __future__ import annotations
 

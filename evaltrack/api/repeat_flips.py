@@ -1,4 +1,4 @@
-"""Ask changed questions again, to tell real losses from scatter."""
+"""Ask changed questions again, and look up how often they failed before, to tell real losses from scatter."""
 
 from __future__ import annotations
 

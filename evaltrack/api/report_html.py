@@ -1,4 +1,4 @@
-"""The page of a run or of a comparison, from what MLflow holds."""
+"""The page of a run or of a comparison, and the result of a run, from what MLflow holds."""
 
 from __future__ import annotations
 

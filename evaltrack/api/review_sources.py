@@ -1,4 +1,4 @@
-"""The corpus of a review: looked up by id and title, searched, and ranked against a question."""
+"""The chunks that a person sees in a review: of the corpus, and of the targets, which are asked once a question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run holds besides its rows: reports, verdicts, its metrics and its description."""
+"""What a run holds besides its rows: reports, verdicts, metrics, notes and its description."""
 
 from __future__ import annotations
 

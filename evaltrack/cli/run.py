@@ -1,4 +1,4 @@
-"""`evaltrack run`."""
+"""`evaltrack run`, of one golden set, of several and of the showcase, and `evaltrack resume`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`evaltrack ui`."""
+"""`evaltrack ui`, which answers under exact names of hosts, so that no foreign page reaches it under its own."""
 
 from __future__ import annotations
 

@@ -36,6 +36,21 @@ from evaltrack.targets.response_fields import InvalidResponseError
 from evaltrack.targets.threads import aside
 
 Outcome = TypeVar("Outcome", Response, Verdict, OwnValues)
+T = TypeVar("T")
+Counter = Callable[[Sequence[str], Response], Tokens | None]
+
+TIMEOUT = 60.0
+JUDGE_TIMEOUT = 600.0
+"""Seconds for all judges' calls of one question: a server that says when to come again is waited for."""
+
+LONG_RESPONSE = 200_000
+"""Characters from which a response is searched for secrets, and its tokens counted, beside the event loop."""
+
+TRACEBACK_LIMIT = 8000
+"""Characters kept of the end of a traceback."""
+
+REASON_LIMIT = 500
+"""Characters kept of why a score was not measured."""
 
 MESSAGE_LIMIT = 2000
 """Characters kept of a failure's message."""
@@ -112,23 +127,6 @@ def failure(kind: FailureKind, message: str, usage: Usage | None = None) -> Fail
 def storable(text: str) -> str:
     """A text as valid Unicode without zero characters, which databases refuse."""
     return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
-
-
-T = TypeVar("T")
-Counter = Callable[[Sequence[str], Response], Tokens | None]
-
-TIMEOUT = 60.0
-JUDGE_TIMEOUT = 600.0
-"""Seconds for all judges' calls of one question: a server that says when to come again is waited for."""
-
-LONG_RESPONSE = 200_000
-"""Characters from which a response is searched for secrets, and its tokens counted, beside the event loop."""
-
-TRACEBACK_LIMIT = 8000
-"""Characters kept of the end of a traceback."""
-
-REASON_LIMIT = 500
-"""Characters kept of why a score was not measured."""
 
 
 @dataclass(frozen=True)

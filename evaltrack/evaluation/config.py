@@ -1,4 +1,4 @@
-"""The settings of an evaluation. Each is written once, with its type, bounds, default and help.
+"""The settings of an evaluation, and the command that holds them. Each is written once, with type, bounds and help.
 
 The options of `evaltrack run`, the keyword arguments of `run_eval`, the parameters of `MLproject`, the logged params
 and the reference of settings are made from `EvaluationConfig`, or held against it by a test.
@@ -35,17 +35,17 @@ from evaltrack.records.signature import MAX_K
 from evaltrack.targets.python import MAX_WORKERS
 from evaltrack.tracking.writer import TraceChoice
 
-NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.: -]{0,199}")
+LABEL_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.: -]{0,199}")
 """What MLflow takes as the name of a param and of a tag on every system; it has room for a prefix."""
 
-RESERVED = ("evaltrack.", "mlflow.")
-MAX_VALUE = 5000
+RESERVED_LABELS = ("evaltrack.", "mlflow.")
+MAX_LABEL = 5000
 """Characters of a param or a tag; MLflow keeps 6,000 of a param."""
 
 MAX_NOTE = 3000
 """Characters of a note; MLflow keeps 8,000 of a description, which says more than that."""
 
-MOST = 100
+MOST_LABELS = 100
 
 
 def _texts(value: object) -> object:
@@ -71,7 +71,7 @@ def check_labels(params: Mapping[str, str], tags: Mapping[str, str], note: str) 
     problems += [
         f"`tag=`: `{name}` begins as a tag of {name.partition('.')[0]} does; choose another name"
         for name in tags
-        if name.lower().startswith(RESERVED)
+        if name.lower().startswith(RESERVED_LABELS)
     ]
     if len(note) > MAX_NOTE:
         problems.append(f"`note=`: has {len(note):,} characters; write at most {MAX_NOTE:,}")
@@ -81,14 +81,14 @@ def check_labels(params: Mapping[str, str], tags: Mapping[str, str], note: str) 
 
 
 def _of_labels(setting: str, labels: Mapping[str, str]) -> Iterator[str]:
-    if len(labels) > MOST:
-        yield f"`{setting}=`: there are {len(labels):,}; give at most {MOST}"
+    if len(labels) > MOST_LABELS:
+        yield f"`{setting}=`: there are {len(labels):,}; give at most {MOST_LABELS}"
     for name, value in labels.items():
         shown = shown_text(name)[:80]
-        if not NAME.fullmatch(name) or name != name.strip():
+        if not LABEL_NAME.fullmatch(name) or name != name.strip():
             yield f"`{setting}=`: `{shown!s}` is no name; write letters, digits, `_`, `.`, `:` and `-`, at most 200"
-        if len(value) > MAX_VALUE:
-            yield f"`{setting}=`: `{shown}` has a value of {len(value):,} characters; write at most {MAX_VALUE:,}"
+        if len(value) > MAX_LABEL:
+            yield f"`{setting}=`: `{shown}` has a value of {len(value):,} characters; write at most {MAX_LABEL:,}"
         yield from (f"`{setting}=`: `{shown}` {problem}" for problem in _unstorable(value))
 
 

@@ -1,4 +1,4 @@
-"""The judges and the scores of an evaluation, opened with its settings, and the cache of their verdicts."""
+"""Target, judges, scores and cache of an evaluation, opened with its settings, and what is refused before it begins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an evaluation tells while it goes on."""
+"""What an evaluation tells while it goes on, and how fast it is."""
 
 from __future__ import annotations
 

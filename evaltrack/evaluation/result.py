@@ -1,4 +1,4 @@
-"""The result of an evaluation: one data object, which every rendering reads and none computes on."""
+"""The result of an evaluation, and of several: one data object, which every rendering reads and none computes on."""
 
 from __future__ import annotations
 
