@@ -68,7 +68,6 @@ def test_a_block_names_its_language() -> None:
 
 @pytest.mark.parametrize("block", [each for each in EVERY if each.language != "text"], ids=place)
 def test_a_block_is_well_formed(block: Block) -> None:
-    """Also one that is not run."""
     if block.language == "python":
         compile(block.text, block.place, "exec")
     elif block.language == "bash":
@@ -113,7 +112,6 @@ def test_every_option_has_help() -> None:
 
 
 def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
-    """Every link and anchor leads somewhere; nothing is loaded from elsewhere."""
     pytest.importorskip("zensical", reason="pip install -e '.[docs]'")
     settings = (REPO / "mkdocs.yml").read_text(encoding="utf-8")
     shutil.copytree(REPO / "docs", tmp_path / "docs")

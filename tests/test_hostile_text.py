@@ -37,6 +37,7 @@ from evaltrack.report.run.terminal import print_run
 from evaltrack.rows.stored_row import StoredRow, stored_row
 
 from .comparisons import RECALL, comparison
+from .conftest import REPO
 from .report.test_comparison_markdown import TAGS
 from .report.test_html import Page, assert_inert
 from .report.test_run import result
@@ -44,33 +45,10 @@ from .report.test_run import result
 RTL = "שלום عليكم"
 """Right-to-left text, which must stay."""
 
+
 HOSTILE = {
-    "script": "<script>alert(1)</script>",
-    "javascript": "javascript:alert(1)//http://a.example",
-    "override": "a\u202egnp.exe\u202c",
-    "isolate": "a\u2066b\u2069\u2068c\u2067",
-    "colour": "\x1b[31mred\x1b[0m\x1b[2J",
-    "hyperlink": "\x1b]8;;http://evil.example\x1b\\click\x1b]8;;\x1b\\",
-    "c1": "\x9b31m\x9d0;title\x9c\x85\x7f",
-    "word": "x" * 1_000_000,
-    "rtl": RTL,
-    "surrogate": "a\ud800b\udc00",
-    "nul": "a\x00b",
-    "cdata": "]]><![CDATA[",
-    "comment": "--><!-- evaltrack:other -->",
-    "end of script": "</script></style></title></textarea><b>",
-    "link": "[click](javascript:alert(1)) <http://evil.example> [a]: http://evil.example",
-    "table": "a | b |\n| --- | --- |\n| c",
-    "html": "<details open><summary onclick=alert(1)>x</summary></details>",
-    "heading": "# x\n\n* y\n\n```\nz\n~~~",
-    "formula": "=cmd|' /C calc'!A0",
-    "command": "::error::pwned",
-    "commands": "x\r\n::stop-commands::x\n::set-output name=a::b\x0b::error::c\u2028::error::d",
-    "old command": "##[error]pwned",
-    "template": "{{ 7 * 7 }}{% for x in y %}{{ x }}{{ config }}",
-    "entities": '&lt;script&gt; &#60;b&#62; &amp;amp; &quot; \' " onclick="alert(1)',
-    "rich": "[bold red]x[/] [link=http://evil.example]y[/link] :smile:",
-    "long id": "/".join(["way"] * 2_500),
+    **json.loads((REPO / "tests/data/hostile_texts.json").read_text()),
+    **{"word": "x" * 1_000_000, "rtl": RTL, "long id": "/".join(["way"] * 2_500)},
 }
 
 PLACES = {

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from statistics import fmean
-from typing import Any
 
 import pytest
 
@@ -20,11 +18,8 @@ from evaltrack.metrics.rubric import Grading, claimed_band, grade
 from evaltrack.records import Observed
 from evaltrack.stats.agreement import numeric_agreement
 
-from .conftest import REPO
-
-PROMPTS = REPO / "golden" / "reasoning.jsonl"
-RESPONSES = REPO / "golden" / "reasoning_responses"
-KINDS = ("strong", "middling", "flawed")
+from .judging import KINDS, lines, observed
+from .judging import SHOWCASE as PROMPTS
 
 
 @dataclass(frozen=True)
@@ -47,16 +42,6 @@ class Judged(Read):
     """One answer, and what each of the two readers makes of it."""
 
     second: Observed
-
-
-def lines(name: str) -> list[dict[str, Any]]:
-    """The rows of a file of responses or verdicts."""
-    return [json.loads(line) for line in (RESPONSES / name).read_text(encoding="utf-8").splitlines()]
-
-
-def observed(row: dict[str, Any]) -> Observed:
-    """What a verdict of a file observed."""
-    return Observed.model_validate({name: row[name] for name in Observed.model_fields if name in row})
 
 
 @pytest.fixture(scope="module")
@@ -192,7 +177,6 @@ def test_thirty_naive_answers_are_short_and_judged_with_quotes(naive: list[Read]
 def test_naive_answers_are_a_baseline_that_the_strong_ones_leave_behind(
     naive: list[Read], showcase: list[Judged]
 ) -> None:
-    """They miss every aim that strong answers reach, and none of them passes."""
 
     def means(read: Sequence[Read]) -> dict[str, float]:
         gaps = [gap for one in read if (gap := one.grading.coupling_gap) is not None]

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import importlib
 import json
-import os
 import re
-import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -34,7 +31,6 @@ from evaltrack.judges.neutral_text import BREAK, SUFFIX, TAG_RULE
 from evaltrack.llm import LLM, AnswerError
 from evaltrack.records import Question, Response, Row, Source, Turn, Usage, Verdict
 from tests.actors import evaluated
-from tests.conftest import REPO
 from tests.openai_behaviours import FAULTS, Behaviour, Reply, refuses_parameter, script, slow
 from tests.openai_behaviours import Usage as ServerUsage
 from tests.openai_server import OpenAIServer
@@ -132,14 +128,7 @@ def test_the_prompt_is_the_system_message_and_all_data_stands_between_tags_in_th
     )
 
 
-def test_nothing_of_the_data_is_in_the_system_message() -> None:
-    """It is the prompt file, whatever the question."""
-    other = judge_messages(changed(question="x" * 50, expected_answer="y" * 50), Response(answer="z" * 50))
-    assert other[0] == judge_messages(QUESTION, RESPONSE)[0]
-
-
 def test_what_is_missing_is_said_or_left_out() -> None:
-    """No expected answer: no such part. No sources and no answer: said so."""
     _, user = judge_messages(changed(expected_answer=None), Response())
     assert plain(user) == (
         "<question>\nHow long may I stay?\n</question>\n\n<sources>\n(none with text)\n</sources>\n\n"
@@ -148,7 +137,6 @@ def test_what_is_missing_is_said_or_left_out() -> None:
 
 
 def test_a_negative_is_asked_whether_the_answer_declined() -> None:
-    """By a prompt of its own, without an expected answer."""
     system, user = judge_messages(changed(NEGATIVE, expected_answer="There is none."), Response(answer="No idea."))
     assert system["content"] == prompt("negative.txt") + TAG_RULE
     assert "expected_answer" not in user["content"]
@@ -232,16 +220,7 @@ def test_what_is_shown_is_bounded() -> None:
     assert "more)" in user["content"]
 
 
-def test_many_small_sources_are_bounded_too() -> None:
-    """Also where it is their number and not their size."""
-    sources = tuple(Source(title="t" * 10, text="short text") for _ in range(100_000))
-    _, user = judge_messages(QUESTION, Response(answer="a", sources=sources))
-    assert plain(user).count("<source>") == SOURCES_LIMIT / 20
-    assert f"({100_000 - SOURCES_LIMIT // 20} more)" in user["content"]
-
-
 def test_each_source_is_cut_alone() -> None:
-    """A long one leaves room for those after it."""
     sources = (Source(title="t" * 1000, text="a" * 5000), Source(title="second", text="b" * 100))
     _, user = judge_messages(QUESTION, Response(answer="a", sources=sources))
     assert "t" * TITLE_LIMIT + CUT + "\n" + "a" * SOURCE_LIMIT + CUT in user["content"]
@@ -252,7 +231,6 @@ def test_each_source_is_cut_alone() -> None:
 
 
 def test_a_verdict_holds_the_four_numbers_and_what_it_cost(serve: Serve) -> None:
-    """Asked for under a strict schema, with the reasoning first."""
     server = serve(Reply(json.dumps(GOOD), usage=ServerUsage(500, 60, cached=400, reasoning=20)))
     verdict = verdict_of()
 
@@ -267,7 +245,6 @@ def test_a_verdict_holds_the_four_numbers_and_what_it_cost(serve: Serve) -> None
 
 @pytest.mark.parametrize("declined", [True, False])
 def test_a_verdict_on_a_negative_says_whether_it_declined(serve: Serve, declined: bool) -> None:
-    """And holds no numbers."""
     server = serve(json.dumps({"reasoning": "It says so.", "declined": declined}))
     verdict = verdict_of(NEGATIVE)
 
@@ -293,7 +270,6 @@ def test_a_verdict_on_a_negative_says_whether_it_declined(serve: Serve, declined
     ],
 )
 def test_text_around_the_object_is_passed_over(text: str) -> None:
-    """A fence, prose, thoughts before it, a field too many."""
     reply = read_reply(text, AnswerReply)
     assert reply.model_dump(exclude={"reasoning"}) == {k: v for k, v in GOOD.items() if k != "reasoning"}
 
@@ -345,7 +321,6 @@ def test_what_cannot_be_read_is_never_a_score(text: str, message: str) -> None:
 
 @pytest.mark.parametrize("declined", ['"yes"', "1", "null", '"true"'])
 def test_declined_is_true_or_false_and_nothing_like_it(declined: str) -> None:
-    """As strictly as the numbers."""
     with pytest.raises(ValueError, match="declined: Input should be a valid boolean"):
         read_reply(f'{{"reasoning": "so", "declined": {declined}}}', NegativeReply)
 
@@ -373,7 +348,6 @@ def test_one_repair_attempt_says_what_was_wrong(serve: Serve) -> None:
     [([None, ServerUsage(6, 7)], (6, 7)), ([ServerUsage(6, 7), None], (6, 7)), ([None, None], None)],
 )
 def test_tokens_of_a_repair_as_far_as_they_are_told(serve: Serve, usages: Any, known: tuple[int, int] | None) -> None:
-    """A server that counts now and then is believed as far as it goes."""
     serve(Reply("no", usage=usages[0]), Reply(json.dumps(GOOD), usage=usages[1]))
     expected = known and Usage(prompt_tokens=known[0], completion_tokens=known[1], cached_tokens=0, reasoning_tokens=0)
     assert verdict_of().usage == expected
@@ -398,17 +372,6 @@ def test_after_one_repair_attempt_the_raw_text_is_the_error(serve: Serve, tmp_pa
     cache.close()
 
 
-def test_a_score_that_stands_there_twice_is_repaired(serve: Serve) -> None:
-    """Which of both was meant is not guessed: the model says it again."""
-    twice = json.dumps(GOOD)[:-1] + ', "overall_score": 1.0}'
-    server = serve(twice, json.dumps(GOOD))
-    assert verdict_of().overall_score == 0.7
-    assert (
-        "That cannot be read: `overall_score` stands there twice; keep one of them."
-        in server.bodies[1]["messages"][3]["content"]
-    )
-
-
 @pytest.mark.parametrize(
     "second",
     [
@@ -418,23 +381,23 @@ def test_a_score_that_stands_there_twice_is_repaired(serve: Serve) -> None:
     ids=["unreadable", "refused"],
 )
 def test_a_verdict_that_failed_tells_what_it_cost(serve: Serve, second: Reply) -> None:
-    """Both attempts were paid for, whatever came of them."""
     serve(Reply("I'd say 9/10.", usage=ServerUsage(500, 60, cached=1, reasoning=2)), second)
     with pytest.raises(UnreadableVerdictError) as error:
         verdict_of()
     assert error.value.usage == Usage(prompt_tokens=1100, completion_tokens=130, cached_tokens=501, reasoning_tokens=5)
+    assert "there is no JSON object; after one repair attempt: " in str(error.value)
+    assert "I'd say 9/10." in str(error.value) or "Nine of ten." in str(error.value)
 
 
 def test_a_refusal_tells_what_it_cost(serve: Serve) -> None:
-    """One call was paid for."""
-    serve(replace(FAULTS["refusal"](Reply()), usage=ServerUsage(500, 60)))
-    with pytest.raises(AnswerError) as error:
+    server = serve(replace(FAULTS["refusal"](Reply()), usage=ServerUsage(500, 60)))
+    with pytest.raises(AnswerError, match="the model refused") as error:
         verdict_of()
+    assert server.calls == 1
     assert error.value.usage == Usage(prompt_tokens=500, completion_tokens=60, cached_tokens=0, reasoning_tokens=0)
 
 
 def test_a_row_that_failed_tells_what_it_cost(serve: Serve) -> None:
-    """What a judge used in vain stands in the failure of the question's row."""
     serve(Reply("I'd say 9/10.", usage=ServerUsage(500, 60)))
 
     async def target(_question: Question, _k: int, /) -> Response:
@@ -452,30 +415,10 @@ def test_a_row_that_failed_tells_what_it_cost(serve: Serve) -> None:
     assert failure.usage == Usage(prompt_tokens=1000, completion_tokens=120, cached_tokens=0, reasoning_tokens=0)
 
 
-def test_a_repair_that_gets_no_answer_keeps_the_first_text(serve: Serve) -> None:
-    """The model refuses the second time: why, and what it wrote before."""
-    serve("I'd say 9/10.", FAULTS["refusal"](Reply()))
-    with pytest.raises(UnreadableVerdictError) as error:
-        verdict_of()
-    assert str(error.value) == (
-        "there is no JSON object; after one repair attempt: the model refused: I'm sorry, I can't assist with that.; "
-        'it wrote: "I\'d say 9/10."'
-    )
-
-
-def test_a_reply_that_is_none_is_not_repaired(serve: Serve) -> None:
-    """There is no text to be put right."""
-    server = serve(FAULTS["refusal"](Reply()))
-    with pytest.raises(AnswerError, match="the model refused"):
-        verdict_of()
-    assert server.calls == 1
-
-
 # What is paid for
 
 
 def test_a_verdict_is_paid_for_once(serve: Serve, tmp_path: Path) -> None:
-    """The second one is the first, marked as cached; also in another process."""
     server = serve(json.dumps(GOOD))
     for _ in range(2):
         cache = VerdictCache(tmp_path)
@@ -556,7 +499,6 @@ def test_the_trials_of_one_judge_wait_for_each_other(serve: Serve, tmp_path: Pat
 
 
 def test_a_judge_on_a_trial_is_the_same_judge(serve: Serve) -> None:
-    """Name, digest and notes are what they were."""
     serve(behaviour=refuses_parameter(script(Reply(json.dumps(GOOD))), "temperature"))
 
     async def noted() -> tuple[AnswerJudge, AnswerJudge]:
@@ -594,7 +536,6 @@ def sources_with(text: str) -> tuple[Source, ...]:
 def test_another_question_answer_source_model_or_parameter_is_another_verdict(
     serve: Serve, tmp_path: Path, other: dict[str, Any]
 ) -> None:
-    """Everything that the verdict depends on is in the key."""
     cache = VerdictCache(tmp_path)
     both = {"reasoning": "so", **GOOD, "declined": True}
     server = serve(json.dumps(both))
@@ -605,7 +546,6 @@ def test_another_question_answer_source_model_or_parameter_is_another_verdict(
 
 
 def test_what_the_judge_is_not_shown_does_not_matter(serve: Serve, tmp_path: Path) -> None:
-    """Id, notes, scores, a source without text: the verdict is the same one."""
     cache = VerdictCache(tmp_path)
     server = serve(json.dumps(GOOD))
     verdict_of(cache=cache)
@@ -616,34 +556,22 @@ def test_what_the_judge_is_not_shown_does_not_matter(serve: Serve, tmp_path: Pat
     assert server.calls == 1
 
 
-COPY = """
-import sys
-from evaltrack.judges.answer import prompt_digest
-print(prompt_digest())
-"""
-
-
-@pytest.mark.parametrize("name", ["answer.txt", "negative.txt"])
-def test_the_digest_is_that_of_the_prompts(tmp_path: Path, name: str) -> None:
-    """A word changed in a prompt file is another judge; a copy of the package is the same one."""
-    package = tmp_path / "evaltrack"
-    shutil.copytree(REPO / "evaltrack", package, ignore=shutil.ignore_patterns("__pycache__"))
-
-    def digest() -> str:
-        ended = subprocess.run(
-            [sys.executable, "-c", COPY],
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(tmp_path)},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        return ended.stdout.strip()
-
-    assert digest() == prompt_digest()
-    file = package / "judges" / name
-    file.write_text(file.read_text().replace("strict", "lenient").replace("whatever words", "any words"))
-    assert digest() != prompt_digest()
+@pytest.mark.parametrize(
+    ("judge", "reader", "name"),
+    [
+        ("answer", "prompt", "answer.txt"),
+        ("answer", "prompt", "negative.txt"),
+        ("faithfulness", "prompt", "faithfulness.txt"),
+        ("reasoning", "reasoning_prompt", ""),
+    ],
+)
+def test_a_word_changed_in_a_prompt_is_another_judge(
+    judge: str, reader: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = importlib.import_module(f"evaltrack.judges.{judge}")
+    before, read = module.prompt_digest(), getattr(module, reader)
+    monkeypatch.setattr(module, reader, lambda *asked: read(*asked) + ("!" if name in "".join(asked) else ""))
+    assert module.prompt_digest.__wrapped__() != before
 
 
 # Conversations

@@ -51,26 +51,9 @@ def test_a_verdict_comes_back(tmp_path: Path, open_cache: OpenCache, verdict: Ve
 
 
 def test_a_verdict_is_kept_as_one_that_was_paid_for(tmp_path: Path, open_cache: OpenCache) -> None:
-    """Whether a verdict came from the cache is not in the cache."""
     cache = open_cache(tmp_path)
     cache.put("key", FULL.model_copy(update={"cached": True}))
     assert cache.get("key") == FULL
-
-
-def test_the_last_verdict_counts(tmp_path: Path, open_cache: OpenCache) -> None:
-    """A key has one verdict: the latest."""
-    cache = open_cache(tmp_path)
-    cache.put("key", said("first"))
-    cache.put("key", said("second"))
-    assert cache.get("key") == said("second")
-
-
-def test_the_folder_is_made(tmp_path: Path, open_cache: OpenCache) -> None:
-    """A folder that is not there is made, with those above it."""
-    cache = open_cache(tmp_path / "some" / "where")
-    cache.put("key", FULL)
-    assert cache.get("key") == FULL
-    assert (tmp_path / "some" / "where" / FILE).is_file()
 
 
 @pytest.mark.parametrize(
@@ -106,7 +89,6 @@ def test_a_link_of_our_own_is_followed(tmp_path: Path, open_cache: OpenCache) ->
 
 
 def test_links_in_a_circle(tmp_path: Path, open_cache: OpenCache) -> None:
-    """A folder that cannot be reached is told, and nothing hangs."""
     (tmp_path / "one").symlink_to("two")
     (tmp_path / "two").symlink_to("one")
     problem = open_cache(tmp_path / "one" / "cache").problem
@@ -181,31 +163,6 @@ def test_one_that_is_being_set_up_is_waited_for(tmp_path: Path, open_cache: Open
     other.close()
     cache.put("key", FULL)
     assert (cache.problem, cache.get("key")) == (None, FULL)
-
-
-def test_others_see_it_at_once(tmp_path: Path, open_cache: OpenCache) -> None:
-    """What one keeps, another that has the file open finds."""
-    one, other = open_cache(tmp_path), open_cache(tmp_path)
-    one.put("key", FULL)
-    assert other.get("key") == FULL
-
-
-def test_threads_share_a_cache(tmp_path: Path, open_cache: OpenCache) -> None:
-    """One cache serves many threads, each of which finds what it kept."""
-    cache, wrong = open_cache(tmp_path), list[str]()
-
-    def work(name: str) -> None:
-        for place in range(EACH):
-            cache.put(f"{name}{place}", said(name))
-            if cache.get(f"{name}{place}") != said(name):
-                wrong.append(name)
-
-    threads = [threading.Thread(target=work, args=(name,)) for name in "abcdefgh"]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert (wrong, cache.problem) == ([], None)
 
 
 def test_a_verdict_outlives_a_process_that_is_killed(tmp_path: Path, open_cache: OpenCache) -> None:
@@ -311,7 +268,6 @@ def test_a_file_that_breaks_stops_being_used(tmp_path: Path, open_cache: OpenCac
 
 
 def test_a_table_of_another_form_is_not_used(tmp_path: Path, open_cache: OpenCache) -> None:
-    """A file whose table has other columns is left as it is, and that is told."""
     with sqlite3.connect(tmp_path / FILE) as other:
         other.execute("create table verdicts (one, two, three)")
     other.close()
@@ -352,15 +308,6 @@ def test_an_entry_that_is_no_verdict_is_none(tmp_path: Path, open_cache: OpenCac
     assert (cache.get("key"), cache.problem) == (None, None)
     cache.put("key", FULL)
     assert (cache.get("key"), cache.get("other"), cache.problem) == (FULL, NEGATIVE, None)
-
-
-def test_text_that_is_no_text_is_none(tmp_path: Path, open_cache: OpenCache) -> None:
-    """Bytes that pass for text in the table, and are none, are an entry that is not found."""
-    cache = open_cache(tmp_path)
-    with sqlite3.connect(tmp_path / FILE) as writer:
-        writer.execute("insert into verdicts values ('key', cast(x'fffe' as text), '')")
-    writer.close()
-    assert (cache.get("key"), cache.problem) == (None, None)
 
 
 def test_after_it_is_closed(tmp_path: Path) -> None:

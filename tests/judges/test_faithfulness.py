@@ -75,7 +75,6 @@ def test_code_counts_the_claims_that_are_held() -> None:
 
 
 def test_an_answer_without_a_claim_has_no_score() -> None:
-    """Neither 0 nor 1."""
     with serving(reply(reasoning="It only says that it does not know.")):
         assert verdict_on("I do not know.").overall_score is None
 
@@ -136,7 +135,6 @@ def test_other_replies_that_are_not_believed(text: str, problem: str) -> None:
 
 
 def test_a_copied_reasoning_is_not_believed() -> None:
-    """The claims beside it are none either."""
     copied = re.findall(r'"reasoning": "([^"]+)"', prompt("faithfulness.txt"))[0]
     with serving(reply(HELD, reasoning=copied)), pytest.raises(UnreadableVerdictError, match="copied from the prompt"):
         verdict_on()
@@ -155,14 +153,12 @@ def test_the_cache_holds_what_was_paid_for(tmp_path: Path) -> None:
 
 
 def test_faults_of_the_server_are_retried() -> None:
-    """As for every judge."""
     with serving(FAULTS["rate_limit_ms"](Reply("")), FAULTS["closed_amid"](Reply("x")), reply(HELD)) as server:
         assert verdict_on().overall_score == 1.0
     assert server.calls == 3
 
 
 def test_the_digest_is_of_what_is_asked() -> None:
-    """16 hexadecimal digits, which the judge carries."""
     assert re.fullmatch("[0-9a-f]{16}", prompt_digest())
     assert FaithfulnessJudge(LLM("gpt-4o-mini"), JUDGE).digest == prompt_digest()
 

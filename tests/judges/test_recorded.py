@@ -58,7 +58,6 @@ def refusal(folder: Path, text: str | bytes) -> str:
 
 
 def test_a_whole_line(tmp_path: Path) -> None:
-    """All fields of a line are the verdict, and who gave it is the judge's name."""
     judge = recorded(tmp_path, json.dumps(LINE))
     assert ask(judge, question()) == Verdict(**{name: value for name, value in LINE.items() if name != "id"})
     assert (judge.name, judge.digest) == ("openai:gpt-4o", "")
@@ -73,7 +72,6 @@ def test_the_least_that_a_line_holds(tmp_path: Path) -> None:
 
 
 def test_whole_numbers_are_numbers(tmp_path: Path) -> None:
-    """`1` and `1.0` are one score."""
     assert ask(recorded(tmp_path, line(overall_score=1)), question()).overall_score == 1.0
 
 
@@ -115,7 +113,6 @@ def test_files_of_other_programs(text: bytes, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("written", ["7", '"7"'])
 def test_ids_are_strings(written: str, tmp_path: Path) -> None:
-    """`7` and `"7"` are one question, and `"07"` is another."""
     judge = recorded(tmp_path, f'{{"id": {written}, "overall_score": 0.5}}')
     assert ask(judge, question("7")).overall_score == 0.5
     with pytest.raises(NotJudgedError):
@@ -156,7 +153,6 @@ def test_a_verdict_of_the_other_kind(fields: dict[str, Any], negative: bool, lac
 
 @pytest.mark.parametrize(("text"), ["", "\n\n", "  \n\t", b"\xef\xbb\xbf"])
 def test_an_empty_file(text: str | bytes, tmp_path: Path) -> None:
-    """A file without a line is refused, with what to write."""
     assert refusal(tmp_path, text) == "recorded judge FILE: is empty; write one JSON object a line"
 
 
@@ -166,7 +162,6 @@ def test_an_empty_file(text: str | bytes, tmp_path: Path) -> None:
     ids=["missing", "folder"],
 )
 def test_a_file_that_cannot_be_read(make: Any, why: str, tmp_path: Path) -> None:
-    """A file that is not there is refused with its name and the reason."""
     path = tmp_path / "verdicts.jsonl"
     make(path)
     with pytest.raises(UsageError) as raised:
@@ -253,7 +248,6 @@ def test_a_line_that_is_no_json(bad: str | bytes, tmp_path: Path) -> None:
 
 
 def test_a_file_of_another_form_has_one_fault(tmp_path: Path) -> None:
-    """Not one a line."""
     verdict = json.loads(line())
     for value, kind, command in ((verdict, "an object", "jq -c ."), ([verdict], "an array", "jq -c .[]")):
         cure = f"write each verdict on one line, as `{command}` does"
@@ -265,7 +259,6 @@ def test_a_file_of_another_form_has_one_fault(tmp_path: Path) -> None:
 
 
 def test_all_bad_lines_at_once(tmp_path: Path) -> None:
-    """Every bad line is listed, not only the first."""
     assert refusal(tmp_path, f"{{}}\n{line()}\n7\n{line(accuracy=2)}") == (
         f"FILE:1: {NO_ID}\nFILE:3: is a number; {NO_OBJECT}\nFILE:4: `accuracy` {NOT_IN_UNIT}"
     )
@@ -276,7 +269,6 @@ def test_all_bad_lines_at_once(tmp_path: Path) -> None:
     [(20, 20, []), (21, 20, [f"... and 1 more problem{SAVED}"]), (500, 20, [f"... and 480 more problems{SAVED}"])],
 )
 def test_many_bad_lines(bad: int, shown: int, more: list[str], tmp_path: Path) -> None:
-    """Of many bad lines the first are shown, and how many more there are."""
     lines = refusal(tmp_path, "7\n" * bad).split("\n")
     assert lines[:shown] == [f"FILE:{number}: is a number; {NO_OBJECT}" for number in range(1, shown + 1)]
     assert lines[shown:] == more
@@ -307,7 +299,6 @@ def test_several_judges_on_one_question(tmp_path: Path) -> None:
 
 
 def test_it_is_chosen_by_its_name(tmp_path: Path) -> None:
-    """`recorded:FILE` opens the file; where it is bad, nothing is run."""
     path = tmp_path / "of:humans.jsonl"
     path.write_text(line(judge="humans"))
     assert open_judge(f"recorded:{path}", concurrency=1, cache=None).name == "humans"
@@ -317,7 +308,6 @@ def test_it_is_chosen_by_its_name(tmp_path: Path) -> None:
 
 
 def test_verdicts_on_other_questions_are_counted(tmp_path: Path) -> None:
-    """The first of them are named."""
     judge = recorded(tmp_path, f"{line()}\n{line(id='x')}")
     assert judge.strangers(IdHashes(array("q", [hash("1")]))) == (
         f"{tmp_path / 'verdicts.jsonl'}: verdicts of no question in the golden set: 1 (`x`); nothing was done with them"

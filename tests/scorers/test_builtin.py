@@ -56,14 +56,12 @@ def test_more_than_the_answer() -> None:
 
 
 def test_patterns() -> None:
-    """Found anywhere in the answer, with Python's syntax."""
     assert measured(r"regex:\[\d+\]", "see [12]") == 1.0
     assert measured(r"regex:^(?i:no)$", "No, thanks") == 0.0
     assert measured("regex:a:b=c", "xa:b=cx") == 1.0
 
 
 def test_schemas(tmp_path: Path) -> None:
-    """JSON that holds to the schema is 1; other JSON, and what is no JSON, is 0."""
     path = tmp_path / "s.json"
     path.write_text(json.dumps({"type": "object", "required": ["a"], "properties": {"a": {"type": "integer"}}}))
     spec = f"json_schema:{path}"
@@ -71,14 +69,12 @@ def test_schemas(tmp_path: Path) -> None:
 
 
 def test_a_schema_never_reaches_for_another_document(tmp_path: Path) -> None:
-    """What it refers to and does not hold is a reason; no address is opened."""
     path = tmp_path / "s.json"
     path.write_text(json.dumps({"$ref": "http://127.0.0.1:9/s.json"}))
     assert "refers to what it does not hold" in str(measured(f"json_schema:{path}", "{}"))
 
 
 def test_the_digest_tells_patterns_and_schemas_apart(tmp_path: Path) -> None:
-    """The content of a schema counts, not where it lies."""
     one, other = tmp_path / "one.json", tmp_path / "other.json"
     one.write_text("{}")
     other.write_text("{}")
@@ -108,7 +104,6 @@ def test_the_digest_tells_patterns_and_schemas_apart(tmp_path: Path) -> None:
     ],
 )
 def test_schemas_that_cannot_be_used(tmp_path: Path, content: bytes | None, message: str) -> None:
-    """They are refused before anything is asked."""
     path = tmp_path / "s.json"
     if content is not None:
         path.write_bytes(content)
@@ -117,12 +112,10 @@ def test_schemas_that_cannot_be_used(tmp_path: Path, content: bytes | None, mess
 
 
 def test_patterns_that_cannot_be_read() -> None:
-    """The message shows the pattern."""
     with pytest.raises(UsageError, match=r"regex `\(`: missing \)"):
         open_builtin("regex:(")
 
 
 @pytest.mark.parametrize("spec", ["exact_match:x", "regex", "package.module:function", "words", ""])
 def test_what_is_not_built_in(spec: str) -> None:
-    """It is left to others."""
     assert open_builtin(spec) is None

@@ -26,7 +26,6 @@ def test_values() -> None:
 
 
 def test_reasons() -> None:
-    """Those of the retrieval scores."""
     question = Question(id="1", question="q", domain="d", expected_chunks=())
     assert measured(question, "a") == NEGATIVE
     assert measured(question.model_copy(update={"expected_chunks": ("a",)}), None) == NO_SOURCES

@@ -25,17 +25,14 @@ def test_the_cost_of_a_thousand_questions() -> None:
 
 
 def test_tokens_that_nobody_reports_have_no_cost() -> None:
-    """That is a reason, no number."""
     values = asyncio.run(CostScorer("", PRICES)(QUESTION, Response(answer="A")))
     assert (dict(values.values), dict(values.reasons)) == ({}, {"cost": "the target reports no usage"})
 
 
 def test_runs_with_other_prices_are_compared() -> None:
-    """The declaration is the same."""
     assert CostScorer("", PRICES).declared == CostScorer("", Prices(1, 2)).declared
 
 
 def test_prices_are_needed() -> None:
-    """The error names the settings."""
     with pytest.raises(UsageError, match="give `price_in=` and `price_out=`"):
         open_scorers(["cost"], in_process=False)

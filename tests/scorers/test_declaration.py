@@ -48,7 +48,6 @@ def facts(function: Any, name: str = "") -> list[tuple[str, bool, bool, bool]]:
 
 
 def test_the_decorator_gives_the_function_back() -> None:
-    """It sets an attribute and registers nothing."""
     assert length.__name__ == "length"
     assert length(Question(id="1", question="?", domain="d"), Response()) == 1
 
@@ -65,13 +64,11 @@ def test_what_is_declared() -> None:
 
 @pytest.mark.parametrize("name", ["Upper", "1st", "a-b", "a b", "x" * 61, "ä", "a\n"])
 def test_names_that_no_metric_can_have(name: str) -> None:
-    """They are refused with the rule and the cure."""
     with pytest.raises(UsageError, match="cannot be the name of a score: write lower-case letters"):
         declared_scores(polite, "m:polite", name)
 
 
 def test_objects_and_lambdas_need_a_name() -> None:
-    """The name of a class or a lambda is none of a metric."""
     for each in (Callable(), lambda question, response: 1):
         with pytest.raises(UsageError, match="name it with NAME=m:f or @score"):
             declared_scores(each, "m:f")
@@ -79,7 +76,6 @@ def test_objects_and_lambdas_need_a_name() -> None:
 
 
 def test_several_values_keep_their_names() -> None:
-    """One name for all of them would be a mistake."""
     with pytest.raises(UsageError, match="declares its own names; leave `mine=` out"):
         declared_scores(style, "m:f", "mine")
 
@@ -116,7 +112,6 @@ def test_the_digest_is_of_the_code_and_not_of_its_layout(tmp_path: Path) -> None
 
 
 def test_code_that_cannot_be_read() -> None:
-    """The declaration alone tells it then."""
     scope: dict[str, Any] = {}
     exec("def g(question, response):\n    return 1", scope)
     assert declared_scores(scope["g"], "m:g") == declared_scores(scope["g"], "m:g")

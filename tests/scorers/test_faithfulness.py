@@ -42,7 +42,6 @@ def test_the_share_with_its_verdict() -> None:
 
 
 def test_no_claim_is_no_number() -> None:
-    """The verdict was paid for all the same."""
     found = measured(Half(None))
     assert (found.values, found.reasons, len(found.verdicts)) == ({}, {"faithfulness": NO_CLAIM}, 1)
 
@@ -64,7 +63,6 @@ def test_no_claim_is_no_number() -> None:
     ],
 )
 def test_what_no_judge_is_asked_about(fields: dict[str, Any], why: str) -> None:
-    """A reason, never 0 or 1, and nothing is paid."""
     judge = Half()
     found = measured(judge, **fields)
     assert (found.values, judge.asked) == ({}, 0)
@@ -72,7 +70,6 @@ def test_what_no_judge_is_asked_about(fields: dict[str, Any], why: str) -> None:
 
 
 def test_model_and_prompt_are_in_the_declaration() -> None:
-    """Scores by another model or prompt are not compared."""
 
     def digest(judge: Half) -> str:
         return FaithfulnessScorer("", judge).declared[0].digest
@@ -84,7 +81,6 @@ def test_model_and_prompt_are_in_the_declaration() -> None:
 
 
 def test_names() -> None:
-    """A name of its own, and the judge that is named behind it."""
     names: list[str] = []
 
     def judge(name: str) -> Judge:

@@ -30,7 +30,6 @@ class Unreadable:
     [(0.5, 0.5), (3, 3.0), (-2, -2.0), (True, 1.0), (False, 0.0), (np.float32(0.5), 0.5), (np.bool_(1), 1.0)],
 )
 def test_numbers(returned: object, value: float) -> None:
-    """Numbers of Python and numpy, negative ones too; a bool is 1 or 0."""
     assert read_values(returned, ONE) == OwnValues(values={"one": value})
 
 
@@ -50,7 +49,6 @@ def test_numbers(returned: object, value: float) -> None:
     ],
 )
 def test_what_is_no_number_is_a_reason(returned: object, why: str) -> None:
-    """Never 0, never NaN."""
     read = read_values(returned, ONE)
     assert not read.values
     assert why in read.reasons["one"]
@@ -67,7 +65,6 @@ def test_several_values() -> None:
 
 
 def test_a_result_annotated_bool_is_one() -> None:
-    """Else its mean would be called a share."""
     assert read_values(True, BOOL).values == read_values(np.bool_(1), BOOL).values == {"one": 1.0}
     assert read_values(0.5, BOOL).reasons == {"one": "the function returned float, and its result is annotated bool"}
 
@@ -88,18 +85,15 @@ def awaitable(question: Question, response: Response) -> Any:
 @pytest.mark.parametrize("function", [later, plain, awaitable])
 @pytest.mark.parametrize("own_loop", [True, False])
 def test_sync_and_async(function: Callable[..., Any], own_loop: bool) -> None:
-    """All are called with the question and the response."""
     scorer = FunctionScorer(function, "m:f", own_loop=own_loop)
     assert asyncio.run(scorer(QUESTION, ANSWER)).values == {function.__name__: 0.25}
 
 
 def test_it_takes_a_question_and_a_response() -> None:
-    """Another function is refused before anything is asked."""
     with pytest.raises(UsageError, match=r"`m:f` must take \(question, response\)"):
         FunctionScorer(lambda question: 1, "m:f", "x")
 
 
 def test_builtins_that_tell_nothing_of_their_arguments() -> None:
-    """They are called."""
     scorer = FunctionScorer(max, "builtins:max", "most")
     assert [score.name for score in scorer.declared] == ["most"]

@@ -50,7 +50,6 @@ def records(golden: Path, corpus: Path) -> list[dict[str, Any]]:
 
 
 def test_values_of_travel_are_those_of_a_run(store_uri: str) -> None:
-    """Of every question, to 1e-12; what a run did not measure is no value here."""
     golden = REPO / "golden/travel.jsonl"
     words = ["exact_match", "token_f1", "contains"]
     result = run_eval(golden, judge="none", traces="off", scores=words, tracking_uri=store_uri)
@@ -68,7 +67,6 @@ def test_values_of_travel_are_those_of_a_run(store_uri: str) -> None:
 
 @pytest.mark.filterwarnings("ignore")  # MLflow warns of itself and of pandas
 def test_mlflow_evaluates_with_them(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`mlflow.genai.evaluate` takes them, and its means are those of a run."""
     monkeypatch.setenv("MLFLOW_GENAI_EVAL_MAX_WORKERS", "1")  # SQLite has one writer
     golden = few_questions(tmp_path, 4)
     result = run_eval(golden, judge="none", traces="off", tracking_uri=store_uri)
@@ -188,7 +186,6 @@ def test_mlflow_gives_the_values_of_all_that_is_built_in(
     ],
 )
 def test_outputs_are_what_a_target_returns(outputs: object, value: float | str) -> None:
-    """What is no response is an error of the feedback, and no number."""
     made = own.HitRate(2)(inputs={"q": "what?"}, outputs=outputs, expectations={"expected_chunks": ["a"]})
     assert made.name == "hit_rate_at_2"
     if isinstance(value, str):
@@ -208,13 +205,11 @@ def test_outputs_are_what_a_target_returns(outputs: object, value: float | str) 
     ],
 )
 def test_questions_that_cannot_be_scored(inputs: Any, expectations: Any, why: str) -> None:
-    """The error says why."""
     made = own.RecallAtK()(inputs=inputs, outputs=["a"], expectations=expectations)
     assert why in made.error.error_message
 
 
 def test_tools() -> None:
-    """Expected calls of MLflow's form, against those that the target reports."""
     scorer = own.ToolsCalled()
     expectations = {"expected_tool_calls": [{"name": "search"}]}
     calls = {"answer": "A", "tool_calls": [{"name": "search"}]}
@@ -225,7 +220,6 @@ def test_tools() -> None:
 
 
 def test_words_without_answers() -> None:
-    """They have no value."""
     scorer = own.TokenF1()
     assert "no answer" in scorer(inputs={"q": "?"}, outputs=["a"], expectations={}).error.error_message
     assert "no expected_answer" in scorer(inputs={"q": "?"}, outputs="A", expectations={}).error.error_message
@@ -233,12 +227,10 @@ def test_words_without_answers() -> None:
 
 @pytest.mark.parametrize("k", [0, 1001, True, "5"])
 def test_k(k: Any) -> None:
-    """Within the bounds of a run."""
     with pytest.raises(UsageError, match="write a whole number from 1 to 1,000"):
         own.RecallAtK(k)
 
 
 def test_other_names() -> None:
-    """Are none of the package."""
     with pytest.raises(AttributeError, match="no attribute 'Rouge'"):
         _ = own.Rouge

@@ -34,7 +34,6 @@ def value(spec: str, answer: str, question: Question = QUESTION, **fields: Any) 
 
 @needs("ragas")
 def test_values_of_ragas() -> None:
-    """Metrics that ask no model; one of them reads the texts of the sources."""
     assert value("mlflow:ragas.ExactMatch", "In New Zealand.") == 1.0
     assert value("mlflow:ragas.ExactMatch", "Here.") == 0.0
     assert value("mlflow:ragas.StringPresence", "It is. In New Zealand.") == 1.0
@@ -44,7 +43,6 @@ def test_values_of_ragas() -> None:
 
 @needs("deepeval")
 def test_values_of_deepeval() -> None:
-    """The score counts, not that it is above the threshold."""
     assert value("mlflow:deepeval.ExactMatch", "In New Zealand.") == 1.0
     assert value("mlflow:deepeval.ExactMatch", "Here.") == 0.0
     alone = Question(id="1", question="Where?", domain="d")
@@ -53,7 +51,6 @@ def test_values_of_deepeval() -> None:
 
 @pytest.mark.parametrize("library", [pytest.param(each, marks=needs(each)) for each in LIBRARIES])
 def test_a_metric_is_a_score_of_a_run(library: str, tmp_path: Path, store_uri: str) -> None:
-    """Its mean is a metric of the run."""
     answers, golden = tmp_path / "answers.jsonl", tmp_path / "golden.jsonl"
     answers.write_text('{"id": 1, "answer": "Paris"}\n{"id": 2, "answer": "Lyon"}\n')
     golden.write_text(
@@ -84,7 +81,6 @@ def test_a_metric_that_there_is_not(library: str, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_a_library_that_is_not_installed(library: str) -> None:
-    """The message says how to install it."""
     if find_spec(library):
         pytest.skip(f"{library} is installed")
     with pytest.raises(UsageError, match=f"needs {library}: .*; pip install {library}"):
@@ -93,7 +89,6 @@ def test_a_library_that_is_not_installed(library: str) -> None:
 
 @needs("ragas")
 def test_texts_of_sources_reach_a_metric() -> None:
-    """As MLflow reads them from a trace."""
     held = (Source(chunk_id="a", text="In New Zealand."), Source(chunk_id="b", text="Elsewhere."))
     assert value("mlflow:ragas.NonLLMContextRecall", "Here.", sources=held) == 1.0
     for sources in (None, (), (Source(chunk_id="a"),)):

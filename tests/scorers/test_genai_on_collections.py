@@ -52,7 +52,6 @@ def evaluated(data: list[dict[str, Any]]) -> dict[tuple[str, str], float]:
 def test_values_of_a_collection_are_those_of_a_run(
     store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """ADI with a run of BM25 by others: 6 scores of 35 questions, to 1e-12."""
     monkeypatch.setenv("MLFLOW_GENAI_EVAL_MAX_WORKERS", "1")  # SQLite has one writer
     golden, path, lines = adi(tmp_path)
     path.write_text("".join(lines))
@@ -86,7 +85,6 @@ def test_values_of_a_collection_are_those_of_a_run(
 
 
 def test_values_of_travel_are_those_of_a_run_in_mlflow(store_uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The whole set, through `mlflow.genai.evaluate` itself."""
     from tests.conftest import REPO
 
     monkeypatch.setenv("MLFLOW_GENAI_EVAL_MAX_WORKERS", "1")

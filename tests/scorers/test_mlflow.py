@@ -86,7 +86,6 @@ def value(spec: str, answer: str | None = "Paris") -> float | str:
 
 
 def test_built_in_scorers_have_the_values_of_mlflow(server: OpenAIServer) -> None:
-    """Yes is 1 and no 0; the request is the one that MLflow itself makes."""
     from mlflow.genai.scorers import Correctness
 
     assert value("mlflow:Correctness?model=openai:/m") == 1.0
@@ -100,7 +99,6 @@ def test_built_in_scorers_have_the_values_of_mlflow(server: OpenAIServer) -> Non
 
 
 def test_guidelines_from_a_file(server: OpenAIServer, tmp_path: Path) -> None:
-    """One on each line."""
     path = tmp_path / "guidelines.txt"
     path.write_text("Name Paris.\n\nBe short.\n", encoding="utf-8")
     assert value(f"mlflow:Guidelines:{path}?model=openai:/m") == 1.0
@@ -108,7 +106,6 @@ def test_guidelines_from_a_file(server: OpenAIServer, tmp_path: Path) -> None:
 
 
 def test_scorers_of_the_user(server: OpenAIServer, module: str) -> None:
-    """Functions and objects; what is no number is a reason."""
     assert value(f"mlflow:{module}:length") == 5.0
     assert value(f"named=mlflow:{module}:length") == 5.0
     assert value(f"mlflow:{module}:polite") == 0.0
@@ -118,7 +115,6 @@ def test_scorers_of_the_user(server: OpenAIServer, module: str) -> None:
 
 
 def test_a_judge_that_fails_is_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What MLflow raises is the reason, and says what the server said."""
     refused = {"message": "no such model", "type": "invalid_request_error"}
     with OpenAIServer(lambda body, call: Reply(status=400, error=refused)) as running:
         monkeypatch.setenv("OPENAI_BASE_URL", running.base_url)
@@ -145,14 +141,12 @@ def test_a_judge_that_fails_is_no_number(monkeypatch: pytest.MonkeyPatch) -> Non
     ],
 )
 def test_what_is_no_scorer(spec: str, message: str, module: str) -> None:
-    """It is refused before anything is asked, with what to write."""
     Path("empty.txt").write_text("\n")
     with pytest.raises(UsageError, match=message):
         open_local(spec)
 
 
 def test_a_declaration_tells_judges_apart(server: OpenAIServer) -> None:
-    """Another model is another score; the same is the same."""
     one, other, again = (open_local(f"mlflow:Correctness?model=openai:/{name}") for name in ("m", "n", "m"))
     assert one.declared == again.declared
     assert one.declared[0].digest != other.declared[0].digest
@@ -160,7 +154,6 @@ def test_a_declaration_tells_judges_apart(server: OpenAIServer) -> None:
 
 
 def test_a_run_with_them(server: OpenAIServer, module: str, store_uri: str, tmp_path: Path) -> None:
-    """In processes of their own: rows, metrics and their counts."""
     golden = tmp_path / "cities.jsonl"
     lines = [{"id": n, "question": f"Capital {n}?", "expected_answer": "Paris", "domain": "d"} for n in range(4)]
     golden.write_text("".join(json.dumps(line) + "\n" for line in lines))

@@ -87,7 +87,6 @@ def test_in_processes_of_their_own(module: str) -> None:
 
 
 def test_the_service_of_a_process(module: str) -> None:
-    """It tells the declarations at once, and answers in JSON."""
     service = answering(f"n={module}:length")
     assert [each["name"] for each in service.facts["scores"]] == ["n"]
     call = b'{"question": {"id": "1", "question": "?", "domain": "d"}, "response": {"answer": "abc"}}'
@@ -112,7 +111,6 @@ def test_the_service_of_a_process(module: str) -> None:
     ],
 )
 def test_names_that_are_refused(specs: list[str], message: str) -> None:
-    """Before anything is asked, all taken names in one error."""
     with pytest.raises(UsageError, match=message):
         open_scorers(specs, in_process=True)
     with pytest.raises(UsageError, match=message):

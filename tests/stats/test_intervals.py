@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
 import math
+import os
 import subprocess
 import sys
 import time
 import tracemalloc
-from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,22 +35,45 @@ from tests.conftest import REPO
 Floats = NDArray[np.float64]
 Pairs = tuple[Floats, Floats]
 
+COLUMNS = ("recall_5", "P_5", "recip_rank", "success_5", "ndcg_cut_10", "map")
 
 repeatable = settings(deadline=None, derandomize=True, max_examples=50)
 
 
+@pytest.fixture(scope="module")
+def collections() -> Path:
+    """The folder of the real collections."""
+    folder = os.environ.get("EVALTRACK_TEST_DATA")
+    if not folder:
+        pytest.skip("EVALTRACK_TEST_DATA does not name the folder of real data")
+    return Path(folder) / "collections"
+
+
+def published(folder: Path, column: str) -> Pairs:
+    """What both systems scored for each query of a collection."""
+
+    def scores(system: str) -> Floats:
+        packed = (folder / f"expected_{system}.perquery.csv.gz").read_bytes()
+        return np.array([float(line[column]) for line in csv.DictReader(gzip.decompress(packed).decode().splitlines())])
+
+    return scores("bm25_plain"), scores("bm25_porter")
+
+
 def interval(pairs: tuple[Any, Any], **options: Any) -> Interval:
+    """The interval of pairs that have one."""
     found = paired_interval(*pairs, **options)
     assert found is not None
     return found
 
 
 def resampled(pairs: tuple[Any, Any], resamples: int = 10_000, seed: int = 0) -> Interval:
+    """The BCa interval, whatever the number of pairs."""
     values, counts, rounding = differences_of.distinct(*pairs)
     return Interval(*bootstrap.bca(values, counts, rounding, resamples, seed))
 
 
 def of_scipy(pairs: Pairs) -> tuple[float, float]:
+    """The interval that scipy gives, which draws pair by pair."""
 
     def mean_difference(candidate: Floats, baseline: Floats, axis: int) -> Floats:
         return np.asarray(np.mean(candidate - baseline, axis=axis))
@@ -123,50 +149,17 @@ def test_the_interval_is_scipys(name: str) -> None:
     assert found.low < found.high
 
 
-def test_resampled_means_have_the_exact_distribution() -> None:
-    """Of four pairs all 256 resamples can be listed; each mean comes as often as there, within 5 standard errors."""
-    values, counts = np.array([-0.5, 0.0, 1.0]), np.array([1, 2, 1])
-    drawn = 200_000
-    means = Counter(bootstrap._resampled_means(values, counts, None, drawn, 0).tolist())
-    listed = Counter(sum(chosen) / 4 for chosen in product([-0.5, 0.0, 0.0, 1.0], repeat=4))
-    assert means.keys() == listed.keys()
-    for mean, times_listed in listed.items():
-        share = times_listed / 256
-        assert abs(means[mean] / drawn - share) < 5 * math.sqrt(share * (1 - share) / drawn)
-
-
-def equal_widths(values: Floats, groups: int) -> NDArray[np.int64]:
-    group = np.floor((values - values[0]) / (values[-1] - values[0]) * groups)
-    return np.flatnonzero(np.diff(group, prepend=-1))
-
-
-@pytest.mark.parametrize("outlier", [1.0, 300.0])
-def test_groups_keep_the_distribution(outlier: float) -> None:
-    """Mean, spread and skewness of what is resampled from groups are those of the pairs, and so are the outer ends."""
-    before, after = times(1000, outlier)
-    values = np.sort(after - before)
-    merged = differences_of.merge_values(values, np.ones(1000, dtype=np.int64), equal_widths(values, 256))
-    assert len(merged[0]) <= 257
-    assert merged[1].sum() == 1000
-    assert merged[2].max() <= ((values[-1] - values[0]) / 256) ** 2
-    means = bootstrap._resampled_means(*merged, 40_000, 0)
-
-    deviations = values - values.mean()
-    error = values.std() / math.sqrt(1000)
-    skewness = (deviations**3).mean() / values.std() ** 3 / math.sqrt(1000)
-    standardised = (means - values.mean()) / error
-    assert standardised.mean() == pytest.approx(0, abs=5 / math.sqrt(40_000))
-    assert standardised.std() == pytest.approx(1, abs=0.02)
-    assert (standardised**3).mean() == pytest.approx(skewness, abs=0.1)
-
-    chosen = np.random.default_rng(1).integers(0, 1000, (10_000, 1000))
-    ends = np.quantile((values[chosen].mean(axis=1) - values.mean()) / error, [0.025, 0.975])
-    assert np.quantile(standardised, [0.025, 0.975]) == pytest.approx(ends, rel=0, abs=0.15)
+@pytest.mark.parametrize("collection", ["adi", "cranfield", "vaswani"])
+@pytest.mark.parametrize("column", COLUMNS)
+def test_the_interval_of_real_systems_is_scipys(collection: str, column: str, collections: Path) -> None:
+    """Two BM25 systems on a real collection, query by query: scipy's ends within Monte Carlo error."""
+    pairs = published(collections / collection, column)
+    found = resampled(pairs)
+    assert (found.low, found.high) == pytest.approx(of_scipy(pairs), rel=0, abs=monte_carlo(pairs))
 
 
 @pytest.mark.parametrize(("below", "acceleration"), [(0.5, 0.0), (0.58, 0.0), (0.5, 0.08), (0.43, -0.05)])
 def test_the_levels_are_efrons(below: float, acceleration: float) -> None:
-    """By the normal distribution, corrected for bias and acceleration."""
     bias = norm.ppf(below)
     z = bias + norm.ppf([0.025, 0.975])
     found = bootstrap._corrected_levels(below, acceleration, 10_000)
@@ -178,6 +171,14 @@ def test_all_resamples_on_one_side_still_give_ends(share: float) -> None:
     """A bias that a few resamples cannot tell from certainty is taken as half a resample."""
     low, high = bootstrap._corrected_levels(share, 0.1, 11)
     assert 0 <= low <= high <= 1
+
+
+def test_a_tie_is_a_tie_in_any_unit() -> None:
+    """In tenths, whose sums are rounded, as many resamples equal what was observed as in whole numbers."""
+    whole = np.array([-1, -1, -1, 2, 7, *[0] * 10, 3, 3, -6, 1, 1], dtype=float)
+    zeros = np.zeros(len(whole))
+    found, tenths = interval((zeros, whole)), interval((zeros, whole / 10))
+    assert (10 * tenths.low, 10 * tenths.high) == pytest.approx((found.low, found.high), rel=1e-12)
 
 
 def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
@@ -217,7 +218,6 @@ def test_the_same_seed_gives_the_same_bits_and_another_gives_others() -> None:
     st.randoms(use_true_random=False),
 )
 def test_the_order_of_the_pairs_changes_nothing(pairs: list[tuple[int, int]], shuffler: Any) -> None:
-    """Shuffled pairs give the same interval and the same deviation, to the bit."""
     shuffled = pairs.copy()
     shuffler.shuffle(shuffled)
 
@@ -228,12 +228,33 @@ def test_the_order_of_the_pairs_changes_nothing(pairs: list[tuple[int, int]], sh
     assert both(pairs) == both(shuffled)
 
 
+def test_the_order_of_many_distinct_pairs_changes_nothing() -> None:
+    before, after = times(2100)
+    order = np.random.default_rng(4).permutation(2100)
+    assert interval((before[order], after[order])) == interval((before, after))
+
+
+def test_how_much_is_drawn_at_a_time_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bound on memory is none on results: drawing one resample at a time gives the same bits."""
+    whole = interval(graded(200, 5), resamples=500)
+    monkeypatch.setattr(bootstrap, "CELLS", 1)
+    assert interval(graded(200, 5), resamples=500) == whole
+
+
 @pytest.mark.parametrize("unit", [2.0**-500, 2.0**40, 2.0**500])
 @pytest.mark.parametrize("pairs", [flips(60, 7, 2), times(500), times(2100)], ids=["flips", "distinct", "grouped"])
 def test_the_unit_of_a_score_changes_nothing(unit: float, pairs: Pairs) -> None:
     """In another unit (a power of two, so that nothing is rounded) the same interval is found, to the bit."""
     found, other = interval(pairs, resamples=500), interval((pairs[0] * unit, pairs[1] * unit), resamples=500)
     assert other == Interval(found.low * unit, found.high * unit, found.method)
+
+
+def test_lists_tuples_integers_and_truth_values_are_scores() -> None:
+    before, after = [1, 1, 0, 1, 1], [1, 0, 1, 1, 0]
+    found = interval((before, after))
+    assert found == interval((tuple(before), np.array(after, dtype=bool))) == interval((np.array(before), after))
+    assert (type(found.low), type(found.high)) == (float, float)
+    assert type(difference_sd(before, after)) is float
 
 
 def test_differences_that_only_rounding_tells_apart_are_one() -> None:
@@ -252,7 +273,6 @@ def test_differences_that_only_rounding_tells_apart_are_one() -> None:
 
 @pytest.mark.parametrize("n", [0, 1, 4])
 def test_few_pairs_have_no_interval(n: int) -> None:
-    """Below five pairs nothing holds what it promises."""
     assert paired_interval([1.0] * n, [0.5] * n, span=1) is None
     assert paired_interval([1.0, 0.5, 0.1, 0.2, 0.9][:n], [0.5, 0.5, 0.3, 0.2, 0.1][:n]) is None
     assert interval(([1.0] * 5, [0.5] * 5), span=1).method == "adjusted-t"
@@ -282,7 +302,6 @@ def test_the_method_follows_from_the_pairs() -> None:
 
 
 def test_an_interval_stays_within_what_can_be() -> None:
-    """Scores in [0, 1] differ by at most 1."""
     found = interval(([1.0] * 5, [0.0] * 5), span=1)
     assert found.low == -1
     assert interval(([1.0] * 5, [0.0] * 5)).low < -1
@@ -326,7 +345,6 @@ def test_few_skewed_pairs_have_an_interval_wider_than_both_it_is_made_of(n: int)
     ],
 )
 def test_what_has_no_interval_is_refused(before: Any, after: Any, message: str) -> None:
-    """Unequal lengths and numbers that are none are named, with what to do."""
     for function in (paired_interval, difference_sd):
         with pytest.raises(ValueError, match=message):
             function(before, after)
@@ -360,7 +378,6 @@ def test_a_million_pairs_need_little_memory(record_property: Callable[[str, obje
 
 
 def test_mcnemar_is_the_exact_binomial_test() -> None:
-    """For up to 30 flips each way p is the fraction that counting gives."""
     for b, c in product(range(31), repeat=2):
         as_uneven = 2 * sum(math.comb(b + c, i) for i in range(min(b, c) + 1))
         assert mcnemar_exact(b, c) == pytest.approx(min(1.0, float(Fraction(as_uneven, 2 ** (b + c)))), rel=1e-12)
@@ -384,7 +401,6 @@ def test_mcnemar_at_its_ends() -> None:
 
 
 def test_the_fewest_changes_that_show_anything_are_those_of_the_test() -> None:
-    """So many flips in one direction are shown; one fewer is not."""
     assert mcnemar_exact(MIN_CHANGED, 0) < LEVEL <= mcnemar_exact(MIN_CHANGED - 1, 0)
 
 
@@ -408,7 +424,6 @@ def test_holm_steps_down(given: dict[str, float], adjusted: dict[str, float]) ->
 
 
 def test_the_deviation_of_differences() -> None:
-    """It is the sample's, with divisor n - 1; below two pairs there is none."""
     before, after = graded(200, 5)
     assert difference_sd(before, after) == pytest.approx((after - before).std(ddof=1), rel=1e-12)
     assert difference_sd([1, 1], [0, 0]) == 0
@@ -423,12 +438,6 @@ def test_a_drop_of_that_size_is_found_as_often_as_said() -> None:
     assert drop == pytest.approx(2.801585 * sd / 10, rel=1e-6)
     means = np.random.default_rng(8).normal(-drop, sd, (20_000, n)).mean(axis=1)
     assert (np.abs(means) > 1.959964 * sd / 10).mean() == pytest.approx(0.8, abs=0.015)
-
-
-def test_four_times_the_questions_detect_half_the_drop() -> None:
-    drop = detectable_drop(0.3, 100)
-    assert drop == pytest.approx(0.0840, abs=1e-4)
-    assert detectable_drop(0.3, 400) == pytest.approx(drop / 2, rel=1e-12)
 
 
 @pytest.mark.parametrize(("sd", "n"), [(None, 100), (0.0, 100), (0.3, 1), (0.3, 0), (None, 0)])

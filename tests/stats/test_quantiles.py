@@ -14,13 +14,11 @@ from evaltrack.stats.quantiles import quantile, quantile_interval, swap_test
 @pytest.mark.parametrize("n", [1, 2, 10, 19, 20, 21, 100])
 @pytest.mark.parametrize("share", [0.5, 0.95, 1.0])
 def test_quantiles_are_values_that_were_measured(n: int, share: float) -> None:
-    """By nearest rank, as numpy's inverted distribution function."""
     values = np.random.default_rng(n).random(n)
     assert quantile(values, share) == np.quantile(values, share, method="inverted_cdf")
 
 
 def test_an_interval_needs_values_on_both_sides() -> None:
-    """Of the 95th percentile a hundred, of the median ten."""
     values = np.arange(100.0)
     assert quantile_interval(values, values + 1, 0.95, resamples=200) is not None
     assert quantile_interval(values[:99], values[:99] + 1, 0.95) is None
@@ -41,7 +39,6 @@ def test_the_interval_holds_the_true_difference() -> None:
 
 
 def test_every_swap_is_as_likely() -> None:
-    """The p-value is near that of all 512 swaps of nine pairs."""
     draws = np.random.default_rng(2)
     was, now = draws.random(9), draws.random(9) + 0.3
     seen, as_far = abs(quantile(now, 0.5) - quantile(was, 0.5)), 0
@@ -63,7 +60,6 @@ def test_the_test_keeps_its_level_and_finds_what_is_large() -> None:
 
 
 def test_of_very_many_pairs_fewer_samples_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that the work is bounded."""
     assert quantiles._samples(500_000, 10_000) == 400
     assert quantiles._samples(200, 10_000) == 10_000
     monkeypatch.setattr(quantiles, "FEWEST", 10)

@@ -43,13 +43,11 @@ def test_a_sample_speaks_for_all() -> None:
 
 
 def test_a_judge_that_always_says_the_same_has_no_noise() -> None:
-    """0, which is a measurement, and not None."""
     made = replay(row("a", 70, 70, 70), row("b", 0, 0))
     assert (made.noise, made.mean_spread, made.share_within, made.num_changed) == (0, 0, 1, 0)
 
 
 def test_without_a_verdict_nothing_is_known() -> None:
-    """No number is made up; that they failed is counted."""
     made = replay(row("a", 70, None, None), row("b", 50, None, None))
     assert (made.noise, made.mean_spread, made.share_within) == (None, None, None)
     assert (made.num_verdicts, made.failed) == (4, 4)
@@ -84,12 +82,10 @@ def test_exactly_five_percent_of_the_scale_is_within(score: str, was: float, now
 
 
 def test_the_share_is_of_verdicts_and_not_of_responses() -> None:
-    """Three of five."""
     assert replay(row("a", 70, 70, 71, 90), row("b", 50, 55, 56)).share_within == 3 / 5
 
 
 def test_the_spread_counts_the_score_of_the_run() -> None:
-    """Highest minus lowest of all that is known of the response."""
     assert row("a", 70, 72, None, 75).spread == 5
     assert row("a", 80, 72, 75).spread == 8
     assert row("a", 80, None).spread == 0
@@ -107,7 +103,6 @@ def test_the_spread_counts_the_score_of_the_run() -> None:
     ],
 )
 def test_another_tier_or_outcome_is_a_change_and_a_failure_is_none(made: Replayed, changed: bool) -> None:
-    """Two fails of different tiers are a change too."""
     assert made.changed is changed
     assert replay(made).num_changed == changed
 
@@ -118,7 +113,6 @@ scores = st.floats(0, 100)
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(scores, st.lists(scores, min_size=1, max_size=5)), min_size=1, max_size=8))
 def test_the_noise_is_never_off(found: list[tuple[float, list[float]]]) -> None:
-    """Against the standard library's variance, for any scores."""
     made = replay(*(row(str(n), score, *again) for n, (score, again) in enumerate(found)))
     of_mean = sum(variance([score, *again]) for score, again in found) / len(found) ** 2
     assert made.noise == pytest.approx(NormalDist().inv_cdf(0.975) * sqrt(2 * of_mean), abs=1e-9)
@@ -127,7 +121,6 @@ def test_the_noise_is_never_off(found: list[tuple[float, list[float]]]) -> None:
 
 
 def test_the_json_holds_every_response() -> None:
-    """With the failures as null, and nothing that JSON cannot hold."""
     made = replay(Replayed("a", 70, (72, None), True, (True, None), 3, (3, None)), left_out=4, tokens=1234)
     printed = json.loads(json.dumps(replay_json(made), allow_nan=False))
     assert printed["schema"] == "evaltrack.replay/1"
@@ -149,13 +142,11 @@ def test_the_json_holds_every_response() -> None:
 
 
 def test_the_terminal_says_how_many_responses_it_leaves_out() -> None:
-    """The ten that scatter most are named."""
     made = replay(*(row(f"r{number}", 50, 50 + number, 50) for number in range(1, 13)))
     assert replay_lines(made)[-1] == "  … and 2 more responses"
 
 
 def test_the_terminal_says_how_stable_the_judge_is() -> None:
-    """The widest first, failures by name, and what the noise means."""
     made = replay(
         row("calm", 70, 71, 70), row("wild\nid", 50, 80, None), row("still", 9, 9, 9), left_out=2, tokens=4321
     )
@@ -173,7 +164,6 @@ def test_the_terminal_says_how_stable_the_judge_is() -> None:
 
 
 def test_the_terminal_says_nothing_that_is_not_known() -> None:
-    """Of a replay in which everything failed: that, and no more."""
     assert replay_lines(replay(row("a", 70, None))) == [
         "openai:m: 1 response judged once again, 0 tokens",
         "1 of 1 verdict failed and is in no number",

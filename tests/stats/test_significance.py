@@ -36,7 +36,6 @@ def test_every_choice_of_signs_is_counted(differences: list[float]) -> None:
 
 
 def test_it_is_scipys_permutation_test() -> None:
-    """Of recall in fifths the same p, within the error of 100,000 resamples."""
     draw = np.random.default_rng(3)
     before, after = draw.integers(0, 6, (2, 60)) / 5
     after = np.where(draw.random(60) < 0.4, after, before)
@@ -49,21 +48,18 @@ def test_it_is_scipys_permutation_test() -> None:
 
 
 def test_of_flips_it_is_mcnemars() -> None:
-    """Seven losses and two gains among forty."""
     before, after = [1] * 7 + [0] * 2 + [1] * 31, [0] * 7 + [1] * 2 + [1] * 31
     assert sign_flip(before, after).p == pytest.approx(mcnemar_exact(7, 2), rel=1e-12)
     assert mcnemar_exact(7, 2) == pytest.approx(binomtest(2, 9).pvalue)
 
 
 def test_a_uniform_drop_is_the_strongest_evidence() -> None:
-    """50 of 50 questions that lost the same half."""
     found = sign_flip([1.0] * 50, [0.5] * 50)
     assert found.changed == 50
     assert found.p < 1e-12
 
 
 def test_fewer_than_six_changes_show_nothing() -> None:
-    """Whatever they are."""
     assert sign_flip([1.0] * 5 + [0.5] * 95, [0.0] * 5 + [0.5] * 95).p == pytest.approx(0.0625)
     assert sign_flip([1.0] * 6 + [0.5] * 94, [0.0] * 6 + [0.5] * 94).p == pytest.approx(0.03125)
     assert sign_flip([0.5] * 9, [0.5] * 9) == significance.SignFlip(1.0, 0)
@@ -94,7 +90,6 @@ def test_signs_that_were_drawn_are_counted_with_the_ones_observed(shift: float, 
 
 @pytest.mark.parametrize("scale", [1e-4, 1.0, 1e4])
 def test_the_scale_of_the_differences_does_not_matter(scale: float) -> None:
-    """Neither where signs are drawn nor where there are very many."""
     for n in (60, 3000):
         differences = np.random.default_rng(7).normal(0.02, 1, n)
         expected = sign_flip(np.zeros(n), differences)
@@ -102,7 +97,6 @@ def test_the_scale_of_the_differences_does_not_matter(scale: float) -> None:
 
 
 def test_what_is_beyond_doubt_is_bounded() -> None:
-    """A p-value too small to be drawn is bounded, and never above the bound."""
     draw = np.random.default_rng(2)
     found = sign_flip(np.zeros(300), draw.normal(-1, 0.5, 300))
     assert found.p < 1e-6
@@ -121,14 +115,12 @@ def test_it_keeps_its_level(n: int) -> None:
 
 @pytest.mark.parametrize("counts", [(5, 5, 0, 5), (3, 5, 1, 7), (0, 4, 2, 4), (10, 30, 0, 3), (2, 2, 0, 1)])
 def test_a_record_is_held_against_by_fishers_test(counts: tuple[int, int, int, int]) -> None:
-    """One-sided, as scipy's."""
     failed, times, before, of = counts
     theirs = fisher_exact([[failed, times - failed], [before, of - before]], alternative="greater").pvalue
     assert worse_than_record(*counts) == pytest.approx(theirs, rel=1e-9)
 
 
 def test_without_a_record_nothing_is_worse_than_it() -> None:
-    """However often it fails."""
     assert worse_than_record(9, 9, 0, 0) == 1
 
 
