@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 from typing import Any
 
@@ -356,3 +357,60 @@ def test_of_several_trials_the_row_says_how_many_passed() -> None:
     rows = [replace(row(ASKED, found("a")), trials=3, passes=passes) for passes in (3, 1)]
     (cause,) = causes_of(*rows, 5)
     assert (cause.kind, cause.detail) == ("unknown", "before 3 of 3 trials passed, now 1 of 3 trials passed")
+
+
+# Whatever differs
+
+
+def test_whatever_differs_the_kinds_are_what_they_say() -> None:
+    """Two lists at random: `answer_changed` on the same sources only, `verdict_changed` on the same answer."""
+    rng = random.Random(3)
+    for _ in range(2000):
+        sides: list[Response] = []
+        while len(sides) < 2:
+            keys = rng.sample("abcdefgh", rng.randint(0, 8))
+            texts = {key: rng.choice([f"text of {key}"] * 9 + ["edited"]) for key in keys}
+            sides.append(found(*keys, answer=rng.choice(["yes", "no"]), texts=texts, abstained=rng.random() < 0.1))
+        for place, cause in enumerate(causes(*sides, scores=(0.9, rng.choice([0.9, 0.2])))):
+            check(cause, *sides, first=place == 0)
+            assert place or cause.kind not in ("source_gained", "source_promoted")
+        for place, cause in enumerate(gains(*sides, scores=(rng.choice([0.9, 0.2]), 0.9))):
+            assert place or cause.kind not in ("source_lost", "source_demoted")
+
+
+def check(cause: Cause, was: Response, now: Response, *, first: bool) -> None:
+    """One cause against the two responses, counted here anew."""
+    old, new = ([source.chunk_id for source in side.sources or ()] for side in (was, now))
+    contexts = [[(source.chunk_id, source.text) for source in (side.sources or ())[:5]] for side in (was, now)]
+    if cause.kind == "answer_changed":
+        assert contexts[0] == contexts[1]
+        assert was.answer != now.answer
+    if cause.kind == "context_changed":
+        assert contexts[0] != contexts[1]
+        assert was.answer != now.answer
+    if cause.kind == "verdict_changed":
+        assert [key for key, _ in contexts[0]] == [key for key, _ in contexts[1]]
+        assert was.answer == now.answer
+    if cause.kind in ("source_lost", "source_demoted"):
+        assert cause.source in ("a", "b")
+        assert (cause.rank_before, cause.rank_after) == (rank(old, cause.source), rank(new, cause.source))
+        same = was.answer == now.answer and not now.abstained
+        assert new or was.declined or not first or same  # where nothing came back for another answer, it newly declines
+    if cause.displaced_by:
+        assert cause.displaced_by not in ("a", "b")
+        assert rank(new, cause.displaced_by) is not None
+        place = rank(old, cause.displaced_by)
+        assert place is None or place > (cause.rank_before or 0)
+    if cause.kind == "source_text_changed":
+        texts = [{source.chunk_id: source.text for source in side.sources or ()} for side in (was, now)]
+        assert texts[0][cause.source] != texts[1][cause.source]
+        risen = any(above(new, cause.source, key) and not above(old, cause.source, key) for key in "ab" if key in old)
+        assert not first or cause.source in ("a", "b") or risen
+
+
+def rank(keys: list[str | None], key: str | None) -> int | None:
+    return keys.index(key) + 1 if key in keys else None
+
+
+def above(keys: list[str | None], one: str | None, other: str) -> bool:
+    return one in keys and (other not in keys or keys.index(one) < keys.index(other))

@@ -348,6 +348,22 @@ def test_groups_have_their_own_deltas() -> None:
     }
 
 
+def test_titles_are_compared_as_titles() -> None:
+    """A question by source title: the cause names the title, whatever its chunks are called."""
+    from evaltrack.compare.causes import causes_of
+    from evaltrack.records import Source
+
+    asked = question("q", expected_chunks=None, expected_sources=["Loss_Aversion"])
+    was = Response(
+        answer="a", sources=(Source(chunk_id="1", title="loss aversion"), Source(chunk_id="2", title="Other"))
+    )
+    now = Response(
+        answer="a", sources=(Source(chunk_id="2", title="Other"), Source(chunk_id="3", title="Loss aversion"))
+    )
+    (cause,) = causes_of(row(asked, was), row(asked, now), 5)
+    assert (cause.kind, cause.source, cause.rank_before, cause.rank_after) == ("source_demoted", "loss aversion", 1, 2)
+
+
 # Rules in words
 
 
