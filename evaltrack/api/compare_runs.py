@@ -23,8 +23,8 @@ from evaltrack.compare.engine import compare
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.result import RunResult
 from evaltrack.golden.reader import golden_name
+from evaltrack.metrics.catalogue import metric_table
 from evaltrack.metrics.criteria import parse_criteria
-from evaltrack.metrics.run_metrics import metric_table
 from evaltrack.report.comparison.json_form import comparison_json
 from evaltrack.report.comparison.markdown import comparison_markdown
 from evaltrack.report.comparison.terminal import comparison_text

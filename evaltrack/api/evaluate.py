@@ -31,9 +31,9 @@ from evaltrack.evaluation.signals import Stop
 from evaltrack.evaluation.trials import Gathering
 from evaltrack.golden.selection import FailedQuestions, Selection
 from evaltrack.metrics.aggregate import Kept, Summary
+from evaltrack.metrics.catalogue import metric_table
 from evaltrack.metrics.criteria import check_criteria
 from evaltrack.metrics.ledger import Ledger
-from evaltrack.metrics.run_metrics import metric_table
 from evaltrack.privacy.names import check_names
 from evaltrack.records import Row
 from evaltrack.records.response import TraceHome

@@ -17,8 +17,8 @@ from evaltrack.api.compare_runs import compare_runs
 from evaltrack.api.compare_sides import info_of_run
 from evaltrack.compare.run_info import RunInfo
 from evaltrack.evaluation.result import RunResult
+from evaltrack.metrics.catalogue import metric_table
 from evaltrack.metrics.criteria import Checked
-from evaltrack.metrics.run_metrics import metric_table
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.html.page import Back
 from evaltrack.report.html.run_page import Around, run_html

@@ -14,8 +14,7 @@ from typing import Any
 from evaltrack.api.review_sources import Ranked, Retrievers, Shelves
 from evaltrack.errors import UsageError
 from evaltrack.golden.review.actions import Action, Confirm, Grade, Mark, Negate, Quote, Reword, Unquote
-from evaltrack.golden.review.expectation import Expectation, expectation_of
-from evaltrack.golden.review.pool import Shown, pooled
+from evaltrack.golden.review.expectation import Expectation, Shown, expectation_of, pooled
 from evaltrack.golden.review.session import Outcome, ReviewSession
 from evaltrack.records import Question
 from evaltrack.system.user_files import user_name
@@ -265,7 +264,7 @@ def unjudged_chunks(path: str | os.PathLike[str], run: str, tracking_uri: str | 
 
 def _first(sources: Sequence[Any], k: int) -> list[Shown]:
     """The first k sources without repeats."""
-    from evaltrack.golden.review.pool import shown_source
+    from evaltrack.golden.review.expectation import shown_source
 
     return pooled([[shown_source(each) for each in sources]])[:k]
 

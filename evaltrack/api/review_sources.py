@@ -18,8 +18,7 @@ from evaltrack.evaluation.loop import close_all
 from evaltrack.golden.corpus import Chunk
 from evaltrack.golden.lint.library import Library
 from evaltrack.golden.reader import GoldenSet
-from evaltrack.golden.review.expectation import Expectation
-from evaltrack.golden.review.pool import Shown, shown_source
+from evaltrack.golden.review.expectation import Expectation, Shown, shown_source
 from evaltrack.metrics.measure import Rules
 from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import Passage, Question, Target

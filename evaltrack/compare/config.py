@@ -10,7 +10,7 @@ from typing import Annotated, Literal, TypedDict
 from pydantic import BeforeValidator
 
 from evaltrack.compare.gate import Gate, GateKind, parse_drops
-from evaltrack.metrics.run_metrics import MetricTable, metric_table
+from evaltrack.metrics.catalogue import MetricTable, metric_table
 from evaltrack.records import OwnScore
 from evaltrack.records.config import Config, OptionalText, Options, Texts, setting
 from evaltrack.records.verdict import NAME_PATTERN

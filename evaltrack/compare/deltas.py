@@ -11,9 +11,8 @@ from evaltrack.compare.gate import Gate
 from evaltrack.compare.pairing import flipped
 from evaltrack.compare.side_columns import numbers
 from evaltrack.errors import UsageError
-from evaltrack.metrics.catalogue import HEADLINES
+from evaltrack.metrics.catalogue import HEADLINES, MetricTable
 from evaltrack.metrics.metric import Score
-from evaltrack.metrics.run_metrics import MetricTable
 from evaltrack.rows.fingerprints import NUM_EXPECTED
 from evaltrack.stats.intervals import paired_interval
 from evaltrack.stats.pairs import detectable_drop, difference_sd

@@ -9,8 +9,8 @@ from evaltrack.compare.change import Fate
 from evaltrack.compare.pairing import MAIN_SCORES, flipped
 from evaltrack.compare.partly_measured import without_results
 from evaltrack.compare.side_columns import numbers
+from evaltrack.metrics.catalogue import MetricTable
 from evaltrack.metrics.metric import Score
-from evaltrack.metrics.run_metrics import MetricTable
 from evaltrack.rows.fingerprints import PARTS
 from evaltrack.rows.stored_row import JUDGE_ERROR
 

@@ -9,9 +9,8 @@ from typing import Literal
 
 from evaltrack.compare.comparison import GroupDelta, MetricDelta, Threshold
 from evaltrack.errors import UsageError
-from evaltrack.metrics.catalogue import LATENCIES, SCORES
+from evaltrack.metrics.catalogue import LATENCIES, SCORES, MetricTable
 from evaltrack.metrics.metric import Score
-from evaltrack.metrics.run_metrics import MetricTable
 from evaltrack.stats.significance import LEVEL, MIN_CHANGED, holm, mcnemar_exact
 
 DEFAULT_DROPS = {

@@ -10,8 +10,7 @@ from evaltrack.compare.partly_measured import TRIALS, partly_lost, without_resul
 from evaltrack.compare.run_info import RunInfo
 from evaltrack.compare.side_columns import DIGEST, ID, JUDGED_DIGEST, numbers
 from evaltrack.errors import Guide, InconclusiveError
-from evaltrack.metrics.catalogue import HEADLINES, SCORES
-from evaltrack.metrics.run_metrics import metric_table
+from evaltrack.metrics.catalogue import HEADLINES, SCORES, metric_table
 from evaltrack.records.amount import count, verb
 from evaltrack.rows.columns import own_scores_of
 from evaltrack.rows.fingerprints import NUM_EXPECTED, PARTS, nothing

@@ -23,8 +23,7 @@ from evaltrack.compare.leaderboard import (
     Standing,
 )
 from evaltrack.errors import UsageError
-from evaltrack.metrics.catalogue import HEADLINES
-from evaltrack.metrics.run_metrics import MetricTable, metric_table
+from evaltrack.metrics.catalogue import HEADLINES, MetricTable, metric_table
 from evaltrack.records.amount import count
 from evaltrack.rows.columns import own_scores_of
 from evaltrack.stats.intervals import paired_interval

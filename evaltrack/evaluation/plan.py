@@ -34,8 +34,8 @@ from evaltrack.golden.reader import GoldenSet, open_golden
 from evaltrack.golden.selection import Selection
 from evaltrack.judges import Models, judge_names, open_faithfulness_judge
 from evaltrack.judges.cache import VerdictCache
+from evaltrack.metrics.catalogue import metric_table
 from evaltrack.metrics.criteria import Criterion, parse_criteria
-from evaltrack.metrics.run_metrics import metric_table
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import (

@@ -20,7 +20,7 @@ from evaltrack.evaluation.plan import planned
 from evaltrack.evaluation.sweep_file import SweepFile, SweepTarget, values_of
 from evaltrack.golden.reader import GoldenSet, open_golden
 from evaltrack.judges import judge_names
-from evaltrack.metrics.run_metrics import metric_table
+from evaltrack.metrics.catalogue import metric_table
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import OwnScore
 from evaltrack.scorers.opening import asks_judge

@@ -7,9 +7,8 @@ from collections import defaultdict
 from collections.abc import Mapping
 from statistics import fmean
 
-from evaltrack.metrics.catalogue import HEADLINES
+from evaltrack.metrics.catalogue import HEADLINES, MetricTable
 from evaltrack.metrics.relevance import num_expected
-from evaltrack.metrics.run_metrics import MetricTable
 from evaltrack.records import Row
 
 SHOWN_ROWS = 20

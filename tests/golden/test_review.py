@@ -26,8 +26,7 @@ from evaltrack.golden.review.actions import (
     before,
     changed_fields,
 )
-from evaltrack.golden.review.expectation import expectation_of
-from evaltrack.golden.review.pool import Shown, pooled, shown_source
+from evaltrack.golden.review.expectation import Shown, expectation_of, pooled, shown_source
 from evaltrack.golden.review.session import ReviewSession
 from evaltrack.records import Question, Source
 from tests.files import data

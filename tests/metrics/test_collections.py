@@ -113,12 +113,6 @@ def measure_of(column: str) -> tuple[str, int]:
     return NAMES[name], int(k)
 
 
-def adi(folder: Path) -> tuple[Path, Path, list[str]]:
-    """The golden set of ADI, the place for a run of it, and the lines of the plain run as recorded."""
-    golden = golden_set(folder / "adi.jsonl", queries("adi"), judgements(DATA / "collections/adi/qrels.trec"))
-    return golden, folder / "other.run", text_of(DATA / "collections/adi/bm25_plain.run").splitlines(keepends=True)
-
-
 @pytest.mark.parametrize(("collection", "system", "questions"), RUNS)
 def test_every_question_scores_as_trec_eval_has_it(
     collection: str, system: str, questions: int, tmp_path: Path

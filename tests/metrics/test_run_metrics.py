@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from evaltrack.metrics.aggregate import Summary
-from evaltrack.metrics.catalogue import BY_METRIC, SCORES
-from evaltrack.metrics.run_metrics import MetricTable, metric_table
+from evaltrack.metrics.catalogue import BY_METRIC, SCORES, MetricTable, metric_table
 from evaltrack.records import OwnScore, Question, Row
 
 SHORT = OwnScore(name="short", computed_by="m:short", digest="1", binary=True, span=1.0)

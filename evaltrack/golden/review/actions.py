@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from evaltrack.errors import UsageError
 from evaltrack.golden.lines import checked_question
-from evaltrack.golden.review.expectation import Expectation, expectation_of
-from evaltrack.golden.review.pool import Shown
+from evaltrack.golden.review.expectation import Expectation, Shown, expectation_of
 from evaltrack.records import Question
 
 Fields = Mapping[str, object]
