@@ -176,14 +176,10 @@ def _commands(level: str, messages: list[tuple[str, str]], total: int) -> Iterat
     """The first messages; where there are more, the last one says how many."""
     first = messages if total <= SHOWN else messages[: SHOWN - 1]
     for title, message in first:
-        yield f"::{level} title={_property(title)}::{_data(message)}"
+        yield f"::{level} title={_data(title).replace(':', '%3A').replace(',', '%2C')}::{_data(message)}"
     if total > len(first):
         yield f"::{level} title=evaltrack::and {count(total - len(first), 'question')} more"
 
 
 def _data(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -262,20 +262,17 @@ def changed_groups(comparison: Comparison) -> list[GroupDelta]:
     beyond those that were fixed, and by how far their first metric fell. Of a kind of which there is only one, none.
     """
     groups = [group for group in shown_groups(comparison)[0] if _changed(group)]
-    return sorted(groups, key=lambda group: (not group_regressed(group), -_net_broke(group), -_first_drop(group)))
+
+    def badness(group: GroupDelta) -> tuple[bool, int, float]:
+        first_drop = next((metric.drop or 0.0 for metric in group.metrics), 0.0)
+        return not group_regressed(group), group.fail_to_pass - group.pass_to_fail, -first_drop
+
+    return sorted(groups, key=badness)
 
 
 def _changed(group: GroupDelta) -> bool:
     flipped = group.pass_to_fail or group.fail_to_pass
     return bool(flipped) or any(metric_change(m.name, m.delta) not in ("0", "≈ 0") for m in group.metrics)
-
-
-def _net_broke(group: GroupDelta) -> int:
-    return group.pass_to_fail - group.fail_to_pass
-
-
-def _first_drop(group: GroupDelta) -> float:
-    return next((metric.drop or 0.0 for metric in group.metrics), 0.0)
 
 
 def group_sentence(group: GroupDelta, k: int, *, flips: bool) -> str:

@@ -295,17 +295,13 @@ def next_steps(comparison: Comparison) -> list[str]:
     steps += [] if behind is None or cause is None else [_step_of_cause(comparison, cause, behind)]
     first = [behind.culprit] if behind is not None and behind.culprit is not None else []
     culprits = [*first, *(each for each in comparison.culprits if each not in first and each.kind != cause)]
-    culprits = [each for each in culprits if not each.message or each is _first_of_kind(each.kind, culprits)]
+    errors = {each.kind: each for each in reversed(culprits)}  # all errors of a target are one step
+    culprits = [each for each in culprits if not each.message or each is errors[each.kind]]
     steps += [_step(culprit, comparison) for culprit in culprits[: MOST - len(steps)]]
     steps += [EVIDENCE] * bool(comparison.by_rule and not comparison.asking.possible)
     if comparison.verdict == "ok" and not steps:
         steps = ["Nothing got worse: this run can be the next baseline (evaltrack baseline set)."]
     return steps
-
-
-def _first_of_kind(kind: CulpritKind, culprits: Sequence[Culprit]) -> Culprit:
-    """That of the kind with the most questions: all errors of a target are one step."""
-    return next(each for each in culprits if each.kind == kind)
 
 
 def _step_of_cause(comparison: Comparison, cause: CauseKind, behind: Behind) -> str:

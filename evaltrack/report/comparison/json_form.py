@@ -9,8 +9,6 @@ from typing import Any, get_args
 
 from evaltrack.compare.change import Change, Fate
 from evaltrack.compare.comparison import Comparison, MetricDelta, Threshold
-from evaltrack.compare.gate import Gate
-from evaltrack.compare.run_info import RunInfo
 from evaltrack.metrics.catalogue import SCORES
 from evaltrack.report.comparison.culprit_words import culprit_words
 from evaltrack.report.comparison.words import reasons, verdict_words
@@ -71,9 +69,14 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
         headline=verdict_words(comparison),
         reasons=reasons(comparison),
         gate_lines=[asdict(line) for line in comparison.gate_lines],
-        gate=gate and GateForm.of(gate, max_drop=_drops(gate.drops), domain_max_drop=_domain_drops(gate)),
-        baseline=_run(comparison.baseline),
-        candidate=_run(comparison.candidate),
+        gate=gate
+        and GateForm.of(
+            gate,
+            max_drop=_drops(gate.drops),
+            domain_max_drop={domain: _drops(each) for domain, each in gate.domain_drops.items()},
+        ),
+        baseline=RunSide.of(comparison.baseline, signature=comparison.baseline.signature.model_dump()),
+        candidate=RunSide.of(comparison.candidate, signature=comparison.candidate.signature.model_dump()),
         differences=[asdict(each) for each in comparison.differences],
         metrics=_metrics(comparison.metrics),
         mcnemar_p=comparison.mcnemar_p if comparison.passing_compared else None,
@@ -105,10 +108,6 @@ def _drops(drops: Mapping[str, Threshold]) -> dict[str, Any]:
     return {name: asdict(drop) for name, drop in drops.items()}
 
 
-def _domain_drops(gate: Gate) -> dict[str, Any]:
-    return {domain: _drops(drops) for domain, drops in gate.domain_drops.items()}
-
-
 def _changes(comparison: Comparison) -> dict[str, list[dict[str, Any]]]:
     lists: dict[str, list[dict[str, Any]]] = {}
     place = 0
@@ -116,10 +115,6 @@ def _changes(comparison: Comparison) -> dict[str, list[dict[str, Any]]]:
         lists[LISTS[fate]] = [_change(change, whole=place + n < SIDES) for n, change in enumerate(changes)]
         place += len(changes)
     return lists
-
-
-def _run(run: RunInfo) -> dict[str, Any]:
-    return RunSide.of(run, signature=run.signature.model_dump())
 
 
 def _metrics(metrics: Iterable[MetricDelta]) -> dict[str, Any]:

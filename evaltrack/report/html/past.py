@@ -42,10 +42,8 @@ def trend_line(points: Sequence[TrendPoint], label: str) -> str:
         return ""
     low, high = min(each.value for each in points), max(each.value for each in points)
     step = (WIDTH - 2 * MARGIN) / max(len(points) - 1, 1)
-    places = [
-        (MARGIN + step * at, HEIGHT - MARGIN - (HEIGHT - 2 * MARGIN) * _share(each.value, low, high))
-        for at, each in enumerate(points)
-    ]
+    shares = [(each.value - low) / (high - low) if high > low else 0.5 for each in points]
+    places = [(MARGIN + step * at, HEIGHT - MARGIN - (HEIGHT - 2 * MARGIN) * share) for at, share in enumerate(shares)]
     own = (place for point, place in zip(points, places, strict=True) if not point.other)
     path = "L".join(f"{x:.1f} {y:.1f}" for x, y in own)
     dots = "".join(
@@ -54,10 +52,6 @@ def trend_line(points: Sequence[TrendPoint], label: str) -> str:
     )
     head = f'<svg class="trend" width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" role="group"'
     return f'{head} aria-label="{escape(label)}"><path d="M{path}"/>{dots}</svg>'
-
-
-def _share(value: float, low: float, high: float) -> float:
-    return (value - low) / (high - low) if high > low else 0.5
 
 
 def _dot(point: TrendPoint, place: tuple[float, float], reach: float, *, last: bool) -> str:

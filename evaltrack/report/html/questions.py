@@ -161,13 +161,10 @@ def run_questions(
         if not slim:
             fields |= turns_before(row, limit) | {"scores": score_lines(row, scope)}
         sides = [_side(row, None, k, limit, trace, slim=slim)]
-        filled += 0 if slim else _least_size(sides[0])
+        if not slim:  # the least that a side takes is its texts
+            filled += len(sides[0].get("answer", ""))
+            filled += sum(len(source.get("text", "")) for source in sides[0]["sources"] or ())
         yield _without_empty(fields | {"sides": sides})
-
-
-def _least_size(side: dict[str, Any]) -> int:
-    """Characters that a side takes in a page at least: those of its texts."""
-    return len(side.get("answer", "")) + sum(len(source.get("text", "")) for source in side["sources"] or ())
 
 
 def _outcome_group(row: StoredRow) -> Group:
@@ -218,7 +215,10 @@ def _change_fields(
     fields |= numbers(change.before, change.after, judged=judged)
     if change.before is None or change.after is None:
         return fields
-    fields |= _both_sides(change.before, change.after, comparison, limit) | turns_before(change.after, limit)
+    k, before, after = comparison.candidate.signature.k, change.before, change.after
+    now = _side(after, before, k, limit, _trace(comparison.candidate, after))
+    fields["sides"] = [_side(before, after, k, limit, _trace(comparison.baseline, before)), now]
+    fields |= turns_before(after, limit)
     fields |= _expected(change.after, limit) | {"texts": _source_diff(change) if compared else None}
     return fields | {"scores": score_changes(change.before, change.after, compared_scope(comparison))}
 
@@ -233,13 +233,6 @@ def _note(change: Change) -> str:
     """What came of asking it again, who accepted it, and whether it is borderline."""
     notes = (repeat_words(change), accepted_words(change), borderline_words(change))
     return "; ".join(note.strip(" []") for note in notes if note)
-
-
-def _both_sides(before: StoredRow, after: StoredRow, comparison: Comparison, limit: int) -> dict[str, Any]:
-    k = comparison.candidate.signature.k
-    traces = (_trace(comparison.baseline, before), _trace(comparison.candidate, after))
-    pairs = ((before, after, traces[0]), (after, before, traces[1]))
-    return {"sides": [_side(row, other, k, limit, trace) for row, other, trace in pairs]}
 
 
 def _source_diff(change: Change) -> list[Piece]:
