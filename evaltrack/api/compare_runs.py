@@ -32,7 +32,7 @@ from evaltrack.report.comparison.words import verdict_words
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.html.screen import comparison_screen
 from evaltrack.report.run.markdown import comparison_note
-from evaltrack.system.memory import give_back
+from evaltrack.system.limits import give_back
 from evaltrack.tracking.comparisons import COMPARISON_PAGE, log_comparison
 from evaltrack.tracking.reader import EvaluationRun, shown_side_by_side, side_by_side
 from evaltrack.tracking.store import Store, connect_to_read

@@ -14,7 +14,7 @@ from evaltrack.golden.importing.drafts import Drafts, ImportSettings, Line, Line
 from evaltrack.golden.importing.presets import MLFLOW, detected_format, read_format
 from evaltrack.golden.importing.trec import corpus_in
 from evaltrack.golden.reader import open_golden
-from evaltrack.system.new_files import new_files
+from evaltrack.system.files import new_files
 from evaltrack.targets.traced_answers import TraceReader
 from evaltrack.targets.traces import expression, trace_settings
 from evaltrack.tracking.past_traces import PastTrace, past_traces

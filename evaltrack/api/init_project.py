@@ -19,7 +19,7 @@ from evaltrack.errors import UsageError
 from evaltrack.golden.corpus import read_corpus
 from evaltrack.golden.reader import open_golden
 from evaltrack.records.passage import words_of
-from evaltrack.system.new_files import new_files
+from evaltrack.system.files import new_files
 from evaltrack.targets import default_target
 
 

@@ -18,8 +18,8 @@ from evaltrack.report.html.run_page import LISTED, Around, run_html
 from evaltrack.report.run.json_form import RESULT_COLUMNS, evaluation_json, run_summary
 from evaltrack.report.run.markdown import run_note, with_own_note
 from evaltrack.report.run.reasoning import reasoning_page, verdict_lines
-from evaltrack.system.memory import give_back
-from evaltrack.system.result_files import write_result_file
+from evaltrack.system.files import write_result_file
+from evaltrack.system.limits import give_back
 from evaltrack.tracking.metric_names import FIRST, logged_name, names_within
 from evaltrack.tracking.runs import OpenRun
 from evaltrack.tracking.store import Store

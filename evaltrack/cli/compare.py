@@ -92,7 +92,7 @@ def compare(
     from evaltrack.report.comparison.files import form_of, json_text
     from evaltrack.report.comparison.markdown import comparison_markdown
     from evaltrack.report.comparison.terminal import print_comparison
-    from evaltrack.system.result_files import check_result_file
+    from evaltrack.system.files import check_result_file
 
     for name in files:
         form_of(name)

@@ -46,7 +46,7 @@ def report(
     from evaltrack.api.report_html import report_html
     from evaltrack.api.report_sets import report_sets, run_ids_of
     from evaltrack.report.ci_commands import without_any_commands
-    from evaltrack.system.result_files import check_result_file, write_result_file
+    from evaltrack.system.files import check_result_file, write_result_file
 
     if output_file != "-":
         check_result_file(Path(output_file))

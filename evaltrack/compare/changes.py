@@ -17,7 +17,7 @@ from evaltrack.compare.trial_causes import Trials, explain_by_trials, trials_of
 from evaltrack.metrics.rubric import PASS_SCORE
 from evaltrack.records import Signature
 from evaltrack.rows.stored_row import JUDGE_ERROR, StoredRow
-from evaltrack.system.memory import give_back
+from evaltrack.system.limits import give_back
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evaltrack.rows.fingerprints import EXPECTED, columns_of, fingerprint, with_num_expected
-from evaltrack.system.memory import give_back
+from evaltrack.system.limits import give_back
 
 if TYPE_CHECKING:
     import numpy as np

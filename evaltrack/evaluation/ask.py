@@ -30,9 +30,8 @@ from evaltrack.records import (
 )
 from evaltrack.records.clock import seconds_now
 from evaltrack.records.response import TracePlace
-from evaltrack.targets.failures import described, trace_of, traceback_of, usage_of
+from evaltrack.targets.failures import InvalidResponseError, described, trace_of, traceback_of, usage_of
 from evaltrack.targets.processes import InterruptedCallError, asked_twice
-from evaltrack.targets.response_fields import InvalidResponseError
 from evaltrack.targets.threads import aside
 
 Outcome = TypeVar("Outcome", Response, Verdict, OwnValues)

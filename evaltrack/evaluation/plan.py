@@ -61,7 +61,7 @@ from evaltrack.records.settings import (
     packages_text,
 )
 from evaltrack.scorers.opening import Functions, asks_judge
-from evaltrack.system.result_files import check_result_file
+from evaltrack.system.files import check_result_file
 from evaltrack.targets.traces import TracedAnswers
 from evaltrack.tracking.writer import TRACED_QUESTIONS, TraceChoice
 

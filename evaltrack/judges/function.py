@@ -20,7 +20,7 @@ from evaltrack.records import Judge, Question, Response, Verdict
 from evaltrack.records.base import Record
 from evaltrack.targets.call_shape import is_async
 from evaltrack.targets.child import Service
-from evaltrack.targets.processes import InProcesses, Order, Pool
+from evaltrack.targets.processes import Order, Pool
 from evaltrack.targets.python import import_function
 from evaltrack.targets.threads import in_thread
 
@@ -75,7 +75,7 @@ class Call(Record):
     response: Response
 
 
-class ProcessJudge(InProcesses, Judge):
+class ProcessJudge(Pool, Judge):
     """Calls a user's function for each verdict, in a process of its own.
 
     Raises:
@@ -83,7 +83,7 @@ class ProcessJudge(InProcesses, Judge):
     """
 
     def __init__(self, name: str) -> None:
-        super().__init__(Pool(Order(name, "evaltrack.judges.function:answering"), f"judge `{name}`"))
+        super().__init__(Order(name, "evaltrack.judges.function:answering"), f"judge `{name}`")
         self.name = name
 
     async def __call__(self, question: Question, response: Response, /) -> Verdict:
@@ -94,7 +94,7 @@ class ProcessJudge(InProcesses, Judge):
             ProcessEndedError: its process ended.
             ValueError: the process sent no verdict.
         """
-        verdict = await self._call(Call.model_construct(question=question, response=response))
+        verdict = await self.call(Call.model_construct(question=question, response=response))
         return Verdict.model_validate_json(verdict).model_copy(update={"judge": self.name})
 
 

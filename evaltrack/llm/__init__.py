@@ -1,11 +1,10 @@
 """The only door to OpenAI-compatible servers.
 
-`server` knows the key and where it is sent, `client` asks, `json_modes` knows how JSON is asked for, `throttle` decides
+`server` knows the key and where it is sent, `client` asks, and knows how JSON is asked for, `throttle` decides
 how fast, `replies` reads what comes back, `refusals` tells what no second try cures.
 """
 
-from evaltrack.llm.client import CALL_SECONDS, LLM, WAITING
-from evaltrack.llm.json_modes import Schema
+from evaltrack.llm.client import CALL_SECONDS, LLM, WAITING, Schema
 from evaltrack.llm.refusals import AccessLostError, QuotaError, ServerBusyError, ServerRefusesError
 from evaltrack.llm.replies import Answer, AnswerError
 from evaltrack.llm.server import has_server

@@ -3,8 +3,8 @@
 One retry layer and one throttle for all calls of a model. The client's own retries are off: they call while others were
 told to wait, take no `Retry-After` above two minutes, repeat calls of an account whose quota is used up, and set no
 limit to the time of a whole answer. Servers differ in what they take: a parameter that is refused once is not sent
-again, and noted; for the response format see `json_modes`. A question that is stopped while it waits says what for: the
-error carries a note that starts with `WAITING`.
+again, and noted; JSON is asked for in the strictest form that the server takes. A question that is stopped while it
+waits says what for: the error carries a note that starts with `WAITING`.
 
 Calls are posted through the client's own `post`, past `chat.completions.create`: that halves the CPU of a call, and
 leaves no MLflow traces of it where the user's process has autologging on.
@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from evaltrack.llm.json_modes import BROKEN, FORMATS, FormChoice, Schema, response_format
 from evaltrack.llm.refusals import (
     LONGEST_WAIT,
     asked_to_wait,
@@ -52,6 +51,12 @@ CONCURRENCY, MAX_CONCURRENCY = 16, 64
 PUT_OFF = frozenset({408, 409, 425, 429})
 ILL_FORMED = frozenset({400, 415, 422})
 
+FORMATS = ("json_schema", "json_object", "text")
+"""From the strictest to what every server takes; a form is a place in this list."""
+
+BROKEN = 3
+"""So many calls of one question that end with status 500 may be the form's fault."""
+
 Message = Mapping[str, str]
 
 
@@ -62,13 +67,47 @@ def http_library() -> Any:
     return import_module(DefaultAsyncHttpxClient.__mro__[1].__module__.partition(".")[0])
 
 
-def open_client(api_key: str, address: str, seconds: float, authorization: str = "") -> AsyncOpenAI:
-    """A client of OpenAI's that tries nothing again; no part of a call takes longer than so many seconds."""
-    from openai import AsyncOpenAI, Timeout
+@dataclass(frozen=True)
+class Schema:
+    """A JSON schema with the name that it is sent under; built once, because building it for each call is slow."""
 
-    timeout = Timeout(seconds, connect=CONNECT_SECONDS)
-    headers = {"Authorization": authorization} if authorization else None
-    return AsyncOpenAI(api_key=api_key, base_url=address, max_retries=0, timeout=timeout, default_headers=headers)
+    name: str
+    schema: Mapping[str, Any]
+
+
+class FormChoice:
+    """The form in which one server is asked, decided once: by its first answer, or where it names a form it refuses.
+
+    A refusal without a reason, and a status 500, may have another cause: the question that met it tries a weaker form
+    for itself.
+    """
+
+    def __init__(self) -> None:
+        self.form = 0
+        self.is_decided = False
+
+    def of(self, own: int) -> int:
+        """The form of a question's next call, given the one that it has reached itself."""
+        return self.form if self.is_decided else max(own, self.form)
+
+    def worked(self, form: int) -> None:
+        """A call in this form was answered; the strictest one that ever was is kept."""
+        if not self.is_decided or form < self.form:
+            self.form, self.is_decided = form, True
+
+    def refused(self, form: int) -> None:
+        """The server named the form in a refusal."""
+        if form == self.form < len(FORMATS) - 1:
+            self.form, self.is_decided = form + 1, False
+
+
+def response_format(schema: Schema | None, form: int) -> dict[str, Any] | None:
+    """The `response_format` of a request; None where there is none to be sent."""
+    if schema is None or FORMATS[form] == "text":
+        return None
+    if FORMATS[form] == "json_object":
+        return {"type": "json_object"}
+    return {"type": "json_schema", "json_schema": {"name": schema.name, "schema": schema.schema, "strict": True}}
 
 
 @dataclass
@@ -234,8 +273,13 @@ class LLM:
 
     def _open(self) -> AsyncOpenAI:
         if self._client is None:
-            server = self._server
-            self._client = open_client(server.key, server.address, self._call_seconds, server.authorization)
+            from openai import AsyncOpenAI, Timeout
+
+            server, timeout = self._server, Timeout(self._call_seconds, connect=CONNECT_SECONDS)
+            headers = {"Authorization": server.authorization} if server.authorization else None
+            self._client = AsyncOpenAI(
+                api_key=server.key, base_url=server.address, max_retries=0, timeout=timeout, default_headers=headers
+            )
         return self._client
 
     def _adapt(self, asking: Asking, error: APIStatusError, request: Mapping[str, Any]) -> bool:

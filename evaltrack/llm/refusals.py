@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from evaltrack.errors import InconclusiveError, UsageError
-from evaltrack.llm.server import ModelServer, usual_server, without_key
+from evaltrack.llm.server import ModelServer, without_key
 from evaltrack.llm.throttle import retry_after
 from evaltrack.privacy.addresses import shown_text
 
@@ -81,11 +81,9 @@ def is_about_the_content(error: APIStatusError) -> bool:
 
 
 def raise_if_final(
-    error: APIStatusError, model: str, wait: float | None, *, answered: bool = False, server: ModelServer | None = None
+    error: APIStatusError, model: str, wait: float | None, *, answered: bool, server: ModelServer
 ) -> None:
     """Raise where asking again cannot help, now or for any other question; `wait`: seconds the server asks for.
-
-    Without a `server` the usual one refused.
 
     Raises:
         ServerRefusesError: status 401, 403 or 404, and nothing was `answered` before.
@@ -94,7 +92,6 @@ def raise_if_final(
         ServerBusyError: `wait` is above `LONGEST_WAIT`.
     """
     status, why = error.status_code, words(error)
-    server = server or usual_server()
     if status == 401:  # its words are left out: they often hold a part of the key
         _refuse(f"{server.shown} refuses the key (status 401); check {server.key_source}", answered)
     if status == 403:

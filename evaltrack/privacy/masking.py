@@ -22,11 +22,6 @@ _SECRET_NAME = re.compile(r"(?:^|_)(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRAS
 _PLACE = re.compile(r"[/~.]|[A-Za-z]:\\")
 
 
-def without(text: str, secret: str, shortest: int = SHORTEST_SECRET) -> str:
-    """The text without the secret, if that is so long that it can be one."""
-    return text.replace(secret, MASK) if len(secret) >= shortest else text
-
-
 def maskable(value: str) -> bool:
     """Whether a value can be taken out of answers without hitting common words."""
     return len(value) >= (SHORTEST_IN_ANSWERS if _WORDS.fullmatch(value) else SHORTEST_SECRET)

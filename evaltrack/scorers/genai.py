@@ -22,8 +22,8 @@ from evaltrack.records import Question, Response
 from evaltrack.records.signature import MAX_K
 from evaltrack.scorers.builtin import open_builtin
 from evaltrack.scorers.context import measured_precision
+from evaltrack.targets.failures import InvalidResponseError
 from evaltrack.targets.mapping import bounded
-from evaltrack.targets.response_fields import InvalidResponseError
 from evaltrack.targets.responses import as_response
 from evaltrack.tracking.genai_scorer import GenaiScorer, genai_scorer
 

@@ -10,7 +10,7 @@ from evaltrack.records.base import Record
 from evaltrack.records.roles import Scorer
 from evaltrack.scorers.builtin import open_builtin
 from evaltrack.targets.child import Service
-from evaltrack.targets.processes import InProcesses, Order, Pool
+from evaltrack.targets.processes import Order, Pool
 
 CHOICES = (
     "exact_match, token_f1, contains, citation_precision, citation_recall, context_precision, faithfulness, "
@@ -65,7 +65,7 @@ class Call(Record):
     response: Response
 
 
-class ProcessScorer(InProcesses, Scorer):
+class ProcessScorer(Pool, Scorer):
     """Calls a score for each response, in a process of its own.
 
     Raises:
@@ -73,8 +73,8 @@ class ProcessScorer(InProcesses, Scorer):
     """
 
     def __init__(self, spec: str, *, measures_raw: bool = False) -> None:
-        super().__init__(Pool(Order(spec, "evaltrack.scorers.local:answering"), f"score `{spec}`"))
-        self.declared = tuple(map(OwnScore.model_validate, self._pool.facts["scores"]))
+        super().__init__(Order(spec, "evaltrack.scorers.local:answering"), f"score `{spec}`")
+        self.declared = tuple(map(OwnScore.model_validate, self.facts["scores"]))
         self.measures_raw = measures_raw
 
     async def __call__(self, question: Question, response: Response, /) -> OwnValues:
@@ -84,7 +84,7 @@ class ProcessScorer(InProcesses, Scorer):
             RaisedElsewhereError: a user's function raised.
             ProcessEndedError: its process ended.
         """
-        values = await self._call(Call.model_construct(question=question, response=response))
+        values = await self.call(Call.model_construct(question=question, response=response))
         return OwnValues.model_validate_json(values)
 
 

@@ -1,14 +1,30 @@
-"""Locks, renames and digests of files."""
+"""Files: locks, renames and digests; new ones that replace no other, and results, each whole or not at all."""
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
-from collections.abc import Iterator
+import secrets
+import shutil
+import stat
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TextIO
 
+from evaltrack.errors import EvaltrackError, InconclusiveError, UsageError
 from evaltrack.system import retries
+
+OF_DISK = tuple(
+    getattr(errno, name)
+    for name in ("ENOSPC", "EDQUOT", "EFBIG", "EIO", "ENXIO", "ENODEV", "ESTALE", "ETIMEDOUT", "EREMOTEIO")
+    if hasattr(errno, name)
+)
+"""Why a disk takes no file, whatever its name: it is full, or fails."""
+
+BOUND = (errno.EBUSY, errno.EPERM, errno.EACCES)
+"""Why a file cannot be renamed over another: that is mounted, or another user's in a folder such as /tmp."""
 
 
 @contextmanager
@@ -57,3 +73,178 @@ def replace_file(part: Path, path: Path) -> None:
 
 def _refuses_open_files() -> bool:
     return os.sep == "\\"
+
+
+class NewFiles:
+    """Files that are written under other names first; `new_files` gives them their own in the end."""
+
+    def __init__(self, *, force: bool) -> None:
+        self.force = force
+        self.paths: dict[Path, Path] = {}
+        """Each file, and the name that it has until it is whole."""
+
+    def path(self, path: Path) -> Path:
+        """Where to write what `path` shall hold; folders that are missing are made.
+
+        Raises:
+            UsageError: there is such a file, or its folder cannot be written to.
+            InconclusiveError: the disk is full or fails.
+        """
+        if path.is_dir():
+            raise UsageError(f"{path}: is a folder; name a file")
+        if not self.force and os.path.lexists(path):
+            raise _there_already(path)
+        part = path.with_name(f".{path.name[:100]}.{secrets.token_hex(6)}{path.suffix}")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            part.touch(exist_ok=False)
+        except OSError as error:
+            raise _unwritable(path, error) from None
+        self.paths[path] = part
+        return part
+
+    @contextmanager
+    def open(self, path: Path) -> Iterator[TextIO]:
+        """A text file in UTF-8, with line feeds as they are written."""
+        with self.path(path).open("w", encoding="utf-8", newline="") as file:
+            yield file
+
+    def finish(self) -> None:
+        """Give the files their names, once all of them are on the disk.
+
+        Raises:
+            UsageError: another process made one of them in the meantime, or it cannot be made.
+            InconclusiveError: the disk is full or fails.
+        """
+        for path, part in self.paths.items():
+            try:
+                with part.open("rb") as file:
+                    os.fsync(file.fileno())  # some disks tell only then that they are full
+            except OSError as error:
+                raise _unwritable(path, error) from None
+        for path, part in self.paths.items():
+            try:
+                if self.force:
+                    replace_file(part, path)
+                else:
+                    _rename_to_new(part, path)
+            except FileExistsError:
+                raise _there_already(path) from None
+            except OSError as error:
+                raise _unwritable(path, error) from None
+
+    def remove(self) -> None:
+        """Remove what is not finished."""
+        for part in self.paths.values():
+            part.unlink(missing_ok=True)
+
+
+@contextmanager
+def new_files(*, force: bool) -> Iterator[NewFiles]:
+    """Files that get their names when the block ends well, and are removed when it does not.
+
+    Raises:
+        UsageError: a file is there already, or cannot be written under its name.
+        InconclusiveError: the disk is full or fails.
+    """
+    files = NewFiles(force=force)
+    try:
+        yield files
+        files.finish()
+    except OSError as error:
+        raise _unwritable(next(iter(files.paths), Path()), error) from None
+    finally:
+        files.remove()
+
+
+def _rename_to_new(part: Path, path: Path) -> None:
+    """Rename, but over no other file; a file system without links leaves a moment between the look and the rename."""
+    try:
+        os.link(part, path)
+    except FileExistsError:
+        raise
+    except OSError:
+        if os.path.lexists(path):
+            raise FileExistsError from None
+        replace_file(part, path)
+
+
+def _there_already(path: Path) -> UsageError:
+    return UsageError(f"{path}: is there already; name another file, or replace it with `force=True`")
+
+
+def _unwritable(path: Path, error: OSError) -> EvaltrackError:
+    if error.errno is not None and error.errno in OF_DISK:
+        return InconclusiveError(f"{path}: cannot be written: {os.strerror(error.errno)}; name another file")
+    return UsageError(f"{path}: cannot be written: {error.strerror or error}; name another file")
+
+
+def check_result_file(path: Path, setting: str = "") -> None:
+    """Find out before long work that a file, which `setting` names, can never be written; nothing is made.
+
+    Raises:
+        UsageError: it is a folder, or it or its folder cannot be written to.
+    """
+    try:
+        obstacle = _obstacle(path)
+    except OSError as error:
+        obstacle = error.errno or errno.EIO
+    if obstacle:
+        name = f"`{setting}={path}`" if setting else path
+        raise UsageError(f"{name}: cannot be written: {os.strerror(obstacle)}; name another file")
+
+
+def write_result_file(path: Path, pieces: Iterable[str], cure: str = "name another file") -> None:
+    """Write text in UTF-8 over what is there; folders that are missing are made, a link stays one.
+
+    A file is written beside it and renamed, so that one that cannot be written leaves nothing, and the older one whole.
+    Only a device, a pipe, and a file in a folder that cannot be written to are written where they are.
+
+    Raises:
+        InconclusiveError: the disk is full or fails, or what `check_result_file` finds was not looked for.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists() and not (path.is_file() and os.access(Path(os.path.realpath(path)).parent, os.W_OK)):
+            with path.open("w", encoding="utf-8", newline="\n") as file:
+                file.writelines(pieces)
+        else:
+            _replace(Path(os.path.realpath(path)), pieces)
+    except OSError as error:
+        raise InconclusiveError(f"{path}: cannot be written: {error.strerror or error}; {cure}") from error
+
+
+def _obstacle(path: Path) -> int:
+    """The system's number of what is in the way of a file; 0 where nothing is."""
+    if path.is_dir():
+        return errno.EISDIR
+    if path.exists():
+        return 0 if os.access(path, os.W_OK) else errno.EACCES
+    folder = next(each for each in Path(os.path.realpath(path)).parents if each.exists())
+    if not folder.is_dir():
+        return errno.ENOTDIR
+    return 0 if os.access(folder, os.W_OK | os.X_OK) else errno.EACCES
+
+
+def _replace(path: Path, pieces: Iterable[str]) -> None:
+    part = path.with_name(f".evaltrack-{secrets.token_hex(6)}.part")
+    try:
+        with part.open("x", encoding="utf-8", newline="\n") as file:
+            file.writelines(pieces)
+            file.flush()
+            os.fsync(file.fileno())  # some disks tell only then that they are full
+        if path.exists():
+            part.chmod(stat.S_IMODE(path.stat().st_mode))
+        _rename(part, path)
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+def _rename(part: Path, path: Path) -> None:
+    try:
+        replace_file(part, path)
+    except OSError as error:
+        if error.errno not in BOUND or not path.exists():
+            raise
+        shutil.copyfile(part, path)

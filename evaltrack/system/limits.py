@@ -1,9 +1,11 @@
-"""Bounds of this process. Windows has none that a process sets for itself."""
+"""The memory of this process and its other bounds. Windows has none that a process sets for itself."""
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
+from contextlib import suppress
 
 
 def can_limit() -> bool:
@@ -41,3 +43,17 @@ def limit_server_page(memory: int, seconds: int, size: int) -> None:
         (resource.RLIMIT_CORE, 0),
     ):
         resource.setrlimit(what, (limit, limit))
+
+
+def give_back() -> None:
+    """Give back what Arrow and, on Linux, the C library hold for what comes next.
+
+    Worth its milliseconds after large tables were read of which little is left: what comes next is of another size,
+    and would stand beside what they left.
+    """
+    import pyarrow as pa
+
+    pa.default_memory_pool().release_unused()
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):  # a C library that is not glibc
+            ctypes.CDLL(None).malloc_trim(0)

@@ -29,14 +29,14 @@ from evaltrack.records import Target
 KINDS = {
     "bm25": "evaltrack.targets.bm25:open_bm25",
     "command": "evaltrack.targets.command:open_command",
-    "endpoints": "evaltrack.targets.endpoints:open_endpoint",
+    "endpoints": "evaltrack.targets.openai:open_endpoint",
     "http": "evaltrack.targets.http:open_http",
     "https": "evaltrack.targets.http:open_http",
     "openai": "evaltrack.targets.openai:open_openai",
     "python": "evaltrack.targets.python:open_python",
     "recorded": "evaltrack.targets.recorded:open_recorded",
-    "models": "evaltrack.targets.models:open_registered",
-    "runs": "evaltrack.targets.models:open_of_run",
+    "models": "evaltrack.targets.models:open_model",
+    "runs": "evaltrack.targets.models:open_model",
     "traces": "evaltrack.targets.traces:open_traces",
 }
 """Each kind's opener: `(what stands after the prefix, settings) -> Target`; imported only when named."""
@@ -83,9 +83,9 @@ def open_target(name: str, settings: Mapping[str, str] | None = None, store_uri:
         hint = f"did you mean `{near[0]}:`?" if near else f"it starts with one of {', '.join(f'`{k}:`' for k in KINDS)}"
         raise UsageError(f"unknown target `{shown_text(name)}`; {hint}")
     options = dict(settings or {})
-    if kind in ("http", "https"):
+    if kind in ("http", "https", "models", "runs"):
         place = name
-    elif kind != "command":
+    if kind not in ("http", "https", "command"):
         place, _, query = place.partition("?")
         options = dict(parse_qsl(query, keep_blank_values=True)) | options
     if kind in OF_STORE and store_uri:
@@ -95,7 +95,7 @@ def open_target(name: str, settings: Mapping[str, str] | None = None, store_uri:
     return opener(place, options)
 
 
-def no_more_settings(kind: str, settings: dict[str, str], known: str = "none") -> None:
+def no_more_settings(kind: str, settings: dict[str, str], known: str) -> None:
     """Refuse what is left of the settings after a target took those it knows.
 
     Raises:

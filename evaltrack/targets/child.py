@@ -22,8 +22,7 @@ from evaltrack.errors import EvaltrackError
 from evaltrack.records.response import TracePlace
 from evaltrack.system.limits import limit_own_memory
 from evaltrack.system.processes import end_own_group
-from evaltrack.targets.failures import READ_LIMIT, described, trace_of, traceback_of, usage_of
-from evaltrack.targets.response_fields import InvalidResponseError
+from evaltrack.targets.failures import READ_LIMIT, InvalidResponseError, described, trace_of, traceback_of, usage_of
 from evaltrack.tracking.question_spans import expect_many_spans
 
 READY, REFUSED = b"ready", b"refused"

@@ -18,6 +18,14 @@ FRAMES = 50
 """Calls shown of a traceback, of each error in its chain: the last ones."""
 
 
+class InvalidResponseError(ValueError):
+    """What a target returned cannot be read as a `Response`; `trace` is the one that it made meanwhile."""
+
+    def __init__(self, text: str, trace: TracePlace | None = None) -> None:
+        super().__init__(text)
+        self.evaltrack_trace = trace
+
+
 class RaisedElsewhereError(Exception):
     """What a user's function raised in a process of its own; the message begins with the type, as `described` does."""
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from evaltrack.records import Question, Response, Target
 from evaltrack.records.response import TraceHome, TracePlace
 from evaltrack.targets.call_shape import CallShape, call_shape, is_async
-from evaltrack.targets.failures import note_origin
+from evaltrack.targets.failures import InvalidResponseError, note_origin
 from evaltrack.targets.mapping import MAX_BYTES, bounded
 from evaltrack.targets.packages import packages_here
-from evaltrack.targets.response_fields import InvalidResponseError
 from evaltrack.targets.responses import as_response
 from evaltrack.targets.threads import aside, in_own_loop, in_thread
 from evaltrack.tracking.question_spans import SpanHabit, lead_back, lead_to, question_span, write_spans
@@ -90,30 +90,30 @@ Spanned = tuple[Any, TracePlace | None]
 
 def _spanned(function: Callable[..., Any], habit: SpanHabit) -> Callable[..., Spanned]:
     def call(home: TraceHome | None, question: Question, *arguments: object) -> Spanned:
-        trace = None
-        try:
-            with question_span(home, question, habit) as span:
-                trace = span.place
-                return function(*arguments), trace
-        except Exception as error:
-            note_origin(error, trace)
-            raise
+        with _span(home, question, habit) as trace:
+            return function(*arguments), trace
 
     return call
 
 
 def _spanned_async(function: Callable[..., Any], habit: SpanHabit) -> Callable[..., Awaitable[Spanned]]:
     async def call(home: TraceHome | None, question: Question, *arguments: object) -> Spanned:
-        trace = None
-        try:
-            with question_span(home, question, habit) as span:
-                trace = span.place
-                return await function(*arguments), trace
-        except Exception as error:
-            note_origin(error, trace)
-            raise
+        with _span(home, question, habit) as trace:
+            return await function(*arguments), trace
 
     return call
+
+
+@contextmanager
+def _span(home: TraceHome | None, question: Question, habit: SpanHabit) -> Iterator[TracePlace | None]:
+    trace = None
+    try:
+        with question_span(home, question, habit) as span:
+            trace = span.place
+            yield trace
+    except Exception as error:
+        note_origin(error, trace)
+        raise
 
 
 def _as_it_is(function: Callable[..., Any]) -> Callable[..., Any]:

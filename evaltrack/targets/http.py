@@ -1,11 +1,15 @@
 """`http://…` and `https://…`: a question is posted as JSON, the response is JSON.
 
-What is posted, and the setting `body` that makes something else of it, is said in `evaltrack.targets.http_body`.
-Where the fields of the response stand is said by the settings of
-`evaltrack.targets.mapping`. A header is named by the setting `header.NAME`, whose value is the *name* of an environment
-variable, with a scheme before it where one is needed: ``header.Authorization=Bearer MY_API_KEY``. What a server sends
-back of the headers' values is masked. The URL is logged with the run, so no secret may stand in it, and the values of
-its query are not shown. Proxies and certificates follow the usual environment variables.
+What is posted is ``{"question": …, "k": …, "id": …}``, with ``"history": [{"role": …, "content": …}, …]`` where there
+are turns before the question; or what the setting `body` makes of these, a JMESPath expression such as ``{query:
+question, top_k: k}``. A body may also name `messages`, the history and the question as the last message of the user:
+``{model: 'my-rag', messages: messages}``. One that names neither is sent the question alone.
+
+Where the fields of the response stand is said by the settings of `evaltrack.targets.mapping`. A header is named by the
+setting `header.NAME`, whose value is the *name* of an environment variable, with a scheme before it where one is
+needed: ``header.Authorization=Bearer MY_API_KEY``. What a server sends back of the headers' values is masked. The URL
+is logged with the run, so no secret may stand in it, and the values of its query are not shown. Proxies and
+certificates follow the usual environment variables.
 
 A question is asked once: there are no retries, no cookies are kept, and the deadline is that of the run. A redirect is
 followed within the same scheme, host and port only, three at most; the question is posted again, except after a 303.
@@ -14,28 +18,31 @@ followed within the same scheme, host and port only, three at most; the question
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 from collections.abc import AsyncGenerator, Collection
 from contextlib import aclosing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from evaltrack.errors import UsageError
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.privacy.masking import MASK, SHORTEST_SECRET, parts_of_header, spellings
-from evaltrack.records import Question, Response, Target
+from evaltrack.records import Question, Response, Target, Turn
 from evaltrack.targets import no_more_settings
-from evaltrack.targets.http_body import Body
+from evaltrack.targets.failures import InvalidResponseError
 from evaltrack.targets.mapping import (
     EXCERPT_BYTES,
     FIELDS,
     MAX_BYTES,
+    ODD,
+    Expression,
     ResponseReader,
+    compile_expression,
     excerpt,
     take_mapping,
 )
-from evaltrack.targets.response_fields import InvalidResponseError
 
 if TYPE_CHECKING:
     import httpx2
@@ -49,6 +56,11 @@ REFUSED_HEADERS = frozenset({"accept-encoding", "connection", "content-length", 
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _VARIABLE = re.compile(r"(?:([A-Za-z][\w-]*) )?([A-Za-z_]\w*)", re.ASCII)
 _VALUE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?")
+
+
+ALONE = Question(id="1", question="q", domain="d")
+WITH_HISTORY = ALONE.model_copy(update={"history": (Turn(role="user", content="before"),)})
+"""Questions on which a body is tried."""
 
 
 class HttpTargetError(RuntimeError):
@@ -107,6 +119,55 @@ def _header(setting: str, text: str) -> str:
     return f"{scheme} {value}" if scheme else value
 
 
+class Body:
+    """Makes the body of a request; with the JMESPath expression `text` where there is one.
+
+    Raises:
+        UsageError: it is not JMESPath, or gives nothing.
+    """
+
+    def __init__(self, text: str = "") -> None:
+        self._expression = compile_expression("http", "body", text) if text else None
+        if self._expression is not None and _result(self._expression, ALONE) is None:
+            names = "question, k, id, history and messages"
+            raise UsageError(f"http target: body is `{text}`, which gives nothing; choose from {names}")
+
+    @property
+    def takes_history(self) -> bool:
+        """Whether what it makes differs with the turns before the question."""
+        one = self._expression
+        return one is None or _result(one, ALONE) != _result(one, WITH_HISTORY)
+
+    def content(self, question: Question, k: int) -> bytes:
+        """The JSON to post.
+
+        Raises:
+            InvalidResponseError: the expression cannot be applied to this question.
+        """
+        fields = _fields(question, k)
+        if self._expression is not None:
+            body = self._expression.find(fields)
+        else:
+            body = {name: value for name, value in fields.items() if name != "messages" and value != []}
+        return json.dumps(body, ensure_ascii=False).encode()
+
+
+def _fields(question: Question, k: int) -> dict[str, Any]:
+    """What a body may hold."""
+    messages = question.messages
+    asked = {"question": question.question, "k": k, "id": question.id}
+    return asked | {"history": messages[:-1], "messages": messages}
+
+
+def _result(expression: Expression, question: Question) -> Any:
+    from jmespath.exceptions import JMESPathError
+
+    try:
+        return expression.search(_fields(question, 5))
+    except (JMESPathError, *ODD):  # said when a question is asked
+        return "?"
+
+
 class HttpTarget(Target):
     """Posts questions to one URL, over connections that are kept for each event loop until the loop ends.
 
@@ -117,17 +178,9 @@ class HttpTarget(Target):
     secrets: Collection[str] = ()
     takes_history: bool = True
 
-    def __init__(
-        self,
-        url: httpx2.URL,
-        headers: dict[str, str] | None = None,
-        reader: ResponseReader | None = None,
-        body: Body | None = None,
-    ) -> None:
-        self._url, self._body = url, body or Body()
-        self.takes_history = self._body.takes_history
-        self._headers = headers or {}
-        self._reader = reader or ResponseReader()
+    def __init__(self, url: httpx2.URL, headers: dict[str, str], reader: ResponseReader, body: Body) -> None:
+        self._url, self._headers, self._reader, self._body = url, headers, reader, body
+        self.takes_history = body.takes_history
         self.secrets = {piece for value in self._headers.values() for piece in parts_of_header(value)}
         self._masked = spellings(piece for piece in self.secrets if len(piece) >= SHORTEST_SECRET)
         self._clients: WeakKeyDictionary[

@@ -29,7 +29,7 @@ from pydantic_core import from_json
 
 from evaltrack.errors import UsageError
 from evaltrack.records import Response
-from evaltrack.targets.response_fields import InvalidResponseError
+from evaltrack.targets.failures import InvalidResponseError
 from evaltrack.targets.responses import as_response
 from evaltrack.targets.usage import read_parts
 

@@ -24,11 +24,11 @@ from evaltrack.errors import UsageError
 from evaltrack.records import Question, Response, Target
 from evaltrack.targets import no_more_settings
 from evaltrack.targets.child import Service
+from evaltrack.targets.failures import InvalidResponseError
 from evaltrack.targets.mapping import MAX_BYTES, ResponseReader, bounded, take_mapping
 from evaltrack.targets.packages import packages_here
-from evaltrack.targets.processes import InProcesses, Order, Pool
+from evaltrack.targets.processes import Order, Pool
 from evaltrack.targets.python import Call, memory_bytes, worker_count
-from evaltrack.targets.response_fields import InvalidResponseError
 from evaltrack.targets.responses import FIELDS, as_response
 from evaltrack.targets.threads import in_thread
 from evaltrack.targets.traced_answers import texts_in
@@ -36,16 +36,6 @@ from evaltrack.tracking.models import ModelForm, loaded_model, model_form
 from evaltrack.tracking.store import connect
 
 KNOWN = "input, store, workers, memory, answer, sources, chunk_id, title, url, text, score, …"
-
-
-def open_registered(place: str, settings: dict[str, str]) -> Target:
-    """The model `models:PLACE`; raises as `open_model` does."""
-    return open_model(f"models:{place}", settings)
-
-
-def open_of_run(place: str, settings: dict[str, str]) -> Target:
-    """The model `runs:PLACE`; raises as `open_model` does."""
-    return open_model(f"runs:{place}", settings)
 
 
 def open_model(uri: str, settings: dict[str, str]) -> Target:
@@ -67,14 +57,16 @@ def open_model(uri: str, settings: dict[str, str]) -> Target:
     form = model_form(store, uri, column)
     place = json.dumps({"store": store.uri, "form": asdict(form)})
     order = Order(place, "evaltrack.targets.models:serving", memory)
-    return ModelTarget(Pool(order, f"model `{uri}`", workers), form, store.uri, reader)
+    return ModelTarget(order, f"model `{uri}`", workers, form, store.uri, reader)
 
 
-class ModelTarget(InProcesses, Target):
+class ModelTarget(Pool, Target):
     """A model of MLflow in processes of its own."""
 
-    def __init__(self, pool: Pool, form: ModelForm, store_uri: str, reader: ResponseReader | None) -> None:
-        super().__init__(pool)
+    def __init__(
+        self, order: Order, what: str, workers: int, form: ModelForm, store_uri: str, reader: ResponseReader | None
+    ) -> None:
+        super().__init__(order, what, workers)
         self.form, self.store_uri, self._reader = form, store_uri, reader
 
     @property
@@ -100,7 +92,7 @@ class ModelTarget(InProcesses, Target):
             RaisedElsewhereError: the model raised.
             ProcessEndedError: its process ended.
         """
-        raw = await self._call(Call.model_construct(question=question, k=k))
+        raw = await self.call(Call.model_construct(question=question, k=k))
         if len(raw) > MAX_BYTES:
             raise InvalidResponseError(f"is {len(raw):,} bytes long; return at most {MAX_BYTES:,}")
         return self._reader.from_json(raw) if self._reader else response_of(json.loads(raw))

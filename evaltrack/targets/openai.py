@@ -6,6 +6,10 @@ over which the aims are measured: no instruction asks it to reason.
 It is sent the turns before the question, where there are any, and the question as the last message of the user. A
 system turn that begins them takes the place of the target's own system message. The protocol takes a tool's message
 only beside the call that it answers, which a golden line does not hold: it is sent as the user's, as a tool result.
+
+`endpoints:/NAME` asks an endpoint of an MLflow server's AI gateway in the same way. The server is that of the run, else
+the one that the setting `store` names. It holds the keys of the providers: none of them is needed here. It is logged in
+to with MLflow's own variables.
 """
 
 from __future__ import annotations
@@ -13,7 +17,8 @@ from __future__ import annotations
 from evaltrack.errors import Guide, UsageError
 from evaltrack.llm import LLM, has_server
 from evaltrack.llm.client import MAX_CONCURRENCY
-from evaltrack.llm.server import ModelServer
+from evaltrack.llm.server import NO_KEY, ModelServer
+from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Question, Response, Target
 from evaltrack.targets import no_more_settings
 
@@ -30,13 +35,32 @@ def open_openai(place: str, settings: dict[str, str]) -> OpenAITarget:
     Raises:
         UsageError: neither key nor base URL is set, or a setting is wrong.
     """
-    sampling = sampling_of(place, settings)
+    sampling = _sampling_of(place, settings)
     if not has_server():
         raise UsageError(f"openai target `{place}`: set OPENAI_API_KEY or OPENAI_BASE_URL first", guide=Guide.MODEL)
     return OpenAITarget(place, *sampling)
 
 
-def sampling_of(place: str, settings: dict[str, str]) -> tuple[str, float | None, int | None]:
+def open_endpoint(place: str, settings: dict[str, str]) -> OpenAITarget:
+    """The endpoint called `place`. Settings: those of `openai:`, and `store`.
+
+    Raises:
+        UsageError: the store is no server, or a setting is wrong.
+        TrackingError: the server does not answer.
+    """
+    name, store = place.removeprefix("/"), settings.pop("store", "")
+    if not name or "/" in name:
+        raise UsageError(f"target `endpoints:{shown_text(place)}`: write endpoints:/NAME")
+    sampling = _sampling_of(f"endpoints:/{name}", settings)
+    from evaltrack.tracking.gateway import open_gateway
+
+    gateway = open_gateway(store or None)
+    variables = "MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"
+    server = ModelServer(gateway.address, NO_KEY, variables, "the endpoints of the server", gateway.authorization)
+    return OpenAITarget(name, *sampling, server=server)
+
+
+def _sampling_of(place: str, settings: dict[str, str]) -> tuple[str, float | None, int | None]:
     """The system message, the temperature and the most tokens of an answer, taken out of the settings.
 
     Raises:

@@ -28,8 +28,7 @@ from evaltrack.records.response import TracePlace
 from evaltrack.records.roles import Closable
 from evaltrack.system.processes import kill_group, own_group
 from evaltrack.targets.child import GOODBYE, INVALID, MOST_BYTES, OUT_OF_MEMORY, READY, REFUSED, RESULT
-from evaltrack.targets.failures import RaisedElsewhereError, ending
-from evaltrack.targets.response_fields import InvalidResponseError
+from evaltrack.targets.failures import InvalidResponseError, RaisedElsewhereError, ending
 
 T = TypeVar("T")
 
@@ -261,7 +260,7 @@ _lone_pool: ContextVar[Pool | None] = ContextVar("_lone_pool", default=None)
 """The pool whose calls in this context are made alone in a process."""
 
 
-class Pool:
+class Pool(Closable):
     """`workers` processes that serve one function, started and ready; `facts` is what they tell of it.
 
     A call goes to the process with the least to do. Where one ends, another takes its place, and the calls in it are
@@ -301,11 +300,11 @@ class Pool:
         how = ", ".join(f"{ending} ({count:,}x)" for ending, count in self._endings.most_common(3))
         return [f"the process of {self._what} ended {times:,} time{'' if times == 1 else 's'}: {how}"]
 
-    async def call(self, payload: bytes) -> bytes:
-        """What the function returns for a call, both as JSON; raises as `Process.call` does."""
+    async def call(self, call: Record) -> bytes:
+        """What the function returns for a call, as JSON; raises as `Process.call` does."""
         process = await self._process()
         try:
-            return await process.call(payload)
+            return await process.call(call.model_dump_json(exclude_defaults=True).encode())
         except ProcessEndedError as error:
             if _lone_pool.get() is self:
                 raise ProcessEndedError(f"{error} (asked twice, the second time alone)") from None
@@ -356,30 +355,3 @@ class Pool:
         """Kill the processes."""
         for process in (*self._processes, *self._lone):
             process.kill()
-
-
-class InProcesses(Closable):
-    """Owns the processes of a function, and closes them."""
-
-    def __init__(self, pool: Pool) -> None:
-        self._pool = pool
-
-    async def _call(self, call: Record) -> bytes:
-        return await self._pool.call(call.model_dump_json(exclude_defaults=True).encode())
-
-    @property
-    def notes(self) -> list[str]:
-        """How often a process ended."""
-        return self._pool.notes
-
-    async def ready(self) -> None:
-        """Wait for a process: what starting one takes is no part of an answer."""
-        await self._pool.ready()
-
-    async def aclose(self) -> None:
-        """Let the processes end."""
-        await self._pool.aclose()
-
-    def close(self) -> None:
-        """End processes that were never called."""
-        self._pool.close()

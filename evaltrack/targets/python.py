@@ -22,10 +22,13 @@ What it prints goes to stderr.
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from importlib.machinery import PathFinder
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -38,11 +41,10 @@ from evaltrack.records.base import Record
 from evaltrack.records.response import TraceHome
 from evaltrack.targets import no_more_settings
 from evaltrack.targets.child import Service
-from evaltrack.targets.code_state import code_state
+from evaltrack.targets.failures import InvalidResponseError
 from evaltrack.targets.functions import function_target, small_enough
 from evaltrack.targets.packages import packages_here
-from evaltrack.targets.processes import InProcesses, Order, Pool
-from evaltrack.targets.response_fields import InvalidResponseError
+from evaltrack.targets.processes import Order, Pool
 from evaltrack.tracking.question_spans import settle_in
 
 MAX_WORKERS = 256
@@ -72,8 +74,7 @@ def open_python(place: str, settings: dict[str, str]) -> Target:
 
     if memory and not can_limit():
         raise UsageError("python target: memory cannot be bounded on this system; leave it out")
-    what = f"python target `{place}`"
-    return ProcessTarget(Pool(Order(place, "evaltrack.targets.python:answering", memory, store), what, workers), place)
+    return ProcessTarget(Order(place, "evaltrack.targets.python:answering", memory, store), workers)
 
 
 def worker_count(text: str) -> int:
@@ -112,14 +113,14 @@ class Call(Record):
     home: TraceHome | None = None
 
 
-class ProcessTarget(InProcesses, Target):
+class ProcessTarget(Pool, Target):
     """A function in processes of its own, named by its `place`."""
 
     _home: TraceHome | None = None
 
-    def __init__(self, pool: Pool, place: str) -> None:
-        super().__init__(pool)
-        self._place = place
+    def __init__(self, order: Order, workers: int) -> None:
+        super().__init__(order, f"python target `{order.place}`", workers)
+        self._place = order.place
 
     @property
     def code(self) -> str:
@@ -138,7 +139,7 @@ class ProcessTarget(InProcesses, Target):
     @property
     def takes_history(self) -> bool:
         """Whether the function takes the turns before a question, as its process says."""
-        return bool(self._pool.facts.get("takes_history"))
+        return bool(self.facts.get("takes_history"))
 
     async def __call__(self, question: Question, k: int, /) -> Response:
         """What the function returns.
@@ -148,7 +149,7 @@ class ProcessTarget(InProcesses, Target):
             RaisedElsewhereError: the function raised.
             ProcessEndedError: its process ended.
         """
-        returned = await self._call(Call.model_construct(question=question, k=k, home=self._home))
+        returned = await self.call(Call.model_construct(question=question, k=k, home=self._home))
         try:
             return small_enough(Response.model_validate_json(returned))
         except ValidationError as error:
@@ -172,6 +173,21 @@ def answering(place: str) -> Service:
         return response.model_dump_json(exclude_defaults=True).encode()
 
     return Service(answer, {"takes_history": target.takes_history}, target.aclose)
+
+
+def code_state(place: str) -> str:
+    """The beginning of the SHA-256 of the file that holds a function; empty where it is not found. Nothing is run."""
+    folders: Sequence[str] | None = [str(Path.cwd()), *sys.path]
+    spec = None
+    names = place.partition(":")[0].split(".")
+    for depth in range(1, len(names) + 1):
+        spec = PathFinder.find_spec(".".join(names[:depth]), folders)
+        folders = spec.submodule_search_locations if spec else None
+        if folders is None and depth < len(names):
+            return ""
+    with suppress(OSError):
+        return hashlib.sha256(Path((spec and spec.origin) or "").read_bytes()).hexdigest()[:12]
+    return ""
 
 
 def import_function(place: str, what: str = "python target", guide: Guide = Guide.FUNCTION) -> Callable[..., Any]:

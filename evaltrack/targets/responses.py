@@ -1,33 +1,50 @@
 """Read what a target returned, in its short or long form, as a `Response`.
 
-Usage may be in any form of `evaltrack.targets.usage`, tool calls in any of `evaltrack.targets.tool_calls`, and results,
-documents and nodes may be the objects of the libraries in `evaltrack.targets.libraries`. Fields that nobody knows are
-not read; the response names them.
+Usage may be in any form of `evaltrack.targets.usage`, and results, documents and nodes may be the objects of the
+libraries in `evaltrack.targets.libraries`. Fields that nobody knows are not read; the response names them.
+
+Tool calls are names, our own fields, or in the form of OpenAI's API or of LangChain. OpenAI's arguments are JSON in a
+text; arguments that are no JSON object, as models write them now and then, are kept as a text under `UNREAD`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from difflib import get_close_matches
+from math import isfinite
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic_core import from_json
 
-from evaltrack.records import Response, Source
+from evaltrack.records import Response, Source, ToolCall
+from evaltrack.records.base import storable
 from evaltrack.records.finding_words import finding_words
 from evaltrack.records.json_text import kind_of
+from evaltrack.targets.failures import InvalidResponseError
 from evaltrack.targets.libraries import response_fields, source_fields
-from evaltrack.targets.response_fields import InvalidResponseError, take_fields
-from evaltrack.targets.tool_calls import as_tool_call, check_storable
-from evaltrack.targets.usage import read_usage, unread_counts
+from evaltrack.targets.usage import plain, read_usage, unread_counts
 
 FIELDS = ("answer", "sources", "abstained", "tool_calls", "usage", "model")
 SOURCE_FIELDS = tuple(Source.model_fields)
-SOURCE_NAMES = frozenset(SOURCE_FIELDS)
-PLAIN_FIELDS = frozenset({"answer", "sources", "abstained", "model"})
-"""Fields of a response that have one form each."""
-
 MOST_UNREAD = 20
 """Names of fields that a response says it has not read."""
+
+
+CLOSE = 0.8
+"""How alike (of 1) a name must be to a field that is missing for it to be taken for a slip of the pen."""
+
+UNREAD = "unread"
+"""The name under which arguments of a tool stand that are no JSON object."""
+
+MAX_DEPTH = 100
+"""Objects and lists within each other in the arguments of a tool; readers of JSON give up at 200, rows included."""
+
+MAX_BITS = 4096
+"""Of a whole number there: some 1,200 digits, where Python stops writing them at 4,300."""
+
+FUNCTION_KEYS = tuple(ToolCall.model_fields)
+TOOL_KEYS = (*FUNCTION_KEYS, "id", "type", "index", "function", "args")
 
 
 def as_response(value: object) -> Response:
@@ -73,7 +90,7 @@ def _read(value: object) -> Response:
     if fields is not None:
         return _from_mapping({name: item for name, item in fields.items() if item is not None})
     if isinstance(value, Mapping):
-        return _plain_response(value) or _from_mapping(value)
+        return _from_mapping(value)
     if isinstance(value, list | tuple):
         _check_flat(value)
         return _from_mapping({"sources": value}, "")
@@ -82,19 +99,6 @@ def _read(value: object) -> Response:
     raise InvalidResponseError(
         f"is {type(value).__name__}; return an answer, a list of sources, a mapping or a Response"
     )
-
-
-def _plain_response(value: Mapping[Any, Any]) -> Response | None:
-    """The response of fields that need no reading, as most have; None where they do, or where one of them is wrong."""
-    sources = value.get("sources")
-    if not value or not value.keys() <= PLAIN_FIELDS or type(sources) is not list:
-        return None
-    if not all(type(source) is dict and source.keys() <= SOURCE_NAMES for source in sources):
-        return None
-    try:
-        return Response.model_validate(value)
-    except ValidationError:  # `_from_mapping` says where
-        return None
 
 
 def _check_flat(value: list[object] | tuple[object, ...]) -> None:
@@ -148,3 +152,93 @@ def _explain(error: ValidationError, within: str = "") -> str:
     first = error.errors(include_url=False)[0]
     place = tuple(within.split(".")) if within else ()
     return finding_words({**first, "loc": (*place, *first["loc"])}, verb="it must be")
+
+
+def as_tool_call(place: int, value: object, unread: list[str]) -> object:
+    """A tool call in our own form, to be validated; the names of fields that are not read are added to `unread`.
+
+    Raises:
+        InvalidResponseError: its function is no object.
+    """
+    if isinstance(value, str):
+        return {"name": value}
+    fields = plain(value)
+    if not isinstance(fields, Mapping):
+        return fields
+    within = f"tool_calls.{place}"
+    fields = take_fields(fields, TOOL_KEYS, within, unread)
+    function = plain(fields.get("function"))
+    if function is not None:
+        if not isinstance(function, Mapping):
+            raise InvalidResponseError(f"{within}.function: is {type(function).__name__}; return name and arguments")
+        fields = take_fields(function, (*FUNCTION_KEYS, "args"), f"{within}.function", unread)
+    arguments = fields.get("arguments", fields.get("args"))
+    call = {"name": fields["name"]} if "name" in fields else {}
+    if arguments is not None:
+        call["arguments"] = _arguments(arguments) if isinstance(arguments, str) else arguments
+    return call
+
+
+def check_storable(value: object, place: str, depth: int = 0) -> None:
+    """Refuse arguments that JSON cannot hold, or not give back: a row with them could not be kept."""
+    if depth > MAX_DEPTH:
+        raise InvalidResponseError(f"{place}: is nested deeper than {MAX_DEPTH}")
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            check_storable(name, place, depth + 1)
+            check_storable(item, place, depth + 1)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            check_storable(item, place, depth + 1)
+    elif what := _unstorable(value):
+        raise InvalidResponseError(f"{place}: holds {what}")
+
+
+def _unstorable(value: object) -> str:
+    """What JSON cannot hold or not give back, where a single value is that."""
+    if isinstance(value, str):
+        try:
+            storable(value.replace("\0", ""))
+        except ValueError as error:
+            return str(error).removeprefix("holds ")
+    elif isinstance(value, int):
+        return f"a whole number of more than {MAX_BITS:,} bits" if value.bit_length() > MAX_BITS else ""
+    elif isinstance(value, float):
+        return "" if isfinite(value) else "a number that is not finite"
+    elif value is not None:
+        return f"{type(value).__name__}, which is not JSON"
+    return ""
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    try:
+        read = from_json(text or "{}", allow_inf_nan=False)
+    except ValueError:
+        read = None
+    return read if isinstance(read, dict) else {UNREAD: text}
+
+
+def take_fields(fields: Mapping[Any, Any], names: Collection[str], place: str, unread: list[str]) -> dict[str, Any]:
+    """The fields called one of `names` that are not null; the names of the others are added to `unread`.
+
+    `place` is where they stand, such as ``sources.0``; "" is the response itself.
+
+    Raises:
+        InvalidResponseError: a name is nearly that of a field which is missing, as `source` is of `sources`.
+    """
+    others = [name for name in fields if name not in names]
+    missing = [name for name in names if name not in fields] if others else []
+    for name in others:
+        if meant := get_close_matches(str(name), missing, 1, CLOSE):
+            raise InvalidResponseError(f"unknown field `{_at(place, name)}`; did you mean `{meant[0]}`?")
+        unread.append(_at(_without_numbers(place), name))
+    return {name: fields[name] for name in names if fields.get(name) is not None}
+
+
+def _at(place: str, name: object) -> str:
+    return f"{place}.{name}" if place else str(name)
+
+
+def _without_numbers(place: str) -> str:
+    """``sources`` for ``sources.0``: what is not read is so in all of them."""
+    return ".".join(part for part in place.split(".") if not part.isdecimal())

@@ -29,11 +29,16 @@ from evaltrack.golden.words import text_key
 from evaltrack.records import Question, Response, Target
 from evaltrack.records.amount import first_of
 from evaltrack.targets import no_more_settings
+from evaltrack.targets.failures import InvalidResponseError
 from evaltrack.targets.mapping import Expression, bounded, compile_expression
-from evaltrack.targets.recorded_response import FailedElsewhereError, NotRecordedError
-from evaltrack.targets.response_fields import InvalidResponseError
+from evaltrack.targets.recorded_response import (
+    FailedElsewhereError,
+    NotRecordedError,
+    TextNames,
+    corpus_ids,
+    expects_ids,
+)
 from evaltrack.targets.responses import as_response
-from evaltrack.targets.text_names import TextNames, corpus_ids, expects_ids
 from evaltrack.targets.traced_answers import TraceReader
 from evaltrack.tracking.past_traces import PastTrace, past_traces
 from evaltrack.tracking.store import connect

@@ -14,8 +14,8 @@ from evaltrack.errors import EvaltrackError, InconclusiveError, UsageError
 from evaltrack.evaluation.ask import MESSAGE_LIMIT, Counter, failure
 from evaltrack.metrics.measure import JUDGE_FAILED, NO_ANSWER, Rules, measure
 from evaltrack.records import Failure, Judge, Question, Response, Row, Source, Target, Tokens, Usage, Verdict
+from evaltrack.targets.failures import InvalidResponseError
 from evaltrack.targets.functions import function_target
-from evaltrack.targets.response_fields import InvalidResponseError
 from tests.actors import FOUND, Blocking, Opinion, evaluator, failing, finish, instant, questions, raising, turns
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from evaltrack.system import retries
-from evaltrack.system.files import locked_folder, replace_file
+from evaltrack.errors import InconclusiveError, UsageError
+from evaltrack.system import files, retries
+from evaltrack.system.files import check_result_file, locked_folder, new_files, replace_file, write_result_file
 from evaltrack.system.retries import Policy
+from tests.files import put
 
 IS_FREE = "import fcntl, os, sys; fcntl.flock(os.open(sys.argv[1], os.O_RDONLY), fcntl.LOCK_EX | fcntl.LOCK_NB)"
 
@@ -76,3 +81,139 @@ def test_elsewhere_a_refusal_is_final(tmp_path: Path, monkeypatch: pytest.Monkey
     with pytest.raises(PermissionError):
         replace_file(tmp_path / "part", tmp_path / "path")
     assert refusals.tries == 1
+
+
+def overtaken(path: Path) -> None:
+    """Write a file that another process makes before it is whole."""
+    with new_files(force=False) as files, files.open(path) as file:
+        file.write("new\n")
+        put(path, "other\n")
+
+
+def test_a_file_that_appears_meanwhile_is_kept(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is there already"):
+        overtaken(tmp_path / "a.jsonl")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.jsonl"]
+    assert (tmp_path / "a.jsonl").read_text() == "other\n"
+
+
+def test_file_systems_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new file is renamed; one that is there is kept."""
+
+    def refused(*_: object) -> None:
+        raise OSError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refused)
+    with new_files(force=False) as files, files.open(tmp_path / "a") as file:
+        file.write("new\n")
+    assert (tmp_path / "a").read_text() == "new\n"
+    with pytest.raises(UsageError, match="is there already"):
+        overtaken(tmp_path / "b")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
+
+
+def names(folder: Path) -> set[str]:
+    """What is in a folder."""
+    return {each.name for each in folder.iterdir()}
+
+
+def test_folders_are_made_and_an_older_file_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "new/folder/result.md"
+    check_result_file(path)
+    assert names(tmp_path) == set(), "to check makes nothing"
+    write_result_file(path, ["old"])
+    path.chmod(0o640)
+    write_result_file(path, ["né", "w\n"])
+    assert path.read_bytes() == "néw\n".encode()
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert names(path.parent) == {"result.md"}
+
+
+def test_a_link_stays_one(tmp_path: Path) -> None:
+    """Also one whose file is not there yet."""
+    (tmp_path / "folder").mkdir()
+    link = tmp_path / "link.md"
+    link.symlink_to("folder/result.md")
+    for text in ("first", "second"):
+        check_result_file(link)
+        write_result_file(link, [text])
+        assert (link.is_symlink(), (tmp_path / "folder/result.md").read_text()) == (True, text)
+    assert names(tmp_path / "folder") == {"result.md"}
+
+
+@pytest.mark.parametrize("older", [None, "older"])
+def test_a_full_disk_leaves_no_part_and_the_older_file_whole(small_disk: Path, older: str | None) -> None:
+    path = small_disk / "result.html"
+    if older:
+        path.write_text(older)
+    with pytest.raises(InconclusiveError) as raised:
+        write_result_file(path, ["x" * 1000] * 300)
+    assert str(raised.value) == f"{path}: cannot be written: No space left on device; name another file"
+    assert names(small_disk) == ({"result.html"} if older else set())
+    assert not older or path.read_text() == older
+
+
+def test_text_that_breaks_off_leaves_nothing(tmp_path: Path) -> None:
+    def pieces() -> Iterator[str]:
+        yield "x" * 100_000
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_result_file(tmp_path / "result.json", pieces())
+    assert names(tmp_path) == set()
+
+
+@pytest.mark.parametrize("code", [errno.EBUSY, errno.EPERM])
+def test_a_file_that_no_other_may_replace_is_written_where_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    def refuse(part: Path, path: Path) -> None:
+        raise OSError(code, os.strerror(code), str(path))
+
+    path = tmp_path / "result.json"
+    path.write_text("what was there before")
+    monkeypatch.setattr(files, "replace_file", refuse)
+    write_result_file(path, ["new"])
+    assert (path.read_text(), names(tmp_path)) == ("new", {"result.json"})
+
+
+def test_a_file_in_a_folder_that_cannot_be_written_to_is_written_where_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "result.json"
+    path.write_text("what was there before")
+    number = path.stat().st_ino
+    monkeypatch.setattr(os, "access", lambda path, mode: path.is_file())
+    check_result_file(path)
+    write_result_file(path, ["new"])
+    assert (path.read_text(), path.stat().st_ino) == ("new", number)
+
+
+def test_a_device_and_a_pipe_stay_what_they_are(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_result_file(pipe, ["te", "xt"])
+    assert (os.read(reader, 10), pipe.is_fifo()) == (b"text", True)
+    os.close(reader)
+    if Path("/dev/full").exists():
+        with pytest.raises(InconclusiveError, match="/dev/full: cannot be written: No space left"):
+            write_result_file(Path("/dev/full"), ["text"])
+
+
+def test_what_can_never_be_written_is_found_before_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    for path, reason in (
+        (tmp_path, "Is a directory"),
+        (tmp_path / "file/x.md", "Not a directory"),
+        (tmp_path / ("x" * 300 + ".md"), "File name too long"),
+    ):
+        with pytest.raises(UsageError) as raised:
+            check_result_file(path)
+        assert str(raised.value) == f"{path}: cannot be written: {reason}; name another file"
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    for name in ("file", "new", "none/new"):
+        with pytest.raises(UsageError, match="Permission denied"):
+            check_result_file(tmp_path / name)
+    with pytest.raises(UsageError, match=r"^`evaluation_json=.*new`: cannot be written: "):
+        check_result_file(tmp_path / "new", "evaluation_json")

@@ -70,12 +70,6 @@ def test_floor(tmp_path: Path, settings: dict[str, str], floor: float) -> None:
     assert FLOOR == 2.5
 
 
-def test_no_corpus(tmp_path: Path) -> None:
-    """A folder that is not there is an error about the corpus."""
-    with pytest.raises(UsageError, match="no such directory; name a folder of pages"):
-        open_bm25(str(tmp_path / "none"), {})
-
-
 @pytest.mark.parametrize("text", ["# The\n\nThe of and.\n", "# !\n\n???\n"])
 def test_corpus_without_words(tmp_path: Path, text: str) -> None:
     """A corpus that holds nothing but stop words and signs is refused as one that cannot be searched."""

@@ -20,10 +20,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from evaltrack.errors import UsageError
-from evaltrack.records import Question, Response, Source
-from evaltrack.targets.http import MAX_REDIRECTS, HttpTarget, HttpTargetError, open_http
+from evaltrack.records import Question, Response, Source, Turn
+from evaltrack.targets.failures import InvalidResponseError
+from evaltrack.targets.http import MAX_REDIRECTS, Body, HttpTarget, HttpTargetError, open_http
 from evaltrack.targets.mapping import MAX_BYTES
-from evaltrack.targets.response_fields import InvalidResponseError
 from tests.actors import evaluated
 from tests.files import data
 
@@ -591,3 +591,50 @@ def test_failures_are_rows(server: Server) -> None:
         "target_error: HttpTargetError: the server broke off, or does not speak HTTP: "
         "Server disconnected without sending a response.",
     ]
+
+
+# Bodies
+
+
+PLAIN = Question(id="q-1", question="Ça va?", domain="d")
+TOLD = PLAIN.model_copy(
+    update={"history": (Turn(role="user", content="Salut!"), Turn(role="assistant", content="Oui?"))}
+)
+TURNS = [{"role": "user", "content": "Salut!"}, {"role": "assistant", "content": "Oui?"}]
+LAST = {"role": "user", "content": "Ça va?"}
+
+
+def posted(body: str, question: Question) -> object:
+    """What a server reads."""
+    return json.loads(Body(body).content(question, 5))
+
+
+def test_a_body_of_its_own_says_nothing_of_conversations_where_there_is_none() -> None:
+    assert Body().content(PLAIN, 5) == '{"question": "Ça va?", "k": 5, "id": "q-1"}'.encode()
+    assert posted("", TOLD) == {"question": "Ça va?", "k": 5, "id": "q-1", "history": TURNS}
+
+
+@pytest.mark.parametrize(
+    ("body", "plain", "told"),
+    [
+        ("{m: messages}", {"m": [LAST]}, {"m": [*TURNS, LAST]}),
+        ("{q: question, h: history}", {"q": "Ça va?", "h": []}, {"q": "Ça va?", "h": TURNS}),
+        ("{q: question, h: history[].content}", {"q": "Ça va?", "h": []}, {"q": "Ça va?", "h": ["Salut!", "Oui?"]}),
+        ("{q: question, n: length(history)}", {"q": "Ça va?", "n": 0}, {"q": "Ça va?", "n": 2}),
+    ],
+)
+def test_a_body_names_the_turns(body: str, plain: object, told: object) -> None:
+    assert (posted(body, PLAIN), posted(body, TOLD)) == (plain, told)
+
+
+@pytest.mark.parametrize(
+    ("body", "takes"),
+    data("targets.json")["bodies_with_turns"],
+)
+def test_it_is_known_whether_the_turns_are_sent(body: str, takes: bool) -> None:
+    assert Body(body).takes_history is takes
+
+
+def test_a_body_that_fails_for_one_question_is_its_error() -> None:
+    with pytest.raises(InvalidResponseError, match="body"):
+        Body("{a: sum(history)}").content(TOLD, 5)

@@ -12,7 +12,7 @@ import pytest
 
 from evaltrack.errors import UsageError
 from evaltrack.records import Question, Response
-from evaltrack.targets import KINDS, default_target, no_more_settings, open_target
+from evaltrack.targets import KINDS, default_target, open_target
 from evaltrack.targets.recorded import SETTINGS as RECORDED_SETTINGS
 from tests.files import data
 
@@ -65,11 +65,6 @@ def test_unknown_settings(name: str, message: str) -> None:
 def test_a_kind_without_anything_behind_it() -> None:
     with pytest.raises(UsageError, match="target `bm25:` names nothing after the colon"):
         open_target("bm25:")
-
-
-def test_no_more_settings() -> None:
-    """Settings that all were taken are in order."""
-    no_more_settings("bm25", {})
 
 
 def test_settings_reach_the_target(tmp_path: Path) -> None:

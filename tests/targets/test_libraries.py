@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evaltrack.records import Response, Source, ToolCall, Usage
-from evaltrack.targets.response_fields import InvalidResponseError
+from evaltrack.targets.failures import InvalidResponseError
 from evaltrack.targets.responses import as_response
 
 os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")

@@ -17,12 +17,13 @@ from evaltrack.errors import UsageError
 from evaltrack.records import Question, Row
 from evaltrack.targets import open_target
 from evaltrack.targets.processes import Order, Pool
+from evaltrack.targets.python import Call
 from tests.actors import evaluated
 from tests.conftest import REPO
 from tests.targets.test_command import ends, written
 
 OPENER = "evaltrack.targets.python:answering"
-CALL = b'{"question": {"id": "1", "question": "q", "domain": "d"}, "k": 5}'
+CALL = Call(question=Question(id="1", question="q", domain="d"), k=5)
 
 Write = Callable[[str], str]
 
@@ -244,9 +245,9 @@ def test_processes_and_what_they_started_end_with_the_parent(
     )
     (tmp_path / "parent.py").write_text(
         "import asyncio\n"
-        "from evaltrack.targets.processes import Order, Pool\n"
+        "from evaltrack.targets.processes import Order, Pool\nfrom evaltrack.targets.python import Call\n"
         f"pool = Pool(Order('{module}:ask', '{OPENER}'), 'a function')\n"
-        f"asyncio.run(pool.call({CALL!r}))\n"
+        f"asyncio.run(pool.call(Call.model_validate_json({CALL.model_dump_json()!r})))\n"
     )
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(REPO)])}
     with subprocess.Popen([sys.executable, tmp_path / "parent.py"], env=env, cwd=tmp_path) as parent:

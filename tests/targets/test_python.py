@@ -17,10 +17,10 @@ import pytest
 
 from evaltrack.errors import UsageError
 from evaltrack.records import Question, Response, Source, Target, Turn
+from evaltrack.targets.failures import InvalidResponseError
 from evaltrack.targets.functions import function_target
 from evaltrack.targets.mapping import MAX_BYTES
-from evaltrack.targets.python import import_function, open_python
-from evaltrack.targets.response_fields import InvalidResponseError
+from evaltrack.targets.python import code_state, import_function, open_python
 from tests.files import data
 
 QUESTION = Question(id="7", question="Why?", domain="d", metadata={"hint": "x"})
@@ -469,3 +469,40 @@ def test_a_process_says_whether_its_function_takes_history(module: Module) -> No
 
     assert (told.takes_history, alone.takes_history) == (True, False)
     assert asyncio.run(both()) == ["|".join(TEXTS), "Why?"]
+
+
+# The state of its file
+
+
+@pytest.fixture
+def importable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with a module, and a package with one; none of them can be imported."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("mine.py", "app/__init__.py", "app/rag.py", "plain/rag.py"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("raise SystemExit\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("place", "file"),
+    [
+        ("mine:ask", "mine.py"),
+        ("app.rag:ask", "app/rag.py"),
+        ("app:ask", "app/__init__.py"),
+        ("plain.rag:a", "plain/rag.py"),
+    ],
+)
+def test_it_changes_with_the_file_that_holds_the_function(importable: Path, place: str, file: str) -> None:
+    before = code_state(place)
+    assert len(before) == 12
+    (importable / "other.py").write_text("")
+    assert code_state(place) == before
+    (importable / file).write_text("raise SystemExit  # edited\n")
+    assert code_state(place) not in (before, "")
+
+
+@pytest.mark.parametrize("place", ["gone:ask", "app.gone:ask", "mine.gone:ask", "gone.rag:ask", "sys:exit", ""])
+def test_what_has_no_file_has_no_state(importable: Path, place: str) -> None:
+    assert code_state(place) == ""

@@ -295,15 +295,7 @@ def ids(*keys: str) -> IdHashes:
 
 @pytest.mark.parametrize(
     ("content", "note"),
-    [
-        ('{"id": 1, "answer": "a"}\n{"id": 2, "answer": "b"}', ""),
-        ('{"id": 21, "answer": "a"}\n{"id": 1, "answer": "b"}', "responses of no question in the golden set: 1 (`21`)"),
-        (
-            "".join(f'{{"id": {number}, "sources": []}}\n' for number in range(1, 9)),
-            "responses of no question in the golden set: 6 (`3`, `4`, `5`, …)",
-        ),
-        ("1 Q0 a 1 1 t\n5 Q0 a 1 1 t", "queries of no question in the golden set: 1 (`5`)"),
-    ],
+    data("targets.json")["lines_of_others"],
 )
 def test_lines_of_other_questions_are_counted(opened: Open, tmp_path: Path, content: str, note: str) -> None:
     whole = f"{tmp_path / 'recorded'}: {note}; nothing was done with them" if note else ""
@@ -460,16 +452,7 @@ def test_texts_without_ids_are_no_miss_where_ids_are_expected(tmp_path: Path) ->
     ]
 
 
-PROMPTFOO = {
-    "rows": "results.results",
-    "id": "testCase.metadata.id",
-    "error": "response.error",
-    "answer": "response.output",
-    "sources": "response.metadata.context",
-    "text": "@",
-    "prompt_tokens": "response.tokenUsage.prompt",
-    "completion_tokens": "response.tokenUsage.completion",
-}
+PROMPTFOO = data("targets.json")["promptfoo"]
 RAGAS = {"question": "user_input", "answer": "response", "sources": "retrieved_contexts", "text": "@"}
 
 
@@ -501,17 +484,6 @@ def test_a_run_over_results_that_a_tool_wrote(tmp_path: Path, store_uri: str, to
     assert rows["3"].error == (failed if tool == "promptfoo" else None)
     if tool == "promptfoo":
         assert (rows["1"].prompt_tokens, rows["1"].completion_tokens) == (20, 10)
-
-
-def test_verdicts_beside_a_file_are_taken_whatever_its_settings(tmp_path: Path, store_uri: str) -> None:
-    path = tmp_path / "r.jsonl"
-    path.write_text('{"id": 1, "response": "a"}')
-    verdict = {"accuracy": 1, "completeness": 1, "relevance": 1, "overall_score": 0.9, "reasoning": "right"}
-    (tmp_path / "r.verdicts.jsonl").write_text(json.dumps({"id": "1", **verdict}))
-    golden = tmp_path / "g.jsonl"
-    golden.write_text('{"id": 1, "question": "q", "expected_answer": "a"}')
-    made = run_eval(golden, target=f"recorded:{path}?answer=response", tracking_uri=store_uri, traces="off")
-    assert made.metrics["judge_score"] == 0.9
 
 
 # TREC runs

@@ -14,9 +14,8 @@ from openai.types.chat import ChatCompletionMessageFunctionToolCall
 
 from evaltrack.records import Response, Source, ToolCall, Usage
 from evaltrack.records.response import MOST_TOKENS
-from evaltrack.targets.response_fields import InvalidResponseError
-from evaltrack.targets.responses import as_response, as_source
-from evaltrack.targets.tool_calls import UNREAD
+from evaltrack.targets.failures import InvalidResponseError
+from evaltrack.targets.responses import UNREAD, as_response, as_source
 from tests.files import data
 
 RETURN = "return an answer, a list of sources, a mapping or a Response"
@@ -68,26 +67,9 @@ FORMS: dict[str, tuple[Any, Response]] = {
             tool_calls=(ToolCall(name="search"), ToolCall(name="open", arguments={"page": 1}), ToolCall(name="close"))
         ),
     ),
-    "usage of OpenAI": (
-        {"usage": OPENAI_USAGE},
-        Response(usage=Usage(prompt_tokens=300, completion_tokens=40, cached_tokens=256, reasoning_tokens=32)),
-    ),
-    "usage of OpenAI, with nothing told": (
-        {
-            "usage": {
-                **{"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7, "cached_tokens": None},
-                **{"prompt_tokens_details": None, "completion_tokens_details": {"reasoning_tokens": None}},
-            }
-        },
-        Response(usage=Usage(prompt_tokens=3, completion_tokens=4)),
-    ),
     "usage of OpenAI's client": (
         {"usage": CompletionUsage.model_validate(OPENAI_USAGE)},
         Response(usage=Usage(prompt_tokens=300, completion_tokens=40, cached_tokens=256, reasoning_tokens=32)),
-    ),
-    "usage with both": (
-        {"usage": {"prompt_tokens": 3, "completion_tokens": 4, "cached_tokens": 1, "reasoning_tokens": 2}},
-        Response(usage=Usage(prompt_tokens=3, completion_tokens=4, cached_tokens=1, reasoning_tokens=2)),
     ),
     "usage as a record": (
         {"usage": Usage(prompt_tokens=3, completion_tokens=4)},

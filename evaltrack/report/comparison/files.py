@@ -14,7 +14,7 @@ from evaltrack.report.comparison.json_form import comparison_json
 from evaltrack.report.comparison.markdown import comparison_markdown
 from evaltrack.report.comparison.terminal import comparison_text
 from evaltrack.report.html.comparison_page import comparison_html
-from evaltrack.system.result_files import check_result_file, write_result_file
+from evaltrack.system.files import check_result_file, write_result_file
 
 
 def json_text(comparison: Comparison) -> str:
