@@ -21,10 +21,6 @@ from evaltrack.targets.line_index import numbered_lines, refuse
 from evaltrack.targets.recorded_response import NotRecordedError
 
 
-class _BadLineError(ValueError):
-    """A line is none of a TREC run."""
-
-
 @dataclass(frozen=True)
 class _Line:
     """A document of a TREC run."""
@@ -89,15 +85,15 @@ def _trec_line(raw: bytes) -> tuple[str, _Line]:
     """The query and the document of one line; ValueError says what is wrong with it."""
     columns = raw.decode("utf-8", "replace").split()
     if len(columns) != 6:
-        raise _BadLineError(f"has {count(len(columns), 'column')}; a TREC run has 6, JSON Lines start with {{")
+        raise ValueError(f"has {count(len(columns), 'column')}; a TREC run has 6, JSON Lines start with {{")
     query, _, document, rank, score, _ = columns
     line = _Line(document, _number(rank), _number(score))
     if "\0" in document:
-        raise _BadLineError(f"document `{document}` holds a NUL character")
+        raise ValueError(f"document `{document}` holds a NUL character")
     if not isfinite(line.score):
-        raise _BadLineError(f"score `{score}` is not a finite number")
+        raise ValueError(f"score `{score}` is not a finite number")
     if isnan(line.rank):
-        raise _BadLineError(f"rank `{rank}` is not a number")
+        raise ValueError(f"rank `{rank}` is not a number")
     return query, line
 
 
