@@ -146,7 +146,7 @@ def open_judge(
         from evaltrack.judges.recorded import RecordedJudge
 
         return RecordedJudge(Path(rest))
-    if (rest and "." in kind) or (rest and kind.isidentifier()):
+    if rest and ("." in kind or kind.isidentifier()):
         from evaltrack.judges.function import FunctionJudge, ProcessJudge
 
         return FunctionJudge(name) if in_process else ProcessJudge(name)

@@ -10,20 +10,22 @@ import json
 from functools import cache
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, StringConstraints
+from pydantic import StringConstraints
 
 from evaltrack.judges.cache import VerdictCache
-from evaltrack.judges.copied_example import refuse_copy
 from evaltrack.judges.llm_judge import (
     TEXT_LIMIT,
     LlmJudge,
     Messages,
+    ReplyForm,
     between,
+    closed_object,
     cut,
     history_prompt,
     prompt,
     question_parts,
     read_reply,
+    refuse_copy,
     system_and_user,
     tagged,
 )
@@ -43,9 +45,7 @@ first, then "accuracy", "completeness", "relevance" and "overall_score", each a 
 """What is added to a prompt of the user's own: what is data, and the form of the reply."""
 
 
-class _Reply(BaseModel):
-    model_config = ConfigDict(extra="ignore", strict=True, allow_inf_nan=False)
-
+class _Reply(ReplyForm):
     reasoning: Annotated[ForeignText, StringConstraints(min_length=1)]
 
 
@@ -74,9 +74,8 @@ class AnswerJudge(LlmJudge):
         verdicts: VerdictCache | None = None,
         *,
         own: RegisteredPrompt | None = None,
-        trial: int = 1,
     ) -> None:
-        super().__init__(llm, name, verdicts, trial=trial)
+        super().__init__(llm, name, verdicts)
         self._own = own
         if own is not None:
             both = hashlib.sha256(json.dumps([self.digest, own.text, OWN_RULE]).encode()).hexdigest()
@@ -131,14 +130,9 @@ def prompt_digest() -> str:
 @cache
 def reply_schema(form: type[_Reply]) -> Schema:
     """The strict JSON schema of a reply: all fields required, none besides, numbers bounded."""
-    properties: dict[str, Any] = {"reasoning": {"type": "string"}}
-    for name in form.model_fields:
-        if name == "declined":
-            properties[name] = {"type": "boolean"}
-        elif name != "reasoning":
-            properties[name] = {"type": "number", "minimum": 0, "maximum": 1}
-    schema = {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
-    return Schema("verdict", schema)
+    kinds: dict[str, Any] = {"reasoning": {"type": "string"}, "declined": {"type": "boolean"}}
+    number = {"type": "number", "minimum": 0, "maximum": 1}
+    return Schema("verdict", closed_object(**{name: kinds.get(name, number) for name in form.model_fields}))
 
 
 def judge_messages(question: Question, response: Response) -> list[dict[str, str]]:
@@ -160,8 +154,7 @@ def _sources(response: Response) -> str:
             break
         title = cut(source.title or source.chunk_id or "", TITLE_LIMIT)
         text = cut(source.text or "", min(SOURCE_LIMIT, room))
-        texts.append(
-            between("source", inert(f"{title}\n{text}"))
-        )  # at once: a tag may begin in the one and end in the other
+        # made inert at once: a tag may begin in the title and end in the text
+        texts.append(between("source", inert(f"{title}\n{text}")))
         room -= len(title) + len(text)
     return between("sources", "\n".join(texts) or "(none with text)")

@@ -69,7 +69,6 @@ class VerdictCache:
             self._database.execute("pragma synchronous=full")  # paid verdicts outlive a power cut
             self._database.execute(TABLE)
             _check_kind(self._database)
-            _add_signatures(self._database)
         except NotPrivateError as error:
             self.problem = f"verdicts are not cached: {error}"
         except (OSError, sqlite3.Error, UnicodeDecodeError) as error:
@@ -81,7 +80,7 @@ class VerdictCache:
         if not self._refused:
             return []
         was, now = verb(self._refused, "was", "were"), verb(self._refused, "is", "are")
-        why = f"edited, or {now} not by this user or this version, and {now} asked for again"
+        why = f"edited, or {now} not by this user, and {now} asked for again"
         return [f"{count(self._refused, 'verdict')} of the cache {was} {why}"]
 
     def get(self, key: str) -> Verdict | None:
@@ -220,14 +219,6 @@ def _check_kind(database: sqlite3.Connection) -> None:
     """A view of this name could ask for a query without an end."""
     if database.execute("select type from sqlite_master where name = 'verdicts'").fetchone() != ("table",):
         raise sqlite3.DatabaseError("it holds no table of verdicts; evaltrack cache clear makes a new one")
-
-
-def _add_signatures(database: sqlite3.Connection) -> None:
-    """Give the table of an earlier version, whose verdicts are not signed, the column for it."""
-    columns = [name for _, name, *_ in database.execute("pragma table_info(verdicts)")]
-    if columns == ["key", "verdict"]:
-        with suppress(sqlite3.OperationalError):  # another process has just done so
-            database.execute("alter table verdicts add column signature text")
 
 
 def _write_ahead(database: sqlite3.Connection) -> None:

@@ -13,18 +13,20 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import Field, StringConstraints
 
-from evaltrack.judges.copied_example import refuse_copy
 from evaltrack.judges.llm_judge import (
     TEXT_LIMIT,
     LlmJudge,
     Messages,
+    ReplyForm,
     between,
+    closed_object,
     history_prompt,
     prompt,
     question_parts,
     read_reply,
+    refuse_copy,
     system_and_user,
     tagged,
 )
@@ -44,11 +46,7 @@ Quote = Annotated[ForeignText, StringConstraints(max_length=QUOTE_LIMIT)]
 Words = Annotated[Quote, StringConstraints(min_length=1)]
 
 
-class _Closed(BaseModel):
-    model_config = ConfigDict(extra="ignore", strict=True, allow_inf_nan=False)
-
-
-class Claim(_Closed):
+class Claim(ReplyForm):
     """One statement of an answer, the words that state it, and those of a source that hold it."""
 
     claim: Words
@@ -57,7 +55,7 @@ class Claim(_Closed):
     held: bool
 
 
-class FaithfulnessReply(_Closed):
+class FaithfulnessReply(ReplyForm):
     """What the judge writes of an answer; the claims and their quotes come before what it makes of them."""
 
     claims: Annotated[list[Claim], Field(max_length=MOST_CLAIMS)]
@@ -112,17 +110,8 @@ def prompt_digest() -> str:
 def reply_schema() -> Schema:
     """The strict JSON schema of a reply: all fields required, none besides."""
     text = {"type": "string"}
-    claim = _object(claim=text, answer_quote=text, source_quote=text, held={"type": "boolean"})
-    return Schema("faithfulness", _object(claims={"type": "array", "items": claim}, reasoning=text))
-
-
-def _object(**properties: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    claim = closed_object(claim=text, answer_quote=text, source_quote=text, held={"type": "boolean"})
+    return Schema("faithfulness", closed_object(claims={"type": "array", "items": claim}, reasoning=text))
 
 
 def _shown(sources: Sequence[Source]) -> list[str]:

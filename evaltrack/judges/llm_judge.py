@@ -17,7 +17,7 @@ from importlib.resources import files
 from typing import Any, Self, TypeVar
 from weakref import WeakValueDictionary
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from evaltrack.judges.cache import VerdictCache
 from evaltrack.judges.neutral_text import SUFFIX, TAG_RULE, inert, with_suffix
@@ -33,8 +33,17 @@ CUT = " [... cut]"
 HISTORY_TAG = "question_history"
 RAW_SHOWN = 500
 
+COPY_LETTERS = 15
+"""Letters from which a part of the prompt's example is a copy of it."""
+
 Messages = list[dict[str, str]]
 Reply = TypeVar("Reply", bound=BaseModel)
+
+
+class ReplyForm(BaseModel):
+    """Fields that a model writes: read to the letter, others are passed over."""
+
+    model_config = ConfigDict(extra="ignore", strict=True, allow_inf_nan=False)
 
 
 class UnreadableVerdictError(Exception):
@@ -55,16 +64,9 @@ class DoubtfulReplyError(ValueError):
 class LlmJudge(Judge, ABC):
     """Judges with one model. Verdicts already paid for come from the cache; each trial has its own."""
 
-    def __init__(
-        self,
-        llm: LLM,
-        name: str,
-        verdicts: VerdictCache | None = None,
-        *,
-        trial: int = 1,
-    ) -> None:
+    def __init__(self, llm: LLM, name: str, verdicts: VerdictCache | None = None) -> None:
         self.name, self.digest = name, self.prompts_digest()
-        self._llm, self._cache, self._trial = llm, verdicts, trial
+        self._llm, self._cache, self._trial = llm, verdicts, 1
         self._locks = WeakValueDictionary[str, asyncio.Lock]()  # one for each verdict being asked for
 
     @staticmethod
@@ -227,3 +229,35 @@ def read_reply(text: str, form: type[Reply]) -> Reply:
         raise ValueError(findings(error)) from None
     no_repeats(json_text)
     return reply
+
+
+@cache
+def _example(name: str) -> str:
+    """The letters of the reasoning that the prompt shows as an example."""
+    text = prompt(name)
+    return _letters(json.loads(text[text.index("{") : text.rindex("}") + 1])["reasoning"])
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text.casefold()))
+
+
+def refuse_copy(reasoning: str, name: str) -> None:
+    """Refuse a reply whose reasoning is that of the prompt's example, whole or a good part of it.
+
+    Raises:
+        ValueError: it is; the numbers beside it are no judgement.
+    """
+    letters, example = _letters(reasoning), _example(name)
+    if example in letters or (len(letters) >= COPY_LETTERS and letters in example):
+        raise ValueError("reasoning: is copied from the prompt; write what you found in this one")
+
+
+def closed_object(**properties: dict[str, Any]) -> dict[str, Any]:
+    """The strict JSON schema of an object: all properties required, none besides."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }

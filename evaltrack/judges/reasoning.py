@@ -14,18 +14,20 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import Field, StringConstraints
 
-from evaltrack.judges.copied_example import refuse_copy
 from evaltrack.judges.llm_judge import (
     TEXT_LIMIT,
     DoubtfulReplyError,
     LlmJudge,
     Messages,
+    ReplyForm,
+    closed_object,
     history_prompt,
     prompt,
     question_parts,
     read_reply,
+    refuse_copy,
     system_and_user,
     tagged,
 )
@@ -52,18 +54,14 @@ QUOTE_LIMIT = 2000
 Quote = Annotated[ForeignText, StringConstraints(min_length=2, max_length=QUOTE_LIMIT)]
 
 
-class _Closed(BaseModel):
-    model_config = ConfigDict(extra="ignore", strict=True, allow_inf_nan=False)
-
-
-class HardFailReply(_Closed):
+class HardFailReply(ReplyForm):
     """One hard fail, with the words that show it."""
 
     code: Annotated[str, StringConstraints(pattern="^HF[1-4]$")]
     quotes: Annotated[list[Quote], Field(min_length=1)]
 
 
-class ReasoningReply(_Closed):
+class ReasoningReply(ReplyForm):
     """What the judge writes of a response; what it observed comes before the grades."""
 
     hypotheses: list[Quote]
@@ -141,10 +139,10 @@ def reply_schema() -> Schema:
     words = {"type": "array", "items": {"type": "string"}}
     number = {"type": "integer", "minimum": 0}
     grade = {"type": "number", "minimum": 0, "maximum": 10}
-    hard_fail = _object(code={"type": "string", "enum": ["HF1", "HF2", "HF3", "HF4"]}, quotes=words)
+    hard_fail = closed_object(code={"type": "string", "enum": ["HF1", "HF2", "HF3", "HF4"]}, quotes=words)
     return Schema(
         "observation",
-        _object(
+        closed_object(
             hypotheses=words,
             num_hypotheses=number,
             shifts=words,
@@ -157,18 +155,9 @@ def reply_schema() -> Schema:
             hard_fails={"type": "array", "items": hard_fail},
             mode=_one_of("explore", "converge", "hybrid"),
             reasoning={"type": "string"},
-            dimensions=_object(**dict.fromkeys(Dimensions.model_fields, grade)),
+            dimensions=closed_object(**dict.fromkeys(Dimensions.model_fields, grade)),
         ),
     )
-
-
-def _object(**properties: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
 
 
 def _one_of(*words: str) -> dict[str, Any]:

@@ -11,12 +11,21 @@ from typing import Any
 from evaltrack.errors import UsageError
 from evaltrack.metrics.answer_match import contains, exact_match, token_f1
 from evaltrack.metrics.citations import NO_ANSWER, citation_precision, citation_recall
+from evaltrack.metrics.measure import checked_relevance
+from evaltrack.metrics.retrieval import context_precision
+from evaltrack.metrics.tokens import Prices
 from evaltrack.metrics.tool_use import tool_arguments, tool_order
 from evaltrack.records import OwnValues, Question, Response
 from evaltrack.records.roles import Scorer
-from evaltrack.scorers.declaration import own_score
+from evaltrack.scorers.declaration import measured_value, own_score
 from evaltrack.targets.threads import aside
 
+CONTEXT_PRECISION, COST = "context_precision", "cost"
+
+QUESTIONS = 1000
+"""The cost is of so many questions like this one: that of one would be 0.000 in tables."""
+
+NO_USAGE = "the target reports no usage"
 NO_EXPECTED_ANSWER = "the question has no expected_answer"
 
 Measured = float | str
@@ -72,9 +81,7 @@ class BuiltinScorer(Scorer):
         (score,) = self.declared
         texts = (response.answer, *(source.text for source in response.sources or ()))
         run = aside if sum(len(text) for text in texts if text) > LONG_RESPONSE else _at_once
-        measured = await run(self.measure, question, response)
-        named = {score.name: measured}
-        return OwnValues(reasons=named) if isinstance(measured, str) else OwnValues(values=named)
+        return measured_value(score.name, await run(self.measure, question, response))
 
 
 def open_builtin(spec: str, name: str = "") -> BuiltinScorer | None:
@@ -92,7 +99,7 @@ def open_builtin(spec: str, name: str = "") -> BuiltinScorer | None:
     if kind == "regex" and colon:
         return BuiltinScorer(name, spec, [spec], _of_answer(_of_pattern(rest)), binary=True)
     if kind == "json_schema" and colon:
-        text = _schema_text(Path(rest))
+        text = bounded_text(Path(rest), MAX_SCHEMA, spec, "name a JSON schema")
         return BuiltinScorer(name, spec, [kind, text], _of_answer(_of_schema(text, spec)), binary=True)
     return None
 
@@ -123,21 +130,27 @@ def _of_pattern(pattern: str) -> Callable[[Question, str], Measured]:
     return lambda _, answer: float(compiled.search(answer) is not None)
 
 
-def _schema_text(path: Path) -> str:
+def bounded_text(path: Path, most: int, spec: str, cure: str) -> str:
+    """The text of a file that a score names, of at most so many bytes.
+
+    Raises:
+        UsageError: it is larger, is not UTF-8, or cannot be read.
+    """
     try:
-        if path.stat().st_size > MAX_SCHEMA:
-            raise UsageError(f"`scores=`: {path}: is larger than {MAX_SCHEMA:,} bytes, which no JSON schema is")
-        return path.read_text(encoding="utf-8")
+        if path.stat().st_size > most:
+            raise UsageError(f"`scores={spec}`: {path}: is larger than {most:,} bytes; {cure}")
+        return path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise UsageError(f"`scores=`: {path}: cannot be read: {error.strerror}") from None
+        raise UsageError(f"`scores={spec}`: {path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise UsageError(f"`scores=`: {path}: is not UTF-8; save it as UTF-8") from None
+        raise UsageError(f"`scores={spec}`: {path}: is not UTF-8; save it as UTF-8") from None
 
 
 def _of_schema(text: str, spec: str) -> Callable[[Question, str], Measured]:
-    """Whether an answer is JSON that holds to the schema; a reference to another document is never fetched."""
+    """Whether an answer is JSON that holds to the schema; the empty registry fetches no other document."""
     try:
         import jsonschema
+        from referencing import Registry
         from referencing.exceptions import Unresolvable
     except ImportError:
         raise UsageError(f"`scores={spec}`: needs jsonschema; install it: pip install jsonschema") from None
@@ -148,7 +161,7 @@ def _of_schema(text: str, spec: str) -> Callable[[Question, str], Measured]:
     except (ValueError, RecursionError, TypeError, jsonschema.SchemaError) as error:
         why = getattr(error, "message", None) or error
         raise UsageError(f"`scores={spec}`: is no JSON schema: {why!s:.300}") from None
-    validator = kind(schema, registry=_no_registry())
+    validator = kind(schema, registry=Registry())
 
     def measure(_: Question, answer: str) -> Measured:
         try:
@@ -161,8 +174,43 @@ def _of_schema(text: str, spec: str) -> Callable[[Question, str], Measured]:
     return measure
 
 
-def _no_registry() -> Any:
-    """Holds no document, and retrieves none."""
-    from referencing import Registry
+def context_precision_scorer(name: str, k: int) -> BuiltinScorer:
+    """The mean of the precision at the rank of each relevant source in the first k."""
+    name = name or CONTEXT_PRECISION
 
-    return Registry()
+    def measure(question: Question, response: Response) -> Measured:
+        return measured_precision(question, response, k)
+
+    return BuiltinScorer(name, CONTEXT_PRECISION, [CONTEXT_PRECISION], measure, binary=False)
+
+
+def measured_precision(question: Question, response: Response, k: int) -> float | str:
+    """The context precision in the first k, or why retrieval was not measured."""
+    relevance = checked_relevance(question, response)
+    return relevance if isinstance(relevance, str) else context_precision(relevance.ranks, k)
+
+
+class CostScorer(Scorer):
+    """US dollars that 1,000 questions like this one cost: the tokens that the target reports, at their prices.
+
+    Tokens that are counted or estimated have no price. Runs with other prices are compared: a model that costs more is
+    a change.
+
+    Raises:
+        UsageError: there are no prices.
+    """
+
+    measures_raw = True
+
+    def __init__(self, name: str, prices: Prices | None) -> None:
+        if prices is None:
+            raise UsageError("`scores=cost`: needs what tokens cost; give `price_in=` and `price_out=`")
+        self.declared = (own_score(name or COST, COST, [COST], higher_is_better=False),)
+        self._prices = prices
+
+    async def __call__(self, _: Question, response: Response, /) -> OwnValues:
+        """The cost, or that it is not known."""
+        (score,) = self.declared
+        if response.usage is None:
+            return OwnValues(reasons={score.name: NO_USAGE})
+        return OwnValues(values={score.name: QUESTIONS * self._prices.cost(response.usage)})

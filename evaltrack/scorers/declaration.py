@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from evaltrack.errors import UsageError
 from evaltrack.privacy.addresses import shown_text
-from evaltrack.records import OwnScore
+from evaltrack.records import OwnScore, OwnValues
 
 ATTRIBUTE = "__evaltrack_score__"
 F = TypeVar("F", bound=Callable[..., Any])
@@ -106,6 +106,12 @@ def own_score(name: str, computed_by: str, said: list[Any], **fields: Any) -> Ow
             cure = f"write {rule}; name it with NAME={computed_by} or @score(name=...)"
             raise UsageError(f"`scores=`: `{name!s:.80}` cannot be the name of a score: {cure}") from None
         raise UsageError(f"`scores=`: `{computed_by}`: `{where}` {error.errors()[0]['msg']}") from None
+
+
+def measured_value(name: str, measured: float | str) -> OwnValues:
+    """One value by its name, or the reason why there is none."""
+    named = {name: measured}
+    return OwnValues(reasons=named) if isinstance(measured, str) else OwnValues(values=named)
 
 
 def _returns_bool(function: Callable[..., Any]) -> bool:

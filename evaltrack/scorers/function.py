@@ -17,7 +17,7 @@ from evaltrack.errors import UsageError
 from evaltrack.records import OwnScore, OwnValues, Question, Response
 from evaltrack.records.roles import Scorer
 from evaltrack.records.verdict import LARGEST_SCORE
-from evaltrack.scorers.declaration import declared_scores
+from evaltrack.scorers.declaration import declared_scores, measured_value
 from evaltrack.targets.call_shape import is_async
 from evaltrack.targets.threads import in_own_loop, in_thread
 
@@ -68,9 +68,7 @@ def read_values(returned: object, declared: tuple[OwnScore, ...]) -> OwnValues:
         names = ", ".join(score.name for score in declared)
         why = f"the function returned {type(returned).__name__}, not a mapping with {names}"
         return OwnValues(reasons={score.name: why for score in declared})
-    value = _value(returned, declared[0])
-    named = {declared[0].name: value}
-    return OwnValues(reasons=named) if isinstance(value, str) else OwnValues(values=named)
+    return measured_value(declared[0].name, _value(returned, declared[0]))
 
 
 def _read_mapping(returned: Mapping[Any, Any], declared: tuple[OwnScore, ...]) -> OwnValues:

@@ -20,8 +20,7 @@ from evaltrack.golden.mlflow_records import question_of
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Question, Response
 from evaltrack.records.signature import MAX_K
-from evaltrack.scorers.builtin import open_builtin
-from evaltrack.scorers.context import measured_precision
+from evaltrack.scorers.builtin import measured_precision, open_builtin
 from evaltrack.targets.failures import InvalidResponseError
 from evaltrack.targets.mapping import bounded
 from evaltrack.targets.responses import as_response

@@ -23,7 +23,8 @@ from evaltrack.errors import UsageError
 from evaltrack.metrics.citations import NO_ANSWER
 from evaltrack.records import OwnValues, Question, Response
 from evaltrack.records.roles import Scorer
-from evaltrack.scorers.declaration import own_score
+from evaltrack.scorers.builtin import bounded_text
+from evaltrack.scorers.declaration import measured_value, own_score
 from evaltrack.scorers.local import MLFLOW
 from evaltrack.targets.python import import_function
 from evaltrack.targets.threads import in_thread
@@ -53,9 +54,7 @@ class MlflowScorer(Scorer):
         (score,) = self.declared
         if response.answer is None:
             return OwnValues(reasons={score.name: NO_ANSWER})
-        value = await self._judge(question, response)
-        named = {score.name: value}
-        return OwnValues(reasons=named) if isinstance(value, str) else OwnValues(values=named)
+        return measured_value(score.name, await self._judge(question, response))
 
 
 def _open(place: str, spec: str) -> GenaiJudge | LibraryMetric:
@@ -76,16 +75,8 @@ def _open(place: str, spec: str) -> GenaiJudge | LibraryMetric:
 
 
 def _lines(path: Path, spec: str) -> list[str]:
-    try:
-        if path.stat().st_size > MAX_GUIDELINES:
-            raise UsageError(
-                f"`scores={spec}`: {path}: is larger than {MAX_GUIDELINES:,} bytes; write fewer guidelines"
-            )
-        lines = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
-    except OSError as error:
-        raise UsageError(f"`scores={spec}`: {path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"`scores={spec}`: {path}: is not UTF-8; save it as UTF-8") from None
+    text = bounded_text(path, MAX_GUIDELINES, spec, "write fewer guidelines")
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     if not lines:
         raise UsageError(f"`scores={spec}`: {path}: holds no guideline; write one on each line")
     return lines

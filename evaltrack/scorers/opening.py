@@ -16,9 +16,7 @@ from evaltrack.records import Judge
 from evaltrack.records.roles import Scorer
 from evaltrack.records.verdict import MOST_SCORES
 from evaltrack.rows.columns import COLUMNS
-from evaltrack.scorers.builtin import open_builtin
-from evaltrack.scorers.context import CONTEXT_PRECISION, ContextPrecisionScorer
-from evaltrack.scorers.cost import COST, CostScorer
+from evaltrack.scorers.builtin import CONTEXT_PRECISION, COST, CostScorer, context_precision_scorer, open_builtin
 from evaltrack.scorers.faithfulness import FAITHFULNESS, FaithfulnessScorer
 from evaltrack.scorers.local import ProcessScorer, check_place, open_local, split_name
 
@@ -63,7 +61,7 @@ def open_scorers(
             if place == COST:
                 scorer: Scorer = CostScorer(name, prices)
             elif place == CONTEXT_PRECISION:
-                scorer = ContextPrecisionScorer(name, k)
+                scorer = context_precision_scorer(name, k)
             elif judge is not None and asks_judge(spec):
                 scorer = FaithfulnessScorer(name, judge(place.partition(":")[2]))
             else:

@@ -18,7 +18,7 @@ from functools import partial
 from math import isnan
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from evaltrack.stats.bootstrap import TAIL, bca, drawn_counts
+from evaltrack.stats.bootstrap import TAIL, bca, drawn_counts, means_of
 from evaltrack.stats.pairs import distinct
 
 if TYPE_CHECKING:
@@ -213,14 +213,14 @@ def _with_percentiles(figure: Figure, sample: Floats) -> Figure:
 
 
 def _quadratic_kappa(x: Floats, y: Floats, counts: Integers) -> Floats:
-    by_chance = _mean(counts, x * x + y * y) - 2 * _mean(counts, x) * _mean(counts, y)
-    return _one_minus(_mean(counts, (x - y) ** 2), by_chance)
+    by_chance = means_of(counts, x * x + y * y) - 2 * means_of(counts, x) * means_of(counts, y)
+    return _one_minus(means_of(counts, (x - y) ** 2), by_chance)
 
 
 def _interval_alpha(x: Floats, y: Floats, counts: Integers) -> Floats:
     values = 2 * counts.sum(axis=1)
-    variance = _mean(counts, x * x + y * y) / 2 - (_mean(counts, x + y) / 2) ** 2
-    return _one_minus(_mean(counts, (x - y) ** 2), 2 * variance * values / (values - 1))
+    variance = means_of(counts, x * x + y * y) / 2 - (means_of(counts, x + y) / 2) ** 2
+    return _one_minus(means_of(counts, (x - y) ** 2), 2 * variance * values / (values - 1))
 
 
 def _nominal_kappa(x: Floats, y: Floats, counts: Integers) -> Floats:
@@ -257,11 +257,6 @@ def _spearman(x: Floats, y: Floats, counts: Integers) -> Floats:
     rho = np.full(len(counts), np.nan)
     np.divide((counts * of_x * of_y).sum(axis=1), np.sqrt(spread), out=rho, where=spread > 0)
     return rho
-
-
-def _mean(counts: Integers, values: Floats) -> Floats:
-    mean: Floats = (counts * values).sum(axis=1) / counts.sum(axis=1)  # no matrix product: its last bits vary
-    return mean
 
 
 def _sum(counts: Integers, chosen: NDArray[np.bool_]) -> Integers:

@@ -73,9 +73,9 @@ def _resampled_means(values: Floats, counts: Integers, variances: Floats | None,
 
     generator, means = np.random.default_rng(seed), []
     for part in drawn_counts(counts, resamples, generator):
-        means.append(_means(part, values))
+        means.append(means_of(part, values))
         if variances is not None:
-            deviations = np.sqrt(_means(part, variances) / counts.sum())
+            deviations = np.sqrt(means_of(part, variances) / counts.sum())
             means[-1] += generator.standard_normal(len(part)) * deviations
     return np.concatenate(means)
 
@@ -104,7 +104,7 @@ def studentised(values: Floats, counts: Integers, resamples: int, seed: int) -> 
     centred = values - mean
     deviation = sqrt(float((counts * centred**2).sum()) / (n - 1))
     resampled_counts = np.random.default_rng(seed).multinomial(n, counts / n, size=resamples)
-    means = _means(resampled_counts, centred)
+    means = means_of(resampled_counts, centred)
     variances = ((resampled_counts * centred**2).sum(axis=1) - n * means**2) / (n - 1)
     varied = variances > (1e-9 * deviation) ** 2
     if not varied.any():
@@ -114,6 +114,7 @@ def studentised(values: Floats, counts: Integers, resamples: int, seed: int) -> 
     return mean - float(most) * deviation, mean - float(least) * deviation
 
 
-def _means(counts: Integers, values: Floats) -> Floats:
+def means_of(counts: Integers, values: Floats) -> Floats:
+    """The mean of each resample, whose `counts` have the shape (resamples, values)."""
     means: Floats = (counts * values).sum(axis=1) / counts.sum(axis=1)  # no matrix product: its last bits vary
     return means

@@ -87,18 +87,6 @@ def test_a_verdict_by_another_user_is_a_miss(
     assert cache.get("key") == PAID
 
 
-def test_a_cache_without_signatures_gives_nothing(tmp_path: Path, open_cache: OpenCache) -> None:
-    text = PAID.model_copy(update={"overall_score": 1.0}).model_dump_json()
-    with closing(sqlite3.connect(tmp_path / FILE)) as database, database:
-        database.execute("create table verdicts (key text primary key, verdict text not null)")
-        database.execute("insert into verdicts values ('key', ?)", [text])
-    cache = open_cache(tmp_path)
-    assert (cache.get("key"), cache.problem) == (None, None)
-    cache.put("key", PAID)
-    assert cache.get("key") == PAID
-    assert len(cache.notes) == 1
-
-
 # Folders and files
 
 

@@ -92,7 +92,7 @@ def verdict_of(
     """The judge's verdict, the last one where it is asked several times at once."""
 
     async def judged() -> Verdict:
-        judge = AnswerJudge(LLM(model, **settings), f"openai:{model}", cache, trial=trial)
+        judge = AnswerJudge(LLM(model, **settings), f"openai:{model}", cache).on_trial(trial)
         try:
             return (await asyncio.gather(*(judge(question, response) for _ in range(times))))[-1]
         finally:

@@ -267,16 +267,19 @@ def test_a_file_that_breaks_stops_being_used(tmp_path: Path, open_cache: OpenCac
     assert cache.problem == (f"verdicts are not cached any more: {tmp_path / FILE}: database disk image is malformed")
 
 
-def test_a_table_of_another_form_is_not_used(tmp_path: Path, open_cache: OpenCache) -> None:
+@pytest.mark.parametrize(
+    ("columns", "missing"), [("one, two, three", "key"), ("key text primary key, verdict text", "signature")]
+)
+def test_a_table_of_another_form_is_not_used(columns: str, missing: str, tmp_path: Path, open_cache: OpenCache) -> None:
     with sqlite3.connect(tmp_path / FILE) as other:
-        other.execute("create table verdicts (one, two, three)")
+        other.execute(f"create table verdicts ({columns})")
     other.close()
     cache = open_cache(tmp_path)
     assert cache.get("key") is None
     cache.put("key", FULL)
     assert cache.problem is not None
     assert cache.problem.startswith(
-        f"verdicts are not cached any more: {tmp_path / FILE}: table verdicts has no column named key"
+        f"verdicts are not cached any more: {tmp_path / FILE}: table verdicts has no column named {missing}"
     )
 
 

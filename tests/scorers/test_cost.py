@@ -9,7 +9,7 @@ import pytest
 from evaltrack.errors import UsageError
 from evaltrack.metrics.tokens import Prices
 from evaltrack.records import Question, Response, Usage
-from evaltrack.scorers.cost import CostScorer
+from evaltrack.scorers.builtin import CostScorer
 from evaltrack.scorers.opening import open_scorers
 
 QUESTION = Question(id="1", question="?", domain="d")
