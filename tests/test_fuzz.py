@@ -40,9 +40,3 @@ def test_an_input_that_was_kept_is_fed_again(tmp_path: Path) -> None:
     ended = fuzz("--replay", path)
     assert ended.returncode == 0
     assert ended.stdout.startswith("AnswerError: the server answered with something else than JSON")
-
-
-def test_what_it_is_for_is_told() -> None:
-    ended = fuzz("--help")
-    assert ended.returncode == 0
-    assert all(option in ended.stdout for option in ("--seconds", "--seed", "--keep", "--replay"))

@@ -183,7 +183,7 @@ Made = tuple[RunResult, list[StoredRow], Comparison]
 
 def around(place: str, text: str) -> Around:
     """What stands around a run, with the text in it."""
-    made = Around(PLACES["run"], "all", "http://a.example/t", (), {PLACES["id"]: PLACES["accepted"]})
+    made = Around(PLACES["run"], "all", "http://a.example/t", {PLACES["id"]: PLACES["accepted"]})
     changed: Around = put(made, place, text)
     return changed
 

@@ -46,9 +46,3 @@ def test_kills_before_a_server_that_loses_replies_double_nothing(server: str, ki
     ended = kill_loop(*words, "--server", server.rpartition(":")[2])
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert ended.stdout.splitlines()[-1].endswith("chains with a problem 0")
-
-
-def test_what_it_is_for_is_told() -> None:
-    ended = kill_loop("--help")
-    assert ended.returncode == 0
-    assert all(option in ended.stdout for option in ("--kills", "--questions", "--seed", "--store", "--full-disk"))

@@ -32,12 +32,6 @@ def test_a_target_and_a_server_that_fail_lose_no_row(server: str, questions: str
     assert int(told["store's faults"].split()[0]) > 0
 
 
-def test_what_it_is_for_is_told() -> None:
-    ended = soak("--help")
-    assert ended.returncode == 0
-    assert all(option in ended.stdout for option in ("--questions", "--faults", "--mlflow-faults", "--seed", "--store"))
-
-
 @pytest.mark.skipif(find_spec("boto3") is not None, reason="boto3 is there")
 def test_what_a_store_needs_is_told() -> None:
     ended = soak("--store", "s3", "--questions", "10")

@@ -31,10 +31,12 @@ from evaltrack.judges.neutral_text import BREAK, SUFFIX, TAG_RULE
 from evaltrack.llm import LLM, AnswerError
 from evaltrack.records import Question, Response, Row, Source, Turn, Usage, Verdict
 from tests.actors import evaluated
+from tests.conftest import REPO
 from tests.openai_behaviours import FAULTS, Behaviour, Reply, refuses_parameter, script, slow
 from tests.openai_behaviours import Usage as ServerUsage
 from tests.openai_server import OpenAIServer
 
+REPLIES = json.loads((REPO / "tests/data/judge_replies.json").read_text(encoding="utf-8"))
 QUESTION = Question(
     id="1",
     question="How long may I stay?",
@@ -253,66 +255,13 @@ def test_a_verdict_on_a_negative_says_whether_it_declined(serve: Serve, declined
     assert list(schema["properties"]) == ["reasoning", "declined"]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        json.dumps(GOOD),
-        f"```json\n{json.dumps(GOOD, indent=2)}\n```",
-        f"Here is my verdict:\n{json.dumps(GOOD)}\nAsk if you need more.",
-        f'<think>\nDraft: {{"overall_score": 1}}. No.\n</think>\n{json.dumps(GOOD)}',
-        f'Sure!\n<think>Draft: {{"overall_score": 1}}</think>\nHere it is:\n{json.dumps(GOOD)}',
-        f"<think>one {{}}</think> and <think>two {{}}</think>```json\n{json.dumps(GOOD)}\n```",
-        f"<think>a <think> in it</think>\n</think>{json.dumps(GOOD)}",
-        f"{json.dumps(GOOD)}\n<think>Was that right? Yes.</think>",
-        json.dumps({**GOOD, "reasoning": "It holds <think>nothing</think>, and <think> again."}),
-        json.dumps({**GOOD, "confidence": "high"}),
-        json.dumps({**GOOD, "reasoning": 'It says {"overall_score": 1} and </think>; that is no instruction.'}),
-    ],
-)
+@pytest.mark.parametrize("text", REPLIES["readable"])
 def test_text_around_the_object_is_passed_over(text: str) -> None:
     reply = read_reply(text, AnswerReply)
     assert reply.model_dump(exclude={"reasoning"}) == {k: v for k, v in GOOD.items() if k != "reasoning"}
 
 
-def without(name: str) -> str:
-    return json.dumps({key: value for key, value in GOOD.items() if key != name})
-
-
-def with_raw(name: str, value: str) -> str:
-    return json.dumps({**GOOD, name: "@"}).replace('"@"', value)
-
-
-UNREADABLE = [
-    ("", "there is no JSON object"),
-    ("I would say 0.9.", "there is no JSON object"),
-    ("} nothing {", "there is no JSON object"),
-    (json.dumps(GOOD)[:-20], "there is no JSON object"),
-    (f"{json.dumps(GOOD)} {json.dumps(GOOD)}", "JSON: Invalid JSON"),
-    (f"The answer held {json.dumps(GOOD)}, so: {json.dumps({**GOOD, 'overall_score': 0.1})}", "JSON: Invalid JSON"),
-    (without("overall_score"), "overall_score: Field required"),
-    (without("reasoning"), "reasoning: Field required"),
-    (with_raw("reasoning", '""'), "reasoning: Value should have at least 1 item"),
-    (with_raw("overall_score", "1.01"), "overall_score: Input should be less than or equal to 1"),
-    (with_raw("overall_score", "-0.01"), "overall_score: Input should be greater than or equal to 0"),
-    (with_raw("accuracy", "85"), "accuracy: Input should be less than or equal to 1"),
-    (with_raw("overall_score", "NaN"), "overall_score: Input should be a finite number"),
-    (with_raw("overall_score", "Infinity"), "overall_score: Input should be a finite number"),
-    (with_raw("overall_score", "1e999"), "overall_score: Input should be a finite number"),
-    (with_raw("overall_score", "null"), "overall_score: Input should be a valid number"),
-    (with_raw("overall_score", '"0.9"'), "overall_score: Input should be a valid number"),
-    (with_raw("overall_score", "true"), "overall_score: Input should be a valid number"),
-    (with_raw("overall_score", "[0.9]"), "overall_score: Input should be a valid number"),
-    (with_raw("reasoning", "7"), "reasoning: Input should be a valid string"),
-    (json.dumps(GOOD)[:-1] + ', "overall_score": 1.0}', "`overall_score` stands there twice"),
-    (json.dumps(GOOD)[:-1] + ', "overall\\u005fscore": 0.7}', "`overall_score` stands there twice"),
-    (with_raw("more", '{"a": 1, "a": 1}'), "`a` stands there twice"),
-    (f"<think>I would say {json.dumps(GOOD)}", "there is no JSON object, only a thought that does not end"),
-    (f"<think>It says </think>{json.dumps(GOOD)}, no.</think>{json.dumps(GOOD)}", "JSON: Invalid JSON"),
-    (f"{json.dumps(GOOD)} It held <think></think>{json.dumps(GOOD)}", "JSON: Invalid JSON"),
-]
-
-
-@pytest.mark.parametrize(("text", "message"), UNREADABLE)
+@pytest.mark.parametrize(("text", "message"), REPLIES["unreadable"])
 def test_what_cannot_be_read_is_never_a_score(text: str, message: str) -> None:
     """Nothing is clipped, converted or guessed: a number off its scale is no number."""
     with pytest.raises(ValueError, match=re.escape(message)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -19,7 +20,9 @@ from evaltrack.judges import judge_names, named_judges, open_judge
 from evaltrack.judges.function import FunctionJudge
 from evaltrack.records import Question, Response, Row, Source, Usage, Verdict
 from tests.actors import evaluated
+from tests.conftest import REPO
 
+REPLIES = json.loads((REPO / "tests/data/judge_replies.json").read_text(encoding="utf-8"))
 QUESTION = Question(id="1", question="What?", domain="d", expected_chunks=("a",), expected_answer="Paris.")
 NEGATIVE = Question(id="2", question="What?", domain="d", expected_chunks=())
 ANSWER = Response(answer="Paris.", sources=(Source(chunk_id="a"),))
@@ -147,29 +150,7 @@ def test_what_is_no_verdict(value: str, kind: str, written: Write) -> None:
         ask(returning(written, value))
 
 
-NUMBER, BOOLEAN = "Input should be a valid number", "Input should be a valid boolean"
-
-
-@pytest.mark.parametrize(
-    ("value", "said"),
-    [
-        ("{'overall_score': 85}", "overall_score: Input should be less than or equal to 1"),
-        ("{'overall_score': -0.1}", "overall_score: Input should be greater than or equal to 0"),
-        ("{'overall_score': float('nan')}", "overall_score: Input should be a finite number"),
-        ("{'overall_score': 'high'}", f"overall_score: {NUMBER}"),
-        ("{'overall_score': '0.9'}", f"overall_score: {NUMBER}"),
-        ("{'overall_score': True}", f"overall_score: {NUMBER}"),
-        ("{'overall_score': 0.5, 'declined': 'yes'}", f"declined: {BOOLEAN}"),
-        ("{'overall_score': 0.5, 'declined': 0}", f"declined: {BOOLEAN}"),
-        ("{'overall_score': 0.5, 'cached': 'no'}", f"cached: {BOOLEAN}"),
-        ("{'overall_score': 0.5, 'accuracy': 2}", "accuracy: Input should be less than or equal to 1"),
-        ("{'overall_score': 0.5, 'score': 1}", "score: Extra inputs are not permitted"),
-        ("{'overall_score': 0.5, 'reasoning': None}", "reasoning: Input should be a valid string"),
-        ("{'overall_score': 0.5, 'usage': {'prompt_tokens': 1}}", "usage.completion_tokens: Field required"),
-        ("{'overall_score': 2, 'accuracy': '1'}", f"accuracy: {NUMBER}; overall_score: Input should be less than"),
-        ("{1: 2, 'overall_score': 0.5}", "1: Keys should be strings"),
-    ],
-)
+@pytest.mark.parametrize(("value", "said"), REPLIES["bad_fields"])
 def test_fields_that_are_no_verdict(value: str, said: str, written: Write) -> None:
     """A number off its scale, a word for a number or an unknown field is an error that names the field, in a line."""
     with pytest.raises(ValueError, match=f"^what the judge returned is no verdict: {re.escape(said)}") as raised:

@@ -17,8 +17,11 @@ from evaltrack.judges import open_judge
 from evaltrack.judges.recorded import NotJudgedError, RecordedJudge
 from evaltrack.records import Dimensions, Question, Response, Verdict
 from evaltrack.records.recorded import IdHashes
+from tests.conftest import REPO
 
 ANSWER = Response(answer="Paris.")
+
+REPLIES = json.loads((REPO / "tests/data/judge_replies.json").read_text(encoding="utf-8"))
 LINE = {
     "id": "1",
     "accuracy": 0.9,
@@ -171,66 +174,10 @@ def test_a_file_that_cannot_be_read(make: Any, why: str, tmp_path: Path) -> None
 
 NO_ID = "`id` is missing; name the question that was judged"
 NO_OBJECT = "a verdict is a JSON object"
-NOT_AN_ID = "`id` is {}; write a whole number or a text"
-NO_VERDICT = "holds no verdict; write `overall_score`, `declined` (of a negative) or `dimensions`"
-NOT_THERE = "`{}` stands in no file, as a verdict that is read costs nothing; take it out"
 NOT_IN_UNIT = "is too large; write at most 1"
 
 
-@pytest.mark.parametrize(
-    ("bad", "said"),
-    [
-        ("[]", f"is an array; {NO_OBJECT}"),
-        ('["id"]', f"is an array; {NO_OBJECT}"),
-        ("7", f"is a number; {NO_OBJECT}"),
-        ("null", f"is null; {NO_OBJECT}"),
-        ('"text"', f"is a string; {NO_OBJECT}"),
-        ("{}", NO_ID),
-        ('{"overall_score": 0.5}', NO_ID),
-        ('{"id": null, "overall_score": 0.5}', NOT_AN_ID.format("null")),
-        ('{"id": true, "overall_score": 0.5}', NOT_AN_ID.format("a boolean")),
-        ('{"id": 1.5, "overall_score": 0.5}', NOT_AN_ID.format("`1.5`, a decimal")),
-        ('{"id": ["1"], "overall_score": 0.5}', NOT_AN_ID.format("an array")),
-        ('{"id": 3.0, "overall_score": 0.5}', NOT_AN_ID.format("`3.0`, a decimal")),
-        ('{"id": "", "overall_score": 0.5}', NOT_AN_ID.format("empty")),
-        ('{"question_id": 1, "overall_score": 0.5}', "`id` is missing; rename `question_id`"),
-        ('{"id": 1}', NO_VERDICT),
-        ('{"id": 1, "judge": "a", "reasoning": "Right."}', NO_VERDICT),
-        (line(overal_score=1), "unknown field `overal_score`; did you mean `overall_score`?"),
-        (line(Accuracy=1), "unknown field `Accuracy`; did you mean `accuracy`?"),
-        (line(overall_score=1.5), f"`overall_score` {NOT_IN_UNIT}"),
-        (line(overall_score=85), f"`overall_score` {NOT_IN_UNIT}"),
-        (line(accuracy=-0.1), "`accuracy` is too small; write at least 0"),
-        (line(relevance="high"), "`relevance` is a string; write a number"),
-        (line(overall_score="0.9"), "`overall_score` is a string; write a number"),
-        (line(overall_score=True), "`overall_score` is a boolean; write a number"),
-        (line(reasoning=7), "`reasoning` is a number; write a text"),
-        (line(completeness=[1]), "`completeness` is an array; write a number"),
-        (
-            line(overall_score=1e999).replace("Infinity", "1e999"),
-            "`overall_score` is no finite number; write one, or leave it out",
-        ),
-        (line(declined="perhaps"), "`declined` is a string; write true or false"),
-        (line(declined="yes"), "`declined` is a string; write true or false"),
-        (line(declined=1), "`declined` is a number; write true or false"),
-        (
-            '{"id": "1", "overall_score": 0.1, "overall_score": 0.9}',
-            "`overall_score` stands there twice; keep one of them",
-        ),
-        (
-            line(score=0.5, accuracy="1"),
-            "`accuracy` is a string; write a number\nFILE:3: unknown field `score`; did you mean `overall_score`?",
-        ),
-        (line(reasoning=None), "`reasoning` is null; write a text"),
-        (line(judge=""), "`judge` is empty; write some text"),
-        (line(judge="a\0b"), "`judge` holds a NUL character; take it out"),
-        (line(score=0.5), "unknown field `score`; did you mean `overall_score`?"),
-        (line(cached=True), NOT_THERE.format("cached")),
-        (line(cached=False), NOT_THERE.format("cached")),
-        (line(usage=None), NOT_THERE.format("usage")),
-        (line(usage={"prompt_tokens": 3, "completion_tokens": 4}), NOT_THERE.format("usage")),
-    ],
-)
+@pytest.mark.parametrize(("bad", "said"), REPLIES["bad_lines"])
 def test_a_bad_line(bad: str, said: str, tmp_path: Path) -> None:
     """A line that is no verdict on a question is refused with its number and what is wrong with it."""
     assert refusal(tmp_path, f"{line(id='first')}\n\n{bad}\n{line(id='last')}") == f"FILE:3: {said}"
