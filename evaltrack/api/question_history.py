@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from evaltrack.compare.comparable import passes_alike, same_target
-from evaltrack.compare.histories import (
-    ERROR,
-    FAILED,
-    PASSED,
-    AskedQuestion,
-    Histories,
-    HistoryRun,
-    histories,
-    matrix,
-)
+from evaltrack.compare.histories import AskedQuestion, Histories, HistoryRun, histories, letter_of, matrix
 from evaltrack.compare.pairing import MAIN_SCORES
 from evaltrack.errors import TrackingError
 from evaltrack.metrics.catalogue import BY_NAME
@@ -88,32 +79,21 @@ def history_run(each: PastEvaluation) -> HistoryRun:
     return HistoryRun(each.past.run_id, each.past.name, each.past.started_at, each.past.commit, target)
 
 
-def outcomes_of(path: Path, run_id: str, num_questions: int) -> Iterator[AskedQuestion]:
-    """What the rows in a file say of each question.
-
-    Raises:
-        TrackingError: the file is damaged, or lacks rows that the run says it holds.
-    """
-    with rows_of_run(run_id):
-        check_rows(path, num_questions, COLUMNS)
-        table = read_columns(path, COLUMNS)
-    for key, digest, passed, error in zip(*(table[name].to_pylist() for name in COLUMNS), strict=True):
-        yield AskedQuestion(key, digest, passed, error)
-
-
 def outcomes_json(path: Path, run_id: str, num_questions: int) -> str:
-    """The same as one line of JSON, to be kept: id, digest and letter of each question; null of a damaged file."""
+    """One line of JSON, to be kept: id, digest and letter of each question; null of a file that is damaged."""
     try:
-        questions = list(outcomes_of(path, run_id, num_questions))
+        with rows_of_run(run_id):
+            check_rows(path, num_questions, COLUMNS)
+            table = read_columns(path, COLUMNS)
     except TrackingError:
         return "null"
-    return json.dumps([[each.id, each.digest[:DIGEST], each.outcome] for each in questions], separators=(",", ":"))
+    rows = zip(*(table[name].to_pylist() for name in COLUMNS), strict=True)
+    outcomes = [(key, digest[:DIGEST], letter_of(passed, error)) for key, digest, passed, error in rows]
+    return json.dumps(outcomes, separators=(",", ":"))
 
 
 DIGEST = 16
 """Characters of a digest by which a question is known again."""
-
-_PASSED = {PASSED: True, FAILED: False}
 
 
 def histories_of_lines(runs: Sequence[HistoryRun], path: Path) -> Histories:
@@ -122,11 +102,7 @@ def histories_of_lines(runs: Sequence[HistoryRun], path: Path) -> Histories:
     with path.open(encoding="utf-8") as lines:
         for run, line in zip(runs, lines, strict=True):
             if (questions := json.loads(line)) is not None:
-                column = [
-                    AskedQuestion(key, digest, _PASSED.get(letter), letter if letter == ERROR else None)
-                    for key, digest, letter in questions
-                ]
-                columns.append((run, column))
+                columns.append((run, [AskedQuestion(*each) for each in questions]))
     return histories(columns)
 
 
@@ -180,7 +156,8 @@ def question_json(runs: Sequence[HistoryRun], files: Sequence[Path], question_id
         with suppress(TrackingError):
             row = next(stored_rows(path, QUESTION_COLUMNS, {question_id}), None)
             rows |= {run.run_id: row} if row else {}
-            columns.append((run, [AskedQuestion(row.id, row.digest, row.passed, row.error)] if row else []))
+            asked = [AskedQuestion(row.id, row.digest, letter_of(row.passed, row.error))] if row else []
+            columns.append((run, asked))
     last = rows.get(runs[-1].run_id) if runs else None
     if last is None:
         return None

@@ -28,11 +28,8 @@ GROUP_METRICS = tuple(score.metric for score in HEADLINES)
 class Measure:
     """Means, intervals and counts over pairs."""
 
-    def __init__(
-        self, gate: Gate, left_out: set[str], k: int, resamples: int, *, table: MetricTable | None = None, seed: int = 0
-    ) -> None:
-        self._table = table or MetricTable()
-        self._gate, self._left_out, self._resamples, self._seed = gate, left_out, resamples, seed
+    def __init__(self, gate: Gate, left_out: set[str], k: int, resamples: int, table: MetricTable) -> None:
+        self._gate, self._left_out, self._resamples, self._table = gate, left_out, resamples, table
         self._k, self._passing = k, "pass_rate" not in left_out
 
     def deltas(
@@ -90,20 +87,20 @@ class Measure:
         """The metric with its interval, and with its test where it has a rule."""
         if score.quantile is not None:
             return self._of_quantile(delta, was, now, score.quantile)
-        interval = paired_interval(was, now, span=score.span, resamples=self._resamples, seed=self._seed)
+        interval = paired_interval(was, now, span=score.span, resamples=self._resamples)
         if interval is not None:
             delta = replace(delta, interval=(interval.low, interval.high), method=interval.method)
         if delta.threshold is not None:
-            test = sign_flip(was, now, seed=self._seed)
+            test = sign_flip(was, now)
             delta = replace(delta, p_value=test.p, changed=test.changed)
         return replace(delta, detectable=detectable_drop(difference_sd(was, now), delta.n))
 
     def _of_quantile(self, delta: MetricDelta, was: Any, now: Any, share: float) -> MetricDelta:
-        interval = quantile_interval(was, now, share, resamples=self._resamples, seed=self._seed)
+        interval = quantile_interval(was, now, share, resamples=self._resamples)
         delta = replace(delta, interval=interval, method=interval and "percentile")
         if delta.threshold is None:
             return delta
-        p_value = swap_test(was, now, share, resamples=self._resamples, seed=self._seed)
+        p_value = swap_test(was, now, share, resamples=self._resamples)
         return replace(delta, p_value=p_value, changed=int((was != now).sum()))
 
     def groups(self, frame: pd.DataFrame) -> Iterator[GroupDelta]:

@@ -110,7 +110,7 @@ def compare(
     gate = gate.without_domains(paired.unselected_domains)
     paired.frame = without_lost(paired.frame, left_out)
     table = replace(paired.table, latencies=tuple(each for each in LATENCIES if each.metric in gate.metrics))
-    measure = Measure(gate, left_out, candidate.info.signature.k, resamples, table=table)
+    measure = Measure(gate, left_out, candidate.info.signature.k, resamples, table)
     deltas = measure.deltas(paired.frame, gate.drops, judged=paired.judged)
     metrics = tuple(replace(metric, noise=judge.noise.get(metric.name)) for metric in deltas)
     changes = Changes(paired, candidate.info.signature, left_out, judge.noise)

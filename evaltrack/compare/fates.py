@@ -43,9 +43,8 @@ class Fates:
     what the judges said is no difference.
     """
 
-    def __init__(self, frame: pd.DataFrame, left_out: Collection[str], table: MetricTable | None = None) -> None:
-        self._frame, self._table = frame, table or MetricTable()
-        self._left_out = left_out
+    def __init__(self, frame: pd.DataFrame, left_out: Collection[str], table: MetricTable) -> None:
+        self._frame, self._left_out, self._table = frame, left_out, table
         self.unmeasured = only_measured_in("b", frame, left_out)
         self._fates = self._first_of_each()
 

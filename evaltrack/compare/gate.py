@@ -167,6 +167,10 @@ def shown_losses(
 ) -> frozenset[str]:
     """The names of the rules whose loss is shown: those of `rule_name`, and `FLIPS`.
 
+    A metric's test is the sign-flip test of its paired scores, that of flips McNemar's; both are exact and two-sided.
+    Fewer than six changed questions cannot show anything, so that their tests count for nothing in the correction
+    either (Tarone 1990).
+
     Args:
         metrics: Metrics of the whole set.
         groups: Domains with rules of their own.

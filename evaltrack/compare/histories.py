@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
+from typing import NamedTuple
 
 PASSED, FAILED, ERROR, UNMEASURED, EDITED, ABSENT = "pfend-"
 """Outcomes of a question in a run, each a letter: it passed, failed, ended in an error, was not measured, was another
@@ -32,21 +33,19 @@ class HistoryRun:
     target: str = ""
 
 
-@dataclass(frozen=True)
-class AskedQuestion:
-    """What a run holds of one question."""
+class AskedQuestion(NamedTuple):
+    """One question of a run, with the letter of its outcome."""
 
     id: str
     digest: str
-    passed: bool | None
-    error: str | None = None
+    outcome: str
 
-    @property
-    def outcome(self) -> str:
-        """Its letter."""
-        if self.error:
-            return ERROR
-        return UNMEASURED if self.passed is None else PASSED if self.passed else FAILED
+
+def letter_of(passed: bool | None, error: str | None) -> str:
+    """The letter of an outcome."""
+    if error:
+        return ERROR
+    return UNMEASURED if passed is None else PASSED if passed else FAILED
 
 
 @dataclass(frozen=True)
@@ -54,22 +53,16 @@ class Histories:
     """The outcomes of questions over `runs`, oldest first: for each question as many letters as there are runs.
 
     Where runs of several targets stand here, what is concluded (since when a question fails, how often it switched,
-    which runs are bad) is of those of the last run's target alone. `others` counts runs of other targets that could
-    stand here and do not.
+    which runs are bad) is of those of the last run's target alone.
     """
 
     runs: tuple[HistoryRun, ...] = ()
     outcomes: Mapping[str, str] = field(default_factory=dict)
-    others: int = 0
 
     @cached_property
     def own(self) -> tuple[int, ...]:
         """The places of the runs of the last run's target."""
         return tuple(place for place, run in enumerate(self.runs) if run.target == self.runs[-1].target)
-
-    def own_letters(self, letters: str) -> str:
-        """Those of the letters of a question that are of these runs."""
-        return "".join(letters[place] for place in self.own)
 
     def strip(self, question_id: str) -> str:
         """The letters of a question, oldest first; empty where it is in none of the runs."""
@@ -89,17 +82,13 @@ class Histories:
             since = place if letter == FAILED else since
         return None
 
-    def switches(self, question_id: str) -> int:
-        """How often it went from pass to fail or back."""
-        letters = self.strip(question_id)
-        return switches(self.own_letters(letters)) if letters else 0
-
     @cached_property
     def bad_runs(self) -> frozenset[str]:
         """Runs in which many questions fail that pass in the runs before and after, or in which many end in errors."""
         own = [self.runs[place] for place in self.own]
         alone, measured = [0] * len(own), [0] * len(own)
-        for letters in map(self.own_letters, self.outcomes.values()):
+        for all_letters in self.outcomes.values():
+            letters = "".join(all_letters[place] for place in self.own)
             for place, letter in enumerate(letters):
                 measured[place] += letter not in (ABSENT, EDITED)
                 alone[place] += letter in (FAILED, ERROR) and _passed_around(letters, place)
@@ -118,10 +107,10 @@ def _passed_around(letters: str, place: int) -> bool:
     return len(beside) > 1 and set(beside) == {PASSED}
 
 
-def histories(runs: Sequence[tuple[HistoryRun, Iterable[AskedQuestion]]], others: int = 0) -> Histories:
-    """The histories of the questions of the last run, from all `runs`, oldest first; `others` are left out of them."""
+def histories(runs: Sequence[tuple[HistoryRun, Iterable[AskedQuestion]]]) -> Histories:
+    """The histories of the questions of the last run, from all `runs`, oldest first."""
     if not runs:
-        return Histories(others=others)
+        return Histories()
     last = {each.id: each for each in runs[-1][1]}
     columns = []
     for _, questions in runs[:-1]:
@@ -133,7 +122,7 @@ def histories(runs: Sequence[tuple[HistoryRun, Iterable[AskedQuestion]]], others
         columns.append(column)
     columns.append({key: each.outcome for key, each in last.items()})
     outcomes = {key: "".join(column.get(key, ABSENT) for column in columns) for key in last}
-    return Histories(tuple(run for run, _ in runs), outcomes, others)
+    return Histories(tuple(run for run, _ in runs), outcomes)
 
 
 @dataclass(frozen=True)

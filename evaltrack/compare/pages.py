@@ -70,7 +70,7 @@ class Deleted:
     """The sources, and pages, that were deleted, by the rows of the common questions; looked for when first needed.
 
     A source was deleted if the candidate returns it for no question, and in one of them still returns a source that
-    stood below it.
+    stood below it. A raised floor cuts off the end of a list, and nothing below it is returned.
     """
 
     def __init__(self, before: Iterable[StoredRow], after: Iterable[StoredRow]) -> None:

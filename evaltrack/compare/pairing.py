@@ -90,7 +90,7 @@ class Paired:
             _leave_out_times(both, end, recorded=side.info.signature.target.startswith("recorded:"))
         same = both.pop(DIGEST)
         alike = same | both.pop(JUDGED_DIGEST) if JUDGED_DIGEST in both else same
-        self.edited = _in_order(both.loc[~same, ID])
+        self.edited = tuple(sorted(both.loc[~same, ID]))
         self.frame = self.judged = both if same.all() else both[same]
         if (alike & ~same).any():
             self.judged = both[alike]
@@ -170,17 +170,11 @@ def _pairs(baseline: Side, candidate: Side) -> tuple[Any, Any]:
     import numpy as np
     import pyarrow.compute as pc
 
-    if _same_order(baseline.fingerprint(ID), candidate.fingerprint(ID)):
+    if np.array_equal(*(side.fingerprint(ID) for side in (baseline, candidate))):  # type: ignore[arg-type]
         return None, None
     places = pc.fill_null(pc.index_in(candidate.ids(), value_set=baseline.ids()), -1).to_numpy()
     now = np.flatnonzero(places >= 0)
     return places[now], now
-
-
-def _same_order(one: Any, other: Any) -> bool:
-    import numpy as np
-
-    return one is not None and other is not None and np.array_equal(one, other)
 
 
 def _taken(values: Any, places: Any) -> Any:
@@ -206,11 +200,6 @@ def _texts(texts: pa.Array) -> Any:
     import pyarrow as pa
 
     return pa.table({"text": texts}).to_pandas()["text"]
-
-
-def _in_order(ids: pd.Series) -> tuple[str, ...]:
-    """The ids by their characters."""
-    return tuple(sorted(ids))
 
 
 def _leave_out_times(frame: pd.DataFrame, end: str, *, recorded: bool) -> None:

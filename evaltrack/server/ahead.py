@@ -9,8 +9,6 @@ from collections.abc import Callable, Hashable
 
 from evaltrack.api.question_history import history_evaluations
 from evaltrack.server.made_pages import drift_back, drift_page, matrix_page
-from evaltrack.server.page_process import prepare_pages
-from evaltrack.server.shell import compile_templates
 from evaltrack.tracking.reader import evaluation_of
 from evaltrack.tracking.server_internals import Experiment
 from evaltrack.tracking.store import Store, find_run
@@ -51,13 +49,7 @@ class Ahead:
             self._busy.release()
 
 
-_templates, _golden_sets = Ahead(), Ahead()
-
-
-def prepare_for_pages() -> None:
-    """Import what pages need and compile their templates, in the background."""
-    prepare_pages()
-    _templates.begin("all", compile_templates)
+_golden_sets = Ahead()
 
 
 def prepare_golden_set(

@@ -11,7 +11,7 @@ from flask import Flask
 from evaltrack.errors import EvaltrackError
 from evaltrack.server.bounds import AsgiGuard, WsgiGuard
 from evaltrack.server.pages import pages, routes
-from evaltrack.server.shell import page_templates
+from evaltrack.server.shell import compile_templates
 from evaltrack.tracking.server_internals import (
     BasicAuthAccess,
     OpenAccess,
@@ -62,9 +62,7 @@ def _make_ready() -> None:
     def load() -> None:
         with suppress(EvaltrackError):  # the page that needs it says what is wrong
             inside_store("")
-        templates = page_templates()
-        for name in templates.list_templates():
-            templates.get_template(name)
+        compile_templates()
 
     Thread(target=load, daemon=True, name="evaltrack-start").start()
 

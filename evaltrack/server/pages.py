@@ -23,12 +23,12 @@ from evaltrack.compare.engine import metrics_left_out
 from evaltrack.errors import EvaltrackError, TrackingError, UsageError
 from evaltrack.report.html.page import Back, document_head, questions_script
 from evaltrack.server import contents, csrf
-from evaltrack.server.ahead import prepare_for_pages, prepare_golden_set
+from evaltrack.server.ahead import prepare_golden_set
 from evaltrack.server.contents import ANY_TARGET, Choice
 from evaltrack.server.figures import MOST, side_by_side
 from evaltrack.server.made_pages import drift_back, drift_page
 from evaltrack.server.page_jobs import RunJob
-from evaltrack.server.page_process import made_page
+from evaltrack.server.page_process import made_page, prepare_pages
 from evaltrack.server.question_views import NOT_SIGNED_IN, QuestionViews
 from evaltrack.server.request_runs import (
     check_end,
@@ -39,7 +39,7 @@ from evaltrack.server.request_runs import (
     run_links,
     store_here,
 )
-from evaltrack.server.shell import REASON_LIMIT, explained, late_problem, page
+from evaltrack.server.shell import REASON_LIMIT, explained, page
 from evaltrack.server.streamed import Pending, streamed
 from evaltrack.tracking.baselines import set_baseline
 from evaltrack.tracking.history import past_run
@@ -99,7 +99,7 @@ class _Views(QuestionViews):
         part = request.args.get("part", "0")
         if not re.fullmatch(r"[0-9]{1,3}", part):
             abort(400, "this address names no part of the list")
-        prepare_for_pages()
+        prepare_pages()
         made = contents.overview(store_here(), self._access, int(part))
         return page("evaltrack", "overview.html", page=made, user=self._access.user)
 
@@ -127,7 +127,7 @@ class _Views(QuestionViews):
         name, choice = request.args.get("golden", ""), Choice.of(request.args)
         if not name or choice is None:
             abort(400, "this address names no golden set, or no moment")
-        prepare_for_pages()
+        prepare_pages()
         history = contents.history(store, experiment.experiment_id, name, choice)
         if not history.rows and not history.baseline and not (choice.before or choice.narrow):
             g.evaltrack_links = other_sets(experiment)
@@ -159,7 +159,7 @@ class _Views(QuestionViews):
         check_two_runs(now, was)
         metrics_left_out(was.signature, now.signature, ())  # it is known before the rows are read
         back = drift_back(experiment, was, now)
-        return streamed(_pending(back), lambda: drift_page(store, was, now, back), late_problem)
+        return streamed(_pending(back), lambda: drift_page(store, was, now, back))
 
     def run(self) -> Response:
         """The report of one run."""
@@ -182,7 +182,7 @@ class _Views(QuestionViews):
                     abort(404, error.message)
                 raise
 
-        return streamed(_pending(back), make, late_problem)
+        return streamed(_pending(back), make)
 
     def baseline(self) -> Any:
         """Make a run the baseline, then show its golden set."""

@@ -29,7 +29,7 @@ from evaltrack.server.request_runs import (
     run_links,
     store_here,
 )
-from evaltrack.server.shell import late_problem, page_text, shell_head
+from evaltrack.server.shell import page_text, shell_head
 from evaltrack.server.streamed import Pending, streamed
 from evaltrack.tracking.history import past_runs
 from evaltrack.tracking.judge_notes import judge_notes, note_accepted
@@ -82,7 +82,7 @@ class QuestionViews:
                 user=self._access.user,
             )
 
-        return streamed(Pending(shell_head(f"{title} · evaltrack"), way, title), make, late_problem)
+        return streamed(Pending(shell_head(f"{title} · evaltrack"), way, title), make)
 
     def question(self) -> Response:
         """One question over the runs up to one."""
@@ -116,7 +116,7 @@ class QuestionViews:
                 user=self._access.user,
             )
 
-        answer = streamed(Pending(shell_head(f"{title} · evaltrack"), way, question_id), make, late_problem)
+        answer = streamed(Pending(shell_head(f"{title} · evaltrack"), way, question_id), make)
         csrf.keep_token(request, answer, token)
         return answer
 

@@ -15,7 +15,7 @@ from threading import Thread
 from flask import Response, make_response, request, stream_with_context
 
 from evaltrack.report.html.page import BODY
-from evaltrack.server.shell import page_templates
+from evaltrack.server.shell import late_problem, page_templates
 
 HEAD_SECONDS = 0.06
 
@@ -29,10 +29,10 @@ class Pending:
     heading: str
 
 
-def streamed(pending: Pending, make: Callable[[], str | bytes], problem: Callable[[BaseException], str]) -> Response:
+def streamed(pending: Pending, make: Callable[[], str | bytes]) -> Response:
     """The page that `make` gives, a whole document that begins with the same head up to its title.
 
-    `problem` gives what is shown in its place where `make` raises after the head was sent.
+    Where `make` raises after the head was sent, what went wrong is shown in its place.
 
     Raises:
         Exception: whatever `make` raises before.
@@ -45,7 +45,7 @@ def streamed(pending: Pending, make: Callable[[], str | bytes], problem: Callabl
     if wait([made], HEAD_SECONDS).done:
         return make_response(made.result())
     head = page_templates().get_template("pending.html").render(pending=pending)
-    parts = stream_with_context(_parts(pending.head + head, made, problem))
+    parts = stream_with_context(_parts(pending.head + head, made))
     answer = Response(parts, mimetype="text/html")
     answer.headers["X-Accel-Buffering"] = "no"  # nginx would wait for the end
     return answer
@@ -58,11 +58,11 @@ def _fulfil(made: Future[str | bytes], make: Callable[[], str | bytes]) -> None:
         made.set_exception(error)
 
 
-def _parts(head: str, made: Future[str | bytes], problem: Callable[[BaseException], str]) -> Iterator[bytes]:
+def _parts(head: str, made: Future[str | bytes]) -> Iterator[bytes]:
     yield head.encode()
     error = made.exception()
     if error is not None:
-        yield f"{problem(error)}\n</body>\n</html>\n".encode()
+        yield f"{late_problem(error)}\n</body>\n</html>\n".encode()
         return
     whole = made.result()
     yield (whole.encode() if isinstance(whole, str) else whole).partition(BODY.encode())[2]
