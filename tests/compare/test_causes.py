@@ -62,7 +62,6 @@ def test_the_text_of_one_that_took_the_place_of_a_lost_source_is_the_cause() -> 
 
 
 def test_the_text_of_an_expected_source_that_held_its_rank_does_not_explain_another_that_is_lost() -> None:
-    """It does where the judge thinks less of the answer."""
     was, now = found("a", "b", "c"), found("a", "c", texts={"a": "edited"})
     assert kinds(was, now) == ["source_lost", "source_text_changed"]
     assert kinds(was, now, **JUDGED) == ["source_text_changed", "source_lost"]
@@ -96,7 +95,6 @@ DELAYS = {"delays": "After four hours they owe €400."}
 
 @pytest.mark.parametrize("now", [("delays", "c"), ("x", "c", "delays")])
 def test_a_chunk_that_came_back_without_the_expected_passage_was_edited(now: tuple[str, ...]) -> None:
-    """It is not said to be lost, nor to have taken its own place."""
     cause, *also = causes(found("delays", "c", texts=DELAYS), found(*now, texts={"delays": "After 5 h."}), QUOTED)
     assert (cause.kind, cause.source, cause.rank_before) == ("source_text_changed", "delays", 1)
     assert cause.rank_after == now.index("delays") + 1
@@ -105,8 +103,6 @@ def test_a_chunk_that_came_back_without_the_expected_passage_was_edited(now: tup
 
 
 def test_a_chunk_without_an_id_is_known_by_its_title() -> None:
-    """Of several under one title it is the one whose text is new."""
-
     def titled(*texts: str) -> Response:
         return Response(answer="So.", sources=tuple(Source(title="vpn", text=text) for text in texts))
 
@@ -116,7 +112,6 @@ def test_a_chunk_without_an_id_is_known_by_its_title() -> None:
 
 
 def test_a_passage_whose_chunk_is_gone_is_lost() -> None:
-    """So it is where chunks have no texts to compare."""
     assert kinds(found("delays", "c", texts=DELAYS), found("c"), QUOTED) == ["source_lost"]
 
 
@@ -235,7 +230,6 @@ def test_a_negative_that_is_answered_no_longer_declines(was: Response, declined:
 
 
 def test_a_negative_that_the_judge_reads_otherwise_is_a_matter_of_the_judge() -> None:
-    """The same words on the same sources."""
     said = found("x", answer="Who knows.")
     assert [cause.kind for cause in causes_of(negative(said, True), negative(said, False), 5)] == ["verdict_changed"]
     mended = causes_of(negative(said, False), negative(found("x", answer="I do not know."), True), 5)
@@ -247,7 +241,6 @@ def test_a_negative_that_the_judge_reads_otherwise_is_a_matter_of_the_judge() ->
 
 @pytest.mark.parametrize("now", [Response(answer="It is so."), Response(answer="No."), Response()])
 def test_sources_that_are_not_reported_any_more_are_not_said_to_be_lost(now: Response) -> None:
-    """The target may return them as before, and say nothing of it."""
     cause, *also = causes(found("a", "c"), now)
     assert (cause.kind, cause.source) == ("no_longer_reports_sources", None)
     assert cause.detail == "the target reports no sources now, so that what it returned cannot be told"
@@ -302,7 +295,6 @@ def test_the_same_answer_to_the_word_is_wanted_for_another_verdict() -> None:
 
 
 def test_other_tools_are_no_other_answer() -> None:
-    """Where the text is the same they are a cause of their own."""
     asked = question("q", expected_chunks=["a"], expected_tools=["search"])
     was, now = found("a", tool_calls=(ToolCall(name="search"),)), found("a")
     (cause,) = causes(was, now, asked)
@@ -338,7 +330,6 @@ def test_an_answer_that_is_missing_or_empty_is_no_other_one(
 
 
 def test_an_empty_answer_in_place_of_none_is_none() -> None:
-    """Neither says anything."""
     assert kinds(found("a", answer=None), found("a", answer="")) == ["unknown"]
 
 
@@ -353,7 +344,6 @@ def test_a_judge_that_failed_explains_that_nothing_was_measured() -> None:
 
 
 def test_of_several_trials_the_row_says_how_many_passed() -> None:
-    """Where what it shows does not differ."""
     rows = [replace(row(ASKED, found("a")), trials=3, passes=passes) for passes in (3, 1)]
     (cause,) = causes_of(*rows, 5)
     assert (cause.kind, cause.detail) == ("unknown", "before 3 of 3 trials passed, now 1 of 3 trials passed")

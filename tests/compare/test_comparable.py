@@ -39,13 +39,11 @@ def run(run_id: str = "r", means: dict[str, float] | None = None, **signature: A
     ],
 )
 def test_means_stand_side_by_side_where_they_were_measured_alike(other: PastRun, metrics: set[str]) -> None:
-    """Each metric for itself, whichever of the two is asked about."""
     assert {name for name in MEANS if alike(name, run(), other)} == metrics
     assert {name for name in MEANS if alike(name, other, run())} == metrics
 
 
 def test_a_change_since_the_baseline_is_shown_only_beside_what_it_can_be_set_against() -> None:
-    """The mean itself always is."""
     better, was = run("new", {"recall_at_k": 0.6}), run("was")
     assert (figure("recall_at_k", better, was).value, figure("recall_at_k", better, was).change) == (
         "0.600",

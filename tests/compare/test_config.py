@@ -41,7 +41,6 @@ def test_every_setting_is_an_option() -> None:
     ],
 )
 def test_a_value_that_cannot_be_used_is_refused(name: str, value: object, message: str) -> None:
-    """The error names the setting, the value and what to write."""
     with pytest.raises(UsageError) as refused:
         ComparisonConfig.of(**{name: value})
     assert str(refused.value) == message

@@ -44,7 +44,6 @@ def test_another_answer_says_what_is_other_about_its_sources(was: str, now: str,
 
 
 def test_only_other_texts_or_other_parts_of_the_sources_are_said_as_such() -> None:
-    """None is said to be new."""
     edited = found("a", "c", "d", texts={"d": "new"}, answer="No.")
     cause, *_ = causes(found("a", "c", "d"), edited, **JUDGED)
     assert (cause.kind, cause.detail) == (

@@ -77,7 +77,6 @@ def test_a_new_page_in_the_place_of_what_is_gone_ranks_above_nothing() -> None:
 
 
 def test_an_edited_page_that_rose_is_named_with_its_text() -> None:
-    """It was returned before, below, with another text."""
     was = {f"q{place}": found(f"q{place}!", "promo", texts={"promo": "old"}) for place in range(4)}
     now = {key: found("promo", f"{key}!", texts={"promo": "new"}) for key in was}
     made = compared(now, was)
@@ -87,7 +86,6 @@ def test_an_edited_page_that_rose_is_named_with_its_text() -> None:
 
 
 def test_what_was_returned_in_any_question_is_not_new() -> None:
-    """Also where that question is the same on both sides."""
     now = {f"q{place}": found("promo", f"q{place}!") for place in range(4)}
     same = {"q9": found("q9!", "promo")}
     riser = first(compared({**now, **same}, same))
@@ -103,7 +101,6 @@ def test_the_best_of_several_risers_is_the_one_in_most_questions() -> None:
 
 
 def test_a_page_that_is_gone_is_named_and_not_what_moved_up() -> None:
-    """As many questions lost it as the next page rose in."""
     asked = [question(f"q{place}", expected_chunks=["gone"]) for place in range(4)]
     was = rows_of(asked, {each.id: found("gone", "a", "b") for each in asked})
     now = rows_of(asked, {each.id: found("a", "b") for each in asked})
@@ -243,7 +240,6 @@ def test_a_chunk_stands_for_no_page() -> None:
 
 
 def test_a_title_that_other_questions_return_is_returned_for_fewer() -> None:
-    """It is no longer returned for these alone."""
     fields = {"expected_chunks": None, "expected_sources": ["The branch"]}
     asked = [question(f"q{place}", **fields) for place in range(4)]
     page, other = Source(title="The branch"), Source(title="Another")
@@ -290,7 +286,6 @@ def test_sources_that_other_questions_return_are_not_looked_for_in_the_index(los
 
 @pytest.mark.parametrize("silent", [1, 10])
 def test_a_target_that_reports_no_sources_lost_none(silent: int) -> None:
-    """No page is blamed, and what to do is said."""
     made = compared({f"q{place}": Response(answer="It is so.") for place in range(silent)})
     those, questions = ("the only question", "1 question") if silent == 1 else ("all 10 questions", "10 questions")
     was = "was" if silent == 1 else "were"
@@ -330,7 +325,6 @@ def test_what_rose_in_one_question_of_several_is_none() -> None:
 
 @pytest.mark.parametrize(("worse", "share"), [(1, "the only question"), (2, "both questions"), (3, "all 3 questions")])
 def test_what_explains_all_of_it_is_said_to(worse: int, share: str) -> None:
-    """In the sentence of the culprit, and in the summary of causes."""
     asked = [question(f"q{place}", expected_chunks=["gone"]) for place in range(worse)]
     was = rows_of(asked, {each.id: found("gone", "a") for each in asked})
     made = compare(side(was), side(rows_of(asked, {each.id: found("a") for each in asked})), Gate(), resamples=50)
@@ -474,14 +468,12 @@ def test_another_answer_on_the_first_of_the_sources_is_of_the_shorter_list() -> 
     [(5, 0), (4, 1)],  # no list is shorter; a single one was longer
 )
 def test_a_list_that_is_not_shorter_for_several_explains_nothing(most: int, longer: int) -> None:
-    """What was lost is named for itself."""
     was = {f"q{place}": listed(place, 4, most=5 if place < longer else most) for place in range(10)}
     now = {key: found(*[f"s{key[1:]}-{rank}" for rank in range(1, most + 1)]) for key in was}
     assert "fewer_sources" not in {each.kind for each in compared(now, was).culprits}
 
 
 def test_what_stood_within_the_shorter_list_is_lost_for_another_reason() -> None:
-    """Its rank is one that the target still returns."""
     was = {f"q{place}": listed(place, 2 if place < 4 else 5) for place in range(10)}
     now = {f"q{place}": found(f"s{place}-1", f"s{place}-3", f"s{place}-4") for place in range(10)}
     ids = {key: each.kind for each in compared(now, was).culprits for key in each.ids}

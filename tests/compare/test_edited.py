@@ -28,7 +28,6 @@ def test_judge_scores_survive_a_change_of_ids() -> None:
 
 
 def test_what_the_judge_saw_fall_is_a_regression_where_all_ids_were_edited() -> None:
-    """Nothing else is left to compare, and it is not green."""
     made = compared({asked.id: OTHER_IDS for asked in TEN}, {f"q{i}": 0.2 for i in range(5)})
     judged = next(metric for metric in made.metrics if metric.name == "judge_score")
     assert (judged.n, judged.regressed, made.verdict) == (10, True, "regression")
@@ -38,7 +37,6 @@ def test_what_the_judge_saw_fall_is_a_regression_where_all_ids_were_edited() -> 
 
 
 def test_another_expected_answer_is_another_question_for_a_judge() -> None:
-    """And for retrieval too, as the question is edited."""
     made = compared({"q0": {"expected_answer": "Another."}}, {"q0": 0.0})
     assert {metric.n for metric in made.metrics} == {9}
 
@@ -55,7 +53,6 @@ def test_the_digest_for_judges_is_of_question_expected_answer_and_kind() -> None
 
 
 def test_no_question_left_is_never_green() -> None:
-    """Not even where no coverage is asked for."""
     now = [asked.model_copy(update=OTHER_IDS) for asked in TEN]
     sides = [[row(asked, found(f"{asked.id}!"), at, 1.0) for at, asked in enumerate(each)] for each in (TEN, now)]
     made = compare(*(side(each, judge="j") for each in sides), Gate(min_coverage=0.0), resamples=50)

@@ -86,7 +86,6 @@ def test_a_domain_can_have_a_rule_of_its_own(texts: list[str], verdict: str) -> 
 
 
 def test_a_rule_for_a_domain_that_nobody_has_is_refused() -> None:
-    """A typo must not switch a rule off."""
     with pytest.raises(UsageError, match="no common question is of domain `travle`"):
         compared({}, Gate(domain_drops={"travle": {"mrr": Threshold(0.1, relative=True)}}))
 
@@ -102,6 +101,7 @@ def test_a_lost_question_makes_the_verdict_unknown() -> None:
     assert lost.cause.detail == "target_error: RuntimeError: down"
     assert next(m for m in made.metrics if m.name == "recall_at_k").n == 9
     assert compared({"q3": BROKEN}, Gate(min_coverage=0.9)).verdict == "ok"
+    assert compared({"q3": BROKEN, "q4": BROKEN}, Gate(min_coverage=0.9)).verdict == "unknown"
 
 
 def test_a_regression_outweighs_a_lost_question() -> None:
@@ -113,7 +113,6 @@ def test_a_regression_outweighs_a_lost_question() -> None:
 
 
 def test_added_removed_and_edited_questions_are_listed_and_in_no_number() -> None:
-    """They are never mixed in silently."""
     edited = [*TEN[1:9], question("q9", question="What else?"), question("new")]
     rows = rows_of(edited, {"q9": found("x"), "new": found("x")})
     made = compare(side(rows_of(TEN, {})), side(rows), Gate(min_coverage=0.8), resamples=100)
@@ -124,7 +123,6 @@ def test_added_removed_and_edited_questions_are_listed_and_in_no_number() -> Non
 
 
 def test_questions_under_another_id_are_said_to_be_the_same() -> None:
-    """Which is not said of those that were added and removed."""
     renamed = [
         question(
             f"new {each.id}",
@@ -159,13 +157,14 @@ def test_many_edits_leave_nothing_to_be_green_about() -> None:
     edited = [question(each.id, question="What else?") for each in TEN[:2]] + TEN[2:]
     before, after = side(rows_of(TEN, {})), side(rows_of([*edited, *(question(f"new{n}") for n in range(9))], {}))
     made = compare(before, after, resamples=100)
+    one = side(rows_of([edited[0], *TEN[1:]], {}))
+    assert compare(before, one, resamples=100).verdict == "ok"
     assert (made.verdict, made.exit_code) == ("unknown", 3)
     assert made.reasons == ("8 of 10 questions are left to compare: 2 edited (90 % must be left, see --min-coverage)",)
     assert compare(before, after, Gate(min_coverage=0.8), resamples=100).verdict == "ok"
 
 
 def test_what_is_newly_measured_and_fails_comes_first_and_says_so() -> None:
-    """It failed before, and what it does now is what matters."""
     was = dict.fromkeys(("q1", "q2", "q3"), BROKEN)
     made = compare(side(rows_of(TEN, was)), side(rows_of(TEN, {"q3": found("x")})), Gate(min_coverage=0), resamples=9)
     assert [change.id for change in made.newly] == ["q3", "q1", "q2"]
@@ -242,7 +241,6 @@ def test_retrieval_that_is_not_measured_any_more_is_lost() -> None:
 
 
 def test_fixes_are_listed_and_win_nothing_back() -> None:
-    """One question fixed and one broken is still a regression."""
     baseline = side(rows_of(TEN, {"q1": found("x")}))
     made = compare(baseline, side(rows_of(TEN, LOST)), Gate(drops={}), resamples=100)
 
@@ -274,7 +272,6 @@ def test_a_drop_without_a_flip_has_a_cause_too() -> None:
     ],
 )
 def test_runs_that_measured_something_else_are_refused(part: str, value: Any) -> None:
-    """The refusal names what differs and the cure."""
     with pytest.raises(NotComparableError, match=f"the runs are not comparable: {part} was .* and is .*`ignore=`"):
         compare(side(rows_of(TEN, {})), side(rows_of(TEN, {}), **{part: value}))
 
@@ -292,19 +289,16 @@ def test_what_may_differ_leaves_out_the_metrics_it_affects() -> None:
 
 
 def test_ignoring_what_is_no_part_is_refused() -> None:
-    """A typo must not let runs through."""
     with pytest.raises(UsageError, match="`ignore=jugde`: write one of k, judge"):
         compared({}, ignore=["jugde"])
 
 
 def test_runs_without_a_common_question_are_refused() -> None:
-    """There would be nothing to compare."""
     with pytest.raises(NotComparableError, match=r"no question in common; compare runs of the same golden set$"):
         compare(side(rows_of(TEN[:5], {})), side(rows_of(TEN[5:], {})))
 
 
 def test_questions_under_other_ids_are_noticed_where_none_is_common() -> None:
-    """Then the ids were made anew, and the golden set is the same."""
     renamed = [each.model_copy(update={"id": f"new {each.id}"}) for each in TEN]
     with pytest.raises(NotComparableError, match="common; 10 questions are the same under other ids: give them"):
         compare(side(rows_of(TEN, {})), side(rows_of(renamed, {})))
@@ -318,16 +312,7 @@ def test_the_gate_can_want_evidence(kind: Any, verdict: str) -> None:
     assert compared(LOST, Gate(kind=kind)).verdict == verdict
 
 
-def test_many_flips_are_significant() -> None:
-    """Nine of ten questions broken convince any gate."""
-    broken = {f"q{i}": found("x") for i in range(9)}
-    assert {compared(broken, Gate(kind=kind)).verdict for kind in ("auto", "seed", "significant", "evidence")} == {
-        "regression"
-    }  # type: ignore[arg-type]
-
-
 def test_what_got_better_says_where_the_source_stands_now() -> None:
-    """Of a question that was fixed, and of one that only rose."""
     before = {"q0": found("x", "y"), "q1": found("x", "q1!")}
     made = compare(side(rows_of(TEN, before)), side(rows_of(TEN, {})), resamples=50)
     (fixed,), (higher,) = made.fixes, made.gains
@@ -336,7 +321,6 @@ def test_what_got_better_says_where_the_source_stands_now() -> None:
 
 
 def test_groups_have_their_own_deltas() -> None:
-    """By domain, difficulty and category, each with its flips."""
     made = compared(LOST)
 
     shown = {(group.kind, group.name): (group.num_questions, group.pass_to_fail) for group in made.groups}
@@ -391,7 +375,6 @@ def test_drops_are_parsed() -> None:
     ],
 )
 def test_wrong_drops_are_refused(text: str, message: str) -> None:
-    """The message shows the form."""
     with pytest.raises(UsageError, match=message):
         parse_drops([text], ["mrr"])
 

@@ -43,14 +43,6 @@ def test_a_uniform_loss_is_evidence_though_flips_are_allowed(kind: Any) -> None:
     assert made.reasons[0].startswith("Recall@5 went from 1.000 to 0.000")
 
 
-@pytest.mark.parametrize("kind", EVIDENCE)
-@pytest.mark.parametrize("losses", [2, 3, 5])
-def test_few_losses_are_none(kind: Any, losses: int) -> None:
-    """Three losses of fifty and no win: McNemar 0.25."""
-    made = compared({f"q{i}": ("x",) for i in range(losses)}, Gate(kind=kind))
-    assert (made.verdict, len(made.flips)) == ("ok", losses)
-
-
 def test_a_small_loss_that_is_shown_stays_below_its_rule() -> None:
     """Every question lost a rank: `evidence` tolerates what the rule tolerates, `significant` does not."""
     rules, _, asked = parse_drops(["mrr=60%", "recall_at_k=off"], BY_METRIC)
@@ -60,7 +52,6 @@ def test_a_small_loss_that_is_shown_stays_below_its_rule() -> None:
 
 
 def test_gains_are_never_a_loss() -> None:
-    """What got better beyond doubt passes every gate."""
     worse = {f"q{i}": ("x", f"q{i}!") for i in range(50)}
     for kind in EVIDENCE:
         assert compared({}, Gate(kind=kind), before=worse).verdict == "ok"

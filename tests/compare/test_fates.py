@@ -72,7 +72,6 @@ def test_a_question_has_the_fate_that_its_rows_show(was: Any, now: Any, fate: Fa
 
 
 def test_another_word_of_the_judge_is_no_identical_question() -> None:
-    """Its grades are the same, and what it says of them is not."""
     was, now = rows({}), rows({})
     now[3] = replace(now[3], verdicts=(replace(now[3].verdicts[0], reasoning="for another reason"),))
     made = compare(side(was, "was"), side(now, "now"), resamples=20)
@@ -81,7 +80,6 @@ def test_another_word_of_the_judge_is_no_identical_question() -> None:
 
 
 def test_both_sides_of_whatever_differs_are_there() -> None:
-    """With what differs as the cause, and the scores that moved."""
     made = compared({}, {"a": (found("a!", "other", answer="No."), 0.9), "b": (found("b!", "other"), 0.99)})
     (other,), (gain,) = made.others, made.gains
     assert (other.cause.kind, other.before.answer, other.after.answer) == ("answer_changed", "It is so.", "No.")  # type: ignore[union-attr]
@@ -121,7 +119,6 @@ def test_what_grazes_the_threshold_within_the_noise_is_borderline(score: float, 
 
 
 def test_where_the_noise_is_not_known_nothing_is_borderline() -> None:
-    """None is invented."""
     assert compared({}, {"a": (found("a!", "other"), 0.749)}).flips[0].borderline is None
 
 
@@ -136,22 +133,10 @@ def test_across_judges_nothing_breaks_and_no_score_of_theirs_moves() -> None:
 
 
 def test_a_judge_that_failed_loses_nothing_that_is_not_compared() -> None:
-    """Its question was found on both sides."""
     failed = rows({})
     failed[0] = patched(failed[0], passed=None, overall_score=None, error="judge_error: no JSON", verdicts=[])
     made = compare(side(rows({}), "was", judge="i"), side(failed, "now", judge="j"), ignore=["judge"], resamples=20)
     assert made.count("lost") == 0
-
-
-def test_errors_of_one_message_stand_together() -> None:
-    """Whatever port or seconds they name; on each side the most frequent first."""
-    messages = ["no route to port 1", "no route to port 22", "odd"]
-    now = {key: (Failure(kind="target_error", message=text), None) for key, text in zip("abc", messages, strict=True)}
-    made = compared({}, now)
-    assert [(each.side, each.message, each.count) for each in made.errors] == [
-        ("candidate", "target_error: no route to port 1", 2),
-        ("candidate", "target_error: odd", 1),
-    ]
 
 
 def test_precision_is_held_against_what_it_can_reach() -> None:
@@ -184,7 +169,6 @@ given_rows = st.one_of(
 @settings(deadline=None, max_examples=10)
 @given(st.lists(st.tuples(given_rows, given_rows), min_size=1, max_size=8))
 def test_the_fates_add_up_whatever_happens(pairs: list[tuple[Any, Any]]) -> None:
-    """Each common question has exactly one."""
     asked = [question(f"q{place}", expected_chunks=["a!"]) for place in range(len(pairs))]
     sides = [
         side(

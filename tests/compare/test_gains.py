@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaltrack.compare.causes import causes_of
-from tests.compare.test_causes import ASKED, DELAYS, QUOTED, causes, gains, rank
+from tests.compare.test_causes import ASKED, DELAYS, QUOTED, causes, gains
 from tests.compared import found, row
 from tests.stored import patched
 
@@ -43,7 +43,6 @@ def test_a_gain_of_the_judge_is_told_by_what_differs() -> None:
 
 
 def test_a_text_explains_a_gain_where_its_source_stands_below_now_or_holds_the_passage() -> None:
-    """An id that was another is told as such too."""
     cause, *also = gains(found("d", "a"), found("a", "d", texts={"d": "new"}))
     assert cause.detail == "the text of `d` changed, and it stands below `a` now"
     assert [other.kind for other in also] == ["source_promoted"]
@@ -62,7 +61,6 @@ def test_a_text_explains_a_gain_where_its_source_stands_below_now_or_holds_the_p
     ],
 )
 def test_what_is_newly_measured_failed_before(error: str, kind: str, lacks: dict[str, Any]) -> None:
-    """The error is that of the baseline, and is said to be."""
     now = row(ASKED, found("a", "c"), score=0.9)
     (cause,) = causes_of(patched(now, error=error, passed=None, overall_score=None, **lacks), now, 5, worse=False)
     assert (cause.kind, cause.detail) == (kind, f"{error}; that was before")
@@ -76,6 +74,7 @@ def test_a_hit_or_rank_that_rose_is_told_by_a_source_that_rose(was: list[str], n
         return
     cause, *_ = causes_of(before, after, 5, worse=False)
     assert cause.kind == ("source_promoted" if cause.source in was else "source_gained")
-    assert (cause.rank_before, cause.rank_after) == (rank([*was], cause.source), rank([*now], cause.source))
+    places = [keys.index(cause.source or "") + 1 if cause.source in keys else None for keys in (was, now)]
+    assert [cause.rank_before, cause.rank_after] == places
     assert cause.rank_after is not None
     assert cause.rank_before is None or cause.rank_after < cause.rank_before

@@ -58,7 +58,6 @@ def test_what_one_side_alone_measured_adds_up_with_the_rest() -> None:
 
 
 def test_what_a_judge_could_not_judge_was_measured() -> None:
-    """Its sources were found all the same."""
     ten = [question(f"q{n}") for n in range(10)]
     rows = rows_of(ten, {}, 0.9)
     error = "judge_error: no verdict"

@@ -42,7 +42,6 @@ def test_questions_are_paired_by_id_in_the_order_of_the_candidate(was: list[Stor
 
 
 def test_runs_of_one_set_are_paired_without_a_copy() -> None:
-    """A million questions stand in memory once."""
     made = [row(question(key), found("x"), place) for place, key in enumerate(IDS)]
     old, new = side(made), side(made)
     frame = Paired(old, new).frame

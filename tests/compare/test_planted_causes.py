@@ -41,7 +41,6 @@ def test_changes_planted_in_real_collections_get_their_cause() -> None:
 
 
 def test_the_script_prints_the_table_and_its_verdict() -> None:
-    """A line a kind of change, and the share that is right."""
     command = [sys.executable, str(REPO / "scripts" / "plant_causes"), "--changes", "100", "--seed", "5"]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert ended.returncode == 0, ended.stdout + ended.stderr

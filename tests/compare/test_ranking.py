@@ -28,7 +28,6 @@ def by_name(board: Leaderboard) -> dict[str, Standing]:
 
 
 def plain(name: str, hits: list[bool]) -> Contender:
-    """A configuration with a column of recall and no other."""
     ids = [str(place) for place in range(len(hits))]
     columns = pd.DataFrame({"id": ids, "digest": ids, "recall_at_k": [float(hit) for hit in hits]})
     run = RunInfo(name, name, Signature(golden="set", golden_digest="0", k=5, target=name))

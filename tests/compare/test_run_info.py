@@ -65,7 +65,6 @@ def test_packages_come_each_by_itself() -> None:
 
 
 def test_the_corpus_is_held_side_by_side_where_both_say_it() -> None:
-    """It stands before the commit."""
     was = replace(BASELINE, settings=MADE | {"corpus": "19 pages, 87 chunks, aaaaaaaa"})
     now = replace(BASELINE, settings=MADE | {"corpus": "18 pages, 80 chunks, bbbbbbbb"})
     (difference,) = run_differences(was, now)
@@ -99,7 +98,6 @@ def test_the_files_of_recorded_responses_are_not_named_as_a_change_of_the_target
 
 
 def test_the_content_of_recorded_files_tells_them_apart() -> None:
-    """Where both runs say it, whatever the files are called."""
     was, same, other = (
         replace(
             CANDIDATE,

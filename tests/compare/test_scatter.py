@@ -49,14 +49,12 @@ def kinds(answers: Answers, flips: str, fixes: str = "", others: str = "", **opt
 
 
 def test_a_target_known_to_be_deterministic_is_not_asked() -> None:
-    """Its flips are real."""
     answers = Answers({}, deterministic=True)
     assert kinds(answers, "ab") == {"a": "real", "b": "real"}
     assert answers.asked == {}
 
 
 def test_the_same_answers_again_are_a_deterministic_target() -> None:
-    """After a hundred of them, spread over what changed and others."""
     answers = Answers(dict.fromkeys("abcde", ALWAYS))
     found = settle(["a"], ["b"], ["c", "d", "e"], answers)
     assert (found.is_shown, found.calls, found.repeats["a"].kind) == (False, PROBES, "real")
@@ -103,7 +101,6 @@ def test_a_question_that_fails_each_time_is_no_scatter_because_it_failed_once(
 
 
 def test_what_passes_as_often_as_before_is_scatter() -> None:
-    """It is not asked to the end."""
     answers = Answers({"a": [True]}, {"a": Record(0, 5)})
     assert kinds(answers, "a") == {"a": "scatter"}
     assert answers.asked["a"] < 30
@@ -154,13 +151,11 @@ def test_several_that_fail_most_times_are_no_scatter_unless_as_many_were_lucky(
 
 
 def test_a_failure_is_no_answer() -> None:
-    """What was never measured again is said to be so."""
     answers = Answers({"a": [None], "b": SOMETIMES})
     assert kinds(answers, "ab")["a"] == "not measured"
 
 
 def test_a_number_bounds_what_is_asked() -> None:
-    """Each question so often at most."""
     answers = Answers(dict.fromkeys("abc", ALWAYS))
     found = settle(["a"], ["b"], ["c"], answers, most=3)
     assert (answers.asked, found.calls) == (dict.fromkeys("abc", 3), 9)

@@ -25,7 +25,6 @@ asked: defaultdict[str, int] = defaultdict(int)
 
 
 def ask(question: Question, k: int) -> Response:
-    """A target that follows the script."""
     ids, _, answer = script[asked[question.id]].partition(":")
     asked[question.id] += 1
     sources = tuple(Source(chunk_id=key.lower(), text="edited" if key.isupper() else f"text of {key}") for key in ids)
@@ -48,7 +47,6 @@ def evaluated(uri: str, folder: Path, trials: str, expected: tuple[str, ...] = (
 
 
 def compared(uri: str, folder: Path, was: str, now: str, **options: Any) -> Comparison:
-    """The second run against the first."""
     before, after = evaluated(uri, folder, was, **options), evaluated(uri, folder, now, **options)
     return compare_runs(after.run_id, before.run_id, gate="seed", tracking_uri=uri, log=False)
 
@@ -83,7 +81,6 @@ def test_a_lower_score_is_explained_by_the_trials_that_have_it(store_uri: str, t
 
 
 def test_trials_that_all_pass_are_read_by_their_scores(store_uri: str, tmp_path: Path) -> None:
-    """One of the two expected sources is lost in two of three."""
     made = compared(store_uri, tmp_path, "abc abc abc", "abc ac ac", expected=("a", "b"))
     (drop,) = made.drops
     assert (drop.cause.kind, drop.cause.source) == ("source_lost", "b")
@@ -91,7 +88,6 @@ def test_trials_that_all_pass_are_read_by_their_scores(store_uri: str, tmp_path:
 
 
 def test_one_run_of_trials_beside_one_without(store_uri: str, tmp_path: Path) -> None:
-    """Either side may have been asked once."""
     made = compared(store_uri, tmp_path, "abc", "abc :no bc bc")
     assert [(flip.cause.kind, flip.cause.source) for flip in made.flips] == [("source_lost", "a")]
     made = compared(store_uri, tmp_path, "bac abc", "bc")
@@ -99,7 +95,6 @@ def test_one_run_of_trials_beside_one_without(store_uri: str, tmp_path: Path) ->
 
 
 def test_a_run_whose_trials_are_gone_is_explained_by_its_rows(store_uri: str, tmp_path: Path) -> None:
-    """As a run of a saved file is, which has none."""
     before, after = (evaluated(store_uri, tmp_path, each) for each in ("abc abc", ":no bc bc"))
     artifacts = Path(mlflow.get_run(after.run_id).info.artifact_uri.removeprefix("file://"))
     (artifacts / TRIALS).unlink()
@@ -129,7 +124,6 @@ def test_a_higher_score_is_explained_by_the_trials_that_lacked_it(store_uri: str
 
 
 def test_the_same_result_of_several_trials_is_told_of_those_that_are_shown(store_uri: str, tmp_path: Path) -> None:
-    """Others may differ."""
     made = compared(store_uri, tmp_path, "abc:one abc:two", "abc:three abc:two")
     (other,) = made.others
     assert other.cause.detail == "the answer is another, in the trials that are shown"

@@ -39,7 +39,6 @@ def said(repeats: Sequence[Repeat], asking: Asking = SCATTERING) -> list[str]:
     ],
 )
 def test_it_is_said_how_often_they_failed_again_and_before(repeats: list[Repeat], words: str) -> None:
-    """A record is not asked for where there is one, but a longer one."""
     (sentence,) = said(repeats)
     assert sentence.startswith(words)
     cure = "more trials, or more often" if repeats[0].record_times else "--trials 5, or several times, so that there is"

@@ -51,16 +51,7 @@ def test_one_thing_is_made_at_a_time() -> None:
     assert made == ["slow", "other"]
 
 
-def test_nothing_is_made_twice() -> None:
-    """Also where it failed: whoever asks for the page sees why."""
-    ahead, made = Ahead(), list[str]()
-    assert ended(ahead.begin("a", lambda: made.append("a")))
-    assert ahead.begin("a", lambda: made.append("a")) is None
-    assert made == ["a"]
-
-
 def test_what_fails_is_logged_and_holds_nothing_up(caplog: pytest.LogCaptureFixture) -> None:
-    """The next thing is begun as ever."""
     ahead, made = Ahead(), list[str]()
     with caplog.at_level(logging.INFO, logger=module.__name__):
         assert ended(ahead.begin("bad", lambda: 1 / 0))
@@ -70,7 +61,6 @@ def test_what_fails_is_logged_and_holds_nothing_up(caplog: pytest.LogCaptureFixt
 
 
 def test_old_things_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is remembered does not grow."""
     monkeypatch.setattr(module, "REMEMBERED", 2)
     ahead = Ahead()
     assert all(ended(ahead.begin(each, lambda: None)) for each in "abc")
@@ -92,26 +82,21 @@ class Pair:
     now: EvaluationRun
 
     def prepare(self) -> threading.Thread | None:
-        """What the page of the golden set does."""
         return prepare_golden_set(self.store, self.experiment, self.now.run_id, self.was.run_id)
 
     def matrix(self) -> bytes:
-        """The matrix, as its page shows it."""
         return matrix_page(self.store, history_evaluations(self.store, self.now).runs)
 
     def drift(self) -> bytes:
-        """The comparison, as its page shows it."""
         return drift_page(self.store, self.was, self.now, drift_back(self.experiment, self.was, self.now))
 
     def lose_files(self) -> None:
-        """Remove all that the runs logged."""
         for run in (self.was, self.now):
             shutil.rmtree(urlparse(find_run(self.store, run.run_id).info.artifact_uri).path)
 
 
 @pytest.fixture
 def pair(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pair]:
-    """Of a process that has made nothing ahead yet."""
     monkeypatch.setattr(module, "_golden_sets", Ahead())
     golden, options = few_questions(tmp_path, 3), {"tracking_uri": store_uri, "traces": "off"}
     ids = [run_eval(golden, target=_target(chunk), **options).run_id for chunk in "xy"]
@@ -123,7 +108,6 @@ def pair(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
 
 
 def test_the_pages_of_a_golden_set_are_there_when_they_are_asked_for(pair: Pair) -> None:
-    """Matrix and comparison need no file of the runs any more."""
     assert ended(pair.prepare())
     pair.lose_files()
     assert len(json.loads(pair.matrix())["runs"]) == 2
@@ -132,7 +116,6 @@ def test_the_pages_of_a_golden_set_are_there_when_they_are_asked_for(pair: Pair)
 
 
 def test_pages_of_a_large_golden_set_are_made_for_who_asks(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They could take the server's time for nothing."""
     monkeypatch.setattr(module, "MOST_QUESTIONS", 2)
     assert ended(pair.prepare())
     pair.lose_files()

@@ -23,7 +23,6 @@ def test_an_address_names_moments_and_a_target() -> None:
 
 @pytest.fixture
 def store(store_uri: str) -> Store:
-    """Six runs of two targets, by turns."""
     store = connect(store_uri)
     for number in range(6):
         signature = Signature(golden="g", golden_digest="0", k=5, target="ab"[number % 2]).model_dump_json()
@@ -45,7 +44,6 @@ def store(store_uri: str) -> Store:
     ],
 )
 def test_the_runs_that_are_named(store: Store, choice: Choice, names: str) -> None:
-    """Newest first, both ends of a stretch included."""
     runs = choice.chosen(choice.read(store, "0", "g"))
     assert "".join(run.name.removeprefix("run ") for run in runs) == names
 

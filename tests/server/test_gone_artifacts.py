@@ -42,13 +42,11 @@ class Place:
             return error.code, error.read().decode()
 
     def remove(self, name: str) -> None:
-        """Remove an artifact of the second run."""
         (file,) = self.folder.rglob(f"{self.runs[1]}/artifacts/{name}")
         file.unlink()
 
 
 def evaluated(address: str, folder: Path) -> tuple[str, str]:
-    """Two runs of one golden set."""
     golden = folder / "few.jsonl"
     golden.write_text('{"id": 1, "question": "?", "expected_chunks": ["a"]}\n')
     options = {"target": lambda _question, _k: ["a"], "tracking_uri": address, "traces": "off"}
@@ -61,7 +59,6 @@ Places = Callable[[Path, Path], AbstractContextManager[Place]]
 
 @contextmanager
 def own_artifacts(folder: Path, database: Path) -> Iterator[Place]:
-    """A server that serves its artifacts itself."""
     copied_store(folder / "runs", database)
     artifacts_of_default_experiment(folder / "runs" / "mlflow.db", "mlflow-artifacts:")
     files = folder / "files"
@@ -74,7 +71,6 @@ def own_artifacts(folder: Path, database: Path) -> Iterator[Place]:
 
 @contextmanager
 def artifact_server(folder: Path, database: Path) -> Iterator[Place]:
-    """A server whose artifacts another one serves."""
     copied_store(folder / "runs", database)
     (folder / "artifacts").mkdir()
     files = folder / "files"

@@ -77,11 +77,9 @@ class Browser:
                 return Answer(error.code, dict(error.headers), error.read().decode())
 
     def get(self, page: str, **query: str) -> Answer:
-        """One of our pages."""
         return self.ask(f"/evaltrack/{page}" + (f"?{urlencode(query)}" if query else ""))
 
     def token(self, experiment_id: str, golden: str) -> str:
-        """The token in the forms of a golden set's page."""
         found = re.search(
             r'name="csrf" value="([^"]+)"', self.get("golden", experiment_id=experiment_id, golden=golden).text
         )
@@ -89,7 +87,6 @@ class Browser:
         return found[1]
 
     def promote(self, headers: dict[str, str] | None = None, **form: str) -> Answer:
-        """Press the button."""
         return self.ask("/evaltrack/baseline", form, headers)
 
 
@@ -158,7 +155,6 @@ class Runs:
 
 
 def _finds(second: str) -> Callable[[str, int], list[str]]:
-    """A target that returns the first chunk, and another one."""
     return lambda _question, _k: [second, "1"]
 
 
@@ -191,7 +187,6 @@ def browser(servers: Servers, runs: Runs) -> Browser:
 
 
 def test_mlflow_itself_is_served_as_ever(browser: Browser) -> None:
-    """Its UI, its API, its health."""
     assert '<div id="root"' in browser.ask("/").text
     assert browser.ask("/health").text == "OK"
     found = browser.ask("/api/2.0/mlflow/experiments/search?max_results=5")
@@ -225,7 +220,6 @@ def test_a_golden_set_has_its_history_and_forms(browser: Browser, runs: Runs) ->
 
 
 def test_foreign_names_are_shown_as_text(browser: Browser, runs: Runs) -> None:
-    """Run, experiment and golden set called like a script."""
     first = browser.get("").text
     few = browser.get("golden", experiment_id=runs.experiment, golden="<script>few").text
     travel = browser.get("golden", experiment_id=runs.experiment, golden="travel").text
@@ -247,7 +241,6 @@ def test_every_answer_carries_the_policy(browser: Browser, runs: Runs) -> None:
 
 
 def test_drift_is_computed_when_it_is_opened(browser: Browser, runs: Runs) -> None:
-    """The comparison of both runs, which is recorded nowhere."""
     page = browser.get("drift", experiment_id=runs.experiment, candidate=runs.k5, baseline=runs.earlier_k5)
     assert page.status == 200, page.text[-2000:]
     assert "<script>alert" not in page.text
@@ -372,7 +365,6 @@ def test_runs_that_are_ticked_stand_side_by_side(browser: Browser, runs: Runs) -
 
 
 def test_an_address_that_leads_nowhere_leads_back(browser: Browser) -> None:
-    """A page of ours, with a link to the list."""
     answer = browser.get("none")
     assert answer.status == 404
     assert "there is no such page" in answer.text
@@ -380,7 +372,6 @@ def test_an_address_that_leads_nowhere_leads_back(browser: Browser) -> None:
 
 
 def test_a_new_run_is_on_the_first_page_at_once(browser: Browser, runs: Runs) -> None:
-    """Though the runs of a set are kept from one request to the next."""
     assert "renamed at once" not in browser.get("").text
     client = mlflow.MlflowClient(browser.base)
     client.update_run(runs.k5, name="renamed at once")
@@ -450,7 +441,6 @@ def test_the_button_sets_the_baseline(browser: Browser, runs: Runs) -> None:
 def test_forms_of_others_are_refused(
     browser: Browser, runs: Runs, headers: dict[str, str], change: dict[str, str], why: str
 ) -> None:
-    """A foreign origin, and a token that is missing or wrong."""
     before = get_baseline(connect(browser.base), runs.experiment, "travel")
     form = {"csrf": browser.token(runs.experiment, "travel"), "experiment_id": runs.experiment, "run_id": runs.k5}
     answer = browser.promote(headers, **{**form, **change})
@@ -496,7 +486,6 @@ def test_what_makes_no_baseline_is_explained(browser: Browser, runs: Runs) -> No
 
 
 def _administer(address: str, path: str, **asked: str) -> None:
-    """One call of MLflow's API for its administrator."""
     request = urllib.request.Request(f"{address}/api/{path}", json.dumps(asked).encode())
     request.add_header("Content-Type", "application/json")
     request.add_header("Authorization", f"Basic {b64encode(f'{ADMIN}:{PASSWORD}'.encode()).decode()}")
@@ -619,7 +608,6 @@ def test_a_server_without_its_settings_ends_with_one_message(tmp_path: Path, emp
 
 
 def test_pages_hold_when_many_ask_at_once(browser: Browser, runs: Runs) -> None:
-    """Sixteen browsers, every answer whole."""
     with ThreadPoolExecutor(16) as pool:
         answers = list(pool.map(lambda _: Browser(browser.base).get(""), range(32)))
     assert {answer.status for answer in answers} == {200}

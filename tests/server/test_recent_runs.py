@@ -17,7 +17,6 @@ from evaltrack.tracking.store import Store, connect
 
 @pytest.fixture
 def store(store_uri: str) -> Store:
-    """A real store with three runs of one set and one of another."""
     store = connect(store_uri)
     for number, golden in enumerate(("one", "one", "one", "two")):
         add(store, golden, number)
@@ -25,7 +24,6 @@ def store(store_uri: str) -> Store:
 
 
 def add(store: Store, golden: str, number: int) -> str:
-    """A run as a history reads it."""
     signature = Signature(golden=golden, golden_digest="0", k=5, target="t").model_dump_json()
     tags = {"evaltrack.golden": golden, "evaltrack.signature": signature}
     made: str = store.client.create_run("0", start_time=1000 + number, run_name=f"run {number}", tags=tags).info.run_id
@@ -33,13 +31,11 @@ def add(store: Store, golden: str, number: int) -> str:
 
 
 def names(runs: list[PastRun]) -> list[str]:
-    """Newest first."""
     return [run.name for run in runs]
 
 
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Which sets were read from the store."""
     sets: list[str] = []
 
     def counted(store: Store, experiment_id: str, golden: str, limit: int) -> list[PastRun]:
@@ -68,7 +64,6 @@ def test_a_set_is_read_again_where_its_newest_runs_changed(store: Store, read: l
 
 
 def test_what_is_older_is_read_again_after_a_while(store: Store, read: list[str]) -> None:
-    """Nothing is kept for ever."""
     now = [0.0]
     kept = RecentRuns(clock=lambda: now[0])
     for second in (0.0, SECONDS - 1, SECONDS):

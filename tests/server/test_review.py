@@ -42,7 +42,6 @@ def golden(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def review(golden: Path) -> Iterator[GoldenReview]:
-    """The set under review."""
     made = GoldenReview(golden, by="Ada", k=5)
     yield made
     made.close()
@@ -50,19 +49,16 @@ def review(golden: Path) -> Iterator[GoldenReview]:
 
 @pytest.fixture
 def client(review: GoldenReview) -> FlaskClient:
-    """Asks the page."""
     client = review_app(review, "secret").test_client()
     client.environ_base["HTTP_HOST"] = "127.0.0.1:4000"
     return client
 
 
 def act(client: FlaskClient, **body: Any) -> Any:
-    """Do an action."""
     return client.post("/secret/act", json=body)
 
 
 def test_a_question_is_shown_marked_and_confirmed(client: FlaskClient, golden: Path) -> None:
-    """What comes back is what the file holds."""
     state = client.get("/secret/state?drafts=1").get_json()
     assert (state["keys"], state["drafts"], state["total"], state["by"]) == (["1", "2"], 2, 5, "Ada")
     shown = client.get("/secret/question?id=1&next=2").get_json()
@@ -231,7 +227,6 @@ def test_a_killed_review_loses_no_mark(golden: Path, number: int, kills: int) ->
 
 
 def test_a_question_that_is_gone_has_a_status_of_its_own(client: FlaskClient, golden: Path) -> None:
-    """The page goes on to the next one where this is the answer."""
     golden.write_text("".join(golden.read_text().splitlines(keepends=True)[1:]))
     for answer in (
         client.get("/secret/question?id=1"),

@@ -13,7 +13,7 @@ from flask import Flask, abort
 from evaltrack.errors import TrackingError
 from evaltrack.server import streamed as module
 from evaltrack.server.bounds import AsgiGuard
-from evaltrack.server.shell import explained, late_problem, shell, shell_head
+from evaltrack.server.shell import explained, shell, shell_head
 from evaltrack.server.streamed import Pending, streamed
 
 HTML = {"Accept": "text/html,*/*"}
@@ -21,9 +21,8 @@ PENDING = Pending(shell_head("t"), (("MLflow", "../"), ("evaltrack", "./"), ("<b
 
 
 def client(make: Callable[[], str]) -> Any:
-    """A client of an application with one such page."""
     app = Flask(__name__)
-    app.add_url_rule("/page", "page", lambda: streamed(PENDING, make, late_problem))
+    app.add_url_rule("/page", "page", lambda: streamed(PENDING, make))
     app.register_error_handler(Exception, explained)
     return app.test_client()
 
@@ -79,8 +78,6 @@ def test_programs_get_the_whole_with_its_status(go: threading.Event) -> None:
 
 
 def test_the_guard_passes_parts_on_as_they_come() -> None:
-    """A part is sent while the application still makes the next."""
-
     async def play() -> None:
         first_came, sent = asyncio.Event(), []
 

@@ -21,7 +21,6 @@ MEMORY, SECONDS, SIZE = 1536 << 20, 20, 1 << 20
 
 @pytest.fixture(scope="module")
 def warm() -> Iterator[WarmProcess]:
-    """One process for all tests."""
     made = WarmProcess(page_process._environment())
     yield made
     made.close()
@@ -58,13 +57,11 @@ def test_what_ends_a_page_is_reported(warm: WarmProcess, tmp_path: Path) -> None
 
 
 def test_a_page_that_hangs_is_ended(warm: WarmProcess, tmp_path: Path) -> None:
-    """After the seconds that a page may take."""
     with pytest.raises(subprocess.TimeoutExpired):
         run(warm, tmp_path, b"ctime\nsleep\n(I60\ntR.", seconds=1)
 
 
 def test_no_secret_of_the_server_reaches_it(warm: WarmProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its environment is what a page's own process has."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     made = WarmProcess(page_process._environment())
     try:
@@ -76,7 +73,6 @@ def test_no_secret_of_the_server_reaches_it(warm: WarmProcess, tmp_path: Path, m
 
 
 def test_one_that_died_is_started_again(warm: WarmProcess, tmp_path: Path) -> None:
-    """The page that finds it dead is made without it, or by a new one."""
     warm.start()
     assert warm._process is not None
     first = warm._process.pid
