@@ -50,13 +50,6 @@ def test_one_question_from_pass_to_fail_is_a_regression_with_its_lost_source() -
     assert flip.cause.detail == "`q3!` (rank 1) is no longer returned; `x` took its place"
 
 
-def test_allowed_flips_are_no_regression_but_are_still_listed() -> None:
-    made = compared(LOST, Gate(drops={}, allow_flips=1))
-
-    assert made.verdict == "ok"
-    assert len(made.flips) == 1
-
-
 def recall(now: float) -> Comparison:
     """Twenty questions with recall 1 each, against a run whose mean recall is `now` (in steps of 0.05)."""
     asked = [question(f"q{i}", expected_chunks=["a", "b", "c", "d"]) for i in range(5)]
@@ -232,14 +225,6 @@ def test_a_target_that_only_answers_is_gated_by_its_judge() -> None:
     assert (made.verdict, len(made.flips)) == ("regression", 10)
 
 
-def test_retrieval_that_is_not_measured_any_more_is_lost() -> None:
-    """A target that reports its sources no longer does not pass the gate by its judge."""
-    before = [row(each, found(f"{each.id}!"), position, 0.9) for position, each in enumerate(TEN)]
-    after = [row(each, Response(answer="so"), position, 0.9) for position, each in enumerate(TEN)]
-    made = compare(side(before), side(after), resamples=100)
-    assert (made.verdict, len(made.lost)) == ("unknown", 10)
-
-
 def test_fixes_are_listed_and_win_nothing_back() -> None:
     baseline = side(rows_of(TEN, {"q1": found("x")}))
     made = compare(baseline, side(rows_of(TEN, LOST)), Gate(drops={}), resamples=100)
@@ -294,14 +279,12 @@ def test_ignoring_what_is_no_part_is_refused() -> None:
 
 
 def test_runs_without_a_common_question_are_refused() -> None:
-    with pytest.raises(NotComparableError, match=r"no question in common; compare runs of the same golden set$"):
-        compare(side(rows_of(TEN[:5], {})), side(rows_of(TEN[5:], {})))
-
-
-def test_questions_under_other_ids_are_noticed_where_none_is_common() -> None:
+    """Where the questions are the same under other ids, the error says so."""
     renamed = [each.model_copy(update={"id": f"new {each.id}"}) for each in TEN]
     with pytest.raises(NotComparableError, match="common; 10 questions are the same under other ids: give them"):
         compare(side(rows_of(TEN, {})), side(rows_of(renamed, {})))
+    with pytest.raises(NotComparableError, match=r"no question in common; compare runs of the same golden set$"):
+        compare(side(rows_of(TEN[:5], {})), side(rows_of(TEN[5:], {})))
 
 
 @pytest.mark.parametrize(
@@ -310,14 +293,6 @@ def test_questions_under_other_ids_are_noticed_where_none_is_common() -> None:
 def test_the_gate_can_want_evidence(kind: Any, verdict: str) -> None:
     """One flip of ten is a regression by the rules, and no evidence by McNemar."""
     assert compared(LOST, Gate(kind=kind)).verdict == verdict
-
-
-def test_what_got_better_says_where_the_source_stands_now() -> None:
-    before = {"q0": found("x", "y"), "q1": found("x", "q1!")}
-    made = compare(side(rows_of(TEN, before)), side(rows_of(TEN, {})), resamples=50)
-    (fixed,), (higher,) = made.fixes, made.gains
-    assert fixed.cause.detail == "`q0!` is returned now, at rank 1, and was not before"
-    assert higher.cause.detail == "`q1!` rose from rank 2 to 1"
 
 
 def test_groups_have_their_own_deltas() -> None:
@@ -356,50 +331,9 @@ def test_drops_are_parsed() -> None:
     overall, domains, asked_for = parse_drops(
         ["mrr=10%", "judge_score=0.05", "recall_at_k=off", "a:b:mrr=2%"], ["mrr", "judge_score", "recall_at_k"]
     )
+    assert parse_drops(["num_tokens=250%", "mrr=1", "num_tokens=5000"], BY_METRIC)
     assert parse_drops(["mrr=0"], ["mrr"])[0]["mrr"] == Threshold(0.0, relative=False)  # no drop at all
     own = {"mrr": Threshold(0.1, relative=True), "judge_score": Threshold(0.05, relative=False)}
     assert overall == {name: drop for name, drop in (DEFAULT_DROPS | own).items() if name != "recall_at_k"}
     assert asked_for == {"mrr", "judge_score"}
     assert domains == {"a:b": {"mrr": Threshold(0.02, relative=True)}}
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("mrr", "write METRIC=5%"),
-        ("mrr=many", "write METRIC=5%"),
-        ("mrr=-1%", "`-1` is not a number from 0"),
-        ("mrr=1e999%", "`1e999` is not a number from 0"),
-        ("mrr=--%", "`--` is not a number from 0"),
-        ("mmr=5%", "no metric `mmr`; known: mrr"),
-    ],
-)
-def test_wrong_drops_are_refused(text: str, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        parse_drops([text], ["mrr"])
-
-
-def test_an_absolute_threshold_is_in_the_units_of_the_metric() -> None:
-    """0.05 on a recall of 0.5 is 10 %, not 5 %."""
-    asked = [question(f"q{i}", expected_chunks=["a", "b"]) for i in range(10)]
-    was = side(rows_of(asked, {a.id: found("a") for a in asked}))
-    now = side(rows_of(asked, {a.id: found("a") for a in asked[:9]} | {"q9": found("x", "a")}))
-    gate = Gate(drops={"mrr": Threshold(0.05, relative=False)})
-    made = compare(was, now, gate, resamples=100)
-    metric = next(m for m in made.metrics if m.name == "mrr")
-    assert (metric.baseline, metric.candidate, metric.regressed) == (1.0, 0.95, False)
-
-
-@pytest.mark.parametrize(
-    ("rule", "cure"),
-    [
-        ("mrr=5", "write mrr=5%, or an amount up to 1"),
-        ("mrr=500%", "write a share up to 100%"),
-        ("travel:recall_at_k=2", "write recall_at_k=2%, or an amount up to 1"),
-    ],
-)
-def test_a_rule_that_nothing_can_exceed_is_refused(rule: str, cure: str) -> None:
-    """Five where five per cent was meant would be no rule at all; tokens may more than double."""
-    with pytest.raises(UsageError, match=f"no drop can exceed it; {cure}"):
-        parse_drops([rule], BY_METRIC)
-    assert parse_drops(["num_tokens=250%", "mrr=1", "num_tokens=5000"], BY_METRIC)

@@ -152,6 +152,15 @@ def test_rises_are_rules_of_metrics_of_which_lower_is_better() -> None:
 @pytest.mark.parametrize(
     ("drop", "rise", "message"),
     [
+        ("mrr", "", "write METRIC=5%"),
+        ("mrr=many", "", "write METRIC=5%"),
+        ("mrr=-1%", "", "`-1` is not a number from 0"),
+        ("mrr=1e999%", "", "`1e999` is not a number from 0"),
+        ("mrr=--%", "", "`--` is not a number from 0"),
+        ("mmr=5%", "", "no metric `mmr`; known: .*mrr"),
+        ("mrr=5", "", "no drop can exceed it; write mrr=5%, or an amount up to 1"),
+        ("mrr=500%", "", "no drop can exceed it; write a share up to 100%"),
+        ("d:recall_at_k=2", "", "no drop can exceed it; write recall_at_k=2%, or an amount up to 1"),
         ("latency_p95=20%", "", r"of `latency_p95` lower is better; write `max_rise=latency_p95=20%`"),
         ("", "mrr=5%", r"`max_rise=mrr=5%`: of `mrr` higher is better; write `max_drop=mrr=5%`"),
         ("", "latency=5%", r"`max_rise=latency=5%`: no metric `latency`; known: .*latency_p50, latency_p95"),
@@ -159,6 +168,6 @@ def test_rises_are_rules_of_metrics_of_which_lower_is_better() -> None:
         ("", "latency_p95=-1", r"`max_rise=latency_p95=-1`: `-1` is not a number from 0"),
     ],
 )
-def test_rises_that_cannot_be_read(drop: str, rise: str, message: str) -> None:
+def test_rules_that_cannot_be_read_are_refused(drop: str, rise: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         parse_drops([drop] if drop else [], BY_METRIC, rises=[rise] if rise else [])

@@ -54,6 +54,7 @@ def test_broken_rules_come_first_and_are_the_reasons() -> None:
 def test_flips_that_are_allowed_hold_the_rule() -> None:
     made = compared(1, Gate(drops={}, allow_flips=2))
     assert states(made) == [("held", "1 question broke (2 allowed)")]
+    assert (made.verdict, len(made.flips)) == ("ok", 1)
 
 
 @pytest.mark.parametrize(
