@@ -165,7 +165,6 @@ class Changes:
         return Borderline(score, threshold, noise) if abs(score - threshold) <= noise else None
 
     def _outcomes(self, frame: pd.DataFrame) -> tuple[tuple[str, str, Outcome], ...]:
-        """Id, domain and outcome."""
         columns = (frame[name] for name in ("id", "domain_c", "passed_c", "error_c"))
         return tuple(
             (str(key), str(domain), self._outcome(passed, error))

@@ -248,7 +248,6 @@ class Comparison:
 
     @property
     def _rows(self) -> tuple[list[StoredRow], list[StoredRow]]:
-        """Those of both sides that the comparison holds."""
         changes = [change for listed in self.by_fate.values() for change in listed]
         before = [change.before for change in changes if change.before is not None]
         after = [change.after for change in changes if change.after is not None]

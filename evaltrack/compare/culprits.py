@@ -131,7 +131,6 @@ def _mark_gone(culprits: Iterable[Culprit], was: Iterable[StoredRow], now: Itera
 
 
 def _times(rows: Iterable[StoredRow], names: Set[str]) -> Counter[str]:
-    """In how many rows each of these sources was returned."""
     times = Counter[str]()
     for row in rows if names else ():
         times.update({title_key(row.name_of(source)) for source in row.sources or ()} & names)

@@ -7,7 +7,7 @@ questions are paired in memory while only the few that changed are read whole.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -120,13 +120,15 @@ def compare(
     changes.flips = tuple(sorted(settled, key=lambda flip: flip.repeat is not None and flip.repeat.kind == "scatter"))
     decided = decide(gate, metrics, tuple(measure.groups(paired.frame)), changes, paired, asking)
     comparison = _comparison(paired, changes, decided, left_out, _checked(criteria, decided.metrics))
-    return replace(
-        comparison, ignored=tuple(ignore), notes=(*judge.notes, *_others_note(others)), asking=asking, gate=gate
-    )
+    notes = judge.notes
+    if others:
+        what = "its function or declaration" if len(others) == 1 else "their functions or declarations"
+        words = f"{', '.join(others)}: {what} changed between the runs; evaluate the baseline again to compare by it"
+        notes = (*notes, words)
+    return replace(comparison, ignored=tuple(ignore), notes=notes, asking=asking, gate=gate)
 
 
 def _checked(criteria: tuple[Criterion, ...], metrics: Sequence[MetricDelta]) -> tuple[tuple[Checked, Checked], ...]:
-    """Each criterion, held against the baseline's metrics and the candidate's."""
     most = {f"{metric.name}.max": metric.reachable for metric in metrics if metric.reachable is not None}
     sides = ({m.name: m.baseline for m in metrics}, {m.name: m.candidate for m in metrics})
     return tuple(zip(*(check_criteria(criteria, values | most) for values in sides), strict=True))
@@ -139,7 +141,6 @@ def _comparison(
     left_out: set[str],
     checked: tuple[tuple[Checked, Checked], ...],
 ) -> Comparison:
-    """What was found of two sides and decided, as one record."""
     num_by_cause = Counter(change.cause.kind for change in (*changes.flips, *changes.lost, *changes.drops))
     candidate = paired.candidate.info
     return Comparison(
@@ -202,12 +203,6 @@ def declared_otherwise(baseline: Signature, candidate: Signature) -> list[str]:
     """The scores of one's own that both runs have and that are declared, or computed, in another way."""
     was = {score.name: score for score in baseline.scores}
     return [score.name for score in candidate.scores if was.get(score.name, score) != score]
-
-
-def _others_note(names: Sequence[str]) -> Iterator[str]:
-    if names:
-        what = "its function or declaration" if len(names) == 1 else "their functions or declarations"
-        yield f"{', '.join(names)}: {what} changed between the runs; evaluate the baseline again to compare by it"
 
 
 def _ask_again(

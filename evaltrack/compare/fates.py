@@ -159,7 +159,6 @@ def without_lost(frame: pd.DataFrame, left_out: Collection[str]) -> pd.DataFrame
 
 
 def _by_judge(frame: pd.DataFrame, side: str) -> Any:
-    """Which questions ended in an error of the judge, or in none."""
     return frame[f"error_{side}"].str.startswith(JUDGE_ERROR).fillna(True).astype(bool)
 
 

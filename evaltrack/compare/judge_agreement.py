@@ -127,7 +127,6 @@ class PairedVerdicts:
         return sorted(set(self.own) | set(self.others))
 
     def _columns(self, name: str) -> tuple[list[Any], list[Any]]:
-        """One measure of both sides, by question; None where there is none."""
         one, other = ([side.get(key, {}).get(name) for key in self._ids] for side in (self.own, self.others))
         return one, other
 

@@ -185,7 +185,6 @@ def _taken(values: Any, places: Any) -> Any:
 
 
 def _without(side: Side, places: Any) -> tuple[str, ...]:
-    """The ids that stand at none of these places."""
     import numpy as np
 
     if places is None:

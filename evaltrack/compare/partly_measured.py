@@ -67,12 +67,10 @@ def times_asked(run: RunInfo) -> int:
 
 
 def _is_measured(row: StoredRow, times: int) -> bool:
-    """Whether more than half of the trials were measured."""
     return row.passed is not None if row.trials is None else 2 * row.trials > times
 
 
 def _is_answered(trials: Sequence[StoredRow], times: int) -> bool:
-    """Whether the target answered more than half of the trials."""
     return 2 * sum(not trial.target_failed for trial in trials) > times
 
 

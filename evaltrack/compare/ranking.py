@@ -249,14 +249,12 @@ class _Ranked:
 
 
 def _why_unranked(column: pd.Series | None, asked: int) -> str:
-    """Why a configuration has no rank; empty where it has one."""
     if column is None:
         return "not measured"
     return "" if len(column) >= COVERAGE * asked else f"measured {len(column):,} of {count(asked, 'question')}"
 
 
 def _common(columns: Iterable[pd.Series]) -> Any:
-    """The questions of all columns, in the order of the first."""
     import pandas as pd
 
     common = None

@@ -92,7 +92,6 @@ def about_sources(difference: RunDifference) -> bool:
 
 
 def _names_model(run: RunInfo) -> bool:
-    """Whether it says which model answered, and not that this is not known."""
     return run.signature.model not in (NOT_STATED, RECORDED_MODEL)
 
 

@@ -253,7 +253,6 @@ def _persistent(ids: Sequence[str], attempts: Attempts) -> list[str]:
 
 
 def _mostly_failing(ids: Sequence[str], attempts: Attempts) -> list[str]:
-    """The questions that fail most times they are asked again."""
     return _failing(ids, attempts, lambda tally: tally.failed > tally.passed, first=5)
 
 

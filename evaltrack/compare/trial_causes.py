@@ -100,7 +100,6 @@ def explain_by_trials(
 
 
 def _passing(others: Sequence[StoredRow]) -> Sequence[StoredRow]:
-    """Of the baseline's trials those that passed, else all."""
     return [each for each in others if each.passed] or others
 
 
@@ -120,7 +119,6 @@ def _share(times: int, total: int) -> str:
 
 
 def _failing(trials: Sequence[StoredRow]) -> float:
-    """The share of the measured trials that failed."""
     measured = [row.passed for row in trials if row.passed is not None]
     return measured.count(False) / len(measured) if measured else 0.0
 

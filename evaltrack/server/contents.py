@@ -228,7 +228,6 @@ def _alone(store: Store, experiment: Experiment, names: Sequence[str], older: Ru
 
 
 def _ordered(experiment: Experiment, golden: set[str]) -> list[str]:
-    """The golden sets with a baseline first."""
     baselines = {each.golden for each in read_baselines(experiment.tags)}
     return sorted(golden, key=lambda name: (name not in baselines, name))
 
@@ -250,7 +249,6 @@ def _line(store: Store, experiment: Experiment, golden: str, baseline: Baseline 
 
 
 def _newest_measured(runs: Sequence[PastRun]) -> PastRun:
-    """The newest run that measured something, else the newest."""
     return next((run for run in runs if run.metrics), runs[0])
 
 

@@ -83,7 +83,6 @@ def pages(access: Access) -> Blueprint:
 
 
 def _nowhere(rest: str) -> Any:  # noqa: ARG001
-    """An address below ours that leads nowhere."""
     abort(404, "there is no such page; begin with the list of golden sets")
 
 
