@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -12,7 +11,7 @@ from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.culprits import Culprit
 from evaltrack.compare.engine import compare
 from evaltrack.compare.gate import Gate
-from evaltrack.records import Response, Source
+from evaltrack.records import Question, Response, Source
 from evaltrack.report.comparison.culprit_words import (
     behind_line,
     behind_words,
@@ -30,10 +29,13 @@ from tests.planted_risers import plant_risers
 TEN = [question(f"q{place}") for place in range(10)]
 
 
-def compared(now: Mapping[str, Response], was: Mapping[str, Response] | None = None, **judged: Any) -> Comparison:
+def against(asked: list[Question], was: Mapping[str, Response], now: Mapping[str, Response]) -> Comparison:
+    return compare(side(rows_of(asked, was)), side(rows_of(asked, now)), Gate(), resamples=50)
+
+
+def compared(now: Mapping[str, Response], was: Mapping[str, Response] | None = None) -> Comparison:
     """Ten questions, of which each finds its own chunk and `other` where nothing else is said."""
-    before, after = rows_of(TEN, was or {}, **judged), rows_of(TEN, now, **judged)
-    return compare(side(before), side(after), Gate(), resamples=50)
+    return against(TEN, was or {}, now)
 
 
 def first(made: Comparison) -> Culprit:
@@ -102,9 +104,9 @@ def test_the_best_of_several_risers_is_the_one_in_most_questions() -> None:
 
 def test_a_page_that_is_gone_is_named_and_not_what_moved_up() -> None:
     asked = [question(f"q{place}", expected_chunks=["gone"]) for place in range(4)]
-    was = rows_of(asked, {each.id: found("gone", "a", "b") for each in asked})
-    now = rows_of(asked, {each.id: found("a", "b") for each in asked})
-    made = compare(side(was), side(now), Gate(), resamples=50)
+    was = {each.id: found("gone", "a", "b") for each in asked}
+    now = {each.id: found("a", "b") for each in asked}
+    made = against(asked, was, now)
     assert [(each.kind, each.page, len(each.ids)) for each in made.culprits] == [("source_lost", "gone", 4)]
 
 
@@ -114,7 +116,7 @@ def lost_pages(pages: Mapping[int, str], still: tuple[str, ...] = ()) -> Compari
     same = found("own", *still)
     was = {f"q{place}": found(page, "a", "b") for place, page in pages.items()} | {"q9": same}
     now = {f"q{place}": found("a", "b") for place in pages} | {"q9": same}
-    return compare(side(rows_of(asked, was)), side(rows_of(asked, now)), Gate(), resamples=50)
+    return against(asked, was, now)
 
 
 DECLINES = Response(answer=None, abstained=True, sources=())
@@ -124,8 +126,7 @@ def declining(was: Mapping[str, Response], now: Mapping[str, Response]) -> Compa
     """Six questions that expect the chunks of one page, of which some are declined now, and four others."""
     asked = [question(f"q{n}", expected_chunks=[f"gone#{n}"] if n < 6 else None) for n in range(10)]
     own = {f"q{n}": found(f"gone#{n}", "a", "b") for n in range(6)}
-    before, after = (rows_of(asked, own | dict(side)) for side in (was, now))
-    return compare(side(before), side(after), Gate(), resamples=50)
+    return against(asked, own | dict(was), own | dict(now))
 
 
 def test_a_deleted_page_is_named_where_the_target_declines_without_it() -> None:
@@ -156,14 +157,14 @@ def test_what_a_floor_cuts_off_is_no_deleted_page() -> None:
 
 def test_of_several_lost_sources_the_one_that_most_questions_lost_is_named() -> None:
     asked = [question(f"q{place}", expected_chunks=[f"own{place}", "gone"]) for place in range(4)]
-    was = rows_of(asked, {each.id: found(*each.expected_chunks or (), "a", "b") for each in asked})
-    now = rows_of(asked, {each.id: found("a", "b") for each in asked})
-    made = compare(side(was), side(now), Gate(), resamples=50)
+    was = {each.id: found(*each.expected_chunks or (), "a", "b") for each in asked}
+    now = {each.id: found("a", "b") for each in asked}
+    made = against(asked, was, now)
     assert [(each.kind, each.page, len(each.ids)) for each in made.culprits] == [("source_lost", "gone", 4)]
     assert cause_words(made.flips[0]) == (
         "`own0` (rank 1) is no longer returned (also: `gone` (rank 2) is no longer returned)"
     )
-    back = compare(side(now), side(was), Gate(), resamples=50)
+    back = against(asked, now, was)
     assert "(also: `gone` is returned now, at rank 2, and was not before" in cause_words(back.fixes[0])
 
 
@@ -200,7 +201,7 @@ def lost_chunks(left: tuple[str, ...], title: str | None = None) -> Comparison:
     was = {each.id: chunks(*(each.expected_chunks or ()), "a", "b") for each in asked}
     now = {each.id: chunks(*({*(each.expected_chunks or ())} & {"own"}), "a", "b") for each in asked}
     was["q9"] = now["q9"] = chunks("own", *left)
-    return compare(side(rows_of(asked, was)), side(rows_of(asked, now)), Gate(), resamples=50)
+    return against(asked, was, now)
 
 
 @pytest.mark.parametrize(
@@ -233,9 +234,9 @@ def test_a_chunk_stands_for_no_page() -> None:
     """Where others of it are returned the chunk is named, under its id."""
     asked = [question(f"q{place}", expected_chunks=["branch#c0"]) for place in range(4)]
     one, two = (Source(chunk_id=f"branch#c{place}", title="The branch") for place in range(2))
-    was = rows_of(asked, {each.id: Response(answer="Yes.", sources=(one, two)) for each in asked})
-    now = rows_of(asked, {each.id: Response(answer="Yes.", sources=(two,)) for each in asked})
-    made = compare(side(was), side(now), Gate(), resamples=50)
+    was = {each.id: Response(answer="Yes.", sources=(one, two)) for each in asked}
+    now = {each.id: Response(answer="Yes.", sources=(two,)) for each in asked}
+    made = against(asked, was, now)
     assert [(each.page, culprit_words(each, K)) for each in made.culprits] == [("branch#c0", "is no longer returned")]
 
 
@@ -243,10 +244,10 @@ def test_a_title_that_other_questions_return_is_returned_for_fewer() -> None:
     fields = {"expected_chunks": None, "expected_sources": ["The branch"]}
     asked = [question(f"q{place}", **fields) for place in range(4)]
     page, other = Source(title="The branch"), Source(title="Another")
-    was = rows_of(asked, {each.id: Response(answer="Yes.", sources=(page, other)) for each in asked})
+    was = {each.id: Response(answer="Yes.", sources=(page, other)) for each in asked}
     lost = {each.id: Response(answer="Yes.", sources=(other,)) for each in asked[:3]}
-    now = rows_of(asked, {"q3": Response(answer="Yes.", sources=(page, other)), **lost})
-    made = compare(side(was), side(now), Gate(), resamples=50)
+    now = {"q3": Response(answer="Yes.", sources=(page, other)), **lost}
+    made = against(asked, was, now)
     assert behind_words(made) == (
         "“The branch” is returned for fewer questions, which explains all 3 questions that got worse"
     )
@@ -257,10 +258,10 @@ def test_a_title_that_other_questions_return_is_returned_for_fewer() -> None:
 def test_a_chunk_that_other_questions_return_is_nowhere_no_longer_returned(title: str | None) -> None:
     asked = [question(f"q{place}", expected_chunks=["branch#c0"]) for place in range(3)]
     one, two = Source(chunk_id="branch#c0", title=title), Source(chunk_id="other#c1", title="Another")
-    was = rows_of(asked, {each.id: Response(answer="Yes.", sources=(one, two)) for each in asked})
+    was = {each.id: Response(answer="Yes.", sources=(one, two)) for each in asked}
     still = {each.id: Response(answer="Yes.", sources=(one, two)) for each in asked[1:]}
-    now = rows_of(asked, {"q0": Response(answer="Yes.", sources=(two,)), **still})
-    made = compare(side(was), side(now), Gate(), resamples=50)
+    now = {"q0": Response(answer="Yes.", sources=(two,)), **still}
+    made = against(asked, was, now)
     assert (first(made).kind, first(made).gone) == ("source_lost", False)
     page = "“branch#c0” is returned for fewer questions"
     assert behind_words(made) == f"{page}, which explains the only question that got worse"
@@ -275,7 +276,7 @@ def test_sources_that_other_questions_return_are_not_looked_for_in_the_index(los
     own = {each.id: found(f"c{place % 4}", "other") for place, each in enumerate(asked)}
     demotions = {f"q{place}": found("other", f"c{place % 4}") for place in range(lost, 4)}
     now = {**own, **{f"q{place}": found("other") for place in range(lost)}, **demotions}
-    made = compare(side(rows_of(asked, own)), side(rows_of(asked, now)), Gate(), resamples=50)
+    made = against(asked, own, now)
     steps = " ".join(next_steps(made))
     assert "no longer returned" not in steps
     assert "the index" not in steps
@@ -301,11 +302,11 @@ def test_no_page_stands_above_itself() -> None:
     """Chunks of one page that change places, or are new, are no page that rose; of another are."""
     asked = [question(f"q{place}", expected_chunks=[f"page#{place}"]) for place in range(2)]
     chunks = [Source(chunk_id=f"page#{place}", title="The page") for place in range(3)]
-    was = rows_of(asked, {f"q{n}": Response(answer="Yes.", sources=(chunks[n], chunks[1 - n])) for n in range(2)})
+    was = {f"q{n}": Response(answer="Yes.", sources=(chunks[n], chunks[1 - n])) for n in range(2)}
 
     def first_of(*sources: Source) -> Culprit:
         now = {f"q{n}": Response(answer="Yes.", sources=(*sources, chunks[1 - n], chunks[n])) for n in range(2)}
-        return first(compare(side(was), side(rows_of(asked, now)), Gate(), resamples=50))
+        return first(against(asked, was, now))
 
     moved, newly = first_of(), first_of(chunks[2])
     assert [(each.kind, each.page) for each in (moved, newly)] == [("source_demoted", "The page")] * 2
@@ -326,8 +327,8 @@ def test_what_rose_in_one_question_of_several_is_none() -> None:
 @pytest.mark.parametrize(("worse", "share"), [(1, "the only question"), (2, "both questions"), (3, "all 3 questions")])
 def test_what_explains_all_of_it_is_said_to(worse: int, share: str) -> None:
     asked = [question(f"q{place}", expected_chunks=["gone"]) for place in range(worse)]
-    was = rows_of(asked, {each.id: found("gone", "a") for each in asked})
-    made = compare(side(was), side(rows_of(asked, {each.id: found("a") for each in asked})), Gate(), resamples=50)
+    was = {each.id: found("gone", "a") for each in asked}
+    made = against(asked, was, {each.id: found("a") for each in asked})
     assert behind_words(made) == f"“gone” is no longer returned, which explains {share} that got worse"
     assert cause_summary(made) == f"{share} that got worse: an expected source is no longer returned"
 
@@ -486,9 +487,9 @@ def test_a_deleted_page_is_no_shorter_list() -> None:
     lists = {f"q{n}": ["a", "b", "c", "d", "gone"] if n < 4 else ["gone", f"own{n}", "e"] for n in range(10)}
     was = {key: found(*names) for key, names in lists.items()}
     now = {key: found(*(name for name in names if name != "gone")) for key, names in lists.items()}
-    made = compare(side(rows_of(asked, was)), side(rows_of(asked, now)), Gate(), resamples=50)
+    made = against(asked, was, now)
     (culprit,) = made.culprits
     assert (culprit.kind, culprit.page, culprit.gone) == ("source_lost", "gone", True)
     cut = {key: found(*names[:4]) for key, names in lists.items()}
-    shorter = compare(side(rows_of(asked, was)), side(rows_of(asked, cut)), Gate(), resamples=50)
+    shorter = against(asked, was, cut)
     assert [each.kind for each in shorter.culprits] == ["fewer_sources"]
