@@ -34,6 +34,9 @@ RESULT, INVALID, RAISED, OUT_OF_MEMORY = b"result", b"invalid", b"raised", b"mem
 GOODBYE = b"goodbye"
 """The line after which a process ends by itself. Where the lines end without it, the parent is gone."""
 
+THREAD_SECONDS = 5.0
+"""How long threads that the function started may outlive its calls."""
+
 MOST_BYTES = 128 << 20
 """Bytes of a result: a response of the greatest length of which every character is escaped still fits."""
 
@@ -64,6 +67,9 @@ def main(order: dict[str, Any]) -> None:
         server.send(b"0", REFUSED, {"text": str(error), "guide": error.guide})
         return
     server.run(service)
+    timer = threading.Timer(THREAD_SECONDS, end_own_group)  # a thread of the function may go on for ever
+    timer.daemon = True
+    timer.start()
 
 
 def _open(opener: str, place: str, memory: int | None, store: str | None) -> Service:

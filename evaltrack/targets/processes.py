@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 import time
+from codecs import getincrementaldecoder
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
@@ -115,7 +116,8 @@ class Process:
         self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._lines.put(json.dumps({**asdict(order), "path": sys.path}).encode())
         command = [sys.executable, "-P", "-c", BOOTSTRAP]
-        self._popen = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **own_group())  # noqa: S603 - this Python
+        pipe = subprocess.PIPE
+        self._popen = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, **own_group())  # noqa: S603 - this Python
         self._kill_later(START_SECONDS, lambda: self.facts is None, f"was not ready within {START_SECONDS:g} s")
         for work in (self._write, self._wait):
             threading.Thread(target=work, daemon=True, name="evaltrack-process").start()
@@ -135,12 +137,24 @@ class Process:
             self.kill("sent what is no answer, and was killed")
         self._kill_later(DRAIN_SECONDS, lambda: True, "closed its pipe, and was killed")
 
+    def _pass_on(self) -> None:
+        """Write what the function prints to this program's stderr, which takes commands to CI runners out of it."""
+        decoder = getincrementaldecoder("utf-8")("replace")
+        with self._popen.stderr as printed:  # type: ignore[union-attr]
+            while chunk := printed.read1():  # type: ignore[union-attr]  # it is buffered
+                with suppress(OSError, ValueError):  # stderr may be closed, and the pipe must not fill up
+                    sys.stderr.write(decoder.decode(chunk))
+                    sys.stderr.flush()
+
     def _wait(self) -> None:
-        reader = threading.Thread(target=self._read, daemon=True, name="evaltrack-answers")
-        reader.start()
+        works = (self._read, self._pass_on)
+        readers = [threading.Thread(target=work, daemon=True, name="evaltrack-answers") for work in works]
+        for reader in readers:
+            reader.start()
         self._popen.wait()
         kill_group(self._popen.pid)  # what it left behind
-        reader.join(DRAIN_SECONDS)
+        for reader in readers:
+            reader.join(DRAIN_SECONDS)
         with self._lock:
             self.is_over, calls, self.waiting = True, list(self.waiting.values()), {}
         self._lines.put(b"")
