@@ -88,7 +88,7 @@ def matrix_page(store: Store, runs: Sequence[PastEvaluation]) -> bytes:
 
 def drift_back(experiment: Experiment, was: EvaluationRun, now: EvaluationRun) -> Back:
     """The way to the page of a comparison."""
-    return Back((*crumbs(experiment, now), (f"{now.name} against {was.name}", "")), served=True)
+    return Back((*crumbs(experiment, now), (f"{now.name} against {was.name}", "")))
 
 
 def drift_page(store: Store, was: EvaluationRun, now: EvaluationRun, back: Back) -> bytes:

@@ -166,7 +166,7 @@ class _Views(QuestionViews):
         experiment = experiment_of(self._access, store, request.args.get("experiment_id"))
         evaluation = check_end(evaluation_in(store, experiment, request.args.get("run_id")))
         g.evaltrack_links = run_links(store, evaluation)
-        back = Back((*crumbs(experiment, evaluation), (evaluation.name, "")), served=True)
+        back = Back((*crumbs(experiment, evaluation), (evaluation.name, "")))
 
         def fetch(folder: Path) -> tuple[Path, ...]:
             return fetch_summary(store, evaluation.run_id, folder), fetch_rows(store, evaluation, folder)

@@ -62,13 +62,9 @@ def safe_link(url: str | None) -> str | None:
 
 @dataclass(frozen=True)
 class Back:
-    """The way back from a page: words and address of each page above it, and last its own words, without an address.
-
-    `served` says that the pages of a server are meant, which show single runs too.
-    """
+    """The way back from a page: words and address of each page above it, and last its own words, without an address."""
 
     crumbs: tuple[tuple[str, str], ...]
-    served: bool = False
 
 
 BODY = "</head>\n<body>"
