@@ -56,9 +56,9 @@ def _shadow() -> str:
 
 def _model_server() -> str:
     """Where models are asked; never the key."""
-    from evaltrack.llm.server import has_server, shown_url
+    from evaltrack.llm.server import has_server, usual_server
 
-    return f"asked at {shown_url()}" if has_server() else "neither OPENAI_API_KEY nor OPENAI_BASE_URL is set"
+    return f"asked at {usual_server().shown}" if has_server() else "neither OPENAI_API_KEY nor OPENAI_BASE_URL is set"
 
 
 def _tokenizer() -> str:

@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any
 
 from evaltrack.llm.refusals import (
     LONGEST_WAIT,
-    asked_to_wait,
     is_about_the_content,
     is_quota,
     raise_if_final,
@@ -32,7 +31,7 @@ from evaltrack.llm.refusals import (
 )
 from evaltrack.llm.replies import Answer, AnswerError, read_answer
 from evaltrack.llm.server import ModelServer, usual_server
-from evaltrack.llm.throttle import Throttle, delay
+from evaltrack.llm.throttle import Throttle, delay, retry_after
 from evaltrack.privacy.addresses import shown_text
 
 if TYPE_CHECKING:
@@ -264,7 +263,8 @@ class LLM:
             async with asyncio.timeout(self._call_seconds):
                 response = await self._open().post("/chat/completions", body=request, cast_to=http_library().Response)
         except APIStatusError as error:
-            wait = asked_to_wait(error) if error.status_code in PUT_OFF or error.status_code >= 500 else None
+            may_wait = error.status_code in PUT_OFF or error.status_code >= 500
+            wait = retry_after(error.response.headers) if may_wait else None
             if wait and wait <= LONGEST_WAIT:  # a longer one ends the run
                 self._throttle.hold(wait, refusal_words(error))
             raise
@@ -301,7 +301,7 @@ class LLM:
         """Wait as long as the server asks, and never less than a little; raise where asking again cannot help."""
         status = error.status_code
         if not is_about_the_content(error):
-            raise_if_final(error, self.model, asked_to_wait(error), answered=self._answered, server=self._server)
+            raise_if_final(error, self.model, answered=self._answered, server=self._server)
         if status not in PUT_OFF and status < 500:
             raise AnswerError(refusal_words(error)) from None
         if status >= 500:

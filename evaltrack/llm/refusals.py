@@ -49,14 +49,9 @@ def words(error: APIStatusError) -> str:
     return " ".join(shown_text(without_key(str(message or error.response.text))).split())[:SHOWN]
 
 
-def asked_to_wait(error: APIStatusError) -> float | None:
-    """Seconds that the server asks to wait; None where it asks for nothing."""
-    return retry_after(error.response.headers)
-
-
 def refusal_words(error: APIStatusError) -> str:
     """What the server answered, in one line: status, what it asks for, and its words."""
-    wait = asked_to_wait(error)
+    wait = retry_after(error.response.headers)
     advice = f" (told to wait {wait:,.3g} s)" if wait else ""
     return f"status {error.status_code}{advice}: {words(error)}"
 
@@ -80,16 +75,14 @@ def is_about_the_content(error: APIStatusError) -> bool:
     return bool(_MODERATED.search(f"{error.code} {error.type}") or _FLAGGED.search(words(error)))
 
 
-def raise_if_final(
-    error: APIStatusError, model: str, wait: float | None, *, answered: bool, server: ModelServer
-) -> None:
-    """Raise where asking again cannot help, now or for any other question; `wait`: seconds the server asks for.
+def raise_if_final(error: APIStatusError, model: str, *, answered: bool, server: ModelServer) -> None:
+    """Raise where asking again cannot help, now or for any other question.
 
     Raises:
         ServerRefusesError: status 401, 403 or 404, and nothing was `answered` before.
         AccessLostError: the same in the middle of a run.
         QuotaError: status 402, or an error that says so.
-        ServerBusyError: `wait` is above `LONGEST_WAIT`.
+        ServerBusyError: the server asks to wait for more than `LONGEST_WAIT`.
     """
     status, why = error.status_code, words(error)
     if status == 401:  # its words are left out: they often hold a part of the key
@@ -103,6 +96,7 @@ def raise_if_final(
         )
     if is_quota(error):
         raise QuotaError(f"the quota of the key is used up ({why}); add credit, or use another key") from None
+    wait = retry_after(error.response.headers)
     if wait is not None and wait > LONGEST_WAIT:
         raise ServerBusyError(
             f"{server.shown} asks to wait {wait:,.0f} s (status {status}: {why}); run again later: {KEPT}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from evaltrack.errors import UsageError
-from evaltrack.privacy import addresses
+from evaltrack.privacy.addresses import shown_url
 from evaltrack.privacy.masking import MASK, SHORTEST_SECRET
 
 OPENAI = "https://api.openai.com/v1"
@@ -37,50 +37,26 @@ class ModelServer:
     @property
     def shown(self) -> str:
         """The address for messages, without user, password and what its query holds."""
-        return addresses.shown_url(self.address)
+        return shown_url(self.address)
 
 
 def usual_server() -> ModelServer:
     """The server that `OPENAI_API_KEY` and `OPENAI_BASE_URL` name.
 
     Raises:
-        UsageError: one of them is malformed.
+        UsageError: one of them is malformed; the message shows neither key, nor user, password and query of the URL.
     """
-    return ModelServer(base_url(), key())
+    address, key = _value("OPENAI_BASE_URL") or OPENAI, _value("OPENAI_API_KEY")
+    if not re.match(r"https?://[^/]", address) or not _is_url(address):
+        raise UsageError(f"OPENAI_BASE_URL is `{shown_url(address)}`; write http://HOST/v1 or https://HOST/v1")
+    if not re.fullmatch(r"[!-~]*", key):
+        raise UsageError("OPENAI_API_KEY holds a space, a line break or a sign outside ASCII; set it again")
+    return ModelServer(address, key or NO_KEY)
 
 
 def has_server() -> bool:
     """Whether `OPENAI_API_KEY` or `OPENAI_BASE_URL` is set, so that a model can be asked at all."""
     return bool(_value("OPENAI_API_KEY") or _value("OPENAI_BASE_URL"))
-
-
-def key() -> str:
-    """The key, fit for a header.
-
-    Raises:
-        UsageError: it holds a character that no header can carry; the message does not show it.
-    """
-    value = _value("OPENAI_API_KEY")
-    if not re.fullmatch(r"[!-~]*", value):
-        raise UsageError("OPENAI_API_KEY holds a space, a line break or a sign outside ASCII; set it again")
-    return value or NO_KEY
-
-
-def base_url() -> str:
-    """The address below which the server's `/chat/completions` lies.
-
-    Raises:
-        UsageError: it is no HTTP address; the message shows neither user nor password, nor what a query holds.
-    """
-    value = _value("OPENAI_BASE_URL") or OPENAI
-    if not re.match(r"https?://[^/]", value) or not _is_url(value):
-        raise UsageError(f"OPENAI_BASE_URL is `{addresses.shown_url(value)}`; write http://HOST/v1 or https://HOST/v1")
-    return value
-
-
-def shown_url() -> str:
-    """The address for messages, without user, password and what its query holds."""
-    return addresses.shown_url(base_url())
 
 
 def without_key(text: str, shortest: int = SHORTEST_SECRET) -> str:

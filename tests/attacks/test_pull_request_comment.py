@@ -39,28 +39,19 @@ def saved(folder: Path, answers: str) -> str:
     return ended.stdout
 
 
-def test_a_strangers_comment_with_our_marker_stays_as_it_is(tmp_path: Path) -> None:
+@pytest.mark.parametrize("own", [((BOT, "of another workflow"), (BOT, f"{MARKER}\nof yesterday")), ()])
+def test_a_strangers_comment_stays_and_keeps_nobody_from_writing_ours(
+    tmp_path: Path, own: tuple[tuple[str, str], ...]
+) -> None:
     (tmp_path / "tree").mkdir()
     made = job(tmp_path)
     written(made)
-    made.hub((("mallory", f"{MARKER}\nmine"), (BOT, "of another workflow"), (BOT, f"{MARKER}\nof yesterday")))
+    strangers = (("mallory", f"{MARKER}\nmine"), ("github-actions", f"{MARKER}\nalso mine"))
+    made.hub((*strangers, *own))
 
     assert made.step("Comment").returncode == 0, made.output
 
-    assert made.comments == [("mallory", f"{MARKER}\nmine"), (BOT, "of another workflow"), (BOT, PAGE)]
-
-
-def test_a_strangers_comment_keeps_nobody_from_writing_ours(tmp_path: Path) -> None:
-    (tmp_path / "tree").mkdir()
-    made = job(tmp_path)
-    written(made)
-    made.hub((("mallory", f"{MARKER}\nmine"), ("github-actions", f"{MARKER}\nalso mine")))
-
-    assert made.step("Comment").returncode == 0, made.output
-
-    assert made.comments[2:] == [(BOT, PAGE)]
-    assert [who for who, _ in made.comments[:2]] == ["mallory", "github-actions"]
-    assert "mine" in made.comments[0][1]
+    assert made.comments == [*strangers, *own[:1], (BOT, PAGE)]
 
 
 def test_a_comment_that_is_refused_is_a_warning(tmp_path: Path) -> None:
