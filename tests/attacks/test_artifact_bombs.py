@@ -91,7 +91,6 @@ def peak_mb(group: int) -> int:
 def test_the_server_stays_small(
     address: tuple[str, int], bombs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Pages of bombs are refused with a word, or show a bounded part; the server's own memory does not see them."""
     where, group = address
     golden = tmp_path / "small.jsonl"
     golden.write_text(GOLDEN)

@@ -69,7 +69,6 @@ PRINTED = [name for name in RENDERINGS if re.search("terminal|JSON|Markdown|JUni
 
 
 def test_the_parsers_see_what_the_runners_see() -> None:
-    """Each order is one where nothing is done about it, but for those whose prefix is cut off too short."""
     assert [order for order in ORDERS if not commands(order)] == [
         "##\u200b[error]pwned",
         "#\u00ad#[error]pwned",
@@ -85,10 +84,6 @@ def test_the_parsers_see_what_the_runners_see() -> None:
 
 @pytest.mark.parametrize("rendering", PRINTED)
 def test_no_rendering_holds_a_command(rendering: str) -> None:
-    """Whatever text stands in whatever place; of annotations the commands are ours.
-
-    Each order stands in a question and in an address; each other place holds one order of each runner, and one more.
-    """
     ours = commands(rendered(rendering, "question", "?")) if rendering.endswith("annotations") else []
     for number, place in enumerate(sorted({*seen(rendering), "url"})):
         some = [*RUNNERS, ORDERS[number % len(ORDERS)]]
@@ -106,7 +101,6 @@ def test_data_for_machines_stays_what_it_was(rendering: str) -> None:
 
 
 def test_people_see_the_text_as_it_was() -> None:
-    """What breaks a command has no width, and does not count against a limit."""
     assert clip("a ##[error]b", 12) == f"a ##{BREAK}[error]b"
     assert clip(clip("a ##[error]b", 12), 12) == f"a ##{BREAK}[error]b"
 

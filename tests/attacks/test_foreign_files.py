@@ -178,7 +178,6 @@ def test_a_run_with_a_state_folder_of_another_user(
 
 
 def test_nobody_else_reads_verdicts(tmp_path: Path, open_cache: OpenCache) -> None:
-    """Folder 0700, file, log and secret 0600, whatever the umask says."""
     before = os.umask(0)
     try:
         cache = open_cache(tmp_path / "some" / "where")

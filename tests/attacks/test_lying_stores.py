@@ -109,7 +109,6 @@ def test_what_was_not_done_is_not_called_finished(served: Served, pattern: str, 
     ],
 )
 def test_a_fault_that_stays_leaves_no_run_finished(served: Served, rules: list[Any], said: str) -> None:
-    """Metrics alone that are not taken, a login page in front of all, or one that comes while results are logged."""
     served.rules.rules = rules
     with pytest.raises(TrackingError, match=said):
         served.run()

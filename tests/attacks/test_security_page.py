@@ -14,7 +14,6 @@ FOLDER = REPO / "tests" / "attacks"
 
 
 def test_every_attack_stands_on_the_page() -> None:
-    """Each file of attacks is named by one row, and the page can be read in one go."""
     named = [name for row in ROWS for name in re.findall(r"`(test_\w+\.py)`", row)]
     assert sorted(named) == sorted({path.name for path in FOLDER.glob("test_*.py")} - {"test_security_page.py"})
     assert set(re.findall(r"`(test_\w+\.py)`", PAGE)) == set(named)

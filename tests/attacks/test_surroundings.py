@@ -108,7 +108,6 @@ def swept(folder: Path) -> None:
 def test_temporary_files_come_back(
     store_uri: str, tmp_path: Path, temporary: Path, sweep: Callable[[Path], None], trials: int
 ) -> None:
-    """A run of many days outlives the files of its beginning; all rows are in MLflow, and nothing is left behind."""
     target = after_some(lambda: sweep(temporary))
     result = run_eval(many(tmp_path), target=target, tracking_uri=store_uri, trials=trials, concurrency=1)
     assert (result.status, len(list(result.rows))) == ("FINISHED", 12)

@@ -56,8 +56,6 @@ class Verdict(BaseModel):
 
 
 def test_judge_by_nested_schema() -> None:
-    """The client's own `parse` of a nested pydantic model, with references, bounds and unions, succeeds."""
-
     async def parsed(client: AsyncOpenAI) -> list[Verdict | None]:
         chat: Any = client.chat if hasattr(client.chat.completions, "parse") else client.beta.chat  # before 1.92
         texts = [f"Question {number}" for number in range(40)]

@@ -129,8 +129,6 @@ def test_a_lower_limit_counts_for_those_who_wait() -> None:
 
 
 def test_a_longer_hold_wins() -> None:
-    """A second pause may lengthen the first one, not shorten it."""
-
     async def test() -> None:
         throttle, start = Throttle(1), time.monotonic()
         throttle.hold(0.05)

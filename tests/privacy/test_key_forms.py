@@ -41,7 +41,6 @@ INNOCENTS = [text % RANDOM for text in json.loads((REPO / "tests/data/innocents.
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_common_keys_are_known_by_their_form(seed: int) -> None:
-    """Nothing of any is left, and the words around it stay, a full stop right after it too."""
     for name, (text, secret) in keys(seed).items():
         redacted = Redactor().text(text)
         assert secret[-10:] not in redacted, name
@@ -71,7 +70,6 @@ def test_the_corpora_that_come_along_hold_no_key() -> None:
 
 
 def test_a_key_in_the_arguments_of_a_tool_is_known_by_the_name_of_its_field() -> None:
-    """A value of no form of its own is a key where its field says so, and not elsewhere."""
     arguments = {"api_key": f"{HEX40[:16]}Zz{HEX40[16:30]}", "chunk_key": ID, "q": HEX40, "deep": [{"password": HEX64}]}
     response = Response(answer="a", tool_calls=(ToolCall(name="t", arguments=arguments),))
     assert Redactor().response(response).tool_calls[0].arguments == {
@@ -83,7 +81,6 @@ def test_a_key_in_the_arguments_of_a_tool_is_known_by_the_name_of_its_field() ->
 
 
 def test_keys_without_a_break_between_them_are_all_found() -> None:
-    """One after the other, in one word, in markup and in another letter's neighbourhood."""
     token = keys()["GitHub personal"][1]
     for around in ("{},{}", "<b>{}</b><i>{}</i>", "`{}`|`{}`", "({})({})", "é{}\N{NO-BREAK SPACE}{}", "İ{} İ{}"):
         assert Redactor().text(around.format(token, token)) == around.format(MARK, MARK)
@@ -119,7 +116,6 @@ def test_no_text_takes_long(piece: str) -> None:
 
 
 def test_ordinary_text_is_looked_through_fast() -> None:
-    """2 KB of prose take far less than what a network or a model takes (0.1 ms; ten times that is the bound here)."""
     text = "".join(page.read_text("utf-8") for page in sorted((REPO / "golden" / "corpus").rglob("*.md")))
     pieces = [text[place : place + 2048] for place in range(0, 100 * 2048, 2048)]
     secret_spans(pieces[0])  # reads the rules
@@ -130,7 +126,6 @@ def test_ordinary_text_is_looked_through_fast() -> None:
 
 
 def test_the_rules_are_what_they_should_be() -> None:
-    """Each compiles without a warning, has keywords in lower case, and its licence lies beside it."""
     every = (*rules().words, *rules().named, *rules().texts)
     assert len(every) > 200
     with warnings.catch_warnings():
@@ -143,7 +138,6 @@ def test_the_rules_are_what_they_should_be() -> None:
 
 
 def test_rules_are_converted_again_from_a_file(tmp_path: Path) -> None:
-    """The script turns Go's syntax into Python's, and leaves out what needs a path or is public."""
     import runpy
 
     script = runpy.run_path(str(REPO / "scripts" / "update_secret_rules"))

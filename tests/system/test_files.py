@@ -98,8 +98,6 @@ def test_a_file_that_appears_meanwhile_is_kept(tmp_path: Path) -> None:
 
 
 def test_file_systems_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A new file is renamed; one that is there is kept."""
-
     def refused(*_: object) -> None:
         raise OSError(1, "Operation not permitted")
 
@@ -130,7 +128,6 @@ def test_folders_are_made_and_an_older_file_is_replaced(tmp_path: Path) -> None:
 
 
 def test_a_link_stays_one(tmp_path: Path) -> None:
-    """Also one whose file is not there yet."""
     (tmp_path / "folder").mkdir()
     link = tmp_path / "link.md"
     link.symlink_to("folder/result.md")

@@ -22,19 +22,16 @@ print(*(resource.getrlimit(each)[0] for each in (resource.RLIMIT_CPU, resource.R
 
 @pytest.mark.parametrize(("size", "code"), [(1, 0), (2000, 1)])
 def test_more_memory_is_refused(size: int, code: int) -> None:
-    """By a MemoryError in the process itself."""
     ended = subprocess.run([sys.executable, "-c", ASK.format(size=size)], capture_output=True, text=True)
     assert (ended.returncode, "MemoryError" in ended.stderr) == (code, bool(code))
 
 
 def test_a_page_is_bounded() -> None:
-    """In seconds, in bytes of a file, and it leaves no dump."""
     ended = subprocess.run([sys.executable, "-c", PAGE], capture_output=True, text=True, check=True)
     assert ended.stdout.split() == ["50", str(1 << 20), "0"]
 
 
 def test_windows_has_no_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A page is made without; a memory that was asked for is refused, as it would not hold."""
     monkeypatch.setitem(sys.modules, "resource", None)
     assert not can_limit()
     limit_server_page(1, 1, 1)

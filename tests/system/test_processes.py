@@ -54,7 +54,6 @@ def without_groups(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_group_is_killed() -> None:
-    """With what it started; what is gone is no error."""
     process, child = start()
     kill_group(process.pid)
     assert process.wait(5) < 0
@@ -71,7 +70,6 @@ def test_a_group_that_ends_when_asked_leaves_nothing() -> None:
 
 @pytest.mark.usefixtures("without_groups")
 def test_taskkill_ends_the_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where there are no groups the tool of Windows is called, with the words that it knows."""
     tool = tmp_path / "taskkill"
     tool.write_text(TASKKILL)
     tool.chmod(0o700)

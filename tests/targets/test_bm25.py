@@ -83,7 +83,6 @@ def test_corpus_without_words(tmp_path: Path, text: str) -> None:
     data("targets.json")["bad_chunks_and_files"],
 )
 def test_bad_chunks_and_files(tmp_path: Path, settings: dict[str, str], message: str) -> None:
-    """Refused before the corpus is looked at."""
     with pytest.raises(UsageError) as caught:
         open_bm25(str(tmp_path / "none"), settings)
     assert str(caught.value) == f"bm25 target: {message}"
@@ -101,7 +100,6 @@ def test_chunks_of_words(tmp_path: Path) -> None:
 
 
 def test_one_format_of_several(tmp_path: Path) -> None:
-    """With `files=…` a folder that holds each page twice is read once."""
     (write_corpus(tmp_path) / "dogs.html").write_text("<h1>Dogs</h1>They bark loudly at night.")
     with pytest.raises(UsageError, match=r"the page `dogs` is there as dogs.html and dogs.md; .* \(files=html\)"):
         open_bm25(str(tmp_path), {})
@@ -154,7 +152,6 @@ def test_links_that_lead_nowhere_are_refused(tmp_path: Path) -> None:
 
 
 def test_scores_are_lucenes_bm25() -> None:
-    """Scores are those of the published formula, here worked out a second time and more plainly; repeats count."""
     documents = [["red", "apple", "apple"], ["green", "apple"], ["red", "pear", "pear", "pear", "plum"], ["plum"]]
     terms = ["red", "apple", "plum", "apple"]
     mean_length = sum(map(len, documents)) / len(documents)

@@ -139,7 +139,6 @@ def test_placeholders() -> None:
     [*data("targets.json")["questions_as_arguments"], "x" * 100_000],
 )
 def test_question_stays_one_argument(question: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever a question holds, it arrives as it is, in its place, and nothing of it is run or replaced."""
     monkeypatch.chdir(tmp_path)
     assert passed_on("--", "<{question}>", "{question}", "{k}", question=question) == [
         "--",
@@ -151,7 +150,6 @@ def test_question_stays_one_argument(question: str, tmp_path: Path, monkeypatch:
 
 
 def test_quotes_in_the_line() -> None:
-    """The line is split as in a shell, with quotes; everything else that a shell knows means nothing."""
     assert passed_on("{id}", "'a b'", 'c\\ d"e f"', "$HOME", "*", ";", "|", "~", "#") == [
         *["q-1", "a b", "c de f", "$HOME", "*", ";", "|", "~", "#"],
     ]
@@ -263,7 +261,6 @@ def test_endless_output(tmp_path: Path) -> None:
 
 
 def test_just_below_the_limit() -> None:
-    """Output of exactly the limit is read."""
     code = f"import sys; sys.stdout.write('\"' + 'x' * {MAX_BYTES - 2} + '\"')"
     assert len(ask(python(code, "{id}")).answer or "") == MAX_BYTES - 2
     assert error_of(code + "; print()") == "wrote more than 16,777,216 bytes and was killed"
@@ -341,7 +338,6 @@ def open_files() -> int:
 
 
 def test_no_file_stays_open() -> None:
-    """Programs that end, fail, or cannot be started leave no file open."""
     targets: list[CommandTarget] = [
         open_command(python("print('[]')", "{id}"), {}),
         open_command("false {id}", {}),

@@ -116,7 +116,6 @@ def test_a_store_without_a_gateway(store_uri: str) -> None:
     ],
 )
 def test_what_is_no_endpoint(name: str, message: str) -> None:
-    """It is refused before a server is asked."""
     with pytest.raises(UsageError, match=message):
         open_target(name)
 
@@ -145,7 +144,6 @@ def test_a_login_is_sent_in_the_place_of_the_key(provider: OpenAIServer) -> None
 
 
 def test_judges_through_the_gateway(server: str, provider: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the gateway's address in the place of the provider's; the schema of a verdict goes along."""
     monkeypatch.setenv("OPENAI_BASE_URL", f"{server}{CHAT_PATH}")
 
     async def ask() -> str | None:

@@ -168,7 +168,6 @@ def test_no_url() -> None:
 
 @pytest.mark.parametrize("place", [f"http://{SECRET}@localhost/", f"http://me:{SECRET}@localhost/"])
 def test_password_in_the_url(place: str) -> None:
-    """A password in the URL would be logged with the run; it is refused and not repeated."""
     with pytest.raises(UsageError, match=r"the URL holds a password; give it as header\.Authorization=") as caught:
         open_http(place, {})
     assert SECRET not in str(caught.value)
@@ -366,7 +365,6 @@ def test_redirect_elsewhere(server: Server, location: str, origin: str) -> None:
 
 
 def test_redirect_to_no_url(server: Server) -> None:
-    """A redirect to what is not a URL is an error."""
     message = error_of(server, lambda handler: handler.reply(b"", 302, Location="http://h:port/"))
     assert message == "status 302 redirects to what is not a URL"
 
@@ -403,7 +401,6 @@ def test_error_status_with_a_broken_body(server: Server, head: str) -> None:
 
 @pytest.mark.parametrize("status", [500, 200])
 def test_secrets_are_not_shown(server: Server, monkeypatch: pytest.MonkeyPatch, status: int) -> None:
-    """A server that sends the headers back does not get a secret into an error, also where it is cut in two."""
     monkeypatch.setenv("MY_KEY", SECRET)
 
     def answer(handler: Handler) -> None:
@@ -418,7 +415,6 @@ def test_secrets_are_not_shown(server: Server, monkeypatch: pytest.MonkeyPatch, 
 def test_secrets_are_not_logged(
     server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """No library logs the headers that are sent, however much it logs, and no object shows them."""
     monkeypatch.setenv("MY_KEY", SECRET)
     caplog.set_level(logging.DEBUG)
     target = open_http(server.url, {"header.Authorization": "Bearer MY_KEY"})
@@ -470,7 +466,6 @@ def test_huge_error(server: Server) -> None:
 
 
 def test_just_below_the_limit(server: Server) -> None:
-    """A response of exactly the limit is read."""
     body = b'"' + b"x" * (MAX_BYTES - 2) + b'"'
     server.answer = lambda handler: handler.reply(body)
     assert len(ask(server).answer or "") == MAX_BYTES - 2

@@ -68,7 +68,6 @@ def test_a_kind_without_anything_behind_it() -> None:
 
 
 def test_settings_reach_the_target(tmp_path: Path) -> None:
-    """What follows the `?` shapes the target."""
     corpus = write_corpus(tmp_path / "docs")
     assert not ask(f"bm25:{corpus}?floor=0").declined
     assert ask(f"bm25:{corpus}?floor=1e3").declined

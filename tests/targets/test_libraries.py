@@ -102,7 +102,6 @@ def test_a_haystack_pipeline() -> None:
 
 
 def test_objects_of_openais_client() -> None:
-    """A chat completion, and a response whose sources are what its search of files found."""
     from openai.types import responses
     from openai.types.chat import ChatCompletion
 

@@ -21,7 +21,6 @@ def test_each_key_has_the_offsets_of_its_lines(keys: list[tuple[str, int]]) -> N
 
 
 def test_sixteen_bytes_a_line() -> None:
-    """The length of ids does not matter."""
     index = LineIndex(((f"{number}" * 50, 0), number) for number in range(1000))
     held = [value for value in vars(index).values() if hasattr(value, "nbytes")]
     assert sum(value.nbytes for value in held) == 16_000

@@ -42,14 +42,12 @@ def refusal(value: object, **settings: str) -> str:
 
 
 def test_error_that_shows_late() -> None:
-    """An error of JMESPath that only a value brings to light makes that response invalid."""
     assert (
         refusal({"parts": ["a"]}, answer="parts[].upper(@)") == "answer: `parts[].upper(@)`: Unknown function: upper()"
     )
 
 
 def test_own_settings_are_taken() -> None:
-    """The settings of the mapping are taken out of the others, which are left to the target."""
     settings = dict.fromkeys(FIELDS, "@") | {"header.X": "Y"}
     take_mapping("http", settings)
     assert settings == {"header.X": "Y"}
@@ -194,7 +192,6 @@ OPENAI = data("targets.json")["completion"]
 
 
 def test_a_completion_of_openai() -> None:
-    """A server that passes a completion on needs no more than answer and tool calls mapped; its details are kept."""
     found = read(OPENAI, answer="choices[0].message.content", tool_calls="choices[0].message.tool_calls")
     assert found == Response(
         answer="Yes.",
@@ -242,7 +239,6 @@ def test_wrong_mapping(settings: dict[str, str], message: str | None) -> None:
 
 @pytest.mark.parametrize("cure", ["no || ''", "no || `[]`", "no || 'none'"])
 def test_what_the_messages_recommend(cure: str) -> None:
-    """The expression that a message recommends is one that always finds something."""
     assert compile_expression("http", "answer", cure).find({}) in ("", [], "none")
 
 

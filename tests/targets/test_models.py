@@ -77,7 +77,6 @@ def test_a_registered_model_is_evaluated(store_uri: str, tmp_path: Path) -> None
     ],
 )
 def test_agents_and_chat_models(store_uri: str, tmp_path: Path, name: str, expected: dict[str, Any]) -> None:
-    """A ResponsesAgent, a ChatModel and a ChatAgent get messages; answer, sources, tools and tokens are read."""
     response, _ = ask(log(tmp_path, name).model_uri)
     assert {
         "answer": response.answer,
@@ -101,14 +100,12 @@ TWO = ModelSignature(Schema([ColSpec("string", "a"), ColSpec("string", "b")]))
     ],
 )
 def test_a_signature_is_checked(signature: ModelSignature | None, column: str, message: str) -> None:
-    """What takes something else than a question is refused, with the cure."""
     with pytest.raises(UsageError) as caught:
         signature_form(signature, column, "model")
     assert message in str(caught.value)
 
 
 def test_signatures_of_a_question() -> None:
-    """A text alone, a column of a usual name or the only one, one that is named; without a signature it must be."""
     alone, other = (ModelSignature(Schema([ColSpec("string", name)])) for name in (None, "whatever"))
     optional = ModelSignature(Schema([ColSpec("string", "a"), ColSpec("string", "b", required=False)]))
     assert signature_form(alone, "", "model") == ("text", "", "")

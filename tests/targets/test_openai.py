@@ -45,7 +45,6 @@ def test_the_model_is_asked_once_and_reports_its_usage(monkeypatch: pytest.Monke
 
 
 def test_settings_reach_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`system`, `temperature` and `max_completion_tokens` are what is sent."""
     with OpenAIServer(script(Reply(content="Yes."))) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
         ask({"system": "Be brief.", "temperature": "0.7", "max_completion_tokens": "50"})
@@ -59,7 +58,6 @@ def test_settings_reach_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
     data("targets.json")["openai_settings"],
 )
 def test_wrong_settings_are_refused(monkeypatch: pytest.MonkeyPatch, settings: dict[str, str], message: str) -> None:
-    """Before anything is asked."""
     monkeypatch.setenv("OPENAI_API_KEY", "any")
     with pytest.raises(UsageError, match=message):
         open_openai("tiny", settings)

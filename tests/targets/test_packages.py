@@ -25,7 +25,6 @@ def with_packages(folder: Path, *names: str) -> Path:
 
 
 def test_those_of_this_interpreter() -> None:
-    """Names and versions as the standard library reads them from each package."""
     expected: dict[str, str] = {}
     for each in importlib.metadata.distributions():
         if (where := getattr(each, "_path", None)) and str(where).endswith(".dist-info"):
@@ -36,7 +35,6 @@ def test_those_of_this_interpreter() -> None:
 
 
 def test_the_first_folder_decides(tmp_path: Path) -> None:
-    """Names are compared without case, `_` read as `-`; what is no package, and no folder, is passed over."""
     one = with_packages(tmp_path / "one", "My_App-1.0", "numpy-2.4.6", "ill", "-1")
     other = with_packages(tmp_path / "other", "my_app-2.0", "b-1!2.0rc1+local")
     (one / "numpy").mkdir()
@@ -44,7 +42,6 @@ def test_the_first_folder_decides(tmp_path: Path) -> None:
 
 
 def test_those_of_a_program(tmp_path: Path) -> None:
-    """Of the virtual environment that holds it; of one that is in none nothing is known."""
     venv.create(tmp_path / "app", with_pip=False, symlinks=True)
     where = next((tmp_path / "app").glob("lib/python3*/site-packages"))
     with_packages(where, "chromadb-1.0.0")
@@ -57,7 +54,6 @@ def test_those_of_a_program(tmp_path: Path) -> None:
 
 
 def test_which_targets_say_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those that run the user's code; an index and recorded answers have no environment of their own."""
     (tmp_path / "packages_app.py").write_text("def ask(question):\n    return []\n")
     (tmp_path / "run.trec").write_text("1 Q0 cats 1 0.5 tag\n")
     monkeypatch.syspath_prepend(tmp_path)
@@ -69,7 +65,6 @@ def test_which_targets_say_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_text_comes_back() -> None:
-    """And of very many packages the first ones, with a digest that tells sets apart."""
     packages = {"b": "1!2.0rc1+local", "a": "1.0"}
     assert packages_text(packages) == "a 1.0, b 1!2.0rc1+local"
     assert read_packages(packages_text(packages)) == packages

@@ -188,7 +188,6 @@ def test_builtin_that_hides_its_arguments() -> None:
     ],
 )
 def test_other_arguments_are_refused(function: Callable[..., Any]) -> None:
-    """A function that cannot be called in either way is refused before the run."""
     with pytest.raises(UsageError) as caught:
         function_target(function)
     name = f"{function.__module__}:{function.__qualname__}"
@@ -273,7 +272,6 @@ def test_calls_run_side_by_side() -> None:
 
 
 def test_threads_are_used_again() -> None:
-    """Calls one after the other do not start a thread each."""
     target = function_target(lambda question: str(threading.get_ident()))
 
     async def one_by_one() -> set[str | None]:
@@ -363,14 +361,12 @@ def test_a_wrapper_that_returns_a_coroutine_is_awaited(module: Module) -> None:
     ],
 )
 def test_too_much_is_refused(returned: object, message: str) -> None:
-    """A function is held to the bounds of a server: its rows wait for others in memory."""
     with pytest.raises(InvalidResponseError) as caught:
         ask(function_target(lambda _question: returned))
     assert str(caught.value).startswith(message)
 
 
 def test_as_much_as_allowed() -> None:
-    """A response of exactly the greatest length is taken."""
     assert len(ask(function_target(lambda _question: "x" * MAX_BYTES)).answer or "") == MAX_BYTES
 
 

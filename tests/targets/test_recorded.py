@@ -134,7 +134,6 @@ def test_file_is_closed_with_the_target(tmp_path: Path) -> None:
 
 
 def test_response_of_each_question(opened: Open) -> None:
-    """Each question gets the response of its id, in any order and again; ids are compared as strings."""
     target = opened('{"id": 1, "answer": "one"}\n{"id": "007", "answer": "seven"}\n{"answer": "two", "id": "2"}')
     assert [ask(target, key).answer for key in ("2", "1", "007", "1")] == ["two", "one", "seven", "one"]
 
@@ -157,7 +156,6 @@ def test_all_fields(opened: Open) -> None:
 
 @pytest.mark.parametrize("k", [1, 5, 1000])
 def test_all_sources_come_back(opened: Open, k: int) -> None:
-    """The sources are those recorded, in their order and with their repeats, whatever k is."""
     assert ranked(ask(opened('{"id": 1, "sources": ["b", "a", "b", "c"]}'), k=k)) == ["b", "a", "b", "c"]
 
 
@@ -168,7 +166,6 @@ def test_no_sources_and_none_found(opened: Open) -> None:
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
 def test_layout_does_not_matter(opened: Open, ending: str) -> None:
-    """A byte-order mark, CRLF, blank lines, blanks around a line and long texts do not shift the responses."""
     long = "é" * 50_000
     lines = ["\ufeff", "", '  {"id": 1, "answer": "one"}\t', f'{{"id": 2, "answer": "{long}"}}', " "]
     lines += ['{"id": 3, "abstained": true}', ""]
@@ -245,7 +242,6 @@ def test_a_compressed_file_is_one_fault(tmp_path: Path, name: str) -> None:
 
 
 def test_line_above_the_limit(opened: Open, tmp_path: Path) -> None:
-    """A line too long for a response is refused without being read to its end."""
     content = b'{"id": 1, "answer": "a"}\n{"id": 2, "answer": "' + b"x" * MAX_LINE_BYTES + b'"}'
     assert problems(opened, tmp_path, content) == ["2: is longer than 16,777,216 bytes; shorten the response"]
 
@@ -341,7 +337,6 @@ def test_a_selection_makes_no_line_a_stranger(opened: Open, tmp_path: Path, stor
 
 
 def test_responses_in_an_array(opened: Open) -> None:
-    """They are read as those of lines."""
     target = opened(json.dumps([{"id": 1, "answer": "one"}, {"id": "2", "sources": ["b"]}], indent=1))
     assert (ask(target, "1").answer, ranked(ask(target, "2"))) == ("one", ["b"])
     assert ask(target, "1").answer == "one"

@@ -200,7 +200,6 @@ def test_usages_are_added_whatever_they_come_to() -> None:
 
 @pytest.mark.parametrize("value", ["a\ud800", {"answer": "\udfff"}, [{"id": "a", "text": "\ud800"}]])
 def test_text_can_be_encoded(value: Any) -> None:
-    """A text that UTF-8 cannot hold (half of a surrogate pair) is an invalid response."""
     with pytest.raises(InvalidResponseError):
         as_response(value)
 

@@ -73,9 +73,6 @@ def golden(folder: Path, *questions: dict[str, Any]) -> Path:
 def test_autologged_traces_are_evaluated(
     store_uri: str, tmp_path: Path, traced: Callable[..., str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Question, answer, sources, tools, tokens, model and time are those of the trace; nothing is asked again, and no
-    second trace is written: the application's are linked to the run.
-    """
     mlflow.openai.autolog()
     try:
         with OpenAIServer() as server:
@@ -159,7 +156,6 @@ def test_a_golden_set_of_what_was_asked(store_uri: str, tmp_path: Path, traced: 
     data("targets.json")["traces_not_opened"],
 )
 def test_what_cannot_be_opened(traced: Callable[..., str], name: str, settings: dict[str, str], message: str) -> None:
-    """An experiment that is not there, a filter that MLflow refuses or that leaves nothing, a wrong setting."""
     traced("When?")
     with pytest.raises(UsageError) as caught:
         open_target(f"traces:{name}", settings)
