@@ -142,6 +142,16 @@ def test_a_longer_hold_wins() -> None:
     run(test)
 
 
+def test_a_hold_above_two_minutes_is_kept() -> None:
+    async def test() -> None:
+        throttle = Throttle(4)
+        throttle.hold(121)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(throttle.enter(), 0.1)
+
+    run(test)
+
+
 def date(seconds: float) -> str:
     """An HTTP date so many seconds from now."""
     return format_datetime(datetime.now(UTC) + timedelta(seconds=seconds), usegmt=True)
