@@ -17,7 +17,7 @@ from typing import Any
 import mlflow
 import pytest
 
-from evaltrack import Question, Response, RunResult, Source, run_eval
+from evaltrack import Question, Response, Source, run_eval
 from evaltrack.cli import _run
 from evaltrack.rows.reader import read_table
 
@@ -439,18 +439,6 @@ def judging(score: float) -> Behaviour:
     return script(Reply(json.dumps({"reasoning": "As always.", **numbers})))
 
 
-def test_nothing_is_judged_unless_it_is_asked_for(cli: CLI, store_uri: str) -> None:
-    code, out, _ = cli()
-    said = "answers were not judged; --judge openai has gpt-4o-mini judge them (OPENAI_API_KEY or OPENAI_BASE_URL)"
-    assert code == 0
-    assert said in out
-    assert "Recall@5" in out
-    assert "Judge score" not in out
-    (run,) = runs(store_uri)
-    assert (run.info.status, run.data.params["judge"]) == ("FINISHED", "none")
-    assert "answers were not judged" in run.data.tags["mlflow.note.content"].replace("\\", "")
-
-
 @pytest.mark.parametrize(
     ("score", "required", "code", "said"),
     [
@@ -541,26 +529,3 @@ def test_expected_tools_are_checked_from_end_to_end(
     run = mlflow.MlflowClient(store_uri).get_run(result.run_id)
     assert "not called: calculator" in run.data.tags["mlflow.note.content"].replace("\\", "")
     assert json.loads(Path("out.json").read_text())["metadata"]["judge_model"] is None
-
-
-def test_a_panel_has_a_mean_a_spread_and_each_judges_own(serve: Serve, store_uri: str, tmp_path: Path) -> None:
-    """Two judges: the score is their mean, the spread how far they lie apart, and each one keeps its verdicts."""
-    opinions = {"gpt-4o-mini": judging(0.6), "gpt-4o": judging(0.9)}
-    server = serve(lambda request, call: opinions[request["model"]](request, call))
-    result: RunResult = run_eval(
-        many(tmp_path, 2),
-        target=finds,
-        judge=[JUDGE, "openai:gpt-4o"],
-        experiment="panel",
-        traces="off",
-        tracking_uri=store_uri,
-    )
-
-    assert server.calls == 4
-    assert result.metrics["judge_score"] == pytest.approx(0.75)
-    assert result.metrics["judge_spread"] == pytest.approx(0.3)
-    assert result.by_judge == {JUDGE: (pytest.approx(0.6), 2), "openai:gpt-4o": (pytest.approx(0.9), 2)}
-    assert [[v["judge"] for v in row["verdicts"]] for row in result.rows] == [[JUDGE, "openai:gpt-4o"]] * 2
-    run = mlflow.MlflowClient(store_uri).get_run(result.run_id)
-    assert run.data.params["judge"] == f"{JUDGE}+openai:gpt-4o"
-    assert run.data.metrics["judge/by/openai_gpt-4o"] == pytest.approx(0.9)

@@ -1,4 +1,4 @@
-"""Scores that are built in: words, patterns and JSON schemas."""
+"""Scores that are built in: words, patterns, JSON schemas, context precision and cost."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ import pytest
 
 from evaltrack.errors import UsageError
 from evaltrack.metrics.citations import NO_ANSWER
+from evaltrack.metrics.measure import NEGATIVE, NO_SOURCES
+from evaltrack.metrics.tokens import Prices
 from evaltrack.metrics.tool_use import NO_TOOLS
-from evaltrack.records import Question, Response, Source, ToolCall
-from evaltrack.scorers.builtin import LONG_RESPONSE, MAX_SCHEMA, NO_EXPECTED_ANSWER, open_builtin
+from evaltrack.records import Question, Response, Source, ToolCall, Usage
+from evaltrack.scorers.builtin import LONG_RESPONSE, MAX_SCHEMA, NO_EXPECTED_ANSWER, CostScorer, open_builtin
+from evaltrack.scorers.opening import open_scorers
 
 QUESTION = Question(id="1", question="What?", domain="d", expected_answer="Paris")
 
@@ -119,3 +122,50 @@ def test_patterns_that_cannot_be_read() -> None:
 @pytest.mark.parametrize("spec", ["exact_match:x", "regex", "package.module:function", "words", ""])
 def test_what_is_not_built_in(spec: str) -> None:
     assert open_builtin(spec) is None
+
+
+def precision(question: Question, ids: str | None, k: int = 5) -> float | str:
+    (scorer,) = open_scorers(["order=context_precision"], in_process=True, k=k)
+    sources = None if ids is None else tuple(Source(chunk_id=each) for each in ids)
+    found = asyncio.run(scorer(question, Response(sources=sources)))
+    return found.values.get("order", found.reasons.get("order", ""))
+
+
+def test_context_precision() -> None:
+    """Repeats are dropped before the list is cut at k; an empty list was measured."""
+    question = Question(id="1", question="q", domain="d", expected_chunks=("a", "b", "c"))
+    assert precision(question, "axb") == (1 + 2 / 3) / 2
+    assert precision(question, "aaxb", k=2) == 1.0
+    assert precision(question, "xxb", k=2) == 0.5
+    assert precision(question, "") == 0.0
+
+
+def test_why_context_precision_is_not_measured() -> None:
+    question = Question(id="1", question="q", domain="d", expected_chunks=())
+    assert precision(question, "a") == NEGATIVE
+    assert precision(question.model_copy(update={"expected_chunks": ("a",)}), None) == NO_SOURCES
+
+
+PRICES = Prices(0.15, 0.60)
+
+
+def test_the_cost_of_a_thousand_questions() -> None:
+    """Prompt tokens at the one price, completion tokens at the other; lower is better."""
+    (scorer,) = open_scorers(["usd=cost"], in_process=False, prices=PRICES)
+    response = Response(answer="A", usage=Usage(prompt_tokens=2000, completion_tokens=500))
+    assert asyncio.run(scorer(QUESTION, response)).values == {"usd": pytest.approx(1000 * (0.0003 + 0.0003))}  # type: ignore[attr-defined]
+    assert not scorer.declared[0].higher_is_better
+
+
+def test_tokens_that_nobody_reports_have_no_cost() -> None:
+    values = asyncio.run(CostScorer("", PRICES)(QUESTION, Response(answer="A")))
+    assert (dict(values.values), dict(values.reasons)) == ({}, {"cost": "the target reports no usage"})
+
+
+def test_runs_with_other_prices_are_compared() -> None:
+    assert CostScorer("", PRICES).declared == CostScorer("", Prices(1, 2)).declared
+
+
+def test_prices_are_needed() -> None:
+    with pytest.raises(UsageError, match="give `price_in=` and `price_out=`"):
+        open_scorers(["cost"], in_process=False)
