@@ -87,7 +87,6 @@ def open_judges(
             judge = open_judge(
                 name,
                 rubric=settings.rubric,
-                concurrency=settings.concurrency,
                 cache=cache,
                 in_process=settings.in_process,
                 own=own,

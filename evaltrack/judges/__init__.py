@@ -112,13 +112,12 @@ def open_faithfulness_judge(run_judges: Sequence[str], models: Models, cache: Ve
 def open_judge(
     name: str,
     *,
+    models: Models,
     rubric: str = "answer",
-    concurrency: int,
     cache: VerdictCache | None,
     in_process: bool = False,
     own: RegisteredPrompt | None = None,
     function: Callable[..., Any] | None = None,
-    models: Models | None = None,
 ) -> Judge:
     """The judge called `name`, who looks at answers, or with the `rubric` reasoning at how they were reached.
 
@@ -137,7 +136,7 @@ def open_judge(
     if own is not None and (kind != "openai" or rubric != "answer"):
         raise UsageError(f"judge `{name}`: `judge_prompt=` is for openai: judges of answers; leave it out")
     if kind == "openai" and rest:
-        llm = (models or Models(concurrency)).open(rest, name)
+        llm = models.open(rest, name)
         from evaltrack.judges.answer import AnswerJudge
         from evaltrack.judges.reasoning import ReasoningJudge
 

@@ -20,7 +20,7 @@ import pytest
 from evaltrack import run_eval
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.opening import _counter
-from evaltrack.judges import open_judge
+from evaltrack.judges import Models, open_judge
 from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import Question, Row, Target
 from evaltrack.targets import open_target
@@ -347,7 +347,7 @@ def test_a_judge_that_ends_its_process_fails_its_question(written: Write) -> Non
     )
 
     async def gather() -> list[Row]:
-        judge = open_judge(f"{module}:judge", concurrency=1, cache=None)
+        judge = open_judge(f"{module}:judge", models=Models(1), cache=None)
         target = open_target(f"python:{module}:good")
         try:
             return [row async for row in evaluated(questions(3), target, judges=[judge], concurrency=1)]

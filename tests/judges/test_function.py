@@ -16,7 +16,7 @@ import pytest
 from evaltrack import run_eval
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.config import EvaluationConfig
-from evaltrack.judges import judge_names, named_judges, open_judge
+from evaltrack.judges import Models, judge_names, named_judges, open_judge
 from evaltrack.judges.function import FunctionJudge
 from evaltrack.records import Question, Response, Row, Source, Usage, Verdict
 from tests.actors import evaluated
@@ -193,7 +193,7 @@ def test_in_a_run_its_failure_is_a_row(written: Write) -> None:
         def judge(question, response):
             return {"1": {"overall_score": 0.85}, "3": {"overall_score": 8.5}}.get(question.id)
     """)
-    judge = open_judge(f"{module}:judge", concurrency=1, cache=None)
+    judge = open_judge(f"{module}:judge", models=Models(1), cache=None)
 
     async def target(question: Question, k: int, /) -> Response:
         return ANSWER
@@ -232,7 +232,7 @@ def test_in_a_run_its_failure_is_a_row(written: Write) -> None:
 )
 def test_a_function_that_is_not_there(name: str, said: str) -> None:
     with pytest.raises(UsageError) as raised:
-        open_judge(name, concurrency=1, cache=None)
+        open_judge(name, models=Models(1), cache=None)
     assert str(raised.value) == f"judge `{name}`: {said}"
 
 
@@ -256,7 +256,7 @@ def test_further_arguments_may_have_defaults(arguments: str, written: Write) -> 
 @pytest.mark.parametrize("name", ["nonsense", "recorded", "openai:", "recorded:", ":judge", "a b:judge", ""])
 def test_a_judge_that_there_is_not(name: str) -> None:
     with pytest.raises(UsageError) as raised:
-        open_judge(name, concurrency=1, cache=None)
+        open_judge(name, models=Models(1), cache=None)
     known = "none, openai, openai:MODEL, recorded:FILE or package.module:function"
     assert str(raised.value) == f"unknown judge `{name}`; write {known}"
 

@@ -12,7 +12,7 @@ import pytest
 from evaltrack import compare_runs, run_eval
 from evaltrack.api.replay_judge import replay_judge
 from evaltrack.errors import InconclusiveError, UsageError
-from evaltrack.judges import open_judge
+from evaltrack.judges import Models, open_judge
 from evaltrack.tracking.prompts import RegisteredPrompt, registered_prompt
 from evaltrack.tracking.store import connect
 from tests.openai_server import OpenAIServer
@@ -81,4 +81,4 @@ def test_prompts_that_cannot_be_used(store_uri: str, monkeypatch: pytest.MonkeyP
     own = RegisteredPrompt("prompts:/customs/1", TEXT)
     for name, rubric in (("recorded:verdicts.jsonl", "answer"), ("openai:gpt-4o-mini", "reasoning")):
         with pytest.raises(UsageError, match="`judge_prompt=` is for openai: judges of answers"):
-            open_judge(name, rubric=rubric, concurrency=1, cache=None, own=own)
+            open_judge(name, rubric=rubric, models=Models(1), cache=None, own=own)

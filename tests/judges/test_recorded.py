@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from evaltrack.errors import SAVED, UsageError
-from evaltrack.judges import open_judge
+from evaltrack.judges import Models, open_judge
 from evaltrack.judges.recorded import NotJudgedError, RecordedJudge
 from evaltrack.records import Dimensions, Question, Response, Verdict
 from evaltrack.records.recorded import IdHashes
@@ -248,10 +248,10 @@ def test_several_judges_on_one_question(tmp_path: Path) -> None:
 def test_it_is_chosen_by_its_name(tmp_path: Path) -> None:
     path = tmp_path / "of:humans.jsonl"
     path.write_text(line(judge="humans"))
-    assert open_judge(f"recorded:{path}", concurrency=1, cache=None).name == "humans"
+    assert open_judge(f"recorded:{path}", models=Models(1), cache=None).name == "humans"
     path.write_text("7")
     with pytest.raises(UsageError, match="is a number; a verdict is a JSON object"):
-        open_judge(f"recorded:{path}", concurrency=1, cache=None)
+        open_judge(f"recorded:{path}", models=Models(1), cache=None)
 
 
 def test_verdicts_on_other_questions_are_counted(tmp_path: Path) -> None:
