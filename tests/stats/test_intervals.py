@@ -8,9 +8,7 @@ import math
 import os
 import subprocess
 import sys
-import time
 import tracemalloc
-from collections.abc import Callable
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -350,27 +348,17 @@ def test_what_has_no_interval_is_refused(before: Any, after: Any, message: str) 
             function(before, after)
 
 
-def test_a_million_pairs_need_little_memory(record_property: Callable[[str, object], None]) -> None:
-    """1,000,000 pairs of some 700 distinct differences: the interval is near the normal one, in bounded memory.
-
-    The seconds are recorded (``--junit-xml``) and printed (``-s``), not asserted.
-    """
+def test_a_million_pairs_need_little_memory() -> None:
+    """1,000,000 pairs of some 700 distinct differences: the interval is near the normal one, in bounded memory."""
     draw = np.random.default_rng(6)
     before = np.zeros(1_000_000)
     after = draw.choice(np.linspace(-1, 1, 701), 1_000_000, p=draw.dirichlet(np.ones(701)))
-    start = time.perf_counter()
-    found = interval((before, after))
-    seconds = time.perf_counter() - start
     tracemalloc.start()
-    assert interval((before, after), resamples=1000).method == found.method == "bca"
+    found = interval((before, after), resamples=1000)
     peak = tracemalloc.get_traced_memory()[1] / 2**20
     tracemalloc.stop()
-    record_property("seconds", round(seconds, 2))
-    record_property("peak_mib", round(peak))
-    print(f"{len(np.unique(after))} distinct differences: {seconds:.2f} s, {peak:.0f} MiB beside the input")
-
-    assert 690 < len(np.unique(after)) < 702
     error = float(after.std()) / 1000
+    assert found.method == "bca"
     assert (found.low, found.high) == pytest.approx(
         (after.mean() - 1.96 * error, after.mean() + 1.96 * error), rel=0, abs=0.2 * error
     )
