@@ -12,9 +12,9 @@ from evaltrack.errors import EvaltrackError
 from evaltrack.records.past_run import PastRun
 from evaltrack.report.html.past import PastLine, past_lines, served_address
 from evaltrack.server.figures import COLUMNS, FIRST, Figure, figure, measured, title, trend_plot
-from evaltrack.server.recent_runs import RecentRuns
+from evaltrack.server.recent_runs import NEWEST, RecentRuns
 from evaltrack.tracking.baselines import Baseline, baseline_history, list_baselines, read_baselines
-from evaltrack.tracking.history import golden_sets_of, past_run, past_runs
+from evaltrack.tracking.history import golden_sets_of, newest_runs, past_run, past_runs
 from evaltrack.tracking.server_internals import Access, Experiment, active_experiments
 from evaltrack.tracking.server_runs import runs_with_ids
 from evaltrack.tracking.store import Store
@@ -185,10 +185,15 @@ def overview(store: Store, access: Access, part: int = 0) -> Overview:
         TrackingError: the store does not answer.
     """
     experiments = [(each, _golden_sets_named(each)) for each in active_experiments(store, access)]
+    unnamed = {
+        each.experiment_id: set[str]() for each, names in experiments if not names
+    }  # no tag can have their names
+    for run in newest_runs(store, list(unnamed), NEWEST) if unnamed else ():
+        unnamed[run.experiment_id] |= {run.signature.golden} if run.signature else set()
     evaluated = (
-        (each, names)
+        (each, golden_sets)
         for each, names in sorted(experiments, key=lambda pair: pair[0].name)
-        if names and access.may("read", each.experiment_id)
+        if (golden_sets := names or unnamed[each.experiment_id]) and access.may("read", each.experiment_id)
     )
     page = list(islice(evaluated, part * GROUPS, (part + 1) * GROUPS + 1))
     _recent.refresh(store, [each.experiment_id for each, _ in page])
