@@ -12,7 +12,7 @@ from evaltrack.errors import GoldenError, UsageError
 from evaltrack.golden.corpus.passages import CorpusIds
 from evaltrack.golden.importing.drafts import Drafts, ImportSettings, Line, LineWriter, Notes, check_fields, drafts
 from evaltrack.golden.importing.presets import MLFLOW, detected_format, read_format
-from evaltrack.golden.importing.trec import corpus_in
+from evaltrack.golden.importing.trec import CORPUS
 from evaltrack.golden.reader import open_golden
 from evaltrack.system.files import new_files
 from evaltrack.targets.traced_answers import TraceReader
@@ -85,8 +85,11 @@ def import_golden(
         return written(records, named[0], target, MLFLOW.name, settings, notes, force=force)
     paths = [Path(each) for each in named]
     name = detected_format(paths, ImportSettings(**options)) if form == "auto" else form
-    place = Path(corpus) if corpus is not None else corpus_in(paths)
-    settings = ImportSettings(**options, corpus=CorpusIds(place) if place else None)
+    beside = [path / CORPUS if path.is_dir() else path for path in paths]
+    places = (
+        [Path(corpus)] if corpus is not None else [each for each in beside if each.name == CORPUS and each.is_file()]
+    )
+    settings = ImportSettings(**options, corpus=CorpusIds(places[0]) if places else None)
     read = read_format(name, paths, settings, notes)
     return written(read, paths[0], target, name, settings, notes, force=force)
 

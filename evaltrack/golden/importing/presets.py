@@ -18,27 +18,18 @@ from evaltrack.golden.importing.drafts import (
     field_name,
 )
 from evaltrack.golden.importing.table import FORMS, check_file, document, read_rows
-from evaltrack.golden.importing.values import is_empty, opened, parsed
-
-
-def _of_ragas(row: dict[str, Any]) -> dict[str, Any]:
-    """Test sets of Ragas 0.1 call the passages of a question `contexts`, as other files call what came back."""
-    if "evolution_type" not in row or "contexts" not in row:
-        return row
-    return {("reference_contexts" if name == "contexts" else name): value for name, value in row.items()}
-
+from evaltrack.golden.importing.values import is_empty, opened
 
 RAGAS = Preset(
     name="ragas",
-    shown_by=({"user_input"}, {"question", "ground_truth", "contexts"}),
+    shown_by=({"user_input"},),
     fields={
-        "question": ("user_input", "question"),
-        "expected_answer": ("reference", "ground_truth"),
+        "question": ("user_input",),
+        "expected_answer": ("reference",),
         "expected_chunks": ("reference_context_ids",),
     },
-    ignored={"response", "answer", "multi_responses", "retrieved_contexts", "retrieved_context_ids", "contexts"},
+    ignored={"response", "multi_responses", "retrieved_contexts", "retrieved_context_ids"},
     texts="reference_contexts",
-    prepare=_of_ragas,
 )
 
 
@@ -77,18 +68,8 @@ LLAMAINDEX = Preset(
 )
 
 
-def _of_autorag(row: dict[str, Any]) -> dict[str, Any]:
-    """A chunk of each group, or, where a group has several, any one of them."""
-    groups = opened(row.get("retrieval_gt"))
-    if not isinstance(groups, list):
-        return row
-    lists = [group if isinstance(group, list) else [group] for group in groups]
-    ids = [[key for key in group if not is_empty(key)] for group in lists]
-    if all(len(group) <= 1 for group in ids):
-        return {**row, "retrieval_gt": [key for group in ids for key in group]}
-    rest = {name: value for name, value in row.items() if name != "retrieval_gt"}
-    return {**rest, "expected_passages": [{"any_of": list(map(str, group))} for group in ids if group]}
-
+GROUPS = "retrieval_gt[?type(@) == 'array' && length(@) > `1`]"
+"""Groups of passages, any one of which is enough."""
 
 AUTORAG = Preset(
     name="autorag",
@@ -96,13 +77,13 @@ AUTORAG = Preset(
     fields={
         "id": ("qid",),
         "question": ("query",),
-        "expected_chunks": ("retrieval_gt",),
-        "expected_passages": ("expected_passages",),
+        "expected_chunks": (f"!({GROUPS}) && retrieval_gt[]",),
+        "expected_passages": (f"!(!({GROUPS})) && retrieval_gt[*].{{any_of: @}}",),
         "expected_answer": ("generation_gt",),
         "metadata": ("metadata",),
     },
+    ignored={"retrieval_gt"},
     texts="retrieval_gt_contents",
-    prepare=_of_autorag,
 )
 
 
@@ -121,7 +102,7 @@ def _of_phoenix(row: dict[str, Any]) -> dict[str, Any]:
 PHOENIX = Preset(
     name="phoenix",
     shown_by=({"example_id"}, {"messages", "ideal"}, {"input", "output"}),
-    not_with={"epoch"},
+    not_with="epoch",
     fields={
         "id": ("example_id", "id"),
         "question": ("input", "messages"),
@@ -135,16 +116,7 @@ PHOENIX = Preset(
 
 def _of_langfuse(row: dict[str, Any]) -> dict[str, Any]:
     """The texts that a CSV holds as JSON."""
-    return {name: _unquoted(value) for name, value in row.items()}
-
-
-def _unquoted(value: Any) -> Any:
-    if isinstance(value, str) and len(value) > 1 and value[0] == value[-1] == '"':
-        try:
-            return parsed(value)
-        except ValueError:
-            return value
-    return value
+    return {name: opened(value, ('"',)) for name, value in row.items()}
 
 
 LANGFUSE = Preset(
@@ -167,19 +139,9 @@ LANGFUSE = Preset(
 
 
 def _of_inspect(row: dict[str, Any]) -> dict[str, Any]:
-    """A sample without its results; the letter of a right choice becomes its text."""
-    if "epoch" in row:
-        row = {name: row[name] for name in ("id", "input", "target", "choices", "metadata") if name in row}
-    choices, target = row.get("choices"), row.get("target")
-    if not isinstance(choices, list):
-        return row
-    texts = [_choice(each, choices) for each in (target if isinstance(target, list) else [target])]
-    return {**row, "target": texts[0] if len(texts) == 1 else texts}
-
-
-def _choice(target: Any, choices: list[Any]) -> Any:
-    at = ord(target) - ord("A") if isinstance(target, str) and len(target) == 1 else -1
-    return choices[at] if 0 <= at < len(choices) else target
+    """A sample of a log without its results."""
+    parts = ("id", "input", "target", "choices", "metadata") if "epoch" in row else tuple(row)
+    return {name: row[name] for name in parts if name in row}
 
 
 INSPECT = Preset(
@@ -226,12 +188,14 @@ def read_format(name: str, files: list[Path], settings: ImportSettings, notes: N
     """
     if name in ("trec", "beir"):
         return trec.read(files, settings, notes)
-    if name == "promptfoo":
-        return promptfoo.read(files, settings, notes)
-    preset = TABLE if name == TABLE.name else PRESETS.get(name)
+    preset = {**PRESETS, TABLE.name: TABLE, "promptfoo": promptfoo.CASE}.get(name)
     if preset is None:
         raise UsageError(f"`form=`: there is no format `{name}`; formats are {', '.join(FORMATS)}")
-    return (draft for path in files for draft in drafts(read_rows(path, settings.encoding), preset, settings, notes))
+    if preset is promptfoo.CASE:
+        rows = (row for path in files for row in promptfoo.read(path, settings.encoding, notes))
+    else:
+        rows = (row for path in files for row in read_rows(path, settings.encoding))
+    return drafts(rows, preset, settings, notes)
 
 
 def detected_format(files: list[Path], settings: ImportSettings) -> str:
@@ -243,10 +207,7 @@ def detected_format(files: list[Path], settings: ImportSettings) -> str:
     """
     if any(map(trec.is_folder_of_beir, files)):
         return "beir"
-    for path in files:
-        check_file(path)
-    texts = [path for path in files if path.suffix.lower() not in (".parquet", ".xlsx")]
-    judgements = [path for path in texts if trec.is_judgements(path, settings.encoding)]
+    judgements = [path for path in files if trec.is_judgements(path, settings.encoding)]
     if judgements:
         return "beir" if any(trec.has_header(path, settings.encoding) for path in judgements) else "trec"
     names = {_by_content(path, settings.encoding) for path in files}
@@ -258,22 +219,20 @@ def detected_format(files: list[Path], settings: ImportSettings) -> str:
 
 
 def _by_content(path: Path, encoding: str) -> str:
+    """The one format that the first row shows; empty where none or several do."""
+    check_file(path)
     if path.suffix.lower() not in FORMS:
         return ""
     if promptfoo.is_config(document(path)):
         return "promptfoo"
-    for place, row in read_rows(path, encoding):
-        if isinstance(row, ValueError):
-            raise GoldenError([f"{place}: {row}"])
-        return _by_columns(row)
-    return ""
-
-
-def _by_columns(row: dict[str, Any]) -> str:
-    """The one format that has these columns; empty where none or several have."""
-    names = [name for name, preset in PRESETS.items() if preset.shows_in(row)]
-    if promptfoo.shows_in(row):
-        names.append("promptfoo")
+    place, row = next(read_rows(path, encoding), ("", {}))
+    if isinstance(row, ValueError):
+        raise GoldenError([f"{place}: {row}"])
+    names = [
+        name
+        for name, preset in {**PRESETS, "promptfoo": promptfoo.CASE}.items()
+        if any(row.keys() >= set(each) for each in preset.shown_by) and preset.not_with not in row
+    ]
     if not names and any(field_name(name) == "question" for name in row):
         return TABLE.name
     return names[0] if len(names) == 1 else ""

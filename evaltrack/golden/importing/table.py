@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import csv
-import re
 import stat
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from io import TextIOWrapper
+from contextlib import suppress
+from io import StringIO
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from pydantic_core import from_json
+
 from evaltrack.errors import GoldenError, UsageError
-from evaltrack.golden.entries import MAX_ARRAY_BYTES, MAX_QUESTION_BYTES, array_entries, line_entries
-from evaltrack.golden.importing.values import plain, shown
+from evaltrack.golden.entries import MAX_ARRAY_BYTES, array_entries, line_entries
+from evaltrack.golden.importing.values import is_empty, plain, shown
 from evaltrack.records.json_text import InvalidJsonError, kind_of, parsed
 
 MAX_UNPACKED_BYTES = 512 << 20
@@ -85,10 +87,9 @@ def read_json(path: Path) -> Any:
     Raises:
         GoldenError: it is too large, or no JSON.
     """
-    check_file(path)
-    check_text_size(path, "write it as .jsonl, one object a line")
+    raw = _bytes(path, MAX_ARRAY_BYTES)
     try:
-        return parsed(path.read_bytes().removeprefix(b"\xef\xbb\xbf"), allow_nan=True)
+        return parsed(raw.removeprefix(b"\xef\xbb\xbf"), allow_nan=True)
     except InvalidJsonError as error:
         raise GoldenError([f"{path}: {error}"]) from None
 
@@ -101,10 +102,7 @@ def read_yaml(path: Path) -> Any:
     """
     import yaml
 
-    check_file(path)
-    raw = path.read_bytes()
-    if len(raw) > MAX_YAML_BYTES:
-        raise GoldenError([f"{path}: is larger than {MAX_YAML_BYTES:,} bytes; write it as .jsonl"])
+    raw = _bytes(path, MAX_YAML_BYTES)
     try:
         return plain(yaml.load(raw, _yaml_loader()))  # noqa: S506 - made from the safe loader # nosec B506
     except yaml.MarkedYAMLError as error:
@@ -117,7 +115,7 @@ def read_yaml(path: Path) -> Any:
 
 
 def _yaml_loader() -> Any:
-    """PyYAML's safe loader with the plain words of YAML 1.2's core schema, and without merge keys."""
+    """PyYAML's safe loader, with plain words as JSON has them, and without merge keys."""
     import yaml
 
     class Loader(yaml.SafeLoader):
@@ -129,65 +127,40 @@ def _yaml_loader() -> Any:
                     problem = "a merge key (<<) repeats what it names without end; write the keys out"
                     raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
 
-    for tag, pattern, first in (
-        ("bool", r"^(?:true|True|TRUE|false|False|FALSE)$", "tTfF"),
-        ("int", r"^[-+]?(?:0|[1-9][0-9]*)$", "-+0123456789"),
-        ("float", r"^[-+]?(?:\.[0-9]+|(?:0|[1-9][0-9]*)(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$", "-+.0123456789"),
-        ("null", r"^(?:~|null|Null|NULL|)$", ["~", "n", "N", ""]),
-    ):
-        Loader.add_implicit_resolver(f"tag:yaml.org,2002:{tag}", re.compile(pattern), list(first))
+    def word(_: Any, node: Any) -> Any:
+        if node.style is None and node.value in ("", "~"):
+            return None
+        with suppress(ValueError):
+            return node.value if node.style else from_json(node.value.lower(), allow_inf_nan=False)
+        return node.value
+
+    Loader.add_constructor("tag:yaml.org,2002:str", word)
     return Loader
 
 
-def open_text(path: Path, encoding: str = "") -> TextIOWrapper:
-    """A text file in the encoding that was named, or that its byte-order mark names, else UTF-8.
-
-    Raises:
-        GoldenError: it cannot be opened, or there is no such encoding.
-    """
+def _bytes(path: Path, limit: int) -> bytes:
     check_file(path)
-    with path.open("rb") as file:
-        start = file.read(2)
-    guess = "utf-16" if start in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
-    try:
-        return path.open(encoding=encoding or guess, newline="")
-    except LookupError:
-        raise GoldenError([f"encoding: there is no `{shown(encoding)}`; write e.g. utf-8 or cp1252"]) from None
+    if path.stat().st_size > limit:
+        raise GoldenError([f"{path}: is larger than {limit:,} bytes; split it, or write it as .jsonl"])
+    return path.read_bytes()
 
 
 def read_text(path: Path, encoding: str = "") -> str:
-    """A whole text file, its lines ended by line feeds.
+    """A whole text file, in the encoding that was named, or that its byte-order mark names, else UTF-8.
 
     Raises:
         GoldenError: it is too large, or in another encoding.
     """
-    check_text_size(path)
-    with open_text(path, encoding) as file:
-        try:
-            return file.read().replace("\r\n", "\n").replace("\r", "\n")
-        except UnicodeError as error:
-            place, problem = bad_encoding(path, error)
-            raise GoldenError([f"{place}: {problem}"]) from None
-
-
-def check_text_size(path: Path, cure: str = "split it") -> None:
-    """Refuse a text that would be held whole, and is too large.
-
-    Raises:
-        GoldenError: it is.
-    """
-    if path.stat().st_size > MAX_ARRAY_BYTES:
-        raise GoldenError([f"{path}: is larger than {MAX_ARRAY_BYTES:,} bytes; {cure}"])
-
-
-def bad_encoding(path: Path, error: UnicodeError) -> tuple[str, ValueError]:
-    """The line of a file that is in another encoding, and the cure."""
-    name = error.encoding if isinstance(error, UnicodeDecodeError) else "the named encoding"
-    place = str(path)
-    if name.startswith("utf-8"):
-        read = path.read_bytes().decode("utf-8", "replace")
-        place = f"{path}:{1 + read.count(chr(10), 0, read.find(chr(0xFFFD)))}"
-    return place, ValueError(f"cannot be read as {name}; name its encoding with `encoding=`, e.g. cp1252")
+    raw = _bytes(path, MAX_ARRAY_BYTES)
+    name = encoding or ("utf-16" if raw.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig")
+    try:
+        return raw.decode(name)
+    except LookupError:
+        raise GoldenError([f"encoding: there is no `{shown(encoding)}`; write e.g. utf-8 or cp1252"]) from None
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        cure = "name its encoding with `encoding=`, e.g. cp1252"
+        raise GoldenError([f"{path}:{line}: cannot be read as {name.removesuffix('-sig')}; {cure}"]) from None
 
 
 def _json_lines(path: Path, _: str) -> Iterator[tuple[str, Any]]:
@@ -237,24 +210,22 @@ def _pairs(path: Path, value: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 def _separated(path: Path, encoding: str) -> Iterator[tuple[str, Any]]:
     """The lines of a CSV or TSV with a header; the separator of a CSV is the commonest of its header."""
+    text = read_text(path, encoding)
+    delimiter = "\t" if path.suffix.lower() == ".tsv" else max(",;\t|", key=text.partition("\n")[0].count)
+    reader = csv.reader(StringIO(text, newline=""), delimiter=delimiter, strict=True)
     line = 0
-    with open_text(path, encoding) as file:
-        try:
-            header = file.readline(MAX_QUESTION_BYTES)
-            file.seek(0)
-            delimiter = "\t" if path.suffix.lower() == ".tsv" else max(",;\t|", key=header.count)
-            reader = csv.reader(file, delimiter=delimiter, strict=True)
-            names = _header(path, next(reader, []))
-            line = reader.line_num
-            for cells in reader:
-                place, line = f"{path}:{line + 1}", reader.line_num
-                if any(map(str.strip, cells)):
-                    yield place, _cells(names, cells)
-        except csv.Error as error:
-            cure = "put cells with separators, quotes or breaks in quotes"
-            yield f"{path}:{line + 1}", ValueError(f"is no CSV: {error}; {cure}")
-        except UnicodeError as error:
-            yield bad_encoding(path, error)
+    try:
+        names = _header(path, next(reader, []))
+        line = reader.line_num
+        for cells in reader:
+            place, line = f"{path}:{line + 1}", reader.line_num
+            if any(map(str.strip, cells)):
+                yield place, _cells(names, cells)
+    except csv.Error as error:
+        yield (
+            f"{path}:{line + 1}",
+            ValueError(f"is no CSV: {error}; put cells with separators, quotes or breaks in quotes"),
+        )
 
 
 def _header(path: Path, cells: list[str]) -> list[str]:
@@ -268,7 +239,7 @@ def _header(path: Path, cells: list[str]) -> list[str]:
 
 
 def _cells(names: list[str], cells: list[Any]) -> dict[str, Any] | ValueError:
-    if len(cells) > len(names) and any(not (cell is None or cell == "") for cell in cells[len(names) :]):
+    if len(cells) > len(names) and not all(map(is_empty, cells[len(names) :])):
         return ValueError(
             f"has {len(cells)} cells, but the header has {len(names)}; put cells with separators in quotes"
         )
@@ -277,39 +248,29 @@ def _cells(names: list[str], cells: list[Any]) -> dict[str, Any] | ValueError:
 
 def _excel(path: Path, _: str) -> Iterator[tuple[str, Any]]:
     """The rows of the first sheet, values instead of formulas."""
+    import pandas as pd
+
     try:
-        import openpyxl
+        with zipfile.ZipFile(path) as packed:
+            _check_size(path, sum(part.file_size for part in packed.infolist()))
+        rows = pd.read_excel(path, header=None, dtype=object, engine="openpyxl").itertuples(index=False)
     except ImportError:
         raise UsageError(
             "Excel files need the package openpyxl; install it (pip install openpyxl), or save the sheet as CSV"
         ) from None
-    book = None
-    try:
-        with zipfile.ZipFile(path) as packed:
-            check_size(path, sum(part.file_size for part in packed.infolist()), "save the sheet as CSV")
-        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-        rows = book.worksheets[0].iter_rows(values_only=True)
-        names = _header(path, ["" if cell is None else str(cell) for cell in next(rows, ())])
-        for number, cells in enumerate(rows, start=2):
-            if any(cell is not None for cell in cells):
-                yield f"{path}:{number}", _cells(names, list(cells))
     except GoldenError:
         raise
     except Exception as error:  # noqa: BLE001 - a damaged workbook raises whatever its parts raise
         raise _damaged(path, error, "an Excel workbook") from None
-    finally:
-        if book:
-            book.close()
+    names = _header(path, ["" if is_empty(cell) else str(cell) for cell in next(rows, ())])
+    for number, cells in enumerate(rows, start=2):
+        if not all(map(is_empty, cells)):
+            yield f"{path}:{number}", _cells(names, list(cells))
 
 
-def check_size(path: Path, size: int, cure: str = "split it") -> None:
-    """Refuse what unpacks to too much.
-
-    Raises:
-        GoldenError: it does.
-    """
+def _check_size(path: Path, size: int) -> None:
     if size > MAX_UNPACKED_BYTES:
-        raise GoldenError([f"{path}: unpacks to more than {MAX_UNPACKED_BYTES:,} bytes; {cure}"])
+        raise GoldenError([f"{path}: unpacks to more than {MAX_UNPACKED_BYTES:,} bytes; split it"])
 
 
 def _parquet(path: Path, _: str = "") -> Iterator[tuple[str, Any]]:
@@ -321,9 +282,9 @@ def _parquet(path: Path, _: str = "") -> Iterator[tuple[str, Any]]:
     try:
         with pq.ParquetFile(path) as file:
             footer = file.metadata
-            check_size(path, sum(footer.row_group(at).total_byte_size for at in range(footer.num_row_groups)))
+            _check_size(path, sum(footer.row_group(at).total_byte_size for at in range(footer.num_row_groups)))
             for batch in file.iter_batches(batch_size=1000):
-                check_size(path, size := size + batch.nbytes)
+                _check_size(path, size := size + batch.nbytes)
                 for number, row in enumerate(batch.to_pylist(), start=read + 1):
                     yield f"{path}: row {number}", row
                 read += batch.num_rows

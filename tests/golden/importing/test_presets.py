@@ -68,7 +68,8 @@ def test_results_and_datasets_that_the_tools_wrote(
 ) -> None:
     """Questions, answers and ids of each test are those that went in; nothing of the results is left among them."""
     travel = {question.question: question for question in open_golden(TRAVEL)}
-    questions, made = imported(tmp_path, DATA / name)
+    fields = {} if lacks else {"expected_chunks": "metadata.expected_chunks"}
+    questions, made = imported(tmp_path, DATA / name, fields=fields)
     assert (made.form, len(questions)) == (form, 3)
     for question in questions:
         expected = travel[question.question]
@@ -130,12 +131,16 @@ def test_texts_of_passages_become_ids_where_a_corpus_holds_them(tmp_path: Path) 
 
 
 def test_what_deepeval_holds_besides(tmp_path: Path) -> None:
-    """Comments are notes, tools are names, metadata called as fields becomes them; conversations are left out."""
-    questions, _ = imported(tmp_path, DATA / "deepeval.json")
+    """Comments are notes, tools are names; conversations are left out."""
+    fields = {"expected_chunks": "additional_metadata.expected_chunks"}
+    questions, _ = imported(tmp_path, DATA / "deepeval.json", fields=fields)
     assert questions[0].notes == "wording of the chunk; length-of-stay is the close neighbour"
     assert (questions[0].expected_tools, questions[0].expected_chunks) == (("search",), ("schengen-visa#overstay",))
-    assert (questions[0].category, questions[1].expected_chunks, questions[4].negative) == ("documents", None, True)
+    assert questions[0].metadata["category"] == "documents"
+    assert (questions[1].expected_chunks, questions[4].negative) == (None, True)
     assert questions[2].metadata == {
+        "category": "disruption",
+        "expected_chunks": ["flight-delays#compensation"],
         "context": ["Text of flight-delays#compensation"],
         "name": "g2",
         "source_file": "travel.md",
@@ -159,7 +164,9 @@ def test_what_a_file_holds(
 def test_empty_cells_of_phoenix_expect_nothing(tmp_path: Path) -> None:
     """A column that other rows need makes no negative and no empty note."""
     text = 'example_id,input_question,output_answer,metadata_expected_chunks,metadata_notes\na,q,,"[""c""]",n\nb,r,,,\n'
-    (_, empty), made = imported(tmp_path, put(tmp_path / "p.csv", text))
+    (_, empty), made = imported(
+        tmp_path, put(tmp_path / "p.csv", text), fields={"expected_chunks": "metadata.expected_chunks"}
+    )
     assert (empty.expected_chunks, empty.notes, empty.expected_answer, empty.metadata) == (None, None, None, {})
     assert (made.negatives, made.judged_only) == (0, 1)
 
@@ -168,7 +175,7 @@ def test_phoenix_and_langfuse_in_tables(tmp_path: Path) -> None:
     """Columns are put together to objects; cells of JSON are read."""
     phoenix = 'example_id,input_question,output_answer,metadata_expected_chunks,metadata_k\nRGF,q,a,"[""c""]",1\n'
     ((question,), made) = imported(tmp_path, put(tmp_path / "p.csv", phoenix))
-    assert (made.form, question.id, question.expected_chunks) == ("phoenix", "RGF", ("c",))
+    assert (made.form, question.id, question.metadata) == ("phoenix", "RGF", {"expected_chunks": '["c"]', "k": "1"})
     langfuse = 'id,input,expectedOutput,metadata\ni,"{""question"": ""q""}","""a""","{""k"": 1}"\n'
     ((question,), made) = imported(tmp_path, put(tmp_path / "l.csv", langfuse))
     assert (made.form, question.question, question.expected_answer) == ("langfuse", "q", "a")
@@ -184,25 +191,23 @@ PROMPTFOO_TESTS = """
 PROMPTFOO_YAML = """
 tests:
   - file://more/tests.yaml
-  - path: file://make.py:tests
-  - vars: {question: [one, two]}
+  - vars: {question: one}
     assert: [{type: equals, value: yes}]
 scenarios: [{config: [], tests: []}]
 """
 
 
 def test_promptfoo_in_several_files(tmp_path: Path) -> None:
-    """Files that a configuration names are read, programs are not run, a list of questions is a test each."""
+    """Files that a configuration names are read."""
     put(tmp_path / "more/tests.yaml", PROMPTFOO_TESTS)
     questions, made = imported(tmp_path, put(tmp_path / "promptfooconfig.yaml", PROMPTFOO_YAML))
     assert [(each.question, each.expected_answer) for each in questions] == [
         ("q", "a"),
         ("one", "yes"),
-        ("two", "yes"),
     ]
-    assert (questions[0].category, questions[0].notes) == ("math", "why")
-    assert questions[0].metadata == {"tags": ["one", "two"], "assert": [{"type": "contains", "value": "x"}]}
-    assert "tests that a program makes" in noted(made, "program")
+    assert questions[0].notes == "why"
+    asserts = [{"type": "contains", "value": "x"}, {"type": "equals", "value": "a"}]
+    assert questions[0].metadata == {"category": "math", "tags": ["one", "two"], "assert": asserts}
     assert "`scenarios`: left out" in noted(made, "scenarios")
 
 
@@ -212,10 +217,10 @@ def test_promptfoo_in_several_files(tmp_path: Path) -> None:
         (["file://../other.csv"], "names tests outside of its folder"),
         (["file://tests.csv"], "cannot be read; name files of tests (.json"),
         (["file://*.py"], "cannot be read; name files of tests"),
-        ([{"vars": {"a": "1", "b": "2"}}], "cannot tell the question among the variables (a, b)"),
+        ([{"vars": {"a": "1", "b": "2"}}], "`fields=question=NAME` (there are `a`, `b`, "),
         ([{"vars": {"question": "file://q.txt"}}], "`question` is a file"),
         ([7], "is no test case"),
-        ([{"vars": {}}], "(none)"),
+        ([{"path": "file://make.py:tests"}], "has no `question`"),
     ],
 )
 def test_promptfoo_that_cannot_be_read(tmp_path: Path, tests: list[Any], message: str) -> None:
@@ -238,7 +243,7 @@ def test_a_variable_called_metadata_stays_a_variable(tmp_path: Path) -> None:
     """Beside the metadata of the test case."""
     case = {"vars": {"question": "q", "metadata": {"a": 1}}, "metadata": {"b": 2}}
     ((question,), _) = imported(tmp_path, put(tmp_path / "c.json", {"tests": [case]}))
-    assert question.metadata == {"b": 2, "vars": {"metadata": {"a": 1}}}
+    assert question.metadata == {"b": 2, "vars.metadata": {"a": 1}}
 
 
 @pytest.mark.parametrize(

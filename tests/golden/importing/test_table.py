@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import builtins
 import json
+import sys
 import zipfile
 from datetime import date
 from decimal import Decimal
@@ -19,7 +19,7 @@ from evaltrack import import_golden
 from evaltrack.errors import GoldenError, UsageError
 from evaltrack.golden.importing import drafts, table
 from evaltrack.golden.importing.table import read_yaml
-from evaltrack.golden.importing.values import identifiers, is_empty, parsed, plain, text_in
+from evaltrack.golden.importing.values import cell, identifiers, is_empty, plain, text_in
 from tests.files import put
 
 from .imports import imported, noted, problems
@@ -70,8 +70,8 @@ def test_every_bad_line_is_listed_at_its_place(tmp_path: Path) -> None:
         "mine.csv:5: has no question; write one, or remove the row",
         "mine.csv:6: `expected_chunks` begins with `[` but is no list or object of JSON: [broken",
         "mine.csv:7: has 4 cells, but the header has 3; put cells with separators in quotes",
-        "mine.csv:8: `expected_chunks` holds an object without `id` or `name` (keys: x)",
-        "mine.csv:9: `expected_chunks` `[1]` is no id; write a text or a whole number",
+        "mine.csv:8: `expected_chunks` `{'x': 1}` is no id; write a text or a whole number, or name it `id`",
+        "mine.csv:9: `expected_chunks` `[1]` is no id; write a text or a whole number, or name it `id`",
     ]
 
 
@@ -149,15 +149,8 @@ def test_excel(tmp_path: Path) -> None:
 
 def test_excel_needs_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where it is missing the message says which."""
-    (tmp_path / "mine.xlsx").touch()
-    kept = builtins.__import__
-
-    def without(name: str, *rest: Any) -> Any:
-        if name == "openpyxl":
-            raise ImportError(name)
-        return kept(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    openpyxl.Workbook().save(tmp_path / "mine.xlsx")
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(UsageError, match=r"pip install openpyxl"):
         import_golden(tmp_path / "mine.xlsx", tmp_path / "out.jsonl", "table")
 
@@ -213,7 +206,7 @@ def test_hostile_text_is_shown_harmless(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("value", "ids"),
     [
-        ("a; b;;a", ["a", "b"]),
+        ("a; b;;a", ["a", "b", "a"]),
         (["a", 1, 2.0, None, ""], ["a", 1, 2]),
         ('["a;b"]', ["a;b"]),
         ("('a', 'b')", ["('a', 'b')"]),
@@ -258,7 +251,7 @@ def test_values_of_json() -> None:
         False,
         False,
     ]
-    assert parsed('{"a": 1}') == {"a": 1}
+    assert cell('{"a": 1}') == {"a": 1}
 
 
 def test_a_column_that_is_misspelt_is_an_error(tmp_path: Path) -> None:
@@ -271,13 +264,11 @@ def test_a_column_that_is_misspelt_is_an_error(tmp_path: Path) -> None:
 
 
 def test_two_columns_for_one_field(tmp_path: Path) -> None:
-    """The first one is the field, the other stays in the metadata; a column counts more than metadata."""
-    rows = [{"user_input": "q", "question": "other", "reference": "a"}]
-    ((question,), _) = imported(tmp_path, put(tmp_path / "a.json", rows))
-    assert (question.question, question.metadata) == ("q", {"question": "other"})
-    tools = {"input": "q", "additional_metadata": {"expected_tools": ["b"], "id": 7}, "expected_tools": [{"name": "a"}]}
-    ((question,), _) = imported(tmp_path, put(tmp_path / "b.json", [tools]))
-    assert (question.id, question.expected_tools, question.metadata) == ("7", ("a",), {"expected_tools": ["b"]})
+    """The first one is the field, the other stays in the metadata."""
+    rows = [{"title": "q", "_id": 7, "id": "other"}]
+    files = put(tmp_path / "a.json", rows), put(tmp_path / "qrels", "7 0 a 1\n")
+    ((question,), _) = imported(tmp_path, *files)
+    assert (question.id, question.metadata) == ("7", {"id": "other"})
 
 
 def test_a_question_that_is_json_stays_as_it_is(tmp_path: Path) -> None:
