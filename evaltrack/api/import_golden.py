@@ -17,6 +17,7 @@ from evaltrack.golden.reader import open_golden
 from evaltrack.system.files import new_files
 from evaltrack.targets.traced_answers import TraceReader
 from evaltrack.targets.traces import expression, trace_settings
+from evaltrack.tracking.datasets import dataset_records
 from evaltrack.tracking.past_traces import PastTrace, past_traces
 from evaltrack.tracking.store import connect
 
@@ -81,8 +82,11 @@ def import_golden(
     _check(named, target, force, options)
     if str(named[0]).startswith(DATASET):
         settings = ImportSettings(**options, corpus=CorpusIds(Path(corpus)) if corpus is not None else None)
-        records = _of_dataset(str(named[0]), tracking_uri, settings, notes)
-        return written(records, named[0], target, MLFLOW.name, settings, notes, force=force)
+        records = dataset_records(connect(tracking_uri), str(named[0]).removeprefix(DATASET))
+        rows = ((f"{named[0]}, record {each['dataset_record_id']}", each) for each in records)
+        return written(
+            drafts(rows, MLFLOW, settings, notes), named[0], target, MLFLOW.name, settings, notes, force=force
+        )
     paths = [Path(each) for each in named]
     name = detected_format(paths, ImportSettings(**options)) if form == "auto" else form
     beside = [path / CORPUS if path.is_dir() else path for path in paths]
@@ -92,15 +96,6 @@ def import_golden(
     settings = ImportSettings(**options, corpus=CorpusIds(places[0]) if places else None)
     read = read_format(name, paths, settings, notes)
     return written(read, paths[0], target, name, settings, notes, force=force)
-
-
-def _of_dataset(source: str, tracking_uri: str | None, settings: ImportSettings, notes: Notes) -> Drafts:
-    from evaltrack.tracking.datasets import dataset_records
-    from evaltrack.tracking.store import connect
-
-    records = dataset_records(connect(tracking_uri), source.removeprefix(DATASET))
-    rows = ((f"{source}, record {each['dataset_record_id']}", each) for each in records)
-    return drafts(rows, MLFLOW, settings, notes)
 
 
 def written(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -11,9 +11,6 @@ from evaltrack.cli.options import output_option
 from evaltrack.cli.output import print_json, result_is_in
 from evaltrack.errors import UsageError
 from evaltrack.records.amount import count, verb
-
-if TYPE_CHECKING:
-    from evaltrack.api.import_golden import GoldenImport
 
 FORMAT_NAMES = (
     *("trec", "beir", "table", "promptfoo", "ragas", "deepeval"),
@@ -66,11 +63,13 @@ def import_command(
 
     Exits 2 if any line is no question; all of them are listed, and nothing is written.
     """
-    from evaltrack.api.import_golden import import_golden
+    from evaltrack.api.import_golden import import_golden, import_traces
 
     options["fields"] = _fields(options["fields"])
     if any(each.startswith("traces:") for each in files):
-        made = _of_traces(files, output_file, options["domain"], force=force)
+        if len(files) > 1:
+            raise click.UsageError("traces: are imported alone; name them and no other file")
+        made = import_traces(files[0], output_file, domain=options["domain"], force=force)
     else:
         made = import_golden(files, output_file, form, corpus=corpus or None, force=force, **options)
     result_is_in(output_file)
@@ -83,15 +82,6 @@ def import_command(
     )
     for note in made.notes:
         click.echo(f"  {note}", err=True)
-
-
-def _of_traces(files: tuple[str, ...], output_file: str, domain: str, *, force: bool) -> GoldenImport:
-    """The golden set of what traces were asked."""
-    from evaltrack.api.import_golden import import_traces
-
-    if len(files) > 1:
-        raise click.UsageError("traces: are imported alone; name them and no other file")
-    return import_traces(files[0], output_file, domain=domain, force=force)
 
 
 def _fields(pairs: tuple[str, ...]) -> dict[str, str]:

@@ -249,7 +249,7 @@ class _Line:
     def _paths(self) -> dict[str, tuple[str, ...]]:
         """Where each field may be; what the user named takes the place of the usual columns."""
         named = self.settings.fields
-        usual = dict(self.preset.fields)
+        usual = {"id": ("id",), "metadata": ("metadata",), **self.preset.fields}
         if self.preset is TABLE:
             usual |= {name: (column,) for column in reversed(self.row) if (name := field_name(column)) in FIELDS}
         free = {name: tuple(path for path in paths if path not in named.values()) for name, paths in usual.items()}

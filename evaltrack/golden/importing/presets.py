@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,6 @@ LLAMAINDEX = Preset(
     name="llamaindex",
     shown_by=({"query", "reference_answer"}, {"query", "relevant_docs"}),
     fields={
-        "id": ("id",),
         "question": ("query",),
         "expected_answer": ("reference_answer",),
         "expected_chunks": ("relevant_docs",),
@@ -80,7 +80,6 @@ AUTORAG = Preset(
         "expected_chunks": (f"!({GROUPS}) && retrieval_gt[]",),
         "expected_passages": (f"!(!({GROUPS})) && retrieval_gt[*].{{any_of: @}}",),
         "expected_answer": ("generation_gt",),
-        "metadata": ("metadata",),
     },
     ignored={"retrieval_gt"},
     texts="retrieval_gt_contents",
@@ -107,7 +106,6 @@ PHOENIX = Preset(
         "id": ("example_id", "id"),
         "question": ("input", "messages"),
         "expected_answer": ("output", "ideal"),
-        "metadata": ("metadata",),
     },
     ignored={"updated_at", "node_id"},
     prepare=_of_phoenix,
@@ -123,15 +121,12 @@ LANGFUSE = Preset(
     name="langfuse",
     shown_by=({"input", "expectedOutput"},),
     fields={
-        "id": ("id",),
         "question": ("input",),
-        "expected_answer": ("expectedOutput", "expected_output"),
-        "metadata": ("metadata",),
+        "expected_answer": ("expectedOutput",),
     },
     ignored={
         *("status", "datasetId", "datasetName", "createdAt", "updatedAt", "sourceTraceId", "sourceObservationId"),
-        *("dataset_id", "dataset_name", "created_at", "updated_at", "source_trace_id", "source_observation_id"),
-        *("projectId", "project_id", "mediaReferences", "media_references", "htmlSourcePath", "version"),
+        *("projectId", "mediaReferences", "htmlSourcePath", "version"),
     },
     left_out={"status == 'ARCHIVED'": "archived items: left out"},
     prepare=_of_langfuse,
@@ -147,7 +142,7 @@ def _of_inspect(row: dict[str, Any]) -> dict[str, Any]:
 INSPECT = Preset(
     name="inspect",
     shown_by=({"input", "target"},),
-    fields={"id": ("id",), "question": ("input",), "expected_answer": ("target",), "metadata": ("metadata",)},
+    fields={"question": ("input",), "expected_answer": ("target",)},
     left_out={"epoch && to_string(epoch) != '1'": "samples of further epochs: left out"},
     prepare=_of_inspect,
 )
@@ -174,9 +169,12 @@ MLFLOW = Preset(
     },
 )
 
-PRESETS = {each.name: each for each in (RAGAS, DEEPEVAL, LLAMAINDEX, AUTORAG, PHOENIX, LANGFUSE, INSPECT, MLFLOW)}
+PRESETS = {
+    each.name: each
+    for each in (promptfoo.CASE, RAGAS, DEEPEVAL, LLAMAINDEX, AUTORAG, PHOENIX, LANGFUSE, INSPECT, MLFLOW)
+}
 
-FORMATS = ("trec", "beir", TABLE.name, "promptfoo", *PRESETS)
+FORMATS = ("trec", "beir", TABLE.name, *PRESETS)
 
 
 def read_format(name: str, files: list[Path], settings: ImportSettings, notes: Notes) -> Drafts:
@@ -188,14 +186,11 @@ def read_format(name: str, files: list[Path], settings: ImportSettings, notes: N
     """
     if name in ("trec", "beir"):
         return trec.read(files, settings, notes)
-    preset = {**PRESETS, TABLE.name: TABLE, "promptfoo": promptfoo.CASE}.get(name)
-    if preset is None:
+    preset = PRESETS.get(name, TABLE)
+    if preset is TABLE and name != TABLE.name:
         raise UsageError(f"`form=`: there is no format `{name}`; formats are {', '.join(FORMATS)}")
-    if preset is promptfoo.CASE:
-        rows = (row for path in files for row in promptfoo.read(path, settings.encoding, notes))
-    else:
-        rows = (row for path in files for row in read_rows(path, settings.encoding))
-    return drafts(rows, preset, settings, notes)
+    reader = partial(promptfoo.read, notes) if preset is promptfoo.CASE else read_rows
+    return drafts((row for path in files for row in reader(path, settings.encoding)), preset, settings, notes)
 
 
 def detected_format(files: list[Path], settings: ImportSettings) -> str:
@@ -205,11 +200,10 @@ def detected_format(files: list[Path], settings: ImportSettings) -> str:
         GoldenError: a file cannot be read.
         UsageError: the content shows no format, or more than one.
     """
-    if any(map(trec.is_folder_of_beir, files)):
+    if any((path / trec.QUERIES).is_file() for path in files):
         return "beir"
-    judgements = [path for path in files if trec.is_judgements(path, settings.encoding)]
-    if judgements:
-        return "beir" if any(trec.has_header(path, settings.encoding) for path in judgements) else "trec"
+    if kinds := {trec.kind_of_judgements(path, settings.encoding) for path in files} - {""}:
+        return min(kinds)
     names = {_by_content(path, settings.encoding) for path in files}
     if len(names) == 1 and (only := names.pop()):
         return only
@@ -230,7 +224,7 @@ def _by_content(path: Path, encoding: str) -> str:
         raise GoldenError([f"{place}: {row}"])
     names = [
         name
-        for name, preset in {**PRESETS, "promptfoo": promptfoo.CASE}.items()
+        for name, preset in PRESETS.items()
         if any(row.keys() >= set(each) for each in preset.shown_by) and preset.not_with not in row
     ]
     if not names and any(field_name(name) == "question" for name in row):

@@ -38,7 +38,7 @@ def is_config(value: Any) -> bool:
     return isinstance(value, dict) and "tests" in value
 
 
-def read(path: Path, encoding: str, notes: Notes) -> Rows:
+def read(notes: Notes, path: Path, encoding: str) -> Rows:
     """The test cases that a file holds, or names in files beside it, as rows of their variables."""
     config = document(path)
     common = _object(config, "defaultTest") if is_config(config) else {}

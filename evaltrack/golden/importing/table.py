@@ -71,25 +71,17 @@ def check_file(path: Path) -> None:
 
 
 def document(path: Path) -> Any:
-    """The value of a JSON or YAML file; None for any other.
+    """The value of a JSON or YAML file, whose numbers may be NaN, as some tools write them; None for any other.
 
     Raises:
         GoldenError: it is too large, or no JSON or YAML.
     """
     if path.suffix.lower() in (".yaml", ".yml"):
         return read_yaml(path)
-    return read_json(path) if path.suffix.lower() == ".json" else None
-
-
-def read_json(path: Path) -> Any:
-    """The one JSON value in a file; numbers may be NaN, as some tools write them.
-
-    Raises:
-        GoldenError: it is too large, or no JSON.
-    """
-    raw = _bytes(path, MAX_ARRAY_BYTES)
+    if path.suffix.lower() != ".json":
+        return None
     try:
-        return parsed(raw.removeprefix(b"\xef\xbb\xbf"), allow_nan=True)
+        return parsed(_bytes(path, MAX_ARRAY_BYTES).removeprefix(b"\xef\xbb\xbf"), allow_nan=True)
     except InvalidJsonError as error:
         raise GoldenError([f"{path}: {error}"]) from None
 
@@ -167,23 +159,14 @@ def _json_lines(path: Path, _: str) -> Iterator[tuple[str, Any]]:
     return ((f"{path}:{number}", value) for number, value in line_entries(path))
 
 
-def _json(path: Path, _: str) -> Iterator[tuple[str, Any]]:
-    """The one array, or the list of an object."""
-    with path.open("rb") as file:
-        start = file.read(256).removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
-    if start == b"{":
-        return _items(path, read_json(path))
-    return ((f"{path}:{line}", value) for line, value in array_entries(path))
-
-
-def _yaml(path: Path, _: str) -> Iterator[tuple[str, Any]]:
-    return _items(path, read_yaml(path))
-
-
-def _items(path: Path, value: Any) -> Iterator[tuple[str, Any]]:
-    """The rows in a value, each with its number."""
+def _items(path: Path, _: str) -> Iterator[tuple[str, Any]]:
+    """The rows of a JSON or YAML file: its one array, or the list of an object."""
     import jmespath
 
+    value = document(path)
+    if isinstance(value, list) and path.suffix.lower() == ".json":
+        yield from ((f"{path}:{line}", item) for line, item in array_entries(path))
+        return
     if isinstance(value, dict) and all(isinstance(value.get(name), dict) for name in ("queries", "relevant_docs")):
         yield from _pairs(path, value)
         return
@@ -299,12 +282,12 @@ def _damaged(path: Path, error: Exception, what: str) -> GoldenError:
 FORMS: Mapping[str, Callable[[Path, str], Iterator[tuple[str, Any]]]] = {
     ".jsonl": _json_lines,
     ".ndjson": _json_lines,
-    ".json": _json,
+    ".json": _items,
     ".csv": _separated,
     ".tsv": _separated,
     ".xlsx": _excel,
     ".parquet": _parquet,
-    ".yaml": _yaml,
-    ".yml": _yaml,
+    ".yaml": _items,
+    ".yml": _items,
 }
 """The reader for each suffix."""

@@ -13,7 +13,7 @@ from evaltrack.golden.importing.values import shown
 HEADER = "query-id\tcorpus-id\tscore"
 """First line of BEIR's qrels."""
 
-CORPUS, QUERIES, QRELS = "corpus.jsonl", "queries.jsonl", "qrels"
+CORPUS, QUERIES, QRELS = "corpus.jsonl", "queries.jsonl", "qrels/test.tsv"
 
 TOPICS = Preset(
     name="trec",
@@ -21,12 +21,8 @@ TOPICS = Preset(
     fields={
         "id": ("_id", "id", "qid", "query_id", "num", "number"),
         "question": ("text", "query", "title", "question"),
-        "metadata": ("metadata",),
     },
 )
-
-SAMPLE_LINES = 20
-"""Lines by which judgements are told from topics."""
 
 
 def read(files: list[Path], settings: ImportSettings, notes: Notes) -> Drafts:
@@ -35,9 +31,10 @@ def read(files: list[Path], settings: ImportSettings, notes: Notes) -> Drafts:
     Raises:
         GoldenError: queries or judgements are missing, or lines are no judgements.
     """
-    named = [each for path in files for each in (_in_folder(path) if path.is_dir() else [path])]
-    judgement_files = [path for path in named if is_judgements(path, settings.encoding)]
-    query_files = [path for path in named if path not in judgement_files and path.name != CORPUS]
+    named = [each for path in files for each in ([path / QUERIES, path / QRELS] if path.is_dir() else [path])]
+    kinds = {path: kind_of_judgements(path, settings.encoding) for path in named if path.name != CORPUS}
+    judgement_files = [path for path, kind in kinds.items() if kind]
+    query_files = [path for path, kind in kinds.items() if not kind]
     if not query_files or not judgement_files:
         what = "topics: `id<tab>text` or JSON Lines" if judgement_files else "judgements (qrels)"
         raise GoldenError([f"{', '.join(map(str, files))}: none of these files holds {what}; name both"])
@@ -59,38 +56,18 @@ def read(files: list[Path], settings: ImportSettings, notes: Notes) -> Drafts:
         notes.add("judged queries whose text is missing: left out", f"query `{shown(key)}`")
 
 
-def _in_folder(folder: Path) -> list[Path]:
-    """The queries and the judgements of the test split, or of the only split that there is."""
-    splits = sorted((folder / QRELS).glob("*.tsv"))
-    chosen = [path for path in splits if path.stem == "test"] or splits
-    if len(chosen) > 1:
-        names = ", ".join(path.name for path in chosen)
-        raise GoldenError(
-            [f"{folder}: has several splits ({names}) and none is test.tsv; name {QUERIES} and one of them"]
-        )
-    return [folder / QUERIES, *chosen]
-
-
-def is_folder_of_beir(path: Path) -> bool:
-    """Whether a folder is one of BEIR's."""
-    return path.is_dir() and (path / QUERIES).is_file() and (path / QRELS).is_dir()
-
-
-def is_judgements(path: Path, encoding: str) -> bool:
-    """Whether the first lines of a file are judgements: BEIR's header, or four columns with a grade.
+def kind_of_judgements(path: Path, encoding: str) -> str:
+    """`beir` or `trec` where the first lines of a file are judgements: a header, or four columns with a grade.
 
     A line with one tab is a topic, even if its text has three words and ends in a number.
     """
     if path.suffix.lower() in FORMS.keys() - {".tsv"}:
-        return False
-    lines = [line.strip() for line in read_text(path, encoding).split("\n", SAMPLE_LINES)[:SAMPLE_LINES]]
+        return ""
+    lines = [line.strip() for line in read_text(path, encoding).split("\n", 20)[:20]]
+    if lines[0] == HEADER:
+        return "beir"
     lines = [line for line in lines if line and not line.startswith("#")]
-    return lines[:1] == [HEADER] or (bool(lines) and all(map(_is_judgement, lines)))
-
-
-def has_header(path: Path, encoding: str) -> bool:
-    """Whether a file begins as BEIR's judgements do."""
-    return read_text(path, encoding).partition("\n")[0].strip() == HEADER
+    return "trec" if lines and all(map(_is_judgement, lines)) else ""
 
 
 def _is_judgement(line: str) -> bool:
@@ -106,7 +83,7 @@ def _judgements(files: Iterable[Path], encoding: str) -> dict[str, dict[str, int
     grades: dict[str, dict[str, int]] = {}
     problems: list[str] = []
     for path in files:
-        by_tabs = has_header(path, encoding)
+        by_tabs = kind_of_judgements(path, encoding) == "beir"
         for number, line in enumerate(read_text(path, encoding).split("\n"), start=1):
             columns = line.strip().split("\t" if by_tabs else None)
             if not line.strip() or (by_tabs and number == 1) or (line[0] == "#" and not _is_judgement(line)):
