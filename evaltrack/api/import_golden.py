@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Literal, TypedDict, Unpack
 
 from evaltrack.errors import GoldenError, UsageError
 from evaltrack.golden.corpus.passages import CorpusIds
-from evaltrack.golden.importing.drafts import Drafts, ImportSettings, Line, LineWriter, Notes, check_fields, drafts
+from evaltrack.golden.importing.drafts import Drafts, ImportSettings, Line, Notes, check_fields, checked_lines, drafts
 from evaltrack.golden.importing.presets import MLFLOW, detected_format, read_format
 from evaltrack.golden.importing.trec import CORPUS
 from evaltrack.golden.reader import open_golden
@@ -108,16 +109,18 @@ def written(
         UsageError: the file is there, or cannot be written.
         InconclusiveError: the disk is full or fails.
     """
-    writer = LineWriter(settings, notes)
+    counts = Counter[str]()
     with new_files(force=force) as new:
         with new.open(target) as file:
-            writer.write(lines, file)
-        if writer.problems:
-            raise GoldenError(writer.problems)
-        if not writer.questions:
+            for question, line in checked_lines(lines, settings, notes):
+                file.write(line)
+                counts.update(questions=1, negatives=question.negative, judged_only=question.expected is None)
+        if not counts:
             raise GoldenError([f"{source}: holds no questions", *notes.lines()])
         open_golden(new.paths[target])
-    return GoldenImport(target, form, writer.questions, writer.negatives, writer.judged_only, tuple(notes.lines()))
+    return GoldenImport(
+        target, form, counts["questions"], counts["negatives"], counts["judged_only"], tuple(notes.lines())
+    )
 
 
 def _check(files: list[str | os.PathLike[str]], output: Path, force: bool, options: ImportOptions) -> None:

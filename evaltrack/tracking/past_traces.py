@@ -99,11 +99,12 @@ def past_trace(trace: Trace) -> PastTrace:
     info, spans = trace.info, sorted(trace.data.spans, key=lambda span: span.start_time_ns or 0)
     root = next((span for span in spans if span.parent_id is None), None)
     state = str(getattr(info.state, "value", info.state))
+    words = str(root.status.description or "") if root else ""
     return PastTrace(
         id=info.trace_id,
         inputs=root.inputs if root else None,
         outputs=root.outputs if root else None,
-        failure=_failure(root) if state == "ERROR" else "" if root else "its spans are gone",
+        failure=(words.strip() or "an error") if state == "ERROR" else "" if root else "its spans are gone",
         seconds=info.execution_duration / 1000 if info.execution_duration is not None else None,
         usage=_object(info.trace_metadata.get(USAGE)),
         model=next((str(name) for span in reversed(spans) if (name := span.get_attribute(MODEL))), None),
@@ -115,12 +116,6 @@ def past_trace(trace: Trace) -> PastTrace:
         ],
         ended=state != "IN_PROGRESS",
     )
-
-
-def _failure(root: Span | None) -> str:
-    """Why a trace failed, in the words of its root span."""
-    words = str(root.status.description or "") if root else ""
-    return words.strip() or "an error"
 
 
 def _object(text: str | None) -> Mapping[str, Any] | None:

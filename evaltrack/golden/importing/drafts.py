@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Any, Literal, TextIO, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import jmespath
 from jmespath.exceptions import JMESPathError
 
-from evaltrack.errors import UsageError
+from evaltrack.errors import GoldenError, UsageError
 from evaltrack.golden.corpus.passages import CorpusIds
 from evaltrack.golden.entries import MAX_QUESTION_BYTES
 from evaltrack.golden.importing.table import Rows
@@ -32,9 +32,8 @@ from evaltrack.golden.lines import checked_question
 from evaltrack.records import Question
 
 FIELDS = tuple(Question.model_fields)
-EXPECTED = ("expected_chunks", "expected_sources")
 TEXTS = ("question", "expected_answer")
-LISTS = (*EXPECTED, "expected_tools")
+LISTS = ("expected_chunks", "expected_sources", "expected_tools")
 SHAPED = ("history", "expected_passages", "expected_arguments", "grades", "relevant_grade", "draft")
 """Fields that are JSON in a cell of a table."""
 
@@ -264,9 +263,6 @@ class _Line:
             return True
         no_text = name in TEXTS and isinstance(value, dict) and all(map(is_empty, value.values()))
         if is_empty(value) or value in ([], {}) or no_text:
-            if name in EXPECTED and path in self.row:
-                text = f"`{shown(path)}` is empty: nothing is expected of retrieval (`[]` would make a negative)"
-                self.notes.add(text, self.place)
             return False
         if name == "metadata":
             whole = opened(value)
@@ -353,59 +349,44 @@ def graded(grades: Mapping[str, int], mode: Grades) -> list[str] | dict[str, int
     return relevant
 
 
-@dataclass
-class LineWriter:
-    """Writes golden lines, and collects what is wrong with them at their place in the source.
+def checked_lines(drafts: Drafts, settings: ImportSettings, notes: Notes) -> Iterator[tuple[Question, str]]:
+    """The question of each draft and its golden line, with its position as its id where it has none.
 
-    Attributes:
-        problems: `SOURCE:LINE: what is wrong` for each bad line.
-        questions: Lines that were written.
-        negatives: Of these, questions that a target should decline.
-        judged_only: Of these, questions that expect nothing of retrieval.
+    Raises:
+        GoldenError: drafts are no questions; after the last one all of them are listed with their place.
     """
-
-    settings: ImportSettings
-    notes: Notes
-    problems: list[str] = field(default_factory=list)
-    questions: int = 0
-    negatives: int = 0
-    judged_only: int = 0
-    _places: dict[str, str] = field(default_factory=dict)
-
-    def write(self, drafts: Drafts, file: TextIO) -> None:
-        """Check each draft, and write those that are questions."""
-        for position, (place, draft) in enumerate(drafts, start=1):
-            problems = [str(draft)] if isinstance(draft, ValueError) else self._written(place, draft, position, file)
-            self.problems.extend(f"{place}: {problem}" for problem in problems)
-
-    def _written(self, place: str, draft: Line, position: int, file: TextIO) -> list[str]:
-        """Write one line, with its position as its id where it has none; the problems that hinder it."""
-        domain = {"domain": self.settings.domain} if self.settings.domain else {}
-        key, prefix = draft.get("id", position), self.settings.id_prefix
-        whole = {**domain, **draft, "id": f"{prefix}{key}" if prefix else key}
-        line = {name: whole[name] for name in FIELDS if name in whole}
+    problems, places = list[str](), dict[str, str]()
+    for position, (place, draft) in enumerate(drafts, start=1):
+        if isinstance(draft, ValueError):
+            problems.append(f"{place}: {draft}")
+            continue
+        key = f"{settings.id_prefix}{draft.get('id', position)}"
+        whole = {"domain": settings.domain or None, **draft, "id": key}
+        line = {name: whole[name] for name in FIELDS if whole.get(name) is not None}
         question = checked_question({"domain": "-", **line})
         if isinstance(question, list):
-            return question
-        first = self._places.setdefault(question.id, place)
+            problems.extend(f"{place}: {problem}" for problem in question)
+            continue
+        text = json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n"
+        first = places.setdefault(question.id, place)
         if first != place:
             cure = "ids must be unique (`id_prefix=` tells files apart)"
-            return [f"id `{shown(question.id)}` is already at {first}; {cure}"]
-        text = json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n"
-        if len(text.encode()) > MAX_QUESTION_BYTES:
-            return [f"is longer than {MAX_QUESTION_BYTES:,} bytes as a golden line; a question must be shorter"]
-        file.write(text)
-        self.questions += 1
-        self.negatives += question.negative
-        self.judged_only += question.expected is None
-        self._look_up(place, question)
-        return []
+            problems.append(f"{place}: id `{shown(question.id)}` is already at {first}; {cure}")
+        elif len(text.encode()) > MAX_QUESTION_BYTES:
+            cure = "a question must be shorter"
+            problems.append(f"{place}: is longer than {MAX_QUESTION_BYTES:,} bytes as a golden line; {cure}")
+        else:
+            if settings.corpus:
+                _look_up(place, question, settings.corpus, notes)
+            yield question, text
+    if problems:
+        raise GoldenError(problems)
 
-    def _look_up(self, place: str, question: Question) -> None:
-        corpus, passages = self.settings.corpus, question.expected_passages or ()
-        names = (*(question.expected_chunks or ()), *(key for each in passages for key in each.any_of))
-        for key in names if corpus else ():
-            if corpus and key not in corpus.ids:
-                near = corpus.nearest(key)
-                meant = f", did you mean `{shown(near)}`?" if near else ""
-                self.notes.add("expected chunks that are not in the corpus", f"{place}: `{shown(key)}`{meant}")
+
+def _look_up(place: str, question: Question, corpus: CorpusIds, notes: Notes) -> None:
+    passages = question.expected_passages or ()
+    for key in (*(question.expected_chunks or ()), *(key for each in passages for key in each.any_of)):
+        if key not in corpus.ids:
+            near = corpus.nearest(key)
+            meant = f", did you mean `{shown(near)}`?" if near else ""
+            notes.add("expected chunks that are not in the corpus", f"{place}: `{shown(key)}`{meant}")

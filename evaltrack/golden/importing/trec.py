@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from evaltrack.errors import GoldenError
@@ -46,10 +47,7 @@ def read(files: list[Path], settings: ImportSettings, notes: Notes) -> Drafts:
             yield place, query
         elif (key := str(query.get("id"))) in grades:
             missing.discard(key)
-            expected = graded(grades[key], settings.grades)
-            if not expected:
-                notes.add("queries judged with nothing relevant: negatives", place)
-            yield place, {**query, "expected_chunks": expected}
+            yield place, {**query, "expected_chunks": graded(grades[key], settings.grades)}
         else:
             notes.add("queries without judgements: left out", place)
     for key in sorted(missing):
@@ -67,12 +65,8 @@ def kind_of_judgements(path: Path, encoding: str) -> str:
     if lines[0] == HEADER:
         return "beir"
     lines = [line for line in lines if line and not line.startswith("#")]
-    return "trec" if lines and all(map(_is_judgement, lines)) else ""
-
-
-def _is_judgement(line: str) -> bool:
-    columns = line.split()
-    return line.count("\t") != 1 and len(columns) == 4 and columns[3].lstrip("+-").isdigit()
+    is_judged = [line.count("\t") != 1 and len(line.split()) == 4 and _judgement(line) for line in lines]
+    return "trec" if lines and all(is_judged) else ""
 
 
 def _judgements(files: Iterable[Path], encoding: str) -> dict[str, dict[str, int]]:
@@ -83,26 +77,27 @@ def _judgements(files: Iterable[Path], encoding: str) -> dict[str, dict[str, int
     grades: dict[str, dict[str, int]] = {}
     problems: list[str] = []
     for path in files:
-        by_tabs = kind_of_judgements(path, encoding) == "beir"
         for number, line in enumerate(read_text(path, encoding).split("\n"), start=1):
-            columns = line.strip().split("\t" if by_tabs else None)
-            if not line.strip() or (by_tabs and number == 1) or (line[0] == "#" and not _is_judgement(line)):
-                continue
-            try:
-                query, _, document, grade = columns if len(columns) == 4 else (columns[0], "", *columns[1:])
-                before = grades.setdefault(query, {}).setdefault(document, int(grade))
-            except ValueError:
-                problems.append(
-                    f"{path}:{number}: is no judgement: {shown(line)}; write `query iteration document grade`"
-                )
-                continue
-            if before != int(grade):
-                problems.append(
-                    f"{path}:{number}: judges `{document}` for query {query} as {grade}, but before as {before}"
-                )
+            judgement = _judgement(line)
+            if judgement:
+                query, document, grade = judgement
+                if (before := grades.setdefault(query, {}).setdefault(document, grade)) != grade:
+                    problem = f"judges `{document}` for query {query} as {grade}, but before as {before}"
+                    problems.append(f"{path}:{number}: {problem}")
+            elif line.strip() and line.strip() != HEADER and not line.startswith("#"):
+                problem = f"is no judgement: {shown(line.strip())}; write `query iteration document grade`"
+                problems.append(f"{path}:{number}: {problem}")
     if problems:
         raise GoldenError(problems)
     return grades
+
+
+def _judgement(line: str) -> tuple[str, str, int] | None:
+    columns = line.strip().split("\t" if line.count("\t") == 2 else None)
+    with suppress(ValueError):
+        query, _, document, grade = (columns[0], "", *columns[1:]) if len(columns) == 3 else columns
+        return query, document, int(grade)
+    return None
 
 
 def _queries(path: Path, encoding: str) -> Rows:

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from evaltrack.errors import printable
+from evaltrack.records.base import storable
 from evaltrack.records.json_text import kind_of
 from evaltrack.records.question import Turn
 
@@ -44,7 +45,7 @@ def plain(value: object, depth: int = 0, seen: list[int] | None = None) -> Any:
     """A value as JSON has it: numbers that are not finite are null, dates and times are text.
 
     Raises:
-        ValueError: it is nested too deep, too large, or holds bytes.
+        ValueError: it is nested too deep, too large, or holds bytes or text that cannot be stored.
     """
     seen = [0] if seen is None else seen
     seen[0] += 1
@@ -55,7 +56,7 @@ def plain(value: object, depth: int = 0, seen: list[int] | None = None) -> Any:
     if isinstance(value, Decimal):
         value = int(value) if value.is_finite() and value == value.to_integral_value() else float(value)
     if value is None or isinstance(value, str | bool | int | float):
-        return None if isinstance(value, float) and not isfinite(value) else value
+        return None if isinstance(value, float) and not isfinite(value) else storable(value)
     if isinstance(value, bytes):
         raise ValueError("holds bytes, which are no value of JSON; write them as text")  # noqa: TRY004 - it is data
     if isinstance(value, Mapping):

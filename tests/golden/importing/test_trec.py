@@ -22,7 +22,6 @@ def test_topics_in_lines_of_json(tmp_path: Path) -> None:
     assert first.expected_chunks == ("FR-1#a", "http://x/y:2")
     assert (second.id, second.question, second.negative) == ("302", "lone", True)
     assert (made.form, made.questions, made.negatives) == ("trec", 2, 1)
-    assert "queries judged with nothing relevant: negatives: 1" in noted(made, "nothing relevant")
     put(tmp_path / "topics.jsonl", rows[:1])
     ((first,), _) = imported(tmp_path, *files, fields={"question": "desc"})
     assert (first.question, first.metadata["title"]) == ("Which are there?", "t")
