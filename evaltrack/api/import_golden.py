@@ -79,36 +79,28 @@ def import_golden(
         TrackingError: the MLflow store does not answer.
     """
     named = [files] if isinstance(files, str | os.PathLike) else list(files)
-    target, notes = Path(output), Notes()
-    _check(named, target, force, options)
+    _check(named, Path(output), force, options)
+    notes, paths = Notes(), [Path(each) for each in named]
+    beside = (path / CORPUS if path.is_dir() else path for path in paths)
+    corpus = corpus or next((path for path in beside if path.name == CORPUS and path.is_file()), None)
+    settings = ImportSettings(**options, corpus=CorpusIds(Path(corpus)) if corpus else None)
     if str(named[0]).startswith(DATASET):
-        settings = ImportSettings(**options, corpus=CorpusIds(Path(corpus)) if corpus is not None else None)
+        form = MLFLOW.name
         records = dataset_records(connect(tracking_uri), str(named[0]).removeprefix(DATASET))
         rows = ((f"{named[0]}, record {each['dataset_record_id']}", each) for each in records)
-        return written(
-            drafts(rows, MLFLOW, settings, notes), named[0], target, MLFLOW.name, settings, notes, force=force
-        )
-    paths = [Path(each) for each in named]
-    name = detected_format(paths, ImportSettings(**options)) if form == "auto" else form
-    beside = [path / CORPUS if path.is_dir() else path for path in paths]
-    places = (
-        [Path(corpus)] if corpus is not None else [each for each in beside if each.name == CORPUS and each.is_file()]
-    )
-    settings = ImportSettings(**options, corpus=CorpusIds(places[0]) if places else None)
-    read = read_format(name, paths, settings, notes)
-    return written(read, paths[0], target, name, settings, notes, force=force)
+        lines = drafts(rows, MLFLOW, settings, notes)
+    else:
+        form = detected_format(paths, settings) if form == "auto" else form
+        lines = read_format(form, paths, settings, notes)
+    return _written(lines, named[0], Path(output), form, settings, notes, force=force)
 
 
-def written(
+def _written(
     lines: Drafts, source: object, target: Path, form: str, settings: ImportSettings, notes: Notes, *, force: bool
 ) -> GoldenImport:
-    """Write a golden set of drafts, unless any of them is no question.
-
-    Raises:
-        GoldenError: lines are no questions, all of which are listed, or there are none.
-        UsageError: the file is there, or cannot be written.
-        InconclusiveError: the disk is full or fails.
-    """
+    """Write a golden set of drafts, unless any of them is no question."""
+    if target.suffix != ".jsonl":
+        raise UsageError(f"{target}: a golden set that is imported is a .jsonl file, one object a line; rename it")
     counts = Counter[str]()
     with new_files(force=force) as new:
         with new.open(target) as file:
@@ -118,9 +110,7 @@ def written(
         if not counts:
             raise GoldenError([f"{source}: holds no questions", *notes.lines()])
         open_golden(new.paths[target])
-    return GoldenImport(
-        target, form, counts["questions"], counts["negatives"], counts["judged_only"], tuple(notes.lines())
-    )
+    return GoldenImport(path=target, form=form, **counts, notes=tuple(notes.lines()))
 
 
 def _check(files: list[str | os.PathLike[str]], output: Path, force: bool, options: ImportOptions) -> None:
@@ -129,22 +119,11 @@ def _check(files: list[str | os.PathLike[str]], output: Path, force: bool, optio
         raise UsageError("`files=`: there are none; name the files to import")
     if len(files) > 1 and any(str(each).startswith(DATASET) for each in files):
         raise UsageError("`files=`: a dataset of MLflow is imported alone; name it and no other file")
-    check_output(output)
     if not force and os.path.lexists(output):
         raise UsageError(f"{output}: is there already; name another file, or replace it with `force=True`")
     check_fields(options.get("fields", {}))
     if options.get("grades", "keep") not in ("keep", "binary"):
         raise UsageError(f"`grades=` is {options.get('grades')}; write keep or binary")
-
-
-def check_output(output: Path) -> None:
-    """Refuse a golden set that would be no `.jsonl`.
-
-    Raises:
-        UsageError: it would not.
-    """
-    if output.suffix != ".jsonl":
-        raise UsageError(f"{output}: a golden set that is imported is a .jsonl file, one object a line; rename it")
 
 
 def import_traces(
@@ -173,12 +152,11 @@ def import_traces(
         TrackingError: the store does not answer.
     """
     place, values = trace_settings(source)
-    target, notes = Path(output), Notes()
-    check_output(target)
+    notes = Notes()
     reader = TraceReader(expression("question", values["question"]))
     store = connect(values["store"] or tracking_uri)
     asked = _drafts(past_traces(store, place, values["filter"]), reader, notes)
-    return written(asked, source, target, "traces", ImportSettings(domain=domain), notes, force=force)
+    return _written(asked, source, Path(output), "traces", ImportSettings(domain=domain), notes, force=force)
 
 
 def _drafts(traces: Iterator[PastTrace], reader: TraceReader, notes: Notes) -> Iterator[tuple[str, Line]]:

@@ -129,21 +129,16 @@ def _object(text: str | None) -> Mapping[str, Any] | None:
 def _documents(spans: Sequence[Span]) -> list[Any] | None:
     """What was retrieved; of retrievers within each other what the outer one returned."""
     retrievers = {span.span_id: span for span in spans if span.span_type == "RETRIEVER"}
-    if not retrievers:
-        return None
     parents = {span.span_id: span.parent_id for span in spans}
-    documents: list[Any] = []
-    for span in retrievers.values():
-        if not _below(span.span_id, parents, retrievers.keys()):
-            documents += span.outputs if isinstance(span.outputs, list) else []
-    return documents
+    outer = [span for span in retrievers.values() if not _above(span.span_id, parents) & retrievers.keys()]
+    found = [document for span in outer if isinstance(span.outputs, list) for document in span.outputs]
+    return found if retrievers else None
 
 
-def _below(span_id: str, parents: Mapping[str, str | None], others: Any) -> bool:
-    """Whether a span is below one of the others; a ring of parents ends."""
-    steps, parent = 0, parents.get(span_id)
-    while parent is not None and steps < len(parents):
-        if parent in others:
-            return True
-        steps, parent = steps + 1, parents.get(parent)
-    return False
+def _above(span_id: str, parents: Mapping[str, str | None]) -> set[str]:
+    """The spans that a span is in; a ring of parents ends."""
+    above, parent = set[str](), parents.get(span_id)
+    while parent is not None and parent not in above:
+        above.add(parent)
+        parent = parents.get(parent)
+    return above

@@ -22,7 +22,6 @@ from evaltrack.golden.importing.values import (
     identifier,
     identifiers,
     is_empty,
-    opened,
     plain,
     shown,
     text_in,
@@ -177,7 +176,7 @@ def _found(name: str, path: str, row: Mapping[str, Any]) -> Any:
 
 def _searched(path: str, row: Mapping[str, Any]) -> Any:
     try:
-        return jmespath.search(path, {name: opened(value) for name, value in row.items()})
+        return jmespath.search(path, {name: cell(value, strict=False) for name, value in row.items()})
     except (JMESPathError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError):
         return None
 
@@ -257,7 +256,7 @@ class _Line:
     def _took(self, name: str, path: str, value: Any) -> bool:
         """Whether a value says something of a field, which it then is."""
         if name in TEXTS and self.preset is not TABLE and isinstance(value, str) and _OBJECT.match(value):
-            value = opened(value)
+            value = cell(value, strict=False)
         if name in LISTS and value in ([], {}):
             self.fields[name] = []
             return True
@@ -265,7 +264,7 @@ class _Line:
         if is_empty(value) or value in ([], {}) or no_text:
             return False
         if name == "metadata":
-            whole = opened(value)
+            whole = cell(value, strict=False)
             self.metadata.update(whole if isinstance(whole, dict) else {"metadata": whole})
         else:
             self.fields[name] = self._read(name, path, value)
@@ -316,7 +315,7 @@ class _Line:
 
     def _take_texts(self, column: str, value: Any) -> None:
         """Texts of passages: their ids, where a corpus holds each of them."""
-        texts = opened(value)
+        texts = cell(value, strict=False)
         if isinstance(texts, str) and self.preset.joint:
             texts = texts.split(self.preset.joint)
         texts = texts if isinstance(texts, list) else [texts]

@@ -19,7 +19,7 @@ from evaltrack.golden.importing.drafts import (
     field_name,
 )
 from evaltrack.golden.importing.table import FORMS, check_file, document, read_rows
-from evaltrack.golden.importing.values import is_empty, opened
+from evaltrack.golden.importing.values import cell, is_empty
 
 RAGAS = Preset(
     name="ragas",
@@ -114,7 +114,7 @@ PHOENIX = Preset(
 
 def _of_langfuse(row: dict[str, Any]) -> dict[str, Any]:
     """The texts that a CSV holds as JSON."""
-    return {name: opened(value, ('"',)) for name, value in row.items()}
+    return {name: cell(value, ('"',), strict=False) for name, value in row.items()}
 
 
 LANGFUSE = Preset(

@@ -64,10 +64,8 @@ def check_file(path: Path) -> None:
             raise GoldenError([f"{path}: is not a regular file (a pipe?); save it to a file, it is read twice"])
         with path.open("rb"):
             pass
-    except FileNotFoundError:
-        raise GoldenError([f"{path}: no such file"]) from None
     except (OSError, ValueError) as error:
-        raise GoldenError([f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}"]) from None
+        raise GoldenError([f"{path}: {str(getattr(error, 'strerror', None) or error).lower()}"]) from None
 
 
 def document(path: Path) -> Any:
@@ -168,7 +166,8 @@ def _items(path: Path, _: str) -> Iterator[tuple[str, Any]]:
         yield from ((f"{path}:{line}", item) for line, item in array_entries(path))
         return
     if isinstance(value, dict) and all(isinstance(value.get(name), dict) for name in ("queries", "relevant_docs")):
-        yield from _pairs(path, value)
+        for key, text in value["queries"].items():
+            yield f"{path}: query {key}", {"id": key, "query": text, "relevant_docs": value["relevant_docs"].get(key)}
         return
     name, items = "item", value if isinstance(value, list) else []
     if isinstance(value, dict):
@@ -182,13 +181,6 @@ def _items(path: Path, _: str) -> Iterator[tuple[str, Any]]:
 
 def _is_list_of_objects(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)
-
-
-def _pairs(path: Path, value: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The queries of LlamaIndex's `EmbeddingQAFinetuneDataset`, each with its relevant documents."""
-    for key, text in value["queries"].items():
-        relevant = value["relevant_docs"].get(key)
-        yield f"{path}: query {key}", {"id": key, "query": text, "relevant_docs": relevant}
 
 
 def _separated(path: Path, encoding: str) -> Iterator[tuple[str, Any]]:
@@ -205,10 +197,8 @@ def _separated(path: Path, encoding: str) -> Iterator[tuple[str, Any]]:
             if any(map(str.strip, cells)):
                 yield place, _cells(names, cells)
     except csv.Error as error:
-        yield (
-            f"{path}:{line + 1}",
-            ValueError(f"is no CSV: {error}; put cells with separators, quotes or breaks in quotes"),
-        )
+        cure = "put cells with separators, quotes or breaks in quotes"
+        yield f"{path}:{line + 1}", ValueError(f"is no CSV: {error}; {cure}")
 
 
 def _header(path: Path, cells: list[str]) -> list[str]:

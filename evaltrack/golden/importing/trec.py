@@ -101,7 +101,7 @@ def _judgement(line: str) -> tuple[str, str, int] | None:
 
 
 def _queries(path: Path, encoding: str) -> Rows:
-    if path.suffix.lower() in (".jsonl", ".json", ".ndjson", ".parquet"):
+    if path.suffix.lower() in FORMS.keys() - {".tsv"}:
         yield from read_rows(path, encoding)
         return
     for number, line in enumerate(read_text(path, encoding).split("\n"), start=1):

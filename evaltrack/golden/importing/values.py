@@ -69,11 +69,11 @@ def is_empty(value: object) -> bool:
     return value is None or value != value or (isinstance(value, str) and not value.strip())  # noqa: PLR0124 - NaN
 
 
-def cell(value: Any, begins: tuple[str, ...] = ("[", "{")) -> Any:
+def cell(value: Any, begins: tuple[str, ...] = ("[", "{"), *, strict: bool = True) -> Any:
     """The list or object that a cell holds as text, of JSON or as Python prints it; any other value as it is.
 
     Raises:
-        ValueError: a text begins as a list or object does, and is none.
+        ValueError: a text begins as a list or object does, and is none; unless `strict` is off, where it stays a text.
     """
     text = value.strip() if isinstance(value, str) else None
     if text is None or not text.startswith(begins):
@@ -83,15 +83,9 @@ def cell(value: Any, begins: tuple[str, ...] = ("[", "{")) -> Any:
     if not _SIDE_BY_SIDE.search(text):
         with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
             return from_json(json.dumps(plain(ast.literal_eval(text))))
-    raise ValueError(f"begins with `{text[:1]}` but is no list or object of JSON: {shown(text)}")
-
-
-def opened(value: Any, begins: tuple[str, ...] = ("[", "{")) -> Any:
-    """As `cell`, but a text that is no list or object stays a text."""
-    try:
-        return cell(value, begins)
-    except ValueError:
+    if not strict:
         return value
+    raise ValueError(f"begins with `{text[:1]}` but is no list or object of JSON: {shown(text)}")
 
 
 def identifier(value: object) -> str | int:
