@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -47,18 +47,13 @@ class CorpusIds:
     def nearest(self, key: str) -> str | None:
         """An id that differs from `key` in zeros before numbers, or in case, only."""
         if self._loose is None:
-            self._loose = loose_ids(self.ids)
+            self._loose = {loose(key): key for key in self.ids}
         return self._loose.get(loose(key))
 
 
 def loose(key: str) -> str:
     """An id without what people write differently: zeros before a number, and case."""
     return re.sub(r"\d+", lambda number: number[0].lstrip("0") or "0", key.casefold())
-
-
-def loose_ids(ids: Iterable[str]) -> dict[str, str]:
-    """The ids by their loose form."""
-    return {loose(key): key for key in ids}
 
 
 def _digest(text: str) -> bytes:

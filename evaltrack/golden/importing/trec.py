@@ -34,14 +34,12 @@ def read(files: list[Path], settings: ImportSettings, notes: Notes) -> Drafts:
     """
     named = [each for path in files for each in ([path / QUERIES, path / QRELS] if path.is_dir() else [path])]
     kinds = {path: kind_of_judgements(path, settings.encoding) for path in named if path.name != CORPUS}
-    judgement_files = [path for path, kind in kinds.items() if kind]
-    query_files = [path for path, kind in kinds.items() if not kind]
-    if not query_files or not judgement_files:
-        what = "topics: `id<tab>text` or JSON Lines" if judgement_files else "judgements (qrels)"
+    if len(set(map(bool, kinds.values()))) < 2:
+        what = "topics: `id<tab>text` or JSON Lines" if any(kinds.values()) else "judgements (qrels)"
         raise GoldenError([f"{', '.join(map(str, files))}: none of these files holds {what}; name both"])
-    grades = _judgements(judgement_files, settings.encoding)
+    grades = _judgements([path for path, kind in kinds.items() if kind], settings.encoding)
     missing = set(grades)
-    rows = (row for path in query_files for row in _queries(path, settings.encoding))
+    rows = (row for path, kind in kinds.items() if not kind for row in _queries(path, settings.encoding))
     for place, query in drafts(rows, TOPICS, settings, notes):
         if isinstance(query, ValueError):
             yield place, query
