@@ -36,9 +36,7 @@ RAGAS = Preset(
 
 DEEPEVAL = Preset(
     name="deepeval",
-    shown_by=tuple(
-        {what, other} for what in ("input", "scenario") for other in ("retrieval_context", "additional_metadata")
-    ),
+    shown_by=({"input", "retrieval_context"}, {"input", "additional_metadata"}),
     fields={
         "question": ("input",),
         "expected_answer": ("expected_output",),
@@ -52,7 +50,6 @@ DEEPEVAL = Preset(
     },
     texts="context",
     joint="|",
-    left_out={"scenario && !input": "conversations, which are no single question: left out"},
 )
 
 LLAMAINDEX = Preset(

@@ -131,7 +131,7 @@ def test_texts_of_passages_become_ids_where_a_corpus_holds_them(tmp_path: Path) 
 
 
 def test_what_deepeval_holds_besides(tmp_path: Path) -> None:
-    """Comments are notes, tools are names; conversations are left out."""
+    """Comments are notes, tools are names."""
     fields = {"expected_chunks": "additional_metadata.expected_chunks"}
     questions, _ = imported(tmp_path, DATA / "deepeval.json", fields=fields)
     assert questions[0].notes == "wording of the chunk; length-of-stay is the close neighbour"
@@ -145,7 +145,6 @@ def test_what_deepeval_holds_besides(tmp_path: Path) -> None:
         "name": "g2",
         "source_file": "travel.md",
     }
-    assert "conversations" in problems(tmp_path, DATA / "deepeval_conversations.json")[1]
 
 
 @pytest.mark.parametrize(("form", "content", "fields", "note"), data("imported_rows.json"))
