@@ -16,7 +16,7 @@ from evaltrack.cli import _run
 from evaltrack.errors import EXIT_INTERRUPTED, UsageError
 from evaltrack.golden.corpus import read_corpus
 from evaltrack.llm import QuotaError
-from tests.api.proposals.proposing import asks_for_near_miss, corpus, passage_of, proposal, proposer
+from tests.api.proposing import asks_for_near_miss, corpus, passage_of, proposal, proposer
 from tests.in_process import same_signals
 from tests.openai_behaviours import Behaviour, Reply, failure, faulty, no_json_schema, quota, script
 from tests.openai_requests import Json, text_of
