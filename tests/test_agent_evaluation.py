@@ -454,7 +454,7 @@ def test_what_is_required_decides_the_exit_code(
     """0 where met, 1 where missed, 3 where it was not measured; in output, description and summary."""
     if score is not None:
         serve(judging(score))
-    ended, out, err = cli("--require", required)
+    ended, out, err = cli("--require", required, *(["--judge", "openai"] if score is not None else []))
 
     assert ended == code
     assert all(line in out for line in said.splitlines())

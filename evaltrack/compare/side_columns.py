@@ -52,7 +52,8 @@ class SideColumns:
         import pyarrow as pa
 
         columns = (table[ID].cast(pa.large_string()) for table in self._tables_of([ID]))
-        return pa.concat_arrays([chunk for column in columns for chunk in column.chunks])
+        chunks = [chunk for column in columns for chunk in column.chunks]
+        return pa.chunked_array(chunks, pa.large_string()).combine_chunks()
 
 
 def frame_of(tables: Iterable[pa.Table]) -> pd.DataFrame:

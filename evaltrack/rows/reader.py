@@ -87,6 +87,9 @@ class RowsFile:
         """The rows part by part, with those of `columns` that the file has; of objects single fields can be named."""
         for number in range(len(self._groups)):
             yield self.group(number, columns)
+        if not self._groups:
+            fields, names = schema(self.own), {column.partition(".")[0] for column in columns or self.names}
+            yield fields.empty_table().select([name for name in fields.names if name in names & set(self.names)])
 
     def group(self, number: int, columns: Sequence[str] | None = None) -> pa.Table:
         """One row group, checked."""
@@ -271,7 +274,7 @@ def _dictionaries(
     wanted = None if ids is None else pa.array(list(ids), pa.string())
     for number, keys in enumerate(file.groups(["id"])):
         mask = None if wanted is None else pc.is_in(keys["id"], wanted)
-        if mask is not None and not pc.any(mask).as_py():
+        if not keys.num_rows or (mask is not None and not pc.any(mask).as_py()):
             continue
         group = file.group(number, columns)
         if mask is not None:
@@ -300,18 +303,10 @@ def read_columns(path: Path, columns: Sequence[str]) -> pa.Table:
     import pyarrow as pa
 
     with RowsFile(path) as file:
-        return pa.concat_tables([*file.groups(columns)] or [_empty(file, columns)])
+        return pa.concat_tables(file.groups(columns))
 
 
 def read_groups(path: Path, columns: Sequence[str]) -> Iterator[pa.Table]:
     """Those of the columns that the file has, part by part; raises as `read_columns` does."""
     with RowsFile(path) as file:
         yield from file.groups(columns)
-        if not file.num_rows:
-            yield _empty(file, columns)
-
-
-def _empty(file: RowsFile, columns: Sequence[str]) -> pa.Table:
-    names = {column.partition(".")[0] for column in columns}
-    fields = schema(file.own)
-    return fields.empty_table().select([name for name in fields.names if name in names and name in file.names])

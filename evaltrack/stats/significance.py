@@ -119,13 +119,13 @@ def sign_flip(baseline: Scores, candidate: Scores, *, seed: int = 0) -> SignFlip
 def _enumerated(sizes: Floats, times: Integers, observed: float) -> float:
     """The share of all choices of signs whose sum is as far from 0 as the one observed."""
     import numpy as np
-    from scipy.special import comb
+    from scipy.stats import binom
 
     sums, shares = np.zeros(1), np.ones(1)
     for size, count in zip(sizes.tolist(), times.tolist(), strict=True):
         positive = np.arange(count + 1)
         sums = np.add.outer(sums, size * (2 * positive - count)).ravel()
-        shares = np.multiply.outer(shares, comb(count, positive) * 0.5**count).ravel()
+        shares = np.multiply.outer(shares, binom.pmf(positive, count, 0.5)).ravel()
     return min(1.0, float(shares[abs(sums) >= observed].sum()))
 
 

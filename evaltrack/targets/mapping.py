@@ -31,7 +31,7 @@ from evaltrack.errors import UsageError
 from evaltrack.records import Response
 from evaltrack.targets.failures import InvalidResponseError
 from evaltrack.targets.responses import as_response
-from evaltrack.targets.usage import read_parts
+from evaltrack.targets.usage import read_usage
 
 MAX_BYTES = 16 << 20
 """Bytes of a response, decompressed; a longer one is cut off and becomes an error."""
@@ -46,7 +46,8 @@ EXCERPT_BYTES = 8000
 """Bytes looked at for an excerpt."""
 
 SOURCE_FIELDS = ("chunk_id", "title", "url", "text", "score")
-FIELDS = ("answer", "sources", *SOURCE_FIELDS, "prompt_tokens", "completion_tokens", "tool_calls", "abstained", "model")
+TOKENS = ("prompt_tokens", "completion_tokens")
+FIELDS = ("answer", "sources", *SOURCE_FIELDS, *TOKENS, "tool_calls", "abstained", "model")
 
 ODD = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError)
 """What jmespath lets through: ``a > b`` of a number and a text, or brackets a thousand deep."""
@@ -62,6 +63,8 @@ class Expression:
     name: str
     text: str
     search: Callable[[object], Any]
+    may_miss: bool = False
+    """Whether it may find nothing in one of several values."""
 
     def find(self, value: object, place: str = "") -> Any:
         """What the expression finds in `value`, or None.
@@ -80,7 +83,7 @@ class Expression:
             ) from None
         except (JMESPathError, *ODD) as error:
             raise InvalidResponseError(f"{place}: `{self.text}`: {_first_line(error)}") from None
-        if result is None and self.name in _REQUIRED:
+        if result is None and self.name in _REQUIRED and not self.may_miss:
             cure = f"{self.text} || {_REQUIRED[self.name]}"
             raise InvalidResponseError(f"{place}: `{self.text}` finds nothing; where it may be missing, write `{cure}`")
         return result
@@ -108,7 +111,7 @@ def compile_expression(kind: str, name: str, text: str) -> Expression:
         raise UsageError(f"{kind} target: {name} is `{text}`: {error}; {hint}") from None
     except (JMESPathError, *ODD):
         pass  # an empty object is not what it is for
-    return Expression(name, text, parsed.search)
+    return Expression(name, text, parsed.search, may_miss=kind == "recorded" and name in ("answer", "sources"))
 
 
 def take_mapping(kind: str, settings: dict[str, str]) -> ResponseReader:
@@ -145,6 +148,11 @@ class ResponseReader:
         self._expressions = {expression.name: expression for expression in expressions}
         self._maps_sources = not self._expressions.keys().isdisjoint(SOURCE_FIELDS)
 
+    @property
+    def optional(self) -> list[Expression]:
+        """The expressions that may find nothing in one of several values."""
+        return [each for each in self._expressions.values() if each.may_miss]
+
     def from_json(self, raw: bytes, mask: Callable[[str], str] = str) -> Response:
         """The response that `raw` holds; `mask` takes secrets out of what an error shows of it.
 
@@ -175,26 +183,27 @@ class ResponseReader:
             InvalidResponseError: there are none, or one that is mapped is not found.
         """
         own = value if isinstance(value, dict) else {"sources": value} if isinstance(value, list) else {}
-        own_usage = own.get("usage")
-        usage_fields = own_usage if isinstance(own_usage, dict) else {}
         fields = {
             name: self._find(name, value, own.get(name)) for name in ("answer", "sources", "tool_calls", "abstained")
         }
-        usage = {
-            name: self._find(name, value, usage_fields.get(name)) for name in ("prompt_tokens", "completion_tokens")
-        }
         if all(item is None for item in fields.values()):
             raise InvalidResponseError(f"holds none of {', '.join(fields)}")
-        missing = [name for name, count in usage.items() if count is None]
-        if len(missing) == 1:
-            raise InvalidResponseError(f"usage: has no {missing[0]}; map both numbers of tokens or neither")
         if isinstance(fields["sources"], list):
             sources = bounded(fields["sources"])
             fields["sources"] = [self._source(item, place) for place, item in enumerate(sources)]
-        own_counts = self._expressions.keys().isdisjoint(usage)
-        parts = read_parts(usage_fields) if own_counts else {}
         model = self._find("model", value, own.get("model"))
-        return fields | {"usage": None if missing else {**parts, **usage}, "model": model}
+        return fields | {"usage": self._usage(value, own.get("usage")), "model": model}
+
+    def _usage(self, value: object, own: object) -> object:
+        """The tokens that are mapped, in place of those that the value names itself."""
+        if self._expressions.keys().isdisjoint(TOKENS):
+            return read_usage(own) if isinstance(own, dict) else None
+        counts = own if isinstance(own, dict) else {}
+        usage = {name: self._find(name, value, counts.get(name)) for name in TOKENS}
+        missing = [name for name, count in usage.items() if count is None]
+        if len(missing) == 1:
+            raise InvalidResponseError(f"usage: has no {missing[0]}; map both numbers of tokens or neither")
+        return None if missing else usage
 
     def _source(self, item: object, place: int) -> object:
         """The fields of one source; a bare id stays one, unless a field of the sources is mapped."""

@@ -135,7 +135,7 @@ def open_recorded(place: str, settings: dict[str, str]) -> Target:
     Raises:
         UsageError: it cannot be read, a setting is wrong, or responses are; they are listed.
     """
-    path, is_mapped = Path(place), bool(settings)
+    path, is_mapped, has_settings = Path(place), not settings.keys().isdisjoint(FIELDS), bool(settings)
     rows = compile_expression("recorded", "rows", settings.pop("rows")) if "rows" in settings else None
     own: dict[str, Expression] = {
         name: compile_expression("recorded", name, settings.pop(name)) for name in OWN if name in settings
@@ -149,7 +149,7 @@ def open_recorded(place: str, settings: dict[str, str]) -> Target:
         if open_kind(start) and start.endswith((b"{", b"[", b",")):
             raise UsageError(f"recorded target {path}: {SPREAD}")
         return RecordedResponses(path, JsonLines(path), reader)
-    if is_mapped:
+    if has_settings:
         raise UsageError(f"recorded target {path}: is not JSON, in which settings could find something")
     return TrecRun(path)
 
@@ -186,6 +186,7 @@ class RecordedResponses(Target):
         self._index = LineIndex(self._places(problems))
         problems.extend(self._repeats())
         refuse([f"{file.shown(number)}: {what}" for number, what in sorted(problems)])
+        refuse([f"{path}: {name}: `{text}` finds nothing in any response" for name, text in reader.unseen()])
 
     def _read(self, raw: Any) -> Recorded:
         return self._reader.read(self._file.value(raw))

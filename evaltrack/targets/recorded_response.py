@@ -113,6 +113,12 @@ class RecordedReader:
     def __init__(self, mapping: ResponseReader | None, own: Mapping[str, Expression]) -> None:
         self._mapping, self._own = mapping, own
         self._names = TextNames()
+        self._seen = set[str]()
+
+    def unseen(self) -> list[tuple[str, str]]:
+        """Name and text of each expression that found nothing in all that was read."""
+        optional = self._mapping.optional if self._mapping else ()
+        return [(each.name, each.text) for each in optional if each.name not in self._seen]
 
     def key_of(self, question: Question) -> str:
         """What a response to the question has as its key."""
@@ -142,6 +148,7 @@ class RecordedReader:
         is_nameless = False
         if self._mapping is not None:
             fields = self._mapping.fields(fields)
+            self._seen.update(name for name, found in fields.items() if found is not None)
             if isinstance(fields["sources"], list):
                 fields["sources"], is_nameless = self._names.name(fields["sources"])
         return Recorded(key, response_of(fields), is_nameless)

@@ -14,7 +14,7 @@ from evaltrack import Question, Response, Source, run_eval
 from evaltrack.errors import GoldenError
 from evaltrack.tracking.store import connect
 from evaltrack.tracking.traces import read_counts
-from tests.conftest import REPO, few_questions
+from tests.conftest import REPO
 
 QUESTIONS: list[dict[str, Any]] = [
     {"id": "007", "question": "first?", "expected_chunks": ["a"], "expected_answer": "A", "difficulty": "easy"},
@@ -193,12 +193,6 @@ def test_the_showcase_sets_are_good_but_not_perfect_for_bm25(store_uri: str, nam
     assert 0.7 <= result.metrics["recall_at_k"] <= 0.95
     assert 0.65 <= result.metrics["mrr"] <= 0.9
     assert result.metrics["negative_pass_rate"] >= 0.25
-
-
-def test_tokens_of_a_target_without_a_language_model_are_counted(store_uri: str, tmp_path: Path) -> None:
-    made = run_eval(few_questions(tmp_path, 2), tracking_uri=store_uri, traces="off")
-    assert made.signature.model == "bm25"
-    assert {row["tokens_known"] for row in made.rows} == {"counted"}
 
 
 def test_a_conversation_is_in_its_row_and_on_the_page(store_uri: str, tmp_path: Path) -> None:

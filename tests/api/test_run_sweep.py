@@ -107,8 +107,6 @@ def test_each_configuration_is_a_run_below_one_parent(golden: Path) -> None:
     page = Page(mlflow.artifacts.load_text(f"runs:/{result.run_id}/leaderboard.html"))
     assert {tag for tag, _ in page.elements} <= TAGS
     assert {n for _, each in page.elements for n in each if not n.startswith("aria-")} <= ATTRIBUTES
-    assert "The outcome of 5 of 8 questions is not the same in all runs; they stand first." in page.words
-    assert "i3 q3 ✓ ✓ ✗ ✗" in page.words
     made = json.loads(mlflow.artifacts.load_text(f"runs:/{result.run_id}/leaderboard.json"))
     assert [group["label"] for group in made["groups"]] == ["k = 1", "k = 2"]
     assert Draft202012Validator(made_schemas()["leaderboard"]).is_valid(made)
@@ -294,4 +292,3 @@ def test_a_report_compares_the_runs_of_a_sweep(golden: Path, tmp_path: Path) -> 
         assert "11 of 16 questions passed in 2 runs" in page.words
         assert "Runs of set, compared" in page.words
         assert "2 bad 0.375 n 8 -0.625 [" in page.words
-        assert "i3 q3 ✓ ✗" in page.words

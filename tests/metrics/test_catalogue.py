@@ -104,7 +104,7 @@ PLACES = {
     "compare/ranking.py": "what configurations are ranked by where nobody says it",
     "evaluation/trials.py": "computes the scores of trials",
     "records/verdict.py": "the fields of a verdict",
-    "report/run/evaluation_json.py": "a format of its own",
+    "report/run/json_form.py": "a format of its own",
     "rows/columns.py": "which scores the first version lacked",
 }
 """Files outside of `metrics` that name three metrics or more together, and why."""

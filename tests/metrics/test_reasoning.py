@@ -311,7 +311,6 @@ def test_the_verdicts_of_a_run_can_be_given_again_as_recorded_ones(
     kept = client.download_artifacts(showcase.middling.run_id, "judge/verdicts.jsonl", str(tmp_path))
     again = run_eval(
         SHOWCASE,
-        recordings,
         target=f"recorded:{RESPONSES / 'middling.jsonl'}",
         judge=f"recorded:{kept}",
         rubric="reasoning",

@@ -395,13 +395,35 @@ def test_fields_are_found_by_expressions(tmp_path: Path) -> None:
     )
 
 
+def test_a_setting_that_finds_nothing_in_any_response_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "recorded.jsonl"
+    path.write_text('{"id": 1, "text": "a"}\n{"id": 2, "text": "b"}\n')
+    with pytest.raises(UsageError, match="`context` finds nothing in any response"):
+        open_recorded(str(path), {"answer": "text", "sources": "context"})
+
+
+def test_sources_that_one_response_lacks_are_not_measured(tmp_path: Path) -> None:
+    """They are not an empty list, which would be a miss, or a negative that passes."""
+    path = tmp_path / "recorded.jsonl"
+    path.write_text('{"id": 1, "text": "a", "context": null}\n{"id": 2, "text": "b", "context": ["x"]}\n')
+    target = open_recorded(str(path), {"answer": "text", "sources": "context"})
+    assert (ask(target, "1").sources, ask(target, "2").sources) == (None, (Source(chunk_id="x"),))
+
+
+def test_settings_that_find_no_field_leave_the_response_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "recorded.json"
+    path.write_text('{"rows": [{"id": 1, "answer": "a", "usage": {"input_tokens": 10, "output_tokens": 5}}]}')
+    target = open_recorded(str(path), {"rows": "rows"})
+    assert ask(target, "1").usage == Usage(prompt_tokens=10, completion_tokens=5)
+
+
 def test_a_field_that_is_not_found_is_a_bad_line(tmp_path: Path) -> None:
     path = tmp_path / "recorded.jsonl"
     path.write_text('{"id": 1}\n{"key": 2, "text": "a"}\n{"id": 3, "failure": "down"}\n{"id": 4, "text": "b"}\n')
     with pytest.raises(UsageError) as caught:
         open_recorded(str(path), {"answer": "text", "error": "failure"})
     assert str(caught.value).splitlines() == [
-        f"{path}:1: answer: `text` finds nothing; where it may be missing, write `text || ''`",
+        f"{path}:1: holds none of answer, sources, tool_calls, abstained",
         f"{path}:2: `id` is missing; name the question that was answered",
     ]
 

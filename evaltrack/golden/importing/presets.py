@@ -23,13 +23,13 @@ from evaltrack.golden.importing.values import cell, is_empty
 
 RAGAS = Preset(
     name="ragas",
-    shown_by=({"user_input"},),
+    shown_by=({"user_input"}, {"question", "ground_truth", "contexts"}),
     fields={
-        "question": ("user_input",),
-        "expected_answer": ("reference",),
+        "question": ("user_input", "question"),
+        "expected_answer": ("reference", "ground_truth"),
         "expected_chunks": ("reference_context_ids",),
     },
-    ignored={"response", "multi_responses", "retrieved_contexts", "retrieved_context_ids"},
+    ignored={"response", "multi_responses", "retrieved_contexts", "retrieved_context_ids", "answer", "contexts"},
     texts="reference_contexts",
 )
 
