@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import erfc, exp, sqrt
+from math import erfc, exp, log, sqrt
 from typing import TYPE_CHECKING
 
 from evaltrack.stats.pairs import distinct, merge_values
@@ -119,13 +119,14 @@ def sign_flip(baseline: Scores, candidate: Scores, *, seed: int = 0) -> SignFlip
 def _enumerated(sizes: Floats, times: Integers, observed: float) -> float:
     """The share of all choices of signs whose sum is as far from 0 as the one observed."""
     import numpy as np
-    from scipy.stats import binom
+    from scipy.special import gammaln
 
     sums, shares = np.zeros(1), np.ones(1)
     for size, count in zip(sizes.tolist(), times.tolist(), strict=True):
         positive = np.arange(count + 1)
         sums = np.add.outer(sums, size * (2 * positive - count)).ravel()
-        shares = np.multiply.outer(shares, binom.pmf(positive, count, 0.5)).ravel()
+        ways = gammaln(count + 1) - gammaln(positive + 1) - gammaln(count - positive + 1)
+        shares = np.multiply.outer(shares, np.exp(ways - count * log(2))).ravel()
     return min(1.0, float(shares[abs(sums) >= observed].sum()))
 
 
