@@ -268,19 +268,20 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> Iterator[dic
 def _dictionaries(
     file: RowsFile, columns: Sequence[str] | None, ids: Collection[str] | None = None
 ) -> Iterator[dict[str, Any]]:
+    for group in file.groups(columns) if ids is None else _groups_with(file, columns, ids):
+        for start in range(0, group.num_rows, PYTHON_ROWS):
+            yield from group.slice(start, PYTHON_ROWS).to_pylist()
+
+
+def _groups_with(file: RowsFile, columns: Sequence[str] | None, ids: Collection[str]) -> Iterator[pa.Table]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    wanted = None if ids is None else pa.array(list(ids), pa.string())
+    wanted = pa.array(list(ids), pa.string())
     for number, keys in enumerate(file.groups(["id"])):
-        mask = None if wanted is None else pc.is_in(keys["id"], wanted)
-        if not keys.num_rows or (mask is not None and not pc.any(mask).as_py()):
-            continue
-        group = file.group(number, columns)
-        if mask is not None:
-            group = group.filter(mask)
-        for start in range(0, group.num_rows, PYTHON_ROWS):
-            yield from group.slice(start, PYTHON_ROWS).to_pylist()
+        mask = pc.is_in(keys["id"], wanted)
+        if pc.any(mask).as_py():
+            yield file.group(number, columns).filter(mask)
 
 
 def read_lists(path: Path, columns: Sequence[str]) -> dict[str, list[Any]]:
