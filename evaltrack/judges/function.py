@@ -17,10 +17,9 @@ from evaltrack.judges.recorded import folded
 from evaltrack.judges.strict import findings, read_verdict
 from evaltrack.metrics.measure import lacking
 from evaltrack.records import Judge, Question, Response, Verdict
-from evaltrack.records.base import Record
 from evaltrack.targets.call_shape import is_async
 from evaltrack.targets.child import Service
-from evaltrack.targets.processes import Order, Pool
+from evaltrack.targets.processes import Order, Pool, ResponseCall
 from evaltrack.targets.python import import_function
 from evaltrack.targets.threads import in_thread
 
@@ -68,13 +67,6 @@ class FunctionJudge(Judge):
             raise ValueError(f"what the judge returned is no verdict: {findings(error)}") from None
 
 
-class Call(Record):
-    """What a process is asked."""
-
-    question: Question
-    response: Response
-
-
 class ProcessJudge(Pool, Judge):
     """Calls a user's function for each verdict, in a process of its own.
 
@@ -94,12 +86,12 @@ class ProcessJudge(Pool, Judge):
             ProcessEndedError: its process ended.
             ValueError: the process sent no verdict.
         """
-        verdict = await self.call(Call.model_construct(question=question, response=response))
+        verdict = await self.call(ResponseCall.model_construct(question=question, response=response))
         return Verdict.model_validate_json(verdict).model_copy(update={"judge": self.name})
 
 
 def answering(name: str) -> Service:
-    """The judge called `name` as a child process serves it: from the JSON of a `Call` to that of a `Verdict`.
+    """The judge called `name` as a child process serves it: from the JSON of a `ResponseCall` to that of a `Verdict`.
 
     Raises:
         UsageError: it cannot be imported, or does not take a question and a response.
@@ -107,7 +99,7 @@ def answering(name: str) -> Service:
     judge = FunctionJudge(name)
 
     async def answer(payload: bytes) -> bytes:
-        call = Call.model_validate_json(payload)
+        call = ResponseCall.model_validate_json(payload)
         return (await judge(call.question, call.response)).model_dump_json(exclude_defaults=True).encode()
 
     return Service(answer)

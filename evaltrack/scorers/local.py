@@ -6,11 +6,10 @@ import re
 
 from evaltrack.errors import UsageError
 from evaltrack.records import OwnScore, OwnValues, Question, Response
-from evaltrack.records.base import Record
 from evaltrack.records.roles import Scorer
 from evaltrack.scorers.builtin import open_builtin
 from evaltrack.targets.child import Service
-from evaltrack.targets.processes import Order, Pool
+from evaltrack.targets.processes import Order, Pool, ResponseCall
 
 CHOICES = (
     "exact_match, token_f1, contains, citation_precision, citation_recall, context_precision, faithfulness, "
@@ -58,13 +57,6 @@ def check_place(place: str) -> None:
         raise UsageError(f"`scores=`: unknown score `{place:.100}`; write {CHOICES}")
 
 
-class Call(Record):
-    """What a process is given."""
-
-    question: Question
-    response: Response
-
-
 class ProcessScorer(Pool, Scorer):
     """Calls a score for each response, in a process of its own.
 
@@ -84,12 +76,12 @@ class ProcessScorer(Pool, Scorer):
             RaisedElsewhereError: a user's function raised.
             ProcessEndedError: its process ended.
         """
-        values = await self.call(Call.model_construct(question=question, response=response))
+        values = await self.call(ResponseCall.model_construct(question=question, response=response))
         return OwnValues.model_validate_json(values)
 
 
 def answering(spec: str) -> Service:
-    """The score that ``[NAME=]SCORE`` names as a child process serves it: from the JSON of a `Call` to `OwnValues`.
+    """The score that ``[NAME=]SCORE`` names as a process serves it: from the JSON of a `ResponseCall` to `OwnValues`.
 
     Raises:
         UsageError: it cannot be opened.
@@ -97,7 +89,7 @@ def answering(spec: str) -> Service:
     scorer = open_local(spec, own_loop=False)
 
     async def answer(payload: bytes) -> bytes:
-        call = Call.model_validate_json(payload)
+        call = ResponseCall.model_validate_json(payload)
         return (await scorer(call.question, call.response)).model_dump_json().encode()
 
     return Service(answer, {"scores": [score.model_dump() for score in scorer.declared]})

@@ -23,7 +23,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
 from evaltrack.errors import Guide, UsageError
-from evaltrack.records import Usage
+from evaltrack.records import Question, Response, Usage
 from evaltrack.records.base import Record
 from evaltrack.records.response import TracePlace
 from evaltrack.records.roles import Closable
@@ -73,6 +73,13 @@ class Order:
     opener: str
     memory: int | None = None
     store: str | None = None
+
+
+class ResponseCall(Record):
+    """What the process of a judge or of a score is given."""
+
+    question: Question
+    response: Response
 
 
 class ProcessEndedError(RuntimeError):

@@ -74,14 +74,6 @@ def read_usage(value: object) -> object:
     return {name: item for name, item in fields.items() if name in Usage.model_fields}
 
 
-def read_parts(usage: Mapping[str, Any]) -> dict[str, Any]:
-    """The cached and the reasoning tokens that a usage reports, in our own form."""
-    read = read_usage(usage)
-    return {
-        name: read[name] for name in ("cached_tokens", "reasoning_tokens") if isinstance(read, dict) and name in read
-    }
-
-
 def unread_counts(value: object) -> Iterator[str]:
     """The names in a usage that no form knows and that may count something: those that hold a number."""
     fields = plain(value)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evaltrack.records import Usage
-from evaltrack.targets.usage import read_parts, read_usage, unread_counts
+from evaltrack.targets.usage import read_usage, unread_counts
 from tests.files import data
 
 FORMS: dict[str, tuple[dict[str, Any], tuple[int, int, int | None, int | None]]] = data("targets.json")["usage"]
@@ -28,7 +28,6 @@ def test_a_count_that_no_form_knows_is_named() -> None:
 def test_of_no_known_form_nothing_is_read() -> None:
     assert read_usage({"tokens": 5}) == {}
     assert read_usage(5) == 5
-    assert read_parts({"tokens": 5}) == {}
 
 
 @pytest.mark.parametrize("odd", [None, "many", True, -1, 1.5, [], {}])
