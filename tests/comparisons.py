@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from evaltrack.compare.change import Cause, Change
-from evaltrack.compare.comparison import Comparison, GateLine, GroupDelta, MetricDelta, Threshold
-from evaltrack.compare.gate import Gate
+from evaltrack.compare.change import BY_URGENCY, Cause, Change, Fate
+from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta, OutcomeTable, Rule
+from evaltrack.compare.gate import Gate, Threshold
+from evaltrack.compare.reruns import Reruns
 from evaltrack.compare.run_info import RunInfo
 from evaltrack.metrics.criteria import Checked, Criterion
 from evaltrack.records import Question, Response, Row, Signature, Source
@@ -34,11 +35,12 @@ CANDIDATE = RunInfo(
     1,
     settings=MADE | {"target.floor": "3", "param.chunk_size": "600", "commit": "9f8e7d6c5b4a (main)"},
 )
+ALLOWED = {"recall_at_k": Threshold(0.05, relative=True), "mrr": Threshold(0.1, relative=True)}
 RECALL = MetricDelta(
-    "recall_at_k", 0.8, 0.7, 20, 0.125, 1, 16, 3, (-0.25, 0.05), 0.212, Threshold(0.05, relative=True), True
+    "recall_at_k", 0.8, 0.7, 20, 0.125, 1, 3, (-0.25, 0.05), ALLOWED["recall_at_k"], over=True, regressed=True
 )
-MRR = MetricDelta("mrr", 0.75, 0.7501, 20, -0.000133, 1, 19, 0, (0.0, 0.0004), None, Threshold(0.1, relative=True))
-TOKENS = MetricDelta("num_tokens", 1000.0, 1250.5, 24, 0.2505, 0, 4, 20, (200.0, 300.0), 51.0, higher_is_better=False)
+MRR = MetricDelta("mrr", 0.75, 0.7501, 20, -0.000133, 1, 0, (0.0, 0.0004), ALLOWED["mrr"])
+TOKENS = MetricDelta("num_tokens", 1000.0, 1250.5, 24, 0.2505, 0, 20, (200.0, 300.0), higher_is_better=False)
 CRITERION = Criterion("hit_rate", ">", 0.8)
 
 EVIL = (
@@ -111,10 +113,20 @@ DROP = replace(
     FLIP, id="10", question="Which zone?", fate="lower score", was="pass", now="pass", also=(), before=None, after=None
 )
 GROUPS = (
-    GroupDelta("domain", "rail", 4, (replace(RECALL, candidate=0.8, n=4, threshold=None, regressed=False),), 0, 0, 1.0),
-    GroupDelta("domain", "travel", 20, (RECALL, MRR), 1, 1, 1.0),
-    GroupDelta("difficulty", "easy", 24, (), 1, 1, 1.0),
+    GroupDelta("domain", "rail", 4, (replace(RECALL, candidate=0.8, n=4, threshold=None, regressed=False),), 0, 0),
+    GroupDelta("domain", "travel", 20, (RECALL, MRR), 1, 1),
+    GroupDelta("difficulty", "easy", 24, (), 1, 1),
 )
+
+
+RULES = (Rule("flips", "broken", value=1), Rule("metric", "broken", RECALL), Rule("metric", "held", MRR))
+
+
+def by_fate(*changes: Change) -> dict[str, Any]:
+    """The lists of a comparison in which these questions changed, and their counts."""
+    listed = {fate: tuple(change for change in changes if change.fate == fate) for fate in BY_URGENCY}
+    counts = {fate: len(those) for fate, those in listed.items()}
+    return {"by_fate": listed, "fates": {**counts, "identical": 20}}
 
 
 def comparison(**fields: Any) -> Comparison:
@@ -123,49 +135,60 @@ def comparison(**fields: Any) -> Comparison:
         baseline=BASELINE,
         candidate=CANDIDATE,
         verdict="regression",
-        reasons=(
-            "Recall@3 went from 0.800 to 0.700, 12.5 % worse (allowed: 5 %)",
-            "1 question broke",
-        ),
+        rules=RULES,
+        gate=Gate(domain_drops={"travel": {"mrr": Threshold(0.02, relative=True)}}),
+        reruns=Reruns(),
+        loss_p=0.75,
         metrics=(RECALL, MRR, TOKENS),
         groups=GROUPS,
-        flips=(FLIP,),
-        fixes=(FIX,),
-        drops=(DROP,),
-        lost=(LOST,),
+        **by_fate(FLIP, FIX, DROP, LOST),
+        outcomes=OutcomeTable(21, 1, 1, 0, only_before=1),
         num_common=24,
-        fates={"identical": 20},
-        mcnemar_p=1.0,
         added=("30", "31"),
         removed=("29",),
         edited=("28",),
+        not_selected=(),
         ignored=("judge",),
         left_out=("accuracy", "judge_score"),
-        gate_lines=(
-            GateLine("broken", "Recall@3 went from 0.800 to 0.700, 12.5 % worse (allowed: 5 %)"),
-            GateLine("broken", "1 question broke"),
-            GateLine("held", "MRR rose by less than 0.1 %; the gate allows a drop of 10 %"),
-        ),
-        gate=Gate(domain_drops={"travel": {"mrr": Threshold(0.02, relative=True)}}),
         causes={"source_demoted": 2, "target_failed": 1},
         criteria=((Checked(CRITERION, 0.85, met=True), Checked(CRITERION, 0.75, met=False)),),
         compare_link="http://127.0.0.1:5000/#/experiments/0/evaluation-runs?selectedRunUuid=c1&compareToRunUuid=b1",
     )
-    return replace(made, **fields)
+    return changed(made, **fields)
+
+
+LISTS: dict[str, Fate] = {
+    "flips": "broke",
+    "fixes": "fixed",
+    "drops": "lower score",
+    "lost": "lost",
+    "newly": "newly measured",
+    "gains": "higher score",
+    "others": "other content",
+}
+
+
+def changed(made: Comparison, **fields: Any) -> Comparison:
+    """The comparison with other fields; a list of questions is given by the name it has in JSON, and counted."""
+    lists = {LISTS[name]: fields.pop(name) for name in LISTS if name in fields}
+    counts = {fate: len(changes) for fate, changes in lists.items()}
+    others = {"by_fate": {**made.by_fate, **lists}, "fates": {**made.fates, **counts}} if lists else {}
+    return replace(made, **{**others, **fields})
 
 
 def quiet(**fields: Any) -> Comparison:
     """A run against itself: nothing changed."""
-    same = replace(RECALL, candidate=0.8, drop=0.0, wins=0, ties=20, losses=0, interval=(0.0, 0.0), regressed=False)
-    return replace(
+    same = replace(RECALL, candidate=0.8, drop=0.0, wins=0, losses=0, interval=None, over=False, regressed=False)
+    return changed(
         comparison(
             verdict="ok",
-            reasons=("no regression",),
-            gate_lines=(GateLine("held", "no question broke; 0 allowed"),),
+            rules=(Rule("flips", "held"), Rule("metric", "held", same)),
             candidate=replace(CANDIDATE, num_errors=0),
-            metrics=(replace(same, detectable=None),),
+            metrics=(same,),
             groups=(),
-            **dict.fromkeys(("flips", "fixes", "drops", "lost", "added", "removed", "edited", "ignored"), ()),
+            by_fate=by_fate()["by_fate"],
+            outcomes=OutcomeTable(24, 0, 0, 0),
+            **dict.fromkeys(("added", "removed", "edited", "ignored"), ()),
             left_out=(),
             fates={"identical": 24},
             causes={},
@@ -204,11 +227,10 @@ def hostile() -> Comparison:
     return comparison(
         baseline=run,
         candidate=run,
-        reasons=(f"recall_at_k in {EVIL} went down",),
-        gate_lines=(GateLine("broken", f"recall_at_k in {EVIL} went down"),),
+        rules=(Rule("metric", "broken", RECALL, EVIL), Rule("unclear", "unknown", value=1, names=(EVIL,))),
         metrics=(replace(RECALL, drop=float("nan"), interval=(float("-inf"), float("inf"))),),
         groups=tuple(replace(group, name=f"::error::{EVIL}") for group in GROUPS),
-        **dict.fromkeys(("flips", "fixes", "drops", "lost"), (change,)),
+        **by_fate(*(replace(change, fate=fate) for fate in ("broke", "fixed", "lower score", "lost"))),
         **dict.fromkeys(("added", "removed", "edited"), (EVIL,)),
         compare_link="javascript:alert(1)",
     )

@@ -34,8 +34,8 @@ def compared(
 
 
 def _counted(made: Side) -> Side:
-    errors = int(made.columns["error"].notna().sum())
-    return replace(made, info=replace(made.info, num_questions=len(made.columns), num_errors=errors))
+    errors = int(made.frame["error"].notna().sum())
+    return replace(made, info=replace(made.info, num_questions=len(made.frame), num_errors=errors))
 
 
 def _judged(

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pandas as pd
-
 from evaltrack.compare.leaderboard import Contender
-from evaltrack.compare.pairing import Side
 from evaltrack.records import Failure
 from tests.compared import found, question, row, side
 
@@ -23,13 +20,8 @@ def contender(name: str, *seeds: Sequence[Hit], signature: dict[str, Any] | None
         rows = [row(question(f"q{place}"), _given(place, hit), place) for place, hit in enumerate(hits)]
         sides.append(side(rows, f"{name}{number}", **(signature or {})))
     return Contender(
-        name, tuple(each.info for each in sides), tuple(map(whole_columns, sides)), {"target": name}, **fields
+        name, tuple(each.info for each in sides), tuple(each.frame for each in sides), {"target": name}, **fields
     )
-
-
-def whole_columns(side: Side) -> pd.DataFrame:
-    """The light columns with the ids and digests."""
-    return side.columns.assign(id=side.ids().to_pylist(), digest=side.fingerprint("digest"))
 
 
 def _given(place: int, hit: Hit) -> Any:

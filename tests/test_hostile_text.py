@@ -144,8 +144,7 @@ def compared(flat: list[StoredRow], signature: Signature) -> Comparison:
     return comparison(
         baseline=sides[0],
         candidate=sides[1],
-        reasons=(f"recall_at_k in {PLACES['domain']} went down",),
-        groups=tuple(GroupDelta(kind, PLACES[kind], 4, (RECALL,), 1, 0, 1.0) for kind in ("domain", "category")),
+        groups=tuple(GroupDelta(kind, PLACES[kind], 4, (RECALL,), 1, 0) for kind in ("domain", "category")),
         flips=tuple(changes[:2]),
         lost=(changes[2],),
         drops=(changes[1],),

@@ -7,15 +7,12 @@ import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Unpack
 
 from evaltrack.api.choose_runs import choose_runs
-from evaltrack.api.compare_context import judge_context
 from evaltrack.api.compare_sides import side_of_run
-from evaltrack.api.local_commands import Named
-from evaltrack.api.repeat_flips import asking_again, no_records, question_records
+from evaltrack.api.rerun import ComparedRuns, rerunner_of
 from evaltrack.api.saved_side import side_of_file
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.config import ComparisonConfig, ComparisonOptions
@@ -34,6 +31,7 @@ from evaltrack.report.html.screen import comparison_screen
 from evaltrack.report.run.markdown import comparison_note
 from evaltrack.system.limits import give_back
 from evaltrack.tracking.comparisons import COMPARISON_PAGE, log_comparison
+from evaltrack.tracking.judge_notes import accepted_words
 from evaltrack.tracking.reader import EvaluationRun, shown_side_by_side, side_by_side
 from evaltrack.tracking.store import Store, connect_to_read
 
@@ -64,7 +62,7 @@ def compare_runs(
         say: Receives what takes long: which questions are asked again.
         ui_url: Where MLflow's UI is, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
         **settings: The settings of the comparison, each as `evaltrack.compare.config.ComparisonConfig` says, such as
-            `max_drop`, `gate`, `repeat_flips` or `min_coverage`.
+            `max_drop`, `gate`, `max_reruns` or `min_coverage`.
 
     Raises:
         UsageError: an option is wrong, there is no baseline, or a run is none of evaltrack's.
@@ -76,7 +74,6 @@ def compare_runs(
     config = ComparisonConfig.of(**settings)
     config.rules_by_form()  # what is wrong whatever the runs are is found at once
     golden = config.golden
-    named = Named(golden or None, config.target or None, config.target_options, config.judge)
     store = connect_to_read(tracking_uri, ui_url)
     saved = side_of_file(Path(baseline_file)) if baseline_file else None
     name = golden_name(golden) if golden else saved.info.signature.golden if saved else None
@@ -89,16 +86,19 @@ def compare_runs(
     with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder, ExitStack() as resources:
         was = saved or side_of_run(store, compared_run, Path(folder))  # type: ignore[arg-type]  # there is one of both
         now = side_of_run(store, candidate_run, Path(folder))
-        judge = judge_context(store, candidate_run, compared_run, config.require_agreement)
-        records = partial(question_records, store, compared_run) if compared_run else no_records
-        again = None
-        if config.gate == "auto":
-            again = asking_again(store, candidate_run, now, config.repeat_flips, named, records, resources, say)
-        comparison = compare(was, now, rules, ignore=config.ignore, criteria=criteria, again=again, judge=judge)
-        del was, now, again
+        accepted = accepted_words(store, candidate_run.run_id)
+        runs = ComparedRuns(store, candidate_run, compared_run, now, was)
+        rerunner = rerunner_of(runs, config.max_reruns, resources, say) if config.gate == "auto" else ""
+        comparison = compare(
+            was, now, rules, ignore=config.ignore, criteria=criteria, rerunner=rerunner, accepted=accepted
+        )
+    reruns = comparison.reruns
+    if reruns.calls and not isinstance(rerunner, str):
+        reruns = replace(reruns, tokens=rerunner.tokens, usd=rerunner.usd)
     give_back()  # before the reports are made
     comparison = replace(
         comparison,
+        reruns=reruns,
         compare_link=side_by_side(store, candidate_run, compared_run),
         screen=comparison_screen,
     )

@@ -55,8 +55,8 @@ def compare_sets(
     for path in paths:
         problem, made = problems.get(path, ""), None
         if not problem:
-            drops, rises = (_rules_for(rules, domains[path]) for rules in (config.max_drop, config.max_rise))
-            own: ComparisonOptions = {**settings, "golden": path, "max_drop": drops, "max_rise": rises}
+            drops = _rules_for(config.max_drop, domains[path])
+            own: ComparisonOptions = {**settings, "golden": path, "max_drop": drops}
             try:
                 made = compare_runs(
                     experiment=experiment, log=log, tracking_uri=tracking_uri, say=say, ui_url=ui_url, **own
@@ -111,7 +111,7 @@ def _check_rules(config: ComparisonConfig, domains: dict[str, frozenset[str] | N
     there = domains.values()
     for domain in config.rules_by_form().domain_drops:
         if all(each is not None and domain not in each for each in there):
-            raise UsageError(f"`max_drop=` or `max_rise=`: no golden set has a question of domain `{domain}`")
+            raise UsageError(f"`max_drop=`: no golden set has a question of domain `{domain}`")
 
 
 def _rules_for(rules: Sequence[str], domains: frozenset[str] | None) -> list[str]:

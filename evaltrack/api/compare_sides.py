@@ -6,18 +6,16 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evaltrack.compare.deltas import GROUP_METRICS
-from evaltrack.compare.pairing import ALWAYS, LIGHT_COLUMNS, MAIN_SCORES, SECONDS, Side
+from evaltrack.compare.pairing import ALWAYS, LIGHT_COLUMNS, SECONDS, Side, numbers, side_frame
 from evaltrack.compare.run_info import RunInfo
-from evaltrack.compare.side_columns import SideColumns, frame_of, numbers
 from evaltrack.errors import TrackingError
 from evaltrack.metrics.catalogue import BY_METRIC
 from evaltrack.rows.columns import own_scores_of, schema
-from evaltrack.rows.reader import check_rows, read_columns, read_groups, slim_rows, stored_rows
+from evaltrack.rows.reader import check_rows, read_groups, slim_rows, stored_rows
 from evaltrack.rows.rows_error import damaged, rows_of_run
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.tracking.reader import EvaluationRun
@@ -82,17 +80,10 @@ def side_of_table(info: RunInfo, path: Path) -> Side:
     if info.signature.target.startswith("recorded:"):
         light.remove(SECONDS)  # that of reading what was recorded is none of an answer
 
-    def rows(ids: Collection[str]) -> Mapping[str, StoredRow]:
+    def rows(ids: Collection[str], with_texts: bool) -> Mapping[str, StoredRow]:
         with whose():
-            return {row.id: row for row in stored_rows(path, ids=ids)} if ids else {}
-
-    def slim(ids: Collection[str]) -> Mapping[str, StoredRow]:
-        with whose():
-            return {row.id: row for row in slim_rows(path, ids)} if ids else {}
-
-    def brief(ids: Collection[str]) -> Iterator[StoredRow]:
-        with whose():
-            yield from _brief(path, ids, own)
+            read = stored_rows(path, ids=ids) if with_texts else slim_rows(path, ids)
+            return {row.id: row for row in read} if ids else {}
 
     def tables(names: Sequence[str]) -> Iterator[pa.Table]:
         with whose():
@@ -100,28 +91,10 @@ def side_of_table(info: RunInfo, path: Path) -> Side:
 
     with whose():
         check_rows(path, info.num_questions, ALWAYS)
-        columns = SideColumns(tables, light)
-        if name := other_mean(columns.frame, info.means):
-            raise damaged(path.name, f"the mean of its rows is not the run's {name}")
-    return Side(info, columns.frame, columns.ids, columns.fingerprint, rows, slim, brief)
-
-
-def columns_of_run(store: Store, run: EvaluationRun, folder: Path) -> pd.DataFrame:
-    """The light columns of a run alone, without what a comparison of two needs besides.
-
-    Raises:
-        TrackingError: its rows are not there, or they are damaged.
-    """
-    local = folder / run.run_id
-    local.mkdir(exist_ok=True)
-    path, info = fetch_rows(store, run, local), info_of_run(store, run)
-    with rows_of_run(run.run_id):
-        check_rows(path, info.num_questions, ALWAYS)
-        own = [score.name for score in own_scores_of(info.signature)]
-        frame = frame_of([read_columns(path, [*LIGHT_COLUMNS, *own])])
+        frame = side_frame(tables, light)
         if name := other_mean(frame, info.means):
             raise damaged(path.name, f"the mean of its rows is not the run's {name}")
-    return frame
+    return Side(info, frame, rows)
 
 
 SAME_MEAN = 1e-6
@@ -143,20 +116,6 @@ def other_mean(frame: pd.DataFrame, means: Mapping[str, float]) -> str | None:
     return None
 
 
-BRIEF_COLUMNS = [
-    *("id", "question", "answer", "expected_answer", "expected", "by_title", "by_passage"),
-    *("domain", "difficulty", "category", "passed", "error"),
-    *MAIN_SCORES,
-    *("trials", "passes", "history"),
-    *(f"sources.list.element.{name}" for name in ("chunk_id", "title", "url", "score", "finds")),
-]
-
-
-def _brief(path: Path, ids: Collection[str], own: Sequence[str]) -> Iterator[StoredRow]:
-    """The rows with these ids without the texts of their sources; nothing is read behind the last of them."""
-    return islice(stored_rows(path, [*BRIEF_COLUMNS, *own], ids), len(ids))
-
-
 def side_of_rows(info: RunInfo, rows: Sequence[StoredRow], table: pa.Table | None = None) -> Side:
     """Rows held in memory as one side; `table` holds the same, where there is one."""
     import pyarrow as pa
@@ -164,13 +123,9 @@ def side_of_rows(info: RunInfo, rows: Sequence[StoredRow], table: pa.Table | Non
     by_id = {row.id: row for row in rows}
     own = tuple(score.name for score in own_scores_of(info.signature))
     whole = table or pa.Table.from_pylist([row.columns() for row in rows], schema=schema(own))
-    columns = SideColumns(lambda _: [whole], [*LIGHT_COLUMNS, *own])
-    return Side(
-        info,
-        columns.frame,
-        columns.ids,
-        columns.fingerprint,
-        rows=lambda ids: {key: by_id[key] for key in ids if key in by_id},
-        slim=lambda ids: {key: by_id[key].without_texts() for key in ids if key in by_id},
-        brief=lambda ids: [row.without_texts() for row in rows if row.id in ids],
-    )
+    frame = side_frame(lambda _: [whole], [*LIGHT_COLUMNS, *own])
+
+    def rows_of(ids: Collection[str], with_texts: bool) -> Mapping[str, StoredRow]:
+        return {key: by_id[key] if with_texts else by_id[key].without_texts() for key in ids if key in by_id}
+
+    return Side(info, frame, rows_of)

@@ -176,7 +176,7 @@ def _alone(folder: str) -> Iterator[None]:
 
 def _outcomes(result: RunResult, comparison: Comparison | None, baseline: RunResult | None) -> dict[str, Outcome]:
     """What became of each question, by id."""
-    broke = {change.id: change for change in (*comparison.flips, *comparison.lost)} if comparison else {}
+    broke = {change.id: change for change in (*comparison.flips, *comparison.by_fate["lost"])} if comparison else {}
     failed_before = {row.id: row.digest for row in baseline.read_rows() if row.outcome == "fail"} if baseline else {}
     k = result.signature.k
     return {row.id: _outcome(row, broke.get(row.id), failed_before.get(row.id), k) for row in result.read_rows()}

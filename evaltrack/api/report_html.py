@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from evaltrack.api.choose_runs import choose_runs
-from evaltrack.api.compare_context import accepted_words
 from evaltrack.api.compare_runs import compare_runs
 from evaltrack.api.compare_sides import info_of_run
 from evaltrack.compare.run_info import RunInfo
@@ -26,7 +25,7 @@ from evaltrack.report.html.screen import run_screen
 from evaltrack.report.run.stored_summary import StoredMean, StoredSummary, read_summary
 from evaltrack.rows.reader import check_rows, count_rows, read_table, stored_rows
 from evaltrack.rows.rows_error import rows_of_run
-from evaltrack.tracking.judge_notes import judge_notes
+from evaltrack.tracking.judge_notes import accepted_words
 from evaltrack.tracking.reader import EvaluationRun, named_evaluation
 from evaltrack.tracking.run_files import fetch_rows, fetch_summary, read_run_table
 from evaltrack.tracking.store import Store, connect_to_read
@@ -85,7 +84,7 @@ def around_run(store: Store, run: EvaluationRun) -> Around:
         name=run.name,
         traces=run.traces,
         trace_link=store.trace_link(run.experiment_id, run.run_id),
-        accepted=accepted_words(judge_notes(store, run.run_id)),
+        accepted=accepted_words(store, run.run_id),
     )
 
 

@@ -93,7 +93,7 @@ def _side(name: str, saved: Mapping[str, Any]) -> Side:
         table,
     )
     means = {metric: value for metric, value in saved.get("metrics", {}).items() if metric in GROUP_METRICS}
-    if metric := other_mean(side.columns, means):
+    if metric := other_mean(side.frame, means):
         raise DamagedError(f"the mean of its rows is not its {metric}")
     return side
 

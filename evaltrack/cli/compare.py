@@ -18,7 +18,6 @@ from evaltrack.cli.options import (
     in_group,
     no_empty_name,
     output_option,
-    pairs_of,
     ui_option,
 )
 from evaltrack.cli.output import IN_EXIT_CODE, print_command, print_result_as, result_is_in, say
@@ -37,10 +36,8 @@ Examples:
   evaltrack compare --baseline-run 4488541a          against a certain run
   evaltrack compare --baseline baseline.json         against a saved `evaltrack run --output json`
   evaltrack compare --max-drop recall_at_k=2% --max-drop travel:mrr=5% --allow-flips 1
-  evaltrack compare --gate seed                      any question from pass to fail is a regression; ask nothing again
-  evaltrack compare --gate evidence                  only losses that exact paired tests show
-  evaltrack compare 4488541a -t python:app.rag:ask --golden golden/travel.jsonl
-                                                     ask again what a run of another machine changed
+  evaltrack compare --max-reruns 50                  at most 50 calls to tell broken questions from flaky ones
+  evaltrack compare --gate seed                      any question from pass to fail is a regression; nothing is rerun
   evaltrack compare -o report.html -o report.md -o result.json -o junit.xml
 """
 
@@ -83,9 +80,9 @@ def compare(
     1 beats 3, and 3 beats 0.
 
     Exits 0 if nothing got worse, 1 on a regression, 3 if that could not be told. By default a regression is: recall
-    drops by more than 5 %, MRR, the judge's score or the share of negatives passed by more than 10 %, ten in a hundred
-    more answerable questions are declined, or any question goes from pass to fail and that is not shown to be scatter.
-    Questions that did are asked again where the run's target can be asked on this machine.
+    drops by more than 5 %, MRR, the judge's score, the reasoning score or the share of negatives passed by more than
+    10 %, false abstentions or hard fails rise by more than 10 points, or any question goes from pass to fail. Questions
+    that did are rerun where the run's target is on this machine: one that passes once is flaky, and does not count.
     """
     from evaltrack.api.compare_runs import compare_runs
     from evaltrack.golden.reader import golden_name
@@ -98,14 +95,13 @@ def compare(
         form_of(name)
         check_result_file(Path(name))
     options["experiment"] = options["experiment"] or None
-    options["target_options"] = pairs_of(options["target_options"])
     if len(runs) > 1:
         options |= {"baseline_run": baseline_run, "baseline": baseline, "files": files}
         return compare_several(runs, github=github, output=output, options=options)
     run = "".join(runs)
     if golden_name(run) != run:
         run, options["golden"] = "", options["golden"] or run
-    with redirect_stdout(sys.stderr):  # a target that is asked again may print
+    with redirect_stdout(sys.stderr):  # a target that is rerun may print
         comparison = compare_runs(run or None, baseline_run or None, baseline_file=baseline or None, say=say, **options)
     result_is_in(f"MLflow run {comparison.candidate.run_id}" if options["log"] else IN_EXIT_CODE)
     code_of_files = write_files(comparison, files)

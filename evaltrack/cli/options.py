@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 import click
 from annotated_types import Ge, Le
@@ -34,8 +34,8 @@ EVALUATION = {
     "Tokens, cost and secrets": ("model alpha beta gamma price_in price_out judge_price_in judge_price_out redact"),
 }
 COMPARISON = {
-    "The gate": "max_drop max_rise allow_flips gate min_coverage ignore require require_agreement",
-    "Asking again": "repeat_flips golden target target_options judge",
+    "What is compared": "golden",
+    "The gate": "max_drop allow_flips gate max_reruns min_coverage allow_partial ignore require",
 }
 """The headings of the settings of an evaluation and of a comparison."""
 
@@ -71,24 +71,6 @@ class GroupedCommand(click.Command):
 def in_group(heading: str) -> dict[str, Any]:
     """The keyword arguments of `click.option` for an option under this heading."""
     return {"cls": GroupedOption, "group": heading}
-
-
-if TYPE_CHECKING:
-    RepeatsType = click.ParamType[int | str]
-else:
-    RepeatsType = click.ParamType  # no generic before click 8.4
-
-
-class Repeats(RepeatsType):
-    """`auto`, or a number of times."""
-
-    name = "auto|N"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
-        """The number, or `auto`."""
-        if value != "auto" and not str(value).isdecimal():
-            self.fail(f"{value!r} is neither auto nor a number from 0 to 100", param, ctx)
-        return "auto" if value == "auto" else int(value)
 
 
 ui_option = click.option(
@@ -155,8 +137,8 @@ def config_option(name: str, field: FieldInfo, heading: str = "") -> Callable[[A
         )
     if get_origin(kind) is Literal:
         shared["type"] = click.Choice(get_args(kind))
-    elif name == "repeat_flips":
-        shared["type"] = Repeats()
+    elif int in get_args(kind):
+        shared["type"] = click.IntRange(min=0)
     elif kind in (int, float, str):
         shared["type"] = kind
     else:  # a number or nothing

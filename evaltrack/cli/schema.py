@@ -10,7 +10,6 @@ import click
 from annotated_types import Ge, Gt, Le
 from pydantic.fields import FieldInfo
 
-from evaltrack.cli.options import Repeats
 from evaltrack.cli.output import print_json_text
 from evaltrack.compare.config import ComparisonConfig
 from evaltrack.errors import UsageError
@@ -87,8 +86,6 @@ def _kind(option: click.Option) -> dict[str, Any]:
         return {"type": "boolean"}
     if isinstance(kind, click.Choice):
         return {"enum": list(kind.choices)}
-    if isinstance(kind, Repeats):
-        return {"anyOf": [{"const": "auto"}, {"type": "integer", "minimum": 0, "maximum": 100}]}
     if isinstance(kind, click.IntRange | click.FloatRange):
         name = "integer" if isinstance(kind, click.IntRange) else "number"
         return {"type": name} | _known(minimum=kind.min, maximum=kind.max)

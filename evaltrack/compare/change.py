@@ -1,11 +1,11 @@
-"""One question of which anything differs, why, and what asking it again showed."""
+"""One question of which anything differs, why, and what its reruns showed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
+from evaltrack.compare.reruns import Rerun
 from evaltrack.rows.stored_row import StoredRow
 
 Fate = Literal["broke", "lost", "lower score", "fixed", "newly measured", "higher score", "other content", "identical"]
@@ -21,15 +21,6 @@ WORSE: tuple[Fate, ...] = ("broke", "lost", "lower score")
 
 BY_URGENCY: tuple[Fate, ...] = (*WORSE, "fixed", "newly measured", "higher score", "other content")
 """All but the identical ones, in the order in which questions are listed."""
-
-
-@dataclass(frozen=True)
-class Borderline:
-    """The judge's `score` lies within `noise` of the `threshold`: judged again it may end on the other side (95 %)."""
-
-    score: float
-    threshold: float
-    noise: float
 
 
 CauseKind = Literal[
@@ -87,8 +78,7 @@ class Change:
     """One question of which anything differs; `dropped` and `raised` name the scores that fell and rose.
 
     `also` holds what differs besides, in the order of the flow. `before` and `after` are the rows of both sides for the
-    first changes of a comparison, else None. `repeat` is what came of asking it again, `accepted` who accepted it, and
-    why; `by_judge`: it fails by its judge alone; `informs`: and that judge is not trusted.
+    first changes of a comparison, else None. `rerun` says what its reruns showed, `accepted` who accepted it, and why.
     """
 
     id: str
@@ -104,68 +94,17 @@ class Change:
     raised: tuple[tuple[str, float, float], ...] = ()
     before: StoredRow | None = None
     after: StoredRow | None = None
-    repeat: Repeat | None = None
+    rerun: Rerun | None = None
     accepted: str | None = None
-    by_judge: bool = False
-    informs: bool = False
-    borderline: Borderline | None = None
     fate: Fate = "broke"
 
     @property
     def counts(self) -> bool:
-        """Whether a flip counts for the gate: not if it is scatter, cannot be told from it, or was accepted."""
-        spared = self.repeat is not None and self.repeat.kind in ("scatter", "unsettled")
-        return not (spared or self.accepted or self.informs)
+        """Whether a question that broke counts for the gate: not if it is flaky, may be, or was accepted."""
+        return not self.accepted and (self.rerun is None or self.rerun.counts)
 
     @property
     def same_retrieval(self) -> bool | None:
         """Whether both sides scored the same ranked sources; None where that is not known."""
         digests = [row.retrieval_digest for row in (self.before, self.after) if row is not None]
         return digests[0] == digests[1] if len(digests) == 2 and None not in digests else None
-
-
-RepeatKind = Literal["real", "scatter", "unsettled", "not measured"]
-ScatterKind = Literal["passed again", "scatter"]
-"""What all that broke is: it passed every time that it was asked again; or it is scatter, and some of it failed again.
-"""
-
-REPEAT_KINDS: tuple[RepeatKind, ...] = get_args(RepeatKind)
-
-
-@dataclass(frozen=True)
-class Repeat:
-    """What came of asking a question that flipped again: so often it passed and failed, the rest was not measured.
-
-    `record_failed` of `record_times` is how often it failed before. `kind`: ``real``, it broke; ``scatter``, it fails
-    no more often than before; ``unsettled``, it may fail more often than before, and that is not shown.
-    """
-
-    times: int
-    passed: int
-    failed: int
-    kind: RepeatKind
-    record_failed: int = 0
-    record_times: int = 0
-
-
-@dataclass(frozen=True)
-class Asking:
-    """Whether what changed was asked again: `possible` at all, in so many `calls`, and whether the answers `scatter`.
-
-    `scatter` is None where it is not known. `lucky` questions failed in the baseline, passed in the candidate and
-    failed every time again. `why_not` says why nothing could be asked.
-    """
-
-    possible: bool = False
-    calls: int = 0
-    scatter: bool | None = None
-    lucky: int = 0
-    why_not: str | None = None
-
-
-def scatter_kind(repeats: Iterable[Repeat | None], broke: int) -> ScatterKind | None:
-    """What the questions that broke are, where each of so many is scatter; None where one is not, or none broke."""
-    again = [repeat for repeat in repeats if repeat is not None and repeat.kind == "scatter"]
-    if not broke or len(again) < broke:
-        return None
-    return "passed again" if all(0 < repeat.passed == repeat.times for repeat in again) else "scatter"

@@ -35,7 +35,7 @@ class ChangedDocument:
 
 def changed_documents(comparison: Comparison, most: int) -> list[ChangedDocument]:
     """At most so many, those with the most questions first; what is no document is left out."""
-    worse = {change.id: change for change in (*comparison.flips, *comparison.lost, *comparison.drops)}
+    worse = {change.id: change for change in comparison.worse}
     documents = [culprit for culprit in comparison.culprits if culprit.page is not None][:most]
     names = {part for culprit in documents for part in culprit.parts}
     every = [change for changes in comparison.by_fate.values() for change in changes]

@@ -2,74 +2,194 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
-from math import sqrt
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, get_args
 
 from evaltrack.compare.causes import NOTHING_DIFFERS, causes_of
-from evaltrack.compare.change import BY_URGENCY, WORSE, Borderline, Cause, Change, Fate, Outcome
-from evaltrack.compare.errors_by_message import ErrorCount, error_counts
-from evaltrack.compare.fates import Fates, result_scores
-from evaltrack.compare.pairing import MAIN_SCORES, Paired, Side
-from evaltrack.compare.partly_measured import times_asked, why_in_part
-from evaltrack.compare.trial_causes import Trials, explain_by_trials, trials_of
-from evaltrack.metrics.rubric import PASS_SCORE
-from evaltrack.records import Signature
+from evaltrack.compare.change import BY_URGENCY, WORSE, Cause, Change, Fate, Outcome
+from evaltrack.compare.errors_by_message import error_counts
+from evaltrack.compare.pairing import MAIN_SCORES, Paired, flipped, numbers
+from evaltrack.compare.trial_causes import explain_by_trials, trials_of
+from evaltrack.rows.fingerprints import PARTS
 from evaltrack.rows.stored_row import JUDGE_ERROR, StoredRow
-from evaltrack.system.limits import give_back
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
+    from numpy.typing import NDArray
+
+ORDER: tuple[Fate, ...] = get_args(Fate)
+BETTER: tuple[Fate, ...] = ("fixed", "higher score")
+ALWAYS_LISTED: tuple[Fate, ...] = ("broke", "lost", "fixed")
 
 WHOLE_ROWS = 200
 """Changes that carry the rows of both sides with the texts of their sources."""
 
-CARRIED_ROWS = 10_000
-"""Changes that carry rows at all."""
+LISTED = 10_000
+"""Questions listed besides those that broke, were lost or fixed, and changes that carry rows at all."""
 
 MAX_CAUSES = 20_000
 """Changed questions whose causes are looked for; past that the rules have long decided."""
 
-LISTED = 10_000
-"""Questions listed besides those that broke, were lost or fixed; no one reads a page or file with more."""
 
-SAMPLED = 2000
-"""Identical questions that are still shown, where all of them would be more than `LISTED` leaves room for."""
+class Fates:
+    """Exactly one fate for each common question, so that their counts add up.
 
-ALWAYS_LISTED: tuple[Fate, ...] = ("broke", "lost", "fixed")
-BETTER: tuple[Fate, ...] = ("fixed", "higher score")
-"""What became of questions whose trials say why they got better."""
+    With `pass_rate` among the metrics that are left out no question breaks or is fixed; with `judge_score` among them
+    the words of the judge are no difference.
+    """
+
+    def __init__(self, paired: Paired) -> None:
+        self.frame, self._left_out = paired.frame, paired.left_out
+        scores = [
+            score
+            for score in paired.table.scores
+            if score.compared
+            and score.tells_result
+            and score.metric not in self._left_out
+            and f"{score.name}_b" in self.frame
+        ]
+        self.scores = sorted(scores, key=lambda score: score.name not in MAIN_SCORES)
+        self.unmeasured = self.only_measured_in("b")
+        self._fates = self._first_of_each()
+
+    def _first_of_each(self) -> NDArray[np.int8]:
+        """The place of each question's fate in `ORDER`: where several hold it is the first."""
+        import numpy as np
+
+        lower, higher = self._moved()
+        flips = "pass_rate" not in self._left_out
+        masks: dict[Fate, Any] = {
+            "broke": flipped(self.frame, was=True) & flips,
+            "lost": self.unmeasured,
+            "fixed": flipped(self.frame, was=False) & flips,
+            "lower score": lower,
+            "newly measured": self.only_measured_in("c"),
+            "higher score": higher & ~lower,
+            "other content": ~self._same_content(),
+        }
+        fates = np.full(len(self.frame), ORDER.index("identical"), np.int8)
+        for fate, mask in reversed(masks.items()):
+            fates[np.asarray(mask, dtype=bool)] = ORDER.index(fate)
+        return fates
+
+    def failed(self, end: str) -> int:
+        """How many questions ended in errors on one side, and are not lost; those of a judge only if it is compared."""
+        failed = self.frame[f"error_{end}"].notna()
+        if "pass_rate" in self._left_out:
+            failed &= ~self._failed_by_judge(end)
+        return int((failed & ~self.unmeasured).sum())
+
+    def count(self, fate: Fate) -> int:
+        """How many questions have it."""
+        return int((self._fates == ORDER.index(fate)).sum())
+
+    def part(self, fate: Fate, most: int | None = None) -> pd.DataFrame:
+        """The columns of the questions that have it, or of the first of them, in the order of the golden set."""
+        import numpy as np
+
+        return self.frame.take(np.flatnonzero(self._fates == ORDER.index(fate))[:most])
+
+    def worst_first(self, fate: Fate) -> list[str]:
+        """Their ids by loss: of the judge's score, then of recall, then of the rank; of gains the largest first."""
+        import numpy as np
+
+        part = self.part(fate)
+        sign = 1 if fate in ("fixed", "newly measured", "higher score") else -1
+        keys: list[Any] = [sign * loss for loss in self._losses(part)]
+        if fate == "newly measured":
+            keys.insert(0, (part["passed_c"] != False).fillna(True).to_numpy(dtype=bool))  # noqa: E712 - those that fail
+        return list(part["id"].to_numpy()[np.lexsort(keys[::-1])]) if len(part) else []
+
+    def only_measured_in(self, end: str) -> Any:
+        """Which questions only this side measured: their outcome, their retrieval, or the score of their judge."""
+        other = "b" if end == "c" else "c"
+        mask = self.frame[f"passed_{end}"].notna() & self.frame[f"passed_{other}"].isna()
+        if "pass_rate" in self._left_out:  # that a judge failed that is not compared says nothing
+            mask &= ~self._failed_by_judge(other)
+        for name in ("recall_at_k",) if "judge_score" in self._left_out else ("recall_at_k", "overall_score"):
+            if f"{name}_{end}" in self.frame:
+                mask |= self.frame[f"{name}_{end}"].notna() & self.frame[f"{name}_{other}"].isna()
+        return mask
+
+    def _failed_by_judge(self, end: str) -> Any:
+        return self.frame[f"error_{end}"].str.startswith(JUDGE_ERROR).fillna(True).astype(bool)
+
+    def _moved(self) -> tuple[Any, Any]:
+        """Which questions have a lower, and which a higher score; of the lesser scores where no main one moved."""
+        lower = higher = settled = self.frame["id"].isna()
+        for main in (True, False):
+            for score in self.scores:
+                if (score.name in MAIN_SCORES) == main:
+                    was, now = (numbers(self.frame[f"{score.name}_{end}"]) for end in "bc")
+                    worse, better = (now < was, now > was) if score.higher_is_better else (now > was, now < was)
+                    lower, higher = lower | (worse & ~settled), higher | (better & ~settled)
+            settled = lower | higher
+        return lower, higher
+
+    def _same_content(self) -> Any:
+        same = self.frame["id"].notna()
+        for name in PARTS:
+            if name in self.frame and (name != "verdict_print" or "judge_score" not in self._left_out):
+                same &= self.frame[name]
+        return same
+
+    def _losses(self, part: pd.DataFrame) -> Iterator[NDArray[np.float64]]:
+        """The loss of each question of the judge's score, of recall and of the rank; 0 for what is not measured."""
+        import numpy as np
+
+        names = {score.name for score in self.scores}
+        for kinds in (("overall_score", "reasoning_score"), ("recall_at_k",), ("reciprocal_rank",)):
+            loss = np.zeros(len(part))
+            for name in names.intersection(kinds):
+                was, now = (np.nan_to_num(numbers(part[f"{name}_{end}"])) for end in "bc")
+                loss += was - now  # a run has one rubric, so that scales never mix
+            yield np.round(loss, 9)
+
+
+def without_lost(paired: Paired, lost: Any) -> pd.DataFrame:
+    """The pairs, of which the candidate has neither outcome nor scores of those that are lost and did not break.
+
+    Such a question may pass or score high for what is not measured any more: no mean may rise by it.
+    """
+    frame = paired.frame
+    blank = (lost & ~flipped(frame, was=True)).to_numpy(dtype=bool)
+    if not blank.any():
+        return frame
+    columns = {}
+    for name in ("passed_c", "pass_c"):
+        if name in frame:
+            columns[name] = frame[name].array.copy()
+            columns[name][blank] = None if name == "passed_c" else float("nan")
+    return frame.assign(**columns)
 
 
 class Changes:
-    """The questions by what became of them; `counts` holds how many, the lists may hold fewer."""
+    """The questions by what became of them: `by_fate` lists them, of very many the first; `counts` counts them."""
 
-    def __init__(
-        self, paired: Paired, signature: Signature, left_out: Collection[str], noise: Mapping[str, float]
-    ) -> None:
-        self._signature, self._left_out = signature, left_out
-        self._in_part, self._times = paired.in_part, times_asked(paired.candidate.info)
-        self.counted = "pass_rate" not in left_out
-        self.errors: tuple[ErrorCount, ...] = error_counts(paired.frame)
-        fates = Fates(paired.frame, left_out, paired.table)
-        self.counts = {fate: fates.count(fate) for fate in (*BY_URGENCY, "identical")}
+    def __init__(self, paired: Paired, fates: Fates, k: int) -> None:
+        self._paired, self._k, self._scores = paired, k, fates.scores
+        self.counted = "pass_rate" not in paired.left_out
+        self.errors = error_counts(paired.frame)
+        self.counts = {fate: fates.count(fate) for fate in ORDER}
         self.num_lost = int(fates.unmeasured.sum())
-        self.failed_again, self.failed_before = fates.failed_again, fates.failed_before
-        self._noise = _noise_of_one(paired.frame, signature, noise) if self.counted else None
-        self._scores = result_scores(paired.frame, left_out, paired.table)
+        self.failed_again, self.failed_before = fates.failed("c"), fates.failed("b")
         ids, room = self._ids_by_fate(fates)
-        self._trials: tuple[Trials, Trials] = ({}, {})
-        self._changes = self._with_causes(ids, paired)
+        self.by_fate = self._with_causes(ids)
         all_fit = self.counts["identical"] <= room
         same = fates.part("identical", None if all_fit else SAMPLED)
-        give_back()
-        self.same = tuple(paired.candidate.brief(set(same.id)))
-        give_back()
+        self.same = tuple(paired.candidate.rows(list(same["id"]), False).values())
         self.unchanged = self._outcomes(same) if all_fit else ()
-        self.flips, self.lost, self.drops, self.fixes, self.newly, self.gains, self.others = (
-            tuple(self._changes[fate]) for fate in BY_URGENCY
-        )
+
+    @property
+    def flips(self) -> tuple[Change, ...]:
+        """The questions that broke."""
+        return self.by_fate["broke"]
+
+    @property
+    def worse(self) -> list[Change]:
+        """The questions that broke, were lost, or have a lower score."""
+        return [change for fate in WORSE for change in self.by_fate[fate]]
 
     def _ids_by_fate(self, fates: Fates) -> tuple[dict[Fate, list[str]], int]:
         """The ids that are listed, the worst first, and for how many identical ones there is room."""
@@ -81,36 +201,35 @@ class Changes:
                 room -= len(ids[fate])
         return ids, room
 
-    def _with_causes(self, ids: dict[Fate, list[str]], paired: Paired) -> dict[Fate, list[Change]]:
-        explained_ids = [key for ids_of_fate in ids.values() for key in ids_of_fate][:MAX_CAUSES]
-        whole, slim = set(explained_ids[:WHOLE_ROWS]), set(explained_ids[WHOLE_ROWS:])
-        before, after = (_rows(side, whole, slim) for side in (paired.baseline, paired.candidate))
-        worse = {key for fate in WORSE for key in ids[fate]}
-        better = {key for fate in BETTER for key in ids[fate]}
-        read_ids = [key for keys in (worse, better) for key in explained_ids if key in keys]
-        self._trials = (
-            trials_of(before, read_ids, paired.baseline.trials),
-            trials_of(after, read_ids, paired.candidate.trials),
+    def _with_causes(self, ids: Mapping[Fate, list[str]]) -> dict[Fate, tuple[Change, ...]]:
+        all_ids = [key for ids_of_fate in ids.values() for key in ids_of_fate]
+        explained = all_ids[:MAX_CAUSES]
+        sides = (self._paired.baseline, self._paired.candidate)
+        before, after = (
+            {**side.rows(explained[:WHOLE_ROWS], True), **side.rows(explained[WHOLE_ROWS:], False)} for side in sides
         )
-        carried = set(explained_ids[:CARRIED_ROWS])
-        all_ids = {key for ids_of_fate in ids.values() for key in ids_of_fate}
-        light = paired.frame[paired.frame["id"].isin(all_ids)].set_index("id").to_dict("index")
-        return {
-            fate: [
-                self._change(key, fate, light[key], before.get(key), after.get(key), key in carried)
-                for key in ids_of_fate
-            ]
-            for fate, ids_of_fate in ids.items()
-        }
+        moved = [key for fate in (*WORSE, *BETTER) for key in ids[fate] if key in before and key in after]
+        trials = tuple(trials_of(rows, moved, side.trials) for rows, side in zip((before, after), sides, strict=True))
+        frame = self._paired.frame
+        light: dict[Any, Any] = frame[frame["id"].isin(all_ids)].set_index("id").to_dict("index")
+        carried = set(explained[:LISTED])
+        made = dict[Fate, tuple[Change, ...]]()
+        for fate, ids_of_fate in ids.items():
+            changes = []
+            for key in ids_of_fate:
+                pair, own = (before.get(key), after.get(key)), tuple(each.get(key, ()) for each in trials)
+                changes.append(self._change(key, fate, light[key], pair, own, carried=key in carried))
+            made[fate] = tuple(changes)
+        return made
 
     def _change(
-        self, key: str, fate: Fate, light: Any, before: StoredRow | None, after: StoredRow | None, carried: bool
+        self, key: str, fate: Fate, light: Mapping[str, Any], pair: Any, trials: Any, *, carried: bool
     ) -> Change:
+        before, after = pair
         if before is None or after is None:
             causes = [Cause("unknown", f"its rows were not read: more than {MAX_CAUSES} questions changed")]
         else:
-            before, after, causes = self._explained(key, fate, light, before, after)
-        by_judge = _by_judge(before, after)
+            before, after, causes = self._explained(fate, light, before, after, trials)
         return Change(
             id=key,
             question=after.question if after else "",
@@ -125,28 +244,25 @@ class Changes:
             raised=tuple(self._moved(light, worse=False)),
             before=before if carried else None,
             after=after if carried else None,
-            by_judge=by_judge,
-            borderline=self._borderline(light) if by_judge or fate != "broke" else None,
             fate=fate,
         )
 
     def _explained(
-        self, key: str, fate: Fate, light: Any, before: StoredRow, after: StoredRow
+        self, fate: Fate, light: Mapping[str, Any], before: StoredRow, after: StoredRow, trials: Any
     ) -> tuple[StoredRow, StoredRow, list[Cause]]:
         """The rows as they are shown, and why the question changed; of several trials, what those that failed show."""
-        worse, k = fate in WORSE, self._signature.k
-        was, now = (trials.get(key, ()) for trials in self._trials)
-        if fate == "lost" and key in self._in_part:
-            return before, after, [why_in_part(after, now, self._times)]
-        if (was or now) and not after.error and not (fate in BETTER and before.error):
+        worse, k = fate in WORSE, self._k
+        if any(trials) and not after.error and not (fate in BETTER and before.error):
             moved = tuple(self._moved(light, worse=worse))
-            made = explain_by_trials(before, after, (was, now), moved, k, worse=worse)
+            made = explain_by_trials(before, after, trials, moved, k, worse=worse)
             if made and (worse or made.causes[0].kind != "unknown"):
                 return made.before, made.after, made.causes
         causes = causes_of(before, after, k, worse=worse)
-        return before, after, causes if worse else _differences(causes, before, after, k)
+        if not worse and causes[0].kind == "unknown":
+            causes = causes[1:] or [Cause("unknown", _unseen(causes[0].detail, before, after, k))]
+        return before, after, causes
 
-    def _moved(self, light: Any, *, worse: bool) -> Iterator[tuple[str, float, float]]:
+    def _moved(self, light: Mapping[str, Any], *, worse: bool) -> Iterator[tuple[str, float, float]]:
         """The scores that fell, or rose: the main ones, and where none of them did the others."""
         moves = []
         for score in self._scores:
@@ -156,14 +272,6 @@ class Changes:
         main = [each for each in moves if each[0] in MAIN_SCORES]
         yield from main or moves
 
-    def _borderline(self, light: Any) -> Borderline | None:
-        """Whether the score by which the candidate passes or fails grazes the threshold."""
-        if self._noise is None:
-            return None
-        name, threshold, noise = self._noise
-        score = float(light[f"{name}_c"])
-        return Borderline(score, threshold, noise) if abs(score - threshold) <= noise else None
-
     def _outcomes(self, frame: pd.DataFrame) -> tuple[tuple[str, str, Outcome], ...]:
         columns = (frame[name] for name in ("id", "domain_c", "passed_c", "error_c"))
         return tuple(
@@ -172,81 +280,25 @@ class Changes:
         )
 
     def _outcome(self, passed: Any, error: Any) -> Outcome:
+        import pandas as pd
+
         if isinstance(error, str) and (self.counted or not error.startswith(JUDGE_ERROR)):
             return "error"
         if not self.counted:
             return "not compared"
-        if not _measured(passed):
-            return "not measured"
-        return "pass" if passed else "fail"
+        return "not measured" if pd.isna(passed) else "pass" if passed else "fail"
 
 
-def _rows(side: Side, whole: Collection[str], slim: Collection[str]) -> dict[str, StoredRow]:
-    """The rows of a side by id, of some with the texts of their sources."""
-    give_back()  # reading takes the most of all, and stands beside what was freed
-    rows = dict(side.rows(whole))
-    give_back()
-    rows |= side.slim(slim)
-    give_back()
-    return rows
-
-
-def _noise_of_one(
-    frame: pd.DataFrame, signature: Signature, noise: Mapping[str, float]
-) -> tuple[str, float, float] | None:
-    """Score, threshold, and how far one verdict lies from the judge's mean verdict by scatter alone (95 %).
-
-    What is known is the noise of the difference of two runs' means, which is smaller by the square root of the number
-    of questions over two. None where it is not known.
-    """
-    reasoning = signature.rubric == "reasoning"
-    name, metric = ("reasoning_score", "reasoning_score") if reasoning else ("overall_score", "judge_score")
-    if metric not in noise or f"{name}_b" not in frame:
-        return None
-    judged = int(frame[f"{name}_c"].notna().sum())
-    threshold = float(PASS_SCORE) if reasoning else signature.pass_threshold
-    return name, threshold, noise[metric] * sqrt(judged / 2)
-
-
-def _differences(causes: list[Cause], before: StoredRow, after: StoredRow, k: int) -> list[Cause]:
-    """What differs, where nothing got worse that has to be explained."""
-    first, *others = causes
-    if first.kind == "unknown":
-        return others or [replace(first, detail=_unseen(first.detail, before, after, k))]
-    if max(before.trials or 0, after.trials or 0) > 1 and first.kind not in ("golden_edited", "target_failed"):
-        first = replace(first, detail=f"{first.detail}, in the trials that are shown")  # others may differ
-    return [first, *others]
+SAMPLED = 2000
+"""Identical questions that are still shown, where all of them would be more than `LISTED` leaves room for."""
 
 
 def _unseen(detail: str, before: StoredRow, after: StoredRow, k: int) -> str:
-    """Of several trials how far the rank rose; where the first k are the same, where what differs may be."""
-    was, now = before.scores.get("reciprocal_rank"), after.scores.get("reciprocal_rank")
-    if was is not None and now is not None and now > was and (before.trials or after.trials):
-        return f"the mean reciprocal rank of its trials rose from {was:.3f} to {now:.3f}"
+    """Where the first k are the same, where what differs may be."""
     if detail != NOTHING_DIFFERS:
         return detail
     judged = ", or in the judge's words" if before.verdicts or after.verdicts else ""
-    return f"what differs stands behind the first {k} sources{judged}"
-
-
-def _by_judge(before: StoredRow | None, after: StoredRow | None) -> bool:
-    """Whether the candidate's row would pass but for its judge."""
-    if before is None or after is None:
-        return False
-    scores = after.scores
-    if "reasoning_score" in scores:
-        return True
-    if "negative_pass" in scores:  # unless the target itself declined before, only the judge saw it
-        return not before.declined
-    if "overall_score" not in scores or ("hit" not in scores and scores.get("false_abstention") == 1):
-        return False
-    return scores.get("hit", 1) == 1 and scores.get("tools_called", 1) == 1
-
-
-def _measured(passed: Any) -> bool:
-    import pandas as pd
-
-    return not pd.isna(passed)
+    return f"what differs comes after the first {k} sources{judged}"
 
 
 def _label(value: Any) -> str | None:

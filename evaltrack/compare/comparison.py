@@ -10,34 +10,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from evaltrack.compare.chance import ByRule, ChanceKind, by_rule_alone, chance_of, explaining_documents
-from evaltrack.compare.change import WORSE, Asking, CauseKind, Change, Fate, Outcome, ScatterKind, scatter_kind
+from evaltrack.compare.change import WORSE, CauseKind, Change, Fate, Outcome
 from evaltrack.compare.culprits import Behind, Culprit, find_behind, find_culprits
 from evaltrack.compare.errors_by_message import ErrorCount
+from evaltrack.compare.gate import Gate, Threshold
 from evaltrack.compare.pages import ids_made_anew
+from evaltrack.compare.reruns import Reruns
 from evaltrack.compare.run_info import RunDifference, RunInfo, run_differences
 from evaltrack.metrics.criteria import Checked
 from evaltrack.metrics.reasoning_aims import RUBRIC_AIMS, relative
 from evaltrack.rows.stored_row import StoredRow
 
-if TYPE_CHECKING:
-    from evaltrack.compare.gate import Gate
-
-
 Verdict = Literal["ok", "regression", "unknown"]
-
-
-@dataclass(frozen=True)
-class Threshold:
-    """How large a drop is tolerated: a share of the baseline's value, or an amount of the metric itself."""
-
-    amount: float
-    relative: bool
-
-    def __str__(self) -> str:
-        return f"{self.amount:.4g}" if not self.relative else f"{100 * self.amount:.4g} %"
 
 
 @dataclass(frozen=True)
@@ -45,12 +31,11 @@ class MetricDelta:
     """One metric on both sides, over the `n` common questions where both measured it.
 
     `drop` is relative to the baseline (None where that is 0); `interval` the 95 % interval of `delta`, by `method` (see
-    `evaltrack.stats.intervals`); `p_value` of the exact sign-flip test over the `changed` questions, for metrics with a
-    threshold. `over`: the drop is larger than tolerated; `regressed`: and the gate takes it for a regression;
-    `detectable`: the smallest drop that so many questions would show at 80 % power; `wins`, `ties`, `losses` count
-    questions that got better, stayed, got worse; `noise`: how far two runs' means differ by the judge's scatter alone.
-    `measured` is how many common questions each side measured, and `reachable` the most that the mean can be.
-    `own`: it is a score of the user's own.
+    `evaltrack.stats.intervals`), None where nothing changed; `p_value` that of the exact one-sided sign-flip test over
+    the `changed` questions, for metrics with a threshold. `over`: the drop is larger than allowed; `regressed`: and the
+    gate takes it for a regression; `wins` and `losses` count questions that got better and worse. `measured` is how
+    many common questions each side measured, and `reachable` the most that the mean can be. `own`: it is a score of the
+    user's own.
     """
 
     name: str
@@ -59,17 +44,14 @@ class MetricDelta:
     n: int
     drop: float | None
     wins: int
-    ties: int
     losses: int
     interval: tuple[float, float] | None = None
-    detectable: float | None = None
     threshold: Threshold | None = None
+    over: bool = False
     regressed: bool = False
-    noise: float | None = None
     method: str | None = None
     p_value: float | None = None
     changed: int = 0
-    over: bool = False
     measured: tuple[int, int] | None = None
     reachable: float | None = None
     higher_is_better: bool = True
@@ -95,22 +77,53 @@ class MetricDelta:
         """Whether the difference is one of the whole: what was lost may have lifted it, unless it is a regression."""
         return self.regressed or not self.num_lost
 
+    @property
+    def is_worse(self) -> bool:
+        """Whether the candidate's mean is on the worse side."""
+        return self.delta < 0 if self.higher_is_better else self.delta > 0
+
 
 RuleState = Literal["broken", "unknown", "not shown", "held"]
 """`not shown`: the limit is exceeded, and chance explains it; `unknown`: it keeps the gate from deciding."""
 
+RuleKind = Literal[
+    "flips",
+    "net loss",
+    "unclear",
+    "another system",
+    "metric",
+    "not measured",
+    "lost",
+    "coverage",
+    "partial",
+    "no rule",
+]
+"""`flips`: questions that broke and count; `net loss`: so many more broke than were fixed that a test shows it;
+`unclear`: questions that fail consistently, and may have passed by luck; `another system`: what was rerun is not the
+candidate; `coverage`: too few questions are left to compare; `partial`: a run of a part of the golden set.
+"""
+
 
 @dataclass(frozen=True)
-class GateLine:
-    """A rule of the gate in a sentence, with its value and what is allowed; or what kept the gate from deciding."""
+class Rule:
+    """One rule of the gate: its `value` and `limit` in numbers of questions, or the `metric` that has both.
 
+    `where` is the domain of a rule for one; `names` are the questions or metrics that it is about.
+    """
+
+    kind: RuleKind
     state: RuleState
-    text: str
+    metric: MetricDelta | None = None
+    where: str = ""
+    value: int = 0
+    limit: int = 0
+    names: tuple[str, ...] = ()
+    p_value: float | None = None
 
 
 @dataclass(frozen=True)
 class GroupDelta:
-    """The metrics of one domain, difficulty or category; `p_value` of its flips (exact McNemar, Holm over its kind)."""
+    """The metrics of one domain, difficulty or category."""
 
     kind: Literal["domain", "difficulty", "category"]
     name: str
@@ -118,7 +131,19 @@ class GroupDelta:
     metrics: tuple[MetricDelta, ...]
     pass_to_fail: int
     fail_to_pass: int
-    p_value: float
+
+
+@dataclass(frozen=True)
+class OutcomeTable:
+    """Questions that pass or fail on both sides, that only one side measured, or none: all common ones."""
+
+    still_pass: int
+    broke: int
+    fixed: int
+    still_fail: int
+    only_before: int = 0
+    only_now: int = 0
+    neither: int = 0
 
 
 @dataclass(frozen=True)
@@ -161,34 +186,35 @@ def aims_of(metrics: Iterable[MetricDelta]) -> Iterator[ComparedAim]:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Candidate against baseline. `reasons` says in sentences why the verdict is what it is.
+    """Candidate against baseline.
 
-    `by_fate` lists the questions by what became of them, the worst first; `fates` counts them all. Of the identical
-    ones `same` holds the candidate's rows without texts of sources, of very many a sample, and `unchanged` id, domain
-    and outcome, where they are not too many. `gate` holds the rules.
-    `gate_lines` holds the rules one by one, those that were broken first.
-    `texts` are the questions that were not compared, by id, of very many none.
-    `failed_again` counts the questions that ended in errors and were not measured in the baseline either: none is lost.
-    `not_selected` are the questions that one side lacks because it was asked a selection of the golden set.
-    `num_renamed` of those that were added were removed under another id. `screen` renders the comparison for a
-    notebook.
+    `by_fate` lists the questions of which anything differs by what became of them, the worst first, of very many the
+    first; `fates` counts them all. Of the identical ones `same` holds the candidate's rows without texts of sources, of
+    very many a sample, and `unchanged` id, domain and outcome, where they are not too many. `outcomes` counts passes
+    and failures; None where it is not compared which questions pass. `rules` holds the rules of the `gate`, those that
+    were broken first. `loss_p` is p of the test over all questions that broke and were fixed. `texts` are the questions
+    that were not compared, by id, of very many none. `failed_again` counts the questions that ended in errors and were
+    not measured in the baseline either: none is lost. `not_selected` are the questions that one side lacks because it
+    was asked a selection of the golden set. `screen` renders the comparison for a notebook.
     """
 
     baseline: RunInfo
     candidate: RunInfo
     verdict: Verdict
-    reasons: tuple[str, ...]
+    rules: tuple[Rule, ...]
+    gate: Gate
+    reruns: Reruns
+    loss_p: float
     metrics: tuple[MetricDelta, ...]
     groups: tuple[GroupDelta, ...]
-    flips: tuple[Change, ...]
-    fixes: tuple[Change, ...]
-    drops: tuple[Change, ...]
-    lost: tuple[Change, ...]
+    by_fate: Mapping[Fate, tuple[Change, ...]]
+    fates: Mapping[Fate, int]
+    outcomes: OutcomeTable | None
     num_common: int
-    mcnemar_p: float
     added: tuple[str, ...]
     removed: tuple[str, ...]
     edited: tuple[str, ...]
+    not_selected: tuple[str, ...]
     ignored: tuple[str, ...]
     left_out: tuple[str, ...]
     causes: Mapping[CauseKind, int]
@@ -197,42 +223,30 @@ class Comparison:
     notes: tuple[str, ...] = ()
     aims: tuple[ComparedAim, ...] = ()
     unchanged: tuple[tuple[str, str, Outcome], ...] = ()
-    newly: tuple[Change, ...] = ()
-    gains: tuple[Change, ...] = ()
-    others: tuple[Change, ...] = ()
     same: tuple[StoredRow, ...] = ()
-    fates: Mapping[Fate, int] = field(default_factory=dict)
     errors: tuple[ErrorCount, ...] = ()
     failed_again: int = 0
-    asking: Asking = field(default_factory=Asking)
-    gate: Gate | None = None
-    not_selected: tuple[str, ...] = ()
-    num_renamed: int = 0
-    gate_lines: tuple[GateLine, ...] = ()
     texts: Mapping[str, str] = field(default_factory=dict)
     screen: Callable[[Comparison], str] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def flips(self) -> tuple[Change, ...]:
+        """The questions that broke."""
+        return self.by_fate["broke"]
+
+    @property
+    def worse(self) -> list[Change]:
+        """The questions that broke, were lost, or have a lower score."""
+        return [change for fate in WORSE for change in self.by_fate[fate]]
 
     @property
     def differences(self) -> tuple[RunDifference, ...]:
         """What differs in how the two runs were made."""
         return run_differences(self.baseline, self.candidate)
 
-    @property
-    def by_fate(self) -> dict[Fate, tuple[Change, ...]]:
-        """The questions of which anything differs, the worst of them first."""
-        return {
-            "broke": self.flips,
-            "lost": self.lost,
-            "lower score": self.drops,
-            "fixed": self.fixes,
-            "newly measured": self.newly,
-            "higher score": self.gains,
-            "other content": self.others,
-        }
-
     def count(self, fate: Fate) -> int:
         """How many questions it became of, also where fewer are listed."""
-        return self.fates.get(fate, len(self.same if fate == "identical" else self.by_fate[fate]))
+        return self.fates.get(fate, len(self.by_fate.get(fate, ())))
 
     @property
     def num_worse(self) -> int:
@@ -243,8 +257,8 @@ class Comparison:
     def culprits(self) -> list[Culprit]:
         """The sources behind what got worse, those with the most questions first."""
         returned, now = self._rows
-        worse, whole = [*self.flips, *self.lost, *self.drops], len(returned) >= self.num_common
-        return find_culprits(worse, returned, whole=whole, now=now, without_pages=self.ids_made_anew)
+        whole = len(returned) >= self.num_common
+        return find_culprits(self.worse, returned, whole=whole, now=now, without_pages=self.ids_made_anew)
 
     @property
     def _rows(self) -> tuple[list[StoredRow], list[StoredRow]]:
@@ -263,36 +277,7 @@ class Comparison:
     @cached_property
     def behind(self) -> Behind | None:
         """What is behind most of what got worse."""
-        worse = [*self.flips, *self.lost, *self.drops]
-        return find_behind(worse, self.culprits, self.causes, self.num_worse, self.differences)
-
-    @property
-    def chance(self) -> ChanceKind | None:
-        """What is known of chance; None where nothing flipped, or it is not compared which questions pass."""
-        if not self.passing_compared:
-            return None
-        return chance_of(self.count("broke"), self.count("fixed"), self.mcnemar_p, self.asking)
-
-    @property
-    def scatter(self) -> ScatterKind | None:
-        """What all that broke is, where each question of it is scatter."""
-        return scatter_kind((flip.repeat for flip in self.flips), self.count("broke"))
-
-    @cached_property
-    def explaining(self) -> tuple[Culprit, ...]:
-        """The documents seen to have changed, where they explain all that broke."""
-        return explaining_documents(self.culprits, self.flips)
-
-    @property
-    def by_rule(self) -> ByRule | None:
-        """What is true of a regression that the rule on questions that break makes alone; None of any other verdict.
-
-        A metric beyond its rule, a loss that is shown, and documents that changed and explain all make it more.
-        """
-        regressed = any(each.regressed for each in (*self.metrics, *(m for g in self.groups for m in g.metrics)))
-        if self.verdict != "regression" or regressed or not self.count("broke") or self.explaining:
-            return None
-        return by_rule_alone(self.chance, self.count("broke"), self.count("fixed"), self.flips)
+        return find_behind(self.worse, self.culprits, self.causes, self.num_worse, self.differences)
 
     @property
     def passing_compared(self) -> bool:
@@ -349,30 +334,3 @@ class SetComparisons:
             or f"<p>{escape(each.golden)}: {escape(each.problem)}</p>"
             for each in self.sets
         )
-
-
-@dataclass(frozen=True)
-class OutcomeTable:
-    """Questions that pass or fail on both sides; those that only one side measured, or none, so that all add up."""
-
-    still_pass: int
-    broke: int
-    fixed: int
-    still_fail: int
-    only_before: int = 0
-    only_now: int = 0
-    neither: int = 0
-
-
-def outcome_table(comparison: Comparison) -> OutcomeTable | None:
-    """The table; None where it is not compared which questions pass, or no question was measured on both sides."""
-    passing = next((metric for metric in comparison.metrics if metric.name == "pass_rate"), None)
-    if passing is None or not comparison.passing_compared:
-        return None
-    still_pass = round(passing.baseline * passing.n) - passing.losses
-    still_fail = passing.n - still_pass - passing.losses - passing.wins
-    if passing.measured is None:
-        return OutcomeTable(still_pass, passing.losses, passing.wins, still_fail)
-    only_before, only_now = (measured - passing.n for measured in passing.measured)
-    neither = comparison.num_common - passing.n - only_before - only_now
-    return OutcomeTable(still_pass, passing.losses, passing.wins, still_fail, only_before, only_now, neither)

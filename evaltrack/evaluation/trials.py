@@ -1,7 +1,8 @@
 """Several trials of one question, merged into one row. Pure.
 
-A score is its mean over the trials that measured it; a question passes when more than half of its measured trials did.
-Beside them stand *pass@n* (did one of the n trials pass: Chen et al. 2021, section 2.1, with k = n), *pass^n* (did all
+A score is its mean over the trials that measured it, and so is the share of trials that passed. A question passes when
+more than half of its measured trials did; it is not measured where no more than half of its trials were. There is also
+*pass@n* (did one of the n trials pass: Chen et al. 2021, section 2.1, with k = n), *pass^n* (did all
 of them: Yao et al. 2024, tau-bench, section 4) and whether it is *flaky* (some did, some did not).
 """
 
@@ -43,16 +44,16 @@ class Gathering:
 def merge(trials: Sequence[Row], num_trials: int | None = None) -> Row:
     """One row for all trials of a question, of which there should be `num_trials`.
 
-    Its answer, sources and verdicts are those of the first trial that ended as the question did. Where no trial could
-    be measured it is the first one's failure.
+    Its answer, sources and verdicts are those of the first trial that ended as the question did. Where too few trials
+    could be measured it is the first failure.
     """
     by_trial = sorted(trials, key=lambda row: row.trial or 0)
     tally = _tally(by_trial, num_trials or len(by_trial))
     outcome = tally.majority
-    alike = [row for row in by_trial if row.passed is outcome]
+    alike = [row for row in by_trial if row.passed is outcome] or by_trial
     example = next((row for row in alike if row.response is not None), alike[0])
-    means = _means(by_trial)
-    own = {} if outcome is None else {"pass": float(outcome)} | _of_trials(tally)
+    means = {} if example.response is None else _means(by_trial)
+    own = {} if outcome is None else {"pass": tally.passed / tally.measured} | _of_trials(tally)
     unmeasured = dict(example.unmeasured)
     for name in OF_TRIALS:
         if name not in own:

@@ -92,7 +92,7 @@ NEGATIVE_SCORES = (
         depends_on=JUDGE,
         binary=True,
         form="percent",
-        tolerance=Tolerance(0.10, alone=False),
+        tolerance=Tolerance(0.10),
     ),
     Score(
         "false_abstention",
@@ -103,7 +103,7 @@ NEGATIVE_SCORES = (
         higher_is_better=False,
         binary=True,
         form="percent",
-        tolerance=Tolerance(0.10, relative=False, alone=False),  # its baseline is often 0
+        tolerance=Tolerance(0.10, relative=False),  # its baseline is often 0
     ),
 )
 
@@ -220,6 +220,7 @@ def _reasoning_scores() -> Iterator[Score]:
         "the rubric's score, from 0 to 100",
         depends_on=WEIGHTED,
         headline=5,
+        tolerance=Tolerance(0.10),
         span=100.0,
         form="points",
     )
@@ -248,13 +249,14 @@ def _reasoning_scores() -> Iterator[Score]:
 
 
 def _reasoning_shares() -> Iterator[Score]:
-    """How the responses fall into tiers and modes, which no run is compared by."""
+    """How the responses fall into tiers and modes; runs are compared by the hard fails alone."""
     shares = [
         (name, f"Tier {tier}, {each.label} ({each.action.lower()})", f"the response is of tier {tier}", WEIGHTED)
         for name, (tier, each) in zip(TIER_SCORES, TIERS.items(), strict=True)
     ]
     shares += [(f"mode_{mode}", f"Mode {mode}", f"its mode is {mode}", JUDGE) for mode in MODES]
     for name, title, what, parts in shares:
+        hard_fails = name == TIER_SCORES[0]
         yield Score(
             name,
             f"{name}_share",
@@ -264,7 +266,9 @@ def _reasoning_shares() -> Iterator[Score]:
             section="reasoning",
             binary=True,
             form="percent",
-            compared=False,
+            compared=hard_fails,
+            higher_is_better=not hard_fails,
+            tolerance=Tolerance(0.10, relative=False) if hard_fails else None,
         )
 
 

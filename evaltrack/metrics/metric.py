@@ -31,14 +31,10 @@ class Hint:
 
 @dataclass(frozen=True)
 class Tolerance:
-    """The drop that the gate tolerates where no rule is given, of the baseline's value or in the metric's own unit.
-
-    `alone`: whether the rule makes a gate by itself; one about declining says nothing of what was found or answered.
-    """
+    """The drop that the gate allows where no rule is given: a share of the baseline's value, or an amount."""
 
     drop: float
     relative: bool = True
-    alone: bool = True
 
 
 @dataclass(frozen=True)

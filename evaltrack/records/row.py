@@ -71,8 +71,8 @@ class Tally(Record):
 
     @property
     def majority(self) -> bool | None:
-        """Whether more than half of the measured trials passed; None where none was measured."""
-        return 2 * self.passed > self.measured if self.measured else None
+        """Whether more than half of the measured trials passed; None where no more than half of all were measured."""
+        return 2 * self.passed > self.measured if 2 * self.measured > self.trials else None
 
 
 class Row(Record):

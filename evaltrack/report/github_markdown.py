@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable
 from html import escape
 
-from evaltrack.report.comparison.words import clip
 from evaltrack.report.run.markdown import plain
 from evaltrack.report.word_diff import Piece
+from evaltrack.report.words import clip
 
 BREAK = "&#8203;"
 """A zero-width space. GitHub looks for mentions and references once Markdown is rendered, when backslashes are gone."""

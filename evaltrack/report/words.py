@@ -64,6 +64,18 @@ def group_metrics(result: RunResult) -> list[str]:
     return [name for name in names if any(name in means for means in result.groups.values())]
 
 
+SCANNED = 10_000
+"""Characters of a foreign text that are looked at; no rendering shows as many."""
+
+
+def clip(text: str | None, limit: int = 160) -> str:
+    """Foreign text on one line, bounded; quick also for texts of megabytes."""
+    text = text or ""
+    if len(text) <= limit and text.isprintable():
+        return without_commands(" ".join(text.split()))
+    return one_line(text if len(text) <= SCANNED else text[:SCANNED] + "…", limit)
+
+
 def one_line(text: str, limit: int = 160) -> str:
     """Foreign text on one line, bounded, without control characters or marks that reorder what is around them, and
     without commands of CI runners; of those the limit does not count the breaks.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from evaltrack.api.compare_context import judge_context
 from evaltrack.api.compare_sides import info_of_run
 from evaltrack.api.question_history import history_run
 from evaltrack.compare.histories import HistoryRun
@@ -101,7 +100,6 @@ def drift_page(store: Store, was: EvaluationRun, now: EvaluationRun, back: Back)
     job = DriftJob(
         baseline=info_of_run(store, was),
         candidate=info_of_run(store, now),
-        judge_context=judge_context(store, now, was, None),
         compare_link=mlflow_link(store, now, was),
         back=back,
     )

@@ -9,7 +9,6 @@ import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from evaltrack.compare.engine import JudgeContext
 from evaltrack.compare.histories import HistoryRun
 from evaltrack.compare.run_info import RunInfo
 from evaltrack.report.html.page import Back
@@ -22,7 +21,6 @@ class DriftJob:
 
     baseline: RunInfo
     candidate: RunInfo
-    judge_context: JudgeContext
     compare_link: str | None
     back: Back
 
@@ -38,7 +36,7 @@ class DriftJob:
         from evaltrack.report.html.comparison_page import comparison_html
 
         was, now = map(side_of_table, (self.baseline, self.candidate), files)
-        comparison = compare(was, now, judge=self.judge_context)
+        comparison = compare(was, now)
         return comparison_html(replace(comparison, compare_link=self.compare_link), self.back)
 
 

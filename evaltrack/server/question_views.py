@@ -11,7 +11,6 @@ from urllib.parse import urlencode
 from flask import Response, abort, g, redirect, request
 
 from evaltrack.api.accept_question import MAX_WHY, check_acceptance
-from evaltrack.api.compare_context import accepted_words
 from evaltrack.api.question_history import PastEvaluations, history_evaluations
 from evaltrack.errors import UsageError
 from evaltrack.records.past_run import PastRun
@@ -32,7 +31,8 @@ from evaltrack.server.request_runs import (
 from evaltrack.server.shell import page_text, shell_head
 from evaltrack.server.streamed import Pending, streamed
 from evaltrack.tracking.history import past_runs
-from evaltrack.tracking.judge_notes import judge_notes, note_accepted
+from evaltrack.tracking.judge_notes import accepted_words as accepted_of
+from evaltrack.tracking.judge_notes import note_accepted
 from evaltrack.tracking.reader import EvaluationRun
 from evaltrack.tracking.server_internals import Access, Experiment
 from evaltrack.tracking.store import Store
@@ -109,7 +109,7 @@ class QuestionViews:
                 experiment=experiment,
                 run=run,
                 view=TargetView(run, past.others, any_target=any_target),
-                accepted=accepted_words(judge_notes(store, run.run_id)).get(made["id"], ""),
+                accepted=accepted_of(store, run.run_id).get(made["id"], ""),
                 may_accept=may_accept,
                 token=token,
                 why_limit=MAX_WHY,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from evaltrack.compare.engine import JudgeContext
 from evaltrack.compare.histories import HistoryRun
 from evaltrack.compare.run_info import RunInfo
 from evaltrack.metrics.measure import Rules, measure
@@ -30,7 +29,7 @@ def rehearse() -> None:
         outcomes.write_text(OutcomesJob(tuple((run, QUESTIONS) for run in runs)).page(files), encoding="utf-8")
         was, now = (RunInfo(run.run_id, run.name, _SIGNATURE, num_questions=QUESTIONS) for run in runs)
         jobs: list[tuple[Job, tuple[Path, ...]]] = [
-            (DriftJob(was, now, JudgeContext(), None, Back(())), files),
+            (DriftJob(was, now, None, Back(())), files),
             (MatrixJob(runs), (outcomes, files[1])),
             (QuestionJob(runs, "1", K), files),
         ]

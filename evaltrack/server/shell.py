@@ -15,7 +15,7 @@ from werkzeug.exceptions import HTTPException
 
 from evaltrack.compare.histories import ABSENT, EDITED, ERROR, FAILED, PASSED, UNMEASURED
 from evaltrack.errors import EvaltrackError, InconclusiveError, TrackingError
-from evaltrack.report.comparison.words import badge_of
+from evaltrack.report.comparison.words import TONES, VERDICTS
 from evaltrack.report.html.page import BODY, shown, templates
 from evaltrack.report.html.page import static as report_static
 from evaltrack.server.figures import day, judge_of, moment
@@ -51,7 +51,10 @@ def page_templates() -> Environment:
     """The templates beside this module; whatever is put into one is escaped."""
     environment = templates("evaltrack.server")
     environment.filters |= {"shown": shown, "moment": moment, "day": day, "judge": judge_of}
-    environment.globals |= {"reason_limit": REASON_LIMIT, "badge_of": badge_of}
+    environment.globals |= {
+        "reason_limit": REASON_LIMIT,
+        "badge_of": lambda verdict, _headline: (VERDICTS.get(verdict, verdict), TONES.get(verdict, "warn")),
+    }
     environment.globals |= {"letter_signs": SIGNS, "letter_words": LETTERS}
     return environment
 

@@ -145,6 +145,21 @@ def _sampled(sizes: Floats, times: Integers, observed: float, seed: int) -> floa
     return (beyond + 1) / (drawn + 1)
 
 
+def one_sided(p_value: float, *, worse: bool) -> float:
+    """The one-sided p of a loss, from the two-sided p of a test whose statistic is symmetric about 0."""
+    return p_value / 2 if worse else 1.0
+
+
+def luck(consistent: int, lucky: int, draws: int) -> float:
+    """The probability of so many lucky passes or more in one draw, where there were `lucky` in so many `draws`.
+
+    The number in a draw is taken as Poisson, its rate with the Jeffreys prior: the draw is negative binomial.
+    """
+    from scipy.special import betainc
+
+    return float(betainc(consistent, lucky + 0.5, 1 / (draws + 1)))
+
+
 def worse_than_record(failed: int, times: int, record_failed: int, record_times: int) -> float:
     """Fisher's exact one-sided p: does a question fail more often now than its record says, or can that be chance?
 

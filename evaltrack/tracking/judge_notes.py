@@ -51,6 +51,11 @@ class Accepted(Record):
     by: str
     at: str
 
+    @property
+    def words(self) -> str:
+        """``accepted by ann, 2026-05-04: known``."""
+        return f"accepted by {self.by}, {self.at.partition('T')[0]}" + (f": {self.why}" if self.why else "")
+
 
 def note_judge(store: Store, run_id: str, note: JudgeNoise | JudgeAgreement) -> None:
     """Keep with a run how far its judge scatters, or how well it agrees with other verdicts.
@@ -127,3 +132,12 @@ def log_child(
             store.client.log_dict(run_id, content, path)
         store.client.set_terminated(run_id)
     return run_id
+
+
+def accepted_words(store: Store, run_id: str) -> dict[str, str]:
+    """Who accepted which question of a run in spite of its outcome, and why, by its id.
+
+    Raises:
+        TrackingError: the store does not answer.
+    """
+    return {key: each.words for key, each in judge_notes(store, run_id).accepted.items()}

@@ -49,7 +49,7 @@ def compared(store_uri: str, good: RunResult, bad: RunResult, **options: object)
 def test_what_is_not_measured_any_more_is_lost(store_uri: str, tmp_path: Path) -> None:
     good, bad = evaluated(tmp_path, store_uri), evaluated(tmp_path, store_uri, sources=None)
     made = compared(store_uri, good, bad)
-    assert (made.verdict, [change.now for change in made.lost]) == ("unknown", ["not measured"])
+    assert (made.verdict, [change.now for change in made.by_fate["lost"]]) == ("unknown", ["not measured"])
     assert "0 (four) was lost: the target reports no sources now" in comparison_text(made)
 
 

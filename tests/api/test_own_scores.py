@@ -112,7 +112,9 @@ def test_compare_shows_them_in_their_direction(pair: tuple[RunResult, RunResult]
     odd = next(group for group in comparison.groups if group.name == "odd")
     assert {metric.name for metric in odd.metrics} >= {"length", "mood", "token_f1"}
     assert comparison.count("lower score") == 12
-    assert ("token_f1", 1.0, pytest.approx(2 / 7)) in [move for change in comparison.drops for move in change.dropped]
+    assert ("token_f1", 1.0, pytest.approx(2 / 7)) in [
+        move for change in comparison.by_fate["lower score"] for move in change.dropped
+    ]
 
 
 @pytest.mark.parametrize(

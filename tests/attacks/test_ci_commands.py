@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from evaltrack.report.ci_commands import BREAK
-from evaltrack.report.comparison.words import clip
+from evaltrack.report.words import clip
 from tests.conftest import REPO, evaltrack
 from tests.judging import cli
 from tests.test_hostile_text import RENDERINGS, rendered, seen

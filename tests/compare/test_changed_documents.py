@@ -7,7 +7,7 @@ from typing import Any
 
 from evaltrack.compare.change import Cause
 from evaltrack.compare.changed_documents import changed_documents
-from tests.comparisons import FLIP, comparison, flat
+from tests.comparisons import FLIP, changed, comparison, flat
 
 
 def test_a_document_has_its_texts_of_both_sides_and_its_questions() -> None:
@@ -33,7 +33,7 @@ def test_a_document_has_its_texts_of_both_sides_and_its_questions() -> None:
     assert [change.id for change in first.questions] == ["1", "2"]
     assert [(part.before, part.after) for part in second.parts] == [("kept", None)]
     assert len(changed_documents(made, 1)) == 1
-    bare = replace(made, flips=(replace(flips[0], before=None, after=None),))
+    bare = changed(made, flips=(replace(flips[0], before=None, after=None),))
     assert [(part.before, part.after, part.differs) for part in changed_documents(bare, 1)[0].parts] == [
         (None, None, False)
     ]

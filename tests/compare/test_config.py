@@ -26,8 +26,7 @@ def test_every_setting_is_an_option() -> None:
     for name, field in ComparisonConfig.model_fields.items():
         option: Any = options[name]
         assert option.help == field.description
-        if name != "target_options":
-            assert option.default == (list(field.default) if option.multiple else field.default)
+        assert option.default == (list(field.default) if option.multiple else field.default)
 
 
 @pytest.mark.parametrize(
@@ -35,9 +34,8 @@ def test_every_setting_is_an_option() -> None:
     [
         ("allow_flips", -1, "allow_flips is -1; write a whole number of at least 0"),
         ("min_coverage", 1.5, "min_coverage is 1.5; write a number from 0 to 1"),
-        ("require_agreement", 2, "require_agreement is 2; write a number from -1 to 1"),
-        ("gate", "strict", "gate is strict; write auto, seed, evidence or significant"),
-        ("repeat_flips", "often", "repeat_flips is often; write auto or a number of times"),
+        ("gate", "strict", "gate is strict; write auto, seed or evidence"),
+        ("max_reruns", -1, "max_reruns is -1; write a number of at least 0"),
     ],
 )
 def test_a_value_that_cannot_be_used_is_refused(name: str, value: object, message: str) -> None:
@@ -48,5 +46,5 @@ def test_a_value_that_cannot_be_used_is_refused(name: str, value: object, messag
 
 def test_one_text_is_a_list_of_one() -> None:
     """Where several are taken, one may stand alone; a set of parts has one order."""
-    made = ComparisonConfig.of(max_drop="mrr=5%", judge="none", ignore={"k", "judge"})
-    assert (made.max_drop, made.judge, made.ignore) == (("mrr=5%",), ("none",), ("judge", "k"))
+    made = ComparisonConfig.of(max_drop="mrr=5%", ignore={"k", "judge"})
+    assert (made.max_drop, made.ignore) == (("mrr=5%",), ("judge", "k"))

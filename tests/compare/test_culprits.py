@@ -165,7 +165,7 @@ def test_of_several_lost_sources_the_one_that_most_questions_lost_is_named() -> 
         "`own0` (rank 1) is no longer returned (also: `gone` (rank 2) is no longer returned)"
     )
     back = against(asked, now, was)
-    assert "(also: `gone` is returned now, at rank 2, and was not before" in cause_words(back.fixes[0])
+    assert "(also: `gone` is returned now, at rank 2, and was not before" in cause_words(back.by_fate["fixed"][0])
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,13 @@ from typing import Any
 import pytest
 
 from evaltrack.compare.comparison import Comparison, Threshold
-from evaltrack.compare.engine import JudgeContext, compare
-from evaltrack.compare.gate import DEFAULT_DROPS, Gate, parse_drops
+from evaltrack.compare.engine import compare
+from evaltrack.compare.gate import Gate, parse_drops
 from evaltrack.compare.pairing import NotComparableError
 from evaltrack.errors import UsageError
-from evaltrack.metrics.catalogue import BY_METRIC
 from evaltrack.records import Failure, Response
 from evaltrack.report.comparison.headline import change_sentence
-from evaltrack.report.comparison.notes import left_out_words
+from evaltrack.report.comparison.rules import reasons
 from evaltrack.report.comparison.words import change_words
 from tests.compared import found, question, row, rows_of, side
 
@@ -32,17 +31,17 @@ def test_a_run_compared_with_itself_is_silent() -> None:
     """No delta, no flip, no cause, verdict ok, exit code 0."""
     made = compared({})
 
-    assert (made.verdict, made.exit_code, made.reasons) == ("ok", 0, ("no regression",))
+    assert (made.verdict, made.exit_code, reasons(made)) == ("ok", 0, ["no question broke"])
     assert all(metric.delta == 0 and not metric.regressed for metric in made.metrics)
-    assert (made.flips, made.fixes, made.drops, made.lost, dict(made.causes)) == ((), (), (), (), {})
-    assert made.mcnemar_p == 1
+    assert not any(made.by_fate.values())
+    assert (made.causes, made.loss_p) == ({}, 1)
 
 
 def test_one_question_from_pass_to_fail_is_a_regression_with_its_lost_source() -> None:
     made = compared(LOST, Gate(drops={}))
 
     assert (made.verdict, made.exit_code) == ("regression", 1)
-    assert made.reasons == ("1 question broke",)
+    assert reasons(made) == ["1 question broke, 0 were fixed; none is allowed"]
     (flip,) = made.flips
     assert (flip.id, flip.was, flip.now, flip.domain) == ("q3", "pass", "fail", "domain 1")
     assert (flip.cause.kind, flip.cause.source, flip.cause.rank_before) == ("source_lost", "q3!", 1)
@@ -65,14 +64,14 @@ def test_exactly_at_the_threshold_is_no_regression_and_one_over_is() -> None:
     assert next(m for m in at.metrics if m.name == "recall_at_k").candidate == 0.95
     assert at.verdict == "ok"
     assert over.verdict == "regression"
-    assert over.reasons == ("Recall@5 went from 1.000 to 0.900, 10.0 % worse (allowed: 5 %)",)
+    assert reasons(over) == ["Recall@5 fell from 1.000 to 0.900, 10.0 % (allowed: 5 %)"]
 
 
 @pytest.mark.parametrize(("texts", "verdict"), [(["d:recall_at_k=5%"], "ok"), (["d:recall_at_k=4%"], "regression")])
 def test_a_domain_can_have_a_rule_of_its_own(texts: list[str], verdict: str) -> None:
     """`d:recall_at_k=4%` looks at that domain alone."""
     asked = [question(f"q{i}", expected_chunks=["a", "b", "c", "d"]) for i in range(5)]
-    drops, domains, asked_for = parse_drops([*texts, "recall_at_k=off"], ["recall_at_k"])
+    drops, domains, asked_for = parse_drops([*texts, "recall_at_k=off"])
     gate = Gate(drops, domains, explicit=asked_for)
     made = compare(side(rows_of(asked, {})), side(rows_of(asked, {"q0": found("a", "b", "c")})), gate, resamples=100)
     assert made.verdict == verdict
@@ -88,8 +87,8 @@ def test_a_lost_question_makes_the_verdict_unknown() -> None:
     made = compared({"q3": BROKEN})
 
     assert (made.verdict, made.exit_code) == ("unknown", 3)
-    assert made.reasons == ("1 question was lost: measured in the baseline, not in the candidate",)
-    (lost,) = made.lost
+    assert reasons(made) == ["1 question was lost: measured in the baseline, not in the candidate"]
+    (lost,) = made.by_fate["lost"]
     assert (lost.id, lost.was, lost.now, lost.cause.kind) == ("q3", "pass", "error", "target_failed")
     assert lost.cause.detail == "target_error: RuntimeError: down"
     assert next(m for m in made.metrics if m.name == "recall_at_k").n == 9
@@ -102,7 +101,7 @@ def test_a_regression_outweighs_a_lost_question() -> None:
     made = compared({**LOST, "q4": BROKEN})
 
     assert made.exit_code == 1
-    assert len(made.reasons) == 4
+    assert len(reasons(made)) == 4
 
 
 def test_added_removed_and_edited_questions_are_listed_and_in_no_number() -> None:
@@ -115,32 +114,12 @@ def test_added_removed_and_edited_questions_are_listed_and_in_no_number() -> Non
     assert made.verdict == "ok"
 
 
-def test_questions_under_another_id_are_said_to_be_the_same() -> None:
-    renamed = [
-        question(
-            f"new {each.id}",
-            question=each.question,
-            domain=each.domain,
-            difficulty=each.difficulty,
-            expected_chunks=list(each.expected or ()),
-        )
-        for each in TEN[:2]
-    ]
-    asked = [*TEN[3:], *renamed, question("other")]
-    made = compare(side(rows_of(TEN, {})), side(rows_of(asked, {})), Gate(min_coverage=0.5), resamples=100)
-    assert made.num_renamed == 2
-    (note,) = (each for each in left_out_words(made) if each.startswith("questions not compared"))
-    assert note.endswith("; 2 questions are the same under another id: give them their earlier ones to compare")
-    others = compare(side(rows_of(TEN, {})), side(rows_of([*TEN[1:], question("other")], {})), resamples=100)
-    assert "under another id" not in " ".join(left_out_words(others))
-
-
 def test_many_removed_questions_leave_nothing_to_be_green_about() -> None:
     """Removing the questions that broke is no way to pass; a tenth may go."""
     before, few = side(rows_of(TEN, {})), side(rows_of(TEN[:3], {}))
     made = compare(before, few, resamples=100)
     assert (made.verdict, made.exit_code) == ("unknown", 3)
-    assert made.reasons == ("3 of 10 questions are left to compare: 7 removed (90 % must be left, see --min-coverage)",)
+    assert reasons(made) == ["3 of 10 questions are left to compare: 7 removed (see --min-coverage)"]
     assert compare(before, few, Gate(min_coverage=0.3), resamples=100).verdict == "ok"
     assert compare(before, side(rows_of(TEN[1:], {})), resamples=100).verdict == "ok"
 
@@ -153,15 +132,15 @@ def test_many_edits_leave_nothing_to_be_green_about() -> None:
     one = side(rows_of([edited[0], *TEN[1:]], {}))
     assert compare(before, one, resamples=100).verdict == "ok"
     assert (made.verdict, made.exit_code) == ("unknown", 3)
-    assert made.reasons == ("8 of 10 questions are left to compare: 2 edited (90 % must be left, see --min-coverage)",)
+    assert reasons(made) == ["8 of 10 questions are left to compare: 2 edited (see --min-coverage)"]
     assert compare(before, after, Gate(min_coverage=0.8), resamples=100).verdict == "ok"
 
 
 def test_what_is_newly_measured_and_fails_comes_first_and_says_so() -> None:
     was = dict.fromkeys(("q1", "q2", "q3"), BROKEN)
     made = compare(side(rows_of(TEN, was)), side(rows_of(TEN, {"q3": found("x")})), Gate(min_coverage=0), resamples=9)
-    assert [change.id for change in made.newly] == ["q3", "q1", "q2"]
-    assert [change_words(change).partition(": ")[0] for change in made.newly] == [
+    assert [change.id for change in made.by_fate["newly measured"]] == ["q3", "q1", "q2"]
+    assert [change_words(change).partition(": ")[0] for change in made.by_fate["newly measured"]] == [
         "q3 (domain 1) is newly measured and fails",
         "q1 (domain 1) is newly measured and passes",
         "q2 (domain 0) is newly measured and passes",
@@ -177,7 +156,7 @@ def test_no_share_of_passes_rises_by_what_is_not_measured_any_more() -> None:
     passing, judged = (next(m for m in made.metrics if m.name == name) for name in ("pass_rate", "judge_score"))
     assert (passing.n, passing.measured, passing.candidate, passing.delta) == (4, (10, 4), 1, 0)
     assert (judged.n, judged.measured) == (10, (10, 10))  # which is the same as before
-    assert {change.now for change in made.lost} == {"not measured"}
+    assert {change.now for change in made.by_fate["lost"]} == {"not measured"}
     worse = compare(side(rows_of(TEN, {}, 0.9)), side(rows_of(TEN, silent, 0.2)), Gate(min_coverage=0), resamples=9)
     assert worse.fates["broke"] == 10  # the judge says so of those, too
 
@@ -197,24 +176,19 @@ def test_a_baseline_of_errors_leaves_nothing_to_be_green_about(
     newly = max(1, failed - 1)
     assert f"1 of {newly} newly measured question{'s' if newly > 1 else ''} fails." in change_sentence(made)
     if expected == "unknown":
-        left, needed = 10 - failed, round(100 * (coverage or 0.9))
-        words = f"{left} of 10 questions {'is' if left == 1 else 'are'} left to compare: {failed} failed in the"
-        assert made.reasons == (f"{words} baseline ({needed} % must be left, see --min-coverage)",)
+        left = f"{10 - failed} of 10 questions {'is' if failed == 9 else 'are'} left to compare"
+        assert f"{left}, the others failed (see --min-coverage)" in reasons(made)
 
 
 def test_a_fall_of_the_judge_is_a_regression_by_default() -> None:
-    """Every answer is worse, and every question still passes; within the judge's own noise it is none."""
+    """Every answer is worse, and every question still passes."""
     rows = [
         [row(each, found(f"{each.id}!"), position, score) for position, each in enumerate(TEN)]
         for score in (0.99, 0.76)
     ]
     made = compare(side(rows[0]), side(rows[1]), resamples=100)
     assert made.flips == ()
-    assert made.reasons == ("Judge score went from 0.990 to 0.760, 23.2 % worse (allowed: 10 %)",)
-    noisy = JudgeContext(noise={"judge_score": 0.25})
-    assert compare(side(rows[0]), side(rows[1]), judge=noisy, resamples=100).verdict == "ok"
-    strict = Gate(*parse_drops(["judge_score=10%"], ["judge_score"])[:2], explicit=frozenset({"judge_score"}))
-    assert compare(side(rows[0]), side(rows[1]), strict, judge=noisy, resamples=100).verdict == "regression"
+    assert reasons(made) == ["Judge score fell from 0.990 to 0.760, 23.2 % (allowed: 10 %)"]
 
 
 def test_a_target_that_only_answers_is_gated_by_its_judge() -> None:
@@ -230,7 +204,7 @@ def test_fixes_are_listed_and_win_nothing_back() -> None:
     made = compare(baseline, side(rows_of(TEN, LOST)), Gate(drops={}), resamples=100)
 
     assert [flip.id for flip in made.flips] == ["q3"]
-    assert [fix.id for fix in made.fixes] == ["q1"]
+    assert [fix.id for fix in made.by_fate["fixed"]] == ["q1"]
     assert made.verdict == "regression"
 
 
@@ -238,7 +212,7 @@ def test_a_drop_without_a_flip_has_a_cause_too() -> None:
     """The expected source fell from rank 1 to 3, and still counts as found."""
     made = compared({"q3": found("x", "y", "q3!")})
 
-    (drop,) = made.drops
+    (drop,) = made.by_fate["lower score"]
     assert (drop.was, drop.now, drop.cause.kind) == ("pass", "pass", "source_demoted")
     assert drop.cause.detail == "`q3!` fell from rank 1 to 3; `x` took its place"
     assert drop.dropped == (("reciprocal_rank", 1.0, 1 / 3),)
@@ -279,20 +253,8 @@ def test_ignoring_what_is_no_part_is_refused() -> None:
 
 
 def test_runs_without_a_common_question_are_refused() -> None:
-    """Where the questions are the same under other ids, the error says so."""
-    renamed = [each.model_copy(update={"id": f"new {each.id}"}) for each in TEN]
-    with pytest.raises(NotComparableError, match="common; 10 questions are the same under other ids: give them"):
-        compare(side(rows_of(TEN, {})), side(rows_of(renamed, {})))
-    with pytest.raises(NotComparableError, match=r"no question in common; compare runs of the same golden set$"):
+    with pytest.raises(NotComparableError, match=r"no question in common; compare runs of the same golden set"):
         compare(side(rows_of(TEN[:5], {})), side(rows_of(TEN[5:], {})))
-
-
-@pytest.mark.parametrize(
-    ("kind", "verdict"), [("auto", "regression"), ("seed", "regression"), ("significant", "ok"), ("evidence", "ok")]
-)
-def test_the_gate_can_want_evidence(kind: Any, verdict: str) -> None:
-    """One flip of ten is a regression by the rules, and no evidence by McNemar."""
-    assert compared(LOST, Gate(kind=kind)).verdict == verdict
 
 
 def test_groups_have_their_own_deltas() -> None:
@@ -321,19 +283,3 @@ def test_titles_are_compared_as_titles() -> None:
     )
     (cause,) = causes_of(row(asked, was), row(asked, now), 5)
     assert (cause.kind, cause.source, cause.rank_before, cause.rank_after) == ("source_demoted", "loss aversion", 1, 2)
-
-
-# Rules in words
-
-
-def test_drops_are_parsed() -> None:
-    """Relative with a per cent sign, absolute without, `off`, and by domain; the defaults stay."""
-    overall, domains, asked_for = parse_drops(
-        ["mrr=10%", "judge_score=0.05", "recall_at_k=off", "a:b:mrr=2%"], ["mrr", "judge_score", "recall_at_k"]
-    )
-    assert parse_drops(["num_tokens=250%", "mrr=1", "num_tokens=5000"], BY_METRIC)
-    assert parse_drops(["mrr=0"], ["mrr"])[0]["mrr"] == Threshold(0.0, relative=False)  # no drop at all
-    own = {"mrr": Threshold(0.1, relative=True), "judge_score": Threshold(0.05, relative=False)}
-    assert overall == {name: drop for name, drop in (DEFAULT_DROPS | own).items() if name != "recall_at_k"}
-    assert asked_for == {"mrr", "judge_score"}
-    assert domains == {"a:b": {"mrr": Threshold(0.02, relative=True)}}

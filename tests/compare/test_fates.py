@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evaltrack.compare.change import Fate
 from evaltrack.compare.comparison import Comparison
-from evaltrack.compare.engine import JudgeContext, compare
+from evaltrack.compare.engine import compare
 from evaltrack.records import Failure, Response
 from evaltrack.rows.stored_row import StoredRow
 from tests.compared import found, question, row, side
@@ -76,12 +76,12 @@ def test_another_word_of_the_judge_is_no_identical_question() -> None:
     now[3] = replace(now[3], verdicts=(replace(now[3].verdicts[0], reasoning="for another reason"),))
     made = compare(side(was, "was"), side(now, "now"), resamples=20)
     assert fates(made) == {"d": "other content"}
-    assert "in the judge's words" in made.others[0].cause.detail
+    assert "in the judge's words" in made.by_fate["other content"][0].cause.detail
 
 
 def test_both_sides_of_whatever_differs_are_there() -> None:
     made = compared({}, {"a": (found("a!", "other", answer="No."), 0.9), "b": (found("b!", "other"), 0.99)})
-    (other,), (gain,) = made.others, made.gains
+    (other,), (gain,) = made.by_fate["other content"], made.by_fate["higher score"]
     assert (other.cause.kind, other.before.answer, other.after.answer) == ("answer_changed", "It is so.", "No.")  # type: ignore[union-attr]
     assert (gain.raised, gain.dropped) == ((("overall_score", 0.9, 0.99),), ())
     assert gain.before is not None
@@ -99,27 +99,10 @@ def test_the_worst_come_first_by_loss() -> None:
     }
     made = compared({}, now)
     assert [change.id for change in made.flips] == ["e", "d", "c"]
-    assert [change.id for change in made.drops] == ["b", "f", "a"]
+    assert [change.id for change in made.by_fate["lower score"]] == ["b", "f", "a"]
     back = compared(now, {})
-    assert [change.id for change in back.fixes] == ["e", "d", "c"]
-    assert [change.id for change in back.gains] == ["b", "f", "a"]
-
-
-@pytest.mark.parametrize(("score", "borderline"), [(0.74, True), (0.70, True), (0.66, False)])
-def test_what_grazes_the_threshold_within_the_noise_is_borderline(score: float, borderline: bool) -> None:
-    """The known noise is that of two means of 8 questions; one verdict scatters by twice as much."""
-    now = {"a": (found("a!", "other"), score), "b": (found("x"), score)}
-    made = compared({}, now, judge=JudgeContext(noise={"judge_score": 0.04}))
-    found_ = {flip.id: flip.borderline for flip in made.flips}
-    assert found_["b"] is None  # it misses its source, whatever the judge says
-    edge = found_["a"]
-    assert (edge is not None) == borderline
-    if edge is not None:
-        assert (edge.score, edge.threshold, edge.noise) == (score, 0.75, pytest.approx(0.08))
-
-
-def test_where_the_noise_is_not_known_nothing_is_borderline() -> None:
-    assert compared({}, {"a": (found("a!", "other"), 0.749)}).flips[0].borderline is None
+    assert [change.id for change in back.by_fate["fixed"]] == ["e", "d", "c"]
+    assert [change.id for change in back.by_fate["higher score"]] == ["b", "f", "a"]
 
 
 def test_across_judges_nothing_breaks_and_no_score_of_theirs_moves() -> None:
@@ -127,8 +110,8 @@ def test_across_judges_nothing_breaks_and_no_score_of_theirs_moves() -> None:
     now = {"a": (found("a!", "other"), 0.1), "b": (found("x"), 0.1), "c": (found("c!", "other", answer="No."), 0.1)}
     made = compared({}, now, judges="ij", ignore=["judge"])
     assert fates(made) == {"b": "lower score", "c": "other content"}
-    assert [name for name, _, _ in made.drops[0].dropped] == ["recall_at_k", "reciprocal_rank"]
-    assert {change.now for change in (*made.drops, *made.others)} == {"not compared"}
+    assert [name for name, _, _ in made.by_fate["lower score"][0].dropped] == ["recall_at_k", "reciprocal_rank"]
+    assert {change.now for change in (*made.by_fate["lower score"], *made.by_fate["other content"])} == {"not compared"}
     assert {(group.pass_to_fail, group.fail_to_pass) for group in made.groups} == {(0, 0)}
 
 

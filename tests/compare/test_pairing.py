@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -39,12 +38,3 @@ def test_questions_are_paired_by_id_in_the_order_of_the_candidate(was: list[Stor
     assert list(paired.frame["id"]) == [one.id for one in alike]
     for end, sides in (("b", old), ("c", new)):
         assert list(paired.frame[f"recall_at_k_{end}"]) == [sides[one.id].scores["recall_at_k"] for one in alike]
-
-
-def test_runs_of_one_set_are_paired_without_a_copy() -> None:
-    made = [row(question(key), found("x"), place) for place, key in enumerate(IDS)]
-    old, new = side(made), side(made)
-    frame = Paired(old, new).frame
-    for end, held in (("b", old), ("c", new)):
-        whole, shared = held.columns["recall_at_k"], frame[f"recall_at_k_{end}"]
-        assert np.shares_memory(whole.to_numpy(), shared.to_numpy())

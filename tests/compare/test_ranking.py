@@ -153,7 +153,7 @@ def test_no_common_question_is_no_rank() -> None:
     assert {each.why_unranked for each in board.standings} == {"no question was measured by all"}
 
 
-@pytest.mark.parametrize("name", ["recall", "tier_0_share", "k"])
+@pytest.mark.parametrize("name", ["recall", "tier_1_share", "k"])
 def test_only_what_runs_are_compared_by_can_rank(name: str) -> None:
     """A metric that there is not, and one that says nothing about better and worse."""
     with pytest.raises(UsageError, match=f"`rank_by={name}`: no metric"):

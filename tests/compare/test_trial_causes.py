@@ -75,14 +75,14 @@ def test_what_a_passing_trial_shares_is_no_cause(store_uri: str, tmp_path: Path)
 def test_a_lower_score_is_explained_by_the_trials_that_have_it(store_uri: str, tmp_path: Path) -> None:
     """It still passes; the trials that failed say why it passes less often."""
     made = compared(store_uri, tmp_path, "abc abc abc", "abc abc bc")
-    (drop,) = made.drops
+    (drop,) = made.by_fate["lower score"]
     assert (drop.cause.kind, drop.cause.source) == ("source_lost", "a")
     assert drop.cause.detail.endswith("in the one trial that failed")
 
 
 def test_trials_that_all_pass_are_read_by_their_scores(store_uri: str, tmp_path: Path) -> None:
     made = compared(store_uri, tmp_path, "abc abc abc", "abc ac ac", expected=("a", "b"))
-    (drop,) = made.drops
+    (drop,) = made.by_fate["lower score"]
     assert (drop.cause.kind, drop.cause.source) == ("source_lost", "b")
     assert drop.cause.detail.endswith("in both trials with a lower score")
 
@@ -105,11 +105,11 @@ def test_a_run_whose_trials_are_gone_is_explained_by_its_rows(store_uri: str, tm
 def test_a_gain_of_several_trials_is_read_from_those_that_failed_before(store_uri: str, tmp_path: Path) -> None:
     """One of the others had the source before; that `c` scatters explains nothing."""
     made = compared(store_uri, tmp_path, "bc b abc", "abc abc abc")
-    (fix,) = made.fixes
+    (fix,) = made.by_fate["fixed"]
     gained = "`a` is returned now, at rank 1, and was not before"
     assert fix.cause.detail == f"{gained}, in both trials that failed before"
     made = compared(store_uri, tmp_path, "ab b b :no", "ab ab ab ab")
-    (fix,) = made.fixes
+    (fix,) = made.by_fate["fixed"]
     assert fix.cause.detail == f"{gained}, in 2 of the 3 trials that failed before"
     assert fix.before is not None
     assert [source.chunk_id for source in fix.before.sources or ()] == ["b"]  # a trial of which this is true
@@ -118,15 +118,9 @@ def test_a_gain_of_several_trials_is_read_from_those_that_failed_before(store_ur
 def test_a_higher_score_is_explained_by_the_trials_that_lacked_it(store_uri: str, tmp_path: Path) -> None:
     """All of them passed before; two found one of the two expected sources."""
     made = compared(store_uri, tmp_path, "abc ac ac", "abc abc abc", expected=("a", "b"))
-    (gain,) = made.gains
+    (gain,) = made.by_fate["higher score"]
     assert (gain.cause.kind, gain.cause.source) == ("source_gained", "b")
     assert gain.cause.detail.endswith("in both trials with a lower score before")
-
-
-def test_the_same_result_of_several_trials_is_told_of_those_that_are_shown(store_uri: str, tmp_path: Path) -> None:
-    made = compared(store_uri, tmp_path, "abc:one abc:two", "abc:three abc:two")
-    (other,) = made.others
-    assert other.cause.detail == "the answer is another, in the trials that are shown"
 
 
 def test_trials_are_the_same_by_what_they_say() -> None:

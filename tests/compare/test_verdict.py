@@ -1,167 +1,263 @@
-"""The rules of the gate one by one, as people read them."""
+"""The rules of the gate one by one: their limits, their states, and how people read them."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from evaltrack.compare.comparison import Comparison, MetricDelta, Threshold
-from evaltrack.compare.engine import AskAgain, JudgeContext, compare
-from evaltrack.compare.gate import Gate
-from evaltrack.compare.rule_words import _course
+from evaltrack.compare.comparison import Comparison, MetricDelta, OutcomeTable, Rule
+from evaltrack.compare.engine import compare
+from evaltrack.compare.gate import DEFAULT_DROPS, Gate, GateKind, Threshold, parse_drops
+from evaltrack.compare.pairing import Side
+from evaltrack.errors import UsageError
 from evaltrack.records import Failure
-from evaltrack.report.comparison.words import delta_cell
-from tests.compare.test_scatter import Answers
+from evaltrack.records.signature import SelectedPart
+from evaltrack.report.comparison.headline import lost_words
+from evaltrack.report.comparison.rules import reasons, rule_words, rules_words
+from evaltrack.report.comparison.words import drop_words
 from tests.compared import found, question, rows_of, side
+from tests.comparisons import comparison
+from tests.hard_comparisons import HARD
 
 TEN = [question(f"q{n}") for n in range(10)]
+FIFTY = [question(f"q{n}") for n in range(50)]
+TENTH = Threshold(0.1, relative=True)
+DOWN = Failure(kind="target_error", message="down")
 
 
-def compared(worse: int, gate: Gate | None = None, **options: object) -> Comparison:
-    """Ten questions, of which the first `worse` find nothing any more."""
-    now = rows_of(TEN, {each.id: found("x") for each in TEN[:worse]})
-    return compare(side(rows_of(TEN, {})), side(now), gate, resamples=100, **options)  # type: ignore[arg-type]
+def compared(worse: int, gate: Gate | None = None, asked: list[Any] = TEN, **options: Any) -> Comparison:
+    """Questions that all found their source, of which the first `worse` find nothing any more."""
+    now = rows_of(asked, {each.id: found("x") for each in asked[:worse]})
+    return compare(side(rows_of(asked, {})), side(now), gate, resamples=100, **options)
 
 
-def states(made: Comparison) -> list[tuple[str, str]]:
-    return [(line.state, line.text) for line in made.gate_lines]
-
-
-def test_every_rule_says_its_value_and_what_is_allowed() -> None:
-    assert states(compared(0)) == [
-        ("held", "no question broke; 0 allowed"),
-        ("held", "Recall@5 did not change; the gate allows a drop of 5 %"),
-        ("held", "MRR did not change; the gate allows a drop of 10 %"),
-        ("held", "False abstentions did not change; the gate allows a rise of 10 points"),
+def test_each_rule_says_its_value_and_its_limit() -> None:
+    assert rules_words(compared(1)) == [
+        ("broken", "1 question broke, 0 were fixed; none is allowed"),
+        ("broken", "Recall@5 fell from 1.000 to 0.900, 10.0 % (allowed: 5 %)"),
+        ("held", "MRR fell from 1.000 to 0.900, 10.0 % (allowed: 10 %)"),
+        ("held", "False abstentions did not change (allowed: 10 points)"),
     ]
+    assert reasons(compared(0)) == ["no question broke"]
 
 
-def test_broken_rules_come_first_and_are_the_reasons() -> None:
-    made = compared(1)
-    broken = [text for state, text in states(made) if state == "broken"]
-    assert broken == [
-        "Recall@5 went from 1.000 to 0.900, 10.0 % worse (allowed: 5 %)",
-        "1 question broke",
-    ]
-    assert tuple(broken) == made.reasons
-    assert states(made)[2:] == [
-        ("held", "MRR fell by 10.0 %; the gate allows a drop of 10 %"),
-        ("held", "False abstentions did not change; the gate allows a rise of 10 points"),
-    ]
-
-
-def test_flips_that_are_allowed_hold_the_rule() -> None:
+def test_flips_that_are_allowed_or_accepted_do_not_count() -> None:
     made = compared(1, Gate(drops={}, allow_flips=2))
-    assert states(made) == [("held", "1 question broke (2 allowed)")]
-    assert (made.verdict, len(made.flips)) == ("ok", 1)
+    assert (made.verdict, rules_words(made)) == ("ok", [("held", "1 question broke, 0 were fixed; 2 are allowed")])
+    accepted = compared(1, Gate(drops={}), accepted={"q0": "accepted by a person"})
+    assert (accepted.verdict, reasons(accepted)) == ("ok", ["no question that broke counts: 1 accepted"])
 
 
 @pytest.mark.parametrize(
-    ("worse", "text"), [(1, "1 question broke, and does not count"), (2, "2 questions broke, and none of them counts")]
-)
-def test_flips_that_were_accepted_do_not_count(worse: int, text: str) -> None:
-    accepted = {each.id: "accepted by a person" for each in TEN[:worse]}
-    made = compared(worse, Gate(drops={}), judge=JudgeContext(accepted=accepted))
-    assert ("held", f"{text}; 0 allowed") in states(made)
-
-
-def test_questions_that_broke_are_not_both_a_loss_and_none_that_counts() -> None:
-    """Each of them may be scatter where a net loss is shown: that rule is broken, and stands there once."""
-    turns = {each.id: [True] for each in TEN}
-    again = AskAgain(Answers(turns))
-    made = compared(8, again=again)
-    of_flips = [(line.state, line.text) for line in made.gate_lines if "broke" in line.text]
-    assert of_flips == [("broken", "8 questions broke: a net loss is shown, though each may be scatter")]
-
-
-@pytest.mark.parametrize(
-    ("worse", "turns", "text"),
+    ("threshold", "baseline", "candidate", "expected"),
     [
-        (1, [True], "it passed when it was asked again"),
-        (2, [True], "both passed when they were asked again"),
-        (1, [False, True], "it is scatter"),
-        (2, [False, True], "both are scatter"),
+        (TENTH, 0.5, 0.45, False),
+        (TENTH, 0.5, 0.449, True),
+        (Threshold(0.1, relative=False), 0.5, 0.4, False),
+        (Threshold(0.1, relative=False), 0.5, 0.399, True),
+        (TENTH, -0.5, -0.55, False),
+        (TENTH, -0.5, -0.551, True),
+        (Threshold(0.0, relative=True), 0.5, 0.5, False),
     ],
 )
-def test_of_scatter_the_rule_says_why_none_of_it_counts(worse: int, turns: list[bool], text: str) -> None:
-    """And not that questions broke, behind a mark that says that all is well."""
-    answers = Answers({each.id: turns for each in TEN[:worse]} | {each.id: [False] for each in TEN[worse:]})
-    made = compared(worse, Gate(drops={}), again=AskAgain(answers))
-    assert made.verdict == "ok"
-    assert ("held", f"no question that broke counts: {text}; 0 allowed") in states(made)
+def test_a_drop_exactly_at_the_threshold_is_no_regression(
+    threshold: Threshold, baseline: float, candidate: float, expected: bool
+) -> None:
+    """A relative one is a share of the size of the baseline's value, an absolute one an amount of the metric."""
+    assert threshold.exceeded(baseline, candidate, higher_is_better=True) is expected
+    assert threshold.exceeded(baseline, candidate, higher_is_better=False) is False
 
 
-def test_where_evidence_alone_decides_no_amount_is_allowed() -> None:
-    lines = [text for _, text in states(compared(1, Gate(kind="significant")))]
-    assert any(text.endswith("which is not shown to be more than chance") for text in lines)
-    assert not any("allows a drop of" in text or "allows a rise of" in text for text in lines)
+@pytest.mark.parametrize(
+    ("name", "baseline", "candidate", "rule", "words"),
+    [
+        ("mrr", 0.9, 0.8097, TENTH, "MRR fell from 0.900 to 0.810, 10.03 % (allowed: 10 %)"),
+        ("mrr", 0.9, 0.75, TENTH, "MRR fell from 0.900 to 0.750, 16.7 % (allowed: 10 %)"),
+        (
+            "mrr",
+            0.99,
+            0.97996,
+            Threshold(0.01, relative=False),
+            "MRR fell from 0.99000 to 0.97996, 0.01004 (allowed: 0.01)",
+        ),
+        (
+            *("pass_rate", 0.8, 0.69996, Threshold(0.1, relative=False)),
+            "Pass rate fell from 80.000 % to 69.996 %, 10.004 points (allowed: 10 points)",
+        ),
+        (
+            *("false_abstention_rate", 1 / 15, 0.21667, Threshold(0.1, relative=False)),
+            "False abstentions rose from 6.7 % to 21.7 %, 15.0 points (allowed: 10 points)",
+        ),
+    ],
+)
+def test_change_and_limit_are_in_one_unit(
+    name: str, baseline: float, candidate: float, rule: Threshold, words: str
+) -> None:
+    """With as many digits as tell the change from the limit, and no more."""
+    up = name == "false_abstention_rate"
+    moved = MetricDelta(name, baseline, candidate, 10, (baseline - candidate) / baseline, 0, 3, threshold=rule)
+    moved = replace(moved, over=True, regressed=True, higher_is_better=not up)
+    assert rule_words(Rule("metric", "broken", moved), comparison()).replace("@3", "@5") == words
 
 
-def test_the_limit_is_on_losses_whichever_way_a_metric_went() -> None:
-    """What rose is not held against a limit on rises, nor what fell where less is better."""
-    fewer = compare(side(rows_of(TEN, {each.id: found("x") for each in TEN[:5]})), side(rows_of(TEN, {})))
-    assert ("held", "Recall@5 rose by 100.0 %; the gate allows a drop of 5 %") in states(fewer)
-    gate = Gate(kind="significant")
-    better = compare(side(rows_of(TEN, {each.id: found("x") for each in TEN[:5]})), side(rows_of(TEN, {})), gate)
-    assert ("held", "Recall@5 rose by 100.0 %; the gate allows any drop that can be chance") in states(better)
+def test_a_share_that_holds_is_not_rounded_beyond_its_limit() -> None:
+    beyond = MetricDelta("mrr", 0.9, 0.8097, 10, 0.1003333, 0, 1, threshold=TENTH)
+    assert drop_words(beyond) == " (10.03 % worse)"
 
 
-@pytest.mark.parametrize(("coverage", "state"), [(None, "unknown"), (0.5, "held")])
-def test_a_change_that_the_tables_leave_out_is_in_no_rule(coverage: float | None, state: str) -> None:
-    """One question was lost, and may have lifted the mean of what is left; what did not change is said of that."""
-    failed = Failure(kind="target_error", message="down")
-    now = rows_of(TEN, {"q0": found("x", "q0!"), "q1": failed})
-    made = compare(side(rows_of(TEN, {})), side(now), Gate(min_coverage=coverage), resamples=100)
-    mrr = next(metric for metric in made.metrics if metric.name == "mrr")
-    assert delta_cell(mrr) == "left out, 1 lost"
-    words = "MRR: the change is left out, 1 lost; on the 9 measured in both it keeps to the drop of 10 % that the gate"
-    assert (state, f"{words} allows") in states(made)
-    same = "Recall@5 did not change on the 9 measured in both; the gate allows a drop of 5 %"
-    assert ("held", same) in states(made)
+# Rules that cannot be applied
+
+
+@pytest.mark.parametrize("rule", ["judge_score=10%", "d:judge_score=10%", "tools_called=0.1"])
+def test_a_rule_whose_metric_was_not_measured_is_unknown(rule: str) -> None:
+    drops, domains, named = parse_drops([rule])
+    made = compared(0, Gate(drops, domains, explicit=named))
+    assert (made.verdict, made.exit_code) == ("unknown", 3)
+    assert "was not measured on both sides" in reasons(made)[0]
+    assert compared(0).verdict == "ok"
+
+
+def test_a_metric_that_only_one_side_measured_has_a_default_rule_that_is_unknown() -> None:
+    judged, unjudged = rows_of(TEN, {}, 0.9), rows_of(TEN, {})
+    for was, now in ((judged, unjudged), (unjudged, judged)):
+        made = compare(side(was), side(now), resamples=100)
+        assert (made.verdict, "unknown") == ("unknown", made.rules[0].state)
+        assert any(words.startswith("Judge score was not measured on both sides") for words in reasons(made))
+
+
+def of_part(made: Side, questions: int) -> Side:
+    """The side as a run of a part of its golden set."""
+    part = SelectedPart(by="sample", questions=questions, total=10, whole_digest="0")
+    return replace(made, info=replace(made.info, signature=made.info.signature.model_copy(update={"selection": part})))
+
+
+@pytest.mark.parametrize("ends", [(True, False), (False, True), (True, True)])
+def test_a_run_of_a_part_is_unknown_unless_that_is_allowed(ends: tuple[bool, bool]) -> None:
+    """On either side; with full coverage asked for, too."""
+    sides = [of_part(side(rows_of(TEN[:3], {})), 3) if end else side(rows_of(TEN, {})) for end in ends]
+    made = compare(*sides, Gate(min_coverage=1.0), resamples=100)
+    assert (made.verdict, made.exit_code) == ("unknown", 3)
+    assert "is 3 of 10 questions" in reasons(made)[0]
+    assert compare(*sides, Gate(allow_partial=True), resamples=100).verdict == "ok"
+
+
+def test_a_reasoning_run_that_falls_is_a_regression() -> None:
+    """Its score has a rule, and so have hard fails."""
+    assert {"reasoning_score", "tier_0_share"} <= DEFAULT_DROPS.keys()
+    made = HARD["reasoning"]()
+    assert made.verdict == "regression"
+    assert any(words.startswith("Reasoning score fell") for words in reasons(made))
+
+
+# Evidence
+
+
+@pytest.mark.parametrize(("kind", "verdict"), [("auto", "regression"), ("seed", "regression"), ("evidence", "unknown")])
+def test_few_flips_are_no_evidence_and_no_pass(kind: GateKind, verdict: str) -> None:
+    """All of five questions broke: no outcome of the test could have shown it."""
+    made = compared(5, Gate(kind=kind), TEN[:5])
+    assert made.verdict == verdict
+
+
+def test_a_loss_that_could_have_been_shown_and_is_not_is_chance() -> None:
+    """Ten broke and six were fixed; the rule on questions, exceeded, is not shown."""
+    was = rows_of(FIFTY, {f"q{n}": found("x") for n in range(20, 26)})
+    now = rows_of(FIFTY, {f"q{n}": found("x") for n in range(10)})
+    made = compare(side(was), side(now), Gate(kind="evidence"), resamples=100)
+    assert (made.verdict, made.rules[0].state) == ("ok", "not shown")
+    assert reasons(made)[0] == "10 questions broke, 6 were fixed, which can be chance; none is allowed"
+
+
+def test_a_uniform_loss_is_evidence_though_flips_are_allowed() -> None:
+    made = compared(50, Gate(kind="evidence", allow_flips=50), FIFTY)
+    assert made.verdict == "regression"
+    assert reasons(made)[0].startswith("Recall@5 fell from 1.000 to 0.000")
+
+
+def test_gains_are_never_a_loss() -> None:
+    worse = rows_of(FIFTY, {each.id: found("x", f"{each.id}!") for each in FIFTY})
+    assert compare(side(worse), side(rows_of(FIFTY, {})), Gate(kind="evidence"), resamples=100).verdict == "ok"
+
+
+def test_a_domain_with_a_rule_of_its_own_is_tested_too() -> None:
+    _, domains, _ = parse_drops(["d:recall_at_k=1%"])
+    made = compared(12, Gate({}, domains, allow_flips=50, kind="evidence"), FIFTY)
+    assert made.verdict == "regression"
+    assert reasons(made)[0].startswith("Recall@5 in d fell from")
+
+
+# What is measured
 
 
 def test_an_exceeded_limit_says_on_which_questions() -> None:
-    failed = Failure(kind="target_error", message="down")
-    now = rows_of(TEN, {**{f"q{n}": found("x") for n in range(2)}, "q9": failed})
+    now = rows_of(TEN, {**{f"q{n}": found("x") for n in range(2)}, "q9": DOWN})
     made = compare(side(rows_of(TEN, {})), side(now), Gate(), resamples=100)
-    assert "Recall@5 went from 1.000 to 0.778, 22.2 % worse on the 9 measured in both (allowed: 5 %)" in made.reasons
+    assert "Recall@5 fell from 1.000 to 0.778, 22.2 % on the 9 measured in both (allowed: 5 %)" in reasons(made)
 
 
-@pytest.mark.parametrize(("allowed", "state"), [(0, "not shown"), (2, "held")])
-def test_a_limit_that_is_exceeded_without_evidence_is_not_said_to_hold(allowed: int, state: str) -> None:
-    """Two questions broke, which chance explains: as many are allowed, or that is what is said."""
-    made = compared(2, Gate(kind="evidence", allow_flips=allowed))
-    assert made.verdict == "ok"
-    assert [(line.state, "not shown to be" in line.text) for line in made.gate_lines if "broke" in line.text] == [
-        (state, not allowed)
-    ]
-    assert {line.state for line in made.gate_lines if "Recall" in line.text} == {"not shown"}
+def test_intervals_stay_within_what_is_possible_and_are_left_out_without_a_change() -> None:
+    """A mean of 1 cannot rise, and one of 0 cannot fall."""
+    fell, same = compared(2), compared(0)
+    recall = next(metric for metric in fell.metrics if metric.name == "recall_at_k")
+    assert recall.interval is not None
+    assert recall.interval[1] <= 0
+    assert all(metric.interval is None for metric in same.metrics)
 
 
-def test_a_drop_that_chance_explains_says_when_it_would_be_shown() -> None:
-    (line,) = [text for _, text in states(compared(2, Gate(kind="evidence"))) if text.startswith("Recall@5")]
-    assert line.endswith(
-        "not shown to be more than chance (exact test: p = 0.50; it is shown where p is below 0.05, "
-        "corrected for several rules)"
-    )
+@pytest.mark.parametrize("name", ["all_flips", "errors_on_one_side", "one_question", "a_panel", "reasoning"])
+def test_the_table_of_outcomes_agrees_with_what_became_of_the_questions(name: str) -> None:
+    made = HARD[name]()
+    table = made.outcomes
+    assert table is not None
+    assert (table.broke, table.fixed) == (made.count("broke"), made.count("fixed"))
+    (passing,) = (metric for metric in made.metrics if metric.name == "pass_rate")
+    assert table.still_pass + table.broke + table.fixed + table.still_fail == passing.n
 
 
-RECALL = MetricDelta("recall_at_k", 0.8, 0.84, 20, -0.05, 1, 19, 0, threshold=Threshold(0.05, relative=True))
+def test_questions_that_one_side_measured_are_in_the_table() -> None:
+    was, now = rows_of(TEN, {"q0": DOWN, "q1": DOWN}), rows_of(TEN, {"q1": DOWN, "q2": DOWN})
+    made = compare(side(was), side(now), Gate(), resamples=50)
+    assert made.outcomes == OutcomeTable(7, 0, 0, 0, only_before=1, only_now=1, neither=1)
+    failed = "2 of 10 questions could not be measured (the target failed)"
+    assert lost_words(made) == f"{failed}, 1 of them not in the baseline either"
+
+
+# Rules that are read
+
+
+def test_drops_are_parsed() -> None:
+    """Relative with a per cent sign, absolute without, `off`, and by domain; the defaults stay."""
+    texts = ["mrr=10%", "judge_score=0.05", "recall_at_k=off", "a:b:mrr=2%", "latency_p95=20%", "num_tokens=250%"]
+    overall, domains, named = parse_drops(texts)
+    own = {
+        "mrr": TENTH,
+        "judge_score": Threshold(0.05, relative=False),
+        "latency_p95": Threshold(0.2, relative=True),
+        "num_tokens": Threshold(2.5, relative=True),
+    }
+    assert overall == {name: drop for name, drop in (DEFAULT_DROPS | own).items() if name != "recall_at_k"}
+    assert named == own.keys()
+    assert domains == {"a:b": {"mrr": Threshold(0.02, relative=True)}}
+    assert parse_drops(["mrr=0"])[0]["mrr"] == Threshold(0.0, relative=False)
 
 
 @pytest.mark.parametrize(
-    ("metric", "words"),
+    ("text", "message"),
     [
-        (RECALL, "rose by 5.0 %"),
-        (replace(RECALL, candidate=0.8 + 1e-15), "did not change"),
-        (replace(RECALL, candidate=0.79995, drop=0.00006), "fell by less than 0.1 %"),
-        (replace(RECALL, threshold=Threshold(0.05, relative=False)), "rose by 0.040"),
-        (replace(RECALL, candidate=0.8001, threshold=Threshold(0.05, relative=False)), "rose by less than 0.001"),
-        (replace(RECALL, baseline=0.0, candidate=0.1, drop=None), "rose by 0.100"),
-        (replace(RECALL, name="pass_rate", candidate=0.7, drop=None), "fell by 10.0 points"),
+        ("mrr", "write METRIC=5%"),
+        ("mrr=many", "write METRIC=5%"),
+        ("mrr=-1%", "`-1` is not a number from 0"),
+        ("mrr=1e999%", "`1e999` is not a number from 0"),
+        ("mrr=--%", "`--` is not a number from 0"),
+        ("mmr=5%", "no metric `mmr`; known: .*latency_p50, latency_p95.*mrr"),
+        ("mrr=5", "no drop can exceed it; write mrr=5%, or an amount up to 1"),
+        ("mrr=500%", "no drop can exceed it; write a share up to 100%"),
+        ("d:recall_at_k=2", "no drop can exceed it; write recall_at_k=2%, or an amount up to 1"),
+        ("latency_p95", r"`max_drop=latency_p95`: write METRIC=5%"),
     ],
 )
-def test_the_course_of_a_metric(metric: MetricDelta, words: str) -> None:
-    """A share of the baseline's value where the rule is one and there is one, else the amount."""
-    assert _course(metric) == words
+def test_rules_that_cannot_be_read_are_refused(text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        parse_drops([text])

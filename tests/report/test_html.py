@@ -19,12 +19,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from evaltrack.api.compare_sides import _brief
-from evaltrack.compare.change import Cause, Change, Repeat
+from evaltrack.api.compare_sides import side_of_table
+from evaltrack.compare.change import Cause, Change
 from evaltrack.compare.changes import SAMPLED, WHOLE_ROWS
-from evaltrack.compare.comparison import Comparison, GateLine, GroupDelta, MetricDelta, Threshold
+from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta, Threshold
 from evaltrack.compare.engine import compare
 from evaltrack.compare.pairing import ALWAYS, Side
+from evaltrack.compare.reruns import Rerun
 from evaltrack.metrics.criteria import Checked
 from evaltrack.records.past_run import PastRun
 from evaltrack.report.html import run_page
@@ -468,11 +469,13 @@ def test_names_in_our_sentences_are_code_and_all_of_it_is_escaped() -> None:
 
 
 def test_no_sentence_of_ours_shows_a_bare_backtick() -> None:
-    lines = (GateLine("held", "`mrr` has no rule"),)
     notes = replace(FLIP, cause=replace(FLIP.cause, detail="`a<b>` fell from rank 1 to 4"))
-    html = comparison_html(comparison(flips=(notes,), gate_lines=lines, reasons=("`x` was edited",)))
+    html = comparison_html(
+        comparison(
+            flips=(notes,),
+        )
+    )
     body = re.sub(r"<(script|style)\b.*?</\1>", "", html, flags=re.S)
-    assert "<code>mrr</code> has no rule" in body
     assert "<code>a&lt;b&gt;</code> fell from rank 1 to 4" in body
     assert "`" not in body
 
@@ -599,9 +602,7 @@ def test_culprits_that_are_not_shown_are_counted_with_their_questions(sizes: tup
 def test_a_list_that_is_cut_says_how_many_it_leaves_out() -> None:
     places = [(page, place) for page in range(12) for place in range(9 if page == 0 else 1)]
     flips = tuple(demoted(f"{page}-{place}", None, f"s{page}", "source_lost") for page, place in places)
-    groups = tuple(
-        GroupDelta("domain", f"d{number}", 9, (), pass_to_fail=1, fail_to_pass=0, p_value=1.0) for number in range(14)
-    )
+    groups = tuple(GroupDelta("domain", f"d{number}", 9, (), pass_to_fail=1, fail_to_pass=0) for number in range(14))
     html = comparison_html(comparison(flips=flips, lost=(), drops=(), groups=groups, fates={"broke": 60, "fixed": 0}))
     words = " ".join(LexborHTMLParser(html).text(separator=" ").split())
     assert "and 4 more, with 1 question each" in words
@@ -729,8 +730,8 @@ def test_what_is_the_same_says_what_it_is(columns: dict[str, Any], now: str | No
     [
         (FLIP, None, None),
         (replace(FLIP, accepted="accepted by me, today: known"), True, "accepted by me, today: known"),
-        (replace(FLIP, repeat=Repeat(3, 3, 0, "scatter")), True, "scatter: failed 0 of 3 times again"),
-        (replace(FLIP, repeat=Repeat(3, 1, 2, "real")), None, "real: failed 2 of 3 times again"),
+        (replace(FLIP, rerun=Rerun("flaky", 1, 2)), True, "flaky: passed 1 of 3 reruns"),
+        (replace(FLIP, rerun=Rerun("confirmed", 0, 2)), None, "confirmed: passed 0 of 2 reruns"),
     ],
 )
 def test_a_flip_that_counts_for_nothing_says_why(change: Change, excused: bool | None, note: str | None) -> None:
@@ -823,11 +824,11 @@ def test_a_comparison_says_first_what_it_came_to() -> None:
     page = Page(comparison_html(comparison()))
     assert_inert(page)
     words = page.words
-    order = ("Regression", "Gate", "Recall@3 went from 0.800 to 0.700", "How much", "Pages behind it", "Search")
+    order = ("Regression", "Gate", "Recall@3 fell from 0.800 to 0.700", "How much", "Pages behind it", "Search")
     assert list(map(words.index, order)) == sorted(map(words.index, order))
     assert "Recall@3 beyond its limit 0.800 0.700 ▼ −0.100" in words
     assert "−0.250 to +0.050" in words
-    assert "broken: Recall@3 went from 0.800 to 0.700, 12.5 % worse (allowed: 5 %)" in words
+    assert "broken: Recall@3 fell from 0.800 to 0.700, 12.5 % (allowed: 5 %)" in words
     assert "missed hit_rate > 0.8" in words
     assert "fares#refunds now ranks above the expected source 2 7 10" in words
     assert "domain travel 20 questions" in words
@@ -853,7 +854,14 @@ def test_the_verdict_is_the_title(verdict: Any, kind: str, words: str) -> None:
 def test_a_run_against_itself_shows_no_empty_part() -> None:
     page = Page(comparison_html(quiet(metrics=(MRR,))))
     assert_inert(page)
-    assert [each.get("id") for each in page.every("h2")] == ["gate", "next", "how-much", "questions", "runs"]
+    assert [each.get("id") for each in page.every("h2")] == [
+        "gate",
+        "next",
+        "how-much",
+        "outcomes",
+        "questions",
+        "runs",
+    ]
     assert page.questions == []
 
 
@@ -1049,7 +1057,7 @@ def from_a_table(made: Side, rows: list[StoredRow], path: Path) -> Side:
     import pyarrow.parquet as pq
 
     pq.write_table(pa.Table.from_pylist([each.columns() for each in rows], schema=schema()), path)
-    return replace(made, brief=partial(_brief, path, own=()))
+    return replace(made, rows=side_of_table(made.info, path).rows)
 
 
 def test_a_comparison_of_ten_thousand_questions_stays_below_15_mb(tmp_path: Path) -> None:
@@ -1111,7 +1119,7 @@ def test_what_scored_higher_without_a_flip_is_no_unchanged_question() -> None:
     asked = [question("a"), question("b")]
     was = side(rows_of(asked, {"a": found("x", "a!")}), "was")
     made = compare(was, side(rows_of(asked, {}), "now"))
-    assert [each.id for each in made.gains] == ["a"]
+    assert [each.id for each in made.by_fate["higher score"]] == ["a"]
     assert (made.count("higher score"), made.count("identical")) == (1, 1)
     assert [key for key, _, _ in made.unchanged] == ["b"]
     gained, same = changed_questions(made)

@@ -22,6 +22,7 @@ from evaltrack.compare.comparison import Comparison
 from evaltrack.report.comparison.ci import comparison_junit
 from evaltrack.report.comparison.files import json_text
 from evaltrack.report.comparison.markdown import comparison_markdown
+from evaltrack.report.comparison.rules import reasons
 from evaltrack.report.comparison.terminal import comparison_text
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.words import failure_words, metric_course, metric_title
@@ -78,7 +79,7 @@ def facts(made: Comparison) -> Facts:
         counts={fate: count for fate, count in made.fates.items() if count},
         metrics=tuple(metrics),
         hidden=tuple(hidden),
-        reasons=tuple(reason for reason in made.reasons if reason != "no regression"),
+        reasons=tuple(reasons(made)),
         errors=tuple((f"{each.count:,}", failure_words(each.message)) for each in made.errors),
         first=tuple(flip.id for flip in made.flips[:5]),
         exit_code={"ok": 0, "regression": 1, "unknown": 3}[made.verdict],

@@ -13,6 +13,7 @@ from evaltrack import Comparison, RunResult, SetComparisons, SetResults, run_eva
 from evaltrack.compare.comparison import ComparedSet
 from evaltrack.report.html.screen import comparison_screen, run_screen
 from tests import hard_comparisons
+from tests.comparisons import changed
 
 HOSTILE = "<img src=x onerror=alert(1)></style><script>alert(1)</script>\u202e\x1b[31m"
 
@@ -87,7 +88,7 @@ def test_a_comparison_shows_its_verdict(make: Callable[[], Comparison]) -> None:
 
 def test_a_screen_says_how_many_questions_and_notes_it_leaves_out(result: RunResult) -> None:
     made = hard_comparisons.all_flips()
-    many = replace(made, flips=made.flips * 20, fates={**made.fates, "broke": 20 * len(made.flips)})
+    many = changed(made, flips=made.flips * 20)
     assert f"First 10 of {20 * len(made.flips)} questions that broke" in comparison_screen(many)
     assert "<code>k=9</code> would do" in run_screen(replace(result, notes=("`k=9` would do",)))
     assert "… and 2 more notes" in run_screen(replace(result, notes=tuple(f"note {number}" for number in range(12))))

@@ -3,26 +3,24 @@
 from collections.abc import Iterable, Iterator
 from xml.etree import ElementTree as ET
 
-from evaltrack.compare.change import Change
-from evaltrack.compare.comparison import Comparison, MetricDelta
+from evaltrack.compare.change import Change, Fate
+from evaltrack.compare.comparison import Comparison
 from evaltrack.records.amount import count
 from evaltrack.report.ci_commands import without_any_commands
-from evaltrack.report.comparison.counts import chance_words, counts_words, flips_words, group_words
+from evaltrack.report.comparison.counts import counts_words
 from evaltrack.report.comparison.culprit_words import behind_line, several_causes
 from evaltrack.report.comparison.headline import verdict_sentence
 from evaltrack.report.comparison.notes import note_words
+from evaltrack.report.comparison.rules import reasons, reruns_words, rule_words
 from evaltrack.report.comparison.words import (
     cause_rest,
     cause_words,
     change_words,
-    clip,
     dropped_words,
     metric_words,
-    reason_words,
-    reasons,
     sides_words,
 )
-from evaltrack.report.words import metric_title
+from evaltrack.report.words import clip, metric_title
 
 
 def comparison_junit(comparison: Comparison) -> str:
@@ -61,35 +59,30 @@ def _rules(comparison: Comparison) -> Iterator[ET.Element]:
     lines += [clip(line, 600) for line in (verdict_sentence(comparison), sides_words(comparison))]
     lines += [clip(behind_line(comparison), 600)] * bool(comparison.behind)
     lines.append(counts_words(comparison))
-    lines += [flips_words(comparison), *(metric_words(metric, k) for metric in comparison.metrics)]
+    lines += [reruns_words(comparison), *(metric_words(metric, k) for metric in comparison.metrics)]
     lines += [clip(note, 600) for note in note_words(comparison)]
     tag = {"ok": "", "regression": "failure", "unknown": "error"}[comparison.verdict]
-    yield _case("gate", "verdict", tag, verdict_sentence(comparison), lines)
-    for metric in comparison.metrics:
-        if metric.threshold:
-            yield _rule(metric, "", k)
-    for group in comparison.groups:
-        for metric in group.metrics:
-            if metric.threshold:
-                yield _rule(metric, f" in {group_words(group)}", k)
-
-
-def _rule(metric: MetricDelta, where: str, k: int) -> ET.Element:
-    name = f"{metric_title(metric.name, k)}{where}"
-    return _case("gate", name, "failure" if metric.regressed else "", metric_words(metric, k), ())
+    yield _case("gate", "verdict", tag, verdict_sentence(comparison), filter(None, lines))
+    for rule in comparison.rules:
+        tag = {"broken": "failure", "unknown": "error"}.get(rule.state, "")
+        name = rule.kind if rule.metric is None else metric_title(rule.metric.name, k)
+        yield _case(
+            "gate", f"{name} in {clip(rule.where)}" if rule.where else name, tag, rule_words(rule, comparison), ()
+        )
 
 
 def _questions(comparison: Comparison) -> Iterator[ET.Element]:
     golden, k = clip(comparison.candidate.signature.golden, 80), comparison.candidate.signature.k
     for change in comparison.flips:  # one that does not block must not turn a green gate red
-        unsettled = change.repeat is not None and change.repeat.kind in ("unsettled", "not measured")
+        unclear = change.rerun is not None and change.rerun.state == "unclear"
         counts = change.counts and comparison.verdict == "regression"
-        yield _changed_case(change, k, "failure" if counts else "error" if unsettled else "")
-    for change in comparison.lost:
+        yield _changed_case(change, k, "failure" if counts else "error" if unclear else "")
+    for change in comparison.by_fate["lost"]:
         yield _changed_case(change, k, "error")
-    for change in comparison.fixes:
+    for change in comparison.by_fate["fixed"]:
         yield _changed_case(change, k, "")
-    for change in (*comparison.drops, *comparison.newly, *comparison.gains, *comparison.others):
+    others: tuple[Fate, ...] = ("lower score", "newly measured", "higher score", "other content")
+    for change in (change for fate in others for change in comparison.by_fate[fate]):
         yield _changed_case(change, k, "skipped" if {change.was, change.now} <= UNMEASURED else "")
     apart = {"edited": comparison.edited, "added": comparison.added, "removed": comparison.removed}
     for why, ids in (apart | {"not selected": comparison.not_selected}).items():
@@ -152,17 +145,18 @@ def annotations(comparison: Comparison) -> Iterator[str]:
     blocking = [change for change in comparison.flips if change.counts and failed]
     others = [change for change in comparison.flips if not (change.counts and failed)]
     errors = [*verdict, *map(_question, blocking[:SHOWN])] if failed else []
-    warnings = [*([] if failed else verdict), *map(_question, (*others[:SHOWN], *comparison.lost[:SHOWN]))]
+    lost = comparison.by_fate["lost"]
+    warnings = [*([] if failed else verdict), *map(_question, (*others[:SHOWN], *lost[:SHOWN]))]
     yield from _commands("error", errors, len(verdict) + len(blocking) if failed else 0)
-    yield from _commands("warning", warnings, len(others) + len(comparison.lost) + (0 if failed else len(verdict)))
+    yield from _commands("warning", warnings, len(others) + len(lost) + (0 if failed else len(verdict)))
 
 
 def _verdict(comparison: Comparison) -> tuple[str, str]:
     lines = (
         behind_line(comparison),
         sides_words(comparison),
-        *reason_words(comparison),
-        chance_words(comparison),
+        *reasons(comparison)[:SHOWN],
+        reruns_words(comparison),
         several_causes(comparison),
     )
     return verdict_sentence(comparison), "\n".join(filter(None, lines))

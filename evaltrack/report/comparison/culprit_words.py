@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from evaltrack.compare.change import CauseKind
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.culprits import Behind, Culprit, CulpritKind
-from evaltrack.compare.rule_words import share_words
 from evaltrack.compare.run_info import RunDifference, about_answers
 from evaltrack.records.amount import count, verb
-from evaltrack.report.comparison.words import CAUSES, clip
-from evaltrack.report.words import failure_message, failure_words
+from evaltrack.report.comparison.rules import share_words
+from evaltrack.report.comparison.words import CAUSES
+from evaltrack.report.words import clip, failure_message, failure_words
 
 HAPPENED = {
     "ids_changed": "has another id now",
@@ -107,7 +107,7 @@ RELATED = 2
 def where_words(comparison: Comparison) -> str:
     """``, 14 of them in “cdc”``, where most of what got worse is in one domain, and most questions are not."""
     domains = {group.name: group.num_questions for group in comparison.groups if group.kind == "domain"}
-    worse = Counter(change.domain for change in (*comparison.flips, *comparison.lost, *comparison.drops))
+    worse = Counter(change.domain for change in comparison.worse)
     domain, questions = next(iter(worse.most_common(1)), ("", 0))
     few = 0 < 2 * domains.get(domain, 0) <= sum(domains.values())
     if not few or worse.total() != comparison.num_worse or questions < max(2, MOSTLY * worse.total()):
@@ -210,7 +210,7 @@ def worse_words(comparison: Comparison) -> str:
 
 def riser_words(risen: Sequence[Culprit], comparison: Comparison, kind: CauseKind) -> str:
     """``, most often below “promo#1” (5)``: what rose in more than one of the questions with this cause."""
-    worse = (*comparison.flips, *comparison.lost, *comparison.drops)
+    worse = comparison.worse
     ids = {change.id for change in worse if change.cause.kind == kind}
     times = {place: len(ids.intersection(each.ids)) for place, each in enumerate(risen) if each.kind == "rose"}
     first = max(times, key=lambda place: times[place], default=0)
@@ -281,10 +281,6 @@ ANEW = (
 )
 NAME = 40
 """Characters of a model or of a prompt's version that is named."""
-EVIDENCE = (
-    "Where answers vary from run to run, compare with --gate evidence: then only a loss that is more than "
-    "chance counts."
-)
 
 
 def next_steps(comparison: Comparison) -> list[str]:
@@ -298,7 +294,6 @@ def next_steps(comparison: Comparison) -> list[str]:
     errors = {each.kind: each for each in reversed(culprits)}  # all errors of a target are one step
     culprits = [each for each in culprits if not each.message or each is errors[each.kind]]
     steps += [_step(culprit, comparison) for culprit in culprits[: MOST - len(steps)]]
-    steps += [EVIDENCE] * bool(comparison.by_rule and not comparison.asking.possible)
     if comparison.verdict == "ok" and not steps:
         steps = ["Nothing got worse: this run can be the next baseline (evaltrack baseline set)."]
     return steps

@@ -5,20 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from evaltrack.compare.comparison import Comparison, GateLine, MetricDelta, RuleState
+from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.compare.run_info import RECORDED, TARGET, RunDifference
 from evaltrack.records.amount import count, verb
 from evaltrack.records.settings import COMMIT, RESPONSES, UNCOMMITTED, VERDICTS
-from evaltrack.report.comparison.words import (
-    SHOWN_REASONS,
-    Tone,
-    both_words,
-    clip,
-    course_words,
-    verdict_tone,
-    verdict_words,
-)
-from evaltrack.report.words import FAILURES, metric_course, metric_title
+from evaltrack.report.comparison.rules import rules_words
+from evaltrack.report.comparison.words import TONES, Tone, both_words, course_words, verdict_words
+from evaltrack.report.words import FAILURES, clip, metric_course, metric_title
 
 
 def verdict_sentence(comparison: Comparison) -> str:
@@ -33,39 +26,24 @@ def verdict_sentence(comparison: Comparison) -> str:
 def change_sentence(comparison: Comparison) -> str:
     """Both directions with their sizes, and what could not be measured.
 
-    As in ``15 questions broke, 7 were fixed. Pass rate 71.3 % → 67.8 %.`` Of a regression by the rule on questions
-    that break alone it says the rule: ``7 questions broke, 7 were fixed; the gate allows none to break.``
-
-    Where it is not compared which questions pass, the first metric that is compared says how it went.
+    As in ``15 questions broke, 7 were fixed. Pass rate 71.3 % → 67.8 %.`` Where it is not compared which questions
+    pass, the first metric that is compared says how it went.
     """
-    happened = (*_what_happened(comparison), *_newly_failing(comparison))
-    parts = [f"{words[0].upper()}{words[1:]}." for words in happened]
+    fell, lost = fallen_words(comparison), lost_words(comparison)
+    unknown = next((words for state, words in rules_words(comparison) if state == "unknown"), "")
+    happened = [re.split(": |; ", unknown, maxsplit=1)[0]] if comparison.verdict == "unknown" and not lost else []
+    flips = f"no single question broke, but {fell}" if fell else broke_words(comparison)
+    if lost and not comparison.count("broke") + comparison.count("fixed"):
+        happened += [lost, "no question broke" if not fell and flips else flips]
+    else:
+        happened += [flips, lost]
+    happened += _newly_failing(comparison)
+    parts = [f"{words[0].upper()}{words[1:]}." for words in happened if words]
     first = next((metric for metric in comparison.metrics if metric.name == "pass_rate"), None)
     first = first or next(iter(comparison.metrics), None)
     if first is not None and first not in _fallen(comparison):
         parts.append(f"{metric_title(first.name, comparison.candidate.signature.k)} {way_words(first)}.")
     return " ".join(parts)
-
-
-def _what_happened(comparison: Comparison) -> Iterator[str]:
-    """Questions that broke and were fixed, and those that could not be measured: these first where nothing flipped.
-
-    Where none of it says why nothing can be told, that comes first.
-    """
-    flips, lost = broke_words(comparison), lost_words(comparison)
-    if not lost:
-        yield from filter(None, (open_words(comparison),))
-    if fell := fallen_words(comparison):
-        fixed = comparison.count("fixed")
-        remark = f" ({fixed:,} {verb(fixed, 'was', 'were')} fixed)" if fixed else ""
-        yield f"no single question broke{remark}, but {fell}"
-        yield from filter(None, (lost,))
-        return
-    if flips and lost and not comparison.count("broke") + comparison.count("fixed"):
-        yield lost
-        yield "no question broke"
-        return
-    yield from filter(None, (f"{flips}{allowed_words(comparison)}" if flips else "", lost))
 
 
 def broke_words(comparison: Comparison) -> str:
@@ -75,17 +53,9 @@ def broke_words(comparison: Comparison) -> str:
     broke, fixed = comparison.count("broke"), comparison.count("fixed")
     if not broke and not fixed:
         return "no question broke or was fixed"
-    return f"{count(broke, 'question')} {_broke_verb(comparison)}, {fixed:,} {verb(fixed, 'was', 'were')} fixed"
-
-
-def _broke_verb(comparison: Comparison) -> str:
-    """``broke``; where it is no regression, as all that broke is scatter: ``that broke passed when they were …``."""
-    broke = comparison.count("broke")
-    if comparison.scatter is None or comparison.verdict == "regression":
-        return "broke"
-    if comparison.scatter == "passed again":
-        return f"that broke passed when {verb(broke, 'it was', 'they were')} asked again"
-    return f"that broke {verb(broke, 'is', 'are')} scatter"
+    flaky = sum(not change.counts for change in comparison.flips)
+    some = f" ({flaky:,} of them {verb(flaky, 'does', 'do')} not count)" if flaky else ""
+    return f"{count(broke, 'question')} broke{some}, {fixed:,} {verb(fixed, 'was', 'were')} fixed"
 
 
 def fallen_words(comparison: Comparison) -> str:
@@ -121,14 +91,6 @@ def _move_words(metric: MetricDelta, where: str, k: int) -> str:
     return f"{metric_title(metric.name, k)}{where} {way} from {was} to {now}{part}"
 
 
-def allowed_words(comparison: Comparison) -> str:
-    """``; the gate allows none to break``, where that rule alone makes it a regression."""
-    if not comparison.by_rule:
-        return ""
-    allowed = comparison.gate.allow_flips if comparison.gate else 0
-    return f"; the gate allows {f'{allowed:,}' if allowed else 'none'} to break"
-
-
 def lost_words(comparison: Comparison) -> str:
     """``20 of 315 questions could not be measured (the target failed)``; empty where all were.
 
@@ -137,7 +99,7 @@ def lost_words(comparison: Comparison) -> str:
     lost, again = comparison.count("lost"), comparison.failed_again
     if not lost and not again:
         return ""
-    kinds = {change.cause.detail.partition(":")[0] for change in comparison.lost}
+    kinds = {change.cause.detail.partition(":")[0] for change in comparison.by_fate["lost"]}
     if again:
         kinds |= {each.message.partition(":")[0] for each in comparison.errors if each.side == "candidate"}
     reason = FAILURES.get(next(iter(kinds)), "") if len(kinds) == 1 else ""
@@ -149,16 +111,10 @@ def lost_words(comparison: Comparison) -> str:
 
 def _newly_failing(comparison: Comparison) -> Iterator[str]:
     """``3 of 4 newly measured questions fail``; nothing where none does."""
-    failing = sum(change.now == "fail" for change in comparison.newly)
+    failing = sum(change.now == "fail" for change in comparison.by_fate["newly measured"])
     if failing:
         newly = count(comparison.count("newly measured"), "newly measured question")
         yield f"{failing:,} of {newly} {verb(failing, 'fails', 'fail')}"
-
-
-def open_words(comparison: Comparison) -> str:
-    """``10 of 22 questions are left to compare``: why nothing can be told, without its cure; empty where it can."""
-    first = next((line.text for line in comparison.gate_lines if line.state == "unknown"), "")
-    return re.split(": |; ", first, maxsplit=1)[0] if comparison.verdict == "unknown" else ""
 
 
 def headline_words(comparison: Comparison) -> str:
@@ -171,7 +127,7 @@ def headline_words(comparison: Comparison) -> str:
     sentence = verdict_sentence(comparison)
     moved = [f"{metric_title(m.name, comparison.candidate.signature.k)} {course_words(m)}" for m in broken]
     others = ", ".join(words for words in moved if words.lower() not in sentence.lower())
-    return f"{SIGNS[verdict_tone(comparison)]} {sentence}{f' {others}.' if others else ''}"
+    return f"{SIGNS[TONES[comparison.verdict]]} {sentence}{f' {others}.' if others else ''}"
 
 
 SIGNS: dict[Tone, str] = {"ok": "✅", "bad": "❌", "warn": "⚠️"}
@@ -182,25 +138,6 @@ def way_words(metric: MetricDelta) -> str:
     was, now, _ = metric_course(metric.name, metric.baseline, metric.candidate)
     part = f", of the {metric.n:,} measured in both" if metric.partial else ""
     return f"{was} → {now}{part}" if was != now else f"{now} on both sides{part}"
-
-
-MARKS: dict[RuleState, str] = {"broken": "✕", "unknown": "?", "not shown": "~", "held": "✓"}
-"""What stands before a rule of the gate."""
-
-
-def gate_lines(comparison: Comparison) -> list[GateLine]:
-    """Each rule of the gate with its value, those that were broken first; then what else the verdict rests on."""
-    lines = list(comparison.gate_lines)
-    texts = {line.text for line in lines}
-    others = [text for text in comparison.reasons if text not in texts]
-    lines += [GateLine(STATES[comparison.verdict], text) for text in others if text != "no regression"]
-    first = [GateLine(line.state, clip(line.text, 300)) for line in lines[:SHOWN_REASONS]]
-    if more := len(lines) - len(first):
-        first.append(GateLine(first[-1].state, f"… and {count(more, 'more rule')}"))
-    return first
-
-
-STATES: dict[str, RuleState] = {"ok": "held", "regression": "broken", "unknown": "unknown"}
 
 
 SHOWN = 12

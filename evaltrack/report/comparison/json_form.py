@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from math import isfinite
 from typing import Any, get_args
 
 from evaltrack.compare.change import Change, Fate
-from evaltrack.compare.comparison import Comparison, MetricDelta, Threshold
+from evaltrack.compare.comparison import Comparison, MetricDelta, Rule
+from evaltrack.compare.gate import Threshold
 from evaltrack.metrics.catalogue import SCORES
 from evaltrack.report.comparison.culprit_words import culprit_words
-from evaltrack.report.comparison.words import reasons, verdict_words
+from evaltrack.report.comparison.rules import reasons, rule_words
+from evaltrack.report.comparison.words import verdict_words
 from evaltrack.report.schemas.comparison import (
     CauseForm,
     ChangeForm,
@@ -20,7 +22,7 @@ from evaltrack.report.schemas.comparison import (
     GateForm,
     GroupForm,
     MetricForm,
-    RepeatForm,
+    RuleForm,
     RunSide,
 )
 from evaltrack.report.schemas.form import CriterionState
@@ -53,14 +55,14 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
     """The comparison as an object that `json.dumps(…, allow_nan=False)` takes and UTF-8 can hold.
 
     Metrics, here and in groups, are by name. A `drop` is a share of the baseline's value, positive where the candidate
-    is worse, null where that value is 0; `interval` and `detectable` are in the unit of the metric; a `threshold` has
+    is worse, null where that value is 0; `interval` is in the unit of the metric; a `threshold` has
     an `amount` that is a share where `relative` is true; `measured` is how many common questions each side measured.
     `questions` counts the common questions by what became of them. `flips` (broke), `lost`, `drops` (lower score),
     `fixes` (fixed), `newly_measured`, `gains` (higher score) and `others` (other content) hold one object for each, of
     very many the worst; the first 2,000 of all hold both sides. `added`, `removed`, `edited` and
     `not_selected` hold ids. A number that is not finite is null.
     `culprits` holds the sources behind what got worse, or the errors, each with its questions, the 100 with the most.
-    `gate` holds the rules that were applied, `gate_lines` what each of them came to.
+    `gate` holds the settings of the rules, `rules` each rule with its state.
     """
     gate, k = comparison.gate, comparison.candidate.signature.k
     made = ComparisonForm.of(
@@ -68,9 +70,8 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
         schema=COMPARISON_SCHEMA,
         headline=verdict_words(comparison),
         reasons=reasons(comparison),
-        gate_lines=[asdict(line) for line in comparison.gate_lines],
-        gate=gate
-        and GateForm.of(
+        rules=[_rule(rule, comparison) for rule in comparison.rules],
+        gate=GateForm.of(
             gate,
             max_drop=_drops(gate.drops),
             domain_max_drop={domain: _drops(each) for domain, each in gate.domain_drops.items()},
@@ -79,8 +80,8 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
         candidate=RunSide.of(comparison.candidate, signature=comparison.candidate.signature.model_dump()),
         differences=[asdict(each) for each in comparison.differences],
         metrics=_metrics(comparison.metrics),
-        mcnemar_p=comparison.mcnemar_p if comparison.passing_compared else None,
-        asked_again=asdict(comparison.asking),
+        loss_p=comparison.loss_p if comparison.passing_compared else None,
+        reruns=asdict(replace(comparison.reruns, by_id={})),
         culprits=[asdict(each) | {"words": culprit_words(each, k)} for each in comparison.culprits[:CULPRITS]],
         questions={fate: comparison.count(fate) for fate in get_args(Fate)},
         **_changes(comparison),
@@ -104,6 +105,19 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
     return storable
 
 
+def _rule(rule: Rule, comparison: Comparison) -> dict[str, Any]:
+    metric = rule.metric
+    return RuleForm.of(
+        rule,
+        words=rule_words(rule, comparison),
+        metric=metric and metric.name,
+        value=metric.candidate if metric else rule.value,
+        limit=None if metric else rule.limit,
+        threshold=metric and metric.threshold and asdict(metric.threshold),
+        names=list(rule.names),
+    )
+
+
 def _drops(drops: Mapping[str, Threshold]) -> dict[str, Any]:
     return {name: asdict(drop) for name, drop in drops.items()}
 
@@ -124,7 +138,6 @@ def _metrics(metrics: Iterable[MetricDelta]) -> dict[str, Any]:
             interval_method=metric.method,
             threshold=metric.threshold and asdict(metric.threshold),
             measured=metric.measured and dict(zip(("baseline", "candidate"), metric.measured, strict=True)),
-            judge_noise=metric.noise,
         )
         for metric in metrics
     }
@@ -136,7 +149,7 @@ def _groups(comparison: Comparison, kind: str) -> dict[str, Any]:
 
 
 def _change(change: Change, *, whole: bool) -> dict[str, Any]:
-    cause, repeat = CauseForm.of(change.cause), change.repeat
+    cause = CauseForm.of(change.cause)
     return ChangeForm.of(
         change,
         **cause | {"from": change.was, "cause": cause["kind"]},
@@ -144,8 +157,7 @@ def _change(change: Change, *, whole: bool) -> dict[str, Any]:
         also=list(map(CauseForm.of, change.also)),
         dropped=_moves(change.dropped),
         raised=_moves(change.raised),
-        repeat=repeat and RepeatForm.of(repeat, record={"times": repeat.record_times, "failed": repeat.record_failed}),
-        borderline=change.borderline and asdict(change.borderline),
+        rerun=change.rerun and asdict(change.rerun),
         before=_side(change.before if whole else None),
         after=_side(change.after if whole else None),
     )

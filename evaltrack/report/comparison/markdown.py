@@ -9,7 +9,6 @@ from evaltrack.compare.change import Change
 from evaltrack.compare.comparison import Comparison
 from evaltrack.records.amount import count
 from evaltrack.report.comparison.counts import (
-    chance_words,
     counts_words,
     group_cell,
     group_flips,
@@ -18,15 +17,15 @@ from evaltrack.report.comparison.counts import (
     shown_groups,
 )
 from evaltrack.report.comparison.culprit_words import behind_line, several_causes
-from evaltrack.report.comparison.headline import MARKS, difference_words, gate_lines, headline_words
+from evaltrack.report.comparison.headline import difference_words, headline_words
 from evaltrack.report.comparison.notes import note_words
+from evaltrack.report.comparison.rules import MARKS, reruns_words, rules_words
 from evaltrack.report.comparison.words import (
     CAUSES,
     answers,
     cause_rest,
     cause_words,
     change_words,
-    clip,
     criteria_words,
     delta_cell,
     drop_words,
@@ -40,7 +39,7 @@ from evaltrack.report.comparison.words import (
 )
 from evaltrack.report.github_markdown import Page, address, code, diff_markdown, inert, link, raw_html, sentence
 from evaltrack.report.word_diff import condensed, word_diff
-from evaltrack.report.words import metric_course, metric_title
+from evaltrack.report.words import clip, metric_course, metric_title
 
 SMALLEST = 2_000
 """Bytes below which not even the head of a page is sure to fit."""
@@ -144,9 +143,9 @@ def _head(comparison: Comparison) -> Iterator[str]:
     yield f"{inert(sides_words(comparison), 900)}{_links(comparison)}\n"
     if differences := difference_words(comparison):
         yield f"What differs: {inert(differences, 1500)}\n"
-    for line in gate_lines(comparison):
-        yield f"- {MARKS[line.state]} {inert(line.text, 300)}"
-    if chance := chance_words(comparison):
+    for state, words in rules_words(comparison):
+        yield f"- {MARKS[state]} {inert(words, 300)}"
+    if chance := reruns_words(comparison):
         yield f"\n{inert(chance, 500)}"
     if summary := several_causes(comparison):
         yield f"\n{sentence(summary, 1000)}"

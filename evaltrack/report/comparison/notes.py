@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import inf
 
 from evaltrack.compare.comparison import Comparison, MetricDelta
-from evaltrack.compare.gate import differs, is_worse
-from evaltrack.compare.rule_words import worse_way
-from evaltrack.metrics.catalogue import BY_METRIC
 from evaltrack.metrics.reasoning_aims import RUBRIC_AIMS
-from evaltrack.records.amount import count, verb
 from evaltrack.report.comparison.counts import error_words
 from evaltrack.report.comparison.words import NO_CHANGE, both_words, delta_cell
 from evaltrack.report.words import (
@@ -18,62 +13,9 @@ from evaltrack.report.words import (
     aim_number,
     change_words,
     first_ids,
-    metric_change,
     metric_number,
     metric_title,
 )
-
-SMALL = 30
-"""Questions below which the normal approximation behind `detectable` promises too much."""
-
-
-def note_words(comparison: Comparison) -> Iterator[str]:
-    """All of them, in the order in which every rendering shows them."""
-    yield from mended_words(comparison)
-    yield from left_out_words(comparison)
-    yield from detectable_words(comparison)
-
-
-def mended_words(comparison: Comparison) -> Iterator[str]:
-    """That code which was mended since the run looks like scatter, where several broke and each passed again."""
-    if comparison.scatter == "passed again" and comparison.count("broke") > 1:
-        yield "Each question that broke passed when it was asked again: if the code was changed since, evaluate again"
-
-
-def detectable_words(comparison: Comparison) -> Iterator[str]:
-    """What this set can show at all: a sentence for each metric that has a rule, so that silence is no proof.
-
-    Of one of which a drop, or of what is better when lower a rise, is shown there is none.
-    """
-    k = comparison.candidate.signature.k
-    for metric in comparison.metrics:
-        if metric.noise is not None:
-            beyond = "beyond" if abs(metric.delta) > metric.noise else "within"
-            noise = metric_number(metric.name, metric.noise)
-            yield f"{metric_title(metric.name, k)}: the change is {beyond} the noise of the judge, which is {noise}"
-    ruled = [metric for metric in comparison.metrics if metric.threshold and not (is_worse(metric) and differs(metric))]
-    for metric in ruled:
-        title, questions = metric_title(metric.name, k), count(metric.n, "question")
-        way = worse_way(metric)
-        if metric.detectable is None and not metric.wins + metric.losses:
-            continue
-        if metric.detectable is None:
-            unknown = f"With {questions} it is not known how small a {way} of {title} would be seen"
-            missing = "two questions or more" if metric.n < 2 else "questions that change by different amounts"
-            yield f"{unknown}: that takes {missing}{', and these all changed alike' if metric.n > 1 else ''}"
-            continue
-        if metric.detectable >= _span(metric.name):
-            yield f"With {questions} any {way} of {title} can go unseen"
-            continue
-        few = "; with so few questions likely a larger one too" if metric.n < SMALL else ""
-        smallest = metric_change(metric.name, metric.detectable).removeprefix("+")
-        yield f"With {questions} a {way} of {title} below {smallest} can go unseen{few}"
-
-
-def _span(name: str) -> float:
-    """The largest drop of a metric there can be."""
-    span = BY_METRIC[name].span if name in BY_METRIC else None
-    return inf if span is None else span
 
 
 def aim_words(comparison: Comparison) -> Iterator[str]:
@@ -88,7 +30,7 @@ def aim_words(comparison: Comparison) -> Iterator[str]:
         yield f"{words}; against the published naive baseline of {aim_number(aim.metric, aim.published)}: {against}"
 
 
-def left_out_words(comparison: Comparison) -> Iterator[str]:
+def note_words(comparison: Comparison) -> Iterator[str]:
     """What is in no number here, and why."""
     titles = [metric_title(name, comparison.candidate.signature.k) for name in comparison.left_out]
     if titles or comparison.ignored:
@@ -104,18 +46,10 @@ def left_out_words(comparison: Comparison) -> Iterator[str]:
     }
     if any(apart.values()):
         parts = (f"{len(ids):,} {what} ({first_ids(ids, 40)})" for what, ids in apart.items() if ids)
-        yield f"questions not compared: {', '.join(parts)}{_renamed_words(comparison.num_renamed)}"
+        yield f"questions not compared: {', '.join(parts)}"
     yield from selection_notes(comparison)
     yield from error_words(comparison)
     yield from partial_words(comparison)
-
-
-def _renamed_words(number: int) -> str:
-    """That some of those added are some of those removed; empty where none is."""
-    if not number:
-        return ""
-    those = f"{count(number, 'question')} {verb(number, 'is', 'are')} the same under another id"
-    return f"; {those}: give {verb(number, 'it its earlier one', 'them their earlier ones')} to compare"
 
 
 def selection_notes(comparison: Comparison) -> Iterator[str]:

@@ -16,18 +16,10 @@ from evaltrack.metrics.catalogue import HEADLINES
 from evaltrack.records.amount import count
 from evaltrack.report.ci_commands import json_without_commands
 from evaltrack.report.comparison.json_form import COMPARISON_SCHEMA, comparison_json
-from evaltrack.report.comparison.words import (
-    TONES,
-    VERDICTS,
-    Tone,
-    clip,
-    delta_words,
-    reason_words,
-    verdict_tone,
-    verdict_words,
-)
+from evaltrack.report.comparison.rules import reasons
+from evaltrack.report.comparison.words import TONES, VERDICTS, Tone, delta_words, verdict_words
 from evaltrack.report.github_markdown import inert
-from evaltrack.report.words import metric_course, metric_title
+from evaltrack.report.words import clip, metric_course, metric_title
 
 METRICS = tuple(score.metric for score in HEADLINES if score.name != "pass")
 """The metrics of the table; one that no set compares is left out."""
@@ -65,7 +57,7 @@ def print_set_comparisons(made: SetComparisons, console: Console) -> None:
         width = max(len(cells[place]) for cells in [titles, *lines])  # a number that is cut says nothing
         table.add_column(title, justify="right" if place > 1 else "left", no_wrap=True, min_width=width)
     for each, cells in zip(made.sets, lines, strict=True):
-        tone = verdict_tone(each.comparison) if each.comparison else TONES[each.verdict]
+        tone = TONES[each.verdict]
         verdict = Text(cells[1], style=STYLES[tone])
         table.add_row(Text(cells[0]), verdict, *(Text(cell) for cell in cells[2:]))
     console.print(table, crop=False)
@@ -124,5 +116,5 @@ def _reasons(made: SetComparisons) -> Iterator[str]:
         if each.comparison:
             words = verdict_words(each.comparison)
             lines = [words] if words != VERDICTS[each.verdict] else []
-            lines += reason_words(each.comparison) if each.verdict != "ok" else ()
+            lines += reasons(each.comparison) if each.verdict != "ok" else ()
         yield from (f"{clip(each.golden, 80)}: {line}" for line in lines)

@@ -16,7 +16,6 @@ from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.records.amount import count
 from evaltrack.report.ci_commands import BREAK, without_any_commands
 from evaltrack.report.comparison.counts import (
-    chance_words,
     changed_groups,
     counts_words,
     group_regressed,
@@ -25,15 +24,16 @@ from evaltrack.report.comparison.counts import (
     shown_groups,
 )
 from evaltrack.report.comparison.culprit_words import behind_line, several_causes
-from evaltrack.report.comparison.headline import MARKS, difference_words, gate_lines, verdict_sentence
+from evaltrack.report.comparison.headline import difference_words, verdict_sentence
 from evaltrack.report.comparison.notes import note_words
+from evaltrack.report.comparison.rules import MARKS, reruns_words, rules_words
 from evaltrack.report.comparison.words import (
+    TONES,
     Tone,
     answers,
     cause_rest,
     cause_words,
     change_words,
-    clip,
     criteria_words,
     delta_cell,
     delta_words,
@@ -42,10 +42,9 @@ from evaltrack.report.comparison.words import (
     piece_words,
     shown_metrics,
     sides_words,
-    verdict_tone,
 )
 from evaltrack.report.word_diff import condensed, word_diff
-from evaltrack.report.words import metric_course, metric_title
+from evaltrack.report.words import clip, metric_course, metric_title
 
 SHOWN = 10
 SHOWN_OTHERS = 3
@@ -74,15 +73,15 @@ def print_comparison(comparison: Comparison, console: Console, *, all_groups: bo
     On a terminal lines end where its width does, between words; nothing is cut. `all_groups` shows every group, else
     the five worst of those that changed.
     """
-    _line(console, verdict_sentence(comparison), STYLES[verdict_tone(comparison)])
+    _line(console, verdict_sentence(comparison), STYLES[TONES[comparison.verdict]])
     if behind := behind_line(comparison):
         _line(console, behind)
     _line(console, sides_words(comparison))
     if differences := difference_words(comparison):
         _line(console, f"What differs: {differences}")
-    for line in gate_lines(comparison):
-        _line(console, line.text, RULE_STYLES[line.state] if line.state != "held" else "", f"{MARKS[line.state]} ")
-    for words in filter(None, (chance_words(comparison), several_causes(comparison))):
+    for state, words in rules_words(comparison):
+        _line(console, words, RULE_STYLES[state] if state != "held" else "", f"{MARKS[state]} ")
+    for words in filter(None, (reruns_words(comparison), several_causes(comparison))):
         _line(console, words)
     if comparison.metrics:
         console.print(_metrics(comparison))

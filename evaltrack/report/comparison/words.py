@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import Literal
 
 from evaltrack.compare.causes import ANOTHER_ANSWER, ANSWERS_NOW, DECLINES_NOW, UNEXPLAINED
-from evaltrack.compare.chance import ByRule
 from evaltrack.compare.change import WORSE, Cause, CauseKind, Change, Fate, Outcome
 from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.compare.differences import in_order
-from evaltrack.compare.rule_words import drop_share, tolerated_words, worse_way
 from evaltrack.compare.run_info import RunInfo
 from evaltrack.compare.source_causes import REPORTED
 from evaltrack.metrics.catalogue import metric_form
 from evaltrack.metrics.criteria import Checked
 from evaltrack.records.amount import count
-from evaltrack.report.ci_commands import without_commands
+from evaltrack.report.comparison.rules import allowed_words, drop_share, rerun_words
 from evaltrack.report.words import (
     METRIC_TITLES,
+    clip,
     criterion_words,
     failure_words,
     metric_change,
     metric_course,
     metric_number,
     metric_title,
-    number,
-    one_line,
     score_title,
     selection_words,
     state_words,
@@ -41,12 +38,6 @@ Tone = Literal["ok", "bad", "warn"]
 
 TONES: dict[str, Tone] = {"ok": "ok", "regression": "bad", "unknown": "warn"}
 
-BY_RULE: dict[ByRule, str] = {
-    "no net loss": "The rule: each question that breaks counts, and one that was fixed does not make up for it.",
-    "may be chance": "The rule: each question that breaks counts, also where so few may break by chance.",
-}
-"""What a regression by the rule on questions that break alone means."""
-
 PARTS = {
     "retrieval": "recall_at_k",
     "pass": "pass_rate",
@@ -56,50 +47,22 @@ PARTS = {
 """What a verdict can be about, each with the metric that stands for it."""
 
 
-BY_RULE_BADGES: dict[ByRule, str] = {
-    "no net loss": "No net loss, but a regression by the rule",
-    "may be chance": "Regression by the rule, may be chance",
-}
-"""What such a regression is called where there is room for a few words."""
-
-
-def badge_of(verdict: str, headline: str | None) -> tuple[str, Tone]:
-    """A recorded verdict in a few words, and its colour, as the page of its comparison has them.
-
-    Whether it is a regression by the rule alone is known from its `headline`, which is `verdict_words`.
-    """
-    if verdict == "regression" and " by the rule" in (headline or ""):
-        return BY_RULE_BADGES["no net loss" if (headline or "").startswith("No net loss") else "may be chance"], "warn"
-    return VERDICTS.get(verdict, verdict), TONES.get(verdict, "warn")
-
-
-def verdict_tone(comparison: Comparison) -> Tone:
-    """The colour of the verdict: a regression by the rule on questions that break alone is amber, and no red one."""
-    return "warn" if comparison.by_rule else TONES[comparison.verdict]
-
-
 def verdict_words(comparison: Comparison) -> str:
     """The verdict: ``No regression``, or ``No regression in retrieval; pass and judge score not compared``.
 
-    Of runs that were asked a part of their golden set: ``No regression in a selection of 50 of 1,000 questions``. Of
-    one that no loss is shown of: ``No net loss, but a regression by the rule``, or ``…, may be chance``.
+    Of runs of a part of their golden set: ``No regression in a selection of 50 of 1,000 questions``.
     """
     verdict, other_rubric = VERDICTS[comparison.verdict], "reasoning score"
     if comparison.candidate.signature.rubric == "reasoning":
         other_rubric = "judge score"
     apart = [part for part, name in PARTS.items() if name in comparison.left_out and part != other_rubric]
     part = _part_words(comparison)
-    rule, remark = " by the rule" if comparison.by_rule else "", ""
-    if comparison.by_rule == "no net loss":
-        verdict = f"No net loss, but a {verdict.lower()}"
-    elif comparison.by_rule:
-        remark = f", {comparison.by_rule}"
     if not apart:
-        return f"{verdict}{rule}{part}{remark}"
+        return f"{verdict}{part}"
     measured = {metric.name for metric in comparison.metrics}
     within = [part for part, name in PARTS.items() if name in measured]
     where = f" in {_and(within)}" if within and comparison.verdict != "unknown" else ""
-    return f"{verdict}{rule}{where}{part}{remark}; {_and(apart)} not compared"
+    return f"{verdict}{where}{part}; {_and(apart)} not compared"
 
 
 def _part_words(comparison: Comparison) -> str:
@@ -118,13 +81,6 @@ def selections_words(comparison: Comparison) -> str:
 
 def _and(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-
-
-def reasons(comparison: Comparison) -> list[str]:
-    """All reasons of the verdict; that nothing regressed is said of what is compared alone."""
-    words = verdict_words(comparison)
-    scoped = words[0].lower() + words[1:]
-    return [reason.replace("no regression", scoped, 1) for reason in comparison.reasons]
 
 
 CAUSES: dict[CauseKind, str] = {
@@ -151,19 +107,6 @@ CAUSES: dict[CauseKind, str] = {
 }
 """What each cause means, for people who have not read the specification."""
 
-SCANNED = 10_000
-"""Characters of a foreign text that are looked at; no rendering shows as many."""
-
-SHOWN_REASONS = 20
-
-
-def clip(text: str | None, limit: int = 160) -> str:
-    """Foreign text on one line, bounded; quick also for texts of megabytes."""
-    text = text or ""
-    if len(text) <= limit and text.isprintable():
-        return without_commands(" ".join(text.split()))
-    return one_line(text if len(text) <= SCANNED else text[:SCANNED] + "…", limit)
-
 
 def course_words(metric: MetricDelta) -> str:
     """``0.803 → 0.750``, for a line without their difference, which alone can take more decimals."""
@@ -180,13 +123,6 @@ def sides_words(comparison: Comparison) -> str:
     whole = count(common + apart, "question")
     questions = f"compares {common:,} of {whole}" if apart else count(common, "common question")
     return f"{sides}, {golden}, {questions}{selections_words(comparison)}"
-
-
-def reason_words(comparison: Comparison) -> Iterator[str]:
-    """The first reasons of the verdict, and how many more there are."""
-    yield from (clip(reason, 300) for reason in reasons(comparison)[:SHOWN_REASONS])
-    if len(comparison.reasons) > SHOWN_REASONS:
-        yield f"… and {count(len(comparison.reasons) - SHOWN_REASONS, 'more reason')}"
 
 
 def run_words(run: RunInfo, other: RunInfo | None = None) -> str:
@@ -206,9 +142,9 @@ def metric_words(metric: MetricDelta, k: int) -> str:
     was, now, _ = metric_course(metric.name, metric.baseline, metric.candidate)
     change = f"{was} → {now}{delta and f', {delta}'}{drop_words(metric)}"
     interval = f", 95 % interval {bounds}" if (bounds := interval_words(metric)) else ""
-    tolerated = f", allowed {worse_way(metric)} {tolerated_words(metric)}" if metric.threshold else ""
+    allowed = f", allowed {allowed_words(metric)}" if metric.threshold else ""
     on = f", {both_words(metric)}" if metric.partial else ""
-    return f"{metric_title(metric.name, k)} {change}{interval}, n {metric.n:,}{on}{tolerated}{noise_words(metric)}"
+    return f"{metric_title(metric.name, k)} {change}{interval}, n {metric.n:,}{on}{allowed}"
 
 
 def delta_words(metric: MetricDelta) -> str:
@@ -232,11 +168,6 @@ def both_words(metric: MetricDelta) -> str:
     return f"on the {metric.n:,} measured in both"
 
 
-def noise_words(metric: MetricDelta) -> str:
-    """How far the judge alone moves this difference; empty where that is not known."""
-    return "" if metric.noise is None else f", noise of the judge {metric_number(metric.name, metric.noise)}"
-
-
 def drop_words(metric: MetricDelta) -> str:
     """`` (6.6 % worse)``; empty where nothing changed, the baseline is 0, or the change is not one of the whole."""
     if not metric.drop or not metric.shows_change:
@@ -257,8 +188,8 @@ def interval_words(metric: MetricDelta) -> str:
 
 def threshold_words(metric: MetricDelta) -> str:
     """What drop is tolerated, and whether the gate calls this one a regression."""
-    tolerated = tolerated_words(metric)
-    return f"{tolerated} FAIL".strip() if metric.regressed else tolerated
+    allowed = allowed_words(metric)
+    return f"{allowed} FAIL".strip() if metric.regressed else allowed
 
 
 WAYS: dict[Fate, str] = {
@@ -302,8 +233,8 @@ UNCHANGED: tuple[Fate, ...] = ("other content", "identical")
 
 
 def remark_words(change: Change) -> str:
-    """In brackets what came of asking it again, who accepted it, and whether it is borderline; most often empty."""
-    return repeat_words(change) + accepted_words(change) + borderline_words(change)
+    """In brackets what its reruns showed, and who accepted it; most often empty."""
+    return rerun_words(change) + accepted_words(change)
 
 
 def question_name(change: Change) -> str:
@@ -312,31 +243,8 @@ def question_name(change: Change) -> str:
 
 
 def accepted_words(change: Change) -> str:
-    """Who accepted the question in spite of the flip; or that only a judge saw it whom the gate does not trust."""
-    if change.accepted:
-        return f" [{clip(change.accepted, 200)}]"
-    return " [informs only]" if change.informs else ""
-
-
-def borderline_words(change: Change) -> str:
-    """That the judge's score hangs on its own scatter; empty where it does not."""
-    edge = change.borderline
-    if edge is None:
-        return ""
-    return f" [borderline: judged {number(edge.score)}, passes at {number(edge.threshold)}, noise {number(edge.noise)}]"
-
-
-def repeat_words(change: Change) -> str:
-    """What came of asking the question again: `` [scatter: failed 2 of 5 times again]``; empty where it was not."""
-    repeat = change.repeat
-    if repeat is None:
-        return ""
-    if repeat.kind == "not measured":
-        return f" [asked {count(repeat.times, 'time')} again, measured {repeat.passed}]"
-    record = f"; {repeat.record_failed} of {repeat.record_times} before" if repeat.record_times else ""
-    measured = repeat.passed + repeat.failed
-    again = f": failed {repeat.failed:,} of {measured:,} times again{record}" if repeat.times else ""
-    return f" [{repeat.kind}{again}]"
+    """Who accepted the question in spite of the flip, in brackets after a space."""
+    return f" [{clip(change.accepted, 200)}]" if change.accepted else ""
 
 
 def cause_words(change: Change) -> str:

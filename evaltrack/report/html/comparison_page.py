@@ -5,22 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta, outcome_table
+from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta
 from evaltrack.metrics.catalogue import HEADLINES
 from evaltrack.records.amount import count
 from evaltrack.report.comparison.counts import FATES, count_parts, fates_legend, group_flips, shown_groups
 from evaltrack.report.comparison.culprit_words import riser_words, worse_sentence
 from evaltrack.report.comparison.headline import change_sentence
 from evaltrack.report.comparison.notes import note_words
-from evaltrack.report.comparison.words import (
-    CAUSES,
-    clip,
-    criteria_words,
-    run_words,
-    sides_words,
-    verdict_tone,
-    verdict_words,
-)
+from evaltrack.report.comparison.words import CAUSES, TONES, criteria_words, run_words, sides_words, verdict_words
 from evaltrack.report.html.documents import culprit_lines, document_views, more_culprits
 from evaltrack.report.html.first_screen import difference_lines, first_screen
 from evaltrack.report.html.page import (
@@ -36,14 +28,14 @@ from evaltrack.report.html.page import (
 from evaltrack.report.html.plots import axis_head, axis_legend, axis_reach, flip_bars, metric_rows, way_of
 from evaltrack.report.html.question_parts import grade_titles, grades_in, score_scale
 from evaltrack.report.html.questions import cause_names, changed_questions, fitted, group_badges, score_titles
-from evaltrack.report.words import failure_words, low_metrics, metric_change, metric_number, metric_title
+from evaltrack.report.words import clip, failure_words, low_metrics, metric_change, metric_number, metric_title
 
 TEXTS, DOMAINS = 2, 12
 
 
 def cause_views(comparison: Comparison) -> list[dict[str, Any]]:
     """All causes, the most frequent first: a code, which filters, words, and the first questions with it."""
-    worse, views = [*comparison.flips, *comparison.lost, *comparison.drops], []
+    worse, views = comparison.worse, []
     for kind, number in sorted(comparison.causes.items(), key=lambda item: -item[1]):
         words = f"{CAUSES[kind][:1].upper()}{CAUSES[kind][1:]}{riser_words(comparison.culprits, comparison, kind)}"
         questions = [(shown(e.id, 200), shown(e.question, 160)) for e in worse if e.cause.kind == kind][:TEXTS]
@@ -89,7 +81,7 @@ def comparison_html(comparison: Comparison, back: Back | None = None) -> str:
         "comparison.html",
         made=comparison,
         back=back,
-        kind=verdict_tone(comparison),
+        kind=TONES[comparison.verdict],
         listed=_listed_words(comparison, len(questions)),
         first_changes=[
             (clip(flip.id, 80), clip(flip.question), clip(failure_words(flip.cause.detail), 300))
@@ -121,7 +113,7 @@ def _first_fields(comparison: Comparison) -> dict[str, Any]:
         "common": count(comparison.num_common, "common question"),
         "counts": count_parts(comparison),
         "legend": fates_legend(comparison),
-        "outcomes": outcome_table(comparison),
+        "outcomes": comparison.outcomes,
         "lost": comparison.count("lost"),
         "causes": cause_views(comparison),
         "worse": worse_sentence(comparison),

@@ -11,17 +11,15 @@ from evaltrack.compare.change import Change
 from evaltrack.compare.changed_documents import ChangedDocument, changed_documents
 from evaltrack.compare.comparison import Comparison, RuleState
 from evaltrack.compare.culprits import Culprit
-from evaltrack.compare.rule_words import p_words
 from evaltrack.records.amount import count, verb
-from evaltrack.report.comparison.counts import chance_words
 from evaltrack.report.comparison.culprit_words import behind_words, next_steps
-from evaltrack.report.comparison.headline import MARKS, difference_words, gate_lines
-from evaltrack.report.comparison.words import BY_RULE, clip
+from evaltrack.report.comparison.headline import difference_words
+from evaltrack.report.comparison.rules import MARKS, reruns_words, rules_words
 from evaltrack.report.html.documents import DiffLine, LineKind, document_diff
 from evaltrack.report.html.page import shown
 from evaltrack.report.html.question_parts import JUDGED, REASONING, numbers
 from evaltrack.report.word_diff import Piece
-from evaltrack.report.words import failure_words, metric_number
+from evaltrack.report.words import clip, failure_words, metric_number
 from evaltrack.rows.stored_row import StoredRow
 
 _WORD = re.compile(r"\w+(?:[.,]\w+)*")
@@ -73,7 +71,7 @@ def _changed_lines(document: ChangedDocument) -> list[DiffLine]:
 
 def _words_that_changed(comparison: Comparison, culprit: Culprit) -> frozenset[str]:
     """The words of the answers before and now that the other side lacks, of the questions behind which it is."""
-    changes = [change for change in (*comparison.flips, *comparison.drops) if change.id in culprit.ids]
+    changes = [change for change in comparison.worse if change.id in culprit.ids]
     sides = ((_words(change.before), _words(change.after)) for change in changes)
     return frozenset().union(*(before ^ after for before, after in sides))
 
@@ -173,7 +171,7 @@ class WorstGroup:
 
 def worst_groups(comparison: Comparison) -> list[WorstGroup]:
     """The first that broke; where as many were fixed the first of these too, so that it does not look one-sided."""
-    broke, fixed = comparison.flips, comparison.fixes
+    broke, fixed = comparison.flips, comparison.by_fate["fixed"]
     if not broke:
         return []
     if comparison.count("fixed") < comparison.count("broke"):
@@ -267,18 +265,13 @@ CLASSES: dict[RuleState, str] = {"held": "ok", "broken": "bad", "not shown": "wa
 
 
 def first_screen(comparison: Comparison) -> dict[str, Any]:
-    """The parts of the first card below its headline, in words.
-
-    `by_rule` says what a regression by the rule is, where it is one; `p_value` by which test it is known of chance.
-    """
+    """The parts of the first card below its headline, in words."""
     return {
-        "by_rule": BY_RULE[comparison.by_rule] if comparison.by_rule else "",
         "rules": [
-            {"mark": MARKS[line.state], "state": line.state, "style": CLASSES[line.state], "text": line.text}
-            for line in gate_lines(comparison)
+            {"mark": MARKS[state], "state": state, "style": CLASSES[state], "text": words}
+            for state, words in rules_words(comparison)
         ],
-        "chance": chance_words(comparison),
-        "p_value": f"exact McNemar test: {p_words(comparison.mcnemar_p)}",
+        "reruns": reruns_words(comparison),
         "behind": shown(behind_words(comparison), 600),
         "edit": edit_view(comparison),
         "steps": next_steps(comparison),

@@ -9,7 +9,6 @@ from math import floor, isfinite, log10
 from typing import Any, Literal
 
 from evaltrack.compare.comparison import Comparison, MetricDelta
-from evaltrack.compare.gate import differs
 from evaltrack.metrics.catalogue import BY_METRIC
 from evaltrack.report.comparison.words import both_words, delta_cell, interval_words
 from evaltrack.report.words import metric_course, metric_title
@@ -203,9 +202,14 @@ def _row(comparison: Comparison, metric: MetricDelta, reach: float) -> dict[str,
 
 def _label(metric: MetricDelta) -> str:
     """What the plot shows, for who does not see it."""
-    shown = "shown to differ" if differs(metric) else "not shown to differ"
+    shown = "shown to differ" if _differs(metric) else "not shown to differ"
     interval = f", 95 % interval {interval_words(metric)}" if metric.interval else ""
     return f"{delta_cell(metric)}{interval}, {shown}"
+
+
+def _differs(metric: MetricDelta) -> bool:
+    """Whether the 95 % interval of the difference leaves out 0."""
+    return metric.interval is not None and (metric.interval[0] > 0 or metric.interval[1] < 0)
 
 
 def _mark(metric: MetricDelta, way: Way) -> AxisMark | None:
@@ -221,4 +225,4 @@ def _mark(metric: MetricDelta, way: Way) -> AxisMark | None:
     if metric.threshold is not None:
         amount = metric.threshold.amount * (abs(metric.baseline) if metric.threshold.relative else 1.0)
         limit = scale * (-amount if metric.higher_is_better else amount)
-    return AxisMark(scale * metric.delta, scale * low, scale * high, limit, way, differs(metric))
+    return AxisMark(scale * metric.delta, scale * low, scale * high, limit, way, _differs(metric))

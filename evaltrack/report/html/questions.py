@@ -13,13 +13,12 @@ from evaltrack.compare.change import Change, Fate
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.run_info import RunInfo
 from evaltrack.records.row import Traced
+from evaltrack.report.comparison.rules import rerun_words
 from evaltrack.report.comparison.words import (
     CAUSES,
     UNCHANGED,
     accepted_words,
-    borderline_words,
     dropped_words,
-    repeat_words,
 )
 from evaltrack.report.html.page import safe_link, script_safe, shown
 from evaltrack.report.html.question_parts import (
@@ -202,10 +201,9 @@ def _change_fields(
         "cause": _cause_code(change, group),
         "detail": shown(failure_message(change.cause.detail), 400),
         "also": [f"{CAUSES[cause.kind]}: {shown(failure_message(cause.detail), 300)}" for cause in change.also],
-        "again": change.repeat.kind if change.repeat else "",
+        "again": change.rerun.state if change.rerun else "",
         "link": safe_link(change.cause.link),
         "lower": dropped_words(change, comparison.candidate.signature.k),
-        "edge": change.borderline is not None,
         "down": [name for name, _, _ in change.dropped],
         "up": [name for name, _, _ in change.raised],
         "note": shown(_note(change), 300),
@@ -230,8 +228,8 @@ def score_titles(changes: Iterable[Change], k: int) -> dict[str, str]:
 
 
 def _note(change: Change) -> str:
-    """What came of asking it again, who accepted it, and whether it is borderline."""
-    notes = (repeat_words(change), accepted_words(change), borderline_words(change))
+    """What its reruns showed, and who accepted it."""
+    notes = (rerun_words(change), accepted_words(change))
     return "; ".join(note.strip(" []") for note in notes if note)
 
 

@@ -11,7 +11,6 @@ from evaltrack.evaluation.result import RunResult
 from evaltrack.metrics.catalogue import HEADLINES
 from evaltrack.records import Signature
 from evaltrack.records.amount import count
-from evaltrack.report.comparison.words import clip
 from evaltrack.report.html.page import (
     Back,
     document,
@@ -29,6 +28,7 @@ from evaltrack.report.words import (
     AIM_TITLES,
     FAILURES,
     aim_cells,
+    clip,
     cost_words,
     criterion_words,
     errors_words,

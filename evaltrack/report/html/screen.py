@@ -8,15 +8,17 @@ from evaltrack.compare.comparison import Comparison
 from evaltrack.evaluation.result import RunResult
 from evaltrack.records import Row
 from evaltrack.records.amount import count
-from evaltrack.report.comparison.counts import chance_words, counts_words
+from evaltrack.report.comparison.counts import counts_words
 from evaltrack.report.comparison.culprit_words import behind_line, several_causes
 from evaltrack.report.comparison.headline import verdict_sentence
-from evaltrack.report.comparison.words import clip, criteria_words, reason_words, sides_words, verdict_tone
+from evaltrack.report.comparison.rules import reasons, reruns_words
+from evaltrack.report.comparison.words import TONES, criteria_words, sides_words
 from evaltrack.report.html.comparison_page import FIRST
 from evaltrack.report.html.page import render, safe_link
 from evaltrack.report.html.plots import axis_reach, metric_rows
 from evaltrack.report.html.run_page import run_fields
 from evaltrack.report.words import (
+    clip,
     failure_words,
 )
 
@@ -66,14 +68,14 @@ def comparison_screen(comparison: Comparison) -> str:
     return render(
         "comparison_screen.html",
         made=comparison,
-        kind=verdict_tone(comparison),
+        kind=TONES[comparison.verdict],
         verdict=verdict_sentence(comparison),
         behind=behind_line(comparison),
         sides=sides_words(comparison),
-        reasons=list(reason_words(comparison)) if comparison.verdict != "ok" else [],
+        reasons=reasons(comparison) if comparison.verdict != "ok" else [],
         summary=several_causes(comparison),
         counts=counts_words(comparison),
-        chance=chance_words(comparison),
+        reruns=reruns_words(comparison),
         rows=metric_rows(comparison, main, axis_reach(main)),
         criteria=[(pair[1].met, criteria_words(pair)) for pair in comparison.criteria],
         questions=[

@@ -10,10 +10,10 @@ from urllib.parse import quote
 from evaltrack.evaluation.result import RunResult
 from evaltrack.metrics.catalogue import HEADLINES
 from evaltrack.records.amount import count
-from evaltrack.report.comparison.words import clip
 from evaltrack.report.html.page import document, render, safe_link, shown
 from evaltrack.report.html.run_page import run_headline, run_kind
 from evaltrack.report.words import (
+    clip,
     failed_words,
     failure_words,
     metric_number,

@@ -9,13 +9,13 @@ from evaltrack.compare.comparison import Comparison
 from evaltrack.evaluation.result import RunResult
 from evaltrack.metrics.aggregate import LEVELS, worst_domains
 from evaltrack.records.amount import count
-from evaltrack.report.comparison.counts import chance_words
 from evaltrack.report.comparison.culprit_words import behind_line
 from evaltrack.report.comparison.headline import verdict_sentence
-from evaltrack.report.comparison.words import clip, reason_words
+from evaltrack.report.comparison.rules import reasons, reruns_words
 from evaltrack.report.words import (
     AIM_TITLES,
     aim_cells,
+    clip,
     cost_words,
     criterion_words,
     errors_words,
@@ -221,6 +221,6 @@ def comparison_note(comparison: Comparison, experiment_id: str, *, side_by_side:
     against = f"against {described(clip(was.name, 80))}, {count(comparison.num_common, 'common question')}"
     lines = [f"**{verdict_sentence(comparison)}** {against} · {' · '.join(links)}"]
     lines += [f"\n{described(behind, 500)}"] if (behind := behind_line(comparison)) else []
-    lines += [f"\n- {described(reason, 200)}" for reason in reason_words(comparison)]
-    lines += [f"\n{described(chance, 500)}"] if (chance := chance_words(comparison)) else []
+    lines += [f"\n- {described(reason, 200)}" for reason in reasons(comparison)]
+    lines += [f"\n{described(chance, 500)}"] if (chance := reruns_words(comparison)) else []
     return within(lines, COMPARISON_LIMIT)

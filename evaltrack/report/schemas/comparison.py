@@ -6,11 +6,12 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from evaltrack.compare.change import Asking, Borderline, CauseKind, Fate, Outcome, RepeatKind
-from evaltrack.compare.comparison import ComparedAim, GateLine, Threshold, Verdict
+from evaltrack.compare.change import CauseKind, Fate, Outcome
+from evaltrack.compare.comparison import ComparedAim, RuleKind, RuleState, Verdict
 from evaltrack.compare.culprits import CulpritKind
 from evaltrack.compare.errors_by_message import ErrorCount
-from evaltrack.compare.gate import GateKind
+from evaltrack.compare.gate import GateKind, Threshold
+from evaltrack.compare.reruns import Rerun, Reruns
 from evaltrack.compare.risers import Novelty
 from evaltrack.compare.run_info import RunDifference
 from evaltrack.records import Signature
@@ -34,8 +35,24 @@ class GateForm(Form):
     kind: GateKind
     allow_flips: int
     min_coverage: float | None
+    allow_partial: bool
     max_drop: dict[str, Threshold]
     domain_max_drop: dict[str, dict[str, Threshold]]
+
+
+class RuleForm(Form):
+    """One rule of the gate: its value and limit, in questions or in the unit of its metric."""
+
+    kind: RuleKind
+    state: RuleState
+    words: str
+    metric: str | None
+    where: str
+    value: float
+    limit: int | None
+    threshold: Threshold | None
+    p_value: float | None
+    names: list[str]
 
 
 class Measured(Form):
@@ -60,10 +77,7 @@ class MetricForm(Form):
     n: int
     measured: Measured | None
     wins: int
-    ties: int
     losses: int
-    detectable: float | None
-    judge_noise: float | None
 
 
 class GroupForm(Form):
@@ -72,7 +86,6 @@ class GroupForm(Form):
     num_questions: int
     pass_to_fail: int
     fail_to_pass: int
-    p_value: float | None
     metrics: dict[str, MetricForm]
 
 
@@ -112,23 +125,6 @@ class CulpritForm(Form):
     words: str
 
 
-class PastRecord(Form):
-    """How often a question failed before."""
-
-    times: int
-    failed: int
-
-
-class RepeatForm(Form):
-    """What came of asking a question again."""
-
-    kind: RepeatKind
-    times: int
-    passed: int
-    failed: int
-    record: PastRecord
-
-
 class ChangeForm(Form):
     """One question of which anything differs; the first of them hold the rows of both sides."""
 
@@ -150,13 +146,10 @@ class ChangeForm(Form):
     also: list[CauseForm]
     dropped: dict[str, Delta]
     same_retrieval: bool | None
-    repeat: RepeatForm | None
+    rerun: Rerun | None
     accepted: str | None
-    by_judge: bool
-    informs: bool
     counts: bool
     raised: dict[str, Delta]
-    borderline: Borderline | None
     before: dict[str, Any] | None
     after: dict[str, Any] | None
 
@@ -177,16 +170,16 @@ class ComparisonForm(Form):
     headline: str
     exit_code: Literal[0, 1, 3]
     reasons: list[str]
-    gate_lines: list[GateLine]
-    gate: GateForm | None
+    rules: list[RuleForm]
+    gate: GateForm
     baseline: RunSide
     candidate: RunSide
     differences: list[RunDifference]
     compare_link: str | None
     num_common: int
     metrics: dict[str, MetricForm]
-    mcnemar_p: float | None
-    asked_again: Asking
+    loss_p: float | None
+    reruns: Reruns
     causes: dict[CauseKind, int]
     culprits: list[CulpritForm]
     questions: dict[Fate, int]

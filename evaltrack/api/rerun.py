@@ -1,0 +1,225 @@
+"""Rerun questions that changed: the candidate's own target and judges, as this machine kept them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+
+from evaltrack.api.local_commands import Named, command_to_repeat
+from evaltrack.compare.pairing import Side
+from evaltrack.compare.reruns import Answer
+from evaltrack.errors import TrackingError, UsageError
+from evaltrack.evaluation.config import Command
+from evaltrack.evaluation.plan import Plan, planned
+from evaltrack.metrics.ledger import Ledger
+from evaltrack.records import Row
+from evaltrack.records.amount import count
+from evaltrack.rows.stored_row import StoredRow, stored_row
+from evaltrack.tracking.reader import EvaluationRun, earlier_evaluations, newer_evaluation
+from evaltrack.tracking.run_files import read_rows
+from evaltrack.tracking.store import Store
+
+REPLAYS = 100
+"""Trials that `evaltrack.api.replay_judge` may have numbered before."""
+
+FIXED = ("recorded:", "traces:")
+"""Targets and judges that begin so hold answers or verdicts given before."""
+
+DETERMINISTIC = "bm25:"
+"""Targets that begin so give the same sources always."""
+
+Say = Callable[[str], object]
+
+
+@dataclass(frozen=True)
+class ComparedRuns:
+    """The runs of a comparison and their rows; the baseline is None where it is a file."""
+
+    store: Store
+    candidate: EvaluationRun
+    baseline: EvaluationRun | None
+    now: Side
+    was: Side
+
+
+def rerunner_of(
+    runs: ComparedRuns, max_reruns: int | None, resources: ExitStack, say: Say = lambda _: None
+) -> CandidateRerunner | str:
+    """Reruns questions of the candidate, or why nothing can be rerun.
+
+    What is executed was kept on this machine when the run was started: never what the tracking store says. Each rerun
+    is a trial of its own, so that no verdict of before is used again.
+
+    Args:
+        runs: The runs that are compared.
+        max_reruns: Calls that are allowed; None allows as many as the candidate's run made.
+        resources: Closes target and judges, which stay open from one rerun to the next.
+        say: Receives what is rerun, in words.
+    """
+    run = runs.candidate
+    if max_reruns == 0:
+        return "no rerun is allowed"
+    if run.signature.target.startswith(FIXED):
+        return "recorded answers cannot be rerun"
+    try:
+        command = command_to_repeat(run.run_id, run.signature, Named())
+    except UsageError as error:
+        return str(error)
+    if newer := newer_evaluation(runs.store, run):
+        return f"run {newer.run_id[:8]} of the same target is newer, and its code may differ"
+    limit = run.num_questions * command.settings.trials if max_reruns is None else max_reruns
+    return CandidateRerunner(runs, command, limit, resources, say)
+
+
+@dataclass
+class CandidateRerunner:
+    """Reruns questions of a run, and counts what that costs."""
+
+    runs: ComparedRuns
+    command: Command
+    limit: int
+    resources: ExitStack
+    say: Say
+    ledger: Ledger = field(default_factory=Ledger)
+    _times: Counter[str] = field(default_factory=Counter)
+    _rows: tuple[dict[str, StoredRow], dict[str, StoredRow]] = field(default_factory=lambda: ({}, {}))
+    _opened: tuple[Plan, asyncio.Runner] | None = None
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether neither the target nor a judge can answer otherwise."""
+        signature = self.runs.candidate.signature
+        fixed_judge = signature.judge == "none" or all(name.startswith(FIXED) for name in self.command.settings.judge)
+        return signature.target.startswith(DETERMINISTIC) and fixed_judge
+
+    def records(self, ids: Collection[str]) -> Mapping[str, tuple[int, int]]:
+        """Passes and trials of questions before; none where the baseline is a file."""
+        return question_records(self.runs.store, self.runs.baseline, ids) if self.runs.baseline else {}
+
+    def rerun(self, ids: Sequence[str]) -> Mapping[str, Answer]:
+        """Ask each of these questions once more.
+
+        Raises:
+            UsageError: target, judge or golden set cannot be opened, or is another than the run's.
+        """
+        if not self._times:
+            self.say(
+                f"rerunning {count(len(ids), 'question')}, to tell broken from flaky ones; {self.limit:,} calls at most"
+            )
+        for rows, side in zip(self._rows, (self.runs.was, self.runs.now), strict=True):
+            rows.update(side.rows(set(ids) - rows.keys(), False))
+        plan, runner = self._open()
+        answers: dict[str, Answer] = {}
+
+        def take(row: Row) -> None:
+            self.ledger.add(row)
+            answers[row.question.id] = self._answer(row)
+
+        by_times: defaultdict[int, set[str]] = defaultdict(set)
+        for key in ids:
+            by_times[self._times[key]].add(key)
+        self._times.update(ids)
+        for times, those in by_times.items():
+            questions = [q for q in plan.golden if q.id in those and self._rows[1][q.id].digest == q.digest]
+            trial = plan.settings.trials + 1 + REPLAYS + times  # a replay's verdicts are paid for already
+            plan.ask(take, questions=questions, trials=[trial], runner=runner)
+        return answers
+
+    @property
+    def usd(self) -> float | None:
+        """The price of all reruns; None where prices are not known."""
+        settings = self.command.settings
+        pairs = ((settings.prices, self.ledger.target_usage), (settings.judge_prices, self.ledger.judge_usage))
+        costs = [prices.cost(usage) for prices, usage in pairs if prices]
+        return sum(costs) if costs else None
+
+    @property
+    def tokens(self) -> int:
+        """The tokens that target and judges used."""
+        return self.ledger.total_tokens + self.ledger.judge_usage.total_tokens
+
+    def _answer(self, row: Row) -> Answer:
+        again, key = stored_row(row, self.runs.candidate.signature.k), row.question.id
+        was, now = (rows.get(key) for rows in self._rows)
+        judged = bool(again.verdicts)
+        return Answer(
+            passed=row.passed,
+            same=_content(again, judged=judged) == _content(now, judged=judged),
+            same_scores=now is not None and again.passed == now.passed and _scores(again) == _scores(now),
+            as_before=_content(was, judged=True) == _content(again, judged=True) != _content(now, judged=True),
+        )
+
+    def _open(self) -> tuple[Plan, asyncio.Runner]:
+        """The plan, opened once: starting a target may take longer than asking it."""
+        if self._opened is None:
+            command, runner = self.command, self.resources.enter_context(asyncio.Runner())
+            store_uri = self.runs.store.uri
+            opening = planned(command.golden, command.settings, command.target, repeats=True, store_uri=store_uri)
+            plan = self.resources.enter_context(opening)
+            _check_same(plan, self.runs.candidate)
+            self.resources.callback(plan.close, runner)
+            self._opened = plan, runner
+        return self._opened
+
+
+def _content(row: StoredRow | None, *, judged: bool) -> object:
+    """The sources of a row, where it is judged its answer too."""
+    if row is None:
+        return None
+    return row.retrieval_digest, row.error, row.declined, row.answer if judged else None
+
+
+def _scores(row: StoredRow) -> object:
+    names = ("recall_at_k", "reciprocal_rank", "overall_score", "reasoning_score")
+    return [row.scores.get(name) for name in names]
+
+
+def _check_same(plan: Plan, run: EvaluationRun) -> None:
+    """Target and judge must be the same as in the run."""
+    was, now = run.signature, plan.signature
+    for part in ("target", "judge", "judge_prompt", "k", "pass_threshold", "weights", "rubric", "metrics_version"):
+        if getattr(was, part) != getattr(now, part) and (was.judge != "none" or not part.startswith("judge")):
+            difference = f"{part} was {getattr(was, part)!r} and is {getattr(now, part)!r}"
+            raise UsageError(f"run {run.run_id} cannot be repeated here: {difference}")
+
+
+EARLIER_RUNS = 20
+"""Earlier runs that are read."""
+
+COLUMNS = ["id", "digest", "passed", "trials", "passes"]
+
+
+def question_records(store: Store, baseline: EvaluationRun, ids: Collection[str]) -> dict[str, tuple[int, int]]:
+    """Passes and trials of questions: in the baseline's own trials, and in runs of the same system that ended before
+    it.
+
+    The baseline's own outcome is left out unless it is of several trials: a question is looked up here because it
+    passed there, which says nothing of how often it does. An edited question has no record.
+
+    Raises:
+        TrackingError: the store does not answer, or the rows of the baseline are not there.
+    """
+    digests: dict[str, str] = {}
+    passed, times = Counter[str](), Counter[str]()
+    for row in read_rows(store, baseline, COLUMNS, set(ids)):
+        digests[row.id] = row.digest
+        if row.trials:
+            _count(row, passed, times)
+    for run in earlier_evaluations(store, baseline, EARLIER_RUNS):
+        with suppress(TrackingError):  # a run whose rows are gone or damaged is no record
+            for row in read_rows(store, run, COLUMNS, set(ids)):
+                if digests.get(row.id) == row.digest:
+                    _count(row, passed, times)
+    return {key: (passed[key], times[key]) for key in ids if times[key]}
+
+
+def _count(row: StoredRow, passed: Counter[str], times: Counter[str]) -> None:
+    if row.trials:
+        times[row.id] += row.trials
+        passed[row.id] += row.passes or 0
+    elif row.passed is not None:
+        times[row.id] += 1
+        passed[row.id] += row.passed

@@ -1,0 +1,242 @@
+"""Does a question that broke count? Reruns tell broken questions from flaky ones. Pure: a `Rerunner` asks.
+
+A question that passes once when it is rerun is flaky. One that fails every time is held against its record, the trials
+of the same system before. Without a record the baseline may have passed it by luck once, which happens as often on the
+candidate: its questions that were fixed and its questions that fail show how often. `scripts/false_alarms` measures how
+often two equal systems are called a regression.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from evaltrack.stats.significance import luck, worse_than_record
+
+RERUNS = 9
+"""Reruns of a question that broke, at most."""
+
+DRAWS = 10
+"""Draws in which lucky passes are counted, at most."""
+
+RECORD_LEVEL, FLAKY_LEVEL = 0.03, 0.2
+"""p of all tests against records together below which questions are confirmed; p above which a question is flaky."""
+
+LUCK_LEVEL, UNCLEAR_LEVEL = 0.07, 0.25
+"""p of the test against luck below which questions are confirmed, and below which that is unclear."""
+
+PROBES = 10
+"""Questions that are rerun to see whether the target varies, or is another one."""
+
+MANY_AS_BEFORE, SHARE_AS_BEFORE = 3, 0.8
+"""Reruns, and their share, that give the baseline's answer where another system is rerun."""
+
+RerunState = Literal["confirmed", "flaky", "lucky", "unclear", "not rerun"]
+"""How a question that broke is judged. `lucky`: the baseline passed it once by luck, probably; `unclear`: it broke or
+was lucky. Those that are confirmed or were not rerun count.
+"""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The result of one rerun.
+
+    `passed` is None where it was not measured; `same`: the sources of the candidate's run, where it is judged the
+    answer too; `same_scores`: its scores; `as_before`: the baseline's answer and sources, which are not the
+    candidate's.
+    """
+
+    passed: bool | None
+    same: bool
+    same_scores: bool
+    as_before: bool = False
+
+
+class Rerunner(Protocol):
+    """Reruns questions of the candidate. `deterministic`: its answers cannot vary; `limit`: calls that it may make."""
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether the same question has the same answer always."""
+
+    @property
+    def limit(self) -> int:
+        """Calls that are allowed."""
+
+    def records(self, ids: Collection[str]) -> Mapping[str, tuple[int, int]]:
+        """Passes and trials of questions, in runs of the same system before; those without a record may be missing."""
+
+    def rerun(self, ids: Sequence[str]) -> Mapping[str, Answer]:
+        """Ask each of these questions once more."""
+
+
+@dataclass(frozen=True)
+class Rerun:
+    """The reruns of one question that broke, and its record: how often it passed before, in how many trials."""
+
+    state: RerunState
+    passed: int = 0
+    failed: int = 0
+    record_passed: int = 0
+    record_trials: int = 0
+
+    @property
+    def counts(self) -> bool:
+        """Whether the question counts for the gate."""
+        return self.state in ("confirmed", "not rerun")
+
+
+@dataclass(frozen=True)
+class Reruns:
+    """All reruns of a comparison.
+
+    `varied`: answers vary, by reruns or by trials; None where that is not known. `another_system`: the system that was
+    rerun is not the candidate. `why_not` says why nothing was rerun. `tokens` and `usd` are the price of it all.
+    """
+
+    by_id: Mapping[str, Rerun] = field(default_factory=dict)
+    calls: int = 0
+    varied: bool | None = None
+    another_system: bool = False
+    why_not: str | None = None
+    tokens: int = 0
+    usd: float | None = None
+
+
+@dataclass(frozen=True)
+class Questions:
+    """The ids of the questions that may be rerun: those that broke, were fixed, fail on both sides, or changed else.
+
+    `fell`: they score lower, and a rule on a mean is exceeded. `trials` holds the candidate's passes and trials of
+    those that broke.
+    """
+
+    broke: Sequence[str]
+    fixed: Sequence[str] = ()
+    failing: Sequence[str] = ()
+    changed: Sequence[str] = ()
+    fell: Sequence[str] = ()
+    trials: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+
+
+def rerun_questions(questions: Questions, rerunner: Rerunner) -> Reruns:
+    """Rerun the questions that broke, and as many others as it takes to tell whether they count.
+
+    Raises:
+        EvaltrackError: the rerunner cannot ask.
+    """
+    if rerunner.deterministic:
+        return Reruns({key: Rerun("confirmed") for key in questions.broke}, varied=False)
+    return _Session(questions, rerunner).result()
+
+
+class _Session:
+    """The calls that were made, and what is known of each question that broke."""
+
+    def __init__(self, questions: Questions, rerunner: Rerunner) -> None:
+        self._questions, self._rerunner = questions, rerunner
+        self._calls, self._same, self._varied = 0, True, False
+        self._passed, self._failed = Counter[str](), Counter[str]()
+        self._as_before: dict[str, bool] = {}
+        self._records = rerunner.records(questions.broke) if questions.broke else {}
+
+    def result(self) -> Reruns:
+        """Rerun, and tell of each question that broke whether it counts."""
+        states = self._rerun_broken()
+        another = self._is_another_system()
+        consistent = [key for key, state in states.items() if state == "unclear"]
+        if another:
+            states = dict.fromkeys(states, "unclear")
+        elif consistent and "confirmed" not in states.values():
+            states |= dict.fromkeys(consistent, self._against_luck(len(consistent)))
+        if not self._calls and self._questions.fell:
+            self._ask(self._questions.fell[:PROBES])
+        return Reruns(
+            {key: self._rerun(key, state) for key, state in states.items()}, self._calls, self._varied, another
+        )
+
+    def _ask(self, ids: Sequence[str]) -> list[str]:
+        """Ask each question once, as far as calls are allowed; returns those that were asked."""
+        asked = list(ids)[: max(self._rerunner.limit - self._calls, 0)]
+        for key, answer in self._rerunner.rerun(asked).items() if asked else ():
+            self._passed[key] += answer.passed is True
+            self._failed[key] += answer.passed is False
+            self._same &= answer.same
+            self._varied |= not answer.same_scores
+            self._as_before.setdefault(key, answer.as_before)
+        self._calls += len(asked)
+        return asked
+
+    def _ask_while_failing(self, ids: Sequence[str]) -> list[str]:
+        """Rerun each question until it passes once; returns those that failed each of all reruns."""
+        for _ in range(RERUNS):
+            ids = [key for key in self._ask(ids) if not self._passed[key]]
+        return [key for key in ids if self._failed[key]]
+
+    def _rerun_broken(self) -> dict[str, RerunState]:
+        """The state of each question that broke; those that fail consistently are `unclear` as yet."""
+        broke = self._questions.broke
+        level = RECORD_LEVEL / max(len(broke), 1)
+        confirmed = {key for key in broke if self._p_of_record(key) < level}
+        open_ids = [key for key in broke if key not in confirmed and not self._passes_in_trials(key)]
+        for _ in range(RERUNS):
+            confirmed |= {key for key in self._ask(open_ids) if self._p_of_record(key) < level}
+            open_ids = [key for key in open_ids if key not in confirmed and not self._passed[key]]
+        return {key: "confirmed" if key in confirmed else self._undecided(key) for key in broke}
+
+    def _undecided(self, key: str) -> RerunState:
+        """The state of a question that its record does not confirm."""
+        explained = self._has_record(key) and self._p_of_record(key) > FLAKY_LEVEL
+        if self._passed[key] or self._passes_in_trials(key) or explained:
+            return "flaky"
+        return "unclear" if self._failed[key] else "not rerun"
+
+    def _passes_in_trials(self, key: str) -> int:
+        """How many of the candidate's own trials passed."""
+        return self._questions.trials.get(key, (0, 1))[0]
+
+    def _has_record(self, key: str) -> bool:
+        return self._records.get(key, (0, 0))[1] >= 3
+
+    def _p_of_record(self, key: str) -> float:
+        """Fisher's exact p of the record against the candidate's trials and reruns; 1 without a record."""
+        if not self._has_record(key):
+            return 1.0
+        passed, trials = self._records[key]
+        own_passed, own_trials = self._questions.trials.get(key, (0, 1))
+        failed = own_trials - own_passed + self._failed[key]
+        return worse_than_record(failed, failed + own_passed + self._passed[key], trials - passed, trials)
+
+    def _is_another_system(self) -> bool:
+        """Whether most reruns give the baseline's answers.
+
+        Questions that broke are chosen for failing, so that of a flaky system they pass again; others are not.
+        """
+        before = list(self._as_before.values())
+        if not before or sum(before) < SHARE_AS_BEFORE * len(before):
+            return False
+        others = [key for key in (*self._questions.fixed, *self._questions.changed) if key not in self._as_before]
+        self._ask(list(dict.fromkeys(others))[:PROBES])
+        before = list(self._as_before.values())
+        return sum(before) >= max(MANY_AS_BEFORE, SHARE_AS_BEFORE * len(before))
+
+    def _against_luck(self, consistent: int) -> RerunState:
+        """Whether questions that fail consistently broke, or the baseline passed them once by luck."""
+        questions = self._questions
+        lucky, draws, failing = len(self._ask_while_failing(questions.fixed)), 1, list(questions.failing)
+        while draws < DRAWS and failing and self._calls + len(failing) <= self._rerunner.limit:
+            self._ask(failing)
+            draws += 1
+        if self._same and (draws > 1 or not failing):
+            return "confirmed"
+        lucky += sum(self._passed[key] == 1 for key in failing)
+        p = luck(consistent, lucky, draws if failing else DRAWS)
+        if p < LUCK_LEVEL:
+            return "confirmed"
+        nothing_drawn = failing and draws == 1 and not lucky
+        return "unclear" if p < UNCLEAR_LEVEL or nothing_drawn else "lucky"
+
+    def _rerun(self, key: str, state: RerunState) -> Rerun:
+        return Rerun(state, self._passed[key], self._failed[key], *self._records.get(key, (0, 0)))

@@ -1,0 +1,359 @@
+"""Reruns of the candidate of a comparison: its own target and judges, asked once more."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import mlflow
+import pytest
+
+from evaltrack import Comparison, RunResult, compare_runs, run_eval
+from evaltrack.compare.reruns import Rerun
+from evaltrack.errors import InconclusiveError
+from evaltrack.records import Question, Response, Source
+from evaltrack.report.comparison.headline import verdict_sentence
+from evaltrack.report.comparison.json_form import comparison_json
+from evaltrack.report.comparison.markdown import comparison_markdown
+from evaltrack.report.comparison.terminal import comparison_text
+from tests.judging import cli, golden_set, scored_reply, serving, store_in
+from tests.openai_behaviours import Reply
+from tests.openai_requests import Json, text_of
+
+TARGET = f"python:{__name__}:ask"
+IDS = "abcdefgh"
+
+script: dict[str, list[bool | None]] = {}
+"""What the target does for each question, one time after the other: finds it, does not, fails (None); then the last."""
+asked: defaultdict[str, int] = defaultdict(int)
+
+
+def ask(question: Question, k: int) -> Response:
+    """A target that follows the script, and prints as targets do."""
+    print("looking")
+    turns = script.get(question.id, [True])
+    turn = turns[min(asked[question.id], len(turns) - 1)]
+    asked[question.id] += 1
+    if turn is None:
+        raise RuntimeError("down")
+    return Response(answer="so", sources=(Source(chunk_id="x" if turn else "y"),))
+
+
+@pytest.fixture(autouse=True)
+def forgotten() -> Iterator[None]:
+    """Each test has a script of its own."""
+    script.clear()
+    asked.clear()
+    yield
+    script.clear()
+
+
+def found_run(uri: str, folder: Path, **settings: Any) -> RunResult:
+    """A run of the scripted target; each question passes if `x` is found."""
+    golden, _ = golden_set(folder, dict.fromkeys(IDS), expected_chunks=["x"])
+    return run_eval(
+        golden,
+        **{
+            "target": TARGET,
+            "judge": "none",
+            "tracking_uri": uri,
+            "traces": "off",
+            "concurrency": 1,
+            "in_process": True,
+            **settings,
+        },
+    )
+
+
+def pair(uri: str, folder: Path, turns: dict[str, list[bool | None]], **settings: Any) -> tuple[RunResult, RunResult]:
+    """A candidate whose questions do as scripted, and a baseline in which all pass; the target counts from there."""
+    before = found_run(uri, folder, **settings)
+    script.update(turns)
+    asked.clear()
+    return found_run(uri, folder, **settings), before
+
+
+def compared(runs: tuple[RunResult, RunResult], uri: str, **options: Any) -> Comparison:
+    """Candidate against baseline, by flips alone."""
+    rules = {"max_drop": ["recall_at_k=off", "mrr=off"], "tracking_uri": uri, "log": False}
+    return compare_runs(runs[0].run_id, runs[1].run_id, **{**rules, **options})
+
+
+@dataclass(frozen=True)
+class Made:
+    """Runs that no test changes, made once, by the questions that failed in them, and where they are."""
+
+    uri: str
+    folder: Path
+    runs: dict[str, RunResult]
+
+    @property
+    def golden(self) -> Path:
+        return self.folder / "small.jsonl"
+
+    def enter(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Make this the folder and the store of a test."""
+        monkeypatch.chdir(self.folder)
+        monkeypatch.setenv("EVALTRACK_STATE_DIR", str(self.folder / "state"))
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", self.uri)
+
+    def pair(self, turns: dict[str, list[bool | None]], before: str = "") -> tuple[RunResult, RunResult]:
+        """A candidate whose questions did as scripted, and a baseline in which those named in `before` failed; what the
+        target does from now on is the rest of the script.
+        """
+        script.update(turns)
+        asked.update(dict.fromkeys(IDS, 1))
+        failed = "".join(key for key in IDS if not script.get(key, [True])[0])
+        return self.runs[failed or " after"], self.runs[f"{before} before"]
+
+
+@pytest.fixture(scope="module")
+def all_made(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Made:
+    folder = tmp_path_factory.mktemp("made")
+    failing = {" before": "", "d before": "d", " after": "", "a": "a", "ab": "ab", "abcde": "abcde", "abcdef": "abcdef"}
+    experiments = {"ab": "several", "abcdef": "several"}  # a name of its own for each other, so that none is on record
+    runs = {}
+    with store_in(folder, empty_database) as uri:
+        for name, failed in failing.items():
+            script.update({key: [key not in failed] for key in IDS})
+            runs[name] = found_run(uri, folder, experiment=experiments.get(name, f"alone {name}"))
+    script.clear()
+    return Made(uri, folder, runs)
+
+
+@pytest.fixture
+def golden_text(made: Made) -> Iterator[str]:
+    """The golden set of the runs, for a test that changes it."""
+    text = made.golden.read_text()
+    yield text
+    made.golden.write_text(text)
+
+
+@pytest.fixture
+def made(all_made: Made, monkeypatch: pytest.MonkeyPatch) -> Made:
+    """The runs, as if they had been made by this test in this folder."""
+    all_made.enter(monkeypatch)
+    return all_made
+
+
+def test_a_flaky_question_is_no_regression(made: Made) -> None:
+    candidate, before = made.pair({"a": [False, True]})
+    number = len(_all_runs(made.uri))
+    found = compared((candidate, before), made.uri)
+    assert (found.verdict, found.exit_code, found.reruns.calls) == ("ok", 0, 1)
+    assert found.reruns.by_id == {"a": Rerun("flaky", 1, 0)}
+    rate = {metric.name: metric for metric in found.metrics}["pass_rate"]
+    assert (rate.baseline, rate.candidate) == (1, 0.875)
+    assert [row["passed"] for row in candidate.rows] == [False, *[True] * 7]
+    assert len(_all_runs(made.uri)) == number
+
+
+def _all_runs(uri: str) -> list[mlflow.entities.Run]:
+    client = mlflow.MlflowClient(uri)
+    return list(client.search_runs([each.experiment_id for each in client.search_experiments()]))
+
+
+def test_a_question_that_fails_every_rerun_broke(made: Made) -> None:
+    """Nothing else fails, and the same sources came back each time."""
+    found = compared(made.pair({"a": [False]}), made.uri, max_reruns=9)
+    assert found.reruns.by_id == {"a": Rerun("confirmed", 0, 9)}
+    assert (found.verdict, found.reruns.calls, found.reruns.varied) == ("regression", 9, False)
+
+
+def test_no_more_calls_are_made_than_the_run_made(made: Made) -> None:
+    """Eight questions; with `max_reruns=0` nothing is rerun, and each question counts."""
+    assert compared(made.pair({"a": [False]}), made.uri).reruns.calls == 8
+    asked.clear()
+    found = compared(made.pair({"a": [False, True]}), made.uri, max_reruns=0)
+    assert (found.verdict, found.reruns.calls, found.reruns.why_not) == ("regression", 0, "no rerun is allowed")
+    assert found.reruns.by_id == {"a": Rerun("not rerun")}
+
+
+def test_a_rerun_that_ends_in_an_error_decides_nothing(made: Made) -> None:
+    found = compared(made.pair({"a": [False, None]}), made.uri)
+    assert (found.verdict, found.reruns.by_id["a"]) == ("regression", Rerun("not rerun"))
+
+
+def test_trials_of_the_baseline_are_a_record(store_uri: str, tmp_path: Path) -> None:
+    runs = pair(store_uri, tmp_path, {"a": [False]}, trials=5)
+    made = compared(runs, store_uri)
+    assert made.reruns.by_id["a"] == Rerun("confirmed", 0, 0, 5, 5)  # by its own five trials
+    assert made.verdict == "regression"
+
+
+def test_the_seeds_gate_reruns_nothing(made: Made) -> None:
+    found = compared(made.pair({"a": [False, True]}), made.uri, gate="seed")
+    assert (found.verdict, found.reruns.calls, found.flips[0].rerun) == ("regression", 0, None)
+    assert asked["a"] == 1
+
+
+def test_where_nothing_can_be_rerun_the_rule_holds(made: Made, golden_text: str) -> None:
+    runs = made.pair({"a": [False]}, before="d")
+    made.golden.unlink()
+    found = compared(runs, made.uri)
+    assert (found.verdict, found.flips[0].rerun) == ("regression", Rerun("not rerun"))
+    assert "small.jsonl: no such file" in str(found.reruns.why_not)
+
+
+def test_a_question_edited_since_is_not_rerun(made: Made, golden_text: str) -> None:
+    made.golden.write_text(golden_text.replace("What of b?", "What of b now?"))
+    found = compared(made.pair({key: [False, False, True] for key in "abcde"}), made.uri, max_reruns=40)
+    states = {key: each.state for key, each in found.reruns.by_id.items()}
+    assert states == {**dict.fromkeys("acde", "flaky"), "b": "not rerun"}
+    assert (asked["a"], asked["b"]) == (3, 1)
+    assert found.verdict == "regression"
+
+
+def test_every_rendering_says_what_the_reruns_showed(made: Made) -> None:
+    turns: dict[str, list[bool | None]] = {"a": [False, False, True], "b": [False, None]}
+    turns |= {key: [False, True] for key in "cde"}
+    found = compared(made.pair(turns), made.uri, max_reruns=20)
+    said = {"a": "[flaky: passed 1 of 2 reruns]", "b": "[not rerun]"}
+    shown, page = comparison_text(found, 200), comparison_markdown(found).replace("\\", "")
+    for key, words in said.items():
+        assert f"- {key} (small) broke: an expected source is no longer returned {words}" in shown
+        assert words in page
+    line = f"Reran in {found.reruns.calls} calls: 4 flaky, 1 not rerun."
+    assert line in shown
+    assert line in page
+    document = comparison_json(found)
+    flips = {flip["id"]: flip for flip in document["flips"]}
+    assert flips["a"]["rerun"] == {"state": "flaky", "passed": 1, "failed": 1, "record_passed": 0, "record_trials": 0}
+    assert {key: flip["counts"] for key, flip in flips.items()} == {key: key == "b" for key in "abcde"}
+    assert document["reruns"]["calls"] == found.reruns.calls
+
+
+def test_reruns_are_announced_before_they_are_made(made: Made) -> None:
+    said: list[str] = []
+    compared(made.pair({"a": [False, True]}), made.uri, say=said.append)
+    assert said == ["rerunning 1 question, to tell broken from flaky ones; 8 calls at most"]
+
+
+def test_answers_of_the_baseline_are_of_another_system(made: Made) -> None:
+    """As of a target that was evaluated with an environment variable, which is not there when it is rerun."""
+    found = compared(made.pair({key: [False, True] for key in "abcde"}), made.uri)
+    assert (found.verdict, found.reruns.another_system) == ("unknown", True)
+    assert verdict_sentence(found).startswith(
+        "Could not tell: the target that was rerun is not the one that was evaluated"
+    )
+
+
+def test_a_newer_run_that_failed_is_not_passed_over(store_uri: str, tmp_path: Path) -> None:
+    older, before = pair(store_uri, tmp_path, {})
+    script.update({key: [None] for key in IDS})
+    broken = found_run(store_uri, tmp_path)
+    assert broken.status == "FAILED"
+    with pytest.raises(
+        InconclusiveError, match=f"the newest run {broken.run_id} .* is FAILED; evaluate again, or name"
+    ):
+        compare_runs(baseline=before.run_id, tracking_uri=store_uri, log=False)
+    assert compare_runs(older.run_id, before.run_id, tracking_uri=store_uri, log=False).verdict == "ok"
+    mlflow.MlflowClient(store_uri).set_terminated(broken.run_id, "FAILED", end_time=4_000_000_000_000)
+    found = compare_runs(baseline=before.run_id, tracking_uri=store_uri, log=False)
+    assert (found.verdict, found.candidate.run_id) == ("ok", older.run_id)
+
+
+# With a judge
+
+
+@pytest.fixture
+def judged(store_uri: str, tmp_path: Path) -> Iterator[Callable[..., tuple[Comparison, int]]]:
+    """Compares two runs of eight answers that a judge gave 0.9, but for one that got 0.3 in the candidate."""
+    seen: dict[str, list[float]] = {}
+
+    def behave(request: Json, _call: int) -> Reply:
+        (key,) = re.findall(r"What of (\w)\?", "".join(text_of(request, "user")))
+        scores = seen.setdefault(key, [0.9])
+        return Reply(scored_reply(scores.pop(0) if len(scores) > 1 else scores[0]))
+
+    def compare_judged(*again: float, **options: Any) -> tuple[Comparison, int]:
+        settings = {"judge": "openai", "verdict_cache": False}
+        before = found_run(store_uri, tmp_path, **settings)
+        seen["b"] = [0.3, *again]
+        after = found_run(store_uri, tmp_path, **settings)
+        calls = server.calls
+        made = compared((after, before), store_uri, **options)
+        return made, server.calls - calls
+
+    with serving(behaviour=behave) as server:
+        yield compare_judged
+
+
+@pytest.mark.parametrize(
+    ("again", "state", "calls", "verdict"), [((0.9,), "flaky", 1, "ok"), ((0.3,), "confirmed", 8, "regression")]
+)
+def test_a_judge_gives_a_fresh_verdict_each_time(
+    judged: Callable[..., tuple[Comparison, int]], again: tuple[float, ...], state: str, calls: int, verdict: str
+) -> None:
+    """And the price of that is told."""
+    made, asked_judge = judged(*again)
+    assert (asked_judge, made.reruns.calls) == (calls, calls)
+    (flip,) = made.flips
+    assert flip.rerun is not None
+    assert (flip.id, flip.rerun.state, made.verdict) == ("b", state, verdict)
+    assert made.reruns.tokens > 0
+    assert f"{made.reruns.tokens:,} tokens" in comparison_text(made)
+
+
+def test_recorded_responses_cannot_be_rerun(store_uri: str, tmp_path: Path) -> None:
+    """They would be the same, which proves nothing."""
+    verdicts = tmp_path / "verdicts.jsonl"
+
+    def write(name: str, score: float) -> None:
+        rows = [{"id": key, "judge": name, "reasoning": "so", "overall_score": score} for key in "ab"]
+        verdicts.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    golden, target = golden_set(tmp_path, {"a": "First.", "b": "Second."})
+    runs = []
+    for score in (0.9, 0.3):
+        write("people", score)
+        judged = {"target": target, "judge": f"recorded:{verdicts}", "traces": "off"}
+        runs.append(run_eval(golden, tracking_uri=store_uri, **judged))
+    made = compared((runs[1], runs[0]), store_uri)
+    assert {flip.rerun for flip in made.flips} == {Rerun("not rerun")}
+    assert made.reruns.why_not == "recorded answers cannot be rerun"
+
+
+# What is refused
+
+
+def test_another_target_is_not_rerun(made: Made) -> None:
+    candidate, before = made.pair({"a": [False]})
+    other = candidate.signature.model_copy(update={"target": "python:other:ask"})
+    client = mlflow.MlflowClient(made.uri)
+    client.set_tag(candidate.run_id, "evaltrack.signature", other.model_dump_json())
+    try:
+        found = compared((candidate, before), made.uri)
+    finally:
+        client.set_tag(candidate.run_id, "evaltrack.signature", candidate.signature.model_dump_json())
+    said = f"run {candidate.run_id} cannot be repeated here: target was 'python:other:ask' and is '{TARGET}'"
+    assert (found.verdict, found.reruns.why_not) == ("regression", said)
+    assert asked["a"] == 1
+
+
+def test_the_command_line(made: Made, capfd: pytest.CaptureFixture[str]) -> None:
+    candidate, before = made.pair({"a": [False, True]})
+    capfd.readouterr()
+    rules = ("--no-log", "--max-drop", "recall_at_k=off", "--max-drop", "mrr=off")
+    compared_ = ("compare", candidate.run_id, "--baseline-run", before.run_id, *rules)
+    assert cli(*compared_, "--output", "json") == 0
+    printed = capfd.readouterr()
+    assert json.loads(printed.out)["flips"][0]["rerun"]["state"] == "flaky"
+    assert "looking" in printed.err
+    assert cli(*compared_, "--gate", "seed") == 1
+    assert cli(*compared_, "--max-reruns", "0") == 1
+    assert cli(*compared_) == 0
+    assert "Reran in 1 call: 1 flaky." in capfd.readouterr().out
+    assert cli(*compared_, "--max-reruns", "often") == 2
+
+
+def test_an_older_run_is_not_rerun_with_newer_code(made: Made) -> None:
+    runs, newer = made.pair({"a": [False], "b": [False]}), made.runs["abcdef"]
+    found = compared(runs, made.uri)
+    assert set(asked.values()) == {1}
+    assert f"run {newer.run_id[:8]} of the same target is newer" in str(found.reruns.why_not)
