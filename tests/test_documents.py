@@ -119,7 +119,7 @@ def test_run_with_the_default_golden_set_into_a_baseline_and_compare_to_it(harne
     assert evaltrack("run", cwd=harness).returncode == 0
     worse = evaltrack("compare", "--baseline", "docs/eval/baseline.json", cwd=harness)
     assert worse.returncode == 1
-    assert "Recall@5 went from 1.000 to 0.500" in worse.stdout
+    assert "Recall@5 fell from 1.000 to 0.500" in worse.stdout
     baseline.write_text("travel: 26 questions\n")
     refused = evaltrack("compare", "--baseline", "docs/eval/baseline.json", cwd=harness)
     assert refused.returncode == 2

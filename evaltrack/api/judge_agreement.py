@@ -9,7 +9,6 @@ from typing import Any
 from evaltrack.compare.judge_agreement import (
     COUNTED,
     SCALES,
-    SCORE,
     JudgesAgreement,
     PairedVerdicts,
     Values,
@@ -22,7 +21,6 @@ from evaltrack.metrics.rubric import RubricWeights
 from evaltrack.records import Signature, Verdict
 from evaltrack.rows.restore import verdicts_of
 from evaltrack.rows.stored_row import StoredRow
-from evaltrack.tracking.judge_notes import JudgeAgreement, note_judge
 from evaltrack.tracking.reader import EvaluationRun, named_evaluation
 from evaltrack.tracking.run_files import read_rows
 from evaltrack.tracking.store import Store, connect_to_read
@@ -73,7 +71,7 @@ def judges_agreement(
     if not any(figures.n for figures in (*numbers.values(), *label_figures.values())):
         raise UsageError(f"no question was judged on both sides: {signature.judge} and {other}")
     within = pairs.within(numbers, needed)
-    agreement = JudgesAgreement(
+    return JudgesAgreement(
         run.run_id,
         signature.judge,
         other,
@@ -84,8 +82,6 @@ def judges_agreement(
         pairs.tolerances,
         within,
     )
-    _note(store, agreement, signature)
-    return agreement
 
 
 def _check_shares(**shares: float | None) -> None:
@@ -93,16 +89,6 @@ def _check_shares(**shares: float | None) -> None:
     for name, share in shares.items():
         if share is not None and not 0 <= share <= 1:
             raise UsageError(f"{name} is {share:g}; write a number from 0 to 1")
-
-
-def _note(store: Store, agreement: JudgesAgreement, signature: Signature) -> None:
-    """Keep with the run how well its judge agrees, where that is defined."""
-    kappa = agreement.numbers[SCORE[agreement.rubric]].figures["quadratic_kappa"]
-    if kappa.value is None:
-        return
-    judge = {"judge": signature.judge, "judge_prompt": signature.judge_prompt}
-    note = JudgeAgreement(kappa=kappa.value, low=kappa.low, n=kappa.n, other=agreement.other, **judge)
-    note_judge(store, agreement.run_id, note)
 
 
 def _of_run(store: Store, run_id: str) -> tuple[EvaluationRun, dict[str, StoredRow]]:

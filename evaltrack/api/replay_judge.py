@@ -23,7 +23,7 @@ from evaltrack.report.judges import replay_json
 from evaltrack.rows.restore import question_of, response_of, verdicts_of
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.stats.repeatability import Replay, Replayed
-from evaltrack.tracking.judge_notes import JudgeNoise, log_child, note_judge
+from evaltrack.tracking.judge_notes import log_child
 from evaltrack.tracking.reader import named_evaluation
 from evaltrack.tracking.run_files import read_rows
 from evaltrack.tracking.store import connect_to_read
@@ -93,11 +93,6 @@ def replay_judge(
         )
     params = {"judge": replay.judge, "times": str(times), "replayed_run": run.run_id}
     log_child(store, run, "judge replay", params, replay.metrics, {"replay.json": replay_json(replay)})
-    metric = "reasoning_score" if score == "reasoning_score" else "judge_score"
-    noise = JudgeNoise(
-        metric=metric, half_width=replay.noise, times=times, judge=replay.judge, judge_prompt=replay.judge_prompt
-    )
-    note_judge(store, run.run_id, noise)
     return replay
 
 

@@ -46,8 +46,7 @@ def judge() -> None:
 def replay(run: str, times: int, judges: tuple[str, ...], output: str) -> None:
     """Judge the stored responses of RUN again; no target is asked.
 
-    Shows how far the scores scatter, and logs it as a run below RUN. `evaltrack compare` then shows the judge's noise
-    beside the differences it measured.
+    Shows how far the scores vary, and logs it as a run below RUN.
     """
     from evaltrack.api.replay_judge import replay_judge
     from evaltrack.cli.progress import make_progress
@@ -82,8 +81,6 @@ def agree(
     """Measure how well the judge of RUN agrees with other verdicts on the same responses.
 
     Says whether they agree within a tolerance, and how well; it exits 0 whether or not they do.
-
-    The agreement is kept with RUN; `evaltrack compare --require-agreement` can ask for it.
     """
     from rich.console import Console
 

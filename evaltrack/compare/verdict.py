@@ -78,12 +78,22 @@ def decide(
         if f"{group.name}:{m.name}" in states
     ]
     rules += [*_unmeasured(gate, metrics, groups, paired), *_uncovered(gate, changes, paired)]
-    if not any(rule.kind in ("metric", "flips", "net loss", "another system") for rule in rules):
+    if not any(_decides(rule, gate) for rule in rules):
         rules.append(Rule("no rule", "unknown"))
     rules.sort(key=lambda rule: ORDER.index(rule.state))
     state = rules[0].state
     verdict: Verdict = "regression" if state == "broken" else "unknown" if state == "unknown" else "ok"
     return Decided(metrics, groups, verdict, tuple(rules))
+
+
+ABOUT_DECLINING = frozenset({"negative_pass_rate", "false_abstention_rate"})
+"""Metrics whose default rule alone is no gate: they say nothing of what was found or answered."""
+
+
+def _decides(rule: Rule, gate: Gate) -> bool:
+    if rule.metric is None:
+        return rule.kind in ("flips", "net loss", "another system")
+    return rule.metric.name not in ABOUT_DECLINING - gate.explicit
 
 
 State = Literal["broken", "unknown", "not shown", "held"]

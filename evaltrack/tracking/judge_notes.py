@@ -1,10 +1,9 @@
-"""What is known of a run's judge, kept with the run: how far it scatters, and who accepted what in spite of it."""
+"""Questions that people accepted in spite of their outcome, kept with the run; and runs below a run."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,31 +14,7 @@ from evaltrack.tracking.runs import run_metrics, run_params
 from evaltrack.tracking.store import Store, find_run, tracking_errors
 from evaltrack.tracking.tags import read_tag
 
-NOISE, AGREEMENT, ACCEPTED = "evaltrack.judge_noise", "evaltrack.judge_agreement", "evaltrack.accepted."
-
-
-class JudgeNoise(Record):
-    """Two runs' means of `metric` differ by up to `half_width` by the judge's scatter alone (95 %)."""
-
-    metric: str
-    half_width: float
-    times: int
-    judge: str
-    judge_prompt: str
-
-
-class JudgeAgreement(Record):
-    """How well the judge agrees with `other` on `n` responses: `kappa` is quadratic-weighted, of the score.
-
-    `low` is the lower end of its 95 % interval; None where there is none, or where it was noted without.
-    """
-
-    kappa: float
-    low: float | None = None
-    n: int
-    other: str
-    judge: str
-    judge_prompt: str
+ACCEPTED = "evaltrack.accepted."
 
 
 class Accepted(Record):
@@ -57,15 +32,6 @@ class Accepted(Record):
         return f"accepted by {self.by}, {self.at.partition('T')[0]}" + (f": {self.why}" if self.why else "")
 
 
-def note_judge(store: Store, run_id: str, note: JudgeNoise | JudgeAgreement) -> None:
-    """Keep with a run how far its judge scatters, or how well it agrees with other verdicts.
-
-    Raises:
-        TrackingError: the store refused.
-    """
-    _note(store, run_id, NOISE if isinstance(note, JudgeNoise) else AGREEMENT, note)
-
-
 def note_accepted(
     store: Store, run_id: str, question_id: str, tier: int | None, why: str, by: str | None = None
 ) -> Accepted:
@@ -76,37 +42,21 @@ def note_accepted(
     """
     now = datetime.now(UTC).isoformat(timespec="seconds")
     note = Accepted(id=question_id, tier=tier, why=why, by=user_name() if by is None else by, at=now)
-    _note(store, run_id, ACCEPTED + hashlib.sha256(question_id.encode()).hexdigest()[:16], note)
+    name = ACCEPTED + hashlib.sha256(question_id.encode()).hexdigest()[:16]
+    with tracking_errors(f"setting the tag {name}"):
+        store.client.set_tag(run_id, name, note.model_dump_json())
     return note
 
 
-def _note(store: Store, run_id: str, name: str, note: Record) -> None:
-    with tracking_errors(f"setting the tag {name}"):
-        store.client.set_tag(run_id, name, note.model_dump_json())
-
-
-@dataclass(frozen=True)
-class JudgeNotes:
-    """All that is kept with a run."""
-
-    noise: JudgeNoise | None
-    agreement: JudgeAgreement | None
-    accepted: Mapping[str, Accepted]
-
-
-def judge_notes(store: Store, run_id: str) -> JudgeNotes:
-    """The notes on a run; what evaltrack did not write under these names is passed over.
+def accepted_questions(store: Store, run_id: str) -> dict[str, Accepted]:
+    """The accepted questions of a run, by their ids; tags that evaltrack did not write are passed over.
 
     Raises:
         TrackingError: there is no such run, or it is deleted.
     """
     tags: Mapping[str, str] = find_run(store, run_id).data.tags
     accepted = [read_tag(Accepted, text) for name, text in tags.items() if name.startswith(ACCEPTED)]
-    return JudgeNotes(
-        read_tag(JudgeNoise, tags.get(NOISE)),
-        read_tag(JudgeAgreement, tags.get(AGREEMENT)),
-        {each.id: each for each in accepted if each is not None},
-    )
+    return {each.id: each for each in accepted if each is not None}
 
 
 def log_child(
@@ -140,4 +90,4 @@ def accepted_words(store: Store, run_id: str) -> dict[str, str]:
     Raises:
         TrackingError: the store does not answer.
     """
-    return {key: each.words for key, each in judge_notes(store, run_id).accepted.items()}
+    return {key: each.words for key, each in accepted_questions(store, run_id).items()}

@@ -25,7 +25,7 @@ from evaltrack.report.run.json_form import run_summary
 from evaltrack.server.page_jobs import RunJob
 from evaltrack.tracking.baselines import Baseline, baseline_history, list_baselines
 from evaltrack.tracking.history import past_run, past_runs
-from evaltrack.tracking.judge_notes import Accepted, JudgeAgreement, JudgeNoise, judge_notes
+from evaltrack.tracking.judge_notes import Accepted, accepted_questions
 from evaltrack.tracking.reader import EvaluationRun, find_evaluation, newest_evaluation
 from evaltrack.tracking.store import Store
 from evaltrack.tracking.stored_rows import ROWS
@@ -39,7 +39,7 @@ NUMBERS = (0.0, -1.0, 0.5, 3.0, 1e308, 2.0**63, float("nan"), float("inf"), floa
 MEASURED = ("num_questions", "num_errors", "recall_at_k", "mrr", "pass_rate", "judge_score", "n/recall_at_k")
 TAGS = (
     *("evaltrack.golden", "evaltrack.signature", "evaltrack.promoted", "evaltrack.promoted.20260101-000000-000000"),
-    *("evaltrack.judge_noise", "evaltrack.judge_agreement", "evaltrack.accepted.0", "evaltrack.accepted.1"),
+    *("evaltrack.accepted.0", "evaltrack.accepted.1"),
     *("evaltrack.compare.verdict", "evaltrack.traces", "evaltrack.baseline.g", "evaltrack.golden_set.g", "mlflow.user"),
 )
 
@@ -91,7 +91,7 @@ def planted_run() -> EvaluationRun:
 READ_TAGS: Sequence[Callable[[Store], object]] = (
     lambda store: list_baselines(store, "0"),
     lambda store: baseline_history(store, "0", "g"),
-    lambda store: judge_notes(store, RUN_ID),
+    lambda store: accepted_questions(store, RUN_ID),
     lambda store: past_runs(store, "0", "g"),
     lambda store: past_run(store, RUN_ID),
     lambda store: find_evaluation(store, RUN_ID),
@@ -167,8 +167,6 @@ def tag_readers() -> dict[str, Reader]:
     moment = "2026-01-01T00:00:00+00:00"
     written = (
         Baseline(golden="g", run_id=RUN_ID, by="me", at=moment, reason="why"),
-        JudgeNoise(metric="judge_score", half_width=0.1, times=3, judge="j", judge_prompt="p"),
-        JudgeAgreement(kappa=0.5, n=9, other="people", judge="j", judge_prompt="p"),
         Accepted(id="1", tier=1, why="so", by="me", at=moment),
     )
     seeds = (SIGNATURE.encode(), *(each.model_dump_json().encode() for each in written), b"g", b"all", b"it's")

@@ -18,8 +18,9 @@ from evaltrack.errors import UsageError
 from evaltrack.records import Dimensions
 from evaltrack.report.comparison.json_form import comparison_json
 from evaltrack.report.comparison.markdown import comparison_markdown
+from evaltrack.report.comparison.rules import reasons
 from evaltrack.report.comparison.terminal import comparison_text
-from evaltrack.tracking.judge_notes import ACCEPTED, judge_notes
+from evaltrack.tracking.judge_notes import ACCEPTED, accepted_questions
 from evaltrack.tracking.store import connect
 from tests.judging import cli, golden_set, labels_file, store_in
 from tests.stores import copy_store
@@ -84,7 +85,7 @@ def test_a_soft_fail_needs_a_justification(store_uri: str, run: RunResult) -> No
             with pytest.raises(UsageError) as refused:
                 accept_question(run.run_id, key, why, tracking_uri=store_uri)
             assert str(refused.value) == f"question `{key}` failed; to accept it write a justification: `why='...'`"
-    assert judge_notes(connect(store_uri), run.run_id).accepted == {}
+    assert accepted_questions(connect(store_uri), run.run_id) == {}
     made = accept_question(run.run_id, "soft", " The pilot answered it. ", tracking_uri=store_uri)
     assert (made.id, made.tier, made.why) == ("soft", 1, "The pilot answered it.")
     assert accept_question(run.run_id, "nothing", "Known.", tracking_uri=store_uri).tier == 0
@@ -106,7 +107,7 @@ def test_what_cannot_be_accepted_is_refused_whatever_the_reason(store_uri: str, 
         with pytest.raises(UsageError) as refused:
             accept_question(run.run_id, key, "I say so.", tracking_uri=store_uri)
         assert str(refused.value) == message
-    assert judge_notes(connect(store_uri), run.run_id).accepted == {}
+    assert accepted_questions(connect(store_uri), run.run_id) == {}
 
 
 def test_an_answer_that_failed_needs_a_justification(store_uri: str, tmp_path: Path) -> None:
@@ -125,7 +126,7 @@ def test_it_is_recorded_with_who_when_and_why(store_uri: str, run: RunResult, mo
     accept_question(run.run_id, "soft", "First.", tracking_uri=store_uri)
     made = accept_question(run.run_id, "soft", 'Ünïcode, "quotes"\nand lines.', tracking_uri=store_uri)
     accept_question(run.run_id, "warning", tracking_uri=store_uri)
-    kept = judge_notes(connect(store_uri), run.run_id).accepted
+    kept = accepted_questions(connect(store_uri), run.run_id)
     assert set(kept) == {"soft", "warning"}
     assert kept["soft"] == made
     assert (made.by, made.why) == ("ada", 'Ünïcode, "quotes"\nand lines.')
@@ -143,7 +144,7 @@ def test_it_is_recorded_with_who_when_and_why(store_uri: str, run: RunResult, mo
 def test_a_justification_is_kept_whole_or_refused(store_uri: str, run: RunResult) -> None:
     long = "\n\x01" * (MAX_WHY // 2 - 1) + "ab"
     assert accept_question(run.run_id, "soft", f"x{long}"[:MAX_WHY], tracking_uri=store_uri).why == f"x{long}"[:MAX_WHY]
-    assert judge_notes(connect(store_uri), run.run_id).accepted["soft"].why == f"x{long}"[:MAX_WHY]
+    assert accepted_questions(connect(store_uri), run.run_id)["soft"].why == f"x{long}"[:MAX_WHY]
     with pytest.raises(UsageError, match="the justification has 1,001 characters; write at most 1,000"):
         accept_question(run.run_id, "soft", "y" * (MAX_WHY + 1), tracking_uri=store_uri)
 
@@ -185,21 +186,24 @@ def fell(stored: Stored, store_uri: str, monkeypatch: pytest.MonkeyPatch) -> tup
 def test_an_accepted_question_counts_as_accepted_and_never_as_passed(
     store_uri: str, fell: tuple[RunResult, RunResult]
 ) -> None:
-    """It stays among the flips, in the means and in McNemar's p; the verdict is about the others."""
+    """It stays among the flips, in the means and in the test of the net loss; the verdict is about the others."""
     before, after = fell
     none = compare_runs(after.run_id, before.run_id, tracking_uri=store_uri, **LENIENT)
-    assert (none.reasons, none.asking.why_not) == (("2 questions broke",), "recorded answers cannot be asked again")
+    said = ["2 questions broke, 0 were fixed; none is allowed"]
+    assert (reasons(none)[:1], none.reruns.why_not) == (said, "recorded answers cannot be rerun")
     accept_question(after.run_id, "a", "The pilot answered it.", tracking_uri=store_uri)
     one = compare_runs(after.run_id, before.run_id, tracking_uri=store_uri, **LENIENT)
-    assert (one.verdict, one.reasons) == ("regression", ("1 question broke",))
+    assert one.verdict == "regression"
+    assert reasons(one)[0] == "1 question broke, 0 were fixed; none is allowed; 1 accepted"
     accept_question(after.run_id, "b", tracking_uri=store_uri)
     both = compare_runs(after.run_id, before.run_id, tracking_uri=store_uri, **LENIENT)
-    assert (both.verdict, both.exit_code, both.reasons) == ("ok", 0, ("no regression",))
+    assert (both.verdict, both.exit_code) == ("ok", 0)
+    assert reasons(both)[0] == "no question that broke counts: 2 accepted"
     assert [(flip.id, flip.was, flip.now, flip.counts) for flip in both.flips] == [
         ("a", "pass", "fail", False),
         ("b", "pass", "fail", False),
     ]
-    assert both.mcnemar_p == one.mcnemar_p == 0.5
+    assert both.loss_p == one.loss_p == 0.25
     rate = {metric.name: metric for metric in both.metrics}["pass_rate"]
     assert (rate.baseline, rate.candidate) == (1, pytest.approx(1 / 3))
     strict = compare_runs(after.run_id, before.run_id, max_drop=["pass_rate=0"], tracking_uri=store_uri)

@@ -37,7 +37,7 @@ def test_an_identical_question_has_the_rank_of_the_passage_that_counted(tmp_path
     writer.close()
     info = RunInfo("r", "r", Signature(golden="g", golden_digest="0", k=3, target="t"), num_questions=1)
     side = side_of_table(info, tmp_path / "rows.parquet")
-    (brief,) = side.brief({"1"})
+    brief = side.rows({"1"}, False)["1"]
     assert made.scores["hit"] == 1
     assert numbers(brief, brief)["ranks"] == [2, 2]
 
@@ -62,11 +62,10 @@ def test_the_columns_of_a_side_stand_in_the_order_of_the_golden_set(
     assert alone == tuple(positions)
     info = RunInfo("r", "r", Signature(golden="g", golden_digest="0", k=3, target="t"), num_questions=4)
     made = side_of_table(info, tmp_path / "rows.parquet")
-    columns = made.columns
-    assert made.ids().to_pylist() == ["q0", "q1", "q2", "q3"]
+    columns = made.frame
+    assert list(columns["id"]) == ["q0", "q1", "q2", "q3"]
     assert list(columns["recall_at_k"]) == [0, 1, 0, 1]
     assert list(columns["seconds"]) == [0, 1, 2, 3]
-    prints = made.fingerprint("sources_print")
-    assert prints is not None
+    prints = columns["sources_print"]
     assert (prints[0], prints[1]) == (prints[2], prints[3])
     assert prints[0] != prints[1]

@@ -10,6 +10,7 @@ import pytest
 
 from evaltrack import Question, Response, RunResult, Source, compare_runs, run_eval
 from evaltrack.errors import UsageError
+from evaltrack.report.comparison.rules import reasons
 from evaltrack.report.run.json_form import run_json
 from tests.judging import scored_reply, serving
 from tests.openai_behaviours import Behaviour, Reply
@@ -105,7 +106,7 @@ def test_runs_by_another_model_are_not_compared_by_it(golden: Path, store_uri: s
         )
     compared = compare_runs(other.run_id, one.run_id, tracking_uri=store_uri, repeat_flips=0, log=False)
     assert "faithfulness" not in [metric.name for metric in compared.metrics]
-    assert any("faithfulness" in reason for reason in (*compared.notes, *compared.reasons))
+    assert any("faithfulness" in reason for reason in (*compared.notes, *reasons(compared)))
 
 
 def test_without_a_judge_by_llm_nothing_is_asked(golden: Path, store_uri: str) -> None:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import mlflow
 import pytest
 
 from evaltrack import RunResult, run_eval
@@ -19,8 +18,6 @@ from evaltrack.errors import UsageError
 from evaltrack.metrics.rubric import RubricWeights, grade
 from evaltrack.report.judges import agreement_json
 from evaltrack.stats.agreement import label_agreement, numeric_agreement
-from evaltrack.tracking.judge_notes import AGREEMENT, judge_notes
-from evaltrack.tracking.store import connect
 from tests.judging import RESPONSES, SHOWCASE, cli, golden_set, labels_file, lines, observed, recordings, store_in
 
 RESAMPLES = 100
@@ -154,17 +151,6 @@ def test_the_tolerance_and_the_answer_are_printed(judged: Judged, capsys: pytest
     assert printed["tolerances"]["reasoning_score"] == 2
 
 
-def test_the_agreement_is_kept_with_the_run(judged: Judged) -> None:
-    made = agreed(judged, labels=SECOND)
-    kept = judge_notes(connect(judged.uri), judged.reference.run_id).agreement
-    assert kept is not None
-    assert (kept.kappa, kept.n, kept.other) == (made.kappa, 30, "second-reader")
-    assert kept.low == made.numbers["reasoning_score"].figures["quadratic_kappa"].low
-    assert kept.low is not None
-    assert kept.low < kept.kappa
-    assert (kept.judge, kept.judge_prompt) == ("evaltrack-reference", "")
-
-
 def test_part_of_the_labels_and_labels_of_other_questions(judged: Judged, tmp_path: Path) -> None:
     """What only one side judged is counted, and in no figure."""
     rows = lines("middling.second.jsonl")
@@ -276,7 +262,6 @@ def test_negatives_are_compared_by_whether_they_were_seen_to_decline(
     sides = [[key in seen for key in ANSWERS] for seen in ("abcd", "abc")]
     assert made.labels["declined"] == label_agreement(*sides, resamples=RESAMPLES)
     assert (made.numbers["overall_score"].n, made.kappa, made.disagreements) == (0, None, ())
-    assert AGREEMENT not in mlflow.get_run(run.run_id).data.tags
     assert cli("judge", "agree", run.run_id, "--labels", labels) == 0
     assert re.search(r"\ndeclined +6 ", capsys.readouterr().out)
 
@@ -295,7 +280,7 @@ def test_a_row_whose_panel_failed_has_no_verdict(store_uri: str, tmp_path: Path)
     assert (made.numbers["overall_score"].n, made.numbers["overall_score"].without_a) == (5, 1)
 
 
-def test_where_kappa_is_not_defined_nothing_is_kept(
+def test_where_kappa_is_not_defined_that_is_said(
     store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = answer_run(store_uri, tmp_path, scores(dict.fromkeys(ANSWERS, 0.9)))
@@ -304,7 +289,6 @@ def test_where_kappa_is_not_defined_nothing_is_kept(
     shown = capsys.readouterr().out
     assert "not defined (" in shown
     assert "overall_score kappa (quadratic)" in shown
-    assert AGREEMENT not in mlflow.get_run(run.run_id).data.tags
 
 
 # What is refused

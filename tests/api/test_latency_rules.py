@@ -13,6 +13,7 @@ import pytest
 from evaltrack import Question, Response, RunResult, Source, Usage, compare_runs, run_eval
 from evaltrack.cli import _run
 from evaltrack.errors import UsageError
+from evaltrack.report.comparison.rules import reasons
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.run.json_form import run_json
 
@@ -58,7 +59,7 @@ def test_a_slow_tail_is_a_regression_only_by_its_own_rule(golden: Path, store_ur
     assert plain.verdict == "ok"
     assert not [metric.name for metric in plain.metrics if "latency" in metric.name]
     made = compare_runs(
-        now.run_id, was.run_id, max_rise=["latency_p95=100%", "latency_p50=100%", "b:latency_p50=0.2"], **shared
+        now.run_id, was.run_id, max_drop=["latency_p95=100%", "latency_p50=100%", "b:latency_p50=0.2"], **shared
     )
     deltas = {metric.name: metric for metric in made.metrics}
     p95, p50 = deltas["latency_p95"], deltas["latency_p50"]
@@ -67,12 +68,12 @@ def test_a_slow_tail_is_a_regression_only_by_its_own_rule(golden: Path, store_ur
     assert 0.2 > p95.baseline >= 0.03
     assert (p95.n, p95.interval) == (NUMBER, None)  # too few questions lie beyond it
     assert p50.interval is not None
-    assert any(reason.startswith("Latency p95, s went from 0.0") for reason in made.reasons)
+    assert any(reason.startswith("Latency p95, s rose from 0.0") for reason in reasons(made))
     (domain,) = [group for group in made.groups if group.name == "b"]
     assert not next(metric for metric in domain.metrics if metric.name == "latency_p50").regressed
     saved = tmp_path / "baseline.json"
     saved.write_text("".join(run_json(was)))
-    filed = compare_runs(now.run_id, baseline_file=saved, max_rise=["latency_p95=100%"], **shared)
+    filed = compare_runs(now.run_id, baseline_file=saved, max_drop=["latency_p95=100%"], **shared)
     assert {metric.name: metric for metric in filed.metrics}["latency_p95"].regressed
     assert "Latency p95, s" in comparison_html(made)
 
@@ -80,21 +81,21 @@ def test_a_slow_tail_is_a_regression_only_by_its_own_rule(golden: Path, store_ur
 def test_evidence_of_a_rise_is_a_test_of_its_own(golden: Path, store_uri: str) -> None:
     was, now = run(golden, store_uri, taking(lambda _: 0.02)), run(golden, store_uri, taking(lambda _: 0.06))
     shared: dict[str, Any] = {"gate": "evidence", "tracking_uri": store_uri, "log": False}
-    made = compare_runs(now.run_id, was.run_id, max_rise=["latency_p50=50%"], **shared)
+    made = compare_runs(now.run_id, was.run_id, max_drop=["latency_p50=50%"], **shared)
     (p50,) = [metric for metric in made.metrics if metric.name == "latency_p50"]
     assert made.verdict == "regression"
     assert p50.p_value is not None
     assert p50.p_value < 0.001
-    assert compare_runs(now.run_id, was.run_id, max_rise=["latency_p50=900%"], **shared).verdict == "ok"
+    assert compare_runs(now.run_id, was.run_id, max_drop=["latency_p50=900%"], **shared).verdict == "ok"
 
 
 def test_what_was_recorded_has_no_latency(golden: Path, store_uri: str, tmp_path: Path) -> None:
     path = tmp_path / "answers.jsonl"
     path.write_text("".join(json.dumps({"id": str(n), "sources": ["a"]}) + "\n" for n in range(NUMBER)))
     was, now = (run(golden, store_uri, f"recorded:{path}") for _ in range(2))
-    made = compare_runs(now.run_id, was.run_id, max_rise=["latency_p95=20%"], tracking_uri=store_uri, log=False)
+    made = compare_runs(now.run_id, was.run_id, max_drop=["latency_p95=20%"], tracking_uri=store_uri, log=False)
     assert (made.verdict, made.exit_code) == ("unknown", 3)
-    assert "latency_p95 has a rule and was not measured on both sides" in made.reasons
+    assert "latency_p95 has a rule and was not measured on both sides" in reasons(made)
 
 
 def test_cost_is_a_metric_with_rules(golden: Path, store_uri: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -103,11 +104,11 @@ def test_cost_is_a_metric_with_rules(golden: Path, store_uri: str, capsys: pytes
     assert was.metrics["cost"] == pytest.approx(2.0)
     assert now.metrics["cost"] == pytest.approx(3.0)
     compare = ["compare", now.run_id, "--baseline-run", was.run_id, "--repeat-flips", "0"]
-    assert _run([*compare, "--max-rise", "cost=60%"]) == 0
-    assert _run([*compare, "--max-rise", "cost=20%"]) == 1
-    assert "cost went from 2.000 to 3.000, 50.0 % worse (allowed: 20 %)" in capsys.readouterr().out
+    assert _run([*compare, "--max-drop", "cost=60%"]) == 0
+    assert _run([*compare, "--max-drop", "cost=20%"]) == 1
+    assert "cost rose from 2.000 to 3.000, 50.0 % (allowed: 20 %)" in capsys.readouterr().out
     assert _run([*compare, "--max-drop", "latency_p95=20%"]) == 2
-    assert "write --max-rise latency_p95=20%" in capsys.readouterr().err
+    assert "write --max-drop latency_p95=20%" in capsys.readouterr().err
 
 
 def test_names_of_latencies_are_ours(golden: Path, store_uri: str) -> None:

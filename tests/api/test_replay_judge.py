@@ -12,16 +12,10 @@ import mlflow
 import pytest
 from mlflow.entities import Run
 
-from evaltrack import RunResult, compare_runs, run_eval
+from evaltrack import RunResult, run_eval
 from evaltrack.api.replay_judge import replay_judge
 from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.records import Question, Response
-from evaltrack.report.comparison.json_form import comparison_json
-from evaltrack.report.comparison.markdown import comparison_markdown
-from evaltrack.report.comparison.terminal import comparison_text
-from evaltrack.stats.repeatability import Replay
-from evaltrack.tracking.judge_notes import judge_notes
-from evaltrack.tracking.store import connect
 from tests.judging import (
     JUDGE,
     OPTIONS,
@@ -105,11 +99,7 @@ def test_it_measures_spread_share_tiers_and_noise(store_uri: str, tmp_path: Path
 
     after = mlflow.get_run(run.run_id)
     assert (after.data.metrics, after.data.params) == (before.data.metrics, before.data.params)
-    assert set(after.data.tags) - set(before.data.tags) == {"evaltrack.judge_noise"}
-    noise = judge_notes(connect(store_uri), run.run_id).noise
-    assert noise is not None
-    assert (noise.metric, noise.half_width, noise.times) == ("reasoning_score", made.noise, 2)
-    assert (noise.judge, noise.judge_prompt) == (JUDGE, run.signature.judge_prompt)
+    assert set(after.data.tags) == set(before.data.tags)
 
 
 def test_a_second_replay_costs_nothing(store_uri: str, tmp_path: Path) -> None:
@@ -166,7 +156,6 @@ def test_where_no_verdict_can_be_had_nothing_is_logged(store_uri: str, tmp_path:
     message = "none of 4 verdicts succeeded; the last failure: judge_error: UnreadableVerdictError"
     assert str(error.value).startswith(message)
     assert children(store_uri, run.run_id) == []
-    assert judge_notes(connect(store_uri), run.run_id).noise is None
 
 
 def test_a_share_of_the_responses_can_be_judged(store_uri: str, tmp_path: Path) -> None:
@@ -221,9 +210,6 @@ def test_answers_are_judged_again_too(store_uri: str, tmp_path: Path) -> None:
     assert (made.score, made.share_within, made.num_changed) == ("overall_score", 3 / 4, 1)
     assert [row.tier for row in made.rows] == [None, None]
     assert made.noise == pytest.approx(Z * sqrt(2 * 0.0175 / 3 / 2**2))
-    noise = judge_notes(connect(store_uri), run.run_id).noise
-    assert noise is not None
-    assert noise.metric == "judge_score"
 
 
 def test_what_the_judge_does_not_decide_is_no_change(store_uri: str, tmp_path: Path) -> None:
@@ -330,46 +316,6 @@ def test_what_stands_in_the_way_is_named(store_uri: str, tmp_path: Path, monkeyp
     monkeypatch.chdir(tmp_path)
     with serving(behaviour=graded()), pytest.raises(UsageError, match=f"the run was started in {here}; go there first"):
         replay_judge(run.run_id, tracking_uri=store_uri)
-
-
-# Where it is shown
-
-
-@pytest.fixture
-def replayed(store_uri: str, tmp_path: Path) -> tuple[RunResult, RunResult, Replay]:
-    """A baseline with 70 and 50, a candidate with 72 and 54, of which the replay gives 76, 72 and 50, 54."""
-    later = {"Answer a!": [7.2, 7.6, 7.2], "Answer b!": [5.4, 5, 5.4]}
-    with serving(behaviour=graded({**GRADES, **later})):
-        before = judged_run(tmp_path, store_uri)
-        after = judged_run(tmp_path, store_uri, tuple(later))
-        return before, after, replay_judge(after.run_id, times=2, tracking_uri=store_uri)
-
-
-def test_a_comparison_shows_the_noise_beside_the_difference(
-    store_uri: str, replayed: tuple[RunResult, RunResult, Replay]
-) -> None:
-    """Terminal, Markdown and JSON: the mean rose by 3, which the judge alone could have done."""
-    before, after, replay = replayed
-    assert replay.noise == pytest.approx(Z * sqrt(2 * (16 / 3 + 16 / 3) / 2**2))
-    made = compare_runs(after.run_id, before.run_id, tracking_uri=store_uri)
-    metric = next(metric for metric in made.metrics if metric.name == "reasoning_score")
-    assert (metric.delta, metric.noise) == (3, replay.noise)
-    assert {m.noise for m in made.metrics if m.name != "reasoning_score"} == {None}
-    said = f"Reasoning score: the change is within the noise of the judge, which is {replay.noise:.1f}"
-    assert said in comparison_text(made)
-    assert said.replace(":", "\\:") in comparison_markdown(made)
-    found = comparison_json(made)["metrics"]
-    assert (found["reasoning_score"]["judge_noise"], found["h_count"]["judge_noise"]) == (replay.noise, None)
-    kept = mlflow.artifacts.load_dict(f"runs:/{after.run_id}/comparison.json")
-    assert kept["metrics"]["reasoning_score"]["judge_noise"] == replay.noise
-
-
-def test_a_difference_beyond_the_noise_is_said_to_be(store_uri: str, tmp_path: Path) -> None:
-    with serving(behaviour=graded({"Answer a.": [7], "Answer a!": [7.1]})):
-        before, after = (judged_run(tmp_path, store_uri, (text,)) for text in ("Answer a.", "Answer a!"))
-        replay_judge(before.run_id, times=2, tracking_uri=store_uri)
-    made = compare_runs(after.run_id, before.run_id, tracking_uri=store_uri, log=False)
-    assert "Reasoning score: the change is beyond the noise of the judge, which is 0.0" in comparison_text(made)
 
 
 def test_the_command_line(store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

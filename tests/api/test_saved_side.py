@@ -43,7 +43,7 @@ def write(folder: Path, content: object) -> Path:
 def test_a_saved_run(tmp_path: Path) -> None:
     side = side_of_file(write(tmp_path, saved()))
     assert (side.info.num_questions, side.info.num_errors) == (2, 0)
-    assert side.rows(["1", "7"]).keys() == {"1"}
+    assert side.rows(["1", "7"], True).keys() == {"1"}
     side = side_of_file(write(tmp_path, saved(totals={"num_questions": 2, "num_errors": 1, "more": "x"})))
     assert (side.info.num_questions, side.info.num_errors) == (2, 1)
 

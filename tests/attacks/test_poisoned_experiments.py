@@ -11,9 +11,6 @@ import pytest
 
 from evaltrack import run_eval
 from evaltrack.tracking.baselines import Baseline, read_baselines
-from evaltrack.tracking.judge_notes import JudgeNoise, judge_notes
-from evaltrack.tracking.reader import find_evaluation
-from evaltrack.tracking.store import connect
 from evaltrack.tracking.tags import read_tag
 from tests.server.test_pages import Browser, served_page
 
@@ -97,15 +94,3 @@ def test_a_tag_of_one_golden_set_cannot_speak_for_another() -> None:
     text = json.dumps(BASELINE)
     assert [each.run_id for each in read_baselines({"evaltrack.baseline.small": text})] == ["x"]
     assert read_baselines({"evaltrack.baseline.other": text}) == []
-
-
-def test_a_spoilt_judge_tag_is_none(address: str, poisoned: list[str]) -> None:
-    store = connect(address)
-    run = find_evaluation(store, store.client.search_runs([poisoned[0]])[0].info.run_id)
-    noise = {"metric": "judge_score", "times": 3, "judge": "j", "judge_prompt": "p"}
-    for half_width in ("NaN", "Infinity", '"0.1"', "1e999"):
-        text = json.dumps({**noise, "half_width": 0}).replace(": 0}", f": {half_width}}}")
-        store.client.set_tag(run.run_id, "evaltrack.judge_noise", text)
-        assert judge_notes(store, run.run_id).noise is None
-    store.client.set_tag(run.run_id, "evaltrack.judge_noise", json.dumps({**noise, "half_width": 0.1}))
-    assert judge_notes(store, run.run_id).noise == JudgeNoise(**noise, half_width=0.1)  # type: ignore[arg-type]

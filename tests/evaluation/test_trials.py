@@ -63,15 +63,27 @@ def every_way(longest: int) -> list[str]:
 WAYS = every_way(4)
 
 
-def decided(kinds: str) -> str | None:
-    """What most of the measured trials said, the letter itself; a draw is no pass; None where none was measured."""
+def decided(kinds: str, missing: int = 0) -> str | None:
+    """The letter of most of the measured trials; a draw is no pass; None where no more than half of all were measured."""
     ordered = sorted(kind for kind in kinds if kind in "pf")  # all f before all p
-    return ordered[len(ordered) // 2 - (len(ordered) % 2 == 0)] if ordered else None
+    if 2 * len(ordered) <= len(kinds) + missing:
+        return None
+    return ordered[len(ordered) // 2 - (len(ordered) % 2 == 0)]
 
 
 @pytest.mark.parametrize(
     ("kinds", "outcome"),
-    [("p", "p"), ("f", "f"), ("pf", "f"), ("fp", "f"), ("ppf", "p"), ("ppff", "f"), ("pee", "p"), ("eu", None)],
+    [
+        ("p", "p"),
+        ("f", "f"),
+        ("pf", "f"),
+        ("fp", "f"),
+        ("ppf", "p"),
+        ("ppff", "f"),
+        ("pee", None),
+        ("ppe", "p"),
+        ("eu", None),
+    ],
 )
 def test_the_oracle_says_what_the_page_says(kinds: str, outcome: str | None) -> None:
     assert decided(kinds) == outcome
@@ -82,11 +94,11 @@ def test_every_way_to_end(asked: int) -> None:
     """Whether a question passed, by how many, which trial is shown, and pass@n, pass^n and flaky: for all 340 ways."""
     for kinds in WAYS:
         merged = merge(trials(kinds), len(kinds) + asked if asked else None)
-        counted, outcome = Counter(kinds), decided(kinds)
+        counted, outcome = Counter(kinds), decided(kinds, asked)
         measured = counted["p"] + counted["f"]
         assert merged.passed is {"p": True, "f": False, None: None}[outcome], kinds
         assert merged.tally == Tally(trials=len(kinds) + asked, measured=measured, passed=counted["p"]), kinds
-        assert merged.scores.get("pass") == {"p": 1.0, "f": 0.0, None: None}[outcome], kinds
+        assert merged.scores.get("pass") == (counted["p"] / measured if outcome else None), kinds
         of_trials = [merged.scores.get(name) for name in OF_TRIALS]
         if set(kinds) <= set("pf") and not asked:
             assert of_trials == ["p" in kinds, "f" not in kinds, {"p", "f"} == set(kinds)], kinds
@@ -100,8 +112,10 @@ def test_every_way_to_end(asked: int) -> None:
 def test_which_trial_is_shown() -> None:
     for kinds in WAYS:
         merged, outcome = merge(trials(kinds)), decided(kinds)
-        answered = next((n for n, kind in enumerate(kinds) if kind == "u"), 0)
-        shown = trials(kinds)[kinds.index(outcome) if outcome else answered]
+        unmeasured = [n for n, kind in enumerate(kinds) if kind == "u"] or [
+            n for n, kind in enumerate(kinds) if kind == "e"
+        ]
+        shown = trials(kinds)[kinds.index(outcome) if outcome else unmeasured[0]]
         for name in ("response", "verdicts", "duplicates", "question", "position"):
             assert getattr(merged, name) == getattr(shown, name), (kinds, name)
         assert merged.failure == (None if outcome else shown.failure), kinds
@@ -116,6 +130,7 @@ def test_each_score_is_a_mean_over_the_trials_that_measured_it() -> None:
             "num_tokens": [100.0 * number for number, kind in enumerate(kinds, 1) if kind != "e"],
         }
         means = {name: statistics.mean(values) for name, values in numbers.items() if values}
+        means = means if decided(kinds) or "u" in kinds else {}  # it is a failure, which has no scores
         own = {"pass", *OF_TRIALS}
         assert {name: value for name, value in merged.scores.items() if name not in own} == means, kinds
 
@@ -196,8 +211,8 @@ def test_tokens_are_whole(counts: list[int | None], mean: int) -> None:
 def test_a_failure_in_some_trials_is_not_that_of_the_question() -> None:
     paid = Failure(kind="target_error", message="cut off", usage=Usage(prompt_tokens=3, completion_tokens=4))
     failed = trial(1, "e").model_copy(update={"failure": paid})
-    assert merge([failed, trial(2, "f")]).failure is None
-    assert merge([failed, trial(2, "e")]).failure == paid
+    assert merge([failed, trial(2, "f"), trial(3, "f")]).failure is None
+    assert merge([failed, trial(2, "f")]).failure == merge([failed, trial(2, "e")]).failure == paid
 
 
 # A judge that failed leaves an answer and what was measured without it
@@ -225,9 +240,9 @@ def test_where_the_judge_failed_in_all_trials_what_was_retrieved_counts() -> Non
 
 def test_where_the_judge_failed_in_one_trial_the_others_decide() -> None:
     judged = trial(2, "f").model_copy(update={"scores": {"hit": 1.0, "overall_score": 0.25, "pass": 0.0}})
-    merged = merge([judge_failed(1, 1.0), judged])
+    merged = merge([judge_failed(1, 1.0), judged, judged.model_copy(update={"trial": 3})])
     assert (merged.passed, merged.failure, merged.response) == (False, None, judged.response)
-    assert (merged.scores["overall_score"], merged.tally) == (0.25, Tally(trials=2, measured=1, passed=0))
+    assert (merged.scores["overall_score"], merged.tally) == (0.25, Tally(trials=3, measured=2, passed=0))
 
 
 def test_what_a_trial_measured_before_its_judge_failed_is_in_the_mean() -> None:

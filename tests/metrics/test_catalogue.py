@@ -88,7 +88,7 @@ def test_the_comparison_leaves_out_what_the_metrics_say() -> None:
     """Each differing part of a signature takes away the metrics that say so, those over several trials too."""
     assert AFFECTED["k"] == depending_on("k") >= {"recall_at_k", "combined_score", "pass_rate", "flaky_rate"}
     assert AFFECTED["judge"] == AFFECTED["judge_prompt"] == depending_on("judge") >= {"negative_pass_rate", "h_count"}
-    assert AFFECTED["weights"] == {"combined_score", "reasoning_score"}
+    assert AFFECTED["weights"] == {"combined_score", "reasoning_score", "tier_0_share"}
     assert AFFECTED["pass_threshold"] == {
         "pass_rate",
         "pass_at_n",

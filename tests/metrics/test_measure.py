@@ -59,7 +59,7 @@ HIT, MISS = Response(answer="Paris.", sources=chunks("a")), Response(answer="Par
 
 
 def test_the_table_names_each_score_and_metric_once() -> None:
-    """A score is found by its name, no two share a name or a metric, and of five less is better."""
+    """A score is found by its name, no two share a name or a metric, and of six less is better."""
     assert [BY_NAME[score.name] for score in SCORES] == list(SCORES)
     assert len({score.metric for score in SCORES}) == len(SCORES)
     assert tuple(score.name for score in SCORES if score.retrieval) == RETRIEVAL
@@ -70,6 +70,7 @@ def test_the_table_names_each_score_and_metric_once() -> None:
         "num_tokens",
         "flaky",
         "coupling_violation",
+        "tier_0",
     ]
     grouped = [score.metric for score in SCORES if score.by_group]
     assert grouped == ["recall_at_k", "mrr", "judge_score", "pass_rate", "reasoning_score"]

@@ -96,7 +96,7 @@ def reruns_words(comparison: Comparison) -> str:
     """``Reran in 12 calls (3,456 tokens, $0.010): 2 flaky, 1 confirmed.`` Empty where nothing need be rerun."""
     reruns, states = comparison.reruns, Counter(rerun.state for rerun in comparison.reruns.by_id.values())
     if reruns.calls:
-        price = [f"{reruns.tokens:,} tokens"] * bool(reruns.tokens)
+        price = [count(reruns.tokens, "token")] * bool(reruns.tokens)
         price += [] if reruns.usd is None else [f"${reruns.usd:.3f}"]
         parts = ", ".join(f"{states[state]:,} {words}" for state, words in STATES.items() if states[state])
         cost = f" ({', '.join(price)})" if price else ""
