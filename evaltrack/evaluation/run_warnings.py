@@ -41,7 +41,6 @@ class RunWarnings:
             NothingExpected(warn, of_failed=of_failed),
             ImpossibleGrades(),
             SmallK(k),
-            AnsweredNegatives(),
             UnmeasuredRetrieval(),
             UnmeasuredScores(own_names),
         )
@@ -204,26 +203,6 @@ class SmallK:
             what = f"{count(number, 'question')} {verb(number, 'expects', 'expect')} more than k = {self._k} sources"
             cure = f"so that recall cannot reach 1; `k={self._most}` would do"
             yield f"{what}, {cure}. {Guide.RECALL.reference}"
-
-
-class AnsweredNegatives:
-    """A negative passes as the target returned no sources, though its judge says that it was answered."""
-
-    def __init__(self) -> None:
-        self._questions = _Names()
-
-    def add(self, row: Row) -> None:
-        """Take one finished question."""
-        opinions = {verdict.declined for verdict in row.verdicts}
-        if row.passed and row.question.negative and opinions == {False} and row.response and not row.response.abstained:
-            self._questions.add(row.question.id)
-
-    def texts(self) -> Iterator[str]:
-        """The questions, and what to return instead."""
-        if number := self._questions.number:
-            those = f"{count(number, 'negative')} ({self._questions}) {verb(number, 'passes', 'pass')}"
-            why = "as the target returned no sources, though the judge says that the answer does not decline"
-            yield f"{those} {why}; leave `sources` out where the target does not retrieve"
 
 
 class UnmeasuredRetrieval:

@@ -42,6 +42,8 @@ def read_answer(body: bytes) -> Answer:
     """
     value, choice, message = _completion(body)
     usage, text = _usage(value.get("usage")), _text(message.get("content"))
+    if value.get("error") or choice.get("error"):
+        raise AnswerError(f"the server answered with an error: {_start(body)}", text, usage)
     if refusal := message.get("refusal"):
         raise AnswerError(f"the model refused: {_written(str(refusal))}", text, usage)
     reason = choice.get("finish_reason")

@@ -65,8 +65,9 @@ def measure(
 ) -> Measured:
     """The scores of one response, and whether the question passed.
 
-    `passed` is None where something that the rule needs was not measured; after a judge failed it always is. Of the
-    verdicts on a negative only `declined` counts. An empty answer that is judged never passes.
+    `passed` is None where something that the rule needs was not measured; after a judge failed it always is. A negative
+    that was judged passes where a judge says that it declined, whatever the target says; of its verdicts nothing else
+    counts. An empty answer that is judged never passes.
     """
     if rules.reasoning is not None:
         return _reasoning(question, response, rules.reasoning, verdicts, tokens, judge_failed)
@@ -95,11 +96,11 @@ def _answering(
 ) -> Measured:
     """What came back, and the answer."""
     scores, unmeasured = dict(returned.scores), dict(returned.unmeasured)
-    declined = response.declined or any(verdict.declined for verdict in verdicts)
     negative = question.negative
-    if negative and judge_failed and not declined:
-        unmeasured["negative_pass"] = JUDGE_FAILED  # it might have seen that the answer declines
+    if negative and judge_failed:
+        unmeasured["negative_pass"] = JUDGE_FAILED
     elif negative:
+        declined = any(verdict.declined for verdict in verdicts) if verdicts else response.declined
         scores["negative_pass"] = float(declined)
     elif question.expected is not None:
         scores["false_abstention"] = float(response.declined)
@@ -115,7 +116,8 @@ def _answering(
     else:
         scores["combined_score"] = combined
     incomplete = judge_failed or unmeasured.get("overall_score") == NO_OVERALL
-    passed = None if incomplete else _passed(question, response, scores, rules.pass_threshold)
+    empty = response.answer_is_empty
+    passed = None if incomplete else passes(scores, rules.pass_threshold, negative=negative, empty=empty)
     if passed is not None:
         scores["pass"] = float(passed)
     return Measured(scores, unmeasured, returned.duplicates, returned.finds, passed)
@@ -238,18 +240,20 @@ def _graded(question: Question, ranked: Sequence[str], k: int) -> dict[str, floa
     return scores | ({"judged_at_k": retrieval.judged_at_k(ranked, grades, k)} if ranked else {})
 
 
-def _passed(question: Question, response: Response, scores: Mapping[str, float], threshold: float) -> bool | None:
-    """Whether the question passed; where retrieval was not measured its judge alone decides.
+def passes(scores: Mapping[str, float], threshold: float, *, negative: bool, empty: bool) -> bool | None:
+    """Whether a question with these scores passes; where retrieval was not measured its judge alone decides.
 
-    An empty answer is none that a judge can let pass, whatever a verdict from a file says.
+    An `empty` answer is none that a judge can let pass, whatever a verdict from a file says.
     """
-    if question.negative:
-        return scores["negative_pass"] == 1
+    if "reasoning_score" in scores:
+        return scores["reasoning_score"] >= PASS_SCORE and not empty
+    if negative:
+        return scores["negative_pass"] == 1 if "negative_pass" in scores else None
     if "hit" not in scores and scores.get("false_abstention") == 1:
         return False
     judged = scores.get("overall_score")
     if "hit" not in scores and judged is None:
         return None
     hit = scores.get("hit", 1) == 1
-    well_judged = judged is None or (judged >= threshold and not response.answer_is_empty)
+    well_judged = judged is None or (judged >= threshold and not empty)
     return hit and well_judged and scores.get("tools_called", 1) == 1

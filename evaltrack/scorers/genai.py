@@ -21,7 +21,7 @@ from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Question, Response
 from evaltrack.records.signature import MAX_K
 from evaltrack.scorers.builtin import measured_precision, open_builtin
-from evaltrack.targets.failures import InvalidResponseError
+from evaltrack.targets.failures import FailedElsewhereError, InvalidResponseError
 from evaltrack.targets.mapping import bounded
 from evaltrack.targets.responses import as_response
 from evaltrack.tracking.genai_scorer import GenaiScorer, genai_scorer
@@ -152,7 +152,7 @@ def _of_records(value: Measured) -> Callable[[Mapping[str, Any], object, Mapping
             return f"the question: {'; '.join(question)}"
         try:
             response = as_response(bounded(outputs))
-        except InvalidResponseError as error:
+        except (FailedElsewhereError, InvalidResponseError) as error:
             return f"the outputs: {error}"
         return value(question, response)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import traceback
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,6 +16,9 @@ READ_LIMIT = 100_000
 """Characters looked at of an error's message, and of the end of its traceback."""
 
 OWN_FOLDER = str(Path(__file__).parents[1])
+MAX_ERROR = 2000
+"""Characters of an error that was returned or recorded."""
+
 FRAMES = 50
 """Calls shown of a traceback, of each error in its chain: the last ones."""
 
@@ -26,6 +31,10 @@ class InvalidResponseError(ValueError):
         self.evaltrack_trace = trace
 
 
+class FailedElsewhereError(RuntimeError):
+    """A target gave a failure in place of a response: it returned an error, or one was recorded."""
+
+
 class RaisedElsewhereError(Exception):
     """What a user's function raised in a process of its own; the message begins with the type, as `described` does."""
 
@@ -35,6 +44,22 @@ class RaisedElsewhereError(Exception):
         super().__init__(text)
         self.usage = usage
         self.evaltrack_traceback, self.evaltrack_trace = traceback_text, trace
+
+
+def refuse_error(value: object) -> None:
+    """Refuse a response with an `error` that is not empty, whatever else it holds.
+
+    Raises:
+        FailedElsewhereError: it has one.
+    """
+    error = value.get("error") if isinstance(value, Mapping) else _attribute(value, "error")
+    if error and str(error).strip():
+        raise FailedElsewhereError(f"the target returned an error: {error_text(error)}")
+
+
+def error_text(error: object) -> str:
+    """An error that was returned or recorded as text, of bounded length."""
+    return (error if isinstance(error, str) else json.dumps(error, ensure_ascii=False, default=str))[:MAX_ERROR]
 
 
 def described(error: BaseException) -> str:

@@ -9,10 +9,11 @@ from typing import Any
 
 from evaltrack.records import Question, Response, Target
 from evaltrack.records.response import TraceHome, TracePlace
+from evaltrack.system.files import content_digest
 from evaltrack.targets.call_shape import CallShape, call_shape, is_async
-from evaltrack.targets.failures import InvalidResponseError, note_origin
+from evaltrack.targets.failures import FailedElsewhereError, InvalidResponseError, note_origin
 from evaltrack.targets.mapping import MAX_BYTES, bounded
-from evaltrack.targets.packages import packages_here
+from evaltrack.targets.packages import imported_files, packages_here
 from evaltrack.targets.responses import as_response
 from evaltrack.targets.threads import aside, in_own_loop, in_thread
 from evaltrack.tracking.question_spans import SpanHabit, lead_back, lead_to, question_span, write_spans
@@ -37,6 +38,8 @@ class FunctionTarget(Target):
         self, function: Callable[..., Any], shape: CallShape, run: Callable[[Callable[..., Any]], Callable[..., Any]]
     ) -> None:
         by_position, habit = shape.bound(function), SpanHabit()
+        self._module = getattr(function, "__module__", None) or ""
+        self._files: dict[str, str] = {}
         self._shape = shape
         self._call = (
             run(_spanned_async(by_position, habit)) if is_async(function) else in_thread(_spanned(by_position, habit))
@@ -47,6 +50,14 @@ class FunctionTarget(Target):
     def packages(self) -> Mapping[str, str]:
         """Those of this interpreter."""
         return packages_here()
+
+    @property
+    def files(self) -> Mapping[str, str]:
+        """Those of the project that this process has imported, each as it was when it was first looked for."""
+        for name, path in imported_files(self._module).items():
+            if name not in self._files:
+                self._files[name] = content_digest(path)
+        return self._files
 
     @property
     def takes_history(self) -> bool:
@@ -70,8 +81,8 @@ class FunctionTarget(Target):
             returned = await self._finish(returned)
         try:
             response = small_enough(as_response(bounded(returned)))
-        except InvalidResponseError as error:
-            error.evaltrack_trace = trace
+        except (FailedElsewhereError, InvalidResponseError) as error:
+            note_origin(error, trace)
             raise
         return response.model_copy(update={"trace": trace}) if trace or response.trace else response
 

@@ -29,7 +29,7 @@ from pydantic_core import from_json
 
 from evaltrack.errors import UsageError
 from evaltrack.records import Response
-from evaltrack.targets.failures import InvalidResponseError
+from evaltrack.targets.failures import InvalidResponseError, refuse_error
 from evaltrack.targets.responses import as_response
 from evaltrack.targets.usage import read_usage
 
@@ -180,8 +180,10 @@ class ResponseReader:
         """The fields of a response that are mapped in `value`, or that it has under their own names.
 
         Raises:
+            FailedElsewhereError: it has an `error`.
             InvalidResponseError: there are none, or one that is mapped is not found.
         """
+        refuse_error(value)
         own = value if isinstance(value, dict) else {"sources": value} if isinstance(value, list) else {}
         fields = {
             name: self._find(name, value, own.get(name)) for name in ("answer", "sources", "tool_calls", "abstained")

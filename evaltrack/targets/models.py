@@ -24,7 +24,7 @@ from evaltrack.errors import UsageError
 from evaltrack.records import Question, Response, Target
 from evaltrack.targets import no_more_settings
 from evaltrack.targets.child import Service
-from evaltrack.targets.failures import InvalidResponseError
+from evaltrack.targets.failures import InvalidResponseError, refuse_error
 from evaltrack.targets.mapping import MAX_BYTES, ResponseReader, bounded, take_mapping
 from evaltrack.targets.packages import packages_here
 from evaltrack.targets.processes import Order, Pool
@@ -130,8 +130,10 @@ def response_of(output: Any) -> Response:
     """What a model returned as a response.
 
     Raises:
+        FailedElsewhereError: it has an `error`.
         InvalidResponseError: it is none.
     """
+    refuse_error(output)
     if not isinstance(output, Mapping) or not output.keys() & {"choices", "output", "messages"}:
         return as_response(bounded(output))
     extra = output.get("custom_outputs")

@@ -1,14 +1,16 @@
-"""The packages installed where a target runs, by the names of their folders: nothing is imported or started."""
+"""What runs with a target: installed packages, by the names of their folders, and files of the project."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import sys
+import sysconfig
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
+OWN_FOLDER = Path(__file__).parents[1]
 SUFFIX = ".dist-info"
 MOST_PACKAGES = 5000
 
@@ -46,3 +48,31 @@ def packages_in(folders: Iterable[Path]) -> dict[str, str]:
             if dash and package and release:
                 packages.setdefault(package.replace("_", "-").lower(), release)
     return dict(sorted(packages.items()))
+
+
+OF_PYTHON = ("stdlib", "platstdlib", "scripts")
+INSTALLED = frozenset({"site-packages", "dist-packages"})
+"""Folders of installed packages, which may stand in that of the project."""
+
+
+def imported_files(module: str) -> dict[str, Path]:
+    """The files of the project that this process has imported, by their paths: those below the working directory from
+    there on.
+
+    The first is that of the module, whatever its folder. The others are below the working directory or the folder in
+    which the module was found, and belong neither to Python nor to evaltrack nor to an installed package.
+    """
+    own = _file_of(module)
+    roots = (Path.cwd(), *Path(own).parents[module.count(".") :][:1])
+    below = tuple(f"{root}{os.sep}" for root in roots)
+    others = tuple(f"{folder}{os.sep}" for folder in (OWN_FOLDER, *map(sysconfig.get_path, OF_PYTHON)))
+    imported = (file for file in map(_file_of, list(sys.modules)) if file.startswith(below))
+    own_files = [each for each in imported if not each.startswith(others) and INSTALLED.isdisjoint(Path(each).parts)]
+    paths = [Path(file) for file in (own, *own_files) if Path(file).is_file()]
+    return {path.as_posix().removeprefix(f"{Path.cwd().as_posix()}/"): path for path in paths}
+
+
+def _file_of(module: str) -> str:
+    """The file of a module that is imported; empty where it has none. No attribute is looked up, which may import."""
+    file = getattr(sys.modules.get(module), "__dict__", {}).get("__file__")
+    return file if isinstance(file, str) else ""

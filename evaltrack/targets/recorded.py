@@ -24,11 +24,10 @@ from evaltrack.records.json_text import InvalidJsonError, kind_of, open_kind, ot
 from evaltrack.records.recorded import EXAMPLES, IdHashes, shown_id, strangers_note
 from evaltrack.system.files import content_digest
 from evaltrack.targets import no_more_settings
-from evaltrack.targets.failures import InvalidResponseError
+from evaltrack.targets.failures import FailedElsewhereError, InvalidResponseError
 from evaltrack.targets.line_index import LineFile, LineIndex, numbered_lines, refuse
 from evaltrack.targets.mapping import FIELDS, Expression, compile_expression, take_mapping
 from evaltrack.targets.recorded_response import (
-    FailedElsewhereError,
     NotRecordedError,
     Recorded,
     RecordedReader,

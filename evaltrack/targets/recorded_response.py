@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,25 +15,18 @@ from evaltrack.records import Question, Response
 from evaltrack.records.finding_words import near_names, unknown_field
 from evaltrack.records.json_text import kind_of
 from evaltrack.records.recorded import take_id
-from evaltrack.targets.failures import InvalidResponseError
+from evaltrack.targets.failures import FailedElsewhereError, InvalidResponseError, error_text
 from evaltrack.targets.mapping import Expression, ResponseReader, bounded
 from evaltrack.targets.responses import FIELDS, as_response
 
 ANSWERS = ("answer", "sources", "abstained", "tool_calls")
 """Fields of which a response has at least one."""
 
-MAX_ERROR = 2000
-"""Characters of a recorded error."""
-
 NO_RESPONSE = "holds no response; write `answer`, `sources` or both, or `error` where there was none"
 
 
 class NotRecordedError(LookupError):
     """The file holds no response for a question."""
-
-
-class FailedElsewhereError(RuntimeError):
-    """A failure was recorded in place of a response."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +158,7 @@ class RecordedReader:
     def _failure(self, fields: dict[str, Any]) -> str:
         if found := self._own.get("error"):
             error = found.find(fields)
+            fields.pop("error", None)  # another thing there, such as that an assertion failed
             return error_text(error) if error else ""
         return take_failure(fields)
 
@@ -183,11 +176,6 @@ def take_failure(fields: dict[str, Any]) -> str:
         what = kind_of(error) if isinstance(error, bool | int | float) else "empty"
         raise InvalidResponseError(f"`error` is {what}; write why there was no response, or take it out")
     return error_text(error)
-
-
-def error_text(error: object) -> str:
-    """A recorded error as text, of bounded length."""
-    return (error if isinstance(error, str) else json.dumps(error, ensure_ascii=False))[:MAX_ERROR]
 
 
 def response_of(fields: dict[str, Any]) -> Response:

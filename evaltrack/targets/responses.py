@@ -21,7 +21,7 @@ from evaltrack.records import Response, Source, ToolCall
 from evaltrack.records.base import storable
 from evaltrack.records.finding_words import finding_words
 from evaltrack.records.json_text import kind_of
-from evaltrack.targets.failures import InvalidResponseError
+from evaltrack.targets.failures import InvalidResponseError, refuse_error
 from evaltrack.targets.libraries import response_fields, source_fields
 from evaltrack.targets.usage import plain, read_usage, unread_counts
 
@@ -51,8 +51,10 @@ def as_response(value: object) -> Response:
     """What a target returned, as a `Response`.
 
     Raises:
+        FailedElsewhereError: it has an `error`.
         InvalidResponseError: it has another form; the message says which.
     """
+    refuse_error(value)
     try:
         response = _read(value)
         for place, call in enumerate(response.tool_calls):
@@ -114,7 +116,7 @@ def _check_flat(value: list[object] | tuple[object, ...]) -> None:
 def _from_mapping(value: Mapping[Any, Any], within: str = "sources") -> Response:
     """The response of these fields; `within` is how the place of a source begins in errors."""
     unread: list[str] = []
-    fields = take_fields(value, FIELDS, "", unread)
+    fields = take_fields({name: item for name, item in value.items() if name != "error"}, FIELDS, "", unread)
     if unread and not any(name in value for name in FIELDS):
         raise InvalidResponseError(f"holds none of {', '.join(FIELDS)} but {', '.join(unread[:MOST_UNREAD])[:200]}")
     if "sources" in fields:

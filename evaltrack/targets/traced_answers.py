@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evaltrack.golden.importing.values import is_empty, text_in
+from evaltrack.targets.failures import error_text
 from evaltrack.targets.mapping import Expression
 from evaltrack.tracking.past_traces import PastTrace
 
@@ -61,10 +62,9 @@ class TraceReader:
             ValueError: its inputs hold no question, or its outputs no answer.
         """
         question = self.question_of(trace)
-        if trace.failure:
-            return TraceResult(question, {}, trace.failure)
-        sources = trace.documents
-        outputs = trace.outputs
+        sources, outputs = trace.documents, trace.outputs
+        if failure := trace.failure or (outputs.get("error") if isinstance(outputs, Mapping) else None):
+            return TraceResult(question, {}, error_text(failure))
         if sources is None and isinstance(outputs, Mapping) and isinstance(outputs.get("sources"), list):
             sources = outputs["sources"]
         fields = {

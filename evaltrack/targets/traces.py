@@ -29,10 +29,9 @@ from evaltrack.golden.words import text_key
 from evaltrack.records import Question, Response, Target
 from evaltrack.records.amount import first_of
 from evaltrack.targets import no_more_settings
-from evaltrack.targets.failures import InvalidResponseError
+from evaltrack.targets.failures import FailedElsewhereError, InvalidResponseError
 from evaltrack.targets.mapping import Expression, bounded, compile_expression
 from evaltrack.targets.recorded_response import (
-    FailedElsewhereError,
     NotRecordedError,
     TextNames,
     corpus_ids,

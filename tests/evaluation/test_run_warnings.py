@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,7 +11,6 @@ from evaltrack import run_eval
 from evaltrack.cli.progress import BarProgress, PlainProgress
 from evaltrack.errors import Guide
 from evaltrack.evaluation.run_warnings import (
-    AnsweredNegatives,
     NothingExpected,
     SmallK,
     UnmeasuredRetrieval,
@@ -30,49 +28,11 @@ def row(question: Question, response: Response, *verdicts: Verdict) -> Row:
     return Row(question=question, response=response, verdicts=verdicts, **scored, **position)
 
 
-def texts(warning: AnsweredNegatives | SmallK | UnmeasuredRetrieval | UnmeasuredScores, *rows: Row) -> list[str]:
+def texts(warning: SmallK | UnmeasuredRetrieval | UnmeasuredScores, *rows: Row) -> list[str]:
     """What a warning says of these."""
     for each in rows:
         warning.add(each)
     return list(warning.texts())
-
-
-# Answered negatives
-
-
-def judged(key: str, declined: bool | None, *, negative: bool = True, **response: Any) -> Row:
-    """The row of a question that was answered without sources, and of whose answer the judge says whether it declines.
-
-    Where that is None no judge was asked.
-    """
-    expected = {"expected_chunks": ()} if negative else {"expected_answer": "Yes."}
-    question = Question(id=key, question="?", domain="d", **expected)  # type: ignore[arg-type]
-    verdicts = () if declined is None else (Verdict(judge="j", declined=declined, overall_score=1, reasoning="so"),)
-    return row(question, Response(**{"answer": "Sure.", "sources": (), **response}), *verdicts)
-
-
-def test_negatives_that_were_answered_and_pass_are_named() -> None:
-    assert texts(AnsweredNegatives(), judged("7", declined=False)) == [
-        "1 negative (7) passes as the target returned no sources, though the judge says that the answer does not "
-        "decline; leave `sources` out where the target does not retrieve"
-    ]
-    (text,) = texts(AnsweredNegatives(), *(judged(str(number), declined=False) for number in range(5)))
-    assert text.startswith("5 negatives (0, 1, 2, …) pass as")
-
-
-@pytest.mark.parametrize(
-    "others",
-    [
-        judged("declined", declined=True),
-        judged("not judged", declined=None),
-        judged("abstained", declined=False, abstained=True),
-        judged("no retrieval", declined=False, sources=None),
-        judged("with sources", declined=False, sources=(Source(chunk_id="a"),)),
-        judged("answerable", declined=False, negative=False),
-    ],
-)
-def test_of_others_nothing_is_said(others: Row) -> None:
-    assert texts(AnsweredNegatives(), others) == []
 
 
 # Unmeasured retrieval

@@ -672,6 +672,11 @@ LONG = "a" * 1000
         (FAULTS["truncated"](GOOD), 'the server answered with something else than JSON: \'{"id": ', ""),
         (Reply(raw="{}"), "the server answered with something else than a completion: '{}'", ""),
         (Reply(raw="[]"), "the server answered with something else than a completion: '[]'", ""),
+        (
+            Reply(raw='{"error": {"message": "down"}, "choices": [{"message": {"content": "Sorry."}}]}'),
+            "the server answered with an error: ",
+            "Sorry.",
+        ),
         (Reply(raw='{"choices": []}'), "the server answered with something else than a completion: ", ""),
         (
             Reply(raw='{"choices": [{"message": null}]}'),

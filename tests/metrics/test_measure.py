@@ -364,8 +364,9 @@ def test_functional_checks(
         (Response(answer="I do not know.", sources=chunks("x")), [declining(declined=True)], True),
         (Response(answer="It is Paris.", sources=chunks("x")), [declining(declined=False)], False),
         (Response(answer="I do not know."), [declining(declined=True)], True),
-        (Response(answer="It is Paris.", sources=()), [declining(declined=False)], True),
-        (Response(answer="It is Paris.", abstained=True), [declining(declined=False)], True),
+        (Response(answer="It is Paris.", sources=()), [declining(declined=False)], False),
+        (Response(answer="It is Paris.", abstained=True), [declining(declined=False)], False),
+        (Response(answer="I do not know.", abstained=True), [declining(declined=None)], False),
         (MISS, [declining(declined=False), declining(declined=True)], True),
         (MISS, [declining(declined=False), declining(declined=False)], False),
     ],
@@ -373,7 +374,7 @@ def test_functional_checks(
 def test_a_negative_passes_when_a_judge_says_that_it_declined(
     response: Response, verdicts: list[Verdict], passed: bool
 ) -> None:
-    """No sources, the flag, or the word of one judge: each is enough for a negative."""
+    """The judges decide alone: no sources and the flag count nothing where they say that the question was answered."""
     measured = measure(question(expected_chunks=()), response, Rules(2), verdicts)
     assert (measured.passed, measured.scores) == (passed, {"negative_pass": passed, "pass": passed})
     assert measured.unmeasured["overall_score"] == NEGATIVE
@@ -403,17 +404,12 @@ def test_after_a_judge_failed_nothing_passes_or_fails(response: Response) -> Non
     assert failed.unmeasured == {"overall_score": JUDGE_FAILED, "combined_score": "not measured: judge"}
 
 
-def test_a_negative_whose_judge_failed_has_not_failed() -> None:
-    """The judge might have seen that the answer declines, so nothing is held against the target."""
-    measured = measure(question(expected_chunks=()), MISS, Rules(2), judge_failed=True)
+@pytest.mark.parametrize("response", [MISS, Response(sources=())])
+def test_a_negative_whose_judge_failed_is_not_measured(response: Response) -> None:
+    """The judge decides alone, so nothing is known; what the target itself says counts nothing."""
+    measured = measure(question(expected_chunks=()), response, Rules(2), judge_failed=True)
     assert (measured.passed, measured.scores) == (None, {})
     assert measured.unmeasured["negative_pass"] == JUDGE_FAILED
-
-
-def test_a_negative_that_declined_itself_needs_no_judge_for_that() -> None:
-    """Returning no source is declining, whether or not the judge failed; the question still counts as failed."""
-    measured = measure(question(expected_chunks=()), Response(sources=()), Rules(2), judge_failed=True)
-    assert (measured.passed, measured.scores) == (None, {"negative_pass": 1})
 
 
 # The combined score

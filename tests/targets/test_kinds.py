@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import shlex
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
+from evaltrack import run_eval
 from evaltrack.errors import UsageError
 from evaltrack.records import Question, Response
 from evaltrack.targets import KINDS, default_target, open_target
 from evaltrack.targets.recorded import SETTINGS as RECORDED_SETTINGS
+from evaltrack.targets.responses import as_response
 from tests.files import data
 
 QUESTION = Question(id="1", question="Do cats purr?", domain="d")
@@ -140,3 +145,53 @@ def test_kinds_are_imported_when_named() -> None:
     program = "import sys, evaltrack.targets; print(*sorted(m for m in sys.modules if 'bm25' in m or '.targets.' in m))"
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120)
     assert found.stdout.split() == []
+
+
+DOWN = {"answer": "", "sources": [], "error": "vector store timeout"}
+"""What an application returns that is down and says so."""
+
+
+def down(_question: str) -> dict[str, object]:
+    return DOWN
+
+
+class DownHandler(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps(DOWN).encode())
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize("kind", ["python", "in this process", "http", "mapped", "command", "recorded"])
+def test_a_response_with_an_error_is_an_error_of_a_negative(kind: str, store_uri: str, tmp_path: Path) -> None:
+    (golden := tmp_path / "small.jsonl").write_text(
+        json.dumps({"id": "1", "question": QUESTION.question, "expected_chunks": []})
+    )
+    (answers := tmp_path / "answers.jsonl").write_text(json.dumps({"id": "1", **DOWN}))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), DownHandler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_port}"
+    target, options = {
+        "python": (f"python:{__name__}:down", {}),
+        "in this process": (f"python:{__name__}:down", {"in_process": "true"}),
+        "http": (url, {}),
+        "mapped": (url, {"answer": "answer", "sources": "sources"}),
+        "command": (f"command:env Q={{question}} cat {answers}", {}),
+        "recorded": (f"recorded:{answers}", {}),
+    }[kind]
+    made = run_eval(golden, target=target, target_options=options, tracking_uri=store_uri, traces="off")
+    server.shutdown()
+    server.server_close()
+    (row,) = made.rows
+    assert row["error"].startswith("target_error: FailedElsewhereError: the ")
+    assert row["error"].endswith("vector store timeout")
+    assert (row["passed"], made.status, made.metrics.get("negative_pass_rate")) == (None, "FAILED", None)
+
+
+@pytest.mark.parametrize("error", ["", " ", None, {}, [], False, 0])
+def test_an_empty_error_is_none(error: object) -> None:
+    assert as_response({"answer": "Yes.", "error": error}) == Response(answer="Yes.")

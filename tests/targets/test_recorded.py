@@ -25,9 +25,10 @@ from evaltrack.errors import SAVED, BadLinesError, UsageError
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Question, Response, Source, Target, ToolCall, Usage
 from evaltrack.records.recorded import IdHashes
+from evaltrack.targets.failures import FailedElsewhereError
 from evaltrack.targets.line_index import MAX_LINE_BYTES
 from evaltrack.targets.recorded import open_recorded
-from evaltrack.targets.recorded_response import FailedElsewhereError, NotRecordedError
+from evaltrack.targets.recorded_response import NotRecordedError
 from tests.conftest import REPO
 from tests.files import data
 

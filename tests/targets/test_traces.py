@@ -198,6 +198,11 @@ def test_inputs_and_outputs_of_ones_own() -> None:
         TraceReader().question_of(PastTrace("t", " ", None))
 
 
+def test_outputs_with_an_error_are_a_failure() -> None:
+    outputs = {"answer": "", "sources": [], "error": {"code": 7}}
+    assert TraceReader().result(PastTrace("t", "When?", outputs)).failure == '{"code": 7}'
+
+
 def test_documents_and_tokens() -> None:
     """A retriever at the root gives sources and no answer; cached tokens are in MLflow's total, whatever its input."""
     documents = [
