@@ -11,7 +11,6 @@ from evaltrack.tracking.naming import experiment_to_read, names_experiment
 from evaltrack.tracking.reader import (
     EvaluationRun,
     named_evaluation,
-    newest_broken,
     newest_evaluation,
     newest_of_each,
     running_evaluations,
@@ -100,10 +99,11 @@ def _check_newest(store: Store, experiment_id: str, golden: str | None, candidat
         if was_killed(journal):
             cure = f"go on with it (evaltrack resume {run_id}), evaluate again, or name the run to compare"
             raise InconclusiveError(f"the newest run {run_id} ({shown_text(name)}) was killed; {cure}")
-    newer = newest_broken(store, experiment_id, golden, since=since)
-    if newer is not None:
-        cure = "evaluate again, or name the run to compare"
-        raise InconclusiveError(f"the newest run {newer.run_id} ({newer.name}) is {newer.status}; {cure}")
+    for status in ("FAILED", "KILLED"):
+        newer = newest_evaluation(store, experiment_id, golden, status=status)
+        if newer is not None and newer.ended_at > since:
+            cure = "evaluate again, or name the run to compare"
+            raise InconclusiveError(f"the newest run {newer.run_id} ({newer.name}) is {status}; {cure}")
 
 
 def _check_one_set(store: Store, experiment_id: str) -> None:

@@ -35,7 +35,10 @@ RESPONSES_TAG, VERDICTS_TAG = "evaltrack.recorded_responses", "evaltrack.recorde
 """The tags of a run that hold them."""
 
 CODE = "code of the target"
-"""The name of the state of the file that holds a target's function: only who goes on with a run looks at it."""
+"""The name of the state of the files that a target had imported when it was opened."""
+
+SYSTEM_TAG = "evaltrack.system"
+"""The tag of a run that holds the `System` that it evaluated."""
 
 THEN = " → "
 """Between the states in which the rows of a run were made, where it was gone on with after one had changed."""

@@ -16,7 +16,7 @@ from evaltrack.tracking.baselines import PROMOTED
 from evaltrack.tracking.metric_names import means_of
 from evaltrack.tracking.progress_tag import PROGRESS, read_progress
 from evaltrack.tracking.provenance import GIT_COMMIT, commit_of
-from evaltrack.tracking.reader import EvaluationRun, evaluation_of, of_golden_set
+from evaltrack.tracking.reader import EvaluationRun, ended_runs, evaluation_of, of_golden_set
 from evaltrack.tracking.runs import GOLDEN_SET
 from evaltrack.tracking.store import NewestRuns, Store, find_run, search_runs, tracking_errors
 from evaltrack.tracking.tags import read_tag, sound_count, sound_metric, sound_moment
@@ -61,7 +61,7 @@ class PastEvaluation:
 
 
 def past_evaluations(store: Store, run: EvaluationRun, limit: int) -> list[PastEvaluation]:
-    """This run and the finished ones of its golden set that started before it, newest first: at most `limit`.
+    """This run and the finished ones of its golden set that ended before it, newest first: at most `limit`.
 
     What is none of this version of evaltrack is passed over. None where the golden set's name cannot be searched for.
 
@@ -72,8 +72,7 @@ def past_evaluations(store: Store, run: EvaluationRun, limit: int) -> list[PastE
     if "'" in golden:
         return []
     own = find_run(store, run.run_id)
-    started = sound_moment(own.info.start_time)
-    others = _newest(store, NewestRuns((run.experiment_id,), golden, limit, finished=True, until=started))
+    others = ended_runs(store, run.experiment_id, golden, limit, until=own.info.end_time)
     found = [PastEvaluation(_past_run(own), run)]
     for each in others:
         if each.info.run_id != run.run_id:

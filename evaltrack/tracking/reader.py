@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 from evaltrack.errors import TrackingError, UsageError
 from evaltrack.records import Signature
 from evaltrack.records.row import Traced
+from evaltrack.records.settings import SYSTEM_TAG
+from evaltrack.records.system import System
 from evaltrack.tracking.metric_names import means_of
 from evaltrack.tracking.naming import LISTED, RUN_ID, resolve_run, search_everywhere
-from evaltrack.tracking.parents import CHILDREN_TAG, KIND_TAG, runs_below
+from evaltrack.tracking.parents import CHILDREN_TAG, CONFIGURATION_TAG, KIND_TAG, PARENT_TAG, runs_below
 from evaltrack.tracking.provenance import settings_of
 from evaltrack.tracking.runs import JOURNAL_TAG
 from evaltrack.tracking.store import Store, find_run, is_missing, search_runs
@@ -54,6 +56,9 @@ class EvaluationRun:
 
     settings: Mapping[str, str] = field(default_factory=dict)
     """How it was made: its params by name, and the commit of the working directory."""
+
+    system: System | None = None
+    """What it evaluated; None where it does not say."""
 
 
 def find_evaluation(store: Store, run_id: str) -> EvaluationRun:
@@ -149,17 +154,26 @@ def evaluation_of(run: Run) -> EvaluationRun:
         rows_tag=run.data.tags.get(ROWS_TAG, ""),
         means=means_of(run.data.metrics),
         settings=settings_of(run.data.params, run.data.tags),
+        system=read_tag(System, run.data.tags.get(SYSTEM_TAG)),
     )
 
 
-def newest_evaluation(store: Store, experiment_id: str, golden: str | None, *, but: str = "") -> EvaluationRun | None:
-    """The evaluation that ended last and is FINISHED, of one golden set or of any; `but` leaves one run out.
+def newest_evaluation(
+    store: Store, experiment_id: str, golden: str | None, *, but: str = "", status: str = "FINISHED"
+) -> EvaluationRun | None:
+    """The evaluation that ended last with a status, of one golden set or of any; `but` leaves one run out.
 
     Raises:
+        UsageError: it is one of several golden sets that were evaluated together, and none of them is named.
         TrackingError: the store does not answer.
     """
-    runs = [run for run in _ended_runs(store, experiment_id, golden, "FINISHED", 2) if run.info.run_id != but]
-    return evaluation_of(runs[0]) if runs else None
+    runs = [run for run in ended_runs(store, experiment_id, golden, 2, status=status) if run.info.run_id != but]
+    if not runs:
+        return None
+    parent = "" if golden else runs[0].data.tags.get(PARENT_TAG, "")
+    if parent and KIND_TAG in find_run(store, parent).data.tags:
+        raise UsageError(f"the newest run is one of several golden sets (parent run {parent}); name a set or a run")
+    return evaluation_of(runs[0])
 
 
 def newest_of_each(store: Store, experiment_id: str) -> dict[str, str]:
@@ -171,32 +185,9 @@ def newest_of_each(store: Store, experiment_id: str) -> dict[str, str]:
         TrackingError: the store does not answer.
     """
     newest: dict[str, str] = {}
-    for run in _ended_runs(store, experiment_id, None, "FINISHED", RECENT):
+    for run in ended_runs(store, experiment_id, None, RECENT):
         newest.setdefault(run.data.tags["evaltrack.golden"], run.info.run_id)
     return newest
-
-
-def newer_evaluation(store: Store, run: EvaluationRun) -> EvaluationRun | None:
-    """The newest finished evaluation of the run's golden set, where it ended later and is of the same target.
-
-    None too where the store cannot tell: MLflow finds no golden set with a quote in its name.
-    """
-    newest = None
-    with suppress(TrackingError, UsageError):
-        newest = newest_evaluation(store, run.experiment_id, run.signature.golden, but=run.run_id)
-    later = newest is not None and newest.ended_at > run.ended_at and newest.signature.target == run.signature.target
-    return newest if later else None
-
-
-def newest_broken(store: Store, experiment_id: str, golden: str | None, *, since: int) -> EvaluationRun | None:
-    """The evaluation that FAILED or was KILLED last, after `since` (milliseconds since 1970); None if there is none.
-
-    Raises:
-        TrackingError: the store does not answer.
-    """
-    runs = [run for status in ("FAILED", "KILLED") for run in _ended_runs(store, experiment_id, golden, status, 1)]
-    newest = max(runs, key=lambda run: run.info.end_time or 0, default=None)
-    return evaluation_of(newest) if newest is not None and (newest.info.end_time or 0) > since else None
 
 
 def earlier_evaluations(store: Store, run: EvaluationRun, most: int) -> list[EvaluationRun]:
@@ -205,7 +196,7 @@ def earlier_evaluations(store: Store, run: EvaluationRun, most: int) -> list[Eva
     Raises:
         TrackingError: the store does not answer.
     """
-    runs = _ended_runs(store, run.experiment_id, run.signature.golden, "FINISHED", 10 * most, until=run.ended_at)
+    runs = ended_runs(store, run.experiment_id, run.signature.golden, 10 * most, until=run.ended_at)
     same = {"golden_digest": run.signature.golden_digest, "selection": run.signature.selection}
     earlier = []
     for each in runs:
@@ -216,17 +207,26 @@ def earlier_evaluations(store: Store, run: EvaluationRun, most: int) -> list[Eva
     return earlier[:most]
 
 
-def _ended_runs(
-    store: Store, experiment_id: str, golden: str | None, status: str, most: int, until: int | None = None
+def ended_runs(
+    store: Store, experiment_id: str, golden: str | None, most: int, until: int | None = None, status: str = "FINISHED"
 ) -> list[Run]:
-    """The evaluations that ended so, the last first, of one golden set or of any, up to a moment or up to now.
+    """The evaluations that ended with a status, the last first, of one golden set or of any, up to a moment or to now.
 
-    A run that claims to have ended in the future is none of them: it would be the newest for ever.
+    The configurations of a sweep are none of them. Nor is a run that claims to have ended in the future: it would be
+    the newest for ever.
+
+    Raises:
+        TrackingError: the store does not answer.
     """
     latest = int((time.time() + CLOCK_SKEW) * 1000) if until is None else until
-    wanted = f"{of_golden_set(golden)} AND attributes.status = '{status}' AND attributes.end_time <= {latest}"
+    wanted = f"{_with_status(golden, status)} AND attributes.end_time <= {latest}"
     doing = f"looking for runs that are {status}"
     return search_runs(store, doing, [experiment_id], wanted, most, "attributes.end_time DESC")
+
+
+def _with_status(golden: str | None, status: str) -> str:
+    """The filter for evaluations with a status that are not below a sweep."""
+    return f"{of_golden_set(golden)} AND attributes.status = '{status}' AND tags.`{CONFIGURATION_TAG}` IS NULL"
 
 
 def of_golden_set(golden: str | None) -> str:
@@ -286,6 +286,6 @@ def running_evaluations(
     Raises:
         TrackingError: the store does not answer.
     """
-    wanted = f"{of_golden_set(golden)} AND attributes.status = 'RUNNING' AND attributes.start_time > {since}"
+    wanted = f"{_with_status(golden, 'RUNNING')} AND attributes.start_time > {since}"
     runs = search_runs(store, "looking for runs that are RUNNING", [experiment_id], wanted, RECENT)
     return [(run.info.run_id, run.info.run_name or "", run.data.tags.get(JOURNAL_TAG, "")) for run in runs]

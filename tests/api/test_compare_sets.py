@@ -9,7 +9,16 @@ from typing import Any
 import mlflow
 import pytest
 
-from evaltrack import RunResult, SetComparisons, compare_runs, compare_sets, run_eval, set_baseline
+from evaltrack import (
+    RunResult,
+    SetComparisons,
+    compare_runs,
+    compare_sets,
+    report_html,
+    run_eval,
+    run_sets,
+    set_baseline,
+)
 from evaltrack.cli import _run
 from evaltrack.compare.comparison import ComparedSet
 from evaltrack.errors import UsageError
@@ -60,6 +69,16 @@ def test_each_set_is_compared_with_its_own_baseline(paths: list[Path]) -> None:
         assert each.comparison is not None
         assert each.comparison.candidate.signature.golden == each.golden
         assert mlflow.get_run(str(each.comparison.candidate.run_id)).data.tags["evaltrack.compare.verdict"] == "ok"
+
+
+def test_sets_that_were_evaluated_together_are_compared_by_name(paths: list[Path]) -> None:
+    together = run_sets(paths[:2], target=lambda question: ["x"], traces="off")
+    assert verdicts(compare_sets(paths[:2], log=False)) == ["regression", "regression"]
+    with pytest.raises(UsageError, match="name one"):
+        compare_runs()
+    for choose in (report_html, set_baseline):
+        with pytest.raises(UsageError, match=f"of several golden sets .parent run {together.run_id}.; name a set"):
+            choose()
 
 
 def test_a_regression_beats_what_could_not_be_told(paths: list[Path], capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from mlflow.entities import Document
 
-from evaltrack import check_sweep, report_sets, run_sweep
+from evaltrack import check_sweep, compare_runs, report_sets, run_eval, run_sweep, set_baseline
 from evaltrack.cli import _run
 from evaltrack.errors import UsageError
 from evaltrack.evaluation import resume
@@ -81,6 +81,15 @@ def runs(parent: str) -> list[mlflow.entities.Run]:
     """The runs below a parent."""
     found = mlflow.MlflowClient().search_runs(["0"], f"tags.`mlflow.parentRunId` = '{parent}'", max_results=50)
     return list(found)
+
+
+def test_a_configuration_is_never_the_newest_run(golden: Path) -> None:
+    before, now = (run_eval(golden, target=good, judge="none", traces="off") for _ in range(2))
+    set_baseline(before.run_id)
+    run_sweep(sweep(golden, targets=[{"target": each, "name": each.__name__} for each in (bad, down)]))
+    for name in ("", "set"):
+        assert compare_runs(golden=name, log=False).candidate.run_id == now.run_id
+    assert set_baseline().run_id == now.run_id
 
 
 def test_each_configuration_is_a_run_below_one_parent(golden: Path) -> None:
