@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,8 @@ from evaltrack.api.compare_sides import other_mean, side_of_rows
 from evaltrack.compare.deltas import GROUP_METRICS
 from evaltrack.compare.pairing import Side
 from evaltrack.compare.run_info import RunInfo
-from evaltrack.errors import Guide, UsageError
+from evaltrack.errors import Guide, UsageError, listed, printable
+from evaltrack.metrics.measure import NO_OVERALL, passes
 from evaltrack.records import Signature
 from evaltrack.records.amount import count
 from evaltrack.records.base import Count
@@ -22,7 +25,7 @@ from evaltrack.report.run.json_form import RUN_SCHEMA
 from evaltrack.rows.columns import OBJECTS, schema
 from evaltrack.rows.rows_error import DamagedError
 from evaltrack.rows.stored_row import StoredRow
-from evaltrack.rows.values import check_ids, check_values
+from evaltrack.rows.values import check_values
 
 HEAD = 200
 """Bytes at the head of a saved run in which it says what it is."""
@@ -70,6 +73,8 @@ def _side(name: str, saved: Mapping[str, Any]) -> Side:
     """A saved run whose rows are those that it says it holds, and give its means."""
     import pyarrow as pa
 
+    if (status := saved.get("status", "FINISHED")) != "FINISHED":
+        raise DamagedError(f"its run is {status}, and only a FINISHED one is a baseline")
     signature = Signature.model_validate(saved["signature"])
     rows, totals = _list_of_objects(saved["rows"]), _Totals.model_validate(saved.get("totals", {}))
     num_questions = len(rows) if totals.num_questions is None else totals.num_questions
@@ -78,8 +83,9 @@ def _side(name: str, saved: Mapping[str, Any]) -> Side:
     own = _own_names(signature)
     columns = [_pack(row, own) for row in rows]
     table = pa.Table.from_pylist(columns, schema=schema(own))
-    check_ids([table.select(["id"])])
     check_values(table)
+    stored = [StoredRow.of(each, own) for each in columns]
+    _check_rows(stored, signature)
     side = side_of_rows(
         RunInfo(
             None,
@@ -89,13 +95,39 @@ def _side(name: str, saved: Mapping[str, Any]) -> Side:
             num_errors=totals.num_errors,
             settings=_Settings.model_validate(saved.get("settings", {})).root,
         ),
-        [StoredRow.of(each, own) for each in columns],
+        stored,
         table,
     )
     means = {metric: value for metric, value in saved.get("metrics", {}).items() if metric in GROUP_METRICS}
     if metric := other_mean(side.frame, means):
         raise DamagedError(f"the mean of its rows is not its {metric}")
     return side
+
+
+def _check_rows(rows: Sequence[StoredRow], signature: Signature) -> None:
+    """Refuse rows that are there twice, that pass against their scores, or that are not of the golden set."""
+    times = Counter(row.id for row in rows)
+    problems = [f"`{key}` is there {number} times" for key, number in times.items() if number > 1]
+    problems += [
+        f"`{row.id}`: `passed` is {json.dumps(row.passed)}, and by its scores {json.dumps(due)}"
+        for row in rows
+        if row.passed != (due := _passed(row, signature))
+    ]
+    lines = "".join(f"{row.id}\t{row.digest}\n" for row in sorted(rows, key=lambda row: row.position))
+    if not problems and sha256(lines.encode()).hexdigest() != signature.golden_digest:
+        problems.append("its questions are not those of the golden set that it names (`golden_digest`)")
+    if problems:
+        raise DamagedError(listed(list(map(printable, problems))))
+
+
+def _passed(row: StoredRow, signature: Signature) -> bool | None:
+    """Whether a row passes by its scores, or by its trials; None where something was not measured."""
+    if row.trials is not None:
+        return 2 * (row.passes or 0) > row.trials if row.trials else None
+    if row.error or NO_OVERALL in (row.unmeasured or ""):
+        return None
+    empty = row.answer is not None and not row.answer.strip()
+    return passes(row.scores, signature.pass_threshold, negative=row.negative, empty=empty)
 
 
 def _saved(path: Path) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +23,15 @@ def saved(**other: Any) -> dict[str, Any]:
             position=number,
             question=Question(id=str(number), question="Why?", domain="d", expected_chunks=("a",)),
             response=Response(answer="x", sources=(Source(chunk_id="a"),)),
-            scores={"recall_at_k": 1.0, "reciprocal_rank": 1.0},
+            scores={"recall_at_k": 1.0, "reciprocal_rank": 1.0, "hit": 1.0},
             passed=True,
             started_at=0,
             seconds=1,
         )
         for number in range(2)
     ]
-    signature = {"golden": "g", "golden_digest": "d", "k": 5, "target": "t"}
+    lines = "".join(f"{row.question.id}\t{row.question.digest}\n" for row in rows)
+    signature = {"golden": "g", "golden_digest": sha256(lines.encode()).hexdigest(), "k": 5, "target": "t"}
     whole = {"schema": RUN_SCHEMA, "signature": signature, "rows": [machine_row(flatten(row, 5)) for row in rows]}
     return {**whole, **other}
 
@@ -53,11 +55,54 @@ def test_a_saved_run(tmp_path: Path) -> None:
     [
         ({"totals": {"num_questions": 63}}, "it holds 2 rows, and says that it asked 63 questions"),
         ({"metrics": {"recall_at_k": 0.123}}, "the mean of its rows is not its recall_at_k"),
+        ({"status": "FAILED"}, "its run is FAILED, and only a FINISHED one is a baseline"),
+        ({"rows": [*saved()["rows"], saved()["rows"][0]]}, "`0` is there 2 times"),
+        (
+            {"rows": saved()["rows"][1:]},
+            r"its questions are not those of the golden set that it names \(`golden_digest`\)",
+        ),
     ],
 )
 def test_a_saved_run_whose_rows_are_others_is_refused(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(UsageError, match=f"is damaged: {message}; save it again"):
+    with pytest.raises(UsageError, match=f"is damaged: {message}.*; save it again"):
         side_of_file(write(tmp_path, saved(**changes)))
+
+
+HIT = {"hit": 1.0}
+JUDGED = {**HIT, "overall_score": 0.9}
+
+
+@pytest.mark.parametrize(
+    ("columns", "due"),
+    [
+        (HIT, True),
+        ({"hit": 0.0}, False),
+        ({"hit": None}, None),
+        ({"hit": None, "overall_score": 0.9}, True),
+        (JUDGED, True),
+        ({**JUDGED, "overall_score": 0.7}, False),
+        ({**JUDGED, "answer": " "}, False),
+        ({**HIT, "tools_called": 0.0}, False),
+        ({**HIT, "error": "target_error: down"}, None),
+        ({"hit": None, "unmeasured": {"overall_score": "a verdict has no overall_score"}}, None),
+        ({"expected": [], "hit": None, "negative_pass": 1.0}, True),
+        ({"expected": [], "hit": None, "negative_pass": 0.0}, False),
+        ({"expected": [], "hit": None}, None),
+        ({"reasoning_score": 70.0}, True),
+        ({"reasoning_score": 69.0}, False),
+        ({"trials": 4, "passes": 3, "hit": 0.75}, True),
+        ({"trials": 4, "passes": 2, "hit": 0.5}, False),
+        ({"trials": 0, "passes": 0}, None),
+    ],
+)
+def test_a_row_passes_as_its_scores_say(tmp_path: Path, columns: dict[str, Any], due: bool | None) -> None:
+    rows = [{**row, **columns, "passed": due} for row in saved()["rows"]]
+    side_of_file(write(tmp_path, saved(rows=rows)))
+    others = [{**row, "passed": not due} for row in rows]
+    with pytest.raises(UsageError) as refused:
+        side_of_file(write(tmp_path, saved(rows=others)))
+    said = f"`passed` is {json.dumps(not due)}, and by its scores {json.dumps(due)}"
+    assert f"is damaged: `0`: {said}\n`1`: {said}; save it again" in str(refused.value)
 
 
 @pytest.mark.parametrize(
