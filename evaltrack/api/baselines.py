@@ -8,6 +8,8 @@ from pathlib import Path
 
 from evaltrack.errors import Guide, UsageError
 from evaltrack.golden.reader import golden_name
+from evaltrack.records import Signature
+from evaltrack.records.settings import NOT_STATED, RECORDED_MODEL
 from evaltrack.tracking import baselines
 from evaltrack.tracking.baselines import Baseline
 from evaltrack.tracking.naming import experiment_to_read
@@ -33,7 +35,7 @@ def set_baseline(
         force: Also a run that is not FINISHED or not fully measured.
         experiment: MLflow experiment by name; None follows MLflow's own settings.
         tracking_uri: MLflow store; None follows MLflow's own settings.
-        say: Receives a warning where the run was asked a part of its golden set.
+        say: Receives a warning where the run was asked a part of its golden set, or once what may vary.
 
     Raises:
         UsageError: there is no such run, or it is not FINISHED or not fully measured.
@@ -46,10 +48,20 @@ def set_baseline(
     if not force:
         check_rows(store, run_to_set)
     baseline = baselines.set_baseline(store, run_to_set, reason, force=force)
+    if run_to_set.settings.get("trials") == "1" and may_vary(run_to_set.signature):
+        why = "evaluate it with --trials 3, so that compare can tell flaky questions from broken ones"
+        say(f"run {baseline.run_id} asked each question once of what may answer otherwise next time; {why}")
     if part := run_to_set.signature.selection:
         others = "runs are compared on these alone; evaluate the whole set for a baseline of all"
         say(f"run {baseline.run_id} was asked {part.words}: {others}")
     return baseline
+
+
+def may_vary(signature: Signature) -> bool:
+    """Whether a model answers or judges, so that a question may pass once and fail another time."""
+    names_model = signature.model not in ("", "bm25", NOT_STATED, RECORDED_MODEL)
+    is_recorded = signature.target.startswith(("recorded:", "traces:"))
+    return (names_model and not is_recorded) or "openai:" in signature.judge
 
 
 def get_baseline(golden: str, *, experiment: str | None = None, tracking_uri: str | None = None) -> Baseline:

@@ -202,18 +202,21 @@ def _ci_file(folder: Path, choices: ProjectChoices, golden: str, target: str) ->
     """Path and text of the CI's file, and what is left to do for it."""
     origin = origin_of_package(choices.package)
     pip = f"pip install {shlex.quote(origin.package)}"
-    notes = [f"make the baseline and commit it: evaltrack run > {BASELINE}"]
+    made_with = f"evaltrack run > {BASELINE}"
+    if not target.startswith(("bm25:", "auto")):
+        made_with = f"evaltrack run --trials 3 > {BASELINE}, so that compare can tell flaky questions from broken ones"
+    notes, baseline = [f"make the baseline and commit it: {made_with}"], {"BASELINE": BASELINE, "MADE_WITH": made_with}
     if choices.ci == "github":
         path = ".github/workflows/evaltrack.yml"
         fields = {"GOLDEN": _quoted(golden), "TARGET": _quoted(target), "ACTION": origin.action}
-        text = _filled("github.yml", PIP=_quoted(pip), BASELINE=BASELINE, **fields)
+        text = _filled("github.yml", PIP=_quoted(pip), **baseline, **fields)
     elif choices.ci == "gitlab":
         path = _free(folder, ".gitlab-ci.yml", ".gitlab/evaltrack.yml")
-        text = _filled("gitlab.yml", PIP=_quoted(pip), BASELINE=BASELINE)
+        text = _filled("gitlab.yml", PIP=_quoted(pip), **baseline)
         notes += ["add to .gitlab-ci.yml: include: [{local: .gitlab/evaltrack.yml}]"] * (path != ".gitlab-ci.yml")
     else:
         path = _free(folder, "Jenkinsfile", "Jenkinsfile.evaltrack")
-        text = _filled("Jenkinsfile.txt", PACKAGE=shlex.quote(origin.package), BASELINE=BASELINE)
+        text = _filled("Jenkinsfile.txt", PACKAGE=shlex.quote(origin.package), **baseline)
         notes += ["add a pipeline of Jenkinsfile.evaltrack, or take its stage over"] * (path != "Jenkinsfile")
     if "OWNER" in text:
         notes.append(f"{path}: put the owner of your copy of evaltrack in place of OWNER, or name `package=`")

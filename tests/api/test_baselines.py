@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import mlflow
 import pytest
@@ -20,6 +21,7 @@ from evaltrack import (
 )
 from evaltrack.cli import COMMANDS, cli
 from evaltrack.errors import TrackingError, UsageError
+from tests.judging import scored_reply, serving
 
 TWINS = {
     "init": "init_project",
@@ -86,6 +88,26 @@ def test_a_baseline_is_set_read_and_cleared(store_uri: str, tmp_path: Path) -> N
     clear_baseline("few", tracking_uri=store_uri)
     assert list_baselines(tracking_uri=store_uri) == []
     assert baseline_history("few", tracking_uri=store_uri) == [made]
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({}, False),
+        ({"model": "gpt-4o"}, True),
+        ({"model": "gpt-4o", "trials": 3}, False),
+        ({"judge": "openai"}, True),
+    ],
+)
+def test_a_single_trial_of_a_model_is_told(
+    store_uri: str, tmp_path: Path, settings: dict[str, Any], said: bool
+) -> None:
+    heard: list[str] = []
+    with serving(scored_reply(0.9)):
+        run_eval(golden(tmp_path), target=lambda _: {"answer": "so", "sources": ["x"]}, traces="off", **settings)
+    set_baseline(say=heard.append)
+    why = "evaluate it with --trials 3, so that compare can tell flaky questions from broken ones"
+    assert [why in each for each in heard] == [True] * said
 
 
 def test_a_run_without_its_rows_is_no_baseline(store_uri: str, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import yaml
 
 from evaltrack import init_project, open_golden
 from evaltrack.api import init_project as origin_module
-from evaltrack.api.init_project import OWN_FUNCTION, find_corpus, find_golden, origin_of_package
+from evaltrack.api.init_project import CI, OWN_FUNCTION, find_corpus, find_golden, origin_of_package
 from evaltrack.cli import _run
 from evaltrack.errors import UsageError
 
@@ -96,6 +96,14 @@ def test_each_ci_has_its_file(project: Path) -> None:
     assert (project / "Jenkinsfile").read_text() == "mine"
     text = init_project(project / "other", ci="gitlab", package="evaltrack").files[".gitlab-ci.yml"]
     assert yaml.safe_load(text)["evaltrack"]["script"][1] == "evaltrack run"
+
+
+@pytest.mark.parametrize("ci", ["github", "gitlab", "jenkins"])
+@pytest.mark.parametrize(("target", "varies"), [("http://127.0.0.1:9/ask", True), ("bm25:docs", False)])
+def test_the_baseline_of_a_target_that_may_vary_has_trials(project: Path, ci: CI, target: str, varies: bool) -> None:
+    plan = init_project(project, corpus="docs", target=target, ci=ci)
+    made = "evaltrack run --trials 3 > evaltrack.baseline.json, so that compare can tell flaky questions from broken"
+    assert [made in text for text in (*plan.files.values(), *plan.notes)].count(True) == 2 * varies
 
 
 def test_what_is_there_is_taken(project: Path) -> None:
