@@ -48,7 +48,7 @@ def set_baseline(
     if not force:
         check_rows(store, run_to_set)
     baseline = baselines.set_baseline(store, run_to_set, reason, force=force)
-    if run_to_set.settings.get("trials") == "1" and may_vary(run_to_set.signature):
+    if run_to_set.settings.get("trials") == "1" and _may_vary(run_to_set.signature):
         why = "evaluate it with --trials 3, so that compare can tell flaky questions from broken ones"
         say(f"run {baseline.run_id} asked each question once of what may answer otherwise next time; {why}")
     if part := run_to_set.signature.selection:
@@ -57,7 +57,7 @@ def set_baseline(
     return baseline
 
 
-def may_vary(signature: Signature) -> bool:
+def _may_vary(signature: Signature) -> bool:
     """Whether a model answers or judges, so that a question may pass once and fail another time."""
     names_model = signature.model not in ("", "bm25", NOT_STATED, RECORDED_MODEL)
     is_recorded = signature.target.startswith(("recorded:", "traces:"))

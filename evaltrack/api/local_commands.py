@@ -10,9 +10,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -26,16 +24,6 @@ from evaltrack.system.user_files import NotPrivateError, check_owner, make_priva
 KEPT_DAYS = 365
 SIZE_LIMIT = 1_000_000
 """Bytes of a saved command; one that is larger was not written here."""
-
-
-@dataclass(frozen=True)
-class Named:
-    """What the user names of an evaluation that is run again; what is left out comes from the saved command."""
-
-    golden: str | None = None
-    target: str | None = None
-    target_options: Mapping[str, str] = field(default_factory=dict)
-    judges: tuple[str, ...] = ()
 
 
 def save_command(run_id: str, command: Command) -> str | None:
@@ -72,31 +60,33 @@ def saved_command(run_id: str) -> Command | None:
     return Command.of_json(saved) if isinstance(saved, dict) else None
 
 
-def command_to_repeat(run_id: str, signature: Signature, named: Named) -> Command:
-    """The command that asks questions of a run again.
+def command_to_repeat(run_id: str) -> Command:
+    """The command with which questions of a run are rerun.
 
     Raises:
-        UsageError: the run was evaluated elsewhere, and golden set, target or judge are not named.
+        UsageError: the run was evaluated elsewhere, or as of `saved_command`.
     """
-    saved = saved_command(run_id)
-    if saved is None and not (named.target and named.golden):
-        raise UsageError(_not_here(run_id, "`target=TARGET` `golden=FILE`" + _judge_option(signature)))
-    settings = settings_to_repeat(run_id, signature, named, saved)
-    golden, target = (saved.golden, saved.target) if saved else ("", "")
-    return Command(named.golden or golden, named.target or target, settings, str(Path.cwd()))
+    if saved := saved_command(run_id):
+        return saved
+    check_owner(state_folder())
+    raise UsageError(f"run {run_id} was not evaluated on this machine, and is not rerun here")
 
 
-def settings_to_repeat(run_id: str, signature: Signature, named: Named, saved: Command | None) -> EvaluationConfig:
-    """The settings of a run: those kept with its command, else what its signature says of the scores.
+def settings_to_repeat(run_id: str, signature: Signature, judges: tuple[str, ...]) -> EvaluationConfig:
+    """The settings of a run with the `judges` that are named, or its own.
+
+    They are those kept with its command, else what its signature says of the scores.
 
     Raises:
         UsageError: nothing is kept of it and its judge is not named, or its signature holds what no run can have.
     """
+    saved = saved_command(run_id)
     settings = saved.settings if saved else _settings_of(signature)
-    if saved is None and not named.judges and signature.judge != "none":
-        raise UsageError(_not_here(run_id, _judge_option(signature).strip()))
-    judges = named.judges or (settings.judge if saved else ("none",))
-    return settings.with_(judge=judges, target_options=dict(named.target_options) or settings.target_options)
+    if saved is None and not judges and signature.judge != "none":
+        check_owner(state_folder())  # a folder that is refused is the reason that can be cured
+        reason = f"run {run_id} was not evaluated on this machine, and what a tracking store names is never executed"
+        raise UsageError(f"{reason}; name what it ran: `judge=JUDGE`")
+    return settings.with_(judge=judges or (settings.judge if saved else ("none",)))
 
 
 def _settings_of(signature: Signature) -> EvaluationConfig:
@@ -111,21 +101,6 @@ def _settings_of(signature: Signature) -> EvaluationConfig:
         return EvaluationConfig.of(**values)
     except (TypeError, ValueError):
         raise UsageError(f"the run's signature names weights that cannot be read: {signature.weights[:80]!r}") from None
-
-
-def _judge_option(signature: Signature) -> str:
-    return "" if signature.judge == "none" else " `judge=JUDGE`"
-
-
-def _not_here(run_id: str, options: str) -> str:
-    """Why a run cannot be run again; a state folder that is refused is the reason that can be cured.
-
-    Raises:
-        UsageError: the state folder belongs to another user, so that nothing was kept or is read.
-    """
-    check_owner(state_folder())
-    reason = f"run {run_id} was not evaluated on this machine, and what a tracking store names is never executed"
-    return f"{reason}; name what it ran: {options}"
 
 
 def _path(run_id: str) -> Path | None:

@@ -9,7 +9,7 @@ from fractions import Fraction
 from hashlib import sha256
 from math import ceil
 
-from evaltrack.api.local_commands import Named, saved_command, settings_to_repeat
+from evaltrack.api.local_commands import settings_to_repeat
 from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.evaluation.ask import Evaluator
 from evaltrack.evaluation.config import EvaluationConfig
@@ -64,8 +64,8 @@ def replay_judge(
         raise UsageError(f"share is {share:g}; write a number above 0, up to 1")
     store = connect_to_read(tracking_uri)
     run = named_evaluation(store, run_id)
-    named = Named(judges=(judge,) if isinstance(judge, str) else tuple(judge))
-    settings = settings_to_repeat(run.run_id, run.signature, named, saved_command(run.run_id))
+    named = (judge,) if isinstance(judge, str) else tuple(judge)
+    settings = settings_to_repeat(run.run_id, run.signature, named)
     score = "reasoning_score" if run.signature.rubric == "reasoning" else "overall_score"
     rows = {row.id: row for row in read_rows(store, run)}
     judged = [row for row in rows.values() if row.verdicts and score in row.scores and not row.error]

@@ -7,8 +7,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from evaltrack.api.local_commands import Named, command_to_repeat
+from evaltrack.api.local_commands import command_to_repeat
 from evaltrack.compare.pairing import Side
 from evaltrack.compare.reruns import Answer
 from evaltrack.errors import TrackingError, UsageError
@@ -17,15 +18,17 @@ from evaltrack.evaluation.plan import Plan, planned
 from evaltrack.metrics.ledger import Ledger
 from evaltrack.records import Row
 from evaltrack.records.amount import count
+from evaltrack.records.system import why_another_system
 from evaltrack.rows.stored_row import StoredRow, stored_row
-from evaltrack.tracking.reader import EvaluationRun, earlier_evaluations, newer_evaluation
+from evaltrack.system.files import content_digest
+from evaltrack.tracking.reader import EvaluationRun, earlier_evaluations
 from evaltrack.tracking.run_files import read_rows
 from evaltrack.tracking.store import Store
 
 REPLAYS = 100
 """Trials that `evaltrack.api.replay_judge` may have numbered before."""
 
-FIXED = ("recorded:", "traces:")
+FIXED = ("recorded:", "traces:", "trec:")
 """Targets and judges that begin so hold answers or verdicts given before."""
 
 DETERMINISTIC = "bm25:"
@@ -65,11 +68,9 @@ def rerunner_of(
     if run.signature.target.startswith(FIXED):
         return "recorded answers cannot be rerun"
     try:
-        command = command_to_repeat(run.run_id, run.signature, Named())
+        command = command_to_repeat(run.run_id)
     except UsageError as error:
         return str(error)
-    if newer := newer_evaluation(runs.store, run):
-        return f"run {newer.run_id[:8]} of the same target is newer, and its code may differ"
     limit = run.num_questions * command.settings.trials if max_reruns is None else max_reruns
     return CandidateRerunner(runs, command, limit, resources, say)
 
@@ -96,8 +97,8 @@ class CandidateRerunner:
         return signature.target.startswith(DETERMINISTIC) and fixed_judge
 
     def records(self, ids: Collection[str]) -> Mapping[str, tuple[int, int]]:
-        """Passes and trials of questions before; none where the baseline is a file."""
-        return question_records(self.runs.store, self.runs.baseline, ids) if self.runs.baseline else {}
+        """Passes and trials of questions before."""
+        return question_records(self.runs, ids)
 
     def rerun(self, ids: Sequence[str]) -> Mapping[str, Answer]:
         """Ask each of these questions once more.
@@ -178,41 +179,52 @@ def _scores(row: StoredRow) -> object:
 
 
 def _check_same(plan: Plan, run: EvaluationRun) -> None:
-    """Target and judge must be the same as in the run."""
+    """System and judge must be the same as in the run; a file that was imported late is looked at where it stands."""
     was, now = run.signature, plan.signature
     for part in ("target", "judge", "judge_prompt", "k", "pass_threshold", "weights", "rubric", "metrics_version"):
         if getattr(was, part) != getattr(now, part) and (was.judge != "none" or not part.startswith("judge")):
             difference = f"{part} was {getattr(was, part)!r} and is {getattr(now, part)!r}"
-            raise UsageError(f"run {run.run_id} cannot be repeated here: {difference}")
+            raise UsageError(f"run {run.run_id} cannot be rerun here: {difference}")
+    if run.system is None:
+        raise UsageError(f"run {run.run_id} cannot be rerun here: it does not say what it evaluated")
+    on_disk = {name: content_digest(Path(name)) for name in run.system.files}
+    if why := why_another_system(run.system, plan.system.with_files(on_disk)):
+        raise UsageError(f"run {run.run_id} cannot be rerun here: {why}")
 
 
 EARLIER_RUNS = 20
 """Earlier runs that are read."""
 
+LEAST_TRIALS = 3
+"""Trials from which those of the baseline say how often a question passes."""
+
 COLUMNS = ["id", "digest", "passed", "trials", "passes"]
 
 
-def question_records(store: Store, baseline: EvaluationRun, ids: Collection[str]) -> dict[str, tuple[int, int]]:
+def question_records(runs: ComparedRuns, ids: Collection[str]) -> dict[str, tuple[int, int]]:
     """Passes and trials of questions: in the baseline's own trials, and in runs of the same system that ended before
-    it.
+    it. A baseline that is a file has its own trials alone.
 
-    The baseline's own outcome is left out unless it is of several trials: a question is looked up here because it
-    passed there, which says nothing of how often it does. An edited question has no record.
+    One pass of the baseline, or two, are left out: a question is looked up here because it passed there, which says
+    nothing of how often it does. An edited question has no record.
 
     Raises:
         TrackingError: the store does not answer, or the rows of the baseline are not there.
     """
-    digests: dict[str, str] = {}
+    baseline, rows = runs.baseline, runs.was.rows(ids, False)
     passed, times = Counter[str](), Counter[str]()
-    for row in read_rows(store, baseline, COLUMNS, set(ids)):
-        digests[row.id] = row.digest
-        if row.trials:
+    for row in rows.values():
+        if (row.trials or 0) >= LEAST_TRIALS:
             _count(row, passed, times)
-    for run in earlier_evaluations(store, baseline, EARLIER_RUNS):
-        with suppress(TrackingError):  # a run whose rows are gone or damaged is no record
-            for row in read_rows(store, run, COLUMNS, set(ids)):
-                if digests.get(row.id) == row.digest:
-                    _count(row, passed, times)
+    system = baseline.system if baseline else None
+    if baseline and system and system.is_committed:
+        for run in earlier_evaluations(runs.store, baseline, EARLIER_RUNS):
+            if run.system is None or why_another_system(run.system, system):
+                continue
+            with suppress(TrackingError):  # a run whose rows are gone or damaged is no record
+                for row in read_rows(runs.store, run, COLUMNS, set(ids)):
+                    if row.id in rows and rows[row.id].digest == row.digest:
+                        _count(row, passed, times)
     return {key: (passed[key], times[key]) for key in ids if times[key]}
 
 

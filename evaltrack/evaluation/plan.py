@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mappin
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -56,13 +57,17 @@ from evaltrack.records.settings import (
     PACKAGES_TAG,
     RESPONSES,
     SETTING_TAGS,
+    SYSTEM_TAG,
+    THEN,
     VERDICTS,
     both_states,
     packages_text,
 )
+from evaltrack.records.system import System
 from evaltrack.scorers.opening import Functions, asks_judge
 from evaltrack.system.files import check_result_file
 from evaltrack.targets.traces import TracedAnswers
+from evaltrack.tracking.provenance import caller_folder, work_tree
 from evaltrack.tracking.writer import TRACED_QUESTIONS, TraceChoice
 
 if TYPE_CHECKING:
@@ -181,6 +186,7 @@ class Plan:
         return {
             **({PACKAGES_TAG: packages} if packages else {}),
             **{SETTING_TAGS[name]: states for name, states in self.made_from.items() if name in SETTING_TAGS},
+            SYSTEM_TAG: self.system.with_files(self.target.files).model_dump_json(),
             "evaltrack.version": __version__,
             "evaltrack.metrics_version": str(METRICS_VERSION),
             "evaltrack.golden": signature.golden,
@@ -196,9 +202,23 @@ class Plan:
         """
         verdicts = ", ".join(filter(None, (judge.recording for judge in self.judges)))
         target = self.target
-        states = {RESPONSES: target.recording, VERDICTS: verdicts, CORPUS: target.corpus, CODE: target.code}
+        code = packages_text(target.files)
+        states = {RESPONSES: target.recording, VERDICTS: verdicts, CORPUS: target.corpus}
+        states[CODE] = sha256(code.encode()).hexdigest()[:12] if code else ""
         before = self.made_from_before
         return {name: both_states(before.get(name, ""), state) for name, state in states.items() if state}
+
+    @cached_property
+    def system(self) -> System:
+        """What identifies the target, as it was when it was opened."""
+        commit, changes = work_tree(caller_folder())
+        if THEN in (code := self.made_from.get(CODE, "")):  # it was changed while the run was broken off
+            changes = code
+        options = {name: shown_text(value) for name, value in self.settings.target_options.items()}
+        model = {"model": self.signature.model} if self.signature.model else {}
+        corpus = self.made_from.get(CORPUS, "")
+        system = System(commit=commit, changes=changes, corpus=corpus, settings=model | options)
+        return system.with_files(self.target.files)
 
     def ask(
         self,

@@ -74,9 +74,9 @@ class Target(Closable, Protocol):
         return ""
 
     @property
-    def code(self) -> str:
-        """The state of the file that holds its function; empty where there is none, or it is not found."""
-        return ""
+    def files(self) -> Mapping[str, str]:
+        """Path and digest of each file of the project that it runs, as far as they are known by now."""
+        return {}
 
     @property
     def secrets(self) -> Collection[str]:

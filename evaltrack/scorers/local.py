@@ -92,4 +92,4 @@ def answering(spec: str) -> Service:
         call = ResponseCall.model_validate_json(payload)
         return (await scorer(call.question, call.response)).model_dump_json().encode()
 
-    return Service(answer, {"scores": [score.model_dump() for score in scorer.declared]})
+    return Service(answer, lambda: {"scores": [score.model_dump() for score in scorer.declared]})

@@ -49,8 +49,10 @@ def locked_folder(folder: Path) -> Iterator[None]:
 
 
 def content_digest(path: Path) -> str:
-    """The first 12 hex digits of the SHA-256 of a file; empty where it is a folder or cannot be read."""
+    """The first 12 hex digits of the SHA-256 of a file; empty where it is no regular file or cannot be read."""
     try:
+        if not path.is_file():
+            return ""
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()[:12]
     except OSError:

@@ -13,7 +13,7 @@ import json
 import os
 import threading
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
 from traceback import clear_frames
 from typing import Any, BinaryIO
@@ -45,11 +45,11 @@ MOST_BYTES = 128 << 20
 class Service:
     """What a process does for its parent: `answer` turns the JSON of a call into that of its result.
 
-    `facts` are told to the parent at the start. `finish` is awaited at the end.
+    `facts` are told to the parent at the start and at the end. `finish` is awaited at the end.
     """
 
     answer: Callable[[bytes], Awaitable[bytes]]
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: Callable[[], Mapping[str, Any]] = dict
     finish: Callable[[], Awaitable[None]] | None = None
 
 
@@ -97,7 +97,7 @@ class _Server:
         """Answer calls until goodbye is said."""
         self._service = service
         asyncio.set_event_loop(self._loop)
-        self.send(b"0", READY, dict(service.facts))
+        self.send(b"0", READY, service.facts())
         while not self._is_over:  # the function may stop the loop
             self._loop.run_forever()
 
@@ -144,6 +144,7 @@ class _Server:
     async def _end(self) -> None:
         self._is_over = True
         try:
+            self.send(b"0", READY, self._service.facts())
             if self._service.finish:
                 await self._service.finish()
         finally:

@@ -21,12 +21,14 @@ import re
 import shutil
 from collections.abc import Coroutine, Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from evaltrack.errors import Guide, UsageError
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Question, Response, Target
 from evaltrack.system.commands import split_command
+from evaltrack.system.files import content_digest
 from evaltrack.system.processes import kill_group, own_group
 from evaltrack.targets import no_more_settings
 from evaltrack.targets.failures import ending
@@ -116,6 +118,12 @@ class CommandTarget(Target):
     def packages(self) -> Mapping[str, str]:
         """Those of the virtual environment that holds the program, such as `.venv/bin/python`."""
         return packages_of_program(self._arguments[0])
+
+    @property
+    def files(self) -> Mapping[str, str]:
+        """Those that the line names."""
+        digests = {argument: content_digest(Path(argument)) for argument in self._arguments}
+        return {name: digest for name, digest in digests.items() if digest}
 
     async def __call__(self, question: Question, k: int, /) -> Response:
         """Run the program and read its output.

@@ -55,8 +55,8 @@ class FunctionTarget(Target):
     def files(self) -> Mapping[str, str]:
         """Those of the project that this process has imported, each as it was when it was first looked for."""
         for name, path in imported_files(self._module).items():
-            if name not in self._files:
-                self._files[name] = content_digest(path)
+            if name not in self._files and (digest := content_digest(path)):
+                self._files[name] = digest
         return self._files
 
     @property

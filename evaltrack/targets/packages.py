@@ -68,7 +68,7 @@ def imported_files(module: str) -> dict[str, Path]:
     others = tuple(f"{folder}{os.sep}" for folder in (OWN_FOLDER, *map(sysconfig.get_path, OF_PYTHON)))
     imported = (file for file in map(_file_of, list(sys.modules)) if file.startswith(below))
     own_files = [each for each in imported if not each.startswith(others) and INSTALLED.isdisjoint(Path(each).parts)]
-    paths = [Path(file) for file in (own, *own_files) if Path(file).is_file()]
+    paths = map(Path, (own, *own_files))
     return {path.as_posix().removeprefix(f"{Path.cwd().as_posix()}/"): path for path in paths}
 
 

@@ -22,13 +22,10 @@ What it prints goes to stderr.
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from importlib.machinery import PathFinder
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -120,12 +117,12 @@ class ProcessTarget(Pool, Target):
 
     def __init__(self, order: Order, workers: int) -> None:
         super().__init__(order, f"python target `{order.place}`", workers)
-        self._place = order.place
 
     @property
-    def code(self) -> str:
-        """The state of the file that holds the function."""
-        return code_state(self._place)
+    def files(self) -> Mapping[str, str]:
+        """Those that its processes had imported when they began, and when they ended."""
+        told = [self.facts, *(process.facts or {} for process in self._processes)]
+        return {name: digest for facts in reversed(told) for name, digest in facts["files"].items()}
 
     def trace_into(self, home: TraceHome) -> None:
         """Have the function's own traces belong to a run."""
@@ -172,22 +169,10 @@ def answering(place: str) -> Service:
         response = await target(call.question, call.k)
         return response.model_dump_json(exclude_defaults=True).encode()
 
-    return Service(answer, {"takes_history": target.takes_history}, target.aclose)
+    def facts() -> dict[str, Any]:
+        return {"takes_history": target.takes_history, "files": target.files}
 
-
-def code_state(place: str) -> str:
-    """The beginning of the SHA-256 of the file that holds a function; empty where it is not found. Nothing is run."""
-    folders: Sequence[str] | None = [str(Path.cwd()), *sys.path]
-    spec = None
-    names = place.partition(":")[0].split(".")
-    for depth in range(1, len(names) + 1):
-        spec = PathFinder.find_spec(".".join(names[:depth]), folders)
-        folders = spec.submodule_search_locations if spec else None
-        if folders is None and depth < len(names):
-            return ""
-    with suppress(OSError):
-        return hashlib.sha256(Path((spec and spec.origin) or "").read_bytes()).hexdigest()[:12]
-    return ""
+    return Service(answer, facts, target.aclose)
 
 
 def import_function(place: str, what: str = "python target", guide: Guide = Guide.FUNCTION) -> Callable[..., Any]:

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
 
 from evaltrack.records.settings import COMMIT, SETTING_TAGS, commit_words, shown_settings
@@ -29,25 +30,36 @@ def git_tags(folder: Path) -> dict[str, str]:
 
     Files that git does not track make no difference: MLflow's own database often is one of them.
     """
+    status = _git(folder, "status", "--porcelain=v2", "--branch", "--untracked-files=no")
+    return _tags(status.decode(errors="replace").splitlines())
+
+
+def work_tree(folder: Path) -> tuple[str, str]:
+    """The commit of the repository that holds a folder, and a digest of what is not committed; empty for none."""
+    tags = git_tags(folder)
+    is_dirty = tags.get(GIT_DIRTY) == "true"
+    changes = _git(folder, "diff", "HEAD", "--binary", "--no-ext-diff") if is_dirty else b""
+    return tags.get(GIT_COMMIT, ""), sha256(changes).hexdigest()[:12] if is_dirty else ""
+
+
+def _git(folder: Path, *command: str) -> bytes:
+    """What git says of a folder; nothing where there is no git, or it fails."""
     git = shutil.which("git")
     if git is None:
-        return {}
-    status = ["status", "--porcelain=v2", "--branch", "--untracked-files=no"]
+        return b""
     own = {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}  # it only looks
     try:
         answer = subprocess.run(  # noqa: S603 - git alone, with fixed arguments
-            [git, "-c", "core.fsmonitor=false", *status],
+            [git, "-c", "core.fsmonitor=false", *command],
             cwd=folder,
             env=os.environ | own,
             capture_output=True,
-            text=True,
-            errors="replace",
             check=False,
             timeout=SECONDS,
         )
     except (OSError, subprocess.SubprocessError):
-        return {}
-    return _tags(answer.stdout.splitlines()) if answer.returncode == 0 else {}
+        return b""
+    return answer.stdout if answer.returncode == 0 else b""
 
 
 def _tags(lines: list[str]) -> dict[str, str]:

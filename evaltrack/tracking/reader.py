@@ -171,8 +171,9 @@ def newest_evaluation(
     if not runs:
         return None
     parent = "" if golden else runs[0].data.tags.get(PARENT_TAG, "")
-    if parent and KIND_TAG in find_run(store, parent).data.tags:
-        raise UsageError(f"the newest run is one of several golden sets (parent run {parent}); name a set or a run")
+    with suppress(TrackingError):  # the parent may be deleted
+        if parent and KIND_TAG in find_run(store, parent).data.tags:
+            raise UsageError(f"the newest run is one of several golden sets (parent run {parent}); name a set or a run")
     return evaluation_of(runs[0])
 
 

@@ -14,16 +14,23 @@ import mlflow
 import pytest
 
 from evaltrack import Comparison, RunResult, compare_runs, run_eval
+from evaltrack.api.compare_sides import side_of_run
+from evaltrack.api.rerun import ComparedRuns, question_records
 from evaltrack.compare.reruns import Rerun
 from evaltrack.errors import InconclusiveError
 from evaltrack.records import Question, Response, Source
+from evaltrack.records.settings import SYSTEM_TAG
 from evaltrack.report.comparison.headline import verdict_sentence
 from evaltrack.report.comparison.json_form import comparison_json
 from evaltrack.report.comparison.markdown import comparison_markdown
 from evaltrack.report.comparison.terminal import comparison_text
+from evaltrack.report.run.json_form import run_json
+from evaltrack.tracking.reader import find_evaluation
+from evaltrack.tracking.store import connect
 from tests.judging import cli, golden_set, scored_reply, serving, store_in
 from tests.openai_behaviours import Reply
 from tests.openai_requests import Json, text_of
+from tests.tracking.test_provenance import git
 
 TARGET = f"python:{__name__}:ask"
 IDS = "abcdefgh"
@@ -331,7 +338,7 @@ def test_another_target_is_not_rerun(made: Made) -> None:
         found = compared((candidate, before), made.uri)
     finally:
         client.set_tag(candidate.run_id, "evaltrack.signature", candidate.signature.model_dump_json())
-    said = f"run {candidate.run_id} cannot be repeated here: target was 'python:other:ask' and is '{TARGET}'"
+    said = f"run {candidate.run_id} cannot be rerun here: target was 'python:other:ask' and is '{TARGET}'"
     assert (found.verdict, found.reruns.why_not) == ("regression", said)
     assert asked["a"] == 1
 
@@ -352,8 +359,111 @@ def test_the_command_line(made: Made, capfd: pytest.CaptureFixture[str]) -> None
     assert cli(*compared_, "--max-reruns", "often") == 2
 
 
-def test_an_older_run_is_not_rerun_with_newer_code(made: Made) -> None:
-    runs, newer = made.pair({"a": [False], "b": [False]}), made.runs["abcdef"]
-    found = compared(runs, made.uri)
-    assert set(asked.values()) == {1}
-    assert f"run {newer.run_id[:8]} of the same target is newer" in str(found.reruns.why_not)
+# Another system
+
+
+RAG = """import importlib
+from pathlib import Path
+import words
+def ask(question):
+    from app.late import FOUND
+    return [words.FOUND if Path("app.txt").exists() and FOUND else "x"]
+"""
+
+
+def commit_of(folder: Path) -> None:
+    """Make a folder a repository with a commit."""
+    (folder / "app.txt").write_text("one")
+    for command in (["init", "-q"], ["add", "app.txt"], ["commit", "-qm", "one"]):
+        git(folder, *command)
+
+
+def edit(path: str, text: str) -> Callable[[], object]:
+    return lambda: Path(path).write_text(text)
+
+
+def commit(path: str) -> None:
+    Path(path).write_text("two")
+    git(Path.cwd(), "add", path)
+    git(Path.cwd(), "commit", "-qm", "two")
+
+
+CHANGES: dict[str, tuple[Callable[[], object], str]] = {
+    "a file that it imports": (edit("words.py", "FOUND = 'y'  # edited"), "`words.py` was changed"),
+    "a file that it imports late": (lambda: Path("app/late.py").unlink(), "`app/late.py` was changed"),
+    "a tracked file": (edit("app.txt", "two"), "the work tree has changes since"),
+    "a file of nobody": (edit("other.py", "FOUND = 1"), ""),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_another_system_is_not_asked(store_uri: str, tmp_path: Path, change: str) -> None:
+    commit_of(Path.cwd())
+    Path("app").mkdir()
+    Path("rag.py").write_text(RAG)
+    Path("app/late.py").write_text("FOUND = 1")
+    golden, _ = golden_set(tmp_path, {"a": None}, expected_chunks=["x"])
+    runs = []
+    for found in "xy":
+        Path("words.py").write_text(f"FOUND = '{found}'")
+        runs.append(run_eval(golden, target="python:rag:ask", tracking_uri=store_uri, traces="off"))
+    make, why = CHANGES[change]
+    make()
+    found = compared((runs[1], runs[0]), store_uri).reruns
+    whole = why and f"run {runs[1].run_id} cannot be rerun here: {why}"
+    assert (found.why_not or "", found.calls) == (whole, 0 if why else 1)
+
+
+def test_a_dirty_work_tree_is_the_same_while_nothing_changes(store_uri: str, tmp_path: Path) -> None:
+    commit_of(Path.cwd())
+    Path("app.txt").write_text("two")
+    runs = pair(store_uri, tmp_path, {"a": [False]})
+    assert compared(runs, store_uri).reruns.calls == 8
+    Path("app.txt").write_text("one")
+    assert "the work tree was not clean when the run was made" in str(compared(runs, store_uri).reruns.why_not)
+
+
+def test_another_setting_or_corpus_is_not_asked(made: Made) -> None:
+    candidate, before = made.pair({"a": [False]})
+    client = mlflow.MlflowClient(made.uri)
+    text = client.get_run(candidate.run_id).data.tags[SYSTEM_TAG]
+    changed = {"settings": {"top_k": "3"}, "corpus": "19 pages", "commit": "0123"}
+    says = ("the setting `top_k` differs", "the corpus was changed", "the commit is another", "it does not say what")
+    for (name, value), why in zip([*changed.items(), ("", "")], says, strict=True):
+        client.set_tag(candidate.run_id, SYSTEM_TAG, json.dumps({**json.loads(text), name: value}))
+        assert why in str(compared((candidate, before), made.uri).reruns.why_not)
+    client.set_tag(candidate.run_id, SYSTEM_TAG, text)
+    assert asked["a"] == 1
+
+
+def test_trials_of_a_saved_baseline_are_a_record(store_uri: str, tmp_path: Path) -> None:
+    candidate, before = pair(store_uri, tmp_path, {"a": [False]}, trials=5)
+    (path := tmp_path / "saved.json").write_text("".join(run_json(before)))
+    found = compare_runs(candidate.run_id, baseline_file=path, tracking_uri=store_uri, log=False)
+    rerun = found.reruns.by_id["a"]
+    assert (rerun.state, rerun.record_passed, rerun.record_trials) == ("confirmed", 5, 5)
+
+
+def test_runs_of_another_system_are_no_record(store_uri: str, tmp_path: Path) -> None:
+    """Nor are those of a work tree that was not clean, and what a baseline of one trial or two passed."""
+    store = connect(store_uri)
+
+    def record(**settings: Any) -> dict[str, tuple[int, int]]:
+        run = find_evaluation(store, found_run(store_uri, tmp_path, **settings).run_id)
+        side = side_of_run(store, run, tmp_path)
+        return question_records(ComparedRuns(store, run, run, side, side), "ab")
+
+    script["a"] = [False]
+    for _ in range(2):
+        assert record() == {}  # without a commit nothing is known
+    commit_of(Path.cwd())
+    assert record() == {}
+    assert record() == {"a": (0, 1), "b": (1, 1)}
+    assert record(trials=2)["a"] == (0, 2)
+    assert record(trials=3)["a"] == (0, 7)
+    Path("app.txt").write_text("two")
+    for _ in range(2):
+        assert record() == {}
+    assert record(trials=3) == {"a": (0, 3), "b": (3, 3)}
+    commit("app.txt")
+    assert record() == {}

@@ -18,7 +18,8 @@ from evaltrack import RunResult, compare_runs, run_eval
 from evaltrack.api.local_commands import saved_command
 from evaltrack.api.replay_judge import replay_judge
 from evaltrack.errors import EvaltrackError, UsageError
-from tests.judging import cli
+from evaltrack.tracking.reader import find_evaluation
+from evaltrack.tracking.store import connect
 
 PROGRAM = """import pathlib
 pathlib.Path("executed").touch()
@@ -72,10 +73,8 @@ def program() -> str:
 def test_no_target_that_a_run_names_is_executed(store: Store) -> None:
     planted = store.planted(program())
     Path("executed").unlink()
-    with pytest.raises(
-        UsageError, match="what a tracking store names is never executed; name what it ran: `target=TARGET`"
-    ):
-        compare_runs(planted, store.baseline.run_id, repeat_flips=3, tracking_uri=store.uri, log=False)
+    found = compare_runs(planted, store.baseline.run_id, tracking_uri=store.uri, log=False)
+    assert found.reruns.why_not == f"run {planted} was not evaluated on this machine, and is not rerun here"
     assert not Path("executed").exists()
 
 
@@ -110,17 +109,6 @@ def test_clocks_may_differ_by_minutes(store: Store) -> None:
     assert made.candidate.run_id == planted
 
 
-def test_a_run_of_another_machine_is_asked_again_with_what_the_user_names(store: Store) -> None:
-    target = program()
-    planted = store.planted(target)
-    compare = ("compare", planted, "--baseline-run", store.baseline.run_id, "--no-log", "--repeat-flips", "2")
-    Path("executed").unlink()
-    assert cli(*compare, "--golden", "small.jsonl", "-t", "command:true {question}") == 2
-    assert not Path("executed").exists()
-    assert cli(*compare, "--golden", "small.jsonl", "-t", target) == 1
-    assert Path("executed").exists()
-
-
 def test_a_judge_of_another_machine_is_replayed_with_what_the_user_names(store: Store) -> None:
     for name in ("judge_a", "judge_b"):
         Path(f"{name}.py").write_text(JUDGE % 0.5)
@@ -132,14 +120,15 @@ def test_a_judge_of_another_machine_is_replayed_with_what_the_user_names(store: 
 
 
 def test_numbers_in_a_forged_signature_are_checked(store: Store) -> None:
-    planted = store.planted(program())
+    Path("judge_a.py").write_text(JUDGE % 0.5)
+    store.monkeypatch.syspath_prepend(str(Path.cwd()))
+    planted = store.planted(program(), "judge_a:judge")
     client = mlflow.MlflowClient(store.uri)
-    signature = store.baseline.signature.model_copy(update={"target": program()})
+    signature = find_evaluation(connect(store.uri), planted).signature
     for forged in ({"k": 10**9}, {"weights": "alpha=1e999"}, {"weights": "import os"}, {"pass_threshold": 7.0}):
         client.set_tag(planted, "evaltrack.signature", signature.model_copy(update=forged).model_dump_json())
-        options = {"golden": "small.jsonl", "target": program(), "repeat_flips": 1, "ignore": ["k", "weights"]}
         with pytest.raises(EvaltrackError):
-            compare_runs(planted, store.baseline.run_id, tracking_uri=store.uri, log=False, **options)
+            replay_judge(planted, times=1, judge="judge_a:judge", tracking_uri=store.uri)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only the superuser gives files away")
@@ -150,6 +139,6 @@ def test_a_saved_command_of_another_user_is_not_executed(store: Store) -> None:
     commands = Path(os.environ["EVALTRACK_STATE_DIR"]) / "commands"
     for path in (commands / f"{run.run_id}.json", commands):
         os.chown(path, 54321, -1)
-        with pytest.raises(UsageError, match="belongs to another user"):
-            compare_runs(run.run_id, store.baseline.run_id, repeat_flips=1, tracking_uri=store.uri, log=False)
+        found = compare_runs(run.run_id, store.baseline.run_id, tracking_uri=store.uri, log=False)
+        assert "belongs to another user" in str(found.reruns.why_not)
         os.chown(path, 0, -1)

@@ -64,7 +64,7 @@ WAYS = every_way(4)
 
 
 def decided(kinds: str, missing: int = 0) -> str | None:
-    """The letter of most of the measured trials; a draw is no pass; None where no more than half of all were measured."""
+    """The letter of most of the measured trials; a draw is no pass; None where too few were measured."""
     ordered = sorted(kind for kind in kinds if kind in "pf")  # all f before all p
     if 2 * len(ordered) <= len(kinds) + missing:
         return None

@@ -34,6 +34,7 @@ from evaltrack.records import (
 )
 from evaltrack.records.response import TraceHome, TracePlace
 from evaltrack.records.signature import SelectedPart
+from evaltrack.records.system import System
 
 GRADES = (
     *("h_count", "oscillation", "crux", "epistemic_honesty"),
@@ -70,6 +71,7 @@ MINIMAL: dict[type[Record], dict[str, Any]] = {
     Turn: {"role": "user", "content": "Why?"},
     OwnScore: {"name": "politeness", "computed_by": "m:politeness", "digest": "0f"},
     OwnValues: {},
+    System: {},
     SelectedPart: {"questions": 50, "total": 1000, "by": "sample 50, seed 0", "whole_digest": "0f"},
 }
 

@@ -88,7 +88,7 @@ def test_in_processes_of_their_own(module: str) -> None:
 
 def test_the_service_of_a_process(module: str) -> None:
     service = answering(f"n={module}:length")
-    assert [each["name"] for each in service.facts["scores"]] == ["n"]
+    assert [each["name"] for each in service.facts()["scores"]] == ["n"]
     call = b'{"question": {"id": "1", "question": "?", "domain": "d"}, "response": {"answer": "abc"}}'
     assert OwnValues.model_validate_json(asyncio.run(service.answer(call))).values == {"n": 3.0}
 

@@ -366,3 +366,14 @@ def test_the_conversation_is_one_argument(name: str) -> None:
     assert second == asked.question
     assert target.takes_history
     assert not open_command("cat {question}", {}).takes_history
+
+
+def test_the_files_that_the_line_names_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("app.py").write_text("one")
+    target = open_command(f"cat app.py gone.py . {'long' * 200} {{question}}", {})
+    before = dict(target.files)
+    assert before.keys() == {"app.py"}
+    Path("app.py").write_text("two")
+    assert target.files.keys() == before.keys()
+    assert target.files != before

@@ -17,10 +17,11 @@ import pytest
 
 from evaltrack.errors import UsageError
 from evaltrack.records import Question, Response, Source, Target, Turn
+from evaltrack.system.files import content_digest
 from evaltrack.targets.failures import InvalidResponseError
 from evaltrack.targets.functions import function_target
 from evaltrack.targets.mapping import MAX_BYTES
-from evaltrack.targets.python import code_state, import_function, open_python
+from evaltrack.targets.python import import_function, open_python
 from tests.files import data
 
 QUESTION = Question(id="7", question="Why?", domain="d", metadata={"hint": "x"})
@@ -467,38 +468,31 @@ def test_a_process_says_whether_its_function_takes_history(module: Module) -> No
     assert asyncio.run(both()) == ["|".join(TEXTS), "Why?"]
 
 
-# The state of its file
+# Its files
 
 
-@pytest.fixture
-def importable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory with a module, and a package with one; none of them can be imported."""
+def test_the_files_of_the_project_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that it imports late are told when it has ended; one that was edited meanwhile stays what was run."""
     monkeypatch.chdir(tmp_path)
-    for name in ("mine.py", "app/__init__.py", "app/rag.py", "plain/rag.py"):
+    files = {
+        "app/rag.py": "import json, pydantic, evaltrack.records, app.core\n"
+        "def ask(question):\n    import app.late, installed\n    return 'so'\n",
+        **dict.fromkeys(("app/core.py", "app/late.py", "app/unused.py"), ""),
+        ".venv/lib/site-packages/installed.py": "",
+    }
+    for name, text in files.items():
         path = tmp_path / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text("raise SystemExit\n")
-    return tmp_path
+        path.parent.mkdir(exist_ok=True, parents=True)
+        path.write_text(text)
+    monkeypatch.syspath_prepend(tmp_path / ".venv/lib/site-packages")
+    target = open_python("app.rag:ask", {"workers": "2"})
+    before = dict(target.files)
+    (tmp_path / "app/core.py").write_text("edited = 1")
 
+    async def asked() -> None:
+        await target(QUESTION, 5)
+        await target.aclose()
 
-@pytest.mark.parametrize(
-    ("place", "file"),
-    [
-        ("mine:ask", "mine.py"),
-        ("app.rag:ask", "app/rag.py"),
-        ("app:ask", "app/__init__.py"),
-        ("plain.rag:a", "plain/rag.py"),
-    ],
-)
-def test_it_changes_with_the_file_that_holds_the_function(importable: Path, place: str, file: str) -> None:
-    before = code_state(place)
-    assert len(before) == 12
-    (importable / "other.py").write_text("")
-    assert code_state(place) == before
-    (importable / file).write_text("raise SystemExit  # edited\n")
-    assert code_state(place) not in (before, "")
-
-
-@pytest.mark.parametrize("place", ["gone:ask", "app.gone:ask", "mine.gone:ask", "gone.rag:ask", "sys:exit", ""])
-def test_what_has_no_file_has_no_state(importable: Path, place: str) -> None:
-    assert code_state(place) == ""
+    asyncio.run(asked())
+    assert list(before) == ["app/rag.py", "app/core.py"]
+    assert target.files == before | {"app/late.py": content_digest(tmp_path / "app/late.py")}

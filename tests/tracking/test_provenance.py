@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evaltrack.tracking.provenance import commit_of, context_tags, git_tags, settings_of
+from evaltrack.tracking.provenance import commit_of, context_tags, git_tags, settings_of, work_tree
 
 COMMIT, BRANCH, DIRTY = (f"mlflow.source.git.{name}" for name in ("commit", "branch", "dirty"))
 
@@ -34,6 +34,21 @@ def test_the_state_of_a_repository(tmp_path: Path) -> None:
     (folder / "app.py").write_text("2")
     assert git_tags(folder) == {COMMIT: commit, DIRTY: "true"}
     assert context_tags(folder)[COMMIT] == commit
+
+
+def test_what_is_not_committed_has_a_digest(tmp_path: Path) -> None:
+    assert work_tree(tmp_path) == ("", "")
+    git(tmp_path, "init", "-q")
+    (tmp_path / "app.py").write_text("1")
+    git(tmp_path, "add", "-A")
+    git(tmp_path, "commit", "-qm", "one")
+    commit, changes = work_tree(tmp_path)
+    assert changes == ""
+    seen = set()
+    for text in ("22", "333", "22"):
+        (tmp_path / "app.py").write_text(text)
+        seen.add(work_tree(tmp_path))
+    assert len(seen - {(commit, "")}) == 2
 
 
 def test_without_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,44 @@
+"""Whether two records are of one system, and why not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from evaltrack.records.system import LONGEST, System, why_another_system
+
+SYSTEM = System(commit="1", corpus="3 pages", settings={"top_k": "5"}, files={"rag.py": "a", "late.py": "b"})
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({}, None),
+        ({"files": {"rag.py": "a"}}, None),
+        ({"files": {"rag.py": "a", "late.py": "b", "later.py": "c"}}, None),
+        ({"files": {"rag.py": "x", "late.py": "b"}, "commit": "2"}, "`rag.py` was changed"),
+        ({"files": {"rag.py": "x", "late.py": "x"}}, "`rag.py`, `late.py` were changed"),
+        ({"corpus": "4 pages"}, "the corpus was changed"),
+        ({"settings": {"top_k": "3"}}, "the setting `top_k` differs"),
+        ({"settings": {"top_k": "5", "floor": "1"}}, "the setting `floor` differs"),
+        ({"commit": "2", "changes": "x"}, "the commit is another"),
+        ({"changes": "x"}, "the work tree has changes since"),
+    ],
+)
+def test_why_it_is_another(change: dict[str, Any], why: str | None) -> None:
+    assert why_another_system(SYSTEM, SYSTEM.model_copy(update=change)) == why
+
+
+def test_changes_that_were_not_committed() -> None:
+    dirty = SYSTEM.model_copy(update={"changes": "x"})
+    assert why_another_system(dirty, dirty) is None
+    assert why_another_system(dirty, SYSTEM) == "the work tree was not clean when the run was made"
+    assert [each.is_committed for each in (SYSTEM, dirty, System())] == [True, False, False]
+
+
+def test_files_stay_as_they_were_and_fit_into_a_tag() -> None:
+    many = SYSTEM.with_files({"rag.py": "x", **{f"app/{n}.py": "c" * 12 for n in range(1000)}})
+    assert many.files["rag.py"] == "a"
+    assert 200 < len(many.files) < 1000
+    assert LONGEST - 1000 < len(many.model_dump_json()) <= LONGEST
