@@ -21,6 +21,7 @@ from evaltrack.metrics.measure import NO_OVERALL, passes
 from evaltrack.records import Signature
 from evaltrack.records.amount import count
 from evaltrack.records.base import Count
+from evaltrack.records.row import Tally
 from evaltrack.report.run.json_form import RUN_SCHEMA
 from evaltrack.rows.columns import OBJECTS, schema
 from evaltrack.rows.rows_error import DamagedError
@@ -85,49 +86,46 @@ def _side(name: str, saved: Mapping[str, Any]) -> Side:
     table = pa.Table.from_pylist(columns, schema=schema(own))
     check_values(table)
     stored = [StoredRow.of(each, own) for each in columns]
-    _check_rows(stored, signature)
-    side = side_of_rows(
-        RunInfo(
-            None,
-            name,
-            signature,
-            num_questions=num_questions,
-            num_errors=totals.num_errors,
-            settings=_Settings.model_validate(saved.get("settings", {})).root,
-        ),
-        stored,
-        table,
+    info = RunInfo(
+        None,
+        name,
+        signature,
+        num_questions=num_questions,
+        num_errors=totals.num_errors,
+        settings=_Settings.model_validate(saved.get("settings", {})).root,
     )
+    _check_rows(stored, info)
+    side = side_of_rows(info, stored, table)
     means = {metric: value for metric, value in saved.get("metrics", {}).items() if metric in GROUP_METRICS}
     if metric := other_mean(side.frame, means):
         raise DamagedError(f"the mean of its rows is not its {metric}")
     return side
 
 
-def _check_rows(rows: Sequence[StoredRow], signature: Signature) -> None:
+def _check_rows(rows: Sequence[StoredRow], run: RunInfo) -> None:
     """Refuse rows that are there twice, that pass against their scores, or that are not of the golden set."""
     times = Counter(row.id for row in rows)
     problems = [f"`{key}` is there {number} times" for key, number in times.items() if number > 1]
     problems += [
         f"`{row.id}`: `passed` is {json.dumps(row.passed)}, and by its scores {json.dumps(due)}"
         for row in rows
-        if row.passed != (due := _passed(row, signature))
+        if row.passed != (due := _passed(row, run))
     ]
     lines = "".join(f"{row.id}\t{row.digest}\n" for row in sorted(rows, key=lambda row: row.position))
-    if not problems and sha256(lines.encode()).hexdigest() != signature.golden_digest:
+    if not problems and sha256(lines.encode()).hexdigest() != run.signature.golden_digest:
         problems.append("its questions are not those of the golden set that it names (`golden_digest`)")
     if problems:
         raise DamagedError(listed(list(map(printable, problems))))
 
 
-def _passed(row: StoredRow, signature: Signature) -> bool | None:
+def _passed(row: StoredRow, run: RunInfo) -> bool | None:
     """Whether a row passes by its scores, or by its trials; None where something was not measured."""
     if row.trials is not None:
-        return 2 * (row.passes or 0) > row.trials if row.trials else None
+        return Tally(trials=int(run.settings["trials"]), measured=row.trials, passed=row.passes or 0).majority
     if row.error or NO_OVERALL in (row.unmeasured or ""):
         return None
     empty = row.answer is not None and not row.answer.strip()
-    return passes(row.scores, signature.pass_threshold, negative=row.negative, empty=empty)
+    return passes(row.scores, run.signature.pass_threshold, negative=row.negative, empty=empty)
 
 
 def _saved(path: Path) -> dict[str, Any]:

@@ -92,15 +92,17 @@ JUDGED = {**HIT, "overall_score": 0.9}
         ({"reasoning_score": 69.0}, False),
         ({"trials": 4, "passes": 3, "hit": 0.75}, True),
         ({"trials": 4, "passes": 2, "hit": 0.5}, False),
+        ({"trials": 3, "passes": 2, "hit": 0.7}, True),
+        ({"trials": 2, "passes": 2, "hit": 1.0}, None),
         ({"trials": 0, "passes": 0}, None),
     ],
 )
 def test_a_row_passes_as_its_scores_say(tmp_path: Path, columns: dict[str, Any], due: bool | None) -> None:
-    rows = [{**row, **columns, "passed": due} for row in saved()["rows"]]
-    side_of_file(write(tmp_path, saved(rows=rows)))
+    rows, settings = [{**row, **columns, "passed": due} for row in saved()["rows"]], {"trials": "4"}
+    side_of_file(write(tmp_path, saved(rows=rows, settings=settings)))
     others = [{**row, "passed": not due} for row in rows]
     with pytest.raises(UsageError) as refused:
-        side_of_file(write(tmp_path, saved(rows=others)))
+        side_of_file(write(tmp_path, saved(rows=others, settings=settings)))
     said = f"`passed` is {json.dumps(not due)}, and by its scores {json.dumps(due)}"
     assert f"is damaged: `0`: {said}\n`1`: {said}; save it again" in str(refused.value)
 
