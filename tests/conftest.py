@@ -72,7 +72,7 @@ def few_drafts(folder: Path, number: int, drafts: int) -> tuple[Path, list[dict[
     return golden, lines
 
 
-FIRST = ("browser", "test_resume", "test_repeat_flips", "test_kill_loop", "server", "cli", "test_baselines")
+FIRST = ("browser", "test_resume", "test_rerun", "test_kill_loop", "server", "cli", "test_baselines")
 """What takes longest is started first, so that nothing long is left for the end."""
 LONG = frozenset((REPO / "tests/long.txt").read_text(encoding="utf-8").splitlines())
 """Slow tests of code that quicker tests execute too; `scripts/choose_quick_tests` finds them."""

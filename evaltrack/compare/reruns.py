@@ -157,9 +157,9 @@ class _Session:
             {key: self._rerun(key, state) for key, state in states.items()}, self._calls, self._varied, another
         )
 
-    def _ask(self, ids: Sequence[str]) -> list[str]:
-        """Ask each question once, as far as calls are allowed; returns those that were asked."""
-        asked = list(ids)[: max(self._rerunner.limit - self._calls, 0)]
+    def _ask(self, ids: Sequence[str], kept: int = 0) -> list[str]:
+        """Ask each question once, as far as calls are allowed but for those kept; returns those that were asked."""
+        asked = list(ids)[: max(self._rerunner.limit - kept - self._calls, 0)]
         for key, answer in self._rerunner.rerun(asked).items() if asked else ():
             self._passed[key] += answer.passed is True
             self._failed[key] += answer.passed is False
@@ -181,10 +181,16 @@ class _Session:
         level = RECORD_LEVEL / max(len(broke), 1)
         confirmed = {key for key in broke if self._p_of_record(key) < level}
         open_ids = [key for key in broke if key not in confirmed and not self._passes_in_trials(key)]
+        kept = 0 if all(map(self._has_record, broke)) else self._calls_kept_for_luck()
         for _ in range(RERUNS):
-            confirmed |= {key for key in self._ask(open_ids) if self._p_of_record(key) < level}
+            confirmed |= {key for key in self._ask(open_ids, kept) if self._p_of_record(key) < level}
             open_ids = [key for key in open_ids if key not in confirmed and not self._passed[key]]
         return {key: "confirmed" if key in confirmed else self._undecided(key) for key in broke}
+
+    def _calls_kept_for_luck(self) -> int:
+        """Calls for one round of the questions that fail on both sides, where these are few."""
+        failing = len(self._questions.failing)
+        return failing if 2 * failing <= self._rerunner.limit else 0
 
     def _undecided(self, key: str) -> RerunState:
         """The state of a question that its record does not confirm."""

@@ -150,8 +150,9 @@ def _unmeasured(
     measured = {metric.name for metric in metrics}
     sides = paired.baseline.frame, paired.candidate.frame
     for name in sorted(gate.drops.keys() - measured):
-        column = paired.table.by_metric[name].name
-        on_one_side = any(column in frame and frame[column].notna().any() for frame in sides)
+        score = paired.table.by_metric.get(name)  # those of latency are in it where they are measured
+        columns = [frame[score.name] for frame in sides if score is not None and score.name in frame]
+        on_one_side = any(column.notna().any() for column in columns)
         if name in gate.explicit or (on_one_side and name not in paired.left_out):
             yield Rule("not measured", "unknown", names=(name,))
     there = {group.name: {metric.name for metric in group.metrics} for group in groups if group.kind == "domain"}
@@ -171,5 +172,8 @@ def _uncovered(gate: Gate, changes: Changes, paired: Paired) -> Iterator[Rule]:
     whole, left = common + edited + removed, common - lost - failed
     if (edited or removed or failed) and left < needed * whole:
         yield Rule("coverage", "unknown", value=left, limit=whole)
+    fewer = min(len(side.frame) for side in (paired.baseline, paired.candidate))
+    if paired.not_selected and common + edited < needed * fewer:
+        yield Rule("coverage", "unknown", value=common, limit=fewer)
     if any(side.info.signature.selection for side in (paired.baseline, paired.candidate)) and not gate.allow_partial:
         yield Rule("partial", "unknown")

@@ -104,7 +104,7 @@ def test_runs_by_another_model_are_not_compared_by_it(golden: Path, store_uri: s
         one, other = (
             run(golden, store_uri, judge="none", scores=[f"faithfulness:openai:{name}"]) for name in ("m", "n")
         )
-    compared = compare_runs(other.run_id, one.run_id, tracking_uri=store_uri, repeat_flips=0, log=False)
+    compared = compare_runs(other.run_id, one.run_id, tracking_uri=store_uri, max_reruns=0, log=False)
     assert "faithfulness" not in [metric.name for metric in compared.metrics]
     assert any("faithfulness" in reason for reason in (*compared.notes, *reasons(compared)))
 

@@ -39,7 +39,7 @@ result
 """,
     """
 after = evaltrack.run_eval(iter(questions), target=lambda question, k: {{"answer": "B", "sources": []}}, judge=judge)
-evaltrack.compare_runs(after.run_id, result.run_id, repeat_flips=0)
+evaltrack.compare_runs(after.run_id, result.run_id, max_reruns=0)
 """,
     """
 loaded = evaltrack.load_run(result.run_id)

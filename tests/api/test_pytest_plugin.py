@@ -48,7 +48,7 @@ def test_result(evaltrack_run):
     assert evaltrack_run.totals["num_questions"] == 4
 
 def test_gate(evaltrack_run):
-    assert assert_no_regression(evaltrack_run, tracking_uri=URI, repeat_flips=0).verdict == "ok"
+    assert assert_no_regression(evaltrack_run, tracking_uri=URI, max_reruns=0).verdict == "ok"
 """
 Session = Callable[..., pytest.RunResult]
 

@@ -94,7 +94,7 @@ def test_a_comparison_reads_its_two_runs_alone(store_uri: str, ids: list[str], m
         return fetch(store, run, folder)
 
     monkeypatch.setattr(compare_sides, "fetch_rows", noted)
-    compare_runs(ids[3], ids[2], tracking_uri=store_uri, log=False, repeat_flips="0")
+    compare_runs(ids[3], ids[2], tracking_uri=store_uri, log=False, max_reruns=0)
     assert read == [ids[2], ids[3]]
 
 

@@ -207,14 +207,13 @@ def compared(one: RunResult, other: RunResult, **options: Any) -> Comparison:
 def test_a_part_is_compared_with_the_whole_on_its_questions(store_uri: str, tmp_path: Path) -> None:
     """The others are not selected, which costs no coverage; the verdict names the part in every rendering."""
     before = evaluated(tmp_path, Target())
-    made = compared(before, evaluated(tmp_path, Target(), filter="domain=air"), min_coverage=0.95)
+    made = compared(before, evaluated(tmp_path, Target(), filter="domain=air"), min_coverage=0.95, allow_partial=True)
     assert (made.verdict, made.num_common) == ("ok", 4)
     assert (made.removed, made.added, made.not_selected) == ((), (), tuple(map(str, range(8))))
     headline = "No regression in a selection of 4 of 12 questions"
-    assert reasons(made) == ("no regression",)
+    assert reasons(made) == ["no question broke"]
     whole_json = comparison_json(made)
     assert (whole_json["headline"], whole_json["not_selected"]) == (headline, [str(n) for n in range(8)])
-    assert whole_json["reasons"] == [headline.replace("N", "n", 1)]
     assert whole_json["candidate"]["signature"]["selection"]["questions"] == 4
     for text in (comparison_text(made, 400), comparison_html(made)):
         assert headline in text
@@ -233,15 +232,13 @@ def test_a_part_that_got_worse_is_a_regression(store_uri: str, tmp_path: Path) -
 
 def test_a_whole_run_against_a_part_says_so(store_uri: str, tmp_path: Path) -> None:
     part = evaluated(tmp_path, Target(), filter="domain=air")
-    made = compared(part, evaluated(tmp_path, Target()))
+    made = compared(part, evaluated(tmp_path, Target()), allow_partial=True)
     assert (made.verdict, len(made.not_selected), made.added) == ("ok", 8, ())
     assert comparison_text(made, 400).startswith("No regression against a baseline of 4 of 12 questions: ")
-    both = compared(part, evaluated(tmp_path, Target(), filter=["id=8", "id=1"]))
+    both = compared(part, evaluated(tmp_path, Target(), filter=["id=8", "id=1"]), allow_partial=True)
     assert (both.num_common, set(both.not_selected)) == (1, {"1", "9", "10", "11"})
     assert (both.verdict, both.exit_code) == ("unknown", 3)
-    assert reasons(both)[0].startswith(
-        "the selections have 1 of 2 questions in common (90 % must be, see --min-coverage)"
-    )
+    assert reasons(both)[0].startswith("1 of 2 questions is left to compare: 4 not selected (see --min-coverage)")
     words = "Could not tell in a selection of 2 of 12 questions against a baseline of 4 of 12 questions"
     assert comparison_json(both)["headline"] == words
 
@@ -259,8 +256,7 @@ def test_a_rule_for_a_domain_that_was_not_selected_is_not_applied(store_uri: str
     before = evaluated(tmp_path, Target())
     part = evaluated(tmp_path, Target(), filter="domain=air")
     rules = ["rail:mrr=5%", "air:mrr=1%"]
-    made = compared(before, part, max_drop=rules)
-    assert made.gate is not None
+    made = compared(before, part, max_drop=rules, allow_partial=True)
     assert (made.verdict, set(made.gate.domain_drops)) == ("ok", {"air"})
     with pytest.raises(UsageError, match="no common question is of domain `road`"):
         compared(before, part, max_drop=["road:mrr=5%"])

@@ -75,7 +75,7 @@ def test_the_table_names_each_score_and_metric_once() -> None:
     grouped = [score.metric for score in SCORES if score.by_group]
     assert grouped == ["recall_at_k", "mrr", "judge_score", "pass_rate", "reasoning_score"]
     shares = [score.name for score in SCORES if not score.compared]
-    assert shares == ["tier_0", "tier_1", "tier_2", "tier_3", "mode_explore", "mode_converge", "mode_hybrid"]
+    assert shares == ["tier_1", "tier_2", "tier_3", "mode_explore", "mode_converge", "mode_hybrid"]
     assert all(score.meaning for score in SCORES)
 
 

@@ -64,7 +64,7 @@ def _lost_words(rule: Rule, _comparison: Comparison) -> str:
 
 
 def _coverage_words(rule: Rule, comparison: Comparison) -> str:
-    gone = {"edited": comparison.edited, "removed": comparison.removed}
+    gone = {"edited": comparison.edited, "removed": comparison.removed, "not selected": comparison.not_selected}
     why = ", ".join(f"{len(ids):,} {what}" for what, ids in gone.items() if ids)
     left = f"{rule.value:,} of {count(rule.limit, 'question')} {verb(rule.value, 'is', 'are')} left to compare"
     return f"{left}{f': {why}' if why else ', the others failed'} (see --min-coverage)"
