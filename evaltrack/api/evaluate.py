@@ -29,6 +29,7 @@ from evaltrack.evaluation.resume import Choice, choose_run, kept_of
 from evaltrack.evaluation.run_warnings import RunWarnings
 from evaltrack.evaluation.signals import Stop
 from evaltrack.evaluation.trials import Gathering
+from evaltrack.golden.reader import golden_name
 from evaltrack.golden.selection import FailedQuestions, Selection
 from evaltrack.metrics.aggregate import Kept, Summary
 from evaltrack.metrics.catalogue import metric_table
@@ -364,7 +365,7 @@ def failed_questions(golden_path: str, run: str, store: Store) -> FailedQuestion
         TrackingError: the store does not answer, or the run's rows are gone.
     """
     evaluation = named_evaluation(store, run)
-    of, name = evaluation.signature.golden, Path(golden_path).stem
+    of, name = evaluation.signature.golden, golden_name(Path(golden_path).name)
     if of != name:
         raise UsageError(f"`only_failed={run}`: that run is of golden set `{of}`; name a run of `{name}`")
     if evaluation.status in ("RUNNING", "SCHEDULED"):

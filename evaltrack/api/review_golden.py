@@ -247,7 +247,7 @@ def unjudged_chunks(path: str | os.PathLike[str], run: str, tracking_uri: str | 
     store = connect(tracking_uri)
     evaluation = named_evaluation(store, run)
     signature = evaluation.signature
-    if signature.golden != session.path.stem:
+    if signature.golden != session.checked.name:
         raise UsageError(f"`unjudged={run}`: that run is of golden set `{signature.golden}`; name one of this set")
     chunks: dict[str, list[Shown]] = {}
     for row in read_rows(store, evaluation):

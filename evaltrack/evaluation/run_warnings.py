@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from evaltrack.errors import Guide
+from evaltrack.golden.words import plain_form, told_apart
 from evaltrack.metrics.anchors import misfits
 from evaltrack.metrics.measure import NO_SOURCES
-from evaltrack.metrics.relevance import NO_TEXTS, expected_of, relevant_keys, source_keys
+from evaltrack.metrics.relevance import NO_IDS, NO_TEXTS, NO_TITLES, expected_of, relevant_keys, source_keys
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Row
 from evaltrack.records.amount import count, first_of, verb
@@ -16,12 +17,17 @@ from evaltrack.records.amount import count, first_of, verb
 SHOWN = 3
 """Questions that a text names."""
 
+ENOUGH = 10
+"""Questions after which a run says what makes every question a miss, or unmeasured."""
+
 REASON = 200
 """Characters of a reason that a text shows."""
 
 CURES = {
     NO_TEXTS: ("quotations are expected, and the sources have no texts; return the `text` of each", Guide.QUOTATIONS),
     NO_SOURCES: ("the target reports no sources; return `sources`, best first", Guide.FUNCTION),
+    NO_IDS: (f"{NO_IDS}; return the `chunk_id` of each, or add quotations (evaltrack golden anchor)", Guide.IDS),
+    NO_TITLES: (f"{NO_TITLES}; return the `title` of each", Guide.IDS),
 }
 """By the reason why a retrieval was not measured, what is wrong and how to cure it."""
 
@@ -41,7 +47,8 @@ class RunWarnings:
             NothingExpected(warn, of_failed=of_failed),
             ImpossibleGrades(),
             SmallK(k),
-            UnmeasuredRetrieval(),
+            UnmeasuredRetrieval(warn),
+            NearIds(),
             UnmeasuredScores(own_names),
         )
 
@@ -110,7 +117,6 @@ class NothingExpected:
     nothing of them.
     """
 
-    ENOUGH = 10
     LONGEST = 60
     """Characters of an id or of a text that are shown."""
 
@@ -128,13 +134,13 @@ class NothingExpected:
         self._measured += 1
         if not self._example:
             self._example = self._example_of(row, keys)
-        if self._measured == self.ENOUGH:
+        if self._measured == ENOUGH:
             for text in self.texts():
                 self._warn(text)
 
     def texts(self) -> Iterator[str]:
         """What is expected and what came back, of one question."""
-        if self._came_back or self._measured < self.ENOUGH or not self._example:
+        if self._came_back or self._measured < ENOUGH or not self._example:
             return
         questions = f"{self._measured:,} questions"
         if self._is_quoted:
@@ -154,14 +160,40 @@ class NothingExpected:
             text = next((source.text for source in sources if source.text), "")
             return f"expected {self._quoted(quotes[0])}, returned e.g. {self._quoted(text)}" if text else ""
         named = next((key for key in keys if not key.startswith("\0")), "")
-        expected = self._short(min(expected_of(row) or ()))
-        return f"expected {expected}, returned e.g. {self._short(named)}" if named else ""
+        expected, returned = told_apart(min(expected_of(row) or ()), named)
+        return f"expected {self._short(expected)}, returned e.g. {self._short(returned)}" if named else ""
 
     def _quoted(self, text: str) -> str:
         return f"“{self._short(' '.join(text.split()))}”"
 
     def _short(self, text: str) -> str:
         return text if len(text) <= self.LONGEST else f"{text[: self.LONGEST - 1]}…"
+
+
+class NearIds:
+    """A question misses an expected id, and a source has one that differs from it in form or blanks alone."""
+
+    def __init__(self) -> None:
+        self._questions, self._example = _Names(), ""
+
+    def add(self, row: Row) -> None:
+        """Take one finished question."""
+        if row.response is None or row.finds is not None or "hit" not in row.scores or row.scores["recall_at_k"] == 1:
+            return
+        keys = source_keys(row.question, row.response.sources or ())
+        forms = {plain_form(key): key for key in keys}
+        for key in relevant_keys(row.question).difference(keys):
+            if other := forms.get(plain_form(key)):
+                self._example = self._example or "expected {}, returned {}".format(*told_apart(key, other))
+                self._questions.add(row.question.id)
+                return
+
+    def texts(self) -> Iterator[str]:
+        """The questions, and the two ids of one of them."""
+        if number := self._questions.number:
+            those = f"{count(number, 'question')} ({self._questions})"
+            what = f"{verb(number, 'misses', 'miss')} an id that differs from a returned one in form or blanks alone"
+            yield f"{those} {what}: {self._example}. {Guide.IDS.reference}"
 
 
 class ImpossibleGrades:
@@ -208,8 +240,8 @@ class SmallK:
 class UnmeasuredRetrieval:
     """A question expects sources, and its retrieval was not measured as the response lacks something."""
 
-    def __init__(self) -> None:
-        self._expecting = 0
+    def __init__(self, warn: Callable[[str], object]) -> None:
+        self._warn, self._expecting = warn, 0
         self._reasons = dict.fromkeys(CURES, 0)
 
     def add(self, row: Row) -> None:
@@ -217,7 +249,10 @@ class UnmeasuredRetrieval:
         response, why = row.response, row.unmeasured.get("hit", "")
         self._expecting += "hit" in row.scores or why in CURES
         if response is not None and why in CURES:
-            self._reasons[why] += why == NO_TEXTS or not (response.declined or response.holds_nothing)
+            self._reasons[why] += why != NO_SOURCES or not (response.declined or response.holds_nothing)
+            if self._expecting == ENOUGH == sum(self._reasons.values()):
+                for text in self.texts():
+                    self._warn(text)
 
     def texts(self) -> Iterator[str]:
         """For each reason the number of questions, and the cure."""

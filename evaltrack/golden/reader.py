@@ -12,26 +12,21 @@ import hashlib
 import os
 import shlex
 import stat
-from array import array
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
-
-from pydantic import TypeAdapter, ValidationError
+from unicodedata import normalize
 
 from evaltrack.errors import GoldenError, Guide
 from evaltrack.golden.entries import ARRAY, array_entries, line_entries
 from evaltrack.golden.lines import checked_question
 from evaltrack.golden.selection import ALL, Sample, Selection, empty_words
 from evaltrack.records import Question
-from evaltrack.records.base import Key
+from evaltrack.records.base import as_key
 from evaltrack.records.json_text import kind_of, other_encoding
-from evaltrack.records.recorded import IdHashes
 from evaltrack.records.signature import SelectedPart
-
-KEY: TypeAdapter[str] = TypeAdapter(Key)
 
 Problem = tuple[int, str]
 """A line number (from 1) and what is wrong there; what to do."""
@@ -115,7 +110,7 @@ class GoldenSet:
     selection: Selection = ALL
     sampled: frozenset[str] | None = None
     part: SelectedPart | None = None
-    ids: IdHashes = field(default_factory=IdHashes, repr=False, compare=False)
+    ids: Collection[str] = field(default=(), repr=False, compare=False)
     with_drafts: bool = False
 
     def __len__(self) -> int:
@@ -151,7 +146,7 @@ class GoldenSet:
 
 def golden_name(golden: str) -> str:
     """The name of a golden set, of which the path of its file may be given too."""
-    return Path(golden).stem if golden.endswith((".json", ".jsonl")) else golden
+    return normalize("NFC", Path(golden).stem if golden.endswith((".json", ".jsonl")) else golden)
 
 
 def open_golden(path: str | os.PathLike[str], selection: Selection | None = None, *, drafts: bool = False) -> GoldenSet:
@@ -168,9 +163,9 @@ def open_golden(path: str | os.PathLike[str], selection: Selection | None = None
     path, selection = Path(path), selection or ALL
     _check_file(path)
     problems: list[Problem] = []
-    digest, tally, id_hashes = hashlib.sha256(), Tally(), array("q")
+    digest, tally, first_lines = hashlib.sha256(), Tally(), dict[str, int]()
     sample = Sample(selection.sample, selection.seed) if selection.sample else None
-    for _, question in _questions(path, problems, id_hashes):
+    for _, question in _questions(path, problems, first_lines):
         tally.drafts += question.draft
         if question.draft and not drafts:
             continue
@@ -178,8 +173,6 @@ def open_golden(path: str | os.PathLike[str], selection: Selection | None = None
         tally.add(question)
         if sample is not None and selection.admits(question):
             sample.offer(question.id)
-    if _repeats(id_hashes):
-        problems.extend(_duplicate_ids(path))
     if problems:
         problems.sort()
         places = [f"{path}:{line}: {what}" for line, what in problems]
@@ -191,8 +184,8 @@ def open_golden(path: str | os.PathLike[str], selection: Selection | None = None
     if not tally.questions:
         cure = "write one JSON object a line, with `id` and `question`"
         raise GoldenError([f"{path}: holds no questions; {cure}"], guide=Guide.GOLDEN_LINES)
-    ids = IdHashes(id_hashes)
-    whole = GoldenSet(path, path.stem, digest.hexdigest(), tally.stats(), ids=ids, with_drafts=drafts)
+    name = golden_name(path.name)
+    whole = GoldenSet(path, name, digest.hexdigest(), tally.stats(), ids=first_lines.keys(), with_drafts=drafts)
     return whole if selection.takes_all else _part_of(whole, selection, sample)
 
 
@@ -248,17 +241,19 @@ def _no_such_file(path: Path) -> GoldenError:
 
 
 def _questions(
-    path: Path, problems: list[Problem], id_hashes: array[int] | None = None
+    path: Path, problems: list[Problem], first_lines: dict[str, int] | None = None
 ) -> Iterator[tuple[int, Question]]:
     """The valid questions with their line numbers; what is wrong with the others is appended to `problems`.
 
-    The hashes of all ids that can be read, of bad lines too, are appended to `id_hashes`.
+    `first_lines` gets the first line of each id that can be read, of bad lines too.
     """
     for line, value in _objects(path, problems):
         question = checked_question(value)
-        key = _id(value) if isinstance(question, list) else question.id
-        if id_hashes is not None and key is not None:
-            id_hashes.append(hash(key))
+        key = as_key(value.get("id"))
+        if first_lines is not None and isinstance(key, str) and key:
+            first = first_lines.setdefault(key, line)
+            if first != line:
+                problems.append((line, f"id `{key}` is already on line {first}; ids must be unique: give it another"))
         if isinstance(question, list):
             problems.extend((line, problem) for problem in question)
         else:
@@ -280,32 +275,6 @@ def _objects(path: Path, problems: list[Problem]) -> Iterator[tuple[int, dict[st
             if path.suffix == ".json":
                 value.setdefault("id", position)
             yield line, value
-
-
-def _id(value: dict[str, object]) -> str | None:
-    """The id of an object that may be no question otherwise; None where it has none that can be read."""
-    try:
-        return KEY.validate_python(value.get("id"))
-    except ValidationError:
-        return None
-
-
-def _repeats(hashes: array[int]) -> bool:
-    """Whether any two ids may be equal, in 8 bytes an id; `_duplicate_ids` then looks at the ids themselves."""
-    import numpy as np
-
-    return bool(hashes) and np.unique(np.frombuffer(hashes, dtype=np.int64)).size < len(hashes)
-
-
-def _duplicate_ids(path: Path) -> Iterator[Problem]:
-    first: dict[str, int] = {}
-    for line, value in _objects(path, []):
-        if (key := _id(value)) is None:
-            continue
-        if key in first:
-            yield line, f"id `{key}` is already on line {first[key]}; ids must be unique: give it another"
-        else:
-            first[key] = line
 
 
 def _digest_line(question: Question) -> bytes:

@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from unicodedata import normalize
 
 from evaltrack.errors import UsageError
 from evaltrack.records import Question
@@ -127,7 +128,7 @@ def parse_filters(texts: Iterable[str]) -> tuple[tuple[Condition, ...], ...]:
 
 def _condition(text: str, part: str) -> Condition:
     match = re.fullmatch(r"([^=!]*)(!?=)(.*)", part.replace("\\,", ","), re.DOTALL)
-    field, value = (match[1].strip(), match[3].strip()) if match else ("", "")
+    field, value = (match[1].strip(), normalize("NFC", match[3].strip())) if match else ("", "")
     if match is None or not field or not value:
         problem = f"`{part.strip()}` is no condition" if part.strip() else "a condition is missing"
         cure = "write FIELD=VALUE or FIELD!=VALUE, such as domain=travel,difficulty=hard"

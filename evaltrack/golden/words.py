@@ -3,13 +3,36 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 APOSTROPHE = "\N{RIGHT SINGLE QUOTATION MARK}"
 
 
 def text_key(text: str) -> str:
     """The form in which the texts of questions are compared: case-folded, one space where there were several."""
-    return " ".join(text.casefold().split())
+    return " ".join(unicodedata.normalize("NFC", text).casefold().split())
+
+
+def plain_form(key: str) -> str:
+    """What ids that differ in their form alone have in common.
+
+    They are equal but for case, the suffix `.md`, zeros before a number, `_`, `-` and blanks, and punctuation in the
+    heading (after `#`). Zeros after a point stay: 1.01 and 1.1 are two versions.
+    """
+    shown = "".join(each for each in unicodedata.normalize("NFKC", key) if each.isprintable() or each.isspace())
+    page, sign, heading = shown.casefold().strip().partition("#")
+    heading = re.sub(r"[^\w\s-]", "", heading).strip()
+    text = re.sub(r"[\s_-]+", "-", page.strip().removesuffix(".md") + sign + heading)
+    return re.sub(r"(?<![\d.,])0+(?=\d)", "", text)
+
+
+def told_apart(one: str, other: str) -> tuple[str, str]:
+    """Two names as they are, or with escapes where they look the same on a screen."""
+    return (ascii(one), ascii(other)) if one != other and _looks(one) == _looks(other) else (one, other)
+
+
+def _looks(name: str) -> str:
+    return "".join(each for each in unicodedata.normalize("NFKC", name) if each.isprintable() and each != " ")
 
 
 class ContentWords:
@@ -36,5 +59,6 @@ class ContentWords:
         return first
 
     def _words(self, text: str) -> list[str]:
-        words = re.findall(r"\w+(?:'\w+)?", text.lower().replace(APOSTROPHE, "'"))
+        plain = unicodedata.normalize("NFC", text).lower().replace(APOSTROPHE, "'")
+        words = re.findall(r"\w+(?:'\w+)?", plain)
         return [word for word in words if word not in self._stop]

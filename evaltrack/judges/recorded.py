@@ -9,7 +9,7 @@ verdict is: SHA-256 (16 hex digits) of its text; another answer is not judged by
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from evaltrack.metrics.measure import lacking
 from evaltrack.records import Dimensions, Judge, Observed, Question, Response, Verdict
 from evaltrack.records.finding_words import finding_words
 from evaltrack.records.json_text import kind_of, other_encoding, parsed, refuse_repeats, spread_kind
-from evaltrack.records.recorded import EXAMPLES, IdHashes, shown_id, strangers_note, take_id
+from evaltrack.records.recorded import strangers_note, take_id
 from evaltrack.rows.fields import text_digest
 from evaltrack.system.files import content_digest
 
@@ -109,10 +109,9 @@ class RecordedJudge(Judge):
         """The digest of the file."""
         return content_digest(self._path)
 
-    def strangers(self, golden: IdHashes) -> str:
+    def strangers(self, golden: Collection[str]) -> str:
         """A note on verdicts of no question in the golden set."""
-        others = golden.others(self._verdicts)
-        return strangers_note(self._path, "verdicts", len(others), list(map(shown_id, others[:EXAMPLES])))
+        return strangers_note(self._path, "verdicts", [key for key in self._verdicts if key not in golden])
 
     async def __call__(self, question: Question, response: Response, /) -> Verdict:
         """The verdict on the question.

@@ -11,6 +11,8 @@ from evaltrack.records.passage import SourceText, title_key
 from evaltrack.records.row import Finds, Row
 
 NO_TEXTS = "the target returns no texts in which the expected passages could be looked for"
+NO_IDS = "chunk ids are expected, and no source has one"
+NO_TITLES = "titles are expected, and no source has one"
 
 
 @dataclass(frozen=True)
@@ -39,10 +41,16 @@ def relevance_of(question: Question, response: Response) -> Relevance | str:
     Passages decide where they are given and can be looked for: quotations need the texts of sources.
     """
     sources, passages = response.sources or (), question.expected_passages
+    has_ids = not sources or any(source.own_id for source in sources)
     if passages is not None and _searchable(passages, sources):
-        return _by_passage(passages, sources)
+        needs_ids = any(passage.any_of for passage in passages)
+        return NO_IDS if needs_ids and not has_ids else _by_passage(passages, sources)
     if question.expected_names is None:
         return NO_TEXTS
+    if question.by_title and sources and not any(source.title for source in sources):
+        return NO_TITLES
+    if not question.by_title and not has_ids:
+        return NO_IDS
     return by_name(source_keys(question, sources), relevant_keys(question))
 
 

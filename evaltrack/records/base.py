@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from math import isfinite
 from numbers import Integral
 from typing import Annotated, Any
+from unicodedata import normalize
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
@@ -16,11 +17,15 @@ class Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-def _key(value: object) -> object:
-    """Ids may be whole numbers, numpy's too; they are compared as strings: ``5`` and ``"5"`` are one chunk."""
-    if isinstance(value, str | bool) or not isinstance(value, Integral):
-        return value
-    return str(int(value))
+def as_key(value: object) -> object:
+    """An id as the text that is compared: ``5`` and ``"5"`` are one chunk, and so are both spellings of `café`.
+
+    A whole number arrives as ``5.0`` where a cell of its column was empty.
+    """
+    if isinstance(value, str):
+        return value if value.isascii() else normalize("NFC", value)
+    is_whole = isinstance(value, Integral) or (isinstance(value, float) and value.is_integer() and abs(value) < 1 << 53)
+    return str(int(value)) if is_whole and not isinstance(value, bool) else value  # type: ignore[call-overload]
 
 
 def storable(value: object) -> object:
@@ -53,6 +58,6 @@ def _finite(value: object) -> object:
 
 Text = Annotated[str, BeforeValidator(storable)]
 ForeignText = Annotated[str, BeforeValidator(storable), BeforeValidator(_without_nul)]
-Key = Annotated[str, StringConstraints(min_length=1), BeforeValidator(_key), BeforeValidator(storable)]
+Key = Annotated[str, StringConstraints(min_length=1), BeforeValidator(as_key), BeforeValidator(storable)]
 FreeObject = Annotated[Mapping[str, Any], BeforeValidator(_finite)]
 Count = Annotated[int, Field(ge=0, lt=1 << 63)]

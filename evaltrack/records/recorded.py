@@ -3,64 +3,31 @@
 from __future__ import annotations
 
 import re
-from array import array
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 from evaltrack.errors import printable
 from evaltrack.records.amount import first_of
+from evaltrack.records.base import as_key
 from evaltrack.records.finding_words import id_words
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
 
 EXAMPLES = 3
 
-Key = TypeVar("Key", bound=Hashable)
 
-
-class IdHashes:
-    """The hashes of the ids of questions, in 8 bytes each; those of this process."""
-
-    def __init__(self, hashes: array[int] | None = None) -> None:
-        self._hashes = array("q") if hashes is None else hashes
-
-    def values(self) -> npt.NDArray[np.int64]:
-        """All hashes, int64, of shape (ids,)."""
-        import numpy as np
-
-        return np.frombuffer(self._hashes, dtype=np.int64)
-
-    def others(self, keys: Iterable[Key]) -> list[Key]:
-        """The keys that are no question's id, in their order."""
-        import numpy as np
-
-        keys = list(keys)
-        known = np.isin(np.array([hash(key) for key in keys], dtype=np.int64), self.values())
-        return [key for key, is_known in zip(keys, known, strict=True) if not is_known]
-
-
-def strangers_note(path: Path, what: str, count: int, ids: Sequence[str]) -> str:
+def strangers_note(path: Path, what: str, ids: Sequence[str]) -> str:
     """``answers.jsonl: responses of no question in the golden set: 2 (`21`, `22`); …``; nothing where there are none.
 
     Args:
         path: The recording.
         what: What it holds, in the plural.
-        count: How many of them are of other questions.
-        ids: The first of these, as they are named.
+        ids: Those of other questions.
     """
-    if not count:
+    if not ids:
         return ""
-    first = first_of(ids, EXAMPLES, count)
+    first = first_of([f"`{key[:60]}`" for key in ids[:EXAMPLES]], EXAMPLES, len(ids))
     those = f"{what} of no question in the golden set"
-    return printable(f"{path}: {those}: {count:,} ({first}); nothing was done with them")
-
-
-def shown_id(key: str) -> str:
-    """The id of a question, between backticks, of bounded length."""
-    return f"`{key[:60]}`"
+    return printable(f"{path}: {those}: {len(ids):,} ({first}); nothing was done with them")
 
 
 ID_NAME = re.compile(r"(?i)(?:^|[_-])id$|^q(?:uestion)?id$")
@@ -81,7 +48,7 @@ def take_id(line: dict[str, Any], deed: str) -> str:
         near = next((name for name in line if ID_NAME.search(name)), "")
         meant = f"rename `{near}`" if near else f"name the question that was {deed}"
         raise RecordedLineError(f"`id` is missing; {meant}")
-    key = line.pop("id")
-    if isinstance(key, bool) or not isinstance(key, str | int) or key == "":
+    key = as_key(line.pop("id"))
+    if not isinstance(key, str) or not key:
         raise RecordedLineError(id_words(key))
-    return str(key)
+    return key

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import hashlib
+import re
+from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
@@ -38,8 +40,12 @@ MOST_TOKENS = 10**15
 TokenCount = Annotated[int, Field(ge=0, le=MOST_TOKENS)]
 
 
+TEXT_NAME = re.compile(r"text-[0-9a-f]{12}")
+"""The `chunk_id` of a source that has a text alone: it tells texts apart, and nobody expects it."""
+
+
 class Source(Record):
-    """One retrieved thing, at the rank of its place in `Response.sources`. It has a `chunk_id`, a `title` or both."""
+    """One retrieved thing, at the rank of its place in `Response.sources`: a `chunk_id`, a `title` or a `text`."""
 
     chunk_id: Key | None = None
     title: ForeignText | None = None
@@ -47,11 +53,20 @@ class Source(Record):
     text: ForeignText | None = None
     score: float | None = None
 
-    @model_validator(mode="after")
-    def _check_named(self) -> Source:
-        if self.chunk_id is None and self.title is None:
-            raise ValueError("a source needs a `chunk_id` or a `title`")
-        return self
+    @model_validator(mode="before")
+    @classmethod
+    def _named(cls, values: Any) -> Any:
+        if not isinstance(values, dict) or values.get("chunk_id") is not None or values.get("title") is not None:
+            return values
+        if not (text := values.get("text")) or not isinstance(text, str):
+            raise ValueError("a source needs a `chunk_id`, a `title` or a `text`")
+        digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+        return values | {"chunk_id": f"text-{digest[:12]}"}
+
+    @property
+    def own_id(self) -> str | None:
+        """Its id, where it is more than the name of its text."""
+        return None if self.chunk_id is None or TEXT_NAME.fullmatch(self.chunk_id) else self.chunk_id
 
 
 class ToolCall(Record):

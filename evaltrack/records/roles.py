@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Protocol, Self
 
 from evaltrack.records.question import Question
-from evaltrack.records.recorded import IdHashes
 from evaltrack.records.response import Response, TraceHome
 from evaltrack.records.verdict import OwnScore, OwnValues, Verdict
 
@@ -24,7 +23,7 @@ class Closable(Protocol):
         """A digest of the file in which what it gives was recorded; empty where it reads none."""
         return ""
 
-    def strangers(self, golden: IdHashes) -> str:  # noqa: ARG002 - for those that hold what was given before
+    def strangers(self, golden: Collection[str]) -> str:  # noqa: ARG002 - for those that hold what was given before
         """A note on what it holds of other questions than those of the golden set; empty where there is nothing."""
         return ""
 

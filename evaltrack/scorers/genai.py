@@ -22,7 +22,6 @@ from evaltrack.records import Question, Response
 from evaltrack.records.signature import MAX_K
 from evaltrack.scorers.builtin import measured_precision, open_builtin
 from evaltrack.targets.failures import FailedElsewhereError, InvalidResponseError
-from evaltrack.targets.mapping import bounded
 from evaltrack.targets.responses import as_response
 from evaltrack.tracking.genai_scorer import GenaiScorer, genai_scorer
 
@@ -151,7 +150,7 @@ def _of_records(value: Measured) -> Callable[[Mapping[str, Any], object, Mapping
         if isinstance(question, list):
             return f"the question: {'; '.join(question)}"
         try:
-            response = as_response(bounded(outputs))
+            response = as_response(outputs)
         except (FailedElsewhereError, InvalidResponseError) as error:
             return f"the outputs: {error}"
         return value(question, response)

@@ -31,6 +31,10 @@ class InvalidResponseError(ValueError):
         self.evaltrack_trace = trace
 
 
+class NotRecordedError(LookupError):
+    """No response was recorded for a question."""
+
+
 class FailedElsewhereError(RuntimeError):
     """A target gave a failure in place of a response: it returned an error, or one was recorded."""
 

@@ -12,7 +12,7 @@ from evaltrack.records.response import TraceHome, TracePlace
 from evaltrack.system.files import content_digest
 from evaltrack.targets.call_shape import CallShape, call_shape, is_async
 from evaltrack.targets.failures import FailedElsewhereError, InvalidResponseError, note_origin
-from evaltrack.targets.mapping import MAX_BYTES, bounded
+from evaltrack.targets.mapping import MAX_BYTES
 from evaltrack.targets.packages import imported_files, packages_here
 from evaltrack.targets.responses import as_response
 from evaltrack.targets.threads import aside, in_own_loop, in_thread
@@ -80,7 +80,7 @@ class FunctionTarget(Target):
         if inspect.isawaitable(returned):
             returned = await self._finish(returned)
         try:
-            response = small_enough(as_response(bounded(returned)))
+            response = small_enough(as_response(returned))
         except (FailedElsewhereError, InvalidResponseError) as error:
             note_origin(error, trace)
             raise

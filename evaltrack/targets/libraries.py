@@ -8,8 +8,9 @@ the `title` of its metadata, else the name of its file.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from numbers import Integral
 from typing import Any
+
+from evaltrack.records.base import as_key
 
 IDS = ("chunk_id", "id")
 TITLES = ("title", "source", "file_name", "file_path", "filename", "name")
@@ -52,7 +53,7 @@ def _libraries(value: object) -> set[str]:
 
 def _source(text: str | None, metadata: Mapping[str, Any], own_id: object, score: float | None = None) -> Fields:
     texts = {"title": _first(metadata, TITLES), "url": _first(metadata, ("url",))}
-    key = next((metadata[name] for name in IDS if isinstance(metadata.get(name), str | Integral)), own_id)
+    key = next((key for name in IDS if isinstance(key := as_key(metadata.get(name)), str)), own_id)
     score = score if score is not None else next((metadata[name] for name in SCORES if name in metadata), None)
     return {"chunk_id": key, "text": text, "score": score, **texts}
 

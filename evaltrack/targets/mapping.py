@@ -6,6 +6,7 @@
 | `sources` | the list of what was retrieved, best first |
 | `tool_calls` | a list of tool names, of objects with `name` and `arguments`, or of OpenAI's tool calls |
 | `abstained` | true where the target says that it does not know |
+| `error` | why there is no response, where there is none: that question failed |
 | `prompt_tokens`, `completion_tokens` | whole numbers: what the target used, over all of its calls |
 
 | setting | finds, in each item of `sources` |
@@ -30,14 +31,11 @@ from pydantic_core import from_json
 from evaltrack.errors import UsageError
 from evaltrack.records import Response
 from evaltrack.targets.failures import InvalidResponseError, refuse_error
-from evaltrack.targets.responses import as_response
+from evaltrack.targets.responses import MAX_ITEMS, as_response, with_contexts
 from evaltrack.targets.usage import read_usage
 
 MAX_BYTES = 16 << 20
 """Bytes of a response, decompressed; a longer one is cut off and becomes an error."""
-
-MAX_ITEMS = 10_000
-"""Sources, or tool calls, of one response: ten times the largest k, and few enough to hold many responses at once."""
 
 EXCERPT = 200
 """Characters shown of what a target returned."""
@@ -47,7 +45,7 @@ EXCERPT_BYTES = 8000
 
 SOURCE_FIELDS = ("chunk_id", "title", "url", "text", "score")
 TOKENS = ("prompt_tokens", "completion_tokens")
-FIELDS = ("answer", "sources", *SOURCE_FIELDS, *TOKENS, "tool_calls", "abstained", "model")
+FIELDS = ("answer", "sources", *SOURCE_FIELDS, *TOKENS, "tool_calls", "abstained", "model", "error")
 
 ODD = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError)
 """What jmespath lets through: ``a > b`` of a number and a text, or brackets a thousand deep."""
@@ -174,7 +172,7 @@ class ResponseReader:
         Raises:
             InvalidResponseError: it cannot be read as one.
         """
-        return as_response(bounded(self.fields(value) if self._expressions else value))
+        return as_response(self.fields(value) if self._expressions else value)
 
     def fields(self, value: object) -> dict[str, Any]:
         """The fields of a response that are mapped in `value`, or that it has under their own names.
@@ -183,15 +181,15 @@ class ResponseReader:
             FailedElsewhereError: it has an `error`.
             InvalidResponseError: there are none, or one that is mapped is not found.
         """
-        refuse_error(value)
-        own = value if isinstance(value, dict) else {"sources": value} if isinstance(value, list) else {}
+        own = with_contexts(value) if isinstance(value, dict) else {"sources": value} if isinstance(value, list) else {}
+        refuse_error({"error": self._find("error", value, own.get("error"))})
         fields = {
             name: self._find(name, value, own.get(name)) for name in ("answer", "sources", "tool_calls", "abstained")
         }
         if all(item is None for item in fields.values()):
             raise InvalidResponseError(f"holds none of {', '.join(fields)}")
         if isinstance(fields["sources"], list):
-            sources = bounded(fields["sources"])
+            sources = fields["sources"][: MAX_ITEMS + 1]  # too many are refused below
             fields["sources"] = [self._source(item, place) for place, item in enumerate(sources)]
         model = self._find("model", value, own.get("model"))
         return fields | {"usage": self._usage(value, own.get("usage")), "model": model}
@@ -220,16 +218,3 @@ class ResponseReader:
     def _find(self, name: str, value: object, default: Any, place: str = "") -> Any:
         expression = self._expressions.get(name)
         return default if expression is None else expression.find(value, place)
-
-
-def bounded(value: Any) -> Any:
-    """The value as it is.
-
-    Raises:
-        InvalidResponseError: one of its lists is longer than `MAX_ITEMS`.
-    """
-    lists = {"sources": value.get("sources"), "tool_calls": value.get("tool_calls")} if isinstance(value, dict) else {}
-    for name, items in (lists or {"sources": value}).items():
-        if isinstance(items, list | tuple) and len(items) > MAX_ITEMS:
-            raise InvalidResponseError(f"{name}: has {len(items):,} items; return at most {MAX_ITEMS:,}")
-    return value

@@ -25,7 +25,7 @@ from evaltrack.records import Question, Response, Target
 from evaltrack.targets import no_more_settings
 from evaltrack.targets.child import Service
 from evaltrack.targets.failures import InvalidResponseError, refuse_error
-from evaltrack.targets.mapping import MAX_BYTES, ResponseReader, bounded, take_mapping
+from evaltrack.targets.mapping import MAX_BYTES, ResponseReader, take_mapping
 from evaltrack.targets.packages import packages_here
 from evaltrack.targets.processes import Order, Pool
 from evaltrack.targets.python import Call, memory_bytes, worker_count
@@ -135,7 +135,7 @@ def response_of(output: Any) -> Response:
     """
     refuse_error(output)
     if not isinstance(output, Mapping) or not output.keys() & {"choices", "output", "messages"}:
-        return as_response(bounded(output))
+        return as_response(output)
     extra = output.get("custom_outputs")
     own = {name: extra[name] for name in FIELDS if name in extra} if isinstance(extra, Mapping) else {}
     fields: dict[str, Any] = {
@@ -145,7 +145,7 @@ def response_of(output: Any) -> Response:
         "model": output.get("model"),
         "sources": output.get("sources"),
     }
-    return as_response(bounded({name: value for name, value in (fields | own).items() if value is not None}))
+    return as_response({name: value for name, value in (fields | own).items() if value is not None})
 
 
 def _tool_calls(output: Mapping[str, Any]) -> list[Any]:

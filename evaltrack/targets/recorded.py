@@ -13,49 +13,47 @@ its fields are: those of `evaltrack.targets.mapping`, and these.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
-from evaltrack.errors import Guide, UsageError
+from evaltrack.errors import BadLinesError, Guide, UsageError
+from evaltrack.golden.words import text_key
 from evaltrack.records import Question, Response, Target
-from evaltrack.records.amount import first_of
+from evaltrack.records.finding_words import near_names, unknown_field
 from evaltrack.records.json_text import InvalidJsonError, kind_of, open_kind, other_encoding, parsed, refuse_repeats
-from evaltrack.records.recorded import EXAMPLES, IdHashes, shown_id, strangers_note
+from evaltrack.records.recorded import strangers_note, take_id
 from evaltrack.system.files import content_digest
 from evaltrack.targets import no_more_settings
-from evaltrack.targets.failures import FailedElsewhereError, InvalidResponseError
-from evaltrack.targets.line_index import LineFile, LineIndex, numbered_lines, refuse
-from evaltrack.targets.mapping import FIELDS, Expression, compile_expression, take_mapping
-from evaltrack.targets.recorded_response import (
-    NotRecordedError,
-    Recorded,
-    RecordedReader,
-    expects_ids,
-)
-from evaltrack.targets.trec_run import TrecRun
+from evaltrack.targets.failures import FailedElsewhereError, InvalidResponseError, NotRecordedError, error_text
+from evaltrack.targets.mapping import FIELDS, Expression, ResponseReader, compile_expression, take_mapping
+from evaltrack.targets.responses import FIELDS as RESPONSE_FIELDS
+from evaltrack.targets.responses import as_response, with_contexts
+from evaltrack.targets.trec_run import TrecRun, numbered_lines
 
 OWN = ("id", "question", "error")
 SETTINGS = ("rows", *OWN, *FIELDS)
 SPREAD = "holds an object over several lines; write each response on one line, or name their list with `rows=`"
 
-_Problem = tuple[int, str]
-"""The number of a response (from 1) and what is wrong with it."""
+ANSWERS = ("answer", "sources", "abstained", "tool_calls")
+"""Fields of which a response has at least one."""
+
+NO_RESPONSE = "holds no response; write `answer`, `sources` or both, or `error` where there was none"
 
 
 class JsonLines:
-    """A file with one response a line; only the offsets of its lines are held in memory."""
+    """A file with one response a line, which is read again when its question is asked."""
 
     where = "on line"
     """Goes before the number of a response in a message."""
 
     def __init__(self, path: Path) -> None:
-        self._path, self._file = path, LineFile(path)
+        self._path, self._stamp = path, _stamp(path)
 
     @property
     def is_unchanged(self) -> bool:
-        """Whether the file is as it was when it was opened."""
-        return self._file.is_unchanged
+        """Whether size and time of the file are those of when it was opened."""
+        return _stamp(self._path) == self._stamp
 
     def __iter__(self) -> Iterator[tuple[int, int, bytes]]:
         """Number (from 1), offset and text of each line that is not blank."""
@@ -67,7 +65,9 @@ class JsonLines:
 
     def at(self, offset: int) -> bytes:
         """The line that begins at an offset."""
-        return self._file.line_at(offset)
+        with self._path.open("rb") as file:
+            file.seek(offset)
+            return file.readline().removeprefix(b"\xef\xbb\xbf").strip()
 
     def value(self, raw: bytes) -> Any:
         """The JSON value of a line.
@@ -79,9 +79,10 @@ class JsonLines:
         refuse_repeats(raw, value)
         return value
 
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
+
+def _stamp(path: Path) -> tuple[int, int]:
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns
 
 
 class JsonItems:
@@ -121,12 +122,6 @@ class JsonItems:
         """The item itself."""
         return item
 
-    def close(self) -> None:
-        """The file is closed already."""
-
-
-RecordedFile: TypeAlias = JsonLines | JsonItems
-
 
 def open_recorded(place: str, settings: dict[str, str]) -> Target:
     """Check the file from end to end and index it by question.
@@ -139,15 +134,15 @@ def open_recorded(place: str, settings: dict[str, str]) -> Target:
     own: dict[str, Expression] = {
         name: compile_expression("recorded", name, settings.pop(name)) for name in OWN if name in settings
     }
-    reader = RecordedReader(take_mapping("recorded", settings) if is_mapped else None, own)
+    mapping = take_mapping("recorded", settings) if is_mapped else None
     no_more_settings("recorded", settings, ", ".join(SETTINGS))
     start = _first_line(path)
     if rows or start.startswith(b"["):
-        return RecordedResponses(path, JsonItems(path, rows), reader)
+        return RecordedResponses(path, JsonItems(path, rows), mapping, own)
     if start.startswith(b"{"):
         if open_kind(start) and start.endswith((b"{", b"[", b",")):
             raise UsageError(f"recorded target {path}: {SPREAD}")
-        return RecordedResponses(path, JsonLines(path), reader)
+        return RecordedResponses(path, JsonLines(path), mapping, own)
     if has_settings:
         raise UsageError(f"recorded target {path}: is not JSON, in which settings could find something")
     return TrecRun(path)
@@ -172,64 +167,92 @@ def _first_line(path: Path) -> bytes:
 
 
 class RecordedResponses(Target):
-    """Gives each question the response that was recorded of it."""
+    """Gives each question the response that was recorded of it.
+
+    Args:
+        path: The file, for messages.
+        file: What it holds.
+        mapping: Finds the fields of a response in what another tool wrote; None where the objects are responses.
+        own: Where `id` or `question`, and `error`, are found instead of under their names.
+    """
 
     takes_history: bool = True
     """They were given to whatever was asked then: nothing is left out here."""
     answers_at_once: bool = True
 
-    def __init__(self, path: Path, file: RecordedFile, reader: RecordedReader) -> None:
-        self._path, self._file, self._reader = path, file, reader
-        self._without_ids: dict[str, None] = {}
-        problems: list[_Problem] = []
-        self._index = LineIndex(self._places(problems))
-        problems.extend(self._repeats())
-        refuse([f"{file.shown(number)}: {what}" for number, what in sorted(problems)])
-        refuse([f"{path}: {name}: `{text}` finds nothing in any response" for name, text in reader.unseen()])
-
-    def _read(self, raw: Any) -> Recorded:
-        return self._reader.read(self._file.value(raw))
-
-    def _places(self, problems: list[_Problem]) -> Iterator[tuple[Hashable, int]]:
-        """Key and place of each response; what is wrong with one goes to `problems`."""
-        for number, place, raw in self._file:
+    def __init__(
+        self, path: Path, file: JsonLines | JsonItems, mapping: ResponseReader | None, own: Mapping[str, Expression]
+    ) -> None:
+        self._path, self._file, self._mapping, self._own = path, file, mapping, own
+        self._places: dict[str, tuple[int, int]] = {}
+        problems, found = list[str](), set[str]()
+        for number, place, raw in file:
             try:
-                recorded = self._read(raw)
+                key, fields = self._read(raw)
+                self._outcome(fields)
             except ValueError as error:
-                problems.append((number, str(error)))
+                problems.append(f"{file.shown(number)}: {error}")
                 continue
-            yield recorded.key, place
-
-    def _repeats(self) -> Iterator[_Problem]:
-        """The responses to a question that has one before; the file is read again only where there are some."""
-        suspects = set(self._index.shared())
-        numbers: dict[str, int] = {}
-        for number, place, raw in self._file if suspects else ():
-            if place in suspects:
-                recorded = self._read(raw)
-                first = numbers.setdefault(recorded.key, number)
-                if first != number:
-                    whose = self._reader.shown_key(recorded.key)
-                    yield number, f"{whose} is recorded {self._file.where} {first} already; keep one of them"
-
-    def strangers(self, golden: IdHashes) -> str:
-        """A note on responses to no question of the golden set."""
-        if not self._reader.pairs_by_id:
-            return ""
-        places = self._index.others(golden)
-        names = [shown_id(self._read(self._file.at(place)).key) for place in places[:EXAMPLES]]
-        return strangers_note(self._path, "responses", len(places), names)
+            found.update(name for name, item in fields.items() if item is not None)
+            first, _ = self._places.setdefault(key, (number, place))
+            if first != number:
+                whose = f"id `{key}`" if self._pairs_by_id else f"question `{key[:60]}`"
+                problems.append(
+                    f"{file.shown(number)}: {whose} is recorded {file.where} {first} already; keep one of them"
+                )
+        optional = mapping.optional if mapping and not problems else ()
+        nowhere = [each for each in optional if each.name not in found]
+        problems += [f"{path}: {each.name}: `{each.text}` finds nothing in any response" for each in nowhere]
+        if problems:
+            raise BadLinesError(problems, guide=Guide.RESPONSES)
 
     @property
-    def notes(self) -> list[str]:
-        """The questions whose retrieval was not measured, as their sources are texts without ids."""
-        count = len(self._without_ids)
-        if not count:
-            return []
-        what = "questions that expect ids, and whose sources are texts without any, so that retrieval is not measured"
-        cure = "map `chunk_id`, or add quotations (evaltrack golden anchor)"
-        first = first_of([shown_id(key) for key in list(self._without_ids)[:EXAMPLES]], EXAMPLES, count)
-        return [f"{self._path}: {what}: {count:,} ({first}); {cure}"]
+    def _pairs_by_id(self) -> bool:
+        return "question" not in self._own
+
+    def _read(self, raw: Any) -> tuple[str, dict[str, Any]]:
+        """What an object has as its key, and its fields: those of a response, or an `error`.
+
+        Raises:
+            ValueError: it cannot be read; the message says what is wrong with it.
+        """
+        value = self._file.value(raw)
+        if not isinstance(value, dict):
+            raise InvalidResponseError(f"is {kind_of(value)}; a response is a JSON object")
+        fields = dict(value)
+        key = self._key(fields)
+        if found := self._own.get("error"):
+            fields["error"] = found.find(fields) or None
+        if fields.get("error") is not None or self._mapping is None:
+            return key, fields
+        return key, self._mapping.fields(fields)
+
+    def _key(self, fields: dict[str, Any]) -> str:
+        if asked := self._own.get("question"):
+            text = asked.find(fields)
+            if not isinstance(text, str) or not text.strip():
+                raise InvalidResponseError(f"question: `{asked.text}` finds no text")
+            return text_key(text)
+        key = self._own.get("id")
+        return take_id({"id": key.find(fields)} if key else fields, "answered")
+
+    def _outcome(self, fields: dict[str, Any]) -> Response | FailedElsewhereError:
+        """The response that fields hold, or the failure that was recorded in its place.
+
+        Raises:
+            InvalidResponseError: they say nothing, or nothing that can be read.
+        """
+        if (error := fields.pop("error", None)) is None:
+            return _response_of(fields)
+        if not error or (isinstance(error, str) and not error.strip()):
+            what = kind_of(error) if isinstance(error, bool | int | float) else "empty"
+            raise InvalidResponseError(f"`error` is {what}; write why there was no response, or take it out")
+        return FailedElsewhereError(f"the file recorded: {error_text(error)}")
+
+    def strangers(self, golden: Collection[str]) -> str:
+        """A note on responses to no question of the golden set."""
+        others = [key for key in self._places if key not in golden] if self._pairs_by_id else []
+        return strangers_note(self._path, "responses", others)
 
     @property
     def recording(self) -> str:
@@ -243,25 +266,30 @@ class RecordedResponses(Target):
             FailedElsewhereError: a failure was recorded.
             NotRecordedError: no response is of the question, or the file was changed.
         """
-        key = self._reader.key_of(question)
-        places = self._index.offsets(key)
-        if not places:
+        key = question.id if self._pairs_by_id else text_key(question.question)
+        if key not in self._places:
             raise NotRecordedError(f"no response in {self._path}")
-        for place in places if self._file.is_unchanged else ():
-            try:
-                recorded = self._read(self._file.at(place))
-            except ValueError:
-                continue
-            if recorded.key != key:
-                continue
-            if isinstance(recorded.response, FailedElsewhereError):
-                raise recorded.response
-            if recorded.is_nameless and expects_ids(question):
-                self._without_ids[question.id] = None
-                return recorded.response.model_copy(update={"sources": None})
-            return recorded.response
-        raise NotRecordedError(f"{self._path} was changed during the run; keep it as it is and run again")
+        if not self._file.is_unchanged:
+            raise NotRecordedError(f"{self._path} was changed during the run; keep it as it is and run again")
+        outcome = self._outcome(self._read(self._file.at(self._places[key][1]))[1])
+        if isinstance(outcome, FailedElsewhereError):
+            raise outcome
+        return outcome
 
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
+
+def _response_of(fields: dict[str, Any]) -> Response:
+    """The response of these fields.
+
+    Raises:
+        InvalidResponseError: they are none, or say nothing.
+    """
+    fields = dict(with_contexts(fields))
+    if all(fields.get(name) is None for name in ANSWERS):
+        meant = next((name for name in fields if name not in RESPONSE_FIELDS and near_names(name, ANSWERS)), None)
+        raise InvalidResponseError(unknown_field(meant, ANSWERS) if meant else NO_RESPONSE)
+    if not isinstance(flag := fields.get("abstained"), bool | None):
+        raise InvalidResponseError(f"`abstained` is {kind_of(flag)}; it must be true or false")
+    response = as_response(fields)
+    if response.answer is None and response.sources is None and not (response.abstained or response.tool_calls):
+        raise InvalidResponseError(NO_RESPONSE)
+    return response

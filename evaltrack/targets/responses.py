@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches
-from math import isfinite
+from math import isfinite, isnan
 from typing import Any
 
 from pydantic import ValidationError
@@ -25,8 +25,14 @@ from evaltrack.targets.failures import InvalidResponseError, refuse_error
 from evaltrack.targets.libraries import response_fields, source_fields
 from evaltrack.targets.usage import plain, read_usage, unread_counts
 
+MAX_ITEMS = 10_000
+"""Sources, or tool calls, of one response: ten times the largest k, and few enough to hold many responses at once."""
+
 FIELDS = ("answer", "sources", "abstained", "tool_calls", "usage", "model")
 SOURCE_FIELDS = tuple(Source.model_fields)
+CONTEXTS = ("contexts", "retrieved_contexts", "retrieval_context", "context")
+"""What other tools call the list of sources, whose texts are their items."""
+
 MOST_UNREAD = 20
 """Names of fields that a response says it has not read."""
 
@@ -54,11 +60,11 @@ def as_response(value: object) -> Response:
         FailedElsewhereError: it has an `error`.
         InvalidResponseError: it has another form; the message says which.
     """
-    refuse_error(value)
+    refuse_error(plain(value))
     try:
         response = _read(value)
         for place, call in enumerate(response.tool_calls):
-            check_storable(call.arguments, f"tool_calls.{place}.arguments")
+            _check_storable(call.arguments, f"tool_calls.{place}.arguments")
     except ValidationError as error:
         raise InvalidResponseError(_explain(error)) from None
     except RecursionError:
@@ -74,33 +80,51 @@ def as_source(value: object, place: str = "", unread: list[str] | None = None) -
     if isinstance(value, Source):
         return value
     fields: Any = None if type(value) is dict else source_fields(value)  # most are, and no library's object is
+    value = plain(value)
     if fields is None and isinstance(value, Mapping):
         fields = value
         if "id" in value and "chunk_id" not in value:
             fields = {("chunk_id" if name == "id" else name): item for name, item in value.items()}
     if fields is None:
         return Source.model_validate({"chunk_id": value})
-    return Source.model_validate(take_fields(fields, SOURCE_FIELDS, place, [] if unread is None else unread))
+    fields = take_fields(fields, SOURCE_FIELDS, place, [] if unread is None else unread)
+    if isinstance(score := fields.get("score"), float) and isnan(score):  # as tables hold what is missing
+        del fields["score"]
+    return Source.model_validate(fields)
 
 
 def _read(value: object) -> Response:
-    if isinstance(value, Response):
-        return value
-    if isinstance(value, str):
-        return Response(answer=value)
+    if isinstance(value, Response | str):
+        return Response(answer=value) if isinstance(value, str) else value
     fields = response_fields(value)
     if fields is not None:
         return _from_mapping({name: item for name, item in fields.items() if item is not None})
-    if isinstance(value, Mapping):
-        return _from_mapping(value)
-    if isinstance(value, list | tuple):
-        _check_flat(value)
-        return _from_mapping({"sources": value}, "")
-    if source_fields(value) is not None:
-        return _from_mapping({"sources": [value]}, "")
-    raise InvalidResponseError(
-        f"is {type(value).__name__}; return an answer, a list of sources, a mapping or a Response"
-    )
+    held = [value] if source_fields(value) is not None else plain(value)
+    if isinstance(held, Mapping):
+        return _from_mapping(held)
+    if isinstance(held, list | tuple):
+        _check_flat(held)
+        return _from_mapping({"sources": held}, "")
+    what = "a stream" if hasattr(held, "__next__") or hasattr(held, "__anext__") else type(held).__name__
+    cure = "collect it first, and return" if what == "a stream" else "return"
+    raise InvalidResponseError(f"is {what}; {cure} an answer, a list of sources, a mapping or a Response")
+
+
+def with_contexts(value: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """The fields of a response, with a list of `CONTEXTS` as its sources where it names none."""
+    name = next((each for each in CONTEXTS if isinstance(value.get(each), list | tuple)), None)
+    if name is None or value.get("sources") is not None:
+        return value
+    sources = [{"text": each} if isinstance(each, str) else each for each in value[name]]
+    return {**{each: item for each, item in value.items() if each != name}, "sources": sources}
+
+
+def _is_prose(value: object) -> bool:
+    """Whether a source that is named by a text alone is that text, and no id."""
+    if not isinstance(value, str):
+        return False
+    ends, words = value.rstrip()[-1:], len(value.split())
+    return words > 12 or "\n" in value.strip() or ends in ("。", "！") or (words > 4 and ends in (".", "!"))
 
 
 def _check_flat(value: list[object] | tuple[object, ...]) -> None:
@@ -116,11 +140,14 @@ def _check_flat(value: list[object] | tuple[object, ...]) -> None:
 def _from_mapping(value: Mapping[Any, Any], within: str = "sources") -> Response:
     """The response of these fields; `within` is how the place of a source begins in errors."""
     unread: list[str] = []
-    fields = take_fields({name: item for name, item in value.items() if name != "error"}, FIELDS, "", unread)
+    value = with_contexts({name: item for name, item in value.items() if name != "error"})
+    fields = take_fields(value, FIELDS, "", unread)
     if unread and not any(name in value for name in FIELDS):
         raise InvalidResponseError(f"holds none of {', '.join(FIELDS)} but {', '.join(unread[:MOST_UNREAD])[:200]}")
     if "sources" in fields:
         sources = _list(fields["sources"], "sources", "it must be a list, best first")
+        if any(map(_is_prose, sources)):
+            sources = [{"text": each} if isinstance(each, str) else each for each in sources]
         fields["sources"] = tuple(_source_at(place, item, within, unread) for place, item in enumerate(sources))
     if "tool_calls" in fields:
         calls = _list(fields["tool_calls"], "tool_calls", "it must be a list")
@@ -132,9 +159,12 @@ def _from_mapping(value: Mapping[Any, Any], within: str = "sources") -> Response
 
 
 def _list(value: object, name: str, cure: str) -> list[object] | tuple[object, ...]:
-    if not isinstance(value, list | tuple):
-        raise InvalidResponseError(f"`{name}` is {kind_of(value)}; {cure}")
-    return value
+    items = plain(value)
+    if not isinstance(items, list | tuple):
+        raise InvalidResponseError(f"`{name}` is {kind_of(items)}; {cure}")
+    if len(items) > MAX_ITEMS:
+        raise InvalidResponseError(f"{name}: has {len(items):,} items; return at most {MAX_ITEMS:,}")
+    return items
 
 
 def _names(unread: list[str]) -> tuple[str, ...]:
@@ -177,21 +207,32 @@ def as_tool_call(place: int, value: object, unread: list[str]) -> object:
     arguments = fields.get("arguments", fields.get("args"))
     call = {"name": fields["name"]} if "name" in fields else {}
     if arguments is not None:
-        call["arguments"] = _arguments(arguments) if isinstance(arguments, str) else arguments
+        call["arguments"] = _arguments(arguments) if isinstance(arguments, str) else _plain_all(arguments)
     return call
 
 
-def check_storable(value: object, place: str, depth: int = 0) -> None:
+def _plain_all(value: object, depth: int = 0) -> object:
+    """Arguments with all that they hold as `plain` has it; what nests too deep is refused later."""
+    value = plain(value)
+    if isinstance(value, Mapping) and depth <= MAX_DEPTH:
+        return {name: _plain_all(item, depth + 1) for name, item in value.items()}
+    if isinstance(value, list | tuple) and depth <= MAX_DEPTH:
+        items = [_plain_all(item, depth + 1) for item in value]
+        return tuple(items) if isinstance(value, tuple) else items
+    return value
+
+
+def _check_storable(value: object, place: str, depth: int = 0) -> None:
     """Refuse arguments that JSON cannot hold, or not give back: a row with them could not be kept."""
     if depth > MAX_DEPTH:
         raise InvalidResponseError(f"{place}: is nested deeper than {MAX_DEPTH}")
     if isinstance(value, Mapping):
         for name, item in value.items():
-            check_storable(name, place, depth + 1)
-            check_storable(item, place, depth + 1)
+            _check_storable(name, place, depth + 1)
+            _check_storable(item, place, depth + 1)
     elif isinstance(value, list | tuple):
         for item in value:
-            check_storable(item, place, depth + 1)
+            _check_storable(item, place, depth + 1)
     elif what := _unstorable(value):
         raise InvalidResponseError(f"{place}: holds {what}")
 

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from evaltrack.golden.importing.values import is_empty, text_in
+from evaltrack.records.base import as_key
 from evaltrack.targets.failures import error_text
 from evaltrack.targets.mapping import Expression
+from evaltrack.targets.responses import with_contexts
 from evaltrack.tracking.past_traces import PastTrace
 
 ANSWER_KEYS = ("answer", "response", "output", "output_text", "result", "content", "text", "completion")
@@ -65,8 +67,9 @@ class TraceReader:
         sources, outputs = trace.documents, trace.outputs
         if failure := trace.failure or (outputs.get("error") if isinstance(outputs, Mapping) else None):
             return TraceResult(question, {}, error_text(failure))
-        if sources is None and isinstance(outputs, Mapping) and isinstance(outputs.get("sources"), list):
-            sources = outputs["sources"]
+        if sources is None and isinstance(outputs, Mapping):
+            held = with_contexts(outputs).get("sources")
+            sources = held if isinstance(held, list) else None
         fields = {
             "answer": _answer(self.answer.find(outputs) if self.answer else outputs, sources),
             "sources": None if sources is None else [_source(each) for each in sources],
@@ -150,14 +153,8 @@ def _source(item: object) -> object:
     held = item.get("metadata")
     metadata: Mapping[str, Any] = held if isinstance(held, Mapping) else {}
     place = metadata.get("doc_uri")
-    key = next(
-        (
-            each
-            for each in (metadata.get("chunk_id"), item.get("id"), metadata.get("id"), place)
-            if isinstance(each, str | int) and not is_empty(each)
-        ),
-        None,
-    )
+    ids = (as_key(each) for each in (metadata.get("chunk_id"), item.get("id"), metadata.get("id"), place))
+    key = next((each for each in ids if isinstance(each, str) and each.strip()), None)
     url = metadata.get("url") or (place if isinstance(place, str) and LINK in place else None)
     title = next((metadata[name] for name in TITLES if isinstance(metadata.get(name), str) and metadata[name]), None)
     score = metadata.get("score")

@@ -10,7 +10,6 @@ one that the setting `take` says. Traces that evaltrack wrote are left out.
 | `filter` | MLflow's filter of traces, such as `trace.status = 'OK' AND tags.env = 'prod'` |
 | `take` | of several traces of a question: `newest` or `oldest` |
 | `question`, `answer` | JMESPath: where they stand in inputs and outputs, where that is no usual place |
-| `corpus` | folder of pages or file of passages in which the texts of sources have ids |
 | `store` | the MLflow store that holds the traces; by default that of the run |
 """
 
@@ -20,7 +19,6 @@ import hashlib
 import tempfile
 from array import array
 from collections.abc import Iterable
-from typing import Any
 from urllib.parse import parse_qsl
 
 from evaltrack.errors import UsageError
@@ -29,23 +27,17 @@ from evaltrack.golden.words import text_key
 from evaltrack.records import Question, Response, Target
 from evaltrack.records.amount import first_of
 from evaltrack.targets import no_more_settings
-from evaltrack.targets.failures import FailedElsewhereError, InvalidResponseError
-from evaltrack.targets.mapping import Expression, bounded, compile_expression
-from evaltrack.targets.recorded_response import (
-    NotRecordedError,
-    TextNames,
-    corpus_ids,
-    expects_ids,
-)
+from evaltrack.targets.failures import FailedElsewhereError, InvalidResponseError, NotRecordedError
+from evaltrack.targets.mapping import Expression, compile_expression
 from evaltrack.targets.responses import as_response
 from evaltrack.targets.traced_answers import TraceReader
 from evaltrack.tracking.past_traces import PastTrace, past_traces
 from evaltrack.tracking.store import connect
 
-SETTINGS = ("filter", "take", "question", "answer", "corpus", "store")
+SETTINGS = ("filter", "take", "question", "answer", "store")
 EXAMPLES = 3
-FAILED, NAMELESS = b"F", b"N"
-"""How a stored line begins whose trace failed, and whose sources are texts without an id."""
+FAILED = b"F"
+"""How a stored line begins whose trace failed."""
 
 
 def open_traces(place: str, settings: dict[str, str]) -> Target:
@@ -57,9 +49,8 @@ def open_traces(place: str, settings: dict[str, str]) -> Target:
     """
     values = _values(settings)
     reader = TraceReader(expression("question", values["question"]), expression("answer", values["answer"]))
-    names = TextNames(corpus_ids(values["corpus"], "traces target") if values["corpus"] else None)
     store = connect(values["store"] or None)
-    answers = TracedAnswers(place, past_traces(store, place, values["filter"]), reader, names, values["take"])
+    answers = TracedAnswers(place, past_traces(store, place, values["filter"]), reader, values["take"])
     answers.store_uri = store.uri
     return answers
 
@@ -98,10 +89,8 @@ class TracedAnswers(Target):
     store_uri = ""
     """The MLflow store that holds the traces."""
 
-    def __init__(
-        self, place: str, traces: Iterable[PastTrace], reader: TraceReader, names: TextNames, take: str
-    ) -> None:
-        self._place, self._names, self._take = place, names, take
+    def __init__(self, place: str, traces: Iterable[PastTrace], reader: TraceReader, take: str) -> None:
+        self._place, self._take = place, take
         self._file = tempfile.TemporaryFile(prefix="evaltrack-")  # noqa: SIM115 - it is closed with the target
         self._by_id: dict[str, int] = {}
         self._by_text: dict[bytes, array[int]] = {}
@@ -109,7 +98,7 @@ class TracedAnswers(Target):
         self.used: dict[str, None] = {}
         """Ids of the traces that questions of the golden set are of."""
         self._ambiguous: dict[str, None] = {}
-        self._missing, self._without_ids = dict[str, None](), dict[str, None]()
+        self._missing: dict[str, None] = {}
         try:
             for trace in traces:
                 self._put(trace, reader)
@@ -143,13 +132,8 @@ class TracedAnswers(Target):
         text = result.question
         if result.failure:
             return text, FAILED + " ".join(result.failure.split())[:2000].encode("utf-8", "replace")
-        fields: dict[str, Any] = dict(result.fields)
-        nameless = False
-        if isinstance(fields.get("sources"), list):
-            fields["sources"], nameless = self._names.name(bounded(fields)["sources"])
-        response = as_response(bounded(fields)).model_copy(update={"seconds": trace.seconds})
-        kind = NAMELESS if nameless else b" "
-        return text, kind + response.model_dump_json(exclude_defaults=True).encode()
+        response = as_response(result.fields).model_copy(update={"seconds": trace.seconds})
+        return text, b" " + response.model_dump_json(exclude_defaults=True).encode()
 
     @property
     def notes(self) -> list[str]:
@@ -165,16 +149,12 @@ class TracedAnswers(Target):
         questions = {
             "that no trace is of": list(self._missing),
             "that several traces answer in different ways (`take=newest` takes one)": list(self._ambiguous),
-            "that expect ids, and whose sources are texts without any, so that retrieval is not measured; name the"
-            " corpus (`corpus=DIR`)": list(self._without_ids),
         }
         notes += [
             f"{of}: questions {what}: {len(keys):,}{_named([f'`{shown(key)}`' for key in keys[:EXAMPLES]], len(keys))}"
             for what, keys in questions.items()
             if keys
         ]
-        if self._names.corpus and self._names.strangers:
-            notes.append(f"{of}: {self._names.strangers:,} of {self._names.texts:,} texts are not in the corpus")
         return notes
 
     def _others(self) -> list[str]:
@@ -193,13 +173,9 @@ class TracedAnswers(Target):
         if kind == FAILED:
             raise FailedElsewhereError(f"the trace recorded: {rest.decode('utf-8', 'replace')}")
         try:
-            response = Response.model_validate_json(rest)
+            return Response.model_validate_json(rest)
         except ValueError:
             raise InvalidResponseError("is no response: its temporary file was changed") from None
-        if kind == NAMELESS and expects_ids(question):
-            self._without_ids[question.id] = None
-            return response.model_copy(update={"sources": None})
-        return response
 
     def _line_of(self, question: Question) -> tuple[bytes, bytes]:
         """Kind and content of the line that holds the response to a question."""

@@ -7,18 +7,23 @@ a note says so, and it is as in trec_eval, which looks at no rank.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import isfinite, isnan, nan
 from pathlib import Path
+from unicodedata import normalize
 
+from evaltrack.errors import BadLinesError, Guide, UsageError
+from evaltrack.golden.words import plain_form, told_apart
 from evaltrack.records import Question, Response, Source, Target
 from evaltrack.records.amount import count
-from evaltrack.records.recorded import EXAMPLES, IdHashes, shown_id, strangers_note
+from evaltrack.records.recorded import strangers_note
 from evaltrack.system.files import content_digest
-from evaltrack.targets.line_index import numbered_lines, refuse
-from evaltrack.targets.recorded_response import NotRecordedError
+from evaltrack.targets.failures import NotRecordedError
+
+MAX_LINE_BYTES = 16 << 20
+"""Of one recorded response."""
 
 
 @dataclass(frozen=True)
@@ -47,13 +52,15 @@ class TrecRun(Target):
             except ValueError as error:
                 problems.append(f"{path}:{number}: {error}")
                 continue
-            by_query[query].append(line)
-        refuse(problems)
+            by_query[normalize("NFC", query)].append(line)
+        if problems:
+            raise BadLinesError(problems, guide=Guide.RESPONSES)
         self._ranked, unlike = dict[str, tuple[Source, ...]](), list[str]()
         for query, lines in by_query.items():
             ranked, by_rank = _ranking(lines)
             self._ranked[query] = tuple(Source(chunk_id=line.document, score=line.score) for line in ranked)
             unlike += [] if by_rank else [query]
+        self._forms = {plain_form(query): query for query in by_query}
         self.notes = [_disagreement(path, unlike, len(by_query))] if unlike else []
 
     @property
@@ -61,24 +68,34 @@ class TrecRun(Target):
         """The digest of the file."""
         return content_digest(self._path)
 
-    def strangers(self, golden: IdHashes) -> str:
+    def strangers(self, golden: Collection[str]) -> str:
         """A note on queries that are no question of the golden set."""
-        others = golden.others(self._ranked)
-        return strangers_note(self._path, "queries", len(others), list(map(shown_id, others[:EXAMPLES])))
+        return strangers_note(self._path, "queries", [key for key in self._ranked if key not in golden])
 
     async def __call__(self, question: Question, _k: int, /) -> Response:
-        """What the run ranks for the question.
+        """What the run ranks for the question: nothing where it has no line, as `trec_eval -c` counts it.
 
         Raises:
-            NotRecordedError: nothing.
+            NotRecordedError: it has lines of the same id in another form.
         """
-        sources = self._ranked.get(question.id)
-        if sources is None:
-            plain = question.id.lstrip("0")
-            is_padded = any(query.lstrip("0") == plain for query in self._ranked)
-            hint = "; the id stands there with more or fewer zeros in front: write both alike" if is_padded else ""
-            raise NotRecordedError(f"no response in {self._path}{hint}")
-        return Response(sources=sources)
+        if question.id not in self._ranked and (form := plain_form(question.id)) in self._forms:
+            wrong, right = told_apart(self._forms[form], question.id)
+            raise NotRecordedError(f"no response in {self._path}; `{wrong}` stands there: write `{right}`")
+        return Response(sources=self._ranked.get(question.id, ()))
+
+
+def numbered_lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
+    """Line number (from 1), byte offset and text of each line that is not blank."""
+    with path.open("rb") as file:
+        offset = number = 0
+        while raw := file.readline(MAX_LINE_BYTES):
+            number += 1
+            if len(raw) == MAX_LINE_BYTES:
+                raise UsageError(f"{path}:{number}: is longer than {MAX_LINE_BYTES:,} bytes; shorten the response")
+            text = raw.removeprefix(b"\xef\xbb\xbf").strip() if number == 1 else raw.strip()
+            if text:
+                yield number, offset, text
+            offset += len(raw)
 
 
 def _trec_line(raw: bytes) -> tuple[str, _Line]:

@@ -16,10 +16,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
-from evaltrack.records import ToolCall, Usage
+from pydantic import BaseModel
+
+from evaltrack.records import Usage
+from evaltrack.records.base import Record
 
 
 @dataclass(frozen=True)
@@ -64,32 +67,46 @@ def read_usage(value: object) -> object:
 
     `value` is an object of a client, or what JSON holds of it.
     """
-    fields = plain(value)
-    if not isinstance(fields, Mapping):
-        return fields
-    snake = {_snake(name): item for name, item in fields.items()}
+    held = plain(value)
+    if not isinstance(held, Mapping):
+        return held
+    snake = {_snake(name): item for name, item in held.items()}
     for dialect in DIALECTS:
         if _known(snake, dialect):
             return _in_our_form(snake, dialect)
-    return {name: item for name, item in fields.items() if name in Usage.model_fields}
+    return {name: item for name, item in held.items() if name in Usage.model_fields}
 
 
 def unread_counts(value: object) -> Iterator[str]:
     """The names in a usage that no form knows and that may count something: those that hold a number."""
-    fields = plain(value)
-    if not isinstance(fields, Mapping):
+    held = plain(value)
+    if not isinstance(held, Mapping):
         return
     known = {name.partition(".")[0] for each in DIALECTS for name in _names(each)} | {
         "total_tokens",
         "total_token_count",
     }
-    yield from (str(name) for name, item in fields.items() if _counts(item) and _snake(name) not in known)
+    yield from (str(name) for name, item in held.items() if _counts(item) and _snake(name) not in known)
 
 
 def plain(value: object) -> object:
-    """The fields of an object of a client, which is a model of pydantic; our own records stay what they are."""
-    dump = None if isinstance(value, Usage | ToolCall | type) else getattr(value, "model_dump", None)
-    return dump() if callable(dump) else value
+    """An object by its fields (a dataclass, a named tuple, a model of pydantic), values of numpy and pandas as lists.
+
+    Anything else, and our own records, stay what they are.
+    """
+    kind = type(value)
+    if kind.__module__ == "builtins" or isinstance(value, type | Record):
+        return value
+    if is_dataclass(value):
+        return {each.name: getattr(value, each.name) for each in fields(value)}
+    if isinstance(value, BaseModel):
+        return dict(value)
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return value._asdict()
+    if kind.__module__.partition(".")[0] not in ("numpy", "pandas"):
+        return value
+    whole: Any = value
+    return whole.to_dict("records") if hasattr(value, "columns") else whole.tolist()
 
 
 def _known(usage: Mapping[str, Any], dialect: Dialect) -> bool:

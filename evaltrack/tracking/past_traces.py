@@ -34,7 +34,7 @@ class PastTrace:
         seconds: How long it took, where it says so.
         usage: Tokens over all calls, as MLflow counts them.
         model: The model of the last call that names one.
-        documents: What the retriever spans returned, in the order of their start; None where nothing was retrieved.
+        documents: What the last reranker left, else what the retrievers returned; None where nothing was retrieved.
         tool_calls: The tool spans, in the order of their start.
         ended: Whether it has ended; one that is under way has no answer yet.
     """
@@ -127,12 +127,21 @@ def _object(text: str | None) -> Mapping[str, Any] | None:
 
 
 def _documents(spans: Sequence[Span]) -> list[Any] | None:
-    """What was retrieved; of retrievers within each other what the outer one returned."""
+    """What was retrieved: what the last reranker left, else what the retrievers returned, the outer of nested ones."""
+    reranked = [_listed(span.outputs) for span in spans if span.span_type == "RERANKER" and span.outputs is not None]
+    if reranked:
+        return reranked[-1]
     retrievers = {span.span_id: span for span in spans if span.span_type == "RETRIEVER"}
     parents = {span.span_id: span.parent_id for span in spans}
     outer = [span for span in retrievers.values() if not _above(span.span_id, parents) & retrievers.keys()]
-    found = [document for span in outer if isinstance(span.outputs, list) for document in span.outputs]
-    return found if retrievers else None
+    found = [_listed(span.outputs) for span in outer]
+    return None if None in found or not found else [document for each in found for document in each or ()]
+
+
+def _listed(outputs: Any) -> list[Any] | None:
+    """The documents that a span returned: a list, or the `documents` of an object; None where it is neither."""
+    documents = outputs.get("documents") if isinstance(outputs, dict) else [] if outputs is None else outputs
+    return documents if isinstance(documents, list) else None
 
 
 def _above(span_id: str, parents: Mapping[str, str | None]) -> set[str]:

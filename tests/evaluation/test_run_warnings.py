@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,8 @@ from evaltrack import run_eval
 from evaltrack.cli.progress import BarProgress, PlainProgress
 from evaltrack.errors import Guide
 from evaltrack.evaluation.run_warnings import (
+    ENOUGH,
+    NearIds,
     NothingExpected,
     SmallK,
     UnmeasuredRetrieval,
@@ -28,7 +31,7 @@ def row(question: Question, response: Response, *verdicts: Verdict) -> Row:
     return Row(question=question, response=response, verdicts=verdicts, **scored, **position)
 
 
-def texts(warning: SmallK | UnmeasuredRetrieval | UnmeasuredScores, *rows: Row) -> list[str]:
+def texts(warning: NearIds | SmallK | UnmeasuredRetrieval | UnmeasuredScores, *rows: Row) -> list[str]:
     """What a warning says of these."""
     for each in rows:
         warning.add(each)
@@ -48,14 +51,14 @@ ANSWER = Response(answer="Yes.")
 
 
 def test_quotations_need_texts() -> None:
-    (text,) = texts(UnmeasuredRetrieval(), *[row(QUOTED, BARE)] * 14, *[row(BY_ID, BARE)] * 16)
+    (text,) = texts(UnmeasuredRetrieval([].append), *[row(QUOTED, BARE)] * 14, *[row(BY_ID, BARE)] * 16)
     assert text.startswith("the retrieval of 14 of 30 questions was not measured: quotations are expected, and the")
     assert "return the `text` of each. See " in text
 
 
 def test_each_reason_has_its_note() -> None:
     no_texts, no_sources = texts(
-        UnmeasuredRetrieval(), row(QUOTED, BARE), row(BY_ID, ANSWER), row(QUOTED, ANSWER), row(BY_ID, BARE)
+        UnmeasuredRetrieval([].append), row(QUOTED, BARE), row(BY_ID, ANSWER), row(QUOTED, ANSWER), row(BY_ID, BARE)
     )
     assert no_texts.startswith("the retrieval of 1 of 4 questions was not measured: quotations are expected")
     assert no_sources.startswith(
@@ -76,7 +79,46 @@ def test_each_reason_has_its_note() -> None:
     ],
 )
 def test_what_is_by_design_or_has_a_note_of_its_own_is_not_said(question: Question, response: Response) -> None:
-    assert texts(UnmeasuredRetrieval(), row(question, response)) == []
+    assert texts(UnmeasuredRetrieval([].append), row(question, response)) == []
+
+
+@pytest.mark.parametrize(
+    ("expected", "source", "why"),
+    [
+        ({"expected_chunks": ["p0"]}, {"title": "p0", "text": "x"}, "chunk ids are expected, and no source has one"),
+        ({"expected_chunks": ["p0"]}, {"text": "the right page"}, "chunk ids are expected, and no source has one; ret"),
+        ({"expected_sources": ["Visas"]}, {"chunk_id": "visas", "text": "x"}, "titles are expected, and no source has"),
+    ],
+)
+def test_sources_without_what_is_expected_are_not_measured_and_the_run_says_so_after_ten(
+    expected: dict[str, Any], source: dict[str, str], why: str
+) -> None:
+    asked = Question(id="1", question="?", domain="d", **expected)
+    misses, said = [row(asked, Response(sources=(Source(**source),)))] * 12, list[str]()
+    assert [each.scores.get("recall_at_k") for each in misses] == [None] * 12
+    warning = UnmeasuredRetrieval(said.append)
+    (note,) = texts(warning, *misses)
+    assert said == [note.replace("12 of 12", "10 of 10")]
+    assert note.startswith(f"the retrieval of 12 of 12 questions was not measured: {why}")
+    said.clear()
+    texts(UnmeasuredRetrieval(said.append), row(BY_ID, BARE), *misses)
+    assert said == []
+
+
+@pytest.mark.parametrize(
+    ("returned", "shown"),
+    [
+        ("p1 ", "expected 'p1', returned 'p1 '"),
+        ("p\u200b1", "expected 'p1', returned 'p\\u200b1'"),
+        ("P01", "expected p1, returned P01"),
+        ("p2", ""),
+    ],
+)
+def test_an_id_in_another_form_is_shown_beside_others_that_were_found(returned: str, shown: str) -> None:
+    asked = Question(id="7", question="?", domain="d", expected_chunks=("p1",))
+    found = texts(NearIds(), row(BY_ID, BARE), row(asked, Response(sources=(Source(chunk_id=returned),))))
+    what = "1 question (7) misses an id that differs from a returned one in form or blanks alone"
+    assert found == ([f"{what}: {shown}. {Guide.IDS.reference}"] if shown else [])
 
 
 # Small k
@@ -131,11 +173,11 @@ def test_ids_of_another_form_are_said_once() -> None:
     assert said[0].startswith(WARNING)
     (note,) = told
     assert note.startswith("no expected source of 25 questions ever came back: expected v2/a#1, returned e.g. a#1")
-    assert after(*(missed("a#1") for number in range(NothingExpected.ENOUGH - 1))) == ([], [])
+    assert after(*(missed("a#1") for number in range(ENOUGH - 1))) == ([], [])
 
 
 def test_one_that_came_back_settles_it() -> None:
-    misses = [missed("a#1") for number in range(NothingExpected.ENOUGH)]
+    misses = [missed("a#1") for number in range(ENOUGH)]
     assert after(missed("x", "y", "z", "v2/a#1"), *misses) == ([], [])
     said, told = after(*misses, missed("v2/a#1"))
     assert (len(said), told) == (1, [])

@@ -6,7 +6,6 @@ import asyncio
 import gzip
 import hashlib
 import json
-from array import array
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from evaltrack.errors import SAVED, UsageError
 from evaltrack.judges import Models, open_judge
 from evaltrack.judges.recorded import NotJudgedError, RecordedJudge
 from evaltrack.records import Dimensions, Question, Response, Verdict
-from evaltrack.records.recorded import IdHashes
 from tests.conftest import REPO
 
 ANSWER = Response(answer="Paris.")
@@ -256,7 +254,7 @@ def test_it_is_chosen_by_its_name(tmp_path: Path) -> None:
 
 def test_verdicts_on_other_questions_are_counted(tmp_path: Path) -> None:
     judge = recorded(tmp_path, f"{line()}\n{line(id='x')}")
-    assert judge.strangers(IdHashes(array("q", [hash("1")]))) == (
+    assert judge.strangers({"1"}) == (
         f"{tmp_path / 'verdicts.jsonl'}: verdicts of no question in the golden set: 1 (`x`); nothing was done with them"
     )
-    assert judge.strangers(IdHashes(array("q", [hash("1"), hash("x")]))) == ""
+    assert judge.strangers({"1", "x"}) == ""

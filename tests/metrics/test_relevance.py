@@ -116,13 +116,13 @@ def test_a_repeat_is_dropped_and_brings_what_its_first_occurrence_brought() -> N
 
 @pytest.mark.parametrize(
     ("fields", "recall", "expected"),
-    [({"expected_chunks": ["b"]}, 1.0, ("b",)), ({"expected_sources": ["B"]}, 0.0, ("B",)), ({}, None, None)],
+    [({"expected_chunks": ["b"]}, 1.0, ("b",)), ({"expected_sources": ["C"]}, 0.0, ("C",)), ({}, None, None)],
 )
 def test_without_texts_the_ids_beside_the_passages_decide(
     fields: dict[str, Any], recall: float | None, expected: tuple[str, ...] | None
 ) -> None:
     """And where there are none retrieval is not measured, with the reason."""
-    asked, response = quoted(STAY, **fields), Response(sources=chunks("a", "b"))
+    asked, response = quoted(STAY, **fields), Response(sources=(Source(chunk_id="a", title="A"), *chunks("b")))
     measured = measure(asked, response, Rules(k=2))
     row = Row(position=0, question=asked, response=response, started_at=0, seconds=0, finds=measured.finds)
     assert measured.scores.get("recall_at_k") == recall

@@ -196,7 +196,8 @@ def test_ids_are_strings(given: object, key: str) -> None:
     ("given", "kind"),
     [
         (True, "string_type"),
-        (1.0, "string_type"),
+        (1.5, "string_type"),
+        (1e300, "string_type"),
         (None, "string_type"),
         ("", "string_too_short"),
         ("a\0", "value_error"),
@@ -279,11 +280,17 @@ def test_arguments_of_tools() -> None:
 # Response and the rest
 
 
-@pytest.mark.parametrize("fields", [{}, {"url": "t.md", "text": "t", "score": 1}])
-def test_a_source_has_a_name(fields: dict[str, Any]) -> None:
-    """A source without chunk id and title cannot be compared, and is refused."""
-    with pytest.raises(ValidationError, match="a source needs a `chunk_id` or a `title`"):
+@pytest.mark.parametrize("fields", [{}, {"url": "t.md", "text": "", "score": 1}])
+def test_a_source_that_says_nothing_is_refused(fields: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError, match="a source needs a `chunk_id`, a `title` or a `text`"):
         Source(**fields)
+
+
+def test_a_source_that_is_a_text_is_told_from_others_and_has_no_id_of_its_own() -> None:
+    one, other = Source(text="ninety days"), Source(text="ten days")
+    assert one == Source(text="ninety days") == Source.model_validate_json(one.model_dump_json())
+    assert one.chunk_id != other.chunk_id
+    assert (one.own_id, Source(title="Visas", text="ten").own_id, Source(chunk_id="a").own_id) == (None, None, "a")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import json
 import os
 import re
 import warnings
-from array import array
 from collections import defaultdict
 from collections.abc import Callable
 from itertools import permutations
@@ -24,11 +23,9 @@ from evaltrack.cli import main
 from evaltrack.errors import SAVED, BadLinesError, UsageError
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Question, Response, Source, Target, ToolCall, Usage
-from evaltrack.records.recorded import IdHashes
-from evaltrack.targets.failures import FailedElsewhereError
-from evaltrack.targets.line_index import MAX_LINE_BYTES
+from evaltrack.targets.failures import FailedElsewhereError, NotRecordedError
 from evaltrack.targets.recorded import open_recorded
-from evaltrack.targets.recorded_response import NotRecordedError
+from evaltrack.targets.trec_run import MAX_LINE_BYTES
 from tests.conftest import REPO
 from tests.files import data
 
@@ -285,18 +282,13 @@ def test_a_recorded_error_is_a_failure_of_its_question(opened: Open, tmp_path: P
         ask(open_recorded(str(tmp_path / "array.json"), {}))
 
 
-def ids(*keys: str) -> IdHashes:
-    """Those of a golden set."""
-    return IdHashes(array("q", map(hash, keys)))
-
-
 @pytest.mark.parametrize(
     ("content", "note"),
     data("targets.json")["lines_of_others"],
 )
 def test_lines_of_other_questions_are_counted(opened: Open, tmp_path: Path, content: str, note: str) -> None:
     whole = f"{tmp_path / 'recorded'}: {note}; nothing was done with them" if note else ""
-    assert opened(content).strangers(ids("1", "2")) == whole
+    assert opened(content).strangers({"1", "2"}) == whole
 
 
 def test_what_is_of_no_question_is_said_before_anything_is_asked(
@@ -434,7 +426,7 @@ def test_responses_are_found_by_the_text_of_their_question(tmp_path: Path) -> No
     path.write_text('{"asked": " WHY?", "answer": "so"}\n{"asked": "How?", "answer": "thus"}\n')
     target = open_recorded(str(path), {"question": "asked"})
     assert ask(target, "any").answer == "so"
-    assert target.strangers(ids("1")) == ""
+    assert target.strangers({"1"}) == ""
     path.write_text('{"asked": "why?", "answer": "so"}\n{"asked": "Why?", "answer": "no"}\n{"asked": "", "answer": ""}')
     with pytest.raises(UsageError) as caught:
         open_recorded(str(path), {"question": "asked"})
@@ -444,30 +436,26 @@ def test_responses_are_found_by_the_text_of_their_question(tmp_path: Path) -> No
     ]
 
 
-def test_texts_without_ids_are_no_miss_where_ids_are_expected(tmp_path: Path) -> None:
+def test_texts_without_ids_are_looked_into_and_are_no_miss_where_ids_are_expected(
+    tmp_path: Path, store_uri: str
+) -> None:
     path = tmp_path / "recorded.jsonl"
-    path.write_text('{"id": 1, "answer": "a", "contexts": ["90 days", "an offence", "90 days"]}\n')
-    target = open_recorded(str(path), {"sources": "contexts", "text": "@"})
-
-    def sources(**expected: Any) -> tuple[Source, ...] | None:
-        return asyncio.run(target(Question(id="1", question="q", domain="d", **expected), 5)).sources
-
-    found = sources(expected_passages=[{"quote": "an offence"}])
-    assert found is not None
-    assert [source.text for source in found] == ["90 days", "an offence", "90 days"]
-    assert found[0].chunk_id == found[2].chunk_id != found[1].chunk_id
-    assert target.notes == []
-    for expected in (
+    texts = {"contexts": ["90 days", "an offence", "90 days"]}
+    path.write_text("".join(json.dumps({"id": key, "answer": "a", **texts}) + "\n" for key in range(6)))
+    expectations: tuple[dict[str, Any], ...] = (
+        {"expected_passages": [{"quote": "an offence"}]},
         {"expected_chunks": ["a"]},
         {"expected_sources": ["Visas"]},
         {"expected_passages": [{"quote": "an offence"}, {"any_of": ["a"]}]},
-    ):
-        assert sources(**expected) is None
-    assert len(sources(expected_chunks=[]) or ()) == 3
-    assert target.notes == [
-        f"{path}: questions that expect ids, and whose sources are texts without any, so that retrieval is not measured"
-        ": 1 (`1`); map `chunk_id`, or add quotations (evaltrack golden anchor)"
-    ]
+        {"expected_passages": [{"any_of": ["a"]}]},
+        {"expected_chunks": []},
+    )
+    golden = [{"id": key, "question": f"Why {key}?", **expected} for key, expected in enumerate(expectations)]
+    made = run_eval(golden, target=f"recorded:{path}", judge="none", tracking_uri=store_uri, traces="off")
+    assert [(row["recall_at_k"], row["passed"]) for row in made.rows] == [(1, True), *[(None, None)] * 4, (None, False)]
+    assert made.counts["recall_at_k"] == 1
+    assert any("of 3 of 5 questions was not measured: chunk ids are expected" in note for note in made.notes)
+    assert any("of 1 of 5 questions was not measured: titles are expected" in note for note in made.notes)
 
 
 PROMPTFOO = data("targets.json")["promptfoo"]
@@ -537,15 +525,14 @@ def test_queries_whose_ranks_contradict_their_scores_are_counted(opened: Open, t
     assert note.startswith(f"{tmp_path / 'recorded'}: ranks and scores disagree in 300 queries, `0` first, of 300; ")
 
 
-ZEROS = "; the id stands there with more or fewer zeros in front: write both alike"
-
-
-def test_query_that_is_not_in_the_run(opened: Open, tmp_path: Path) -> None:
-    target = opened("01 Q0 d 1 1 t\n2 Q0 d 1 1 t")
-    for key, hint in (("1", ZEROS), ("3", "")):
+def test_a_query_without_a_line_in_the_run_retrieved_nothing(opened: Open, tmp_path: Path) -> None:
+    target = opened("01 Q0 d 1 1 t\nＱ2 Q0 d 1 1 t\ncafe\u0301 Q0 d 1 1 t")
+    assert ask(target, "3") == Response(sources=())
+    assert ranked(ask(target, "caf\u00e9")) == ["d"]
+    for key, hint in (("1", "`01` stands there: write `1`"), ("Q2", "`'\\uff312'` stands there: write `'Q2'`")):
         with pytest.raises(NotRecordedError) as caught:
             ask(target, key)
-        assert str(caught.value) == f"no response in {tmp_path / 'recorded'}{hint}"
+        assert str(caught.value) == f"no response in {tmp_path / 'recorded'}; {hint}"
 
 
 @pytest.mark.parametrize(
@@ -579,26 +566,3 @@ def test_real_run_in_any_order(real_data: Path, opened: Open, order: str) -> Non
         assert found == pytest.approx(expected, abs=5e-5)
         assert found["302"] > 0
     assert getattr(target, "notes") == []  # noqa: B009
-
-
-# Ids whose hashes are equal
-
-
-@pytest.fixture
-def one_hash(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every id has the same hash."""
-    monkeypatch.setattr("evaltrack.targets.line_index.hash", lambda _: 7, raising=False)
-
-
-@pytest.mark.usefixtures("one_hash")
-def test_ids_of_one_hash_are_told_apart(opened: Open) -> None:
-    target = opened('{"id": 1, "answer": "one"}\n{"id": 2, "answer": "two"}\n{"id": 3, "answer": "three"}\n')
-    assert [ask(target, key).answer for key in "312"] == ["three", "one", "two"]
-
-
-@pytest.mark.usefixtures("one_hash")
-def test_repeats_among_ids_of_one_hash(opened: Open, tmp_path: Path) -> None:
-    lines = [1, "no JSON", 2, 1, "none either", 1, 3]
-    lines = [line if isinstance(line, str) else f'{{"id": {line}, "answer": "a"}}' for line in lines]
-    places = [line.partition(":")[0] for line in problems(opened, tmp_path, "\n".join(lines))]
-    assert places == ["2", "4", "5", "6"]

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections import UserDict
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from math import nan
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas
 import pytest
 from openai.types import CompletionUsage
 from openai.types.chat import ChatCompletionMessageFunctionToolCall
+from pydantic import BaseModel
 
 from evaltrack.records import Response, Source, ToolCall, Usage
 from evaltrack.records.response import MOST_TOKENS
@@ -20,7 +25,7 @@ from tests.files import data
 
 RETURN = "return an answer, a list of sources, a mapping or a Response"
 PAIR = 'to return an answer and its sources, return {"answer": …, "sources": […]}'
-A = Source(chunk_id="a")
+A, TEXT = Source(chunk_id="a"), Source(text="a")
 
 OPENAI_USAGE = {
     **{"prompt_tokens": 300, "completion_tokens": 40, "total_tokens": 340},
@@ -32,6 +37,22 @@ OPENAI_USAGE = {
 def openai_call(name: str, arguments: str) -> dict[str, Any]:
     """A tool call as it stands in a message of OpenAI's API."""
     return {"id": "call_1", "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+@dataclass
+class Hit:
+    chunk_id: str | float
+    score: float | None = None
+
+
+class Reply(BaseModel):
+    answer: str
+    sources: list[Hit]
+
+
+class Pair(NamedTuple):
+    answer: str
+    sources: list[str]
 
 
 FORMS: dict[str, tuple[Any, Response]] = {
@@ -107,6 +128,21 @@ FORMS: dict[str, tuple[Any, Response]] = {
             )
         ),
     ),
+    "model of pydantic": (Reply(answer="Yes.", sources=[Hit("a")]), Response(answer="Yes.", sources=(A,))),
+    "dataclass": ([Hit(7.0, nan)], Response(sources=(Source(chunk_id="7"),))),
+    "named tuple": (Pair("Yes.", ["a"]), Response(answer="Yes.", sources=(A,))),
+    "numpy": (
+        {"sources": np.array(["a"]), "tool_calls": [{"name": "t", "arguments": {"n": [np.int64(3)]}}]},
+        Response(sources=(A,), tool_calls=(ToolCall(name="t", arguments={"n": [3]}),)),
+    ),
+    "pandas": (pandas.DataFrame({"chunk_id": ["a"], "score": [nan]}), Response(sources=(A,))),
+    "texts of Ragas": ({"answer": "Yes.", "retrieved_contexts": ["a"]}, Response(answer="Yes.", sources=(TEXT,))),
+    "texts of DeepEval": ({"retrieval_context": ("a", {"id": "a"})}, Response(sources=(TEXT, A))),
+    "sentences": (
+        ["It is ninety days in total.", "a"],
+        Response(sources=(Source(text="It is ninety days in total."), TEXT)),
+    ),
+    "titles as ids": (["Yahoo! Inc."], Response(sources=(Source(chunk_id="Yahoo! Inc."),))),
     "abstention": ({"abstained": True}, Response(abstained=True)),
     "another mapping": (MappingProxyType({"answer": "Yes."}), Response(answer="Yes.")),
     "a mapping of one's own": (UserDict({"sources": [UserDict({"id": "a"})]}), Response(sources=(A,))),
@@ -131,12 +167,24 @@ def test_what_was_returned_is_not_changed() -> None:
     assert value == {"sources": [{"id": "a"}], "tool_calls": ["search"], "answer": None}
 
 
+async def stream() -> AsyncIterator[str]:
+    yield "Yes."
+
+
+class NoRepr:
+    def __repr__(self) -> str:
+        raise RuntimeError
+
+
 INVALID: dict[str, tuple[Any, str]] = {
     **data("targets.json")["invalid_responses"],
     "bytes": (b"Yes.", f"is bytes; {RETURN}"),
     "set": ({"a"}, f"is set; {RETURN}"),
     "path": (Path("a"), f"is PosixPath; {RETURN}"),
-    "iterator": (iter(["a"]), f"is list_iterator; {RETURN}"),
+    "iterator": (iter(["a"]), f"is a stream; collect it first, and {RETURN}"),
+    "stream": (stream(), f"is a stream; collect it first, and {RETURN}"),
+    "object without a repr": (NoRepr(), f"is NoRepr; {RETURN}"),
+    "object without a repr as an answer": ({"answer": NoRepr()}, "`answer` is NoRepr; it must be a text"),
     "no field that is known": (
         {"text": "Yes.", 1: 2},
         "holds none of answer, sources, abstained, tool_calls, usage, model but text, 1",

@@ -17,8 +17,8 @@ from evaltrack import import_traces, run_eval
 from evaltrack.errors import UsageError
 from evaltrack.records import Question
 from evaltrack.targets import open_target
+from evaltrack.targets.failures import NotRecordedError
 from evaltrack.targets.mapping import compile_expression
-from evaltrack.targets.recorded_response import NotRecordedError
 from evaltrack.targets.traced_answers import TraceReader
 from evaltrack.tracking.past_traces import PastTrace
 from evaltrack.tracking.store import connect

@@ -17,6 +17,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from unicodedata import normalize
 
 from evaltrack.errors import UsageError
 
@@ -147,4 +148,4 @@ def _fragment(anchor: str) -> str:
 
 
 def _slug(heading: str) -> str:
-    return re.sub(r"\s+", "-", re.sub(r"[^\w\s-]", "", heading.lower()).strip()) or "section"
+    return re.sub(r"\s+", "-", re.sub(r"[^\w\s-]", "", normalize("NFC", heading).lower()).strip()) or "section"

@@ -8,6 +8,7 @@ import stat
 from collections.abc import Callable, Collection, Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
+from unicodedata import normalize
 
 from evaltrack.errors import Guide, UsageError, listed, printable
 from evaltrack.golden.corpus.chunkers import Chunk, Chunker, Page, PageError, Section, by_heading
@@ -87,7 +88,8 @@ def read_corpus(folder: Path, chunker: Chunker = by_heading, suffixes: Collectio
 
 def domain_folders(folder: Path, domains: Iterable[str] = ()) -> dict[str, Path]:
     """The folders in `folder` by their names, which are domains; none where one of `domains` has no folder."""
-    folders = {path.name: path for path in sorted(folder.iterdir()) if path.is_dir()} if folder.is_dir() else {}
+    paths = sorted(folder.iterdir()) if folder.is_dir() else []
+    folders = {normalize("NFC", path.name): path for path in paths if path.is_dir()}
     return folders if folders.keys() >= set(domains) else {}
 
 
@@ -95,7 +97,7 @@ def _paths_by_id(folder: Path, suffixes: Collection[str], problems: list[str]) -
     """The files that are pages, by the id of the page; more than one file where several share an id."""
     paths: dict[str, list[Path]] = {}
     for path in sorted(_pages(folder, suffixes, problems)):
-        paths.setdefault(path.relative_to(folder).with_suffix("").as_posix(), []).append(path)
+        paths.setdefault(normalize("NFC", path.relative_to(folder).with_suffix("").as_posix()), []).append(path)
     return paths
 
 

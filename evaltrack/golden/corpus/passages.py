@@ -11,6 +11,7 @@ from typing import Any
 
 from evaltrack.errors import GoldenError
 from evaltrack.golden.corpus.folder import read_corpus
+from evaltrack.records.base import as_key
 from evaltrack.records.json_text import InvalidJsonError, parsed
 
 MAX_LINE_BYTES = 8 << 20
@@ -106,7 +107,7 @@ def _value(raw: bytes) -> Any:
 
 
 def _passage(value: Any) -> tuple[str, str] | ValueError:
-    keys = [name for name in ID_KEYS if isinstance(value, dict) and isinstance(value.get(name), str | int)]
+    keys = [key for name in ID_KEYS if isinstance(value, dict) and isinstance(key := as_key(value.get(name)), str)]
     if not keys:
         return ValueError(f"has no id; write an object with `_id` (or {', '.join(ID_KEYS[1:])}) and `text`")
-    return str(value[keys[0]]), next((str(value[name]) for name in TEXT_KEYS if isinstance(value.get(name), str)), "")
+    return keys[0], next((str(value[name]) for name in TEXT_KEYS if isinstance(value.get(name), str)), "")

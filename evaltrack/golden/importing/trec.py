@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from unicodedata import normalize
 
 from evaltrack.errors import GoldenError
 from evaltrack.golden.importing.drafts import Drafts, ImportSettings, Notes, Preset, drafts, graded
 from evaltrack.golden.importing.table import FORMS, Rows, read_rows, read_text
 from evaltrack.golden.importing.values import shown
+from evaltrack.records.base import as_key
 
 HEADER = "query-id\tcorpus-id\tscore"
 """First line of BEIR's qrels."""
@@ -43,7 +45,7 @@ def read(files: list[Path], settings: ImportSettings, notes: Notes) -> Drafts:
     for place, query in drafts(rows, TOPICS, settings, notes):
         if isinstance(query, ValueError):
             yield place, query
-        elif (key := str(query.get("id"))) in grades:
+        elif (key := str(as_key(query.get("id")))) in grades:
             missing.discard(key)
             yield place, {**query, "expected_chunks": graded(grades[key], settings.grades)}
         else:
@@ -94,7 +96,7 @@ def _judgement(line: str) -> tuple[str, str, int] | None:
     columns = line.strip().split("\t" if line.count("\t") == 2 else None)
     with suppress(ValueError):
         query, _, document, grade = (columns[0], "", *columns[1:]) if len(columns) == 3 else columns
-        return query, document, int(grade)
+        return normalize("NFC", query), normalize("NFC", document), int(grade)
     return None
 
 

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 from pydantic import computed_field
 
 from evaltrack.records import Question, Record
+from evaltrack.records.base import as_key
 
 Severity = Literal["error", "warning", "note"]
 
@@ -89,7 +90,7 @@ class Entry:
     @property
     def has_default_domain(self) -> bool:
         """Whether the domain is the name of the file."""
-        return self.question.domain == Path(self.file).stem
+        return self.question.domain == as_key(Path(self.file).stem)
 
     def finding(self, code: str, message: str, cure: str) -> Finding:
         """A finding about this question."""

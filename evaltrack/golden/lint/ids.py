@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from evaltrack.golden.lint.finding import SHOWN_NAMES, Entry, Finding, first_names
 from evaltrack.golden.lint.library import Library
+from evaltrack.golden.words import plain_form, told_apart
 from evaltrack.records import Passage, Question
 from evaltrack.records.passage import title_key
 
@@ -20,18 +19,6 @@ NEAR = 60
 
 MAX_HINTS = 200
 """Missing ids for which the nearest is looked for; of a set with more, the corpus is another one."""
-
-
-def plain_form(key: str) -> str:
-    """What ids that differ in their form alone have in common.
-
-    They are equal but for case, the suffix `.md`, zeros before a number, `_`, `-` and blanks, and punctuation in the
-    heading (after `#`). Zeros after a point stay: 1.01 and 1.1 are two versions.
-    """
-    page, sign, heading = unicodedata.normalize("NFKC", key).casefold().strip().partition("#")
-    heading = re.sub(r"[^\w\s-]", "", heading).strip()
-    text = re.sub(r"[\s_-]+", "-", page.strip().removesuffix(".md") + sign + heading)
-    return re.sub(r"(?<![\d.,])0+(?=\d)", "", text)
 
 
 @dataclass(frozen=True)
@@ -71,8 +58,9 @@ def check_ids(entries: Iterable[Entry], library: Library) -> Iterator[Finding]:
             if names.key(expected) in names.exact or names.key(expected.strip()) in names.exact:
                 continue
             if len(meant := names.meant(expected)) == 1:
-                message = f"`{expected}` is not in {library.name}, `{meant[0]}` is"
-                yield entry.finding("other-form-id", message, f"write `{meant[0]}`")
+                wrong, right = told_apart(expected, meant[0])
+                message = f"`{wrong}` is not in {library.name}, `{right}` is"
+                yield entry.finding("other-form-id", message, f"write `{right}`")
                 continue
             if meant:
                 hints[question.by_title, expected] = f"did you mean `{'` or `'.join(meant[:SHOWN_NAMES])}`?"

@@ -8,7 +8,8 @@ from evaltrack.judges.recorded import NOT_IN_FILES
 from evaltrack.records import Observed, Question, Response, Verdict
 from evaltrack.records.verdict import ANSWER_GRADES
 from evaltrack.report.schemas.form import headed, plain
-from evaltrack.targets.recorded_response import ANSWERS
+from evaltrack.targets.recorded import ANSWERS
+from evaltrack.targets.responses import CONTEXTS
 
 ID = {"type": ["string", "integer"], "minLength": 1}
 """Ids are compared as strings: 5 and "5" are one."""
@@ -41,7 +42,7 @@ def response_schema() -> dict[str, Any]:
     schema = _with_ids(Response.model_json_schema())
     source, usage, tool = (schema["$defs"][name] for name in ("Source", "Usage", "ToolCall"))
     source["properties"] = {"id": {"anyOf": [ID, {"type": "null"}]}} | source["properties"]
-    source["anyOf"] = [{"required": [name]} for name in ("chunk_id", "id", "title")]
+    source["anyOf"] = [{"required": [name]} for name in ("chunk_id", "id", "title", "text")]
     for each in (usage, tool):  # also as OpenAI's API gives them
         each["additionalProperties"], each["required"] = True, []
     fields = {name: _or_null(field) for name, field in schema["properties"].items()}
@@ -51,9 +52,10 @@ def response_schema() -> dict[str, Any]:
         "type": ["array", "null"],
         "items": {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/ToolCall"}]},
     }
+    fields |= {name: {"type": ["array", "null"], "description": "`sources` that are texts."} for name in CONTEXTS}
     fields["error"] = {"description": "Why there was no response; then the question counts as an error."}
     schema = schema | {"properties": {"id": ID} | fields, "required": ["id"]}
-    schema["anyOf"] = [_with_value(name) for name in (*ANSWERS, "error")]
+    schema["anyOf"] = [_with_value(name) for name in (*ANSWERS, *CONTEXTS, "error")]
     schema["description"] = "One line of recorded responses, `evaltrack run -t recorded:FILE`."
     return headed(plain(schema), "response", "A recorded response")
 

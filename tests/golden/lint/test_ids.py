@@ -23,7 +23,6 @@ from .library import brief, entries, library
         ("my page", "my-page"),
         (" page ", "page"),
         ("page#what's new?", "page#whats-new"),
-        ("\N{FULLWIDTH LATIN SMALL LETTER P}age", "page"),
     ],
 )
 def test_ids_in_another_form_name_the_one_that_is_meant(written: str, meant: str) -> None:
@@ -36,6 +35,12 @@ def test_ids_in_another_form_name_the_one_that_is_meant(written: str, meant: str
     assert brief(findings) == [("other-form-id", 1)]
     assert findings[0].cure == f"write `{meant}`"
     assert findings[0].message == f"`{written}` is not in corpus/set, `{meant}` is"
+
+
+def test_ids_that_look_alike_are_shown_with_what_differs() -> None:
+    shelf = Library("corpus/set", (Chunk("caf\u00e9 menu", "T", "", "", "x"),), frozenset({"set"}))
+    (found,) = check_ids(entries({"expected_chunks": ["caf\u00e9\u00a0menu", "cafe\u0301 menu"]}), shelf)
+    assert found.message == "`'caf\\xe9\\xa0menu'` is not in corpus/set, `'caf\\xe9 menu'` is"
 
 
 @pytest.mark.parametrize(("one", "other"), [("v1.01", "v1.1"), ("a10", "a1"), ("page#a", "page"), ("a-b", "ab")])

@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 
 from evaltrack.cli import _run, cli
 from evaltrack.cli.schema import settings_schema
+from evaltrack.errors import UsageError
 from evaltrack.report.schemas import made_schemas
 from tests.conftest import REPO, few_questions
 from tests.judging import recordings
@@ -82,14 +83,18 @@ def test_recorded_files_of_the_project_are_valid(kind: str) -> None:
 
 
 @pytest.mark.parametrize(("kind", "line", "right"), CASES["recorded_lines_are_valid_where_the_readers_take_them"])
-def test_recorded_lines_are_valid_where_the_readers_take_them(kind: str, line: dict[str, Any], right: bool) -> None:
+def test_recorded_lines_are_valid_where_the_readers_take_them(
+    kind: str, line: dict[str, Any], right: bool, tmp_path: Path
+) -> None:
     from evaltrack.judges.recorded import _judged
-    from evaltrack.targets.recorded_response import RecordedReader
+    from evaltrack.targets.recorded import open_recorded
+
+    (path := tmp_path / "line.jsonl").write_text(json.dumps(line))
 
     def read() -> bool:
         try:
-            _judged(json.dumps(line).encode()) if kind == "verdict" else RecordedReader(None, {}).read(line)
-        except ValueError:
+            _judged(path.read_bytes()) if kind == "verdict" else open_recorded(str(path), {})
+        except (UsageError, ValueError):
             return False
         return True
 
