@@ -77,7 +77,6 @@ CORPUS_NAMES = ("docs", "doc", "corpus", "documentation", "content", "pages", "w
 """Folders that are taken for the corpus where none is named, the first that holds pages."""
 
 PAGES = frozenset({".md", ".rst", ".txt", ".html", ".htm"})
-FEW_CHUNKS = 50
 SAMPLE = "golden/corpus/sample"
 SAMPLE_PAGES = ("lending.md", "opening-hours.md")
 
@@ -141,7 +140,7 @@ def plan_project(folder: Path, choices: ProjectChoices) -> ProjectPlan:
         golden, corpus = "golden/sample.jsonl", SAMPLE
         texts |= {f"{corpus}/{name}": _text(f"sample/{name}") for name in SAMPLE_PAGES}
         texts[golden] = _text("sample/sample.jsonl")
-    target = choices.target or _search(folder, corpus)
+    target = choices.target or (f"bm25:{corpus}" if corpus else "auto")
     texts["evaltrack.toml"] = _settings(golden, target, corpus)
     if target == OWN_FUNCTION or (corpus and not choices.target):
         texts["evaltrack_target.py"] = _filled("target.py.txt", CORPUS=_quoted(corpus))
@@ -180,14 +179,6 @@ def _example_set(corpus: Path) -> str:
         for number, (question, expected) in enumerate([*asked, ("What do the pages not answer?", [])], 1)
     ]
     return "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
-
-
-def _search(folder: Path, corpus: str) -> str:
-    """BM25 over the corpus. In one of few chunks no score reaches the default floor, so that all would be declined."""
-    if not corpus:
-        return "auto"
-    small = corpus == SAMPLE or len(read_corpus(folder / corpus)) < FEW_CHUNKS
-    return f"bm25:{corpus}?floor=0" if small else f"bm25:{corpus}"
 
 
 def _settings(golden: str, target: str, corpus: str) -> str:

@@ -70,6 +70,12 @@ def ask(
         print_json(_as_json(row, target, k))
     elif row.response is not None:
         _print_table(row.response, k)
+    if target.startswith("bm25:") and row.response is not None:
+        from evaltrack.report.words import FLOOR_CURE
+        from evaltrack.targets.bm25 import ABSTENTION
+
+        if row.response.answer == ABSTENTION:
+            click.echo(FLOOR_CURE, err=True)
     if row.failure is not None:
         from evaltrack.report.words import failure_words
 

@@ -91,7 +91,7 @@ class RunResult:
         """For a run in which no question passed or failed: what could not be measured or judged, and why."""
         failed, num_questions = self.totals["num_errors"], self.totals["num_questions"]
         what = "judged, so that no question passed or failed" if self.totals["judge_errors"] else "measured"
-        others = "" if failed == num_questions else ", and the target returned no sources for the others"
+        others = "" if failed == num_questions else ", and the retrieval of the others was not measured"
         errors = Counter(row.error for row in self.read_rows() if row.error).most_common(1)
         example = f"; most often: {errors[0][0][:300]}" if errors else ""
         those = f"{failed:,} of {count(num_questions, 'question')} ended in errors"

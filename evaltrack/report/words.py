@@ -85,14 +85,16 @@ def one_line(text: str, limit: int = 160) -> str:
     return without_commands(line if len(line) <= limit else line[: limit - 1] + "…")
 
 
+FLOOR_CURE = "the floor of bm25: may be too high for this corpus, try bm25:DIR?floor=0"
+
+
 def low_metrics(metrics: Mapping[str, float], signature: Signature) -> Iterator[str]:
     """A sentence with what to look at for each metric that could be above its good value and is not.
 
     BM25 has no embedding model to look at. A target that declines many answerable questions gets that sentence instead.
     """
     if (declined := metrics.get("false_abstention_rate", 0.0)) >= MANY_DECLINED:
-        floor = "; the floor of bm25: may be too high for this corpus, try bm25:DIR?floor=0"
-        cure = floor if signature.target.startswith("bm25:") else ""
+        cure = f"; {FLOOR_CURE}" if signature.target.startswith("bm25:") else ""
         yield f"The target declined {100 * declined:.0f} % of the questions that have an answer{cure}."
         return
     for name, hint in ((score.metric, score.hint) for score in SCORES):

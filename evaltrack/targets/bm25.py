@@ -4,7 +4,7 @@ Ranking is BM25 (Robertson et al., TREC-3, 1994; Lucene's variant, by bm25s) ove
 question repeats counts each time, as in Lucene. Where not even the best chunk reaches the score floor, the target
 abstains. The default floor was chosen by `scripts/choose_floor` on `golden/calibration.jsonl`. On the golden sets,
 whose questions took no part in the choice, the best score separates negatives from answerable questions with an AUC of
-0.83. Scores grow with the corpus, so choose your own for yours.
+0.83. Scores grow with the corpus, so choose your own for yours; of fewer than `FEW_CHUNKS` chunks there is no floor.
 """
 
 from __future__ import annotations
@@ -27,10 +27,14 @@ from evaltrack.targets import no_more_settings
 FLOOR = 2.5
 """Default BM25 score that the best chunk must reach, else the target abstains; 0: only where no word is shared."""
 
+FEW_CHUNKS = 50
+"""Scores grow with the corpus: of fewer chunks than these hardly any reaches the default floor, which is off there."""
+
 DEPTH = 20
 """Sources returned at least (where there are as many): scores cut at k, but a cause may lie below it."""
 
 ABSTENTION = "I do not know: nothing in the corpus matches the question well enough."
+NO_WORD = "I do not know: the corpus holds no word of the question."
 
 
 _Reader = Callable[[Path], list[Chunk]]
@@ -51,7 +55,7 @@ def open_bm25(place: str, settings: dict[str, str]) -> Bm25Target | Bm25ByDomain
     Raises:
         UsageError: the corpus cannot be read, or a setting is wrong.
     """
-    floor, by = _floor(settings.pop("floor", str(FLOOR))), settings.pop("by", "")
+    floor, by = _floor(settings.pop("floor", None)), settings.pop("by", "")
     read = _reader(settings.pop("chunk", "heading"), settings.pop("files", ""))
     links = _base(Path(place), settings.pop("links", ""))
     no_more_settings("bm25", settings, "by, chunk, files, floor, links")
@@ -80,7 +84,9 @@ def _reader(chunk: str, files: str) -> _Reader:
         raise UsageError(f"bm25 target: {error.message}") from None
 
 
-def _floor(text: str) -> float:
+def _floor(text: str | None) -> float | None:
+    if text is None:
+        return None
     try:
         floor = float(text)
     except ValueError:
@@ -90,7 +96,7 @@ def _floor(text: str) -> float:
     return floor
 
 
-def _index(folder: Path, floor: float, links: str, read: _Reader) -> Bm25Target:
+def _index(folder: Path, floor: float | None, links: str, read: _Reader) -> Bm25Target:
     try:
         return Bm25Target(read(folder), floor, links)
     except EmptyIndexError as error:
@@ -115,8 +121,8 @@ class Bm25ByDomain(Target):
 
     @property
     def floor(self) -> float:
-        """The score that the best chunk must reach, the same in every index."""
-        return next(iter(self.indexes.values())).floor
+        """The highest score that the best chunk of an index must reach."""
+        return max(index.floor for index in self.indexes.values())
 
     @cached_property
     def corpus(self) -> str:
@@ -146,11 +152,11 @@ def _base(folder: Path, links: str) -> str:
 class Bm25Target(Target):
     """Ranks the chunks of a corpus against a question."""
 
-    def __init__(self, chunks: list[Chunk], floor: float = FLOOR, links: str = "") -> None:
+    def __init__(self, chunks: list[Chunk], floor: float | None = None, links: str = "") -> None:
         import bm25s
 
         self.chunks = chunks
-        self.floor = floor
+        self.floor = floor if floor is not None else FLOOR if len(chunks) >= FEW_CHUNKS else 0.0
         self._links = links
         self._terms = ContentWords()
         terms = [self._terms(f"{chunk.title} {chunk.heading} {chunk.text}") for chunk in chunks]
@@ -169,7 +175,7 @@ class Bm25Target(Target):
         """The chunks in order of their score, and a quotation from the best; or an abstention."""
         ranked = self.search(question.question, max(k, DEPTH))
         if not ranked or ranked[0][1] < self.floor:
-            return Response(answer=ABSTENTION, sources=(), abstained=True)
+            return Response(answer=ABSTENTION if ranked else NO_WORD, sources=(), abstained=True)
         sources = tuple(_source(chunk, score, self._links) for chunk, score in ranked)
         return Response(answer=self._quote(ranked[0][0], set(self._terms(question.question))), sources=sources)
 

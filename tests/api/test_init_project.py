@@ -80,7 +80,7 @@ def test_nothing_is_overwritten_without_asking(
         said = capsys.readouterr().err
         assert "in the way: evaltrack.toml, evaltrack_target.py; move them, or replace them with --force" in said
     assert _run(["init", *options, *given, "--force"]) == 0
-    assert tomllib.loads((project / "evaltrack.toml").read_text())["run"]["target"] == "bm25:docs?floor=0"
+    assert tomllib.loads((project / "evaltrack.toml").read_text())["run"]["target"] == "bm25:docs"
 
 
 def test_each_ci_has_its_file(project: Path) -> None:

@@ -26,6 +26,13 @@ def test_the_sources_are_ranked_with_their_ids(capsys: pytest.CaptureFixture[str
     assert (printed["question"], printed["target"], printed["error"]) == (QUESTION, TRAVEL, None)
 
 
+def test_a_question_below_the_floor_is_told_the_cure(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run(["ask", QUESTION, "-t", f"{TRAVEL}?floor=99"]) == 0
+    assert "the floor of bm25: may be too high for this corpus, try bm25:DIR?floor=0" in capsys.readouterr().err
+    assert _run(["ask", "Zyzzyva?", "-t", TRAVEL]) == 0
+    assert "floor" not in capsys.readouterr().err
+
+
 def test_json_lists_k_sources(capsys: pytest.CaptureFixture[str]) -> None:
     assert _run(["ask", QUESTION, "-t", TRAVEL, "-k", "2", "--output", "json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["sources"]) == 2

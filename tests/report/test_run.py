@@ -581,7 +581,7 @@ def test_a_result_tells_what_it_is() -> None:
     ("errors", "by_judge", "why"),
     [
         (5, 0, "measured: 5 of 5 questions ended in errors"),
-        (2, 0, "measured: 2 of 5 questions ended in errors, and the target returned no sources for the others"),
+        (2, 0, "measured: 2 of 5 questions ended in errors, and the retrieval of the others was not measured"),
         (5, 5, "judged, so that no question passed or failed: 5 of 5 questions ended in errors"),
     ],
 )

@@ -18,7 +18,7 @@ from evaltrack.golden.corpus import Chunk
 from evaltrack.golden.reader import open_golden
 from evaltrack.records import Question, Response, Target
 from evaltrack.report.html.page import safe_link
-from evaltrack.targets.bm25 import ABSTENTION, DEPTH, FLOOR, Bm25ByDomain, Bm25Target, open_bm25
+from evaltrack.targets.bm25 import DEPTH, FLOOR, NO_WORD, Bm25ByDomain, Bm25Target, open_bm25
 from tests.files import data
 
 REPO = Path(__file__).parent.parent.parent
@@ -61,12 +61,16 @@ def test_bad_floor(tmp_path: Path, floor: str) -> None:
     assert str(caught.value) == f"bm25 target: floor is `{floor}`; write a score, at least 0"
 
 
-@pytest.mark.parametrize(("settings", "floor"), [({}, 2.5), ({"floor": "0"}, 0.0), ({"floor": "1e1"}, 10.0)])
-def test_floor(tmp_path: Path, settings: dict[str, str], floor: float) -> None:
-    """The floor is the setting of that name, else the default."""
-    opened = open_bm25(str(write_corpus(tmp_path / "docs")), settings)
+@pytest.mark.parametrize(
+    ("settings", "pages", "floor"), [({}, 49, 0.0), ({}, 50, 2.5), ({"floor": "0"}, 50, 0.0), ({"floor": "1e1"}, 1, 10)]
+)
+def test_floor(tmp_path: Path, settings: dict[str, str], pages: int, floor: float) -> None:
+    """The setting of that name, else the default, which a corpus of few chunks does not have."""
+    for page in range(pages):
+        (tmp_path / f"{page}.md").write_text(f"# Cats\n\nA cat {page} purrs.\n")
+    opened = open_bm25(str(tmp_path), settings)
     assert isinstance(opened, Bm25Target)
-    assert opened.floor == floor
+    assert (opened.floor, ask(opened, "Which cat purrs?").declined) == (floor, floor > 0)
     assert FLOOR == 2.5
 
 
@@ -226,7 +230,7 @@ def test_the_same_question_has_the_same_response(tmp_path: Path) -> None:
 @pytest.mark.parametrize("question", ["zebra", "the of and", "?!"])
 def test_nothing_in_common(question: str) -> None:
     """A question that shares no word with the corpus gets an abstention and no source, even with no floor."""
-    assert ask(index(["plum", "pear"]), question) == Response(answer=ABSTENTION, sources=(), abstained=True)
+    assert ask(index(["plum", "pear"]), question) == Response(answer=NO_WORD, sources=(), abstained=True)
 
 
 def test_floor_is_reached_or_not() -> None:

@@ -22,6 +22,7 @@ from evaltrack.golden.importing.values import (
     identifier,
     identifiers,
     is_empty,
+    named,
     plain,
     shown,
     text_in,
@@ -29,6 +30,7 @@ from evaltrack.golden.importing.values import (
 )
 from evaltrack.golden.lines import checked_question
 from evaltrack.records import Question
+from evaltrack.records.question import EXPECTATIONS
 
 FIELDS = tuple(Question.model_fields)
 TEXTS = ("question", "expected_answer")
@@ -41,6 +43,13 @@ _OBJECT = re.compile(r"""\s*(\{["']|\[\{)""")
 
 EXAMPLES, MAX_TEXTS = 3, 200
 """Places that a note names, and different notes that are counted apart: files may invent a column for each line."""
+
+MAX_SIGNS = 100
+"""Of those between texts, in one text of a corpus."""
+
+REFUSED = {"should_refuse", "should_abstain", "unanswerable", "is_unanswerable", "is_impossible"}
+ANSWERED = {"answerable", "is_answerable"}
+"""Columns that say whether a question is a negative."""
 
 Line: TypeAlias = dict[str, Any]
 """The fields of one golden line."""
@@ -240,6 +249,7 @@ class _Line:
         for column, value in self.row.items():
             if column not in self.used and not is_empty(value) and value not in ([], {}):
                 self._take_rest(column, value, paths)
+        self._decide_negative()
         if "question" not in self.fields:
             raise ValueError(self._without_question(paths["question"]))
         return {**self.fields, "metadata": self.metadata} if self.metadata else self.fields
@@ -279,6 +289,7 @@ class _Line:
             if isinstance(value, dict) and all(isinstance(grade, int) for grade in value.values()):
                 return graded(value, self.settings.grades)
             if isinstance(value, list) and any(isinstance(each, dict) for each in value):
+                _check_keys(name, path, value)
                 self._keep(path, "holds more than its field", value)
             ids = identifiers(value, self.settings.separator)
             return ids if name == "expected_tools" else list(dict.fromkeys(ids))
@@ -309,24 +320,43 @@ class _Line:
         if column == self.preset.texts:
             self._take_texts(column, value)
         elif column not in self.preset.ignored:
-            self._keep(column, "is no field of a golden set", value)
+            is_read = any(column in re.findall(r"\w+", path) for path in self.settings.fields.values())
+            self._keep(column, "holds more than its field" if is_read else "is no field of a golden set", value)
         elif not any(column in re.findall(r"\w+", path) for each in paths.values() for path in each):
             self.notes.add(f"`{shown(column)}` is no part of a golden set: left out", self.place)
 
     def _take_texts(self, column: str, value: Any) -> None:
         """Texts of passages: their ids, where a corpus holds each of them."""
-        texts = cell(value, strict=False)
-        if isinstance(texts, str) and self.preset.joint:
-            texts = texts.split(self.preset.joint)
+        texts, corpus, joint = cell(value, strict=False), self.settings.corpus, self.preset.joint
+        is_joined = isinstance(texts, str) and bool(joint) and joint in texts
+        if is_joined:
+            texts = _parted(texts, joint, corpus)
         texts = texts if isinstance(texts, list) else [texts]
-        corpus = self.settings.corpus
         ids = [corpus.of_text(str(text)) for text in texts] if corpus else [None]
         if None in ids:
             why = "not all of them are in the corpus" if corpus else "name a corpus to find their ids"
+            why += f"; a `{joint}` inside of a text divides it here, and not in a JSON file" if is_joined else ""
             self._keep(column, f"holds texts without ids ({why})", texts)
         elif "expected_chunks" not in self.fields:
             self.notes.add(f"`{shown(column)}` found in the corpus by its texts: `expected_chunks`", self.place)
             self.fields["expected_chunks"] = list(dict.fromkeys(ids))
+
+    def _decide_negative(self) -> None:
+        """Where a column says whether the question is a negative, it decides against what is expected."""
+        column = next((each for each in self.row if each.lower() in REFUSED | ANSWERED), "")
+        said = {"true": True, "1": True, "false": False, "0": False}.get(str(self.row.get(column)).strip().lower())
+        if said is None:
+            return
+        is_negative = said == (column.lower() in REFUSED)
+        given = [name for name in EXPECTATIONS if name in self.fields]
+        against = [name for name in given if bool(self.fields[name]) == is_negative]
+        for name in against:
+            decided = "a negative" if is_negative else "none, and nothing is expected of retrieval"
+            why = f"contradicts `{shown(column)}`, which decides: the question is {decided}"
+            self.notes.add(f"`{name}` {why}: kept in `metadata`", self.place)
+            self.metadata[name] = self.fields.pop(name)
+        if is_negative and not any(name in self.fields for name in EXPECTATIONS):
+            self.fields["expected_chunks"] = []
 
     def _without_question(self, usual: tuple[str, ...]) -> str:
         if any(column in self.row for column in usual):
@@ -334,6 +364,30 @@ class _Line:
         columns = ", ".join(f"`{shown(each)}`" for each in list(self.row)[:9]) or "none"
         wanted = " or ".join(f"`{shown(each)}`" for each in usual)
         return f"has no {wanted}; say which holds the question: `fields=question=NAME` (there are {columns})"
+
+
+def _check_keys(name: str, path: str, items: list[Any]) -> None:
+    """Refuse objects without an id, and name the setting that takes another key.
+
+    Raises:
+        ValueError: there is one.
+    """
+    odd = next((each for each in items if isinstance(each, dict) and is_empty(named(each))), None)
+    if odd:
+        key = next((key for key, item in odd.items() if isinstance(item, str)), next(iter(odd)))
+        cure = f"say which to take: `fields={name}={shown(path)}[].{shown(key)}`"
+        raise ValueError(f"holds objects with the keys {', '.join(map(shown, list(odd)[:9]))}; {cure}")
+
+
+def _parted(cell: str, joint: str, corpus: CorpusIds | None) -> list[str]:
+    """The texts in a cell with signs between them: where a corpus has a longer one, its own signs stay in it."""
+    parts, texts = cell.split(joint), list[str]()
+    while parts:
+        ends = range(min(len(parts), MAX_SIGNS), 1, -1) if corpus else ()
+        end = next((each for each in ends if corpus and corpus.of_text(joint.join(parts[:each]))), 1)
+        texts.append(joint.join(parts[:end]))
+        del parts[:end]
+    return [text for text in texts if text.strip()]
 
 
 def graded(grades: Mapping[str, int], mode: Grades) -> list[str] | dict[str, int]:

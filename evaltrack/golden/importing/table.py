@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import csv
+import re
 import stat
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from io import StringIO
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -188,17 +190,27 @@ def _separated(path: Path, encoding: str) -> Iterator[tuple[str, Any]]:
     text = read_text(path, encoding)
     delimiter = "\t" if path.suffix.lower() == ".tsv" else max(",;\t|", key=text.partition("\n")[0].count)
     reader = csv.reader(StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    line = 0
+    rows, line, problem = list[tuple[str, list[str]]](), 0, ""
     try:
         names = _header(path, next(reader, []))
         line = reader.line_num
         for cells in reader:
             place, line = f"{path}:{line + 1}", reader.line_num
             if any(map(str.strip, cells)):
-                yield place, _cells(names, cells)
+                rows.append((place, cells))
     except csv.Error as error:
-        cure = "put cells with separators, quotes or breaks in quotes"
-        yield f"{path}:{line + 1}", ValueError(f"is no CSV: {error}; {cure}")
+        problem = f"is no CSV: {error}; put cells with separators, quotes or breaks in quotes"
+    floats = {at for at, cells in enumerate(zip_longest(*(cells for _, cells in rows))) if _are_floats(cells)}
+    for place, cells in rows:
+        yield place, _cells(names, [cell.removesuffix(".0") if at in floats else cell for at, cell in enumerate(cells)])
+    if problem:
+        yield f"{path}:{line + 1}", ValueError(problem)
+
+
+def _are_floats(cells: Iterable[str | None]) -> bool:
+    """Whether a column holds whole numbers as `7.0`, as tools write them where a cell of it is empty."""
+    texts = [(cell or "").strip() for cell in cells]
+    return "" in texts and all(re.fullmatch(r"-?\d+\.0", text) for text in texts if text)
 
 
 def _header(path: Path, cells: list[str]) -> list[str]:

@@ -88,6 +88,11 @@ def cell(value: Any, begins: tuple[str, ...] = ("[", "{"), *, strict: bool = Tru
     raise ValueError(f"begins with `{text[:1]}` but is no list or object of JSON: {shown(text)}")
 
 
+def named(value: Mapping[str, Any]) -> Any:
+    """What an object that is given for a chunk, a document or a tool is called; None where that cannot be told."""
+    return next((value[key] for key in ID_KEYS if not is_empty(value.get(key))), None)
+
+
 def identifier(value: object) -> str | int:
     """An id, alone or in an object; spreadsheets hold whole numbers as `7.0`.
 
@@ -95,7 +100,7 @@ def identifier(value: object) -> str | int:
         ValueError: it is no text and no whole number.
     """
     if isinstance(value, Mapping):
-        value = next((value[key] for key in ID_KEYS if not is_empty(value.get(key))), value)
+        value = value if is_empty(named(value)) else named(value)
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, str):

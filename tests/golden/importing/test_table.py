@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import openpyxl
+import pandas
 import pyarrow
 import pyarrow.parquet as pq
 import pytest
@@ -46,6 +47,60 @@ def test_columns_called_as_fields_need_not_be_named(tmp_path: Path) -> None:
     assert (question.id, question.expected_chunks, question.expected_answer) == ("007", ("a", "b"), "A")
 
 
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "xlsx", "parquet", "json", "jsonl"])
+def test_a_column_of_ids_with_an_empty_cell_holds_whole_numbers(tmp_path: Path, suffix: str) -> None:
+    """Whatever wrote it as `7.0`; versions, in a column without an empty cell, stay what they are."""
+    frame = pandas.DataFrame(
+        {"id": [1, 2], "question": ["a?", "b?"], "expected_chunks": [7, None], "category": ["1.0", "2.0"]}
+    )
+    path = tmp_path / f"mine.{suffix}"
+    match suffix:
+        case "csv" | "tsv":
+            frame.to_csv(path, index=False, sep="," if suffix == "csv" else "\t")
+        case "xlsx":
+            frame.to_excel(path, index=False)
+        case "parquet":
+            frame.to_parquet(path)
+        case _:
+            frame.to_json(path, orient="records", lines=suffix == "jsonl", double_precision=1)
+            path.write_text(path.read_text().replace(":7,", ":7.0,"))
+    questions, _ = imported(tmp_path, path)
+    assert [each.expected_chunks for each in questions] == [("7",), None]
+    assert [each.category for each in questions] == ["1.0", "2.0"]
+
+
+@pytest.mark.parametrize(
+    ("row", "expected", "decided"),
+    [
+        ({"should_refuse": True, "expected_chunks": ["a"]}, (), "a negative"),
+        ({"Is_Impossible": "true", "expected_sources": ["a"]}, (), "a negative"),
+        ({"answerable": 0}, (), ""),
+        ({"answerable": True, "expected_chunks": []}, None, "none, and nothing is expected of retrieval"),
+        ({"should_refuse": False, "expected_chunks": ["a"]}, ("a",), ""),
+        ({"should_refuse": "sometimes", "expected_chunks": ["a"]}, ("a",), ""),
+    ],
+)
+def test_a_column_that_says_whether_a_question_is_a_negative_decides(
+    tmp_path: Path, row: dict[str, object], expected: tuple[str, ...] | None, decided: str
+) -> None:
+    ((question,), made) = imported(tmp_path, put(tmp_path / "a.jsonl", json.dumps({"question": "q?", **row})))
+    assert question.expected == expected
+    contradictions = [note for note in made.notes if "contradicts" in note]
+    assert [f"which decides: the question is {decided}: kept in" in note for note in contradictions] == [True] * bool(
+        decided
+    )
+
+
+def test_objects_without_an_id_name_the_setting_that_reads_them(tmp_path: Path) -> None:
+    pages = [{"file": "visas.pdf", "page": 2}, {"file": "rail.pdf", "page": 1}]
+    path = put(tmp_path / "a.jsonl", json.dumps({"question": "q?", "expected_sources": pages}))
+    cure = "say which to take: `fields=expected_sources=expected_sources[].file`"
+    assert problems(tmp_path, path) == [f"a.jsonl:1: `expected_sources` holds objects with the keys file, page; {cure}"]
+    ((question,), made) = imported(tmp_path, path, fields={"expected_sources": "expected_sources[].file"})
+    assert (question.expected_sources, question.metadata) == (("visas.pdf", "rail.pdf"), {"expected_sources": pages})
+    assert any("`expected_sources` holds more than its field: kept in `metadata`" in note for note in made.notes)
+
+
 @pytest.mark.parametrize(
     ("content", "encoding"),
     [
@@ -69,7 +124,8 @@ def test_every_bad_line_is_listed_at_its_place(tmp_path: Path) -> None:
         "mine.csv:5: has no question; write one, or remove the row",
         "mine.csv:6: `expected_chunks` begins with `[` but is no list or object of JSON: [broken",
         "mine.csv:7: has 4 cells, but the header has 3; put cells with separators in quotes",
-        "mine.csv:8: `expected_chunks` `{'x': 1}` is no id; write a text or a whole number, or name it `id`",
+        "mine.csv:8: `expected_chunks` holds objects with the keys x; say which to take: "
+        "`fields=expected_chunks=expected_chunks[].x`",
         "mine.csv:9: `expected_chunks` `[1]` is no id; write a text or a whole number, or name it `id`",
     ]
 
