@@ -26,6 +26,7 @@ def lint_golden(
     corpus: str | os.PathLike[str] | None = None,
     *,
     target: str | None = None,
+    else_target: str | None = None,
     ignore: Collection[str] = (),
 ) -> list[Finding]:
     """Check every line of a golden set, the questions among each other, and all of it against a corpus.
@@ -35,6 +36,7 @@ def lint_golden(
         corpus: Folder of pages that must hold what is expected; None takes `corpus/<name of the set>` beside the file,
             or the folders of its domains there, as far as they are there.
         target: ``bm25:DIR`` or ``bm25:DIR?by=domain``, in whose index what is expected must be, instead of a corpus.
+        else_target: Such a target for a set without a corpus beside it.
         ignore: Codes of `evaltrack.golden.lint.finding.RULES` that are not reported.
 
     Returns:
@@ -49,7 +51,8 @@ def lint_golden(
     except GoldenError as error:
         findings = list(_bad_lines(str(Path(path)), error))
     else:
-        findings = list(_findings(checked, libraries(checked, corpus, target)))
+        shelves = libraries(checked, corpus, target) or libraries(checked, None, else_target)
+        findings = list(_findings(checked, shelves))
     reported = (finding for finding in findings if finding.code not in ignore)
     return sorted(reported, key=lambda finding: (finding.line is None, finding.line or 0))
 
@@ -87,7 +90,7 @@ def _findings(checked: GoldenSet, shelves: Sequence[tuple[Library, Bm25Target | 
         part = library.entries(entries)
         yield from chain(ids.check_ids(part, library), ids.check_titles(part, library))
         yield from answers.check_answers(part, library)
-        yield from chain(chunks.check_copies(part, library), ids.check_passages(part, library))
+        yield from chunks.check_copies(part, library)
         negatives = [entry for entry in part if entry.question.negative]
         if negatives and (index := index or index_of(library)):
             yield from chunks.check_negatives(_best(negatives, index), library)

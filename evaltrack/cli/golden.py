@@ -47,7 +47,8 @@ for _command in (draft, add, import_command):
 @click.option(
     "--corpus",
     default=None,
-    help="Folder of pages that must hold what is expected.  [default: corpus/NAME beside each file, if there]",
+    help="Folder of pages that must hold what is expected.  [default: corpus/NAME beside each file, else that of the"
+    " settings' bm25: target]",
 )
 @click.option("-t", "--target", default=None, help="bm25:DIR, in whose index what is expected must be.")
 @click.option("--ignore", multiple=True, metavar="CODE", help="Code of findings that are not reported; repeatable.")
@@ -69,7 +70,9 @@ def lint(
 
     findings: list[Finding] = []
     for name in files:
-        findings += lint_golden(name, corpus or None, target=target or None, ignore=ignore)
+        findings += lint_golden(
+            name, corpus or None, target=target or None, else_target=_target_of_runs(), ignore=ignore
+        )
     severities = {finding.severity for finding in findings}
     if output == "json":
         print_json([finding.model_dump() for finding in findings])
@@ -81,6 +84,13 @@ def lint(
     if output != "json":
         click.echo(f"{count(len(files), 'golden set')} checked, all lines are good")
     return EXIT_MISSED if strict and "warning" in severities else 0
+
+
+def _target_of_runs() -> str | None:
+    """The target of `evaltrack run` in the settings file, where that says what it holds."""
+    settings = (click.get_current_context().find_root().default_map or {}).get("run", {})
+    target = settings.get("target")
+    return target if isinstance(target, str) and target.startswith("bm25:") else None
 
 
 def _print_findings(findings: Iterable[Finding]) -> None:

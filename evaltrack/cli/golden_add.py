@@ -46,6 +46,10 @@ def add(file: str, key: str | None, target: str, output: str, **options: Any) ->
         raise UsageError("--negative expects nothing; leave out --expect, --source and --quote")
     if not options["question"]:
         fields |= _prompted(target, fields)
+    expectations = ("expected_chunks", "expected_sources", "expected_passages", "expected_answer", "draft")
+    if all(fields[name] is None for name in expectations):
+        cure = "give --expect, --source, --quote, --negative or --answer, or add it as a --draft"
+        raise UsageError(f"nothing says what the question expects; {cure}")
     made = add_question(file, id=key, **fields)
     result_is_in(file)
     if output == "json":

@@ -116,6 +116,9 @@ class EvaluationConfig(Config):
     """The settings of one evaluation; `of` makes one with errors for people."""
 
     target_options: Options = setting({}, "A setting of the target: KEY=VALUE; repeatable.", logged="never")
+    target_error: OptionalText = setting(
+        "", "JMESPath in a response: where the target says why it failed.  [default: error]", logged="chosen"
+    )
     model: str = setting("", "Name of the target's model, where the target cannot say it itself.", logged="never")
     k: int = setting(5, "How many retrieved sources are scored.", strict=True, ge=1, le=MAX_K)
     filter: Texts = setting(
@@ -308,7 +311,7 @@ class EvaluationConfig(Config):
     def options_of_target(self) -> dict[str, str]:
         """The target's settings, with those of the processes of a function where they were chosen."""
         chosen = {"workers": str(self.workers) if self.workers != 1 else "", "memory": self.target_memory}
-        chosen["in_process"] = "true" if self.in_process else ""
+        chosen |= {"in_process": "true" if self.in_process else "", "error": self.target_error}
         return {name: value for name, value in chosen.items() if value} | dict(self.target_options)
 
     @property
@@ -357,6 +360,7 @@ class EvaluationOptions(TypedDict, total=False):
     """The settings as keyword arguments, but for `k`; `EvaluationConfig` says what each of them is."""
 
     target_options: Mapping[str, str] | None
+    target_error: str | None
     model: str
     filter: str | Sequence[str]
     only_failed: str | None

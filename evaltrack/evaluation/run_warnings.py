@@ -49,6 +49,7 @@ class RunWarnings:
             SmallK(k),
             UnmeasuredRetrieval(warn),
             NearIds(),
+            UnreadFailures(),
             UnmeasuredScores(own_names),
         )
 
@@ -194,6 +195,31 @@ class NearIds:
             those = f"{count(number, 'question')} ({self._questions})"
             what = f"{verb(number, 'misses', 'miss')} an id that differs from a returned one in form or blanks alone"
             yield f"{those} {what}: {self._example}. {Guide.IDS.reference}"
+
+
+class UnreadFailures:
+    """Responses that are empty beside fields that nobody reads: these may say that the target failed."""
+
+    def __init__(self) -> None:
+        self._questions, self._names = _Names(), dict[str, None]()
+
+    def add(self, row: Row) -> None:
+        """Take one finished question."""
+        response = row.response
+        if response is None or response.abstained or response.tool_calls or response.sources:
+            return
+        if response.unread and not (response.answer or "").strip():
+            self._questions.add(row.question.id)
+            self._names |= dict.fromkeys(response.unread)
+
+    def texts(self) -> Iterator[str]:
+        """The questions, the fields, and the setting that reads one."""
+        if number := self._questions.number:
+            names = list(self._names)
+            fields = shown_text(first_of(names, SHOWN))
+            empty = f"{count(number, 'response')} ({self._questions}) {verb(number, 'is', 'are')} empty beside fields"
+            cure = f"where these say that the target failed, name one: `target_error={shown_text(names[0])}`"
+            yield f"{empty} that are not read: {fields}; {cure}"
 
 
 class ImpossibleGrades:

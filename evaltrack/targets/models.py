@@ -48,7 +48,7 @@ def open_model(uri: str, settings: dict[str, str]) -> Target:
     """
     workers, memory = worker_count(settings.pop("workers", "1")), memory_bytes(settings.pop("memory", ""))
     column, store_uri = settings.pop("input", ""), settings.pop("store", "")
-    given = settings.keys() & {"answer", "sources"}
+    given = settings.keys() & {"answer", "sources", "error"}
     reader = take_mapping("model", settings) if given else None
     no_more_settings("model", settings, KNOWN)
     if not uri.partition(":")[2].startswith("/"):

@@ -49,6 +49,19 @@ def test_findings_for_machines(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert sum(finding["code"] == "near-duplicate" for finding in findings) == 29
 
 
+def test_a_set_without_a_corpus_is_held_against_that_of_the_settings_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = written(tmp_path, {"question": "a?", "expected_chunks": ["rail"]}, *[MANY] * 30)
+    codes = {}
+    for target in ("bm25:docs", "python:app:ask"):
+        (tmp_path / "evaltrack.toml").write_text(f"[run]\ntarget = '{target}'\n")
+        codes[target] = {each["code"] for each in json.loads(called(capsys, "lint", path, "--output", "json")[1])}
+    assert "missing-id" in codes["bm25:docs"] - codes["python:app:ask"]
+    assert "no-corpus" in codes["python:app:ask"] - codes["bm25:docs"]
+
+
 def test_what_an_error_leaves_out_is_listed_by_the_command_it_names(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

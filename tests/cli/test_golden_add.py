@@ -39,6 +39,15 @@ def test_the_steps_of_making_a_set(tmp_path: Path, capsys: pytest.CaptureFixture
     assert len(open_golden(golden)) == 2
 
 
+def test_a_question_that_expects_nothing_is_not_added(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    golden = tmp_path / "mine.jsonl"
+    assert _run(["golden", "add", str(golden), "--question", "Who?"]) == 2
+    assert "nothing says what the question expects; give --expect" in capsys.readouterr().err
+    assert not golden.exists()
+    assert _run(["golden", "add", str(golden), "--question", "Who?", "--answer", "You."]) == 0
+    assert _run(["golden", "add", str(golden), "--question", "Why?", "--draft"]) == 0
+
+
 def test_the_index_is_shown_to_people(capsys: pytest.CaptureFixture[str]) -> None:
     assert _run(["index", TRAVEL]) == 0
     out = capsys.readouterr().out

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import runpy
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import product
 from math import log
 from pathlib import Path
+from unicodedata import normalize
 
 import pytest
 
 import evaltrack.targets.bm25
+from evaltrack import lint_golden, run_eval
 from evaltrack.errors import UsageError
 from evaltrack.golden.corpus import Chunk
 from evaltrack.golden.reader import open_golden
@@ -255,6 +258,27 @@ def test_the_default_floor_is_chosen_on_other_questions_than_it_is_tested_on() -
     above = sum((a > n) + (a == n) / 2 for a, n in product(tested.answerable, tested.negative))
     auc = above / (len(tested.answerable) * len(tested.negative))
     assert f"with an AUC of {auc:.2f}" in " ".join((evaltrack.targets.bm25.__doc__ or "").split())
+
+
+@pytest.mark.parametrize("of_golden", ["NFC", "NFD"])
+@pytest.mark.parametrize("of_corpus", ["NFC", "NFD"])
+def test_names_in_both_spellings_are_one(tmp_path: Path, of_golden: str, of_corpus: str) -> None:
+    folder, asked = tmp_path / "docs", normalize(of_golden, "When does the café open?")
+    folder.mkdir()
+    page = normalize(of_corpus, "# Café\n\n## Öffnungszeiten\n\nThe café opens at nine.\n")
+    (folder / normalize(of_corpus, "café.md")).write_text(page)
+    (folder / "bar.md").write_text("# Bar\n\nThe bar opens at ten.\n")
+    golden = tmp_path / f"{normalize(of_golden, 'séjour')}.jsonl"
+    key = normalize(of_golden, "café#öffnungszeiten")
+    line = {"id": "é", "question": asked, "expected_chunks": [key]}
+    golden.write_text(json.dumps(line, ensure_ascii=False))
+    made = run_eval(golden, target=f"bm25:{folder}", tracking_uri=f"sqlite:///{tmp_path}/m.db", traces="off")
+    assert (made.metrics["mrr"], made.rows[0]["sources"][0]["chunk_id"]) == (
+        1,
+        normalize("NFC", line["expected_chunks"][0]),
+    )
+    assert made.signature.golden == normalize("NFC", "séjour")
+    assert [each.code for each in lint_golden(golden, folder) if each.severity == "error"] == []
 
 
 # Domains

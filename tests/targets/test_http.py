@@ -19,6 +19,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from evaltrack import run_eval
 from evaltrack.errors import UsageError
 from evaltrack.records import Question, Response, Source, Turn
 from evaltrack.targets.failures import InvalidResponseError
@@ -633,3 +634,24 @@ def test_it_is_known_whether_the_turns_are_sent(body: str, takes: bool) -> None:
 def test_a_body_that_fails_for_one_question_is_its_error() -> None:
     with pytest.raises(InvalidResponseError, match="body"):
         Body("{a: sum(history)}").content(TOLD, 5)
+
+
+def test_a_server_that_says_elsewhere_that_it_failed(server: Server, store_uri: str) -> None:
+    """Two of four answers are such: they are warned of, or, where `target_error` names the field, errors."""
+    down = {"answer": None, "sources": [], "status": "error", "message": "vector store timeout"}
+    questions = [{"id": n, "question": f"{n}?", "expected_chunks": ["a"] if n < 3 else []} for n in range(1, 5)]
+
+    def answer(handler: Handler) -> None:
+        asked_of = json.loads(server.requests[-1].body)["id"]
+        handler.reply(down if asked_of in "13" else {"answer": "x", "sources": ["a"], "status": "ok"})
+
+    server.answer = answer
+    shared = {"target": server.url, "tracking_uri": store_uri, "traces": "off", "concurrency": 1}
+    made = run_eval(questions, **shared)
+    said = "2 responses (1, 3) are empty beside fields that are not read: status, message; where these say"
+    assert any(note.startswith(said) for note in made.notes)
+    assert (made.totals["num_errors"], made.metrics["recall_at_k"]) == (0, 0.5)
+    made = run_eval(questions, **shared, target_error="status == 'error' && message")
+    assert (made.totals["num_errors"], made.metrics["recall_at_k"], made.metrics["negative_pass_rate"]) == (2, 1, 0)
+    assert made.rows[0]["error"].endswith("the target returned an error: vector store timeout")
+    assert not any("are not read" in note for note in made.notes)

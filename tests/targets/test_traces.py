@@ -105,6 +105,33 @@ def test_autologged_traces_are_evaluated(
     assert len(client.search_traces(locations=["1"])) == 3
 
 
+def test_the_sources_are_what_the_last_reranker_left(
+    store_uri: str, tmp_path: Path, traced: Callable[..., str]
+) -> None:
+    """A reranker that lifts the right one, one that drops it, and one whose outputs are an object."""
+    documents = {name: Document(page_content=name, id=name) for name in ("cats", "x", "y")}
+    lists: dict[str, list[Any]] = {
+        "Lifts?": [["x", "y", "cats"], ["y", "x"], ["cats", "x"]],
+        "Drops?": [["cats", "x"], ["x"]],
+        "Wraps?": [["x", "y"], {"documents": ["cats"]}],
+    }
+    for question, (retrieved, *reranked) in lists.items():
+        with mlflow.start_span("chain") as root:
+            root.set_inputs({"question": question})
+            for names, kind in ((retrieved, SpanType.RETRIEVER), *((each, SpanType.RERANKER) for each in reranked)):
+                with mlflow.start_span("step", span_type=kind) as span:
+                    span.set_outputs(
+                        {"documents": [documents[each] for each in names["documents"]]}
+                        if isinstance(names, dict)
+                        else [documents[each] for each in names]
+                    )
+            root.set_outputs({"answer": "x"})
+    path = golden(tmp_path, *({"question": question} for question in lists))
+    made = run_eval(path, target="traces:prod", tracking_uri=store_uri, traces="off")
+    assert [row["reciprocal_rank"] for row in made.rows] == [1, 0, 1]
+    assert [len(row["sources"]) for row in made.rows] == [2, 1, 1]
+
+
 def test_a_resumed_run_deletes_no_trace_of_an_application(store_uri: str, traced: Callable[..., str]) -> None:
     traced("When?")
     client = mlflow.MlflowClient(store_uri)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -47,12 +48,16 @@ def _names(names: Iterable[str], by_title: bool) -> _Names:
 
 
 def check_ids(entries: Iterable[Entry], library: Library) -> Iterator[Finding]:
-    """What is expected and is not in the library, or only in another form."""
+    """What is expected and is not in the library, or only in another form.
+
+    A page that is not there is one finding, whatever its questions expect of it.
+    """
     ids = _names((chunk.id for chunk in library.chunks), by_title=False)
     titles = _names((chunk.title for chunk in library.chunks), by_title=True)
-    hints: dict[tuple[bool, str], str] = {}
+    pages = {_page(chunk.id) for chunk in library.chunks}
+    missing: dict[tuple[bool, str], list[tuple[Entry, str]]] = {}
     for entry in entries:
-        question = entry.question
+        question, are_missing = entry.question, False
         names = titles if question.by_title else ids
         for expected in question.expected_names or ():
             if names.key(expected) in names.exact or names.key(expected.strip()) in names.exact:
@@ -62,12 +67,27 @@ def check_ids(entries: Iterable[Entry], library: Library) -> Iterator[Finding]:
                 message = f"`{wrong}` is not in {library.name}, `{right}` is"
                 yield entry.finding("other-form-id", message, f"write `{right}`")
                 continue
-            if meant:
-                hints[question.by_title, expected] = f"did you mean `{'` or `'.join(meant[:SHOWN_NAMES])}`?"
-            elif (question.by_title, expected) not in hints and len(hints) < MAX_HINTS:
-                hints[question.by_title, expected] = _nearest(names.key(expected), names.exact)
-            cure = hints.get((question.by_title, expected)) or "add the page, or correct the question"
-            yield entry.finding("missing-id", f"`{expected}` is not in {library.name}", cure)
+            page = expected if question.by_title or _page(expected) in pages else _page(expected)
+            missing.setdefault((question.by_title, page), []).append((entry, expected))
+            are_missing = True
+        yield from _check_passages(entry, library, are_missing=are_missing)
+    for number, ((by_title, page), found) in enumerate(missing.items()):
+        names = titles if by_title else ids
+        entry, expected = found[0]
+        name = expected if all(each == expected for _, each in found) else page
+        questions = list(dict.fromkeys(each.question.id for each, _ in found))
+        several = f", and {len(questions)} questions expect it: {first_names(questions)}" if len(questions) > 1 else ""
+        if meant := names.meant(name):
+            cure = f"did you mean `{'` or `'.join(meant[:SHOWN_NAMES])}`?"
+        else:
+            cure = _nearest(names.key(name), names.exact) if number < MAX_HINTS else ""
+        cure = cure or "add the page, or correct the question"
+        yield entry.finding("missing-id", f"`{name}` is not in {library.name}{several}", cure)
+
+
+def _page(key: str) -> str:
+    """The page of a chunk's id."""
+    return re.split("[#@]", key, maxsplit=1)[0]
 
 
 def _nearest(key: str, exact: Mapping[str, str]) -> str:
@@ -125,15 +145,18 @@ MOST_CHUNKS = 3
 """Chunks that may hold one quotation whole: chunks overlap, and a page may say a thing twice."""
 
 
-def check_passages(entries: Iterable[Entry], library: Library) -> Iterator[Finding]:
-    """Quotations that no chunk holds or that many hold whole, and chunks to choose from of which none is there."""
-    for entry in entries:
-        for passage in entry.question.expected_passages or ():
-            if passage.any_of and not set(passage.any_of) & library.by_id.keys():
-                message = f"none of `{'`, `'.join(passage.any_of)}` is in {library.name}"
-                yield entry.finding("missing-id", message, "name the chunks that hold the passage, or quote it")
-            if passage.quote is not None:
-                yield from _check_quote(entry, passage, library)
+def _check_passages(entry: Entry, library: Library, *, are_missing: bool) -> Iterator[Finding]:
+    """Quotations that no chunk holds or that many hold whole, and chunks to choose from of which none is there.
+
+    Those of a question whose ids `are_missing` are likely on the same page, and are not named too.
+    """
+    for passage in entry.question.expected_passages or ():
+        if passage.any_of and not set(passage.any_of) & library.by_id.keys() and not are_missing:
+            message = f"none of `{'`, `'.join(passage.any_of)}` is in {library.name}"
+            yield entry.finding("missing-id", message, "name the chunks that hold the passage, or quote it")
+        if passage.quote is not None:
+            found = _check_quote(entry, passage, library)
+            yield from (each for each in found if each.code != "missing-quote" or not are_missing)
 
 
 def _check_quote(entry: Entry, passage: Passage, library: Library) -> Iterator[Finding]:

@@ -65,6 +65,16 @@ def test_a_missing_id_has_the_nearest_or_a_cure() -> None:
     assert str(far).endswith("`zzzz` is not in corpus/set; add the page, or correct the question [missing-id]")
 
 
+def test_a_deleted_page_is_one_finding() -> None:
+    passages = [{"quote": "a train a day"}]
+    asked = [{"expected_chunks": [f"rail#{n}", "fares#x"], "expected_passages": passages} for n in range(12)]
+    other = {"expected_chunks": ["fares#y"]}
+    page, heading = check_ids(entries(*asked, other, other), library(fares__x="x"))
+    names = "q0, q1, q2, q3, q4, q5, q6, q7, q8, q9 and 2 more"
+    assert (page.message, page.line) == (f"`rail` is not in corpus/set, and 12 questions expect it: {names}", 1)
+    assert heading.message == "`fares#y` is not in corpus/set, and 2 questions expect it: q12, q13"
+
+
 def test_titles_compare_as_they_do_in_scoring() -> None:
     """Without regard to case and with `_` as a space; another form besides that is named."""
     shelf = Library("c", (Chunk("a", "World War 2", "", "", "x"),), frozenset({"set"}))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evaltrack.golden.lint.answers import check_answers
-from evaltrack.golden.lint.ids import check_blanks, check_ids, check_passages, check_repeats
+from evaltrack.golden.lint.ids import check_blanks, check_ids, check_repeats
 
 from .library import brief, entries, library
 
@@ -27,14 +27,14 @@ PAGES = library(a="Stays of up to 90 days need no visa.", b="The fee is 80 euros
 )
 def test_a_quotation_is_in_the_corpus(passages: list[dict[str, Any]], codes: list[str]) -> None:
     """Whole, or cut by a border; of chunks to choose from one is there."""
-    found = check_passages(entries({"expected_passages": passages}), PAGES)
+    found = check_ids(entries({"expected_passages": passages}), PAGES)
     assert [code for code, _ in brief(found)] == codes
 
 
 def test_a_quotation_that_stands_everywhere_is_named() -> None:
     """Whichever of the four chunks comes back counts, though only one may answer."""
     pages = library(**{f"p{number}": f"Page {number}. All rights reserved." for number in range(4)})
-    (found,) = check_passages(entries({"expected_passages": [{"quote": "all rights reserved"}]}), pages)
+    (found,) = check_ids(entries({"expected_passages": [{"quote": "all rights reserved"}]}), pages)
     assert (found.code, found.severity) == ("common-quote", "warning")
     assert "4 chunks hold" in found.message
 
