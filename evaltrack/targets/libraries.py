@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from evaltrack.records.base import as_key
+from evaltrack.targets.usage import plain
 
-IDS = ("chunk_id", "id")
 TITLES = ("title", "source", "file_name", "file_path", "filename", "name")
 SCORES = ("score", "relevance_score")
 
@@ -20,22 +20,25 @@ Fields = dict[str, Any]
 
 
 def source_fields(value: Any) -> Fields | None:
-    """The fields of a source that a library's document or node holds; None where it is no such object."""
-    libraries = _libraries(value)
-    if isinstance(value, tuple) and len(value) == 2 and (fields := source_fields(value[0])):
-        return fields | {"score": float(value[1])}
-    if "langchain_core" in libraries and hasattr(value, "page_content"):
-        return _source(value.page_content, getattr(value, "metadata", {}), getattr(value, "id", None))
-    if "llama_index" in libraries and hasattr(value, "get_content"):
+    """The fields of a source that a library's document or node holds, or what JSON holds of one; None where it is none.
+
+    Of LangChain and MLflow `page_content` and `metadata`, of Haystack `content` and `meta`, of OpenAI a file's result.
+    """
+    if isinstance(value, tuple) and len(value) == 2 and (found := source_fields(value[0])):
+        return found | {"score": float(value[1])}
+    if "llama_index" in _libraries(value) and hasattr(value, "get_content"):
         node = getattr(value, "node", value)
         return _source(node.get_content(), node.metadata, node.node_id, getattr(value, "score", None))
-    if "haystack" in libraries and hasattr(value, "content") and hasattr(value, "score"):
-        return _source(
-            value.content, getattr(value, "meta", {}), getattr(value, "id", None), getattr(value, "score", None)
-        )
-    if "openai" in libraries and hasattr(value, "file_id"):
-        return _source(value.text, {"title": value.filename} | (value.attributes or {}), value.file_id, value.score)
-    return None
+    held = plain(value)
+    if not isinstance(held, Mapping):
+        return None
+    if "file_id" in held and "filename" in held:
+        metadata = {"title": held["filename"]} | (held.get("attributes") or {})
+        return _source(held.get("text"), metadata, held["file_id"], held.get("score"))
+    names = next((each for each in (("page_content", "metadata"), ("content", "meta")) if each[0] in held), None)
+    if names is None or (names[1] == "meta" and "meta" not in held):
+        return None
+    return _source(held[names[0]], held.get(names[1]), held.get("id"), held.get("score"))
 
 
 def response_fields(value: object) -> Fields | None:
@@ -51,11 +54,18 @@ def _libraries(value: object) -> set[str]:
     return {cls.__module__.partition(".")[0] for cls in type(value).__mro__}
 
 
-def _source(text: str | None, metadata: Mapping[str, Any], own_id: object, score: float | None = None) -> Fields:
-    texts = {"title": _first(metadata, TITLES), "url": _first(metadata, ("url",))}
-    key = next((key for name in IDS if isinstance(key := as_key(metadata.get(name)), str)), own_id)
-    score = score if score is not None else next((metadata[name] for name in SCORES if name in metadata), None)
-    return {"chunk_id": key, "text": text, "score": score, **texts}
+def _source(text: object, metadata: object, own_id: object, score: object = None) -> Fields:
+    """The fields of a source; its place counts as its id where it has none, and as its address where it is a link."""
+    held: Mapping[str, Any] = metadata if isinstance(metadata, Mapping) else {}
+    place = held.get("doc_uri")
+    ids = (as_key(each) for each in (held.get("chunk_id"), held.get("id"), own_id, place))
+    return {
+        "chunk_id": next((each for each in ids if isinstance(each, str) and each.strip()), None),
+        "text": text,
+        "score": score if score is not None else next((held[name] for name in SCORES if name in held), None),
+        "title": _first(held, TITLES),
+        "url": _first(held, ("url",)) or (place if isinstance(place, str) and "://" in place else None),
+    }
 
 
 def _first(metadata: Mapping[str, Any], names: Iterable[str]) -> str | None:
@@ -67,10 +77,11 @@ def _of_mapping(value: Mapping[Any, Any]) -> Fields | None:
     messages = value.get("messages")
     if isinstance(messages, Sequence) and messages and "langchain_core" in _libraries(messages[-1]):
         return _conversation(messages)
-    for answer, sources in (("answer", "context"), ("result", "source_documents")):
+    for sources in ("context", "source_documents"):
         found = value.get(sources)
         if isinstance(found, Sequence) and not isinstance(found, str) and all(map(source_fields, found)):
-            return {"answer": value.get(answer), "sources": found}
+            others = {name: value.get(name) for name in ("tool_calls", "usage", "model")}
+            return {"answer": value.get("answer", value.get("result")), "sources": found, **others}
     parts = [part for part in value.values() if isinstance(part, Mapping)]
     return _pipeline(parts) if parts and len(parts) == len(value) else None
 

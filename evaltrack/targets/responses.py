@@ -79,7 +79,7 @@ def as_source(value: object, place: str = "", unread: list[str] | None = None) -
     """
     if isinstance(value, Source):
         return value
-    fields: Any = None if type(value) is dict else source_fields(value)  # most are, and no library's object is
+    fields: Any = source_fields(value)
     value = plain(value)
     if fields is None and isinstance(value, Mapping):
         fields = value

@@ -8,15 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from evaltrack.golden.importing.values import is_empty, text_in
-from evaltrack.records.base import as_key
 from evaltrack.targets.failures import error_text
 from evaltrack.targets.mapping import Expression
 from evaltrack.targets.responses import with_contexts
 from evaltrack.tracking.past_traces import PastTrace
 
 ANSWER_KEYS = ("answer", "response", "output", "output_text", "result", "content", "text", "completion")
-TITLES = ("title", "file_name", "filename", "name")
-LINK = "://"
 
 
 @dataclass(frozen=True)
@@ -72,7 +69,7 @@ class TraceReader:
             sources = held if isinstance(held, list) else None
         fields = {
             "answer": _answer(self.answer.find(outputs) if self.answer else outputs, sources),
-            "sources": None if sources is None else [_source(each) for each in sources],
+            "sources": sources,
             "tool_calls": list(trace.tool_calls) or None,
             "usage": _usage(trace.usage or {}),
             "model": trace.model,
@@ -144,28 +141,6 @@ def _says(item: Mapping[str, Any]) -> bool:
     """Whether an item of a conversation is a person's or a model's word: no call of a tool, nor what it gave."""
     kind, role = item.get("type", "message"), item.get("role", "assistant")
     return kind in ("message", "text", "output_text", "ai", "human") and role in ("assistant", "ai", "user", "human")
-
-
-def _source(item: object) -> object:
-    """A retrieved document in MLflow's form as a source; what has another form stays as it is."""
-    if not isinstance(item, Mapping) or "page_content" not in item:
-        return item
-    held = item.get("metadata")
-    metadata: Mapping[str, Any] = held if isinstance(held, Mapping) else {}
-    place = metadata.get("doc_uri")
-    ids = (as_key(each) for each in (metadata.get("chunk_id"), item.get("id"), metadata.get("id"), place))
-    key = next((each for each in ids if isinstance(each, str) and each.strip()), None)
-    url = metadata.get("url") or (place if isinstance(place, str) and LINK in place else None)
-    title = next((metadata[name] for name in TITLES if isinstance(metadata.get(name), str) and metadata[name]), None)
-    score = metadata.get("score")
-    fields = {
-        "chunk_id": key,
-        "title": title,
-        "url": url if isinstance(url, str) else None,
-        "text": item["page_content"],
-        "score": score if isinstance(score, int | float) else None,
-    }
-    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _usage(usage: Mapping[str, Any]) -> dict[str, int] | None:

@@ -25,8 +25,8 @@ from evaltrack.judges.recorded import NotJudgedError, RecordedJudge
 from evaltrack.records import Question, Response
 from evaltrack.report.comparison.json_form import comparison_json
 from evaltrack.report.comparison.markdown import comparison_markdown
+from evaltrack.targets.failures import NotRecordedError
 from evaltrack.targets.recorded import open_recorded
-from evaltrack.targets.recorded_response import NotRecordedError
 from evaltrack.targets.responses import InvalidResponseError
 from scripts.fuzzing.reader import OWN, QUESTION, REPO, Reader, kept
 from scripts.fuzzing.seeds import ANSWERS, RECORDED, TABLES_OF_TOML, TOML, TREC, first, saved_run, small_row

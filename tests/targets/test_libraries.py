@@ -31,6 +31,19 @@ def test_a_langchain_retriever() -> None:
     )
 
 
+def test_documents_that_came_as_json() -> None:
+    documents = [
+        {"id": None, "metadata": {"source": "visa.md", "score": 0.5}, "page_content": "Ninety days."},
+        {"id": "d2", "content": "Fees.", "meta": {}, "score": 0.25, "embedding": None},
+    ]
+    sources = (
+        Source(title="visa.md", text="Ninety days.", score=0.5),
+        Source(chunk_id="d2", text="Fees.", score=0.25),
+    )
+    for name in ("sources", "source_documents", "contexts"):
+        assert as_response({"answer": "90", name: documents}) == Response(answer="90", sources=sources)
+
+
 def test_a_langchain_runnable_is_a_target() -> None:
     documents = pytest.importorskip("langchain_core.documents")
     runnables = pytest.importorskip("langchain_core.runnables")

@@ -15,10 +15,11 @@ from openai import OpenAI
 
 from evaltrack import import_traces, run_eval
 from evaltrack.errors import UsageError
-from evaltrack.records import Question
+from evaltrack.records import Question, Source
 from evaltrack.targets import open_target
 from evaltrack.targets.failures import NotRecordedError
 from evaltrack.targets.mapping import compile_expression
+from evaltrack.targets.responses import as_response
 from evaltrack.targets.traced_answers import TraceReader
 from evaltrack.tracking.past_traces import PastTrace
 from evaltrack.tracking.store import connect
@@ -239,11 +240,11 @@ def test_documents_and_tokens() -> None:
     ]
     usage = {"input_tokens": 5, "output_tokens": 2, "total_tokens": 17, "cache_read_input_tokens": 10}
     fields = TraceReader().result(PastTrace("t", "When?", documents, documents=documents, usage=usage)).fields
-    assert fields["sources"] == [
-        {"chunk_id": "https://a.example/x", "title": "X", "url": "https://a.example/x", "text": "a", "score": 0.5},
-        {"chunk_id": "b1", "text": "b"},
-        {"chunk_id": "c"},
-    ]
+    assert as_response(fields).sources == (
+        Source(chunk_id="https://a.example/x", title="X", url="https://a.example/x", text="a", score=0.5),
+        Source(chunk_id="b1", text="b"),
+        Source(chunk_id="c"),
+    )
     assert fields["usage"] == {"prompt_tokens": 15, "completion_tokens": 2, "cached_tokens": 10}
     assert "answer" not in fields
     assert TraceReader().result(PastTrace("t", "When?", "a", usage={"input_tokens": 1})).fields == {"answer": "a"}
