@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypedDict, Unpack
+from typing import TypedDict, Unpack
 
 from evaltrack.errors import GoldenError, UsageError
 from evaltrack.golden.corpus.passages import CorpusIds
@@ -33,7 +33,6 @@ class ImportOptions(TypedDict, total=False):
     encoding: str
     domain: str
     id_prefix: str
-    grades: Literal["keep", "binary"]
 
 
 @dataclass(frozen=True)
@@ -69,8 +68,7 @@ def import_golden(
         tracking_uri: MLflow store of a dataset; None follows MLflow's own settings.
         force: Whether to replace `output` if it is there.
         **options: `fields` (field → column, or JMESPath in a row), `separator` (between ids in one cell, `;`),
-            `encoding`, `domain`, `id_prefix`, and `grades`: `binary` expects what was judged 1 or higher, `keep` writes
-            ids with grades.
+            `encoding`, `domain` and `id_prefix`.
 
     Raises:
         GoldenError: files cannot be read, or lines are no questions; each is named with its place. Nothing is written.
@@ -122,8 +120,6 @@ def _check(files: list[str | os.PathLike[str]], output: Path, force: bool, optio
     if not force and os.path.lexists(output):
         raise UsageError(f"{output}: is there already; name another file, or replace it with `force=True`")
     check_fields(options.get("fields", {}))
-    if options.get("grades", "keep") not in ("keep", "binary"):
-        raise UsageError(f"`grades=` is {options.get('grades')}; write keep or binary")
 
 
 def import_traces(

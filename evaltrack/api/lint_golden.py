@@ -84,7 +84,7 @@ def _bad_lines(file: str, error: GoldenError) -> Iterator[Finding]:
 def _findings(checked: GoldenSet, shelves: Sequence[tuple[Library, Bm25Target | None]]) -> Iterator[Finding]:
     entries = all_entries(checked)
     yield from chain(ids.check_repeats(entries), ids.check_blanks(entries))
-    yield from chain(questions.check_questions(entries), questions.check_same_answers(entries))
+    yield from questions.check_questions(entries)
     yield from chain(answers.check_empty_answers(entries), answers.check_unused_answers(entries))
     for library, index in shelves:
         part = library.entries(entries)
@@ -99,7 +99,7 @@ def _findings(checked: GoldenSet, shelves: Sequence[tuple[Library, Bm25Target | 
         message = "there is no corpus beside the file, and what is expected is not looked up"
         cure = "name the folder of its pages (`corpus=`)"
         yield Finding(file=file, line=None, id=None, code="no-corpus", message=message, cure=cure)
-    yield from chain(size.check_categories(file, stats), size.check_domains(file, stats), size.check_size(file, stats))
+    yield from chain(size.check_domains(file, stats), size.check_size(file, stats))
 
 
 def all_entries(checked: GoldenSet) -> list[Entry]:

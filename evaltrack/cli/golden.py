@@ -26,7 +26,7 @@ LINT_EXAMPLES = """\b
 Examples:
   evaltrack golden lint golden/*.json*
   evaltrack golden lint mine.jsonl --corpus docs
-  evaltrack golden lint mine.jsonl --ignore same-answer --output json
+  evaltrack golden lint mine.jsonl --ignore thin-domain --output json
 """
 
 FINDINGS_SHOWN = 20

@@ -47,13 +47,6 @@ Examples:
 @click.option("--corpus", default="", help="Folder of pages, or .jsonl or .parquet of passages, with what is expected.")
 @click.option("--domain", default="", help="Domain of the questions that have none.")
 @click.option("--id-prefix", default="", help="Text to put before each id.")
-@click.option(
-    "--grades",
-    default="keep",
-    show_default=True,
-    type=click.Choice(["binary", "keep"]),
-    help="Graded judgements: binary expects what was judged 1 or higher; keep writes ids with their grades.",
-)
 @click.option("--force", is_flag=True, help="Replace the golden set if it is there.")
 @output_option()
 def import_command(

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import get_args
-
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from evaltrack.records import Passage, Question, Role
+from evaltrack.records import Passage, Question, Turn
 from evaltrack.records.finding_words import finding_words, id_words
 from evaltrack.records.json_text import kind_of
 from evaltrack.records.question import EXPECTATIONS
 
 MAX_DEPTH = 100
-FIELDS, PASSAGE_FIELDS = tuple(Question.model_fields), tuple(Passage.model_fields)
+FIELDS = tuple(Question.model_fields)
+FIELDS_WITHIN = {"expected_passages": tuple(Passage.model_fields), "history": tuple(Turn.model_fields)}
 LISTS = {
     "expected_chunks": 'chunk ids, like ["a", "b"]',
     "expected_sources": 'titles, like ["a", "b"]',
@@ -32,7 +31,7 @@ def checked_question(value: dict[str, object]) -> Question | list[str]:
         question = Question.model_validate(value)
     except ValidationError as error:
         details = error.errors(include_url=False)
-        return [(_explain_part if _is_part(detail) else _explain)(detail) for detail in details]
+        return [_explain(detail) for detail in details]
     free = {"metadata": question.metadata, "expected_arguments": list(question.expected_arguments)}
     deep = [name for name, value in free.items() if _too_deep(value)]
     return [f"`{name}` is nested deeper than {MAX_DEPTH}; make it flatter" for name in deep] or question
@@ -84,7 +83,7 @@ def _explain(detail: ErrorDetails) -> str:
         return _explain_grade(place)
     if place == ("id",) and kind == "string_type":
         return id_words(detail["input"])
-    return finding_words(detail, FIELDS if len(place) == 1 else PASSAGE_FIELDS if name == "expected_passages" else ())
+    return finding_words(detail, FIELDS if len(place) == 1 else FIELDS_WITHIN.get(name, ()))
 
 
 def _explain_grade(place: tuple[int | str, ...]) -> str:
@@ -101,29 +100,3 @@ def _explain_list(name: str, detail: ErrorDetails) -> str:
     if detail["type"] == "too_long":
         return f"`{name}` has {detail['ctx']['actual_length']:,} entries; write at most {detail['ctx']['max_length']:,}"
     return f"`{name}` is {kind_of(detail['input'])}; write a list of {LISTS[name]}"
-
-
-def _is_part(detail: ErrorDetails) -> bool:
-    """Whether a finding is about a turn of the history."""
-    return len(detail["loc"]) > 1 and detail["loc"][0] == "history"
-
-
-def _explain_part(detail: ErrorDetails) -> str:
-    """One finding about a turn of the history."""
-    *whole, field = map(str, detail["loc"])
-    value = detail["input"]
-    kind = f"`{value[:80]}`" if isinstance(value, str) else kind_of(value)
-    empty = "is empty; write some text"
-    reasons = {
-        "missing": "is missing; a turn has `role` and `content`",
-        "string_too_short": empty,
-        "string_pattern_mismatch": empty,
-        "string_type": f"is {kind}; write its text",
-        "literal_error": f"is {kind}; write one of {', '.join(get_args(Role))}",
-        "model_type": f'is {kind}; write {{"role": "user", "content": "the text"}}',
-    }
-    if detail["type"] == "extra_forbidden":
-        return f"`{'.'.join(whole)}` has the unknown field `{field[:80]}`; a turn has `role` and `content`"
-    message = detail["msg"].removeprefix("Value error, ")
-    reason = reasons.get(detail["type"])
-    return f"`{'.'.join((*whole, field))}`" + (f" {reason}" if reason else f": {message}")

@@ -32,9 +32,9 @@ Problem = tuple[int, str]
 """A line number (from 1) and what is wrong there; what to do."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class GoldenStats:
-    """Counts over one golden set; `by` maps `domain` and `category` to counts per label.
+    """Counts over questions as they stream by; `by` maps `domain` and `category` to counts per label.
 
     `with_history` counts the questions that have some. `drafts` are counted whether or not they are among the
     questions.
@@ -43,47 +43,22 @@ class GoldenStats:
     questions: int = 0
     negatives: int = 0
     judged_only: int = 0
-    by: dict[str, Counter[str]] = field(default_factory=dict)
+    by: dict[str, Counter[str]] = field(default_factory=lambda: {"domain": Counter(), "category": Counter()})
     negatives_by_domain: Counter[str] = field(default_factory=Counter)
     drafts: int = 0
     with_history: int = 0
 
-
-class Tally:
-    """Counts questions as they stream by."""
-
-    def __init__(self) -> None:
-        self.questions = self.negatives = self.judged_only = self.drafts = 0
-        self.with_history = 0
-        self.by: dict[str, Counter[str]] = {"domain": Counter(), "category": Counter()}
-        self.negatives_by_domain: Counter[str] = Counter()
-
     def add(self, question: Question) -> None:
         """Count a question."""
-        expected = question.expected
-        is_negative = expected is not None and not expected
         self.questions += 1
-        self.negatives += is_negative
-        self.judged_only += expected is None
+        self.negatives += question.negative
+        self.judged_only += question.expected is None
         self.with_history += bool(question.history)
         for label, counter in self.by.items():
-            value = getattr(question, label)
-            if value is not None:
+            if (value := getattr(question, label)) is not None:
                 counter[value] += 1
-        if is_negative:
+        if question.negative:
             self.negatives_by_domain[question.domain] += 1
-
-    def stats(self) -> GoldenStats:
-        """The counts so far."""
-        return GoldenStats(
-            self.questions,
-            self.negatives,
-            self.judged_only,
-            self.by,
-            self.negatives_by_domain,
-            self.drafts,
-            self.with_history,
-        )
 
 
 class NumberedQuestion(NamedTuple):
@@ -163,14 +138,14 @@ def open_golden(path: str | os.PathLike[str], selection: Selection | None = None
     path, selection = Path(path), selection or ALL
     _check_file(path)
     problems: list[Problem] = []
-    digest, tally, first_lines = hashlib.sha256(), Tally(), dict[str, int]()
+    digest, stats, first_lines = hashlib.sha256(), GoldenStats(), dict[str, int]()
     sample = Sample(selection.sample, selection.seed) if selection.sample else None
     for _, question in _questions(path, problems, first_lines):
-        tally.drafts += question.draft
+        stats.drafts += question.draft
         if question.draft and not drafts:
             continue
         digest.update(_digest_line(question))
-        tally.add(question)
+        stats.add(question)
         if sample is not None and selection.admits(question):
             sample.offer(question.id)
     if problems:
@@ -178,14 +153,14 @@ def open_golden(path: str | os.PathLike[str], selection: Selection | None = None
         places = [f"{path}:{line}: {what}" for line, what in problems]
         command = f"`evaltrack golden lint {shlex.quote(str(path))} --output json` lists all"
         raise GoldenError(places, [line for line, _ in problems], rest=command, guide=Guide.GOLDEN_LINES)
-    if tally.drafts and not tally.questions:
+    if stats.drafts and not stats.questions:
         cure = "take `draft` from those that are right"
-        raise GoldenError([f"{path}: holds drafts alone ({tally.drafts}); {cure}"], guide=Guide.REVIEW)
-    if not tally.questions:
+        raise GoldenError([f"{path}: holds drafts alone ({stats.drafts}); {cure}"], guide=Guide.REVIEW)
+    if not stats.questions:
         cure = "write one JSON object a line, with `id` and `question`"
         raise GoldenError([f"{path}: holds no questions; {cure}"], guide=Guide.GOLDEN_LINES)
     name = golden_name(path.name)
-    whole = GoldenSet(path, name, digest.hexdigest(), tally.stats(), ids=first_lines.keys(), with_drafts=drafts)
+    whole = GoldenSet(path, name, digest.hexdigest(), stats, ids=first_lines.keys(), with_drafts=drafts)
     return whole if selection.takes_all else _part_of(whole, selection, sample)
 
 
@@ -198,16 +173,16 @@ def _part_of(whole: GoldenSet, selection: Selection, sample: Sample | None) -> G
     everything = SelectedPart(questions=len(whole), total=len(whole), by=selection.words(), whole_digest=whole.digest)
     sampled = None if sample is None else sample.ids
     selected = replace(whole, selection=selection, sampled=sampled, part=everything)
-    digest, tally = hashlib.sha256(), Tally()
+    digest, stats = hashlib.sha256(), GoldenStats()
     for question in selected:
         digest.update(_digest_line(question))
-        tally.add(question)
-    if not tally.questions:
+        stats.add(question)
+    if not stats.questions:
         raise GoldenError([f"{whole.path}: {empty_words(selection, whole, len(whole))}"])
-    if tally.questions == len(whole):
+    if stats.questions == len(whole):
         return whole
-    part = everything.model_copy(update={"questions": tally.questions})
-    return replace(selected, digest=digest.hexdigest(), stats=tally.stats(), part=part)
+    part = everything.model_copy(update={"questions": stats.questions})
+    return replace(selected, digest=digest.hexdigest(), stats=stats, part=part)
 
 
 def _check_file(path: Path) -> None:

@@ -62,7 +62,6 @@ def test_a_bad_line_leaves_what_was_there(tmp_path: Path) -> None:
         ({"form": "trek"}, "there is no format `trek`; formats are trec, beir"),
         ({"fields": {"expected_chunk": "x"}}, "is no field of a golden set; did you mean `expected_chunks`?"),
         ({"fields": {"zzz": "x"}}, "is no field of a golden set; fields are id, question"),
-        ({"grades": "graded"}, "is graded; write keep or binary"),
         ({"encoding": "latin-99"}, "there is no `latin-99`"),
         ({"corpus": "gone.jsonl"}, "gone.jsonl: cannot be read"),
         ({"corpus": "bad.jsonl"}, "bad.jsonl:2: is not JSON: "),

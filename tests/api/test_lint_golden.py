@@ -17,7 +17,7 @@ from evaltrack.golden.lint.answers import check_answers
 from evaltrack.golden.lint.chunks import check_copies
 from evaltrack.golden.lint.finding import RULES, Entry
 from evaltrack.golden.lint.library import Library
-from evaltrack.golden.lint.questions import check_questions, check_same_answers
+from evaltrack.golden.lint.questions import check_questions
 from evaltrack.records import Question
 from tests.conftest import REPO
 
@@ -164,7 +164,6 @@ def test_public_sets_raise_no_false_alarm() -> None:
         entries = [Entry("set", place, place + 1, question) for place, question in enumerate(asked)]
         library = Library("docs", tuple(chunks), frozenset({"docs"}))
         assert list(check_questions(entries)) == []
-        assert list(check_same_answers(entries)) == []
         assert list(check_answers(entries, library)) == []
         assert list(check_copies(entries, library)) == []
         number += len(entries)

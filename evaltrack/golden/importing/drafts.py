@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import jmespath
 from jmespath.exceptions import JMESPathError
@@ -59,8 +59,6 @@ Draft: TypeAlias = tuple[str, Line | ValueError]
 
 Drafts: TypeAlias = Iterator[Draft]
 
-Grades: TypeAlias = Literal["keep", "binary"]
-
 
 class Notes:
     """What could not be carried over, and what else a reader of the result should know, with counts and places."""
@@ -95,7 +93,6 @@ class ImportSettings:
         encoding: Of text files; empty for UTF-8, or UTF-16 where a byte-order mark says so.
         domain: Domain of the questions that have none; empty leaves it to the name of the golden set.
         id_prefix: Put before each id.
-        grades: `binary` expects what was judged 1 or higher; `keep` writes an object of ids and grades.
         corpus: Ids and texts of the passages that may be expected, where a corpus was named.
     """
 
@@ -104,7 +101,6 @@ class ImportSettings:
     encoding: str = ""
     domain: str = ""
     id_prefix: str = ""
-    grades: Grades = "keep"
     corpus: CorpusIds | None = None
 
 
@@ -287,7 +283,7 @@ class _Line:
         if name in LISTS:
             value = cell(value)
             if isinstance(value, dict) and all(isinstance(grade, int) for grade in value.values()):
-                return graded(value, self.settings.grades)
+                return graded(value)
             if isinstance(value, list) and any(isinstance(each, dict) for each in value):
                 _check_keys(name, path, value)
                 self._keep(path, "holds more than its field", value)
@@ -390,14 +386,14 @@ def _parted(cell: str, joint: str, corpus: CorpusIds | None) -> list[str]:
     return [text for text in texts if text.strip()]
 
 
-def graded(grades: Mapping[str, int], mode: Grades) -> list[str] | dict[str, int]:
+def graded(grades: Mapping[str, int]) -> list[str] | dict[str, int]:
     """`expected_chunks` out of the grades by which chunks were judged.
 
-    Binary, or where grades say no more than that: the ids of grade 1 or higher. Otherwise each id with its grade,
-    without those below 0, which mark spam in some collections.
+    The ids of grade 1 or higher, where grades say no more than that; otherwise each id with its grade, without those
+    below 0, which mark spam in some collections.
     """
     relevant = [key for key, grade in grades.items() if grade >= 1]
-    if mode == "keep" and relevant and any(grade > 1 or grade == 0 for grade in grades.values()):
+    if relevant and any(grade > 1 or grade == 0 for grade in grades.values()):
         return {key: grade for key, grade in grades.items() if grade >= 0}
     return relevant
 

@@ -47,7 +47,7 @@ def read(files: list[Path], settings: ImportSettings, notes: Notes) -> Drafts:
             yield place, query
         elif (key := str(as_key(query.get("id")))) in grades:
             missing.discard(key)
-            yield place, {**query, "expected_chunks": graded(grades[key], settings.grades)}
+            yield place, {**query, "expected_chunks": graded(grades[key])}
         else:
             notes.add("queries without judgements: left out", place)
     for key in sorted(missing):

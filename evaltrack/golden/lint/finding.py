@@ -40,10 +40,8 @@ RULES = {
     "common-quote": Rule("warning", "more than three chunks hold an expected quotation"),
     "repeated-id": Rule("warning", "something is expected twice in one question"),
     "surrounding-blanks": Rule("warning", "a text begins or ends with blanks"),
-    "category-typo": Rule("warning", "a category is nearly one of the known ones"),
     "thin-domain": Rule("warning", "a domain has fewer than 10 questions or 2 negatives"),
     "too-small": Rule("warning", "no exact test can show a loss in so few answerable questions"),
-    "same-answer": Rule("note", "two questions have one expected answer and one expectation"),
     "no-corpus": Rule("note", "there is no corpus in which to look up what is expected"),
     "ambiguous-source": Rule("note", "an expected title is that of several pages"),
 }

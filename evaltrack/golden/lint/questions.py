@@ -1,10 +1,9 @@
-"""Questions that ask what another one asks, and those that share their answer."""
+"""Questions that ask what another one asks."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -132,16 +131,3 @@ def _difference(one: Question, other: Question) -> str:
     if set(one.expected_tools) != set(other.expected_tools):
         return "expects other tools"
     return ""
-
-
-def check_same_answers(entries: Sequence[Entry]) -> Iterator[Finding]:
-    """Questions with one answer and one expectation; of interest where each should test something else."""
-    groups: dict[tuple[object, ...], list[Entry]] = defaultdict(list)
-    for entry in entries:
-        question = entry.question
-        if question.expected and question.expected_answer and (words := re.findall(r"\w+", question.expected_answer)):
-            groups[question.domain, _expectation(question), " ".join(words).casefold()].append(entry)
-    for first, *others in groups.values():
-        for entry in others:
-            message = f"expects the answer and the sources of {first}"
-            yield entry.finding("same-answer", message, "leave it, if both wordings are to be tested")

@@ -1,9 +1,8 @@
-"""Sets and domains that are too small for what is asked of them, and labels."""
+"""Sets and domains that are too small for what is asked of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 
 from evaltrack.golden.lint.finding import Finding
 from evaltrack.golden.reader import GoldenStats
@@ -12,9 +11,6 @@ from evaltrack.stats.significance import MIN_CHANGED
 
 MIN_QUESTIONS, MIN_NEGATIVES = 10, 2
 """Each domain has at least 10 questions, 2 or 3 of them negatives."""
-
-CATEGORIES = ("installation", "configuration", "usage", "troubleshooting", "api")
-"""What users of software ask about. A set may use any labels; one that uses some of these should cover them all."""
 
 
 def check_size(file: str, stats: GoldenStats) -> Iterator[Finding]:
@@ -35,15 +31,6 @@ def check_domains(file: str, stats: GoldenStats) -> Iterator[Finding]:
             message = f"domain {domain} has {count(questions, 'question')}, of which {count(negatives, 'negative')}"
             cure = f"at least {MIN_QUESTIONS} with {MIN_NEGATIVES} or 3 negatives make a set"
             yield _of_set(file, "thin-domain", message, cure)
-
-
-def check_categories(file: str, stats: GoldenStats) -> Iterator[Finding]:
-    """Categories that are nearly one of the known ones."""
-    for category, questions in stats.by["category"].items():
-        near = get_close_matches(category.casefold(), CATEGORIES, n=1, cutoff=0.8)
-        if near and near != [category.casefold()]:
-            message = f"category `{category}` of {count(questions, 'question')}"
-            yield _of_set(file, "category-typo", message, f"did you mean `{near[0]}`?")
 
 
 def _of_set(file: str, code: str, message: str, cure: str) -> Finding:

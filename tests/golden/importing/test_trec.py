@@ -17,7 +17,7 @@ def test_topics_in_lines_of_json(tmp_path: Path) -> None:
     rows = [{"num": "301", "title": "t", "desc": "Which are there?"}, {"qid": 302, "query": "lone"}]
     qrels = "301 0 FR-1#a 1\n301 0 http://x/y:2 1\n301 0 FR-3 0\n302 0 FR-4 0\n"
     files = put(tmp_path / "topics.jsonl", rows), put(tmp_path / "qrels", qrels)
-    (first, second), made = imported(tmp_path, *files, grades="binary")
+    (first, second), made = imported(tmp_path, *files)
     assert (first.id, first.question, first.metadata) == ("301", "t", {"desc": "Which are there?"})
     assert first.expected_chunks == ("FR-1#a", "http://x/y:2")
     assert (second.id, second.question, second.negative) == ("302", "lone", True)
@@ -37,8 +37,8 @@ def test_topics_in_lines_of_json(tmp_path: Path) -> None:
 def test_topics_in_lines(tmp_path: Path, name: str, topics: object) -> None:
     """Lines of an id and a text, which may look like a judgement; a query without judgements is left out, and noted."""
     files = put(tmp_path / name, topics), put(tmp_path / "qrels", "q1 0 d1 2\nq9 0 d1 1\n")
-    (only,), made = imported(tmp_path, *files, grades="binary")
-    assert (only.id, only.question, only.expected_chunks, only.grades) == ("q1", "what is a b 3", ("d1",), {})
+    (only,), made = imported(tmp_path, *files)
+    assert (only.id, only.question, only.expected_chunks, only.grades) == ("q1", "what is a b 3", ("d1",), {"d1": 2})
     assert "queries without judgements: left out: 1" in noted(made, "without judgements")
     assert "query `q9`" in noted(made, "text is missing")
 
@@ -107,18 +107,16 @@ def test_a_folder_of_beir(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("grades", "mode", "expected"),
+    ("grades", "expected"),
     [
-        ({"a": 1, "b": 0, "c": -1, "d": 3}, "binary", ["a", "d"]),
-        ({"a": 1, "b": 0, "c": -1, "d": 3}, "keep", {"a": 1, "b": 0, "d": 3}),
-        ({"a": 1, "b": -2}, "keep", ["a"]),
-        ({"a": 0}, "binary", []),
-        ({}, "keep", []),
+        ({"a": 1, "b": 0, "c": -1, "d": 3}, {"a": 1, "b": 0, "d": 3}),
+        ({"a": 1, "b": -2}, ["a"]),
+        ({"a": 0}, []),
+        ({}, []),
     ],
 )
-def test_grades(grades: dict[str, int], mode: str, expected: object) -> None:
-    """Binary expects what was judged 1 or higher; grades are kept where they say more than that."""
-    assert graded(grades, mode) == expected  # type: ignore[arg-type]
+def test_grades_are_kept_where_they_say_more_than_relevant(grades: dict[str, int], expected: object) -> None:
+    assert graded(grades) == expected
 
 
 def test_each_chunk_keeps_its_grade(tmp_path: Path) -> None:

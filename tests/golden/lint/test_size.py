@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evaltrack.golden.lint.size import check_categories, check_domains, check_size
+from evaltrack.golden.lint.size import check_domains, check_size
 from evaltrack.golden.reader import GoldenStats
 
 
@@ -42,10 +42,3 @@ def test_sets_in_which_no_test_shows_anything(counts: tuple[int, ...], is_small:
 def test_thin_domains(counts: tuple[int, ...], is_thin: bool) -> None:
     """Fewer than ten questions or two negatives, in sets that have both kinds."""
     assert [finding.code for finding in check_domains("f", stats(*counts))] == ["thin-domain"] * is_thin
-
-
-def test_categories_that_are_nearly_known() -> None:
-    """A typo is named with what is meant; other labels are the user's own."""
-    counts = stats(3, category={"instalation": 2, "API": 1, "storage": 1})
-    (finding,) = check_categories("f", counts)
-    assert (finding.message, finding.cure) == ("category `instalation` of 2 questions", "did you mean `installation`?")
