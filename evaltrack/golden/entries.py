@@ -45,7 +45,7 @@ def line_entries(path: Path) -> Iterator[Entry]:
                 continue
             raw = raw.removeprefix(b"\xef\xbb\xbf") if number == 1 else raw
             if text := raw.strip(b" \t\r\n"):
-                value = _line(text)
+                value = _parse(text, repeats=False)
                 if is_first and isinstance(value, ValueError) and (kind := spread_kind(text, _next_line(file))):
                     yield number, ValueError(f"holds {kind} over several lines; {ARRAY if 'array' in kind else SPREAD}")
                     return
@@ -106,19 +106,15 @@ def _element_lines(text: str, repeats: Repeats | None) -> Iterator[int]:
         at = at_end
 
 
-def _parse(raw: bytes) -> Any:
-    """The JSON value in `raw`, or a ValueError that says where it stops being JSON (returned, not raised)."""
-    try:
-        return parsed(raw)
-    except InvalidJsonError as error:
-        return error
+def _parse(raw: bytes, *, repeats: bool = True) -> Any:
+    """The JSON value in `raw`, or an InvalidJsonError that says why there is none (returned, not raised).
 
-
-def _line(raw: bytes) -> Any:
-    """The value of one line, or why it has none; as `_parse`, and no key may stand in it twice."""
+    Without `repeats` no key may stand twice in one object.
+    """
     try:
         value = parsed(raw)
-        refuse_repeats(raw, value)
+        if not repeats:
+            refuse_repeats(raw, value)
     except InvalidJsonError as error:
         return error
     return value

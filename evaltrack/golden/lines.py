@@ -7,10 +7,9 @@ from pydantic_core import ErrorDetails
 
 from evaltrack.records import Passage, Question, Turn
 from evaltrack.records.finding_words import finding_words, id_words
-from evaltrack.records.json_text import kind_of
+from evaltrack.records.json_text import MAX_DEPTH, kind_of, too_deep
 from evaltrack.records.question import EXPECTATIONS
 
-MAX_DEPTH = 100
 FIELDS = tuple(Question.model_fields)
 FIELDS_WITHIN = {"expected_passages": tuple(Passage.model_fields), "history": tuple(Turn.model_fields)}
 LISTS = {
@@ -33,7 +32,7 @@ def checked_question(value: dict[str, object]) -> Question | list[str]:
         details = error.errors(include_url=False)
         return [_explain(detail) for detail in details]
     free = {"metadata": question.metadata, "expected_arguments": list(question.expected_arguments)}
-    deep = [name for name, value in free.items() if _too_deep(value)]
+    deep = [name for name, value in free.items() if too_deep(value)]
     return [f"`{name}` is nested deeper than {MAX_DEPTH}; make it flatter" for name in deep] or question
 
 
@@ -61,14 +60,6 @@ def _graded_negative(value: dict[str, object]) -> str:
         return ""
     cure = f"write the grades in place of the list, or take `{relevant}` out of them"
     return f"`grades` says that `{relevant}` is relevant, but `{empty}` is empty, as of a negative question; {cure}"
-
-
-def _too_deep(value: object, depth: int = 0) -> bool:
-    """A row holds its question: what fills the 200 levels that JSON is read to would not come back from the journal."""
-    if not value or not isinstance(value, dict | list):
-        return False
-    items = value.values() if isinstance(value, dict) else value
-    return depth >= MAX_DEPTH or any(_too_deep(item, depth + 1) for item in items)
 
 
 def _explain(detail: ErrorDetails) -> str:

@@ -34,6 +34,9 @@ FAULTS = {
 }
 """What the parser says, in words, and the cure."""
 
+MAX_DEPTH = 100
+"""Objects and lists within each other in what a row holds; the parser gives up at 200."""
+
 GZIP = b"\x1f\x8b"
 """What a file begins with that gzip compressed."""
 
@@ -171,6 +174,14 @@ class Repeats:
         """What was noted since the last time."""
         error, self._error = self._error, None
         return error
+
+
+def too_deep(value: object, depth: int = 0) -> bool:
+    """Whether objects and lists nest so deep that a row which holds them, of some levels more, could not be read."""
+    if not value or not isinstance(value, dict | list):
+        return False
+    items = value.values() if isinstance(value, dict) else value
+    return depth >= MAX_DEPTH or any(too_deep(item, depth + 1) for item in items)
 
 
 def kind_of(value: object) -> str:

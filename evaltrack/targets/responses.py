@@ -9,18 +9,18 @@ text; arguments that are no JSON object, as models write them now and then, are 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches
-from math import isfinite, isnan
+from math import isnan
 from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import from_json
 
 from evaltrack.records import Response, Source, ToolCall
-from evaltrack.records.base import storable
 from evaltrack.records.finding_words import finding_words
-from evaltrack.records.json_text import kind_of
+from evaltrack.records.json_text import MAX_DEPTH, kind_of, too_deep
 from evaltrack.targets.failures import InvalidResponseError, refuse_error
 from evaltrack.targets.libraries import response_fields, source_fields
 from evaltrack.targets.usage import plain, read_usage, unread_counts
@@ -43,12 +43,6 @@ CLOSE = 0.8
 UNREAD = "unread"
 """The name under which arguments of a tool stand that are no JSON object."""
 
-MAX_DEPTH = 100
-"""Objects and lists within each other in the arguments of a tool; readers of JSON give up at 200, rows included."""
-
-MAX_BITS = 4096
-"""Of a whole number there: some 1,200 digits, where Python stops writing them at 4,300."""
-
 FUNCTION_KEYS = tuple(ToolCall.model_fields)
 TOOL_KEYS = (*FUNCTION_KEYS, "id", "type", "index", "function", "args")
 
@@ -63,8 +57,8 @@ def as_response(value: object) -> Response:
     refuse_error(plain(value))
     try:
         response = _read(value)
-        for place, call in enumerate(response.tool_calls):
-            _check_storable(call.arguments, f"tool_calls.{place}.arguments")
+        for place, call in enumerate(value.tool_calls if isinstance(value, Response) else ()):
+            _as_json(call.arguments, f"tool_calls.{place}.arguments")
     except ValidationError as error:
         raise InvalidResponseError(_explain(error)) from None
     except RecursionError:
@@ -207,50 +201,31 @@ def as_tool_call(place: int, value: object, unread: list[str]) -> object:
     arguments = fields.get("arguments", fields.get("args"))
     call = {"name": fields["name"]} if "name" in fields else {}
     if arguments is not None:
-        call["arguments"] = _arguments(arguments) if isinstance(arguments, str) else _plain_all(arguments)
+        is_text = isinstance(arguments, str)
+        call["arguments"] = _arguments(arguments) if is_text else _as_json(arguments, f"{within}.arguments")
     return call
 
 
-def _plain_all(value: object, depth: int = 0) -> object:
-    """Arguments with all that they hold as `plain` has it; what nests too deep is refused later."""
-    value = plain(value)
-    if isinstance(value, Mapping) and depth <= MAX_DEPTH:
-        return {name: _plain_all(item, depth + 1) for name, item in value.items()}
-    if isinstance(value, list | tuple) and depth <= MAX_DEPTH:
-        items = [_plain_all(item, depth + 1) for item in value]
-        return tuple(items) if isinstance(value, tuple) else items
-    return value
+def _as_json(value: object, place: str) -> Any:
+    """Arguments as JSON gives them back, those of numpy and of records too.
 
-
-def _check_storable(value: object, place: str, depth: int = 0) -> None:
-    """Refuse arguments that JSON cannot hold, or not give back: a row with them could not be kept."""
-    if depth > MAX_DEPTH:
+    Raises:
+        InvalidResponseError: they hold what JSON cannot; a row with it could not be kept.
+    """
+    try:
+        made = from_json(json.dumps(value, allow_nan=False, default=_plain_item))
+    except (TypeError, ValueError) as error:
+        raise InvalidResponseError(f"{place}: cannot be kept as JSON: {error}") from None
+    if too_deep(made):
         raise InvalidResponseError(f"{place}: is nested deeper than {MAX_DEPTH}")
-    if isinstance(value, Mapping):
-        for name, item in value.items():
-            _check_storable(name, place, depth + 1)
-            _check_storable(item, place, depth + 1)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            _check_storable(item, place, depth + 1)
-    elif what := _unstorable(value):
-        raise InvalidResponseError(f"{place}: holds {what}")
+    return made
 
 
-def _unstorable(value: object) -> str:
-    """What JSON cannot hold or not give back, where a single value is that."""
-    if isinstance(value, str):
-        try:
-            storable(value.replace("\0", ""))
-        except ValueError as error:
-            return str(error).removeprefix("holds ")
-    elif isinstance(value, int):
-        return f"a whole number of more than {MAX_BITS:,} bits" if value.bit_length() > MAX_BITS else ""
-    elif isinstance(value, float):
-        return "" if isfinite(value) else "a number that is not finite"
-    elif value is not None:
-        return f"{type(value).__name__}, which is not JSON"
-    return ""
+def _plain_item(value: object) -> object:
+    item = plain(value)
+    if item is value and not isinstance(value, Mapping):
+        raise TypeError(f"it holds {type(value).__name__}")
+    return dict(item) if isinstance(item, Mapping) else item
 
 
 def _arguments(text: str) -> dict[str, Any]:

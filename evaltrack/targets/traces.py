@@ -15,11 +15,9 @@ one that the setting `take` says. Traces that evaltrack wrote are left out.
 
 from __future__ import annotations
 
-import hashlib
-import tempfile
-from array import array
 from collections.abc import Iterable
 from urllib.parse import parse_qsl
+from zlib import compress, decompress
 
 from evaltrack.errors import UsageError
 from evaltrack.golden.importing.values import shown
@@ -27,7 +25,7 @@ from evaltrack.golden.words import text_key
 from evaltrack.records import Question, Response, Target
 from evaltrack.records.amount import first_of
 from evaltrack.targets import no_more_settings
-from evaltrack.targets.failures import FailedElsewhereError, InvalidResponseError, NotRecordedError
+from evaltrack.targets.failures import FailedElsewhereError, NotRecordedError
 from evaltrack.targets.mapping import Expression, compile_expression
 from evaltrack.targets.responses import as_response
 from evaltrack.targets.traced_answers import TraceReader
@@ -36,8 +34,8 @@ from evaltrack.tracking.store import connect
 
 SETTINGS = ("filter", "take", "question", "answer", "store")
 EXAMPLES = 3
-FAILED = b"F"
-"""How a stored line begins whose trace failed."""
+FAILED, MAX_FAILURE = b"F", 2000
+"""What goes before the text of a failure, and its bytes."""
 
 
 def open_traces(place: str, settings: dict[str, str]) -> Target:
@@ -81,7 +79,7 @@ def expression(name: str, text: str) -> Expression | None:
 
 
 class TracedAnswers(Target):
-    """Gives for each question what its trace holds. Responses are in a temporary file, their places in memory."""
+    """Gives for each question what its trace holds."""
 
     takes_history: bool = True
     """They were given to whatever was asked then: nothing is left out here."""
@@ -91,22 +89,18 @@ class TracedAnswers(Target):
 
     def __init__(self, place: str, traces: Iterable[PastTrace], reader: TraceReader, take: str) -> None:
         self._place, self._take = place, take
-        self._file = tempfile.TemporaryFile(prefix="evaltrack-")  # noqa: SIM115 - it is closed with the target
-        self._by_id: dict[str, int] = {}
-        self._by_text: dict[bytes, array[int]] = {}
+        self._packed: dict[str, bytes] = {}
+        """What the trace of an id holds, the newest first: a response, or the text of a failure after `FAILED`."""
+        self._by_text: dict[str, list[str]] = {}
         self._unread, self._running = dict[str, str](), 0
         self.used: dict[str, None] = {}
         """Ids of the traces that questions of the golden set are of."""
         self._ambiguous: dict[str, None] = {}
         self._missing: dict[str, None] = {}
-        try:
-            for trace in traces:
-                self._put(trace, reader)
-            if not self._by_id:
-                raise UsageError(f"traces target: experiment `{shown(place)}` holds no trace to evaluate{self._why()}")
-        except BaseException:
-            self._file.close()
-            raise
+        for trace in traces:
+            self._put(trace, reader)
+        if not self._packed:
+            raise UsageError(f"traces target: experiment `{shown(place)}` holds no trace to evaluate{self._why()}")
 
     def _why(self) -> str:
         first = next(iter(self._unread.items()), None)
@@ -117,28 +111,21 @@ class TracedAnswers(Target):
             self._running += 1
             return
         try:
-            text, line = self._line(trace, reader)
+            result = reader.result(trace)
+            content = FAILED + " ".join(result.failure.split()).encode("utf-8", "replace")[:MAX_FAILURE]
+            if not result.failure:
+                response = as_response(result.fields).model_copy(update={"seconds": trace.seconds})
+                content = response.model_dump_json(exclude_defaults=True).encode()
         except (ValueError, RecursionError) as error:
             self._unread[trace.id] = str(error)[:200]
             return
-        offset = self._file.seek(0, 2)
-        self._file.write(b"%s\t%s\n" % (trace.id.encode("utf-8", "replace"), line))
-        self._by_id[trace.id] = offset
-        self._by_text.setdefault(_digest(text), array("q")).append(offset)
-
-    def _line(self, trace: PastTrace, reader: TraceReader) -> tuple[str, bytes]:
-        """The question of a trace, and the line that holds its response."""
-        result = reader.result(trace)
-        text = result.question
-        if result.failure:
-            return text, FAILED + " ".join(result.failure.split())[:2000].encode("utf-8", "replace")
-        response = as_response(result.fields).model_copy(update={"seconds": trace.seconds})
-        return text, b" " + response.model_dump_json(exclude_defaults=True).encode()
+        self._packed[trace.id] = compress(content)
+        self._by_text.setdefault(text_key(result.question), []).append(trace.id)
 
     @property
     def notes(self) -> list[str]:
         """What of traces and questions found no other, or no way to be read; each with how many and which."""
-        of, total = f"traces of `{shown(self._place)}`", len(self._by_id)
+        of, total = f"traces of `{shown(self._place)}`", len(self._packed)
         unread = [f"{key} ({shown(why)})" for key, why in list(self._unread.items())[:EXAMPLES]]
         lines = {
             "without a question or an answer": (len(self._unread), unread),
@@ -159,7 +146,7 @@ class TracedAnswers(Target):
 
     def _others(self) -> list[str]:
         """The first traces that no question took."""
-        others = (key for key in self._by_id if key not in self.used)
+        others = (key for key in self._packed if key not in self.used)
         return [key for key, _ in zip(others, range(EXAMPLES), strict=False)]
 
     async def __call__(self, question: Question, _k: int, /) -> Response:
@@ -169,49 +156,32 @@ class TracedAnswers(Target):
             FailedElsewhereError: the trace ended in an error.
             NotRecordedError: no trace is of the question, or several that differ.
         """
-        kind, rest = self._line_of(question)
-        if kind == FAILED:
-            raise FailedElsewhereError(f"the trace recorded: {rest.decode('utf-8', 'replace')}")
-        try:
-            return Response.model_validate_json(rest)
-        except ValueError:
-            raise InvalidResponseError("is no response: its temporary file was changed") from None
+        content = decompress(self._packed[self._trace_of(question)])
+        if content.startswith(FAILED):
+            raise FailedElsewhereError(f"the trace recorded: {content.removeprefix(FAILED).decode('utf-8', 'replace')}")
+        return Response.model_validate_json(content)
 
-    def _line_of(self, question: Question) -> tuple[bytes, bytes]:
-        """Kind and content of the line that holds the response to a question."""
-        offset = self._by_id.get(question.id)
-        offsets = [offset] if offset is not None else list(self._by_text.get(_digest(question.question), ()))
-        if not offsets:
+    def _trace_of(self, question: Question) -> str:
+        """The id of the trace of a question."""
+        by_text = self._by_text.get(text_key(question.question), [])
+        ids = [question.id] if question.id in self._packed else by_text
+        if not ids:
             self._missing[question.id] = None
             raise NotRecordedError(f"no trace of `{shown(self._place)}` is of question `{question.id}`")
-        lines = {each: self._read(each) for each in offsets}
-        self.used.update({key: None for key, _, _ in lines.values()})
-        if not self._take and len({_content(kind, rest) for _, kind, rest in lines.values()}) > 1:
+        self.used.update(dict.fromkeys(ids))
+        if not self._take and len({_said(self._packed[each]) for each in ids}) > 1:
             self._ambiguous[question.id] = None
-            several = f"{len(offsets):,} traces answer question `{question.id}`, and not alike"
+            several = f"{len(ids):,} traces answer question `{question.id}`, and not alike"
             raise NotRecordedError(f"{several}; take one with `take=newest`, or narrow the `filter=`")
-        return lines[offsets[-1 if self._take == "oldest" else 0]][1:]
-
-    def _read(self, offset: int) -> tuple[str, bytes, bytes]:
-        """Id, kind and content of the line that begins there."""
-        self._file.seek(offset)
-        key, _, line = self._file.readline().rstrip(b"\n").partition(b"\t")
-        return key.decode("utf-8", "replace"), line[:1], line[1:]
-
-    def close(self) -> None:
-        """Remove the temporary file."""
-        self._file.close()
+        return ids[-1 if self._take == "oldest" else 0]
 
 
-def _digest(text: str) -> bytes:
-    return hashlib.blake2b(text_key(text).encode("utf-8", "replace"), digest_size=16).digest()
-
-
-def _content(kind: bytes, rest: bytes) -> bytes:
+def _said(packed: bytes) -> bytes:
     """What makes two responses the same: all but the time and the tokens that they took."""
-    if kind == FAILED:
-        return kind + rest
-    response = Response.model_validate_json(rest)
+    content = decompress(packed)
+    if content.startswith(FAILED):
+        return content
+    response = Response.model_validate_json(content)
     return response.model_copy(update={"seconds": None, "usage": None}).model_dump_json().encode()
 
 

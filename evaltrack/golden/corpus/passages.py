@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import re
 from collections.abc import Iterator
 from hashlib import blake2b
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 from evaltrack.errors import GoldenError
 from evaltrack.golden.corpus.folder import read_corpus
+from evaltrack.golden.words import plain_form
 from evaltrack.records.base import as_key
 from evaltrack.records.json_text import InvalidJsonError, parsed
 
@@ -46,15 +46,10 @@ class CorpusIds:
         return self._by_text.get(_digest(text))
 
     def nearest(self, key: str) -> str | None:
-        """An id that differs from `key` in zeros before numbers, or in case, only."""
+        """An id that differs from `key` in its form alone."""
         if self._loose is None:
-            self._loose = {loose(key): key for key in self.ids}
-        return self._loose.get(loose(key))
-
-
-def loose(key: str) -> str:
-    """An id without what people write differently: zeros before a number, and case."""
-    return re.sub(r"\d+", lambda number: number[0].lstrip("0") or "0", key.casefold())
+            self._loose = {plain_form(key): key for key in self.ids}
+        return self._loose.get(plain_form(key))
 
 
 def _digest(text: str) -> bytes:
@@ -66,12 +61,15 @@ def _passages(path: Path) -> Iterator[tuple[str, str]]:
         yield from ((chunk.id, chunk.text) for chunk in read_corpus(path))
         return
     problems = list[str]()
-    for place, value in _rows(path) if path.suffix.lower() == ".parquet" else _lines(path):
-        passage = value if isinstance(value, ValueError) else _passage(value)
-        if isinstance(passage, ValueError):
-            problems.append(f"{place}: {passage}")
-        else:
-            yield passage
+    try:
+        for place, value in _rows(path) if path.suffix.lower() == ".parquet" else _lines(path):
+            passage = value if isinstance(value, ValueError) else _passage(value)
+            if isinstance(passage, ValueError):
+                problems.append(f"{place}: {passage}")
+            else:
+                yield passage
+    except (OSError, EOFError) as error:
+        raise GoldenError([f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}"]) from None
     if problems:
         raise GoldenError(problems)
 
@@ -84,26 +82,17 @@ def _rows(path: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _lines(path: Path) -> Iterator[tuple[str, Any]]:
-    try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            number = 0
-            while raw := file.readline(MAX_LINE_BYTES + 1):
-                number += 1
-                place = f"{path}:{number}"
-                if len(raw) > MAX_LINE_BYTES:
-                    yield place, ValueError(f"is longer than {MAX_LINE_BYTES:,} bytes; write one passage a line")
-                    return
-                if raw.strip():
-                    yield place, _value(raw)
-    except (OSError, EOFError) as error:
-        raise GoldenError([f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}"]) from None
-
-
-def _value(raw: bytes) -> Any:
-    try:
-        return parsed(raw.removeprefix(b"\xef\xbb\xbf"))
-    except InvalidJsonError as error:
-        return error
+    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+        for number, raw in enumerate(iter(lambda: file.readline(MAX_LINE_BYTES + 1), b""), start=1):
+            if len(raw) > MAX_LINE_BYTES:
+                raise GoldenError(
+                    [f"{path}:{number}: is longer than {MAX_LINE_BYTES:,} bytes; write one passage a line"]
+                )
+            if raw.strip():
+                try:
+                    yield f"{path}:{number}", parsed(raw.removeprefix(b"\xef\xbb\xbf"))
+                except InvalidJsonError as error:
+                    yield f"{path}:{number}", error
 
 
 def _passage(value: Any) -> tuple[str, str] | ValueError:

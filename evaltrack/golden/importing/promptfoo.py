@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from evaltrack.errors import GoldenError
 from evaltrack.golden.importing.drafts import FIELDS, Notes, Preset
 from evaltrack.golden.importing.table import Rows, document, read_rows
 from evaltrack.golden.importing.values import TEXT_KEYS, shown
@@ -27,9 +26,6 @@ CASE = Preset(
     },
 )
 
-FORMS = (".json", ".jsonl", ".yaml", ".yml")
-"""Endings of files with test cases."""
-
 _VARIABLE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 
 
@@ -39,32 +35,20 @@ def is_config(value: Any) -> bool:
 
 
 def read(notes: Notes, path: Path, encoding: str) -> Rows:
-    """The test cases that a file holds, or names in files beside it, as rows of their variables."""
+    """The test cases that a file holds, as rows of their variables."""
     config = document(path)
     common = _object(config, "defaultTest") if is_config(config) else {}
-    for place, case in _cases(path, config["tests"], encoding) if is_config(config) else read_rows(path, encoding):
+    for place, case in _cases(path, config["tests"]) if is_config(config) else read_rows(path, encoding):
         yield place, case if isinstance(case, ValueError) else _row(case, common)
     if is_config(config) and config.get("scenarios"):
         notes.add("`scenarios`: left out; write their tests under `tests`", str(path))
 
 
-def _cases(path: Path, tests: Any, encoding: str) -> Rows:
+def _cases(path: Path, tests: Any) -> Rows:
     for number, test in enumerate(tests if isinstance(tests, list) else [tests], start=1):
-        if isinstance(test, str):
-            yield from read_rows(_named(path, test), encoding)
-        else:
-            yield f"{path}: tests[{number}]", test if isinstance(test, dict) else ValueError("is no test case")
-
-
-def _named(config: Path, name: str) -> Path:
-    """A file of tests that a configuration names, in its folder or below."""
-    path = config.parent / name.removeprefix("file://")
-    if not path.resolve().is_relative_to(config.parent.resolve()):
-        raise GoldenError([f"{config}: names tests outside of its folder: {shown(name)}; import that file itself"])
-    if path.suffix.lower() not in FORMS or "*" in name:
-        cure = f"name files of tests ({', '.join(FORMS)})"
-        raise GoldenError([f"{config}: tests in `{shown(name)}` cannot be read; {cure}"])
-    return path
+        named = f"is in a file of its own, {shown(test)}; import that file" if isinstance(test, str) else ""
+        is_case = isinstance(test, dict)
+        yield f"{path}: tests[{number}]", test if is_case else ValueError(named or "is no test case")
 
 
 def _object(case: Mapping[str, Any], name: str) -> dict[str, Any]:

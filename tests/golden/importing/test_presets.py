@@ -181,24 +181,19 @@ def test_phoenix_and_langfuse_in_tables(tmp_path: Path) -> None:
     assert question.metadata == {"k": 1}
 
 
-PROMPTFOO_TESTS = """
-- vars: {question: q}
-  assert: [{type: contains, value: x}, {type: equals, value: a}]
-  metadata: {category: math, tags: [one, two]}
-  description: why
-"""
 PROMPTFOO_YAML = """
 tests:
-  - file://more/tests.yaml
+  - vars: {question: q}
+    assert: [{type: contains, value: x}, {type: equals, value: a}]
+    metadata: {category: math, tags: [one, two]}
+    description: why
   - vars: {question: one}
     assert: [{type: equals, value: yes}]
 scenarios: [{config: [], tests: []}]
 """
 
 
-def test_promptfoo_in_several_files(tmp_path: Path) -> None:
-    """Files that a configuration names are read."""
-    put(tmp_path / "more/tests.yaml", PROMPTFOO_TESTS)
+def test_a_configuration_of_promptfoo(tmp_path: Path) -> None:
     questions, made = imported(tmp_path, put(tmp_path / "promptfooconfig.yaml", PROMPTFOO_YAML))
     assert [(each.question, each.expected_answer) for each in questions] == [
         ("q", "a"),
@@ -213,9 +208,7 @@ def test_promptfoo_in_several_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("tests", "message"),
     [
-        (["file://../other.csv"], "names tests outside of its folder"),
-        (["file://tests.csv"], "cannot be read; name files of tests (.json"),
-        (["file://*.py"], "cannot be read; name files of tests"),
+        (["file://tests.yaml"], "is in a file of its own, file://tests.yaml; import that file"),
         ([{"vars": {"a": "1", "b": "2"}}], "`fields=question=NAME` (there are `a`, `b`, "),
         ([{"vars": {"question": "file://q.txt"}}], "`question` is a file"),
         ([7], "is no test case"),
