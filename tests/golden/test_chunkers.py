@@ -37,14 +37,12 @@ def texts(how: str, text: str) -> list[str]:
     ],
 )
 def test_repeated_headings_are_numbered(headings: list[str], ids: list[str]) -> None:
-    """As GitHub does: the first stays as it is, and none takes the anchor of a heading that is really called so."""
     made = chunks("heading", *((heading, "text") for heading in headings))
     assert [chunk.id for chunk in made] == ids
     assert [chunk.url for chunk in made] == [each.replace("p", "p.md", 1) for each in ids]
 
 
 def test_headings_without_text_take_no_number() -> None:
-    """They are no chunks."""
     assert [chunk.id for chunk in chunks("heading", ("A", ""), ("A", "x"), ("A", "y"))] == ["p#a", "p#a-1"]
 
 
@@ -85,13 +83,11 @@ def test_overlap(how: str, parts: list[str]) -> None:
 
 
 def test_pages_of_few_words() -> None:
-    """A page with fewer words than the overlap is one chunk, one without words is none."""
     assert texts("words:9:8", "a b") == ["a b"]
     assert texts("words:9:8", "") == []
 
 
 def test_each_word_stands_in_as_many_chunks_as_it_should() -> None:
-    """Over a long page nothing is lost, and all but the last chunk have the size."""
     words = [str(number) for number in range(1000)]
     parts = [text.split() for text in texts("words:70:20", " ".join(words))]
     assert {len(part) for part in parts[:-1]} == {70}
@@ -104,7 +100,6 @@ def test_each_word_stands_in_as_many_chunks_as_it_should() -> None:
 
 @pytest.mark.parametrize("text", ["", "words", "words:", "words:x", "words:-1", "words:2:", "words:1:2:3", "Heading"])
 def test_other_ways_are_refused(text: str) -> None:
-    """With what can be written."""
     with pytest.raises(UsageError) as caught:
         parse_chunker(text)
     ways = "write heading, words:SIZE or words:SIZE:OVERLAP, such as words:200:40"
@@ -121,7 +116,6 @@ def test_other_ways_are_refused(text: str) -> None:
     ],
 )
 def test_sizes_that_cannot_be(text: str, cure: str) -> None:
-    """A chunk has a word at least, and brings a new one."""
     with pytest.raises(UsageError) as caught:
         parse_chunker(text)
     assert str(caught.value) == f"chunk is `{text}`; write {cure}"

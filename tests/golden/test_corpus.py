@@ -49,7 +49,6 @@ def test_page(tmp_path: Path) -> None:
 
 
 def test_folders_are_part_of_the_id(tmp_path: Path) -> None:
-    """Pages in folders are read too, in the order of their paths, and other files are not."""
     pages = dict.fromkeys(("b.md", "a/z.md", "a/b/c.v2.md", "a.md"), "# T\nlead\n## S\ntext")
     chunks = read_corpus(write(tmp_path, {**pages, "notes.tex": "# T\nx", "a/read.MD": "# T\nx", "md": "# T\nx"}))
     assert ids(chunks) == ["a/b/c.v2", "a/b/c.v2#s", "a/z", "a/z#s", "a", "a#s", "b", "b#s"]
@@ -79,7 +78,6 @@ def test_anchor(tmp_path: Path, heading: str, anchor: str) -> None:
 
 
 def test_ids_do_not_depend_on_the_text(tmp_path: Path) -> None:
-    """Editing the text, or moving a section, leaves every id as it is."""
     before = page(tmp_path, "# T\nlead\n## One\na\n## Two\nb")
     after = page(tmp_path, "# Another title\nnew lead\n\nmore\n## Two\nc\n\n## One\nd\n")
     assert sorted(ids(before)) == sorted(ids(after)) == ["page", "page#one", "page#two"]
@@ -102,7 +100,6 @@ def test_title(tmp_path: Path, content: str, title: str, text: str) -> None:
 
 @pytest.mark.parametrize("content", [b"\xef\xbb\xbf# T\r\n\r\nlead\r\n## S\r\ntext\r\n", b"# T\rlead\r## S\rtext"])
 def test_line_endings_and_mark(tmp_path: Path, content: bytes) -> None:
-    """A byte-order mark and other line endings change nothing."""
     assert page(tmp_path, content) == [
         Chunk("page", "T", "", "page.md", "lead"),
         Chunk("page#s", "T", "S", "page.md#s", "text"),
@@ -111,7 +108,6 @@ def test_line_endings_and_mark(tmp_path: Path, content: bytes) -> None:
 
 @pytest.mark.parametrize("sign", ["\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c"])
 def test_other_separators_are_text(tmp_path: Path, sign: str) -> None:
-    """A sign that only some programs take for the end of a line moves no text from one chunk to another."""
     chunks = page(tmp_path, f"# T\none{sign}two\n## S\nthree\n## R\nfour")
     assert [(chunk.id, chunk.text.split()) for chunk in chunks] == [
         ("page", ["one", "two"]),
@@ -121,7 +117,6 @@ def test_other_separators_are_text(tmp_path: Path, sign: str) -> None:
 
 
 def test_sections_without_text_are_no_chunks(tmp_path: Path) -> None:
-    """A heading with nothing under it, and an empty lead, give no chunk."""
     assert ids(page(tmp_path, "# T\n\n## Empty\n \n## Full\ntext\n## Last\n")) == ["page#full"]
 
 
@@ -144,7 +139,6 @@ def test_title_is_not_taken_from_code(tmp_path: Path) -> None:
 
 
 def test_a_folder_may_hold_several_formats(tmp_path: Path) -> None:
-    """Each suffix has its reader; the path without it is the page's id, and the link keeps it."""
     pages = {
         "a.md": "# T\n## S\nx",
         "b.rst": "T\n=\n\nS\n-\nx",
@@ -165,7 +159,6 @@ def test_a_folder_may_hold_several_formats(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["pdf", "md,", "MD", ","])
 def test_formats_that_cannot_be_read(text: str) -> None:
-    """Another format, or none, is refused with those that there are."""
     with pytest.raises(UsageError) as caught:
         parse_suffixes(text)
     known = "htm, html, md, rst, txt"
@@ -173,13 +166,11 @@ def test_formats_that_cannot_be_read(text: str) -> None:
 
 
 def test_the_sources_that_sphinx_copies_are_left_out(tmp_path: Path) -> None:
-    """Beside its HTML stands the text that it was made of; read too, each passage would be there twice."""
     pages = {"index.html": "<p>x", "_sources/index.rst.txt": "x", "a/_sources/b/c.md.txt": "x", "_sources.txt": "x"}
     assert ids(read_corpus(write(tmp_path, pages))) == ["_sources", "index"]
 
 
 def test_html_in_another_charset(tmp_path: Path) -> None:
-    """HTML that is not UTF-8 is read in the charset that it declares; other pages declare none."""
     head = '<meta http-equiv="Content-Type" content="text/html; charset=iso-8859-1">'
     (chunk,) = read_corpus(write(tmp_path / "read", {"page.html": f"{head}café".encode("latin-1")}))
     assert chunk.text == "café"
@@ -226,7 +217,6 @@ def test_no_pages(tmp_path: Path, pages: Mapping[str, str | bytes]) -> None:
 
 
 def test_all_problems_of_a_folder_are_one_error(tmp_path: Path) -> None:
-    """Each page that cannot be read, and each id that is there twice, is a line with the path and a cure."""
     corpus = write(
         tmp_path / "corpus",
         {
@@ -268,14 +258,12 @@ def test_all_problems_of_a_folder_are_one_error(tmp_path: Path) -> None:
 
 
 def test_what_is_wrong_with_very_many_pages_is_bounded(tmp_path: Path) -> None:
-    """The first 20 are listed, and the others counted."""
     lines = refused(write(tmp_path, {f"{number:02}.md": b"\xff" for number in range(25)})).splitlines()
     assert len(lines) == 21
     assert lines[-1] == "... and 5 more problems"
 
 
 def test_a_folder_called_like_a_page_is_a_folder(tmp_path: Path) -> None:
-    """What is in it is read."""
     assert ids(read_corpus(write(tmp_path, {"site.html/index.html": "<p>x"}))) == ["site.html/index"]
 
 
@@ -307,7 +295,6 @@ def test_links_stay_inside(tmp_path: Path) -> None:
 
 
 def test_front_matter_is_left_out(tmp_path: Path) -> None:
-    """What stands between two lines of `---` at the very start is about the page, not of it."""
     (chunk,) = page(tmp_path, "---\ntitle: x\n---\n# T\nlead\n")
     assert (chunk.id, chunk.title, chunk.text) == ("page", "T", "lead")
 
@@ -316,7 +303,6 @@ NPM = "---\ntitle: npm-access\nsection: 1\n---\n\n### Synopsis\n\nuse\n\n### Des
 
 
 def test_a_page_whose_headings_start_lower_is_parted_at_its_highest(tmp_path: Path) -> None:
-    """As npm's pages are: the title in the front matter, and `###` for the sections."""
     chunks = page(tmp_path, NPM)
     assert [(chunk.id, chunk.title, chunk.text) for chunk in chunks] == [
         ("page#synopsis", "npm-access", "use"),
@@ -345,7 +331,6 @@ def test_a_page_whose_headings_start_lower_is_parted_at_its_highest(tmp_path: Pa
     ],
 )
 def test_the_title_in_a_front_matter_is_that_of_a_page_without(tmp_path: Path, front: str, title: str) -> None:
-    """Where it is a string; a `#` heading goes before it, and what is no YAML is left out all the same."""
     (chunk,) = page(tmp_path, f"---\n{front}\n---\ntext\n")
     assert (chunk.title, chunk.text) == (title, "text")
     (chunk,) = page(tmp_path, f"---\n{front}\n---\n# Own\ntext\n")

@@ -19,12 +19,10 @@ from evaltrack.golden.drafting import category_of, spread
     ],
 )
 def test_a_heading_has_a_category(heading: str, category: str) -> None:
-    """It is known by the words of the heading."""
     assert category_of(heading) == category
 
 
 def test_chunks_are_spread_over_pages() -> None:
-    """One of each page in turn, without short ones; a call with the same chunks gives the same order."""
     texts = {"a#1": "word " * 20, "a#2": "word " * 20, "b#1": "word " * 20, "c#1": "Too short."}
     chunks = [Chunk(key, key[0], "", f"{key[0]}.md", text) for key, text in texts.items()]
     ids = [chunk.id for chunk in spread(chunks, 9)]

@@ -16,7 +16,6 @@ ARRAY = '[\n  {"question": "Zwölf?", "metadata": {"a": [1, 2.5]}},\n  {"questio
 
 @pytest.mark.parametrize(("name", "text"), [("a.jsonl", LINES), ("a.json", ARRAY)])
 def test_what_is_read_is_written_again(tmp_path: Path, name: str, text: str) -> None:
-    """Lines, fields and their order; blank lines, a byte-order mark and other line ends go."""
     path = tmp_path / name
     for content in (text, "\ufeff" + text.replace("\n", "\r\n\r\n")):
         path.write_bytes(content.encode())
@@ -26,7 +25,6 @@ def test_what_is_read_is_written_again(tmp_path: Path, name: str, text: str) -> 
 
 
 def test_a_link_stays_one_and_the_mode_is_kept(tmp_path: Path) -> None:
-    """The file that it leads to is replaced; its own ending says what the file is."""
     path, link = tmp_path / "file", tmp_path / "link.jsonl"
     path.write_text(LINES)
     path.chmod(0o640)
@@ -36,7 +34,6 @@ def test_a_link_stays_one_and_the_mode_is_kept(tmp_path: Path) -> None:
 
 
 def test_a_file_that_was_changed_meanwhile_is_left(tmp_path: Path) -> None:
-    """Also one that was made, or that is no golden set any more."""
     path = tmp_path / "a.jsonl"
     path.write_text(LINES)
     objects, digest = read_objects(path), digest_of(path)
@@ -50,7 +47,6 @@ def test_a_file_that_was_changed_meanwhile_is_left(tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_written_stays_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is read-only, or the disk is full; nothing else is left beside it."""
     path = tmp_path / "a.jsonl"
     path.write_text(LINES)
     monkeypatch.setattr(os, "access", lambda *_: False)

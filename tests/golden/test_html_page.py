@@ -58,12 +58,10 @@ def test_title(html: str, title: str) -> None:
     ],
 )
 def test_only_what_the_page_says_is_read(html: str) -> None:
-    """Navigation, scripts, styles, controls, and what is around the main part are left out."""
     assert text(html) == "yes"
 
 
 def test_several_articles_are_read() -> None:
-    """None of them is the page."""
     assert text("a<article>b</article><article>c</article>") == "a\n\nb\n\nc"
 
 
@@ -82,7 +80,6 @@ def test_several_articles_are_read() -> None:
     ],
 )
 def test_headings_know_where_links_lead(heading: str, anchor: str) -> None:
-    """To an id of the heading, in it, or of what it opens; the sign that links to it is no part of it."""
     _, section = read_html(f"<h1>T</h1>{heading}text", "name").sections
     assert section == Section("Use", "text", anchor)
 
@@ -138,7 +135,6 @@ def test_tables(html: str, plain: str) -> None:
 
 
 def test_headings_in_tables_start_sections() -> None:
-    """Old pages are laid out in a table."""
     page = read_html("<table><tr><td>menu<td><h1>T</h1>a<h2>S</h2>b</table>", "name")
     assert [(section.heading, section.text) for section in page.sections] == [("", "menu\n\na"), ("S", "b")]
 

@@ -19,14 +19,8 @@ FORM = 'write a list of turns, like [{"role": "user", "content": "the text"}]'
         ({"history": 5}, f"`history` is a number; {FORM}"),
         ({"history": None}, f"`history` is null; {FORM}"),
         ({"history": ["x"]}, "`history.0` is a string; write an object"),
-        (
-            {"history": [USER, {"role": "bot", "content": "x"}]},
-            "`history.1.role` is none of system, user, assis",
-        ),
-        (
-            {"history": [{"role": 5, "content": "x"}]},
-            "`history.0.role` is none of system, user, assis",
-        ),
+        ({"history": [USER, {"role": "bot", "content": "x"}]}, "`history.1.role` is none of system, user, assis"),
+        ({"history": [{"role": 5, "content": "x"}]}, "`history.0.role` is none of system, user, assis"),
         ({"history": [{"role": "user"}]}, "`history.0.content` is missing; write it"),
         ({"history": [{"role": "user", "content": " \n"}]}, "`history.0.content` is empty; write some text"),
         ({"history": [{"role": "user", "content": ["x"]}]}, "`history.0.content` is an array; write a text"),
@@ -36,7 +30,6 @@ FORM = 'write a list of turns, like [{"role": "user", "content": "the text"}]'
     ],
 )
 def test_what_is_wrong_is_named(fields: dict[str, Any], problem: str) -> None:
-    """One problem, with its place in the line and the cure."""
     problems = checked_question({"id": 1, "question": "Why?", "domain": "d"} | fields)
     assert isinstance(problems, list)
     assert len(problems) == 1
@@ -44,7 +37,6 @@ def test_what_is_wrong_is_named(fields: dict[str, Any], problem: str) -> None:
 
 
 def test_all_that_is_wrong_is_listed() -> None:
-    """Each bad turn is a problem of its own."""
     problems = checked_question(
         {"id": 1, "question": "Why?", "domain": "d", "history": [{"role": "x", "content": ""}, USER, {}]}
     )
@@ -53,6 +45,5 @@ def test_all_that_is_wrong_is_listed() -> None:
 
 
 def test_empty_lists_say_nothing() -> None:
-    """A table has the column in every line."""
     plain = checked_question({"id": 1, "question": "Why?", "domain": "d", "history": []})
     assert plain == Question(id="1", question="Why?", domain="d")

@@ -49,7 +49,6 @@ LINES = st.fixed_dictionaries(
 @settings(max_examples=50, deadline=None)
 @given(LINES)
 def test_every_field_comes_back(line: dict[str, Any]) -> None:
-    """Any golden line, written anew, is the same question with the same digest."""
     question = checked_question(dict(line))
     if isinstance(question, Question):
         back = checked_question(json.loads(json.dumps(line_of(question))))
@@ -58,7 +57,6 @@ def test_every_field_comes_back(line: dict[str, Any]) -> None:
 
 
 def test_arguments_of_tools_come_back() -> None:
-    """Beside the names that MLflow reads; `{}` of a tool of which nothing is said."""
     line: dict[str, object] = {"id": "1", "question": "q?", "domain": "mlflow", "expected_tools": ["search", "page"]}
     question = checked_question(line | {"expected_arguments": [{}, {"title": "Kea"}]})
     assert isinstance(question, Question)
@@ -71,7 +69,6 @@ def test_arguments_of_tools_come_back() -> None:
 
 
 def test_names_are_those_of_mlflows_scorers() -> None:
-    """The answer is what `Correctness` reads, the tools are what `ToolCallCorrectness` reads; tags are text."""
     line: dict[str, object] = {"id": 7, "question": "q?", "domain": "d", "draft": True, "metadata": {"n": 1}}
     line |= {"expected_answer": "yes", "expected_tools": ["search"], "expected_chunks": {"a": 2, "b": 0}}
     question = checked_question(line)
@@ -98,14 +95,12 @@ def test_names_are_those_of_mlflows_scorers() -> None:
     ],
 )
 def test_a_bad_record_says_what_is_wrong(inputs: dict[str, Any], expectations: dict[str, Any], problem: str) -> None:
-    """As a golden line does."""
     problems = question_of(inputs, expectations)
     assert isinstance(problems, list)
     assert problem in problems[0]
 
 
 def test_a_person_may_name_the_input_otherwise() -> None:
-    """The only text among the inputs is the question."""
     question = question_of({"query": "q?", "n": 1}, {"expected_response": "a", "guidelines": "g"})
     assert isinstance(question, Question)
     assert (question.question, question.expected_answer) == ("q?", "a")

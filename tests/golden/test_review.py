@@ -76,17 +76,12 @@ ACTIONS: dict[str, Action] = {
 
 @pytest.mark.parametrize(("name", "raw", "made"), data("review_changes.json"))
 def test_what_an_action_makes_of_a_line(name: str, raw: dict[str, Any], made: dict[str, Any]) -> None:
-    """It names what it named before, as it is written; a field that names nothing any more is gone.
-
-    `unquote` takes the first passage away, with the id or title that stood for it alone.
-    """
     passages = question_of({"id": 1, "question": "q"} | raw).expected_passages
     action = Unquote(passages[0].key, chunk_of) if name == "unquote" and passages else ACTIONS[name]
     assert done(raw, action) == made
 
 
 def test_a_set_by_title_stays_one() -> None:
-    """Where nothing is expected yet, the other questions of the set say whether titles are meant."""
     assert done({}, Mark(VISA), by_title=True) == {"expected_sources": ["Schengen visa"]}
 
 
@@ -99,13 +94,11 @@ def test_a_set_by_title_stays_one() -> None:
     ],
 )
 def test_a_chunk_without_the_name_that_counts_cannot_be_marked(raw: dict[str, Any], chunk: Shown) -> None:
-    """It says which name is missing."""
     with pytest.raises(UsageError, match=r"has no (id|title), by which the question expects"):
         done(raw, Mark(chunk))
 
 
 def test_a_grade_out_of_range_is_refused() -> None:
-    """As it is in a file."""
     with pytest.raises(UsageError, match="grade"):
         done({}, Grade(VISA, 1001))
 
@@ -116,10 +109,7 @@ def test_a_grade_out_of_range_is_refused() -> None:
         ({}, {"expected_chunks": ["visa#stay"]}),
         ({"expected_chunks": ["visa#stay"]}, {"expected_chunks": ["visa#stay"]}),
         ({"expected_chunks": []}, {"expected_chunks": ["visa#stay"]}),
-        (
-            {"expected_chunks": ["b"]},
-            {"expected_chunks": ["b", "visa#stay"], "expected_passages": [{"any_of": ["b"]}]},
-        ),
+        ({"expected_chunks": ["b"]}, {"expected_chunks": ["b", "visa#stay"], "expected_passages": [{"any_of": ["b"]}]}),
         (
             {"expected_sources": ["Hand luggage", "Schengen Visa"]},
             {
@@ -135,7 +125,6 @@ def test_a_grade_out_of_range_is_refused() -> None:
     ],
 )
 def test_a_quotation_loses_nothing_that_was_expected(raw: dict[str, Any], made: dict[str, Any]) -> None:
-    """Quotations decide before ids and titles: what these named becomes passages too; the chunk's own name stays."""
     quoted = done(raw, quoting(VISA, " 90  days in\nany 180"))
     passage = {"quote": "90 days in any 180", "source": "Schengen visa"}
     assert quoted.get("expected_passages", [])[-1:] == [passage]
@@ -153,13 +142,11 @@ def test_a_quotation_loses_nothing_that_was_expected(raw: dict[str, Any], made: 
     ],
 )
 def test_words_that_are_no_quotation_are_refused(raw: dict[str, Any], words: str, problem: str) -> None:
-    """Nothing is changed."""
     with pytest.raises(UsageError, match=problem):
         done(raw, quoting(VISA, words))
 
 
 def test_a_passage_is_taken_away_by_its_key() -> None:
-    """Ids that nothing speaks of stay; the last takes the field with it."""
     raw = {"expected_passages": [{"quote": "90 days"}], "expected_chunks": ["a"]}
     (passage,) = question_of({"id": 1, "question": "q"} | raw).expected_passages or ()
     assert done(raw, Unquote(passage.key, chunk_of)) == {"expected_chunks": ["a"]}
@@ -184,12 +171,10 @@ ALONE = {"expected_passages": [{"quote": "90 days", "source": "Schengen visa"}]}
 def test_words_of_another_chunking_bring_the_chunk_of_the_corpus(
     raw: dict[str, Any], home: Shown | None, made: dict[str, Any]
 ) -> None:
-    """Or none where no chunk of the corpus holds them; an id that is expected already, and a title, stay."""
     assert done(raw, Quote(OTHER, "90 days", ids, lambda *_: home)) == made
 
 
 def test_a_quotation_in_place_of_another_is_the_only_one() -> None:
-    """The chunk of the quotation that was removed is not expected any more."""
     quoted = done({}, quoting(VISA, "90 days"))
     passage = (question_of({"id": 1, "question": "q"} | quoted).expected_passages or ())[0]
     made = done(done(quoted, Unquote(passage.key, chunk_of)), quoting(BAGS, "7 kg"))
@@ -197,7 +182,6 @@ def test_a_quotation_in_place_of_another_is_the_only_one() -> None:
 
 
 def test_a_confirmed_question_is_no_draft_and_says_who_looked() -> None:
-    """Other metadata stays."""
     made = done({"draft": True, "metadata": {"a": 1}}, Confirm("Ada", "2026-01-02T03:04:05+00:00"))
     assert made == {"metadata": {"a": 1, "reviewed": {"by": "Ada", "at": "2026-01-02T03:04:05+00:00"}}}
 
@@ -223,7 +207,6 @@ actions = st.one_of(
 @settings(deadline=None, derandomize=True, max_examples=300)
 @given(st.lists(actions, max_size=8), st.booleans())
 def test_whatever_is_done_the_line_is_good_and_can_be_undone(steps: list[Action], by_title: bool) -> None:
-    """What was marked is expected, what was unmarked is not, and the way back leads to the beginning."""
     raw: dict[str, Any] = {"id": 1, "question": "How long?", "draft": True}
     start, undo = dict(raw), list[Restore]()
     for action in steps:
@@ -247,7 +230,6 @@ def test_whatever_is_done_the_line_is_good_and_can_be_undone(steps: list[Action]
 
 
 def test_rankings_are_pooled_in_turn() -> None:
-    """The first of each, then the second; a repeat is left out, and brings its text where there was none."""
     a, b, c = (Shown(key, key.upper(), "text") for key in "abc")
     assert pooled([[a, b], [b, c], []]) == [a, b, c]
     assert pooled([[Shown("a", "A", "")], [c, a]]) == [a, c]
@@ -270,7 +252,6 @@ def golden(tmp_path: Path) -> Path:
 
 
 def test_each_action_is_on_the_disk_at_once(golden: Path) -> None:
-    """Other lines and fields stay as they are."""
     session = ReviewSession(golden)
     assert session.drafts == 2
     assert session.act("1", Mark(VISA)).is_done
@@ -287,14 +268,12 @@ def test_each_action_is_on_the_disk_at_once(golden: Path) -> None:
 
 
 def test_what_changes_nothing_writes_nothing(golden: Path) -> None:
-    """The file is not even replaced."""
     session, node = ReviewSession(golden), golden.stat().st_ino
     assert session.act("two", Mark(Shown("7", "", ""))).is_done
     assert golden.stat().st_ino == node
 
 
 def test_undo_goes_back_step_by_step(golden: Path) -> None:
-    """To the question that it is of; a confirmation that is undone is none."""
     session = ReviewSession(golden)
     questions = list(open_golden(golden, drafts=True))
     session.act("1", Mark(VISA))
@@ -308,7 +287,6 @@ def test_undo_goes_back_step_by_step(golden: Path) -> None:
 
 
 def test_two_reviewers_lose_nothing(golden: Path) -> None:
-    """The second notices, reads the file again, and does what it was asked to."""
     one, two = ReviewSession(golden), ReviewSession(golden)
     assert one.act("1", Mark(VISA)).message == ""
     outcome = two.act("two", Mark(VISA))
@@ -324,7 +302,6 @@ def test_two_reviewers_lose_nothing(golden: Path) -> None:
 
 
 def test_a_question_that_somebody_else_changed_is_looked_at_again(golden: Path) -> None:
-    """The action is not done on what the person did not see."""
     one, two = ReviewSession(golden), ReviewSession(golden)
     one.act("1", Reword("Another?", ""))
     outcome = two.act("1", Mark(VISA))
@@ -335,7 +312,6 @@ def test_a_question_that_somebody_else_changed_is_looked_at_again(golden: Path) 
 
 
 def test_a_change_at_the_same_moment_is_noticed(golden: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between the look at the file and the write: an editor knows no lock."""
     session = ReviewSession(golden)
     session.refresh()
     golden.write_bytes(golden.read_bytes() + b"\n")
@@ -347,7 +323,6 @@ def test_a_change_at_the_same_moment_is_noticed(golden: Path, monkeypatch: pytes
 
 
 def test_a_file_that_an_editor_broke_is_not_written(golden: Path) -> None:
-    """What is wrong is said; once it is right again the review goes on. A question that is gone is named."""
     session = ReviewSession(golden)
     whole = golden.read_bytes()
     golden.write_bytes(whole + b"\n{")
@@ -363,7 +338,6 @@ def test_a_file_that_an_editor_broke_is_not_written(golden: Path) -> None:
 
 
 def test_an_array_without_ids(tmp_path: Path) -> None:
-    """A `.json` set, whose questions are known by their place; one by titles stays one."""
     path = tmp_path / "set.json"
     path.write_text('[\n {"question": "A?", "expected_sources": ["X"]},\n {"question": "B?"}\n]\n')
     session = ReviewSession(path)

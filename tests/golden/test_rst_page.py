@@ -26,7 +26,6 @@ def test_page() -> None:
 
 
 def test_several_headings_of_the_first_level() -> None:
-    """Those after the title start sections too, with or without a line above them."""
     assert read_rst("A\n=\nx\n\nB\n=\ny\n\nC\n-\nz\n", "name") == Page(
         "A", (Section("", "x"), Section("B", "y"), Section("C", "z"))
     )
@@ -57,7 +56,6 @@ def test_markup_of_headings(heading: str, words: str) -> None:
 
 
 def test_what_stands_in_directives_is_text_as_it_is_written() -> None:
-    """Also in those that docutils does not know; a heading inside of one starts nothing."""
     code = ".. code-block:: python\n\n   Head\n   ====\n\n::\n\n   Head\n   ====\n\nAs in::\n\n    Head\n    ===="
     body = f".. function:: f(x)\n\n   Adds :math:`x`.\n\n{code}"
     assert sections(f"T\n=\n{body}\n\nS\n-\n.. note::\n\n   Head\n   ----\n\n   x") == [
@@ -67,7 +65,6 @@ def test_what_stands_in_directives_is_text_as_it_is_written() -> None:
 
 
 def test_labels_are_left_out() -> None:
-    """They are for links; other explicit markup stays."""
     assert sections(".. _top:\n\nT\n=\n.. _a b:\n\nx\n\n.. _`c: d`:\n.. _site: https://x.example\n\nS\n-\ny") == [
         ("", "x\n\n\n.. _site: https://x.example"),
         ("S", "y"),
@@ -92,7 +89,6 @@ def directives(secret: Path) -> Iterator[str]:
 def test_no_file_is_read_and_nothing_is_run(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither by directives nor by roles; they stay as they are written, and nothing is printed."""
     (secret := tmp_path / "secret.rst").write_text("Secret\n------\nsecret text")
     (tmp_path / "loaded_by_a_page.py").write_text("class Parser: ...")
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -116,7 +112,6 @@ def test_colons_in_headings(text: str, heading: str) -> None:
 
 @pytest.mark.parametrize("sign", ["\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c"])
 def test_other_separators_are_text(sign: str) -> None:
-    """A sign that only some programs take for the end of a line moves no text from one section to another."""
     found = sections(f"T\n=\none{sign}two\n\nS\n-\nthree\n\nR\n-\nfour")
     assert [(heading, text.split()) for heading, text in found] == [
         ("", ["one", "two"]),
@@ -126,7 +121,6 @@ def test_other_separators_are_text(sign: str) -> None:
 
 
 def test_pages_with_errors_are_read() -> None:
-    """What docutils complains of is no reason to refuse a page: bad tables, levels that are skipped, open quotes."""
     text = "T\n=\n\n+---+\n| a |\n\nS\n-\n*open `quote\n\n.. nonsense::\n\nD\n~\n\nS2\n==\nx"
     assert [heading for heading, _ in sections(text)] == ["", "S", "S2"]
 

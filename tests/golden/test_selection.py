@@ -62,7 +62,6 @@ def ids(golden: GoldenSet) -> str:
     ],
 )
 def test_a_filter_takes_the_questions_that_meet_it(tmp_path: Path, filters: list[str], expected: str) -> None:
-    """The comma is *and*, several filters are *or*; labels are compared as text, of a list any one counts."""
     assert ids(selected(tmp_path, *filters)) == expected
 
 
@@ -81,7 +80,6 @@ def test_a_filter_takes_the_questions_that_meet_it(tmp_path: Path, filters: list
     ],
 )
 def test_a_filter_that_cannot_be_read_is_refused(text: str, message: str) -> None:
-    """The message says which condition is wrong, and what to write."""
     with pytest.raises(UsageError) as caught:
         parse_filters([text])
     assert message in str(caught.value)
@@ -89,7 +87,6 @@ def test_a_filter_that_cannot_be_read_is_refused(text: str, message: str) -> Non
 
 
 def test_a_filter_is_shown_as_it_is_written() -> None:
-    """Spaces around conditions are gone, and the same filter twice is one."""
     texts = ["domain = travel,difficulty!=hard", "id=a=b", "id=a=b"]
     assert filter_words(parse_filters(texts)) == "domain=travel,difficulty!=hard or id=a=b"
     words = Selection(parse_filters(["id=" + "x" * 5000])).words()
@@ -100,7 +97,6 @@ def test_a_filter_is_shown_as_it_is_written() -> None:
 
 
 def test_filter_failed_questions_and_sample_combine(tmp_path: Path) -> None:
-    """First the filter, then what failed, and of these the sample; words say all three."""
     failed = FailedQuestions("0123456789abcdef", frozenset("246") | {"gone"})
     assert ids(selected(tmp_path, failed=failed)) == "246"
     assert ids(selected(tmp_path, "difficulty=hard", failed=failed)) == "24"
@@ -112,7 +108,6 @@ def test_filter_failed_questions_and_sample_combine(tmp_path: Path) -> None:
 
 
 def test_a_sample_does_not_depend_on_the_order_of_the_lines(tmp_path: Path) -> None:
-    """The same seed draws the same questions out of a shuffled file, another seed others; all are about as frequent."""
     many = [{"id": f"q{n}"} for n in range(200)]
     shuffled = random.Random(1).sample(many, len(many))
     first, again = (
@@ -134,7 +129,6 @@ def test_a_sample_does_not_depend_on_the_order_of_the_lines(tmp_path: Path) -> N
 
 
 def test_a_sample_grows_by_questions_and_loses_none() -> None:
-    """What a smaller sample holds is in a larger one of the same seed, so that more can be asked later."""
     small, large = Sample(5, 3), Sample(50, 3)
     for n in range(100):
         small.offer(str(n))
@@ -146,7 +140,6 @@ def test_a_sample_grows_by_questions_and_loses_none() -> None:
 
 
 def test_length_stats_and_digest_are_of_the_selected_questions(tmp_path: Path) -> None:
-    """As if a file held these alone; the whole set's digest is kept beside them."""
     whole, part = open_golden(write(tmp_path)), selected(tmp_path, "domain=food")
     alone = open_golden(write(tmp_path, SIX[3:], "food.jsonl"))
     assert (len(part), part.stats, part.digest) == (3, alone.stats, alone.digest)
@@ -159,13 +152,11 @@ def test_length_stats_and_digest_are_of_the_selected_questions(tmp_path: Path) -
     "others", [{"sample": 6}, {"sample": 1000}, {"failed": FailedQuestions("r", frozenset("123456"))}]
 )
 def test_a_selection_that_takes_everything_is_the_whole_set(tmp_path: Path, others: dict[str, Any]) -> None:
-    """A sample as large as the set leaves nothing out, and its run is a run of the whole set."""
     golden = selected(tmp_path, **others)
     assert (golden.part, golden, ids(golden)) == (None, open_golden(golden.path), "123456")
 
 
 def test_a_file_that_changed_is_noticed_in_what_was_not_selected(tmp_path: Path) -> None:
-    """The whole file is checked while its part is read."""
     golden = selected(tmp_path, "domain=travel")
     write(tmp_path, [*SIX[:5], {"id": "other", "domain": "food"}])
     with pytest.raises(GoldenError, match="changed while it was read"):
@@ -173,7 +164,6 @@ def test_a_file_that_changed_is_noticed_in_what_was_not_selected(tmp_path: Path)
 
 
 def test_bad_lines_are_errors_though_they_are_not_selected(tmp_path: Path) -> None:
-    """All of them are listed, as for a whole set."""
     path = write(tmp_path, [*SIX, {"id": "7", "difficulty": "x"}, {"id": "1"}])
     with pytest.raises(GoldenError) as caught:
         open_golden(path, Selection(parse_filters(["id=2"])))
@@ -207,7 +197,6 @@ def test_bad_lines_are_errors_though_they_are_not_selected(tmp_path: Path) -> No
 def test_an_empty_selection_names_the_labels_that_there_are(
     tmp_path: Path, filters: list[str], others: dict[str, Any], message: str
 ) -> None:
-    """It is an error that says what could be written instead."""
     with pytest.raises(GoldenError) as caught:
         selected(tmp_path, *filters, **others)
     assert message in str(caught.value)
@@ -215,7 +204,6 @@ def test_an_empty_selection_names_the_labels_that_there_are(
 
 
 def test_labels_in_a_message_are_bounded(tmp_path: Path) -> None:
-    """Hundreds of long labels, or ones that would reach the terminal as a command, do not."""
     lines = [{"id": str(n), "domain": f"{n}\x1b[2J" + "x" * 500} for n in range(200)]
     with pytest.raises(GoldenError) as caught:
         open_golden(write(tmp_path, lines), Selection(parse_filters(["domain=y"])))
@@ -225,7 +213,6 @@ def test_labels_in_a_message_are_bounded(tmp_path: Path) -> None:
 
 
 def test_a_large_set_needs_no_more_memory_than_a_small_one(tmp_path: Path) -> None:
-    """Of 4,000 questions a sample of 10 holds 10 ids."""
     path = tmp_path / "large.jsonl"
     path.write_text("".join(f'{{"id": {n}, "question": "{"x" * 2500}"}}\n' for n in range(4_000)))
     selection = Selection(parse_filters(["id!=3"]), sample=10)
@@ -234,4 +221,4 @@ def test_a_large_set_needs_no_more_memory_than_a_small_one(tmp_path: Path) -> No
     assert sum(1 for _ in golden) == len(golden) == 10
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 3_000_000  # the file has 10 MB; ids take 8 bytes each
+    assert peak < 3_000_000  # the file has 10 MB, of which ids stay

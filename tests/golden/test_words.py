@@ -6,7 +6,6 @@ from evaltrack.golden.words import ContentWords
 
 
 def test_words_are_stemmed_and_stop_words_left_out() -> None:
-    """Case and the kind of apostrophe do not count; a repeat does."""
     text = "The Airline\N{RIGHT SINGLE QUOTATION MARK}s refunds, and a refund of 90 euros"
     assert ContentWords()(text) == ["airlin", "refund", "refund", "90", "euro"]
     assert ContentWords().by_stem(text) == {"airlin": "airline's", "refund": "refunds", "90": "90", "euro": "euros"}

@@ -85,10 +85,7 @@ def test_corpus_without_words(tmp_path: Path, text: str) -> None:
         open_bm25(str(tmp_path), {})
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    data("targets.json")["bad_chunks_and_files"],
-)
+@pytest.mark.parametrize(("settings", "message"), data("targets.json")["bad_chunks_and_files"])
 def test_bad_chunks_and_files(tmp_path: Path, settings: dict[str, str], message: str) -> None:
     with pytest.raises(UsageError) as caught:
         open_bm25(str(tmp_path / "none"), settings)
@@ -194,10 +191,7 @@ def test_only_what_matches_is_returned() -> None:
     assert ranked(ask(index(["plum", "pear", "apple"]), "a plum or an apple?")) == ["0", "2"]
 
 
-@pytest.mark.parametrize(
-    ("text", "question"),
-    data("targets.json")["words_in_other_forms"],
-)
+@pytest.mark.parametrize(("text", "question"), data("targets.json")["words_in_other_forms"])
 def test_words_match_in_other_forms(text: str, question: str) -> None:
     assert ranked(ask(index(["pear", text]), question)) == ["1"]
 
@@ -310,10 +304,7 @@ def test_a_domain_without_a_folder_is_an_error_of_its_question(tmp_path: Path) -
         asyncio.run(target(Question(id="1", question="Why?", domain="food"), 5))
 
 
-@pytest.mark.parametrize(
-    ("place", "by", "why"),
-    data("targets.json")["domains_that_cannot_be_read"],
-)
+@pytest.mark.parametrize(("place", "by", "why"), data("targets.json")["domains_that_cannot_be_read"])
 def test_what_domains_cannot_be_read_from(tmp_path: Path, place: str, by: str, why: str) -> None:
     with pytest.raises(UsageError, match=why):
         open_bm25(str(write_domains(tmp_path) / place), {"by": by})
@@ -334,10 +325,7 @@ def test_what_is_wrong_in_all_domains_is_one_error(tmp_path: Path) -> None:
 # Quotations
 
 
-@pytest.mark.parametrize(
-    ("text", "question", "answer"),
-    data("targets.json")["quotations"],
-)
+@pytest.mark.parametrize(("text", "question", "answer"), data("targets.json")["quotations"])
 def test_quotation(text: str, question: str, answer: str) -> None:
     """The answer quotes the sentence of the best chunk that says most of the question, and the one after it."""
     assert ask(index([text, "other", "words", "here"]), question).answer == answer

@@ -84,10 +84,7 @@ def written(path: Path, within: float = 10) -> int:
 # Opening
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    data("targets.json")["no_command"],
-)
+@pytest.mark.parametrize(("line", "message"), data("targets.json")["no_command"])
 def test_no_command(line: str, message: str) -> None:
     """A line that cannot be run, or is the same for every question, is refused before anything is run."""
     with pytest.raises(UsageError) as caught:
@@ -134,10 +131,7 @@ def test_placeholders() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "question",
-    [*data("targets.json")["questions_as_arguments"], "x" * 100_000],
-)
+@pytest.mark.parametrize("question", [*data("targets.json")["questions_as_arguments"], "x" * 100_000])
 def test_question_stays_one_argument(question: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert passed_on("--", "<{question}>", "{question}", "{k}", question=question) == [
@@ -151,7 +145,7 @@ def test_question_stays_one_argument(question: str, tmp_path: Path, monkeypatch:
 
 def test_quotes_in_the_line() -> None:
     assert passed_on("{id}", "'a b'", 'c\\ d"e f"', "$HOME", "*", ";", "|", "~", "#") == [
-        *["q-1", "a b", "c de f", "$HOME", "*", ";", "|", "~", "#"],
+        *["q-1", "a b", "c de f", "$HOME", "*", ";", "|", "~", "#"]
     ]
 
 
@@ -223,10 +217,7 @@ def test_many_at_once() -> None:
 # What goes wrong
 
 
-@pytest.mark.parametrize(
-    ("code", "message"),
-    data("targets.json")["program_fails"],
-)
+@pytest.mark.parametrize(("code", "message"), data("targets.json")["program_fails"])
 def test_program_fails(code: str, message: str) -> None:
     """A program that does not end with 0 is an error that shows the end of what it said, on one bounded line."""
     assert error_of(code) == message

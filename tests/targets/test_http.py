@@ -148,10 +148,7 @@ def invalid(server: Server, answer: Answer, **settings: str) -> str:
 # Opening
 
 
-@pytest.mark.parametrize(
-    "place",
-    data("targets.json")["no_server"],
-)
+@pytest.mark.parametrize("place", data("targets.json")["no_server"])
 def test_no_server(place: str) -> None:
     """What names no server is refused before anything is sent, with the form that is meant."""
     with pytest.raises(UsageError) as caught:
@@ -174,10 +171,7 @@ def test_password_in_the_url(place: str) -> None:
     assert SECRET not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    data("targets.json")["http_settings"],
-)
+@pytest.mark.parametrize(("settings", "message"), data("targets.json")["http_settings"])
 def test_wrong_settings(monkeypatch: pytest.MonkeyPatch, settings: dict[str, str], message: str) -> None:
     """A wrong setting is refused before anything is sent, and no message repeats what may be a secret."""
     monkeypatch.setenv("BLANK", " \n")
@@ -284,11 +278,7 @@ def test_close(server: Server) -> None:
     """A target that was closed can be closed and asked again, over a new connection."""
     target = open_http(server.url, {})
     run_on_one_loop(
-        target.aclose,
-        lambda: target(QUESTION, 5),
-        target.aclose,
-        target.aclose,
-        lambda: target(QUESTION, 5),
+        target.aclose, lambda: target(QUESTION, 5), target.aclose, target.aclose, lambda: target(QUESTION, 5)
     )
     assert [request.connection for request in server.requests] == [0, 1]
 
@@ -350,10 +340,7 @@ def test_redirects_end(server: Server) -> None:
     assert len(server.requests) == 1 + MAX_REDIRECTS
 
 
-@pytest.mark.parametrize(
-    ("location", "origin"),
-    data("targets.json")["redirects_elsewhere"],
-)
+@pytest.mark.parametrize(("location", "origin"), data("targets.json")["redirects_elsewhere"])
 def test_redirect_elsewhere(server: Server, location: str, origin: str) -> None:
     """A redirect to another scheme, host or port is not followed, as headers would go with it."""
     port = server.url.rpartition(":")[2]
@@ -623,10 +610,7 @@ def test_a_body_names_the_turns(body: str, plain: object, told: object) -> None:
     assert (posted(body, PLAIN), posted(body, TOLD)) == (plain, told)
 
 
-@pytest.mark.parametrize(
-    ("body", "takes"),
-    data("targets.json")["bodies_with_turns"],
-)
+@pytest.mark.parametrize(("body", "takes"), data("targets.json")["bodies_with_turns"])
 def test_it_is_known_whether_the_turns_are_sent(body: str, takes: bool) -> None:
     assert Body(body).takes_history is takes
 
@@ -637,7 +621,6 @@ def test_a_body_that_fails_for_one_question_is_its_error() -> None:
 
 
 def test_a_server_that_says_elsewhere_that_it_failed(server: Server, store_uri: str) -> None:
-    """Two of four answers are such: they are warned of, or, where `target_error` names the field, errors."""
     down = {"answer": None, "sources": [], "status": "error", "message": "vector store timeout"}
     questions = [{"id": n, "question": f"{n}?", "expected_chunks": ["a"] if n < 3 else []} for n in range(1, 5)]
 

@@ -39,10 +39,7 @@ def write_corpus(folder: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(
-    ("name", "hint"),
-    data("targets.json")["unknown_target"],
-)
+@pytest.mark.parametrize(("name", "hint"), data("targets.json")["unknown_target"])
 def test_unknown_target(name: str, hint: str) -> None:
     """A target of no known kind is answered with the nearest kind, or with all of them."""
     with pytest.raises(UsageError) as caught:
@@ -54,10 +51,7 @@ def test_unknown_target(name: str, hint: str) -> None:
     ("name", "message"),
     [
         *data("targets.json")["unknown_settings"],
-        (
-            "recorded:answers.jsonl?k=",
-            f"recorded target: unknown setting `k`; known: {', '.join(RECORDED_SETTINGS)}",
-        ),
+        ("recorded:answers.jsonl?k=", f"recorded target: unknown setting `k`; known: {', '.join(RECORDED_SETTINGS)}"),
     ],
 )
 def test_unknown_settings(name: str, message: str) -> None:

@@ -36,10 +36,7 @@ def test_documents_that_came_as_json() -> None:
         {"id": None, "metadata": {"source": "visa.md", "score": 0.5}, "page_content": "Ninety days."},
         {"id": "d2", "content": "Fees.", "meta": {}, "score": 0.25, "embedding": None},
     ]
-    sources = (
-        Source(title="visa.md", text="Ninety days.", score=0.5),
-        Source(chunk_id="d2", text="Fees.", score=0.25),
-    )
+    sources = (Source(title="visa.md", text="Ninety days.", score=0.5), Source(chunk_id="d2", text="Fees.", score=0.25))
     for name in ("sources", "source_documents", "contexts"):
         assert as_response({"answer": "90", name: documents}) == Response(answer="90", sources=sources)
 
@@ -66,10 +63,7 @@ def test_messages_of_langchain() -> None:
     assert as_response(answer) == Response(answer="Ninety.", usage=one, model="gpt-x")
     state = {"messages": [*before, messages.HumanMessage("How long?"), asking, found, answer]}
     assert as_response(state) == Response(
-        answer="Ninety.",
-        tool_calls=(ToolCall(name="search", arguments={"q": "visa"}),),
-        usage=one + one,
-        model="gpt-x",
+        answer="Ninety.", tool_calls=(ToolCall(name="search", arguments={"q": "visa"}),), usage=one + one, model="gpt-x"
     )
 
 

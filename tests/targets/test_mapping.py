@@ -53,10 +53,7 @@ def test_own_settings_are_taken() -> None:
     assert settings == {"header.X": "Y"}
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    data("targets.json")["no_jmespath"],
-)
+@pytest.mark.parametrize(("text", "reason"), data("targets.json")["no_jmespath"])
 def test_no_jmespath(text: str, reason: str) -> None:
     """An expression that is not JMESPath is refused before anything is asked, with setting, text and place."""
     with pytest.raises(UsageError) as caught:
@@ -222,10 +219,7 @@ def test_items_that_are_no_objects() -> None:
     assert read({"pages": ["Cats"]}, sources="pages", title="@").sources == (Source(title="Cats"),)
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    data("targets.json")["wrong_mapping"],
-)
+@pytest.mark.parametrize(("settings", "message"), data("targets.json")["wrong_mapping"])
 def test_wrong_mapping(settings: dict[str, str], message: str | None) -> None:
     """A mapping that finds nothing, or the wrong thing, makes the response invalid: it is never scored as a bad one."""
     value = {

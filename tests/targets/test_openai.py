@@ -53,10 +53,7 @@ def test_settings_reach_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (server.bodies[0]["temperature"], server.bodies[0]["max_completion_tokens"]) == (0.7, 50)
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    data("targets.json")["openai_settings"],
-)
+@pytest.mark.parametrize(("settings", "message"), data("targets.json")["openai_settings"])
 def test_wrong_settings_are_refused(monkeypatch: pytest.MonkeyPatch, settings: dict[str, str], message: str) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "any")
     with pytest.raises(UsageError, match=message):
@@ -100,11 +97,7 @@ TURNS = [{"role": "user", "content": "Do dogs?"}, {"role": "assistant", "content
         ),
         (
             [TURNS[0], {"role": "tool", "content": '{"purr": 0}'}],
-            [
-                {"role": "system", "content": SYSTEM},
-                TURNS[0],
-                {"role": "user", "content": 'Tool result:\n{"purr": 0}'},
-            ],
+            [{"role": "system", "content": SYSTEM}, TURNS[0], {"role": "user", "content": 'Tool result:\n{"purr": 0}'}],
         ),
     ],
     ids=["turns", "own system turn", "tool turn"],

@@ -69,10 +69,7 @@ def test_place_is_module_and_function(place: str) -> None:
     assert str(caught.value) == f"python target `{place}`: write package.module:function, such as app.rag:ask"
 
 
-@pytest.mark.parametrize(
-    ("code", "name", "why"),
-    data("targets.json")["imports_that_fail"],
-)
+@pytest.mark.parametrize(("code", "name", "why"), data("targets.json")["imports_that_fail"])
 def test_import_fails(module: Module, code: str, name: str, why: str) -> None:
     """A module that cannot be imported, or lacks the function, is an error with the reason and its cause."""
     place = f"{(written := module(code))}:{name}"
@@ -181,12 +178,7 @@ def test_builtin_that_hides_its_arguments() -> None:
 
 @pytest.mark.parametrize(
     "function",
-    [
-        lambda: "nothing",
-        lambda a, b, c: "three",
-        lambda *, question: "by name",
-        lambda question, *, k: "by name",
-    ],
+    [lambda: "nothing", lambda a, b, c: "three", lambda *, question: "by name", lambda question, *, k: "by name"],
 )
 def test_other_arguments_are_refused(function: Callable[..., Any]) -> None:
     with pytest.raises(UsageError) as caught:
@@ -197,10 +189,7 @@ def test_other_arguments_are_refused(function: Callable[..., Any]) -> None:
     assert str(caught.value) == f"python target `{name}`: {takes}; write def {short}(question, k)"
 
 
-@pytest.mark.parametrize(
-    "code",
-    data("targets.json")["whole_question"],
-)
+@pytest.mark.parametrize("code", data("targets.json")["whole_question"])
 def test_whole_question(module: Module, code: str) -> None:
     """A first parameter annotated `Question` gets the record, however the annotation is spelled."""
     assert ask(open_python(f"{module(code)}:ask", {})).answer == "x"

@@ -282,10 +282,7 @@ def test_a_recorded_error_is_a_failure_of_its_question(opened: Open, tmp_path: P
         ask(open_recorded(str(tmp_path / "array.json"), {}))
 
 
-@pytest.mark.parametrize(
-    ("content", "note"),
-    data("targets.json")["lines_of_others"],
-)
+@pytest.mark.parametrize(("content", "note"), data("targets.json")["lines_of_others"])
 def test_lines_of_other_questions_are_counted(opened: Open, tmp_path: Path, content: str, note: str) -> None:
     whole = f"{tmp_path / 'recorded'}: {note}; nothing was done with them" if note else ""
     assert opened(content).strangers({"1", "2"}) == whole
@@ -396,7 +393,6 @@ def test_a_setting_that_finds_nothing_in_any_response_is_refused(tmp_path: Path)
 
 
 def test_sources_that_one_response_lacks_are_not_measured(tmp_path: Path) -> None:
-    """They are not an empty list, which would be a miss, or a negative that passes."""
     path = tmp_path / "recorded.jsonl"
     path.write_text('{"id": 1, "text": "a", "context": null}\n{"id": 2, "text": "b", "context": ["x"]}\n')
     target = open_recorded(str(path), {"answer": "text", "sources": "context"})
@@ -475,12 +471,7 @@ def test_a_run_over_results_that_a_tool_wrote(tmp_path: Path, store_uri: str, to
     golden = tmp_path / "golden.jsonl"
     golden.write_text("\n".join(map(json.dumps, questions)))
     made = run_eval(
-        golden,
-        target=f"recorded:{path}",
-        target_options=settings,
-        judge="none",
-        tracking_uri=store_uri,
-        traces="off",
+        golden, target=f"recorded:{path}", target_options=settings, judge="none", tracking_uri=store_uri, traces="off"
     )
     rows = {row.id: row for row in made.read_rows()}
     assert rows["1"].scores["recall_at_k"] == 1
@@ -535,10 +526,7 @@ def test_a_query_without_a_line_in_the_run_retrieved_nothing(opened: Open, tmp_p
         assert str(caught.value) == f"no response in {tmp_path / 'recorded'}; {hint}"
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    data("targets.json")["bad_trec_lines"],
-)
+@pytest.mark.parametrize(("line", "message"), data("targets.json")["bad_trec_lines"])
 def test_bad_trec_line(opened: Open, tmp_path: Path, line: str, message: str) -> None:
     """A line of another form, or with a score that is no number, is reported with its number."""
     assert problems(opened, tmp_path, f"1 Q0 d 1 1 t\n\n{line}\n1 Q0 e 2 1 t") == [f"3: {message}"]

@@ -109,7 +109,6 @@ def test_autologged_traces_are_evaluated(
 def test_the_sources_are_what_the_last_reranker_left(
     store_uri: str, tmp_path: Path, traced: Callable[..., str]
 ) -> None:
-    """A reranker that lifts the right one, one that drops it, and one whose outputs are an object."""
     documents = {name: Document(page_content=name, id=name) for name in ("cats", "x", "y")}
     lists: dict[str, list[Any]] = {
         "Lifts?": [["x", "y", "cats"], ["y", "x"], ["cats", "x"]],
@@ -179,10 +178,7 @@ def test_a_golden_set_of_what_was_asked(store_uri: str, tmp_path: Path, traced: 
     assert run.metrics["judge_score"] == pytest.approx(0.9)
 
 
-@pytest.mark.parametrize(
-    ("name", "settings", "message"),
-    data("targets.json")["traces_not_opened"],
-)
+@pytest.mark.parametrize(("name", "settings", "message"), data("targets.json")["traces_not_opened"])
 def test_what_cannot_be_opened(traced: Callable[..., str], name: str, settings: dict[str, str], message: str) -> None:
     traced("When?")
     with pytest.raises(UsageError) as caught:
@@ -196,18 +192,12 @@ MESSAGES = [
 ]
 
 
-@pytest.mark.parametrize(
-    "inputs",
-    data("targets.json")["trace_inputs"],
-)
+@pytest.mark.parametrize("inputs", data("targets.json")["trace_inputs"])
 def test_questions_in_the_usual_forms(inputs: Any) -> None:
     assert TraceReader().question_of(PastTrace("t", inputs, None)) == "When?"
 
 
-@pytest.mark.parametrize(
-    ("outputs", "answer"),
-    data("targets.json")["trace_outputs"],
-)
+@pytest.mark.parametrize(("outputs", "answer"), data("targets.json")["trace_outputs"])
 def test_answers_in_the_usual_forms(outputs: Any, answer: str | None) -> None:
     assert TraceReader().result(PastTrace("t", "When?", outputs)).fields.get("answer") == answer
 

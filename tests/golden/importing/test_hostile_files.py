@@ -49,7 +49,6 @@ ROWS = st.lists(st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=6), max
 @pytest.mark.parametrize("form", [*FORMATS, "auto"])
 @pytest.mark.parametrize("name", ["file.json", "file.jsonl", "file.yaml"])
 def test_any_json_is_a_set_or_an_error(form: str, name: str) -> None:
-    """No other exception, and nothing half written."""
 
     @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck), database=None, derandomize=True)
     @given(ROWS | VALUES)
@@ -68,7 +67,6 @@ def test_any_json_is_a_set_or_an_error(form: str, name: str) -> None:
 
 @pytest.mark.parametrize("form", [*FORMATS, "auto"])
 def test_any_bytes_are_a_set_or_an_error(form: str) -> None:
-    """Whatever ending the file has."""
 
     @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck), database=None, derandomize=True)
     @given(st.binary(max_size=60), st.sampled_from(["a.csv", "a.tsv", "a.xlsx", "a.parquet", "a.yaml", "a.json", "a"]))
@@ -92,12 +90,10 @@ def test_any_bytes_are_a_set_or_an_error(form: str) -> None:
 def test_what_is_wrong_with_a_file_shows_before_its_format(
     tmp_path: Path, name: str, content: bytes, message: str
 ) -> None:
-    """A file that cannot be read is not called one of no known format."""
     assert message in problems(tmp_path, put(tmp_path / name, content))[0]
 
 
 def test_pipes_and_devices_are_not_waited_for(tmp_path: Path) -> None:
-    """They are refused at once."""
     os.mkfifo(tmp_path / "pipe.csv")
     assert "is not a regular file" in problems(tmp_path, tmp_path / "pipe.csv")[0]
     assert "is not a regular file" in problems(tmp_path, Path("/dev/zero"))[0]

@@ -23,7 +23,6 @@ FIRST_FIVE = ["1", "2", "3", "4", "23"]
 
 
 def test_the_command_line_has_every_format() -> None:
-    """In the same order."""
     assert list(FORMATS) == list(FORMAT_NAMES)
 
 
@@ -41,7 +40,6 @@ def test_the_command_line_has_every_format() -> None:
     ],
 )
 def test_files_that_the_tools_wrote(tmp_path: Path, name: str, form: str, with_ids: bool) -> None:
-    """Their format shows in their content; questions, answers and ids are those that went in."""
     travel = {question.id: question for question in open_golden(TRAVEL)}
     expected = [travel[key] for key in FIRST_FIVE]
     questions, made = imported(tmp_path, DATA / name)
@@ -66,7 +64,6 @@ def test_files_that_the_tools_wrote(tmp_path: Path, name: str, form: str, with_i
 def test_results_and_datasets_that_the_tools_wrote(
     tmp_path: Path, name: str, form: str, lacks: tuple[str, ...]
 ) -> None:
-    """Questions, answers and ids of each test are those that went in; nothing of the results is left among them."""
     travel = {question.question: question for question in open_golden(TRAVEL)}
     fields = {} if lacks else {"expected_chunks": "metadata.expected_chunks"}
     questions, made = imported(tmp_path, DATA / name, fields=fields)
@@ -80,7 +77,6 @@ def test_results_and_datasets_that_the_tools_wrote(
 
 
 def test_each_sample_of_inspect_is_one_question(tmp_path: Path) -> None:
-    """Whatever the number of epochs."""
     samples = [{"id": 1, "epoch": epoch, "input": "q", "target": "a", "output": {}} for epoch in (1, 2)]
     ((question,), made) = imported(tmp_path, put(tmp_path / "log.json", {"eval": {}, "samples": samples}))
     assert (made.form, question.expected_answer, question.metadata) == ("inspect", "a", {})
@@ -103,7 +99,6 @@ def test_groups_of_autorag(tmp_path: Path) -> None:
 
 
 def test_a_corpus_in_parquet_without_ids(tmp_path: Path) -> None:
-    """Is refused with the place."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -113,7 +108,6 @@ def test_a_corpus_in_parquet_without_ids(tmp_path: Path) -> None:
 
 
 def test_texts_of_passages_become_ids_where_a_corpus_holds_them(tmp_path: Path) -> None:
-    """All texts of a question or none; whatever their spaces; else they stay in the metadata."""
     ids = {"schengen-visa#overstay", "fares#refunds", "flight-delays#compensation"}
     corpus = put(tmp_path / "c.jsonl", [{"_id": key, "text": f"Text  of\n{key}"} for key in sorted(ids)])
     questions, made = imported(tmp_path, DATA / "ragas_texts.jsonl", corpus=corpus)
@@ -131,7 +125,6 @@ def test_texts_of_passages_become_ids_where_a_corpus_holds_them(tmp_path: Path) 
 
 
 def test_what_deepeval_holds_besides(tmp_path: Path) -> None:
-    """Comments are notes, tools are names."""
     fields = {"expected_chunks": "additional_metadata.expected_chunks"}
     questions, _ = imported(tmp_path, DATA / "deepeval.json", fields=fields)
     assert questions[0].notes == "wording of the chunk; length-of-stay is the close neighbour"
@@ -152,7 +145,6 @@ def test_what_deepeval_holds_besides(tmp_path: Path) -> None:
 def test_what_a_file_holds(
     tmp_path: Path, form: str, content: Any, fields: dict[str, Any], note: str, named: bool
 ) -> None:
-    """Fields, metadata and notes, whether the format is named or shows."""
     path = put(tmp_path / "file.json", content)
     ((question,), made) = imported(tmp_path, path, form=form if named else "auto")
     assert (question.question, made.form) == ("q", form)
@@ -161,7 +153,6 @@ def test_what_a_file_holds(
 
 
 def test_empty_cells_of_phoenix_expect_nothing(tmp_path: Path) -> None:
-    """A column that other rows need makes no negative and no empty note."""
     text = 'example_id,input_question,output_answer,metadata_expected_chunks,metadata_notes\na,q,,"[""c""]",n\nb,r,,,\n'
     (_, empty), made = imported(
         tmp_path, put(tmp_path / "p.csv", text), fields={"expected_chunks": "metadata.expected_chunks"}
@@ -171,7 +162,6 @@ def test_empty_cells_of_phoenix_expect_nothing(tmp_path: Path) -> None:
 
 
 def test_phoenix_and_langfuse_in_tables(tmp_path: Path) -> None:
-    """Columns are put together to objects; cells of JSON are read."""
     phoenix = 'example_id,input_question,output_answer,metadata_expected_chunks,metadata_k\nRGF,q,a,"[""c""]",1\n'
     ((question,), made) = imported(tmp_path, put(tmp_path / "p.csv", phoenix))
     assert (made.form, question.id, question.metadata) == ("phoenix", "RGF", {"expected_chunks": '["c"]', "k": "1"})
@@ -195,10 +185,7 @@ scenarios: [{config: [], tests: []}]
 
 def test_a_configuration_of_promptfoo(tmp_path: Path) -> None:
     questions, made = imported(tmp_path, put(tmp_path / "promptfooconfig.yaml", PROMPTFOO_YAML))
-    assert [(each.question, each.expected_answer) for each in questions] == [
-        ("q", "a"),
-        ("one", "yes"),
-    ]
+    assert [(each.question, each.expected_answer) for each in questions] == [("q", "a"), ("one", "yes")]
     assert questions[0].notes == "why"
     asserts = [{"type": "contains", "value": "x"}, {"type": "equals", "value": "a"}]
     assert questions[0].metadata == {"category": "math", "tags": ["one", "two"], "assert": asserts}
@@ -216,12 +203,10 @@ def test_a_configuration_of_promptfoo(tmp_path: Path) -> None:
     ],
 )
 def test_promptfoo_that_cannot_be_read(tmp_path: Path, tests: list[Any], message: str) -> None:
-    """The place and the cure."""
     assert message in problems(tmp_path, put(tmp_path / "config.json", {"tests": tests}))[0]
 
 
 def test_a_variable_may_be_named_as_the_question(tmp_path: Path) -> None:
-    """And others as other fields."""
     path = put(tmp_path / "c.json", {"tests": [{"vars": {"a": "q", "b": "x;y"}}]})
     ((question,), _) = imported(tmp_path, path, fields={"question": "a", "expected_chunks": "b"})
     assert (question.question, question.expected_chunks) == ("q", ("x", "y"))
@@ -232,7 +217,6 @@ def test_a_variable_may_be_named_as_the_question(tmp_path: Path) -> None:
 
 
 def test_a_variable_called_metadata_stays_a_variable(tmp_path: Path) -> None:
-    """Beside the metadata of the test case."""
     case = {"vars": {"question": "q", "metadata": {"a": 1}}, "metadata": {"b": 2}}
     ((question,), _) = imported(tmp_path, put(tmp_path / "c.json", {"tests": [case]}))
     assert question.metadata == {"b": 2, "vars.metadata": {"a": 1}}
@@ -246,6 +230,5 @@ def test_a_variable_called_metadata_stays_a_variable(tmp_path: Path) -> None:
     ],
 )
 def test_content_that_shows_no_format(tmp_path: Path, content: Any) -> None:
-    """Or several: the message lists the formats."""
     with pytest.raises(UsageError):
         import_golden(put(tmp_path / "file.json", content), tmp_path / "out.jsonl")

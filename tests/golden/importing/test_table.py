@@ -29,7 +29,6 @@ FIELDS = {"question": "Query", "expected_chunks": "doc ids", "expected_answer": 
 
 
 def test_columns_of_any_names(tmp_path: Path) -> None:
-    """Ids in one cell, with a separator or as a list; an empty cell expects nothing, `[]` is a negative."""
     text = 'Query,doc ids,Truth,Owner\na?,x|y,A,me\nb?,"[""p;q""]",,\nc?,,,\nd?,[],,you\ne?,"[\'m\', 7]",,\n'
     path = put(tmp_path / "mine.csv", text)
     questions, made = imported(tmp_path, path, fields=FIELDS, separator="|", id_prefix="m-", domain="d")
@@ -41,7 +40,6 @@ def test_columns_of_any_names(tmp_path: Path) -> None:
 
 
 def test_columns_called_as_fields_need_not_be_named(tmp_path: Path) -> None:
-    """Whatever their case and spaces."""
     path = put(tmp_path / "mine.csv", "ID,Question,Expected-Chunks,expected answer\n007,q?,a;b,A\n")
     ((question,), _) = imported(tmp_path, path)
     assert (question.id, question.expected_chunks, question.expected_answer) == ("007", ("a", "b"), "A")
@@ -49,7 +47,6 @@ def test_columns_called_as_fields_need_not_be_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "xlsx", "parquet", "json", "jsonl"])
 def test_a_column_of_ids_with_an_empty_cell_holds_whole_numbers(tmp_path: Path, suffix: str) -> None:
-    """Whatever wrote it as `7.0`; versions, in a column without an empty cell, stay what they are."""
     frame = pandas.DataFrame(
         {"id": [1, 2], "question": ["a?", "b?"], "expected_chunks": [7, None], "category": ["1.0", "2.0"]}
     )
@@ -110,13 +107,11 @@ def test_objects_without_an_id_name_the_setting_that_reads_them(tmp_path: Path) 
     ],
 )
 def test_what_excel_saves_as_csv(tmp_path: Path, content: bytes, encoding: str) -> None:
-    """Semicolons or tabs, a byte-order mark, UTF-16, breaks in cells; an old encoding has to be named."""
     ((question,), _) = imported(tmp_path, put(tmp_path / "mine.csv", content), encoding=encoding)
     assert (question.question, question.notes) == ("wie? ä", "a;b\r\nc")
 
 
 def test_every_bad_line_is_listed_at_its_place(tmp_path: Path) -> None:
-    """Cells that are too many, lists that are none, questions that are missing or twice; multi-line cells count."""
     head = ["id,question,expected_chunks", '1,"a\nb",x', "1,again,y", "2,,z", "3,c,[broken", "4,d,e,f"]
     text = "\n".join([*head, '5,g,"[{""x"": 1}]"', "6,h,[[1]]\n"])
     assert problems(tmp_path, put(tmp_path / "mine.csv", text)) == [
@@ -165,19 +160,16 @@ def test_every_bad_line_is_listed_at_its_place(tmp_path: Path) -> None:
     ],
 )
 def test_files_that_hold_no_set(tmp_path: Path, name: str, content: str | bytes, message: str) -> None:
-    """The message names the place, and no traceback escapes."""
     assert message in " ".join(problems(tmp_path, put(tmp_path / name, content), form="table"))
 
 
 def test_aliases_that_repeat_without_end(tmp_path: Path) -> None:
-    """A short YAML that unfolds to billions of values is refused before it does."""
     anchors = ["a0: &a0 [x]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12))]
     with pytest.raises(GoldenError, match="holds more than 200,000 values"):
         read_yaml(put(tmp_path / "bomb.yaml", "\n".join(anchors)))
 
 
 def test_plain_words_of_yaml_stay_words(tmp_path: Path) -> None:
-    """As in YAML 1.2, which JavaScript tools write: `yes`, dates, times and ids with zeros are text."""
     path = put(tmp_path / "a.yaml", "[yes, 2024-01-01, 1:30, 007, 0x1F, 12, 1.5, true, null, ~]")
     assert read_yaml(path) == ["yes", "2024-01-01", "1:30", "007", "0x1F", 12, 1.5, True, None, None]
 
@@ -203,7 +195,6 @@ def test_excel(tmp_path: Path) -> None:
 
 
 def test_excel_needs_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where it is missing the message says which."""
     openpyxl.Workbook().save(tmp_path / "mine.xlsx")
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(UsageError, match=r"pip install openpyxl"):
@@ -211,7 +202,6 @@ def test_excel_needs_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_workbooks_and_tables_that_unpack_to_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are refused by the size that they claim."""
     monkeypatch.setattr(table, "MAX_UNPACKED_BYTES", 1000)
     with zipfile.ZipFile(tmp_path / "a.xlsx", "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr("xl/sharedStrings.xml", "x" * 2000)
@@ -221,14 +211,12 @@ def test_workbooks_and_tables_that_unpack_to_too_much(tmp_path: Path, monkeypatc
 
 
 def test_a_table_that_claims_less_than_it_unpacks_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Is refused while it is read: a dictionary repeats one long text."""
     pq.write_table(pyarrow.table({"question": ["x" * 1000] * 1000}), tmp_path / "a.parquet")
     monkeypatch.setattr(table, "MAX_UNPACKED_BYTES", 100_000)
     assert "unpacks to more than 100,000 bytes" in problems(tmp_path, tmp_path / "a.parquet", form="table")[0]
 
 
 def test_parquet_keeps_lists_and_types(tmp_path: Path) -> None:
-    """Lists, structs, missing values and numbers that are none."""
     rows = [
         {"question": "a?", "expected_chunks": ["x", "y"], "more": {"k": 1}, "n": float("nan"), "d": Decimal("2")},
         {"question": "b?", "expected_chunks": None, "more": None, "n": 1.5, "d": Decimal("2.5")},
@@ -250,7 +238,6 @@ def test_many_lines(tmp_path: Path) -> None:
 
 
 def test_hostile_text_is_shown_harmless(tmp_path: Path) -> None:
-    """Names of columns reach a terminal without control characters, and short."""
     path = put(tmp_path / "a.json", [{"question": "q", "\x1b[31m" + "x" * 999: 1, "a\nb": 2}])
     _, made = imported(tmp_path, path)
     assert all(note.isprintable() and len(note) < 300 for note in made.notes)
@@ -271,13 +258,11 @@ def test_hostile_text_is_shown_harmless(tmp_path: Path) -> None:
     ],
 )
 def test_ids_of_a_cell(value: Any, ids: list[Any]) -> None:
-    """Repeats and blanks are dropped."""
     assert identifiers(value, ";") == ids
 
 
 @pytest.mark.parametrize("value", ["['a' 'b']", {"a": 1}, [True], [1.5], "[__import__('os')]", "[" * 500, "[" * 9_000])
 def test_cells_that_hold_no_ids(value: Any) -> None:
-    """A list as NumPy prints it is refused rather than joined; no code is run."""
     with pytest.raises(ValueError, match=r"is no|holds|list"):
         identifiers(value, ";")
 
@@ -310,7 +295,6 @@ def test_values_of_json() -> None:
 
 
 def test_a_column_that_is_misspelt_is_an_error(tmp_path: Path) -> None:
-    """A set without its expectations would be worse than none."""
     path = put(tmp_path / "mine.csv", "question,doc_ids\na?,x\nb?,y\n")
     assert problems(tmp_path, path, fields={"expected_chunks": "doc_idz"}) == [
         "mine.csv:3: neither this row nor one before has `doc_idz`; did you mean `doc_ids`?"
@@ -319,7 +303,6 @@ def test_a_column_that_is_misspelt_is_an_error(tmp_path: Path) -> None:
 
 
 def test_two_columns_for_one_field(tmp_path: Path) -> None:
-    """The first one is the field, the other stays in the metadata."""
     rows = [{"title": "q", "_id": 7, "id": "other"}]
     files = put(tmp_path / "a.json", rows), put(tmp_path / "qrels", "7 0 a 1\n")
     ((question,), _) = imported(tmp_path, *files)
@@ -327,14 +310,12 @@ def test_two_columns_for_one_field(tmp_path: Path) -> None:
 
 
 def test_a_question_that_is_json_stays_as_it_is(tmp_path: Path) -> None:
-    """In a table of one's own."""
     text = '{"text": "what does this mean?"}'
     ((question,), _) = imported(tmp_path, put(tmp_path / "a.jsonl", [{"question": text, "expected_answer": "[{}]"}]))
     assert (question.question, question.expected_answer) == (text, "[{}]")
 
 
 def test_grades_in_a_cell(tmp_path: Path) -> None:
-    """An object of ids and grades, as JSON or in a cell: relevant from 1."""
     ((first, second), _) = imported(
         tmp_path,
         put(tmp_path / "a.csv", 'question,expected_chunks\na,"{""x"": 2, ""y"": 0, ""z"": 1}"\nb,"{""x"": 0}"\n'),
@@ -343,7 +324,6 @@ def test_grades_in_a_cell(tmp_path: Path) -> None:
 
 
 def test_golden_lines_that_are_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are refused at their place, as `lint` would."""
     monkeypatch.setattr(drafts, "MAX_QUESTION_BYTES", 100)
     path = put(tmp_path / "a.csv", f"question\n{'x' * 101}\n")
     assert problems(tmp_path, path) == [
@@ -352,7 +332,6 @@ def test_golden_lines_that_are_too_long(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_nested_fields_by_jmespath(tmp_path: Path) -> None:
-    """In objects, and in cells that hold JSON; the columns stay as metadata."""
     rows = [
         {"asked": {"text": "a?"}, "sources": [{"filename": "a.md"}, {"filename": "b.md"}]},
         {"asked": {"text": "b?"}, "sources": []},
@@ -370,7 +349,6 @@ def test_nested_fields_by_jmespath(tmp_path: Path) -> None:
 
 
 def test_a_path_that_finds_nothing_makes_no_negative(tmp_path: Path) -> None:
-    """One that is misspelt is an error; one that filters a list may leave nothing of it."""
     rows = [{"question": "a?", "sources": [{"filename": "a.md", "right": False}]}]
     path = put(tmp_path / "a.json", rows)
     (problem,) = problems(tmp_path, path, fields={"expected_sources": "sources[].filenme"})[:1]
@@ -381,7 +359,6 @@ def test_a_path_that_finds_nothing_makes_no_negative(tmp_path: Path) -> None:
 
 
 def test_ids_stay_texts_where_a_cell_is_empty(tmp_path: Path) -> None:
-    """In a table of text and in one of Parquet, whose column of whole numbers has a gap."""
     for name in ("a.csv", "a.parquet"):
         path = tmp_path / name
         if name == "a.csv":
@@ -393,6 +370,5 @@ def test_ids_stay_texts_where_a_cell_is_empty(tmp_path: Path) -> None:
 
 
 def test_merge_keys_of_yaml_are_refused(tmp_path: Path) -> None:
-    """They multiply what they name; the message says where."""
     with pytest.raises(GoldenError, match=r"a.yaml:2: is not YAML: a merge key \(<<\)"):
         read_yaml(put(tmp_path / "a.yaml", "- &a {x: 1}\n- {<<: *a}\n"))

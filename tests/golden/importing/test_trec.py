@@ -13,7 +13,6 @@ from .imports import imported, noted, problems
 
 
 def test_topics_in_lines_of_json(tmp_path: Path) -> None:
-    """Ids with `#`, `:` and `/` stay; a query judged with nothing relevant is a negative; a field may be named."""
     rows = [{"num": "301", "title": "t", "desc": "Which are there?"}, {"qid": 302, "query": "lone"}]
     qrels = "301 0 FR-1#a 1\n301 0 http://x/y:2 1\n301 0 FR-3 0\n302 0 FR-4 0\n"
     files = put(tmp_path / "topics.jsonl", rows), put(tmp_path / "qrels", qrels)
@@ -44,7 +43,6 @@ def test_topics_in_lines(tmp_path: Path, name: str, topics: object) -> None:
 
 
 def test_ids_that_differ_from_the_corpus_by_zeros_are_named(tmp_path: Path) -> None:
-    """The note holds both spellings."""
     files = put(tmp_path / "t.tsv", "1\tone\n"), put(tmp_path / "qrels", "1 0 CACM-46 1\n")
     corpus = put(tmp_path / "corpus.jsonl", [{"_id": "CACM-0046", "text": "x"}])
     (one,), made = imported(tmp_path, *files, corpus=corpus)
@@ -53,7 +51,6 @@ def test_ids_that_differ_from_the_corpus_by_zeros_are_named(tmp_path: Path) -> N
 
 
 def test_judgements_that_are_none(tmp_path: Path) -> None:
-    """All bad lines in one error; comments are none, the same judgement again is one, two grades contradict."""
     lines = "# a comment\n\n1 0 a 1\n1 0 a 1\n1 0 b\n1 0 c x\n1 0 a 0\n# 0 d 1\n1 0 d 2 e\n"
     found = problems(tmp_path, put(tmp_path / "t.tsv", "1\tone\n"), put(tmp_path / "qrels", "1 0 z 1\n" * 20 + lines))
     assert found == [
@@ -65,7 +62,6 @@ def test_judgements_that_are_none(tmp_path: Path) -> None:
 
 
 def test_both_kinds_of_files_are_needed(tmp_path: Path) -> None:
-    """The message says which one is missing."""
     qrels, topics = put(tmp_path / "qrels", "1 0 a 1\n"), put(tmp_path / "t.tsv", "1\tone\n")
     assert "none of these files holds topics" in problems(tmp_path, qrels, form="trec")[0]
     assert "none of these files holds judgements" in problems(tmp_path, topics, form="trec")[0]
@@ -73,13 +69,11 @@ def test_both_kinds_of_files_are_needed(tmp_path: Path) -> None:
 
 
 def test_one_id_for_two_topics_is_refused(tmp_path: Path) -> None:
-    """Both places are named."""
     found = problems(tmp_path, put(tmp_path / "t.tsv", "1\tone\n1\ttwo\n"), put(tmp_path / "qrels", "1 0 a 1\n"))
     assert found == ["t.tsv:2: id `1` is already at t.tsv:1; ids must be unique (`id_prefix=` tells files apart)"]
 
 
 def test_latin_1_is_refused_until_it_is_named(tmp_path: Path) -> None:
-    """The message names the setting."""
     files = put(tmp_path / "t.tsv", "1\tcafé\n".encode("latin-1")), put(tmp_path / "qrels", "1 0 a 1\n")
     assert "t.tsv:1: cannot be read as utf-8" in problems(tmp_path, *files)[0]
     ((only,), _) = imported(tmp_path, *files, encoding="latin-1")
@@ -87,7 +81,6 @@ def test_latin_1_is_refused_until_it_is_named(tmp_path: Path) -> None:
 
 
 def test_a_folder_of_beir(tmp_path: Path) -> None:
-    """Queries of other splits are left out; the corpus beside them is looked at; metadata stays."""
     folder = tmp_path / "scifact"
     put(
         folder / "queries.jsonl",
@@ -120,7 +113,6 @@ def test_grades_are_kept_where_they_say_more_than_relevant(grades: dict[str, int
 
 
 def test_each_chunk_keeps_its_grade(tmp_path: Path) -> None:
-    """0 too; a query of which nothing is relevant is a negative."""
     topics = put(tmp_path / "t.tsv", "1\tone\n2\ttwo\n3\tthree\n")
     qrels = put(tmp_path / "qrels", "1 0 a 3\n1 0 b 1\n1 0 c 0\n2 0 a 1\n3 0 a 0\n3 0 b -1\n")
     (one, two, three), _ = imported(tmp_path, topics, qrels)

@@ -14,7 +14,6 @@ SETS = st.lists(st.frozensets(st.integers(0, 12), max_size=9), max_size=MAX_COMP
 @settings(deadline=None, derandomize=True, max_examples=200)
 @given(SETS, st.sampled_from([0.5, 0.8, 0.9, 1.0]))
 def test_the_pairs_are_those_of_comparing_every_pair(sets: list[frozenset[int]], least: float) -> None:
-    """No pair is missed and none is made up, and the similarity is Jaccard's."""
     every = {
         (one, other): len(sets[one] & sets[other]) / len(sets[one] | sets[other])
         for other in range(len(sets))
@@ -26,7 +25,6 @@ def test_the_pairs_are_those_of_comparing_every_pair(sets: list[frozenset[int]],
 
 
 def test_of_thousands_of_copies_not_all_pairs_are_listed() -> None:
-    """Each copy is still in some pair, and the work stays bounded."""
     pairs = list(similar_pairs([frozenset(range(30))] * 2000, 0.9))
     assert {other for _, other, _ in pairs} == set(range(1, 2000))
     assert len(pairs) <= 2000 * MAX_COMPARED

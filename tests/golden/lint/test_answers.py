@@ -15,13 +15,11 @@ from .library import brief, entries, library
     [("TODO", True), ("n/a", True), (" ? ", True), ("", True), ("tbd.", True), ("No.", False), ("7", False)],
 )
 def test_answers_that_say_nothing(answer: str, is_empty: bool) -> None:
-    """Placeholders and signs; a short answer is one."""
     findings = brief(check_empty_answers(entries({"expected_answer": answer}, {"question": "q?"})))
     assert findings == ([("empty-answer", 1)] if is_empty else [])
 
 
 def test_an_answer_of_a_negative_is_unused() -> None:
-    """Whatever it says; it is not also called empty."""
     asked = entries({"expected_chunks": [], "expected_answer": "?"}, {"expected_chunks": []})
     assert brief(check_unused_answers(asked)) == [("unused-answer", 1)]
     assert brief(check_empty_answers(asked)) == []
@@ -34,7 +32,6 @@ def shelf() -> Library:
 
 
 def test_words_that_the_expected_chunks_lack_are_named() -> None:
-    """As they are written, without stop words, in their order; endings do not count."""
     answer = "Eighty euros; pay it in cash."
     wrong, right = ({"expected_chunks": [key], "expected_answer": answer} for key in ("visa#stay", "visa#fee"))
     (finding,) = check_answers(entries(wrong, right), shelf())
@@ -44,13 +41,11 @@ def test_words_that_the_expected_chunks_lack_are_named() -> None:
 
 
 def test_titles_stand_for_all_chunks_of_their_pages() -> None:
-    """An answer from any of them is there."""
     answer = "Eighty euros; pay it in cash."
     assert brief(check_answers(entries({"expected_sources": ["Visa"], "expected_answer": answer}), shelf())) == []
 
 
 def test_short_answers_and_ids_that_are_missing_say_nothing() -> None:
-    """Three words may be a paraphrase; a missing id has a finding of its own."""
     short = {"expected_chunks": ["visa#stay"], "expected_answer": "Euros, cash, card"}
     gone = {"expected_chunks": ["gone"], "expected_answer": "Eighty euros; pay it in cash."}
     partly = {**gone, "expected_chunks": ["visa#stay", "gone"]}

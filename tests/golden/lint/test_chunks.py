@@ -12,7 +12,6 @@ LONG = " ".join(f"word{chr(97 + n % 26)}{chr(97 + n // 26)}" for n in range(60))
 
 
 def test_a_copy_of_an_expected_chunk_is_named() -> None:
-    """It differs in a word; where it is expected too, or no copy is, nothing is said."""
     shelf = library(a=LONG, b=f"{LONG} more", c=f"other {LONG[:200]}")
     asked = entries({"expected_chunks": ["a"]}, {"expected_chunks": ["a", "b"]}, {"expected_chunks": ["c"]}, {})
     (finding,) = check_copies(asked, shelf)
@@ -21,13 +20,11 @@ def test_a_copy_of_an_expected_chunk_is_named() -> None:
 
 
 def test_copies_that_differ_in_a_number_are_two_chunks() -> None:
-    """The page of another year says something else."""
     shelf = library(a=f"{LONG} in 2023", b=f"{LONG} in 2024")
     assert brief(check_copies(entries({"expected_chunks": ["a"]}), shelf)) == []
 
 
 def test_short_chunks_are_copies_only_if_they_are_equal() -> None:
-    """One word of sixteen is another text; of two words there are no copies."""
     one = "explicit formulae for the calculation of the characteristic function of filters with pass band behaviour"
     asked = entries({"expected_chunks": ["a"]})
     assert brief(check_copies(asked, library(a=one, b=one.replace("explicit", "recurrence")))) == []
@@ -36,18 +33,12 @@ def test_short_chunks_are_copies_only_if_they_are_equal() -> None:
 
 
 def test_titles_expect_pages_and_not_chunks() -> None:
-    """A copy in another page is no finding for a question by title."""
     assert brief(check_copies(entries({"expected_sources": ["a"]}), library(a=LONG, b=LONG))) == []
 
 
 def test_a_negative_whose_words_are_all_in_its_best_chunk() -> None:
-    """All of at least four content words; a word that is missing, or three words, may be a near miss."""
     shelf = library(oils="The smoke point of avocado oil is 270 degrees.")
-    texts = (
-        "What is the smoke point of avocado oil?",
-        "What is the smoke point of olive oil?",
-        "Avocado smokes?",
-    )
+    texts = ("What is the smoke point of avocado oil?", "What is the smoke point of olive oil?", "Avocado smokes?")
     asked = entries(*({"question": text, "expected_chunks": []} for text in texts))
     (finding,) = check_negatives([(entry, shelf.chunks[0]) for entry in asked], shelf)
     assert (finding.code, finding.line) == ("answered-negative", 1)
@@ -55,7 +46,6 @@ def test_a_negative_whose_words_are_all_in_its_best_chunk() -> None:
 
 
 def test_words_that_are_far_from_each_other_answer_nothing() -> None:
-    """Those of the title are near to all; others must be in one passage."""
     asked = entries({"question": "What is the smoke point of avocado oil?", "expected_chunks": []})
     for text, number in (("point {} avocado smoke", 1), (f"point {LONG} avocado smoke", 0), (f"{LONG} {LONG}", 0)):
         shelf = library(oil=f"{text.format(LONG[:100])}")

@@ -26,7 +26,6 @@ from .library import brief, entries, library
     ],
 )
 def test_ids_in_another_form_name_the_one_that_is_meant(written: str, meant: str) -> None:
-    """Case, zeros, suffix, separators, blanks and punctuation of a heading make no other id."""
     shelf = Library("corpus/set", (Chunk(meant, "T", "", "", "x"),), frozenset({"set"}))
     findings = list(check_ids(entries({"expected_chunks": [written]}), shelf))
     if written.strip() == meant:
@@ -45,19 +44,16 @@ def test_ids_that_look_alike_are_shown_with_what_differs() -> None:
 
 @pytest.mark.parametrize(("one", "other"), [("v1.01", "v1.1"), ("a10", "a1"), ("page#a", "page"), ("a-b", "ab")])
 def test_ids_that_differ_in_more_than_their_form(one: str, other: str) -> None:
-    """Zeros after a point, digits, headings and separators that are not there are more than form."""
     assert plain_form(one) != plain_form(other)
 
 
 def test_where_several_are_meant_none_is() -> None:
-    """An id that is another form of two ids is missing, with a hint."""
     (finding,) = check_ids(entries({"expected_chunks": ["A-1"]}), library(**{"a_1": "x", "a-01": "y"}))
     assert (finding.code, finding.severity) == ("missing-id", "error")
     assert finding.cure == "did you mean `a-01` or `a_1`?"
 
 
 def test_a_missing_id_has_the_nearest_or_a_cure() -> None:
-    """The line, the question, what is wrong and what to do; an id that is there is no finding."""
     asked = entries({"expected_chunks": ["fares__x", "fares#refund"]}, {"expected_chunks": ["zzzz"]}, {})
     near, far = list(check_ids(asked, library(fares__refunds="x", fares__x="y")))[1:]
     text = "set.jsonl:1: question q0: `fares#refund` is not in corpus/set; did you mean `fares#refunds`? [missing-id]"
@@ -76,7 +72,6 @@ def test_a_deleted_page_is_one_finding() -> None:
 
 
 def test_titles_compare_as_they_do_in_scoring() -> None:
-    """Without regard to case and with `_` as a space; another form besides that is named."""
     shelf = Library("c", (Chunk("a", "World War 2", "", "", "x"),), frozenset({"set"}))
     asked = entries({"expected_sources": ["world_war_2"]}, {"expected_sources": ["World-War 02"]})
     assert brief(check_ids(asked, shelf)) == [("other-form-id", 2)]
@@ -91,7 +86,6 @@ def test_hints_are_bounded() -> None:
 
 
 def test_what_is_expected_twice_is_named_once() -> None:
-    """Ids that are equal, and titles that compare as equal: the later one."""
     asked = entries({"expected_chunks": ["a", "b", "a"]}, {"expected_sources": ["A b", "a_B"]}, {"expected_chunks": []})
     assert [(each.line, each.message) for each in check_repeats(asked)] == [
         (1, "`a` is twice in `expected_chunks`"),
@@ -100,7 +94,6 @@ def test_what_is_expected_twice_is_named_once() -> None:
 
 
 def test_blanks_around_texts_are_named() -> None:
-    """Question, labels, answers, ids and tools; a text of blanks alone, and inner blanks, are no finding."""
     fields = {"id": " 7", "question": "a b? ", "expected_chunks": ["a", "b\t"], "expected_answer": " "}
     asked = entries({**fields, "domain": " d", "expected_tools": ["\N{NO-BREAK SPACE}t"]}, {"domain": " set"})
     assert [each.message.removesuffix(" begins or ends with blanks") for each in check_blanks(asked)] == [
@@ -115,7 +108,6 @@ def test_a_domain_that_is_the_files_name_is_not_in_the_file() -> None:
 
 
 def test_a_title_of_several_pages_is_a_note() -> None:
-    """It says which pages count; two chunks of one page are one page."""
     chunks = tuple(Chunk(key, "Fares", "", "", "x") for key in ("a", "a#b", "c"))
     asked = entries({"expected_sources": ["fares", "other"]}, {"expected_chunks": ["a"]})
     (finding,) = check_titles(asked, Library("c", chunks, frozenset({"set"})))

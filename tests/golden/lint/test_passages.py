@@ -26,13 +26,11 @@ PAGES = library(a="Stays of up to 90 days need no visa.", b="The fee is 80 euros
     ],
 )
 def test_a_quotation_is_in_the_corpus(passages: list[dict[str, Any]], codes: list[str]) -> None:
-    """Whole, or cut by a border; of chunks to choose from one is there."""
     found = check_ids(entries({"expected_passages": passages}), PAGES)
     assert [code for code, _ in brief(found)] == codes
 
 
 def test_a_quotation_that_stands_everywhere_is_named() -> None:
-    """Whichever of the four chunks comes back counts, though only one may answer."""
     pages = library(**{f"p{number}": f"Page {number}. All rights reserved." for number in range(4)})
     (found,) = check_ids(entries({"expected_passages": [{"quote": "all rights reserved"}]}), pages)
     assert (found.code, found.severity) == ("common-quote", "warning")
@@ -40,7 +38,6 @@ def test_a_quotation_that_stands_everywhere_is_named() -> None:
 
 
 def test_answers_are_looked_for_where_the_passage_is() -> None:
-    """An answer of other words than those of the chunks that hold the quotation is named."""
     line = {"expected_passages": [{"quote": "the fee is 80 euros"}]}
     other = "Trains leave platform seven every quarter hour"
     assert brief(check_answers(entries(line | {"expected_answer": other}), PAGES)) == [("answer-not-in-chunks", 1)]
@@ -48,7 +45,6 @@ def test_answers_are_looked_for_where_the_passage_is() -> None:
 
 
 def test_keys_of_grades_are_named() -> None:
-    """They are ids as those of a list are."""
     graded = entries({"expected_chunks": {"A.md": 2, " b": 1}})
     found = [*check_ids(graded, PAGES), *check_blanks(graded), *check_repeats(graded)]
     assert brief(found) == [("other-form-id", 1), ("surrounding-blanks", 1)]

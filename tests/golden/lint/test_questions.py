@@ -29,7 +29,6 @@ def codes(one: str, other: str, first: dict[str, Any] = A, second: dict[str, Any
     ],
 )
 def test_questions_in_the_same_words_are_duplicates(one: str, other: str) -> None:
-    """Whatever their order, endings, stop words, case and punctuation."""
     assert codes(one, other) == ["near-duplicate"]
 
 
@@ -38,10 +37,7 @@ def test_questions_in_the_same_words_are_duplicates(one: str, other: str) -> Non
     [
         ("How long may I stay?", "How long must I stay?"),
         ("When does the visa office open?", "Where does the visa office open?"),
-        (
-            "Can I cancel a room before the day of arrival?",
-            "Can I cancel a room after the day of arrival?",
-        ),
+        ("Can I cancel a room before the day of arrival?", "Can I cancel a room after the day of arrival?"),
         ("Can I bring a dog on a night train?", "Can I not bring a dog on a night train?"),
         ("What does a train from Paris to London cost?", "What does a train from London to Paris cost?"),
         ("Is roast chicken safer than minced beef?", "Is minced beef safer than roast chicken?"),
@@ -53,12 +49,10 @@ def test_questions_in_the_same_words_are_duplicates(one: str, other: str) -> Non
     ],
 )
 def test_questions_that_only_look_alike_are_two(one: str, other: str) -> None:
-    """A word, a number, a sign, a direction or a word of sense makes another question."""
     assert codes(one, other, A, B) == []
 
 
 def test_nearly_the_same_words_and_the_same_expectation() -> None:
-    """Four fifths of the words are enough where sources and answers are alike, and only there."""
     one = "Which papers does a traveller need at the border with a rented car?"
     other = "Which papers does a traveller need at the border with a rented old car?"
     assert codes(one, other) == ["near-duplicate"]
@@ -82,7 +76,6 @@ def test_nearly_the_same_words_and_the_same_expectation() -> None:
 def test_the_same_question_with_another_expectation_is_a_contradiction(
     first: dict[str, Any], second: dict[str, Any], words: str
 ) -> None:
-    """The finding says what differs."""
     text = "How long may a guest stay in the country?"
     (finding,) = check_questions(entries({"question": text, **first}, {"question": text.upper(), **second}))
     assert (finding.code, finding.line) == ("contradiction", 2)
@@ -90,7 +83,6 @@ def test_the_same_question_with_another_expectation_is_a_contradiction(
 
 
 def test_expectations_in_another_order_or_left_out_do_not_contradict() -> None:
-    """Order says nothing, and a question without expectation is only judged."""
     text = "How long may a guest stay?"
     assert codes(text, text, {"expected_chunks": ["a", "b"]}, {"expected_chunks": ["b", "a"]}) == ["near-duplicate"]
     assert codes(text, text, {"expected_sources": ["A_b"]}, {"expected_sources": ["a b"]}) == ["near-duplicate"]
@@ -99,18 +91,15 @@ def test_expectations_in_another_order_or_left_out_do_not_contradict() -> None:
 
 
 def test_each_domain_has_its_own_questions() -> None:
-    """The same words are asked of another corpus."""
     assert codes("What is the deposit?", "What is the deposit?", A, {**B, "domain": "other"}) == []
 
 
 def test_every_repeat_is_named_once_with_the_first() -> None:
-    """Three of a kind are two findings."""
     asked = entries(*({"question": "How long may a guest stay?", **A} for _ in range(3)))
     assert [finding.message[:25] for finding in check_questions(asked)] == ["asks what question q0 (li"] * 2
 
 
 def test_after_other_turns_the_same_words_ask_something_else() -> None:
-    """Only the whole conversation makes a question; the same turns make a duplicate."""
     fees, visas = ([{"role": "user", "content": text}] for text in ("And the fee?", "And the visa?"))
     asked = {"question": "And for children who travel alone by train?", **A}
     told = [{**asked, "history": fees}, {**asked, "history": visas}, asked, {**asked, "history": fees}]

@@ -29,15 +29,13 @@ def stats(questions: int, negatives: int = 0, judged_only: int = 0, **by: Any) -
     ],
 )
 def test_sets_in_which_no_test_shows_anything(counts: tuple[int, ...], is_small: bool) -> None:
-    """Fewer than six answerable questions; a set of negatives or of judged questions has another purpose."""
     findings = list(check_size("set.jsonl", stats(*counts)))
     assert [finding.code for finding in findings] == ["too-small"] * is_small
     assert all(str(finding).startswith("set.jsonl: warning: has ") for finding in findings)
 
 
 @pytest.mark.parametrize(
-    ("counts", "is_thin"),
-    [((9, 2), True), ((10, 1), True), ((10, 2), False), ((3, 3), False), ((3, 0, 3), False)],
+    ("counts", "is_thin"), [((9, 2), True), ((10, 1), True), ((10, 2), False), ((3, 3), False), ((3, 0, 3), False)]
 )
 def test_thin_domains(counts: tuple[int, ...], is_thin: bool) -> None:
     """Fewer than ten questions or two negatives, in sets that have both kinds."""
