@@ -22,7 +22,8 @@ Fields = dict[str, Any]
 def source_fields(value: Any) -> Fields | None:
     """The fields of a source that a library's document or node holds, or what JSON holds of one; None where it is none.
 
-    Of LangChain and MLflow `page_content` and `metadata`, of Haystack `content` and `meta`, of OpenAI a file's result.
+    LangChain and MLflow have `page_content` and `metadata`, Databricks `content` and `doc_uri`, Haystack `content` and
+    `meta`, OpenAI the result of a search of files.
     """
     if isinstance(value, tuple) and len(value) == 2 and (found := source_fields(value[0])):
         return found | {"score": float(value[1])}
@@ -33,12 +34,12 @@ def source_fields(value: Any) -> Fields | None:
     if not isinstance(held, Mapping):
         return None
     if "file_id" in held and "filename" in held:
-        metadata = {"title": held["filename"]} | (held.get("attributes") or {})
-        return _source(held.get("text"), metadata, held["file_id"], held.get("score"))
-    names = next((each for each in (("page_content", "metadata"), ("content", "meta")) if each[0] in held), None)
-    if names is None or (names[1] == "meta" and "meta" not in held):
+        named = {"title": held["filename"]} | (held.get("attributes") or {})
+        return _source(held.get("text"), named, held["file_id"], held.get("score"))
+    if "page_content" not in held and not ("content" in held and held.keys() & {"meta", "doc_uri"}):
         return None
-    return _source(held[names[0]], held.get(names[1]), held.get("id"), held.get("score"))
+    metadata = held.get("metadata") if "page_content" in held else held.get("meta", held)
+    return _source(held.get("page_content", held.get("content")), metadata, held.get("id"), held.get("score"))
 
 
 def response_fields(value: object) -> Fields | None:

@@ -30,7 +30,7 @@ MAX_ITEMS = 10_000
 
 FIELDS = ("answer", "sources", "abstained", "tool_calls", "usage", "model")
 SOURCE_FIELDS = tuple(Source.model_fields)
-CONTEXTS = ("contexts", "retrieved_contexts", "retrieval_context", "context")
+CONTEXTS = ("contexts", "retrieved_contexts", "retrieved_context", "retrieval_context", "context")
 """What other tools call the list of sources, whose texts are their items."""
 
 MOST_UNREAD = 20

@@ -41,6 +41,12 @@ def test_documents_that_came_as_json() -> None:
         assert as_response({"answer": "90", name: documents}) == Response(answer="90", sources=sources)
 
 
+def test_the_context_of_a_databricks_agent() -> None:
+    """As mlflow/mlflow's agent evaluation has it: a list of `doc_uri` and `content`."""
+    read = as_response({"answer": "90", "retrieved_context": [{"doc_uri": "visa.md", "content": "Ninety days."}]})
+    assert read == Response(answer="90", sources=(Source(chunk_id="visa.md", text="Ninety days."),))
+
+
 def test_a_langchain_runnable_is_a_target() -> None:
     documents = pytest.importorskip("langchain_core.documents")
     runnables = pytest.importorskip("langchain_core.runnables")

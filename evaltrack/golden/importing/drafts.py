@@ -47,6 +47,9 @@ EXAMPLES, MAX_TEXTS = 3, 200
 MAX_SIGNS = 100
 """Of those between texts, in one text of a corpus."""
 
+PASSAGE_TEXTS = ("text", "content", "page_content", "quote")
+"""Keys of an object under which the text of a passage is."""
+
 REFUSED = {"should_refuse", "should_abstain", "unanswerable", "is_unanswerable", "is_impossible"}
 ANSWERED = {"answerable", "is_answerable"}
 """Columns that say whether a question is a negative."""
@@ -256,7 +259,8 @@ class _Line:
         usual = {"id": ("id",), "metadata": ("metadata",), **self.preset.fields}
         if self.preset is TABLE:
             usual |= {name: (column,) for column in reversed(self.row) if (name := field_name(column)) in FIELDS}
-        free = {name: tuple(path for path in paths if path not in named.values()) for name, paths in usual.items()}
+        taken = {name for path in named.values() for name in (path, path.partition("[")[0])}
+        free = {name: tuple(path for path in paths if path not in taken) for name, paths in usual.items()}
         return {**free, **{name: (path,) for name, path in named.items()}}
 
     def _took(self, name: str, path: str, value: Any) -> bool:
@@ -371,7 +375,10 @@ def _check_keys(name: str, path: str, items: list[Any]) -> None:
     odd = next((each for each in items if isinstance(each, dict) and is_empty(named(each))), None)
     if odd:
         key = next((key for key, item in odd.items() if isinstance(item, str)), next(iter(odd)))
-        cure = f"say which to take: `fields={name}={shown(path)}[].{shown(key)}`"
+        setting = f"{name}={shown(path)}[].{shown(key)}"
+        if key in PASSAGE_TEXTS:
+            setting = f"expected_passages={shown(path)}[].{{quote: {key}}}"
+        cure = f"say which to take: `fields={setting}`"
         raise ValueError(f"holds objects with the keys {', '.join(map(shown, list(odd)[:9]))}; {cure}")
 
 

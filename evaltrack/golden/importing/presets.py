@@ -23,10 +23,10 @@ from evaltrack.golden.importing.values import cell, is_empty
 
 RAGAS = Preset(
     name="ragas",
-    shown_by=({"user_input"}, {"question", "ground_truth", "contexts"}),
+    shown_by=({"user_input"}, {"question", "ground_truth", "contexts"}, {"question", "ground_truths"}),
     fields={
         "question": ("user_input", "question"),
-        "expected_answer": ("reference", "ground_truth"),
+        "expected_answer": ("reference", "ground_truth", "ground_truths"),
         "expected_chunks": ("reference_context_ids",),
     },
     ignored={"response", "multi_responses", "retrieved_contexts", "retrieved_context_ids", "answer", "contexts"},
@@ -149,7 +149,8 @@ MLFLOW = Preset(
     shown_by=({"inputs", "expectations"},),
     fields={
         **{name: (f"tags.{name}",) for name in FIELDS},
-        **{f"expected_{name}": (f"expectations.expected_{name}",) for name in ("chunks", "sources", "passages")},
+        **{f"expected_{name}": (f"expectations.expected_{name}",) for name in ("sources", "passages")},
+        "expected_chunks": ("expectations.expected_chunks", "expectations.expected_retrieved_context[].doc_uri"),
         "id": ("tags.id", "dataset_record_id"),
         "question": ("inputs.question", "inputs"),
         "history": ("tags.history", "inputs.history"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +123,55 @@ def test_texts_of_passages_become_ids_where_a_corpus_holds_them(tmp_path: Path) 
     )
     assert noted(made, "found in the corpus").startswith("`reference_contexts` found in the corpus by its texts")
     assert "not all of them are in the corpus" in noted(made, "not all")
+
+
+@pytest.mark.parametrize(
+    ("row", "form", "fields"),
+    [
+        ({"question": "q", "ground_truths": ["a"], "contexts": ["c"]}, "ragas", {"expected_answer": "a"}),
+        (
+            {"inputs": {"q": "q"}, "expectations": {"expected_retrieved_context": [{"doc_uri": "a.md"}]}},
+            "mlflow",
+            {"expected_chunks": ["a.md"]},
+        ),
+        (
+            {"question": "q", "answers": {"text": [], "answer_start": []}, "is_impossible": True},
+            "table",
+            {"expected_chunks": []},
+        ),
+    ],
+)
+def test_fields_that_public_reports_found_lost(
+    tmp_path: Path, row: dict[str, Any], form: str, fields: dict[str, Any]
+) -> None:
+    """Ragas' older plural, the expected documents of Databricks' agent evaluation, SQuAD's impossible questions."""
+    ((question,), made) = imported(tmp_path, put(tmp_path / "a.jsonl", json.dumps(row)))
+    assert (made.form, question.question) == (form, "q")
+    assert question.model_dump(mode="json", include=set(fields)) == fields
+
+
+def test_expected_texts_of_trulens_are_quotations(tmp_path: Path) -> None:
+    row = {"question": "q", "expected_chunks": [{"text": "Ninety days.", "title": "Visas", "expect_score": 0.9}]}
+    path = put(tmp_path / "a.jsonl", json.dumps(row))
+    (problem,) = problems(tmp_path, path)
+    setting = "expected_passages=expected_chunks[].{quote: text}"
+    assert problem.endswith(f"say which to take: `fields={setting}`")
+    ((question,), _) = imported(tmp_path, path, fields=dict([setting.split("=")]))
+    assert [each.quote for each in question.expected_passages or ()] == ["Ninety days."]
+
+
+def test_a_text_with_the_sign_between_texts_stays_whole(tmp_path: Path) -> None:
+    """As in DeepEval's CSV, where a corpus holds it; else the message says what divides it."""
+    corpus = put(
+        tmp_path / "c.jsonl", [{"_id": "plans", "text": "| Plan |\n| Pro |"}, {"_id": "logs", "text": "a | b"}]
+    )
+    text = 'input,expected_output,context,retrieval_context\nq?,a,"| Plan |\n| Pro ||a | b",x\n'
+    path = put(tmp_path / "d.csv", text)
+    ((question,), _) = imported(tmp_path, path, corpus=corpus)
+    assert question.expected_chunks == ("plans", "logs")
+    ((question,), made) = imported(tmp_path, path)
+    assert "a `|` inside of a text divides it here, and not in a JSON file" in noted(made, "`context`")
+    assert all(question.metadata["context"])
 
 
 def test_what_deepeval_holds_besides(tmp_path: Path) -> None:
