@@ -116,10 +116,6 @@ def test_other_separators_are_text(tmp_path: Path, sign: str) -> None:
     ]
 
 
-def test_sections_without_text_are_no_chunks(tmp_path: Path) -> None:
-    assert ids(page(tmp_path, "# T\n\n## Empty\n \n## Full\ntext\n## Last\n")) == ["page#full"]
-
-
 def test_code_is_text(tmp_path: Path) -> None:
     """Inside a fence `#` and `##` start nothing, and after it they do again."""
     content = "# T\n```sh\n# a comment\n## no heading\n```\n## One\n  ```\n## nor here\n  ```\n## Two\ntext"
@@ -128,11 +124,6 @@ def test_code_is_text(tmp_path: Path) -> None:
         ("page#one", "```\n## nor here\n  ```"),
         ("page#two", "text"),
     ]
-
-
-def test_title_is_not_taken_from_code(tmp_path: Path) -> None:
-    (chunk,) = page(tmp_path, "```sh\n# a comment\n```\n# Title\ntext")
-    assert chunk.title == "Title"
 
 
 # Formats
@@ -292,11 +283,6 @@ def test_links_stay_inside(tmp_path: Path) -> None:
     (corpus / "same.md").symlink_to("page.md")
     (tmp_path / "alias").symlink_to(corpus)
     assert ids(read_corpus(tmp_path / "alias")) == ["page", "same"]
-
-
-def test_front_matter_is_left_out(tmp_path: Path) -> None:
-    (chunk,) = page(tmp_path, "---\ntitle: x\n---\n# T\nlead\n")
-    assert (chunk.id, chunk.title, chunk.text) == ("page", "T", "lead")
 
 
 NPM = "---\ntitle: npm-access\nsection: 1\n---\n\n### Synopsis\n\nuse\n\n### Description\n\nsets\n\n#### More\n\nx\n"

@@ -81,10 +81,6 @@ def test_what_an_action_makes_of_a_line(name: str, raw: dict[str, Any], made: di
     assert done(raw, action) == made
 
 
-def test_a_set_by_title_stays_one() -> None:
-    assert done({}, Mark(VISA), by_title=True) == {"expected_sources": ["Schengen visa"]}
-
-
 @pytest.mark.parametrize(
     ("raw", "chunk"),
     [
@@ -172,13 +168,6 @@ def test_words_of_another_chunking_bring_the_chunk_of_the_corpus(
     raw: dict[str, Any], home: Shown | None, made: dict[str, Any]
 ) -> None:
     assert done(raw, Quote(OTHER, "90 days", ids, lambda *_: home)) == made
-
-
-def test_a_quotation_in_place_of_another_is_the_only_one() -> None:
-    quoted = done({}, quoting(VISA, "90 days"))
-    passage = (question_of({"id": 1, "question": "q"} | quoted).expected_passages or ())[0]
-    made = done(done(quoted, Unquote(passage.key, chunk_of)), quoting(BAGS, "7 kg"))
-    assert made == {"expected_passages": [{"quote": "7 kg", "source": "Hand luggage"}], "expected_chunks": ["bags"]}
 
 
 def test_a_confirmed_question_is_no_draft_and_says_who_looked() -> None:

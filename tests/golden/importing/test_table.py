@@ -20,7 +20,7 @@ from evaltrack import import_golden
 from evaltrack.errors import GoldenError, UsageError
 from evaltrack.golden.importing import drafts, table
 from evaltrack.golden.importing.table import read_yaml
-from evaltrack.golden.importing.values import cell, identifiers, is_empty, plain, text_in
+from evaltrack.golden.importing.values import identifiers
 from tests.files import put
 
 from .imports import imported, problems
@@ -265,33 +265,6 @@ def test_ids_of_a_cell(value: Any, ids: list[Any]) -> None:
 def test_cells_that_hold_no_ids(value: Any) -> None:
     with pytest.raises(ValueError, match=r"is no|holds|list"):
         identifiers(value, ";")
-
-
-def test_texts_of_objects() -> None:
-    """What is beside the text comes back too."""
-    assert text_in({"text": "t", "k": 1}) == ("t", {"k": 1})
-    assert text_in({"zz": "t"}) == ("t", {})
-    assert text_in(["t"]) == ("t", {})
-    assert text_in(5) == ("5", {})
-    assert text_in([{"role": "assistant", "content": "t"}]) == ("t", {})
-    with pytest.raises(ValueError, match="write a text"):
-        text_in([1, 2])
-
-
-def test_values_of_json() -> None:
-    """Others become text, or are refused."""
-    assert plain({1: (float("inf"), Decimal("1.5"))}) == {"1": [None, 1.5]}
-    with pytest.raises(ValueError, match="bytes"):
-        plain(b"x")
-    assert [is_empty(value) for value in (None, " ", float("nan"), 0, "a", [])] == [
-        True,
-        True,
-        True,
-        False,
-        False,
-        False,
-    ]
-    assert cell('{"a": 1}') == {"a": 1}
 
 
 def test_a_column_that_is_misspelt_is_an_error(tmp_path: Path) -> None:
