@@ -23,7 +23,7 @@ HEADINGS = (
 """The headings of options in help texts, what is used most first."""
 
 EVALUATION = {
-    "What is evaluated": "target_options k",
+    "What is evaluated": "target_options target_error k",
     "Judges and scores": (
         "judge judge_prompt scores rubric rubric_weights pass_threshold judge_timeout call_timeout verdict_cache"
     ),

@@ -110,7 +110,7 @@ def test_turns_before_the_question_come_from_a_file(tmp_path: Path, capsys: pyte
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('[{"role": "bot", "content": "x"}]', "`history.0.role` is `bot`; write one of system, user, assistant, tool"),
+        ('[{"role": "bot", "content": "x"}]', "`history.0.role` is none of system, user, assistant, tool; write one"),
         ("[5]", "`history.0` is a number"),
         ("{}", "is no list of turns; write ["),
         ("", "is not JSON"),
