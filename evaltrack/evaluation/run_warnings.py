@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
@@ -22,6 +23,9 @@ ENOUGH = 10
 
 REASON = 200
 """Characters of a reason that a text shows."""
+
+TELLING = re.compile("error|fail|message|detail|reason", re.IGNORECASE)
+"""In the name of a field that may say why a target failed."""
 
 CURES = {
     NO_TEXTS: ("quotations are expected, and the sources have no texts; return the `text` of each", Guide.QUOTATIONS),
@@ -218,7 +222,8 @@ class UnreadFailures:
             names = list(self._names)
             fields = shown_text(first_of(names, SHOWN))
             empty = f"{count(number, 'response')} ({self._questions}) {verb(number, 'is', 'are')} empty beside fields"
-            cure = f"where these say that the target failed, name one: `target_error={shown_text(names[0])}`"
+            telling = next((name for name in names if TELLING.search(name)), names[0])
+            cure = f"where these say that the target failed, name one: `target_error={shown_text(telling)}`"
             yield f"{empty} that are not read: {fields}; {cure}"
 
 
