@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from evaltrack.errors import UsageError
 from evaltrack.records import Response, Source, ToolCall, Usage
-from evaltrack.targets.failures import InvalidResponseError
+from evaltrack.targets.failures import FailedElsewhereError, InvalidResponseError
 from evaltrack.targets.mapping import (
     EXCERPT,
     EXCERPT_BYTES,
@@ -261,7 +261,7 @@ def test_any_json(value: object, settings: dict[str, str]) -> None:
     """Whatever JSON a target returns, it is a response or an `InvalidResponseError`, with and without a mapping."""
     raw = json.dumps(value).encode()
     for reader in (ResponseReader(), take_mapping("http", dict(settings))):
-        with suppress(InvalidResponseError):
+        with suppress(FailedElsewhereError, InvalidResponseError):
             found = reader.from_json(raw)
             assert Response.model_validate_json(found.model_dump_json()) == found
 

@@ -202,7 +202,10 @@ def _separated(path: Path, encoding: str) -> Iterator[tuple[str, Any]]:
         problem = f"is no CSV: {error}; put cells with separators, quotes or breaks in quotes"
     floats = {at for at, cells in enumerate(zip_longest(*(cells for _, cells in rows))) if _are_floats(cells)}
     for place, cells in rows:
-        yield place, _cells(names, [cell.removesuffix(".0") if at in floats else cell for at, cell in enumerate(cells)])
+        yield (
+            place,
+            _cells(names, [float(each) if at in floats and each.strip() else each for at, each in enumerate(cells)]),
+        )
     if problem:
         yield f"{path}:{line + 1}", ValueError(problem)
 

@@ -48,7 +48,7 @@ def test_columns_called_as_fields_need_not_be_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "xlsx", "parquet", "json", "jsonl"])
 def test_a_column_of_ids_with_an_empty_cell_holds_whole_numbers(tmp_path: Path, suffix: str) -> None:
     frame = pandas.DataFrame(
-        {"id": [1, 2], "question": ["a?", "b?"], "expected_chunks": [7, None], "category": ["1.0", "2.0"]}
+        {"id": [1, 2], "question": ["a?", "b?"], "expected_chunks": [7, None], "category": [None, "2.0"]}
     )
     path = tmp_path / f"mine.{suffix}"
     match suffix:
@@ -63,7 +63,7 @@ def test_a_column_of_ids_with_an_empty_cell_holds_whole_numbers(tmp_path: Path, 
             path.write_text(path.read_text().replace(":7,", ":7.0,"))
     questions, _ = imported(tmp_path, path)
     assert [each.expected_chunks for each in questions] == [("7",), None]
-    assert [each.category for each in questions] == ["1.0", "2.0"]
+    assert [each.category for each in questions] == [None, "2.0"]
 
 
 @pytest.mark.parametrize(
