@@ -152,7 +152,7 @@ def _sources(response: Response) -> str:
         if room <= 0:
             texts.append(f"({len(with_text) - len(texts)} more)")
             break
-        title = cut(source.title or source.chunk_id or "", TITLE_LIMIT)
+        title = cut(source.title or source.own_id or "", TITLE_LIMIT)
         text = cut(source.text or "", min(SOURCE_LIMIT, room))
         # made inert at once: a tag may begin in the title and end in the text
         texts.append(between("source", inert(f"{title}\n{text}")))

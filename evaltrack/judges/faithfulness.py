@@ -116,7 +116,7 @@ def reply_schema() -> Schema:
 
 def _shown(sources: Sequence[Source]) -> list[str]:
     """The sources as the model sees them: title, or id, and text."""
-    return [inert(f"{source.title or source.chunk_id or ''}\n{source.text or ''}") for source in sources]
+    return [inert(f"{source.title or source.own_id or ''}\n{source.text or ''}") for source in sources]
 
 
 def _problems(claims: Sequence[Claim], response: Response) -> Iterator[str]:

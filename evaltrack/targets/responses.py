@@ -73,7 +73,7 @@ def as_source(value: object, place: str = "", unread: list[str] | None = None) -
     """
     if isinstance(value, Source):
         return value
-    fields: Any = source_fields(value)
+    fields: Any = None if isinstance(value, str) else source_fields(value)
     value = plain(value)
     if fields is None and isinstance(value, Mapping):
         fields = value
