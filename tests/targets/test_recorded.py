@@ -483,6 +483,18 @@ def test_a_run_over_results_that_a_tool_wrote(tmp_path: Path, store_uri: str, to
         assert (rows["1"].prompt_tokens, rows["1"].completion_tokens) == (20, 10)
 
 
+def test_ids_that_a_table_made_floats_are_whole_numbers_in_every_file(tmp_path: Path, store_uri: str) -> None:
+    golden, answers, verdicts = (tmp_path / name for name in ("mine.json", "answers.jsonl", "verdicts.jsonl"))
+    golden.write_text('[{"id": 1.0, "question": "Why?", "expected_chunks": [7.0, "8"]}]')
+    answers.write_text('{"id": 1.0, "answer": "a", "sources": [7.0, {"chunk_id": 8.0}]}\n')
+    verdicts.write_text('{"id": 1.0, "accuracy": 1, "completeness": 1, "relevance": 1, "overall_score": 1}\n')
+    made = run_eval(
+        golden, target=f"recorded:{answers}", judge=f"recorded:{verdicts}", tracking_uri=store_uri, traces="off"
+    )
+    (row,) = made.rows
+    assert (row["id"], row["recall_at_k"], row["overall_score"], row["passed"]) == ("1", 1, 1, True)
+
+
 # TREC runs
 
 
