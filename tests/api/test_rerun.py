@@ -404,7 +404,7 @@ def test_another_system_is_not_asked(store_uri: str, tmp_path: Path, change: str
     Path("app/late.py").write_text("FOUND = 1")
     golden, _ = golden_set(tmp_path, {"a": None}, expected_chunks=["x"])
     runs = []
-    for found in "xy":
+    for found in ("x", "yy"):  # of another length, which Python sees at once
         Path("words.py").write_text(f"FOUND = '{found}'")
         runs.append(run_eval(golden, target="python:rag:ask", tracking_uri=store_uri, traces="off"))
     make, why = CHANGES[change]
