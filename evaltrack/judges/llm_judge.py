@@ -215,14 +215,12 @@ def cut(text: str, limit: int) -> str:
 
 
 def read_reply(text: str, form: type[Reply]) -> Reply:
-    """A reply from what the model wrote; thoughts before it, text around it and a fence are passed over.
-
-    Two objects are not read: one of them may be quoted from the answer that is judged.
+    """A reply from what the model wrote; thoughts before it and text around it are passed over.
 
     Raises:
         ValueError: no object or several, a field missing, off its scale or there twice; the message says which.
     """
-    json_text = object_in(text)
+    json_text = object_in(text, {name for name, field in form.model_fields.items() if field.is_required()})
     try:
         reply = form.model_validate_json(json_text, strict=True)  # in nested records too
     except ValidationError as error:

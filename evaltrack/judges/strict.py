@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import re
+from collections.abc import Iterator, Mapping, Set
+from contextlib import suppress
+from itertools import islice
 from typing import Any
 
 from pydantic import ValidationError
@@ -13,22 +17,59 @@ SHOWN = 4
 """Findings named of one text."""
 
 
-def object_in(text: str) -> str:
-    """The JSON object in what a model wrote; thoughts before it, text around it and a fence are passed over.
+MOST_OBJECTS = 500
+"""Places at which an object may begin that are looked at; a verdict needs few."""
+
+_OBJECT = re.compile(r'\{\s*"')
+_THOUGHT = re.compile(
+    r"(<think(?:ing)?>|\[THINK\]|<\|channel\|>analysis|◁think▷|<\|START_THINKING\|>)"
+    r"|</(?:\w+:)?(?:think(?:ing)?|thoughts?|reasoning)>|\[/THINK\]|<\|channel\|>final<\|message\|>|◁/think▷|<\|END_THINKING\|>",
+    re.IGNORECASE,
+)
+"""Where models begin (the group) and end a thought; a chat template may have written the beginning."""
+
+
+def object_in(text: str, fields: Set[str]) -> str:
+    """The one JSON object with these fields in what a model wrote, after its thoughts; any text around it.
+
+    Where no object has all of them, the text from the first brace to the last, so that its reader says what is wrong.
 
     Raises:
-        ValueError: there is none.
+        ValueError: there is none, or there are several: one of them may be quoted from what is judged.
     """
-    start = 0
-    while (thought := text.find("<think>", start)) >= 0 and "{" not in text[start:thought]:
-        end = text.find("</think>", thought)
-        if end < 0:
-            raise ValueError("there is no JSON object, only a thought that does not end")
-        start = end + len("</think>")
-    start, end = text.find("{", start), text.rfind("}")
-    if start < 0 or end < start:
+    complete = list(_objects(text, fields))
+    start, is_thinking = 0, False
+    for mark in _THOUGHT.finditer(text):
+        if any(begin < mark.start() < end for begin, end in complete):
+            continue
+        is_after_one = any(start <= begin < mark.start() for begin, _ in complete)
+        if is_after_one and not is_thinking and (mark[1] or start):
+            break
+        is_thinking = bool(mark[1])
+        start = start if is_thinking else mark.end()
+    if is_thinking:
+        raise ValueError("there is no JSON object, only a thought that does not end")
+    said = [span for span in complete if span[0] >= start]
+    if len(said) > 1:
+        raise ValueError("there are several JSON objects that could be meant")
+    begin, end = said[0] if said else (text.find("{", start), text.rfind("}") + 1)
+    if begin < 0 or end <= begin:
         raise ValueError("there is no JSON object")
-    return text[start : end + 1]
+    return text[begin:end]
+
+
+def _objects(text: str, fields: Set[str]) -> Iterator[tuple[int, int]]:
+    """Where each JSON object with all of the fields stands, also inside of one that has none of them."""
+    read_until = 0
+    for brace in islice(_OBJECT.finditer(text), MOST_OBJECTS):
+        if brace.start() < read_until:
+            continue
+        with suppress(ValueError, RecursionError):
+            value, end = json.JSONDecoder().raw_decode(text, brace.start())
+            if fields <= value.keys():
+                yield brace.start(), end
+            if not fields.isdisjoint(value):
+                read_until = end
 
 
 def findings(error: ValidationError) -> str:
