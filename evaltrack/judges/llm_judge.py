@@ -128,7 +128,7 @@ class LlmJudge(Judge, ABC):
 
     async def _ask_model(self, messages: Messages, question: Question, response: Response) -> Verdict:
         schema, messages = self.schema(question), with_suffix(messages)
-        first = await self._llm.ask(messages, schema)
+        first = await self._llm.ask(messages, schema, question.id)
         try:
             return self._verdict(self.read(first.text, question, response), first.usage)
         except ValueError as error:
@@ -140,7 +140,9 @@ class LlmJudge(Judge, ABC):
         earlier = {"role": "assistant", "content": inert(first.text[:TEXT_LIMIT])}
         text, usage = first.text, first.usage
         try:
-            second = await self._llm.ask([*messages, earlier, {"role": "user", "content": request}], schema)
+            second = await self._llm.ask(
+                [*messages, earlier, {"role": "user", "content": request}], schema, question.id
+            )
             text, usage = second.text, together(usage, second.usage)
             return self._verdict(_with_note(self.read(text, question, response), refused), usage)
         except (ValueError, AnswerError) as error:

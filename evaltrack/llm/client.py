@@ -22,8 +22,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from evaltrack.llm.refusals import (
+    KEPT,
     LONGEST_WAIT,
+    REFUSED_IN_A_ROW,
+    AccessLostError,
     is_about_the_content,
+    is_from_a_gateway,
     is_quota,
     raise_if_final,
     refusal_words,
@@ -119,6 +123,7 @@ class Asking:
     messages: list[Message]
     schema: Schema | None
     form: int
+    question: str
     failures: int = 0
     times_put_off: int = 0
     first_put_off: float | None = None
@@ -179,26 +184,27 @@ class LLM:
         self._parameters = dict(self._sampling)
         self._forms = FormChoice()
         self._answered = False
+        self._refused_by_gateway = set[str]()
         self._call_seconds = call_seconds
         self._server = server or usual_server()
         self._throttle = Throttle(min(concurrency, MAX_CONCURRENCY))
         self._client: AsyncOpenAI | None = None
 
-    async def ask(self, messages: Sequence[Message], schema: Schema | None = None) -> Answer:
+    async def ask(self, messages: Sequence[Message], schema: Schema | None = None, question: str = "") -> Answer:
         """What the model answers; with a schema, asked for as JSON in the strictest way that the server takes.
 
         The messages should say what JSON is wanted, and name it so, as some servers take no schema. Nothing is
-        validated here.
+        validated here. Calls for one `question` count once where a gateway refuses several.
 
         Raises:
             AnswerError: it refused, was cut off, said nothing, or the server kept failing.
             ServerRefusesError: key, model or access are refused, and nothing was answered before.
-            AccessLostError: they are refused now, and were not before.
+            AccessLostError: they are refused now, and were not before; or a gateway refuses one question after the other.
             QuotaError: the quota is used up.
             ServerBusyError: the server asks for a pause of more than an hour.
             CancelledError: with a note of what was waited for.
         """
-        asking = Asking(list(messages), schema, self._forms.form)
+        asking = Asking(list(messages), schema, self._forms.form, question or repr(messages))
         try:
             while asking.may_go_on:
                 if (body := await self._attempt(asking)) is not None:
@@ -228,6 +234,7 @@ class LLM:
         else:
             self._throttle.succeeded()
             self._answered = True
+            self._refused_by_gateway.clear()
             if asking.schema is not None:
                 self._forms.worked(asking.form)
             return body
@@ -300,7 +307,12 @@ class LLM:
     async def _after(self, asking: Asking, error: APIStatusError, since: float) -> None:
         """Wait as long as the server asks, and never less than a little; raise where asking again cannot help."""
         status = error.status_code
-        if not is_about_the_content(error):
+        if is_from_a_gateway(error):
+            self._refused_by_gateway.add(asking.question)
+            if (refused := len(self._refused_by_gateway)) >= REFUSED_IN_A_ROW:
+                what = f"{self._server.shown} refuses {refused} questions in a row ({refusal_words(error)})"
+                raise AccessLostError(f"{what}; ask for access, then go on: {KEPT}") from None
+        elif not is_about_the_content(error):
             raise_if_final(error, self.model, answered=self._answered, server=self._server)
         if status not in PUT_OFF and status < 500:
             raise AnswerError(refusal_words(error)) from None

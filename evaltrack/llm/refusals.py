@@ -22,6 +22,9 @@ KEPT = "verdicts in the cache are not paid for again"
 
 _MODERATED = re.compile(r"moderat|flagged|content_?(policy|filter)", re.IGNORECASE)
 _FLAGGED = re.compile(r"\b(input|prompt|content|request|message)s?\b[^.]*\bflagged\b|content policy|moderation", re.I)
+REFUSED_IN_A_ROW = 5
+"""Questions that a gateway may refuse one after the other, before it counts as refusing all."""
+
 SHOWN = 300
 """Characters shown of the server's own words."""
 
@@ -73,6 +76,11 @@ def is_about_the_content(error: APIStatusError) -> bool:
     if isinstance(beside, dict) and not {"flagged_input", "reasons"}.isdisjoint(beside):
         return True
     return bool(_MODERATED.search(f"{error.code} {error.type}") or _FLAGGED.search(words(error)))
+
+
+def is_from_a_gateway(error: APIStatusError) -> bool:
+    """Whether a 403 is no error of an API, as the page of a firewall that refuses one prompt for a word in it."""
+    return error.status_code == 403 and not (error.code or error.type)
 
 
 def raise_if_final(error: APIStatusError, model: str, *, answered: bool, server: ModelServer) -> None:

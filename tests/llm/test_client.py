@@ -608,6 +608,9 @@ def test_a_refusal_in_the_middle_of_a_run_is_no_wrong_usage(serve: Serve, status
     assert "It answered before: once it does again, run again" in str(error)
 
 
+FIREWALL = Reply(status=403, raw="<html><h1>Sorry, you have been blocked</h1></html>")
+
+
 def openrouter(message: str, **metadata: Any) -> Reply:
     """A 403 as OpenRouter words it: the code is a number, and the reasons stand beside the message."""
     return Reply(status=403, error={"message": message, "code": 403, "metadata": metadata})
@@ -622,6 +625,8 @@ def openrouter(message: str, **metadata: Any) -> Reply:
         failure(403, "Your input was flagged for violence.", "x"),
         failure(403, "This prompt goes against our content policy.", "x"),
         openrouter("Not allowed.", reasons=["violence"], flagged_input="How do I ..."),
+        FIREWALL,
+        Reply(status=403, raw='{"message": "Forbidden"}'),
     ],
 )
 def test_a_refusal_of_what_one_question_holds_is_that_questions_alone(serve: Serve, refusal: Reply) -> None:
@@ -629,8 +634,27 @@ def test_a_refusal_of_what_one_question_holds_is_that_questions_alone(serve: Ser
     error, answer = ask(2)
 
     assert type(error) is AnswerError
-    assert str(error) == f"status 403: {refusal.error and refusal.error['message']}"
+    message = refusal.error["message"] if refusal.error else refusal.raw if "<" in str(refusal.raw) else "Forbidden"
+    assert str(error) == f"status 403: {message}"
     assert isinstance(answer, Answer)
+
+
+def test_a_gateway_that_refuses_one_question_after_the_other_ends_the_run(serve: Serve) -> None:
+    """Calls for one question count once, and an answer between them lets the count begin again."""
+    server = serve(GOOD, *[FIREWALL] * 7, GOOD, *[FIREWALL] * 5)
+
+    async def all_of_them() -> list[type[Exception]]:
+        llm, kinds = LLM("gpt-4o-mini"), list[type[Exception]]()
+        for question in "01222344abcdef":
+            try:
+                await llm.ask(MESSAGES, SCHEMA, question)
+            except (EvaltrackError, AnswerError) as error:
+                kinds.append(type(error))
+        await llm.aclose()
+        return kinds
+
+    assert asyncio.run(all_of_them()) == [AnswerError] * 11 + [AccessLostError]
+    assert server.calls == 14
 
 
 @pytest.mark.parametrize(
@@ -639,7 +663,6 @@ def test_a_refusal_of_what_one_question_holds_is_that_questions_alone(serve: Ser
         failure(403, "Your account was flagged.", "x"),
         failure(403, "Country not supported", "request_forbidden"),
         openrouter("Key limit exceeded.", provider="x"),
-        Reply(status=403, raw="<html>Forbidden</html>"),
     ],
 )
 def test_a_refusal_of_the_key_is_no_moderation(serve: Serve, refusal: Reply) -> None:
