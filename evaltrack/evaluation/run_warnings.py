@@ -54,6 +54,7 @@ class RunWarnings:
             UnmeasuredRetrieval(warn),
             NearIds(),
             UnreadFailures(),
+            ReplacedText(),
             UnmeasuredScores(own_names),
         )
 
@@ -266,6 +267,26 @@ class SmallK:
             what = f"{count(number, 'question')} {verb(number, 'expects', 'expect')} more than k = {self._k} sources"
             cure = f"so that recall cannot reach 1; `k={self._most}` would do"
             yield f"{what}, {cure}. {Guide.RECALL.reference}"
+
+
+class ReplacedText:
+    """An answer or a source holds the replacement character, which stands for what is no text."""
+
+    def __init__(self) -> None:
+        self._questions = _Names()
+
+    def add(self, row: Row) -> None:
+        """Take one finished question."""
+        if response := row.response:
+            texts = (response.answer, *(text for each in response.sources or () for text in (each.title, each.text)))
+            if any("\N{REPLACEMENT CHARACTER}" in text for text in texts if text):
+                self._questions.add(row.question.id)
+
+    def texts(self) -> Iterator[str]:
+        """The questions, and where such text comes from."""
+        if number := self._questions.number:
+            what = "with \N{REPLACEMENT CHARACTER} in place of what is no text: NUL, half of an emoji, a wrong encoding"
+            yield f"{count(number, 'question')} ({self._questions}) came back {what}"
 
 
 class UnmeasuredRetrieval:

@@ -199,7 +199,7 @@ class LLM:
         Raises:
             AnswerError: it refused, was cut off, said nothing, or the server kept failing.
             ServerRefusesError: key, model or access are refused, and nothing was answered before.
-            AccessLostError: they are refused now, and were not before; or a gateway refuses one question after the other.
+            AccessLostError: they are refused now, and were not before; or a gateway refuses several questions.
             QuotaError: the quota is used up.
             ServerBusyError: the server asks for a pause of more than an hour.
             CancelledError: with a note of what was waited for.

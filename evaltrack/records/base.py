@@ -41,9 +41,14 @@ def storable(value: object) -> object:
     return value
 
 
-def _without_nul(value: object) -> object:
-    """A target's text, often from a PDF: a NUL is replaced, as it would be lost on the way to a database."""
-    return value.replace("\0", "\N{REPLACEMENT CHARACTER}") if isinstance(value, str) and "\0" in value else value
+def without_halves(text: str) -> str:
+    """The text with the replacement character for each half of a surrogate pair."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _replaced(value: object) -> object:
+    """A target's text, often from a PDF: what no database holds is replaced."""
+    return without_halves(value.replace("\0", "\N{REPLACEMENT CHARACTER}")) if isinstance(value, str) else value
 
 
 def _finite(value: object) -> object:
@@ -57,7 +62,7 @@ def _finite(value: object) -> object:
 
 
 Text = Annotated[str, BeforeValidator(storable)]
-ForeignText = Annotated[str, BeforeValidator(storable), BeforeValidator(_without_nul)]
+ForeignText = Annotated[str, BeforeValidator(storable), BeforeValidator(_replaced)]
 Key = Annotated[str, StringConstraints(min_length=1), BeforeValidator(as_key), BeforeValidator(storable)]
 FreeObject = Annotated[Mapping[str, Any], BeforeValidator(_finite)]
 Count = Annotated[int, Field(ge=0, lt=1 << 63)]

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from pydantic_core import from_json, to_json
+
+from evaltrack.records.base import without_halves
 
 FAULTS = {
     "EOF while parsing an object": ("it ends inside an object", "close it with `}`"),
@@ -92,8 +96,10 @@ def open_kind(line: bytes) -> str:
     return ""
 
 
-def parsed(raw: bytes, *, allow_nan: bool = False) -> Any:
+def parsed(raw: bytes, *, allow_nan: bool = False, read: Callable[..., Any] = from_json) -> Any:
     """The JSON value in `raw`; with `allow_nan` also where a tool wrote numbers that are not finite.
+
+    `read` may be `from_program`.
 
     Raises:
         InvalidJsonError: it is none.
@@ -105,9 +111,26 @@ def parsed(raw: bytes, *, allow_nan: bool = False) -> Any:
     if b"\0" in raw:
         raise InvalidJsonError("holds a NUL byte; remove it")
     try:
-        return from_json(raw, allow_inf_nan=allow_nan)
+        return read(raw, allow_inf_nan=allow_nan)
     except ValueError as error:
         raise InvalidJsonError(_words(str(error), is_line=b"\n" not in raw)) from None
+
+
+def from_program(raw: bytes, *, allow_inf_nan: bool = True) -> Any:
+    """The JSON value that a program wrote, with the replacement character for each half of a surrogate pair.
+
+    Raises:
+        ValueError: it is none.
+    """
+    try:
+        return from_json(raw, allow_inf_nan=allow_inf_nan)
+    except ValueError as error:
+        if "surrogate" not in str(error) and "hex escape" not in str(error):
+            raise
+        with suppress(ValueError, RecursionError):
+            text = without_halves(json.dumps(json.loads(raw), ensure_ascii=False))
+            return from_json(text, allow_inf_nan=allow_inf_nan)
+        raise
 
 
 def _words(message: str, *, is_line: bool) -> str:

@@ -26,10 +26,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic_core import from_json
-
 from evaltrack.errors import UsageError
 from evaltrack.records import Response
+from evaltrack.records.json_text import from_program
 from evaltrack.targets.failures import InvalidResponseError, refuse_error
 from evaltrack.targets.responses import MAX_ITEMS, as_response, with_contexts
 from evaltrack.targets.usage import read_usage
@@ -161,7 +160,7 @@ class ResponseReader:
         if not raw.strip():
             raise InvalidResponseError("is empty; it must be JSON")
         try:
-            value = from_json(raw, allow_inf_nan=False)
+            value = from_program(raw, allow_inf_nan=False)
         except ValueError as error:
             raise InvalidResponseError(f"is not JSON ({error}); it starts with `{excerpt(raw, mask)}`") from None
         return self(value)

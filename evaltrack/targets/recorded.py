@@ -21,7 +21,15 @@ from evaltrack.errors import BadLinesError, Guide, UsageError
 from evaltrack.golden.words import text_key
 from evaltrack.records import Question, Response, Target
 from evaltrack.records.finding_words import near_names, unknown_field
-from evaltrack.records.json_text import InvalidJsonError, kind_of, open_kind, other_encoding, parsed, refuse_repeats
+from evaltrack.records.json_text import (
+    InvalidJsonError,
+    from_program,
+    kind_of,
+    open_kind,
+    other_encoding,
+    parsed,
+    refuse_repeats,
+)
 from evaltrack.records.recorded import strangers_note, take_id
 from evaltrack.system.files import content_digest
 from evaltrack.targets import no_more_settings
@@ -75,7 +83,7 @@ class JsonLines:
         Raises:
             InvalidJsonError: it is none, or one of its objects has a key twice.
         """
-        value = parsed(raw)
+        value = parsed(raw, read=from_program)
         refuse_repeats(raw, value)
         return value
 
@@ -98,7 +106,7 @@ class JsonItems:
     def __init__(self, path: Path, rows: Expression | None) -> None:
         self._path = path
         try:
-            whole = parsed(path.read_bytes().removeprefix(b"\xef\xbb\xbf"), allow_nan=True)
+            whole = parsed(path.read_bytes().removeprefix(b"\xef\xbb\xbf"), allow_nan=True, read=from_program)
             items = rows.find(whole) if rows else whole
         except (InvalidJsonError, InvalidResponseError) as error:
             raise UsageError(f"recorded target {path}: {error}") from None

@@ -247,3 +247,14 @@ def test_a_note_says_what_was_not_measured() -> None:
         "tone was not measured on 200 of 200 questions that were answered: reason 0 (1x)"
     ]
     assert texts(UnmeasuredScores(["tone"])) == []
+
+
+def test_half_of_a_surrogate_pair_costs_no_row(tmp_path: Path, store_uri: str) -> None:
+    """Each half that a recorded or a returned answer holds is replaced, and the run says so."""
+    golden, recorded = tmp_path / "gold.jsonl", tmp_path / "answers.jsonl"
+    golden.write_text('{"id": 1, "question": "a?", "expected_chunks": ["a"]}\n')
+    recorded.write_text('{"id": 1, "answer": "so \\ud83d", "sources": [{"chunk_id": "a", "text": "\\udc00 t"}]}\n')
+    result = run_eval(golden, target=f"recorded:{recorded}", tracking_uri=store_uri, progress=False)
+    assert result.metrics["recall_at_k"] == 1
+    assert next(iter(result.rows))["answer"] == "so \ufffd"
+    assert [note for note in result.notes if "\ufffd in place of what is no text" in note]

@@ -159,16 +159,14 @@ def test_json_gives_the_record_back(record: type[Record]) -> None:
 @pytest.mark.parametrize(
     ("record", "name"),
     [
-        (Response, "answer"),
-        (Source, "title"),
-        (Source, "url"),
-        (Source, "text"),
+        (Source, "chunk_id"),
+        (ToolCall, "name"),
         (Question, "expected_answer"),
         (Question, "category"),
     ],
 )
 def test_text_can_be_encoded(record: type[Record], name: str) -> None:
-    """A text that UTF-8 cannot hold (half of a surrogate pair) is refused, as it is in ids."""
+    """A text that UTF-8 cannot hold (half of a surrogate pair) is refused in what people write and in names."""
     assert [place for place, _ in kinds(record, **MINIMAL[record] | {name: "a\ud800"})] == [name]
 
 

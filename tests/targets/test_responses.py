@@ -247,10 +247,15 @@ def test_usages_are_added_whatever_they_come_to() -> None:
     assert (total.cached_tokens, total.reasoning_tokens) == (10_001 * MOST_TOKENS, None)
 
 
-@pytest.mark.parametrize("value", ["a\ud800", {"answer": "\udfff"}, [{"id": "a", "text": "\ud800"}]])
-def test_text_can_be_encoded(value: Any) -> None:
-    with pytest.raises(InvalidResponseError):
-        as_response(value)
+def test_what_no_database_holds_is_replaced() -> None:
+    """Half of an emoji, or a NUL, costs one character: the question is measured."""
+    response = as_response(
+        {"answer": "a\ud83d\0b", "sources": [{"id": "a", "text": "\udc00", "title": "\ud83d\ude00"}]}
+    )
+    assert response.answer == "a\ufffd\ufffdb"
+    assert response.sources == (Source(chunk_id="a", text="\ufffd", title="\U0001f600"),)
+    with pytest.raises(InvalidResponseError, match="half of a surrogate pair"):
+        as_response([{"id": "\ud800"}])
 
 
 def nested(depth: int) -> object:

@@ -11,6 +11,7 @@ from evaltrack.compare.change import Change, Fate
 from evaltrack.compare.comparison import Comparison, MetricDelta, Rule
 from evaltrack.compare.gate import Threshold
 from evaltrack.metrics.catalogue import SCORES
+from evaltrack.records.base import without_halves
 from evaltrack.report.comparison.culprit_words import culprit_words
 from evaltrack.report.comparison.rules import reasons, rule_words
 from evaltrack.report.comparison.words import verdict_words
@@ -179,7 +180,7 @@ def _side(row: StoredRow | None) -> dict[str, Any] | None:
 def _storable(value: Any) -> Any:
     """The value with null for what is no number, and with the replacement character for half of a surrogate pair."""
     if isinstance(value, str):
-        return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return without_halves(value)
     if isinstance(value, float):
         return value if isfinite(value) else None
     if isinstance(value, Mapping):
