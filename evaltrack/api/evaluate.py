@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -314,16 +314,11 @@ def _names(
     """Every text that is logged with a run, or shown, with what it is."""
     yield "the path of the golden set", os.fspath(golden_path)
     yield "the target", target if isinstance(target, str) else ""
-    for key, value in settings.target_options.items():
-        yield "a --target-option", f"{key}={value}"
-    for judge in settings.judge:
-        yield "`judge=`", judge
-    for score in settings.scores:
-        yield "`scores=`", score
-    for condition in settings.filter:
-        yield "`filter=`", condition
-    for name in ("run_name", "experiment", "model", "only_failed", "require", "evaluation_json", "engine_address"):
-        yield f"`{name}=`", getattr(settings, name)
+    for name, value in settings:
+        if isinstance(value, Mapping):
+            yield from ((f"`{name}=`", f"{key}={text}") for key, text in value.items())
+        elif name != "redact":
+            yield from ((f"`{name}=`", text) for text in (value if isinstance(value, tuple) else (str(value),)))
 
 
 def link_evaluated(plan: Plan, store: Store, run_id: str) -> str | None:

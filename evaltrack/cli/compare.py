@@ -93,7 +93,7 @@ def compare(
 
     for name in files:
         form_of(name)
-        check_result_file(Path(name))
+        check_result_file(Path(name), reads=[baseline])
     options["experiment"] = options["experiment"] or None
     if len(runs) > 1:
         options |= {"baseline_run": baseline_run, "baseline": baseline, "files": files}

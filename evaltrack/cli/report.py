@@ -49,7 +49,7 @@ def report(
     from evaltrack.system.files import check_result_file, write_result_file
 
     if output_file != "-":
-        check_result_file(Path(output_file))
+        check_result_file(Path(output_file), reads=[baseline])
     ids = run_ids_of(runs)
     if len(ids) > 1:
         _check_several(baseline_run, baseline, output_file)

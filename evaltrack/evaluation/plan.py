@@ -286,7 +286,9 @@ def planned(
             check_engine(settings, target, functions)
         golden = open_golden(golden_path, selection)
         if settings.evaluation_json and not repeats:
-            check_result_file(Path(settings.evaluation_json), "evaluation_json")
+            named = (target if isinstance(target, str) else "", *settings.judge, *settings.scores)
+            reads = [golden_path, *(each.partition(":")[2].partition("?")[0] for each in named)]
+            check_result_file(Path(settings.evaluation_json), "evaluation_json", reads)
         opened_target, target_name = named_target(target, golden, settings, store_uri)
         opened.callback(opened_target.close)  # also where it is never asked
         check_measurable(golden, settings, names)

@@ -69,6 +69,7 @@ class Redactor:
         return _updated(
             response,
             answer=self._all(response.answer),
+            model=self._all(response.model),
             sources=None if sources is None else tuple(map(self._source, sources)),
             tool_calls=tuple(map(self._call, response.tool_calls)),
         )

@@ -54,8 +54,8 @@ class Rule:
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """The compiled form; compiling all of them takes longer than most runs."""
-        return re.compile(self.regex, re.ASCII)
+        """The compiled form, which an underscore may stand before; compiling all takes longer than most runs."""
+        return re.compile(re.sub(r"^((?:\(\?i\))?)\\b", r"\1(?<![A-Za-z0-9])", self.regex), re.ASCII)
 
     def spans(self, text: str, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
         """Where secrets of this form stand in a part of the text."""

@@ -181,12 +181,15 @@ def _unwritable(path: Path, error: OSError) -> EvaltrackError:
     return UsageError(f"{path}: cannot be written: {error.strerror or error}; name another file")
 
 
-def check_result_file(path: Path, setting: str = "") -> None:
+def check_result_file(path: Path, setting: str = "", reads: Iterable[str] = ()) -> None:
     """Find out before long work that a file, which `setting` names, can never be written; nothing is made.
 
     Raises:
-        UsageError: it is a folder, or it or its folder cannot be written to.
+        UsageError: it is a folder, it or its folder cannot be written to, or it is one of the files that are read.
     """
+    there = [each for each in reads if os.path.exists(each)]  # noqa: PTH110 - raises for no text
+    if path.exists() and any(map(path.samefile, there)):
+        raise UsageError(f"{path}: is read here, and would be written over; name another file")
     try:
         obstacle = _obstacle(path)
     except OSError as error:

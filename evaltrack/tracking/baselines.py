@@ -6,6 +6,7 @@ the tag `evaltrack.promoted` as a hint for the UI, and one for each promotion fo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
@@ -33,6 +34,11 @@ class Baseline(Record):
     by: str
     at: str
     reason: str = ""
+
+
+def tag_of(golden: str) -> str:
+    """The experiment tag of a golden set; characters that no tag can have are written by their code: `:23:`."""
+    return PREFIX + re.sub(r"[^\w. /-]", lambda sign: f":{ord(sign[0]):x}:", golden)
 
 
 def set_baseline(
@@ -65,7 +71,7 @@ def set_baseline(
         baseline = baseline.model_copy(update={"reason": baseline.reason[: len(baseline.reason) // 2]})
         text = baseline.model_dump_json()
     with tracking_errors("setting the baseline"):
-        store.client.set_experiment_tag(run.experiment_id, PREFIX + baseline.golden, text)
+        store.client.set_experiment_tag(run.experiment_id, tag_of(baseline.golden), text)
         store.client.set_tag(run.run_id, f"{PROMOTED}.{moment:%Y%m%d-%H%M%S-%f}", text)
         store.client.set_tag(run.run_id, PROMOTED, text)
     return baseline
@@ -118,7 +124,7 @@ def list_baselines(store: Store, experiment_id: str) -> list[Baseline]:
 def read_baselines(tags: Mapping[str, str]) -> list[Baseline]:
     """The baselines that an experiment's tags name, by golden set; what is none of ours is passed over."""
     read = ((name, read_tag(Baseline, text)) for name, text in tags.items() if name.startswith(PREFIX))
-    own = (each for name, each in read if each is not None and name == PREFIX + each.golden)
+    own = (each for name, each in read if each is not None and name == tag_of(each.golden))
     return sorted(own, key=lambda each: each.golden)
 
 
@@ -132,7 +138,7 @@ def clear_baseline(store: Store, experiment_id: str, golden: str) -> None:
     if get_baseline(store, experiment_id, golden) is None:
         raise no_baseline(golden)
     with tracking_errors("clearing the baseline"):
-        store.client.delete_experiment_tag(experiment_id, PREFIX + golden)
+        store.client.delete_experiment_tag(experiment_id, tag_of(golden))
 
 
 def baseline_history(store: Store, experiment_id: str, golden: str) -> list[Baseline]:

@@ -232,14 +232,14 @@ def _with_status(golden: str | None, status: str) -> str:
 
 def of_golden_set(golden: str | None) -> str:
     """The filter for evaluations of a golden set, or of any."""
-    return f"tags.`evaltrack.golden` = '{quoted(golden)}'" if golden else "tags.`evaltrack.golden` LIKE '%'"
+    return f"tags.`evaltrack.golden` = {quoted(golden)}" if golden else "tags.`evaltrack.golden` LIKE '%'"
 
 
 def quoted(text: str) -> str:
-    """A text inside the single quotes of MLflow's filters, which know no escape for one."""
-    if "'" in text:
-        raise UsageError(f"golden set `{text}`: MLflow cannot search for a name with a single quote; rename the file")
-    return text
+    """A text in the quotes of MLflow's filters, which know no escape for them."""
+    if "'" in text and '"' in text:
+        raise UsageError(f"golden set `{text}`: MLflow cannot search for a name with both quotes; rename the file")
+    return f'"{text}"' if "'" in text else f"'{text}'"
 
 
 def journal_tag(store: Store, run_id: str) -> str | None:

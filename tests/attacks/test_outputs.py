@@ -12,6 +12,7 @@ import mlflow
 import pytest
 
 from evaltrack import run_eval
+from evaltrack.errors import UsageError
 from tests import warm
 from tests.api.test_evaluate import golden
 from tests.cli.test_output import code
@@ -123,3 +124,22 @@ def test_a_result_that_is_cut_is_no_success(store_uri: str, tmp_path: Path, arou
     again = run_eval(words[1], target=words[3], tracking_uri=store_uri, traces="off").run_id
     same = ("compare", again, "--baseline-run", run.info.run_id, "--gate", "seed", "--no-log")
     assert ended(Path.cwd(), around, *same).returncode == expected
+
+
+@pytest.mark.parametrize("read", ["gold.jsonl", "answers.jsonl", "verdicts.jsonl", "schema.json"])
+def test_no_file_that_a_run_reads_is_written_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    held = {
+        "gold.jsonl": '{"id": 1, "question": "a?", "expected_chunks": ["a"], "expected_answer": "a"}\n',
+        "answers.jsonl": '{"id": 1, "answer": "a", "sources": ["a"]}\n',
+        "verdicts.jsonl": '{"id": 1, "overall_score": 1}\n',
+        "schema.json": "{}",
+    }
+    for name, text in held.items():
+        Path(name).write_text(text)
+    Path("link.json").symlink_to(read)
+    named = {"judge": "recorded:verdicts.jsonl", "scores": "json_schema:schema.json"}
+    for name in (read, "link.json"):
+        with pytest.raises(UsageError, match=r"is read here, and would be written over; name another file"):
+            run_eval("gold.jsonl", target="recorded:answers.jsonl", evaluation_json=name, progress=False, **named)
+    assert {name: Path(name).read_text() for name in held} == held

@@ -16,6 +16,7 @@ import pytest
 
 from evaltrack import run_eval
 from evaltrack.cli import _run
+from evaltrack.errors import UsageError
 from evaltrack.records import Response, Source
 from tests.files import data
 from tests.key_forms import keys
@@ -264,6 +265,20 @@ def test_a_judge_sees_nothing_secret_and_its_words_are_redacted(
     (tmp_path / "own_judge.py").unlink()
     (row,) = result.rows
     assert "it repeats [redacted]" in json.dumps(row, default=str)
+    assert KEY not in everything(tmp_path / "store") + everything(tmp_path / "state")
+
+
+@pytest.mark.parametrize("setting", ["param", "tag", "note"])
+def test_no_setting_that_is_logged_may_hold_a_key(store_uri: str, tmp_path: Path, setting: str) -> None:
+    told: Any = {"x": f"it is {KEY}"} if setting in ("param", "tag") else f"it is {KEY}"
+    with pytest.raises(UsageError, match=f"(?s)`{setting}") as caught:
+        run_eval(golden(tmp_path), target=lambda _: "a", tracking_uri=store_uri, **{setting: told})
+    assert KEY not in str(caught.value)
+    assert KEY not in everything(tmp_path / "store") + everything(tmp_path / "state")
+
+
+def test_the_model_that_a_target_names_is_redacted(store_uri: str, tmp_path: Path) -> None:
+    run_eval(golden(tmp_path), target=lambda _: {"answer": "a", "model": f"m {KEY}"}, tracking_uri=store_uri)
     assert KEY not in everything(tmp_path / "store") + everything(tmp_path / "state")
 
 

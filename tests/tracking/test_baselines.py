@@ -68,6 +68,23 @@ def test_each_promotion_is_kept_with_who_when_and_why(store_uri: str, runs: dict
         clear_baseline(store, "0", "small")
 
 
+def test_a_golden_set_of_any_name_has_a_baseline(store_uri: str, tmp_path: Path) -> None:
+    """The name is told apart from one that its code would be mistaken for."""
+    store, names = connect(store_uri), ["it's #1 100%", "it's :23:1 100%", "é.v2 (a,b)"]
+    for name in names:
+        file = tmp_path / f"{name}.jsonl"
+        golden(tmp_path).replace(file)
+        first, second = (run_eval(file, target=good, tracking_uri=store_uri, traces="off") for _ in range(2))
+        set_baseline(store, find_evaluation(store, first.run_id))
+        compared = compare_runs(golden=name, tracking_uri=store_uri)
+        assert (compared.baseline.run_id, compared.candidate.run_id) == (first.run_id, second.run_id)
+        assert [each.run_id for each in baseline_history(store, "0", name)] == [first.run_id]
+    assert [each.golden for each in list_baselines(store, "0")] == sorted(names)
+    for name in names:
+        clear_baseline(store, "0", name)
+    assert list_baselines(store, "0") == []
+
+
 def test_only_a_finished_fully_measured_run_makes_a_baseline(store_uri: str, runs: dict[str, RunResult]) -> None:
     store = connect(store_uri)
     partly = find_evaluation(store, runs["broken"].run_id)

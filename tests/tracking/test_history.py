@@ -64,7 +64,7 @@ def test_pages_are_bounded_and_go_on_where_the_last_one_ended(store: Store) -> N
 
 
 def test_what_cannot_be_searched_for_is_said(store: Store) -> None:
-    with pytest.raises(UsageError, match="single quote"):
-        past_runs(store, "0", "it's")
+    with pytest.raises(UsageError, match="both quotes"):
+        past_runs(store, "0", 'it\'s "so"')
     with pytest.raises(TrackingError, match="reading the history of runs failed"):
         past_runs(store, "0", "x", limit=10**9)
