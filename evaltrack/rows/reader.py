@@ -19,6 +19,7 @@ from evaltrack.rows.rows_error import DamagedError, damaged, newer
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.rows.table import GROUP_BYTES
 from evaltrack.rows.values import check_ids, check_values
+from evaltrack.system.limits import decoded_size
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -99,7 +100,7 @@ class RowsFile:
         try:
             self._check_size(number, names)
             table = self._file.read_row_group(number, columns=names, use_threads=False)
-            size = sum(_decoded_size(chunk) for column in table.columns for chunk in column.chunks)
+            size = sum(decoded_size(chunk) for column in table.columns for chunk in column.chunks)
             if size > LIMIT:
                 raise DamagedError(f"{table.num_rows:,} of its rows hold {size:,} bytes")
             table = table.cast(pa.schema({field.name: _decoded(field.type) for field in table.schema}))
@@ -133,21 +134,6 @@ def _decoded(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_struct(kind):
         return pa.struct({field.name: _decoded(field.type) for field in kind})
     return kind
-
-
-def _decoded_size(array: pa.Array) -> int:
-    """Bytes of an array once each repeated text is written out."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if pa.types.is_dictionary(array.type):
-        lengths = pc.cast(pc.binary_length(array.dictionary), pa.int64())
-        return (pc.sum(lengths.take(array.indices)).as_py() or 0) + int(array.indices.nbytes)
-    if pa.types.is_list(array.type):
-        return _decoded_size(array.flatten()) + int(array.offsets.nbytes)
-    if pa.types.is_struct(array.type):
-        return sum(map(_decoded_size, array.flatten()))
-    return int(array.nbytes)
 
 
 def _check_schema(path: Path, actual: pa.Schema) -> tuple[str, ...]:

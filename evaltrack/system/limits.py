@@ -6,6 +6,10 @@ import ctypes
 import os
 import sys
 from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def can_limit() -> bool:
@@ -57,3 +61,18 @@ def give_back() -> None:
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):  # a C library that is not glibc
             ctypes.CDLL(None).malloc_trim(0)
+
+
+def decoded_size(array: pa.Array) -> int:
+    """Bytes of an array once each repeated text is written out."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(array.type):
+        lengths = pc.cast(pc.binary_length(array.dictionary), pa.int64())
+        return (pc.sum(lengths.take(array.indices)).as_py() or 0) + int(array.indices.nbytes)
+    if pa.types.is_list(array.type):
+        return decoded_size(array.flatten()) + int(array.offsets.nbytes)
+    if pa.types.is_struct(array.type):
+        return sum(map(decoded_size, array.flatten()))
+    return int(array.nbytes)

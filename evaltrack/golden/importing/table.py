@@ -19,9 +19,19 @@ from evaltrack.errors import GoldenError, UsageError
 from evaltrack.golden.entries import MAX_ARRAY_BYTES, array_entries, line_entries
 from evaltrack.golden.importing.values import is_empty, plain, shown
 from evaltrack.records.json_text import InvalidJsonError, kind_of, parsed
+from evaltrack.system.limits import decoded_size
 
-MAX_UNPACKED_BYTES = 512 << 20
-"""Bytes of a workbook or a table of Parquet once unpacked."""
+MAX_UNPACKED_BYTES = 256 << 20
+"""Bytes of a table of Parquet once unpacked."""
+
+MAX_WORKBOOK_BYTES = 64 << 20
+"""The same of a workbook: each byte of it takes some in memory."""
+
+MAX_STRINGS = 200_000
+"""Different texts of a workbook, of which its reader takes some ten thousand a second."""
+
+MAX_CELLS = 10_000_000
+"""Cells of a sheet, or values of a table of Parquet."""
 
 MAX_YAML_BYTES = 8 << 20
 """Of a YAML file: its reader needs seconds for some millions."""
@@ -236,43 +246,58 @@ def _cells(names: list[str], cells: list[Any]) -> dict[str, Any] | ValueError:
 
 def _excel(path: Path, _: str) -> Iterator[tuple[str, Any]]:
     """The rows of the first sheet, values instead of formulas."""
-    import pandas as pd
-
     try:
-        with zipfile.ZipFile(path) as packed:
-            _check_size(path, sum(part.file_size for part in packed.infolist()))
-        rows = pd.read_excel(path, header=None, dtype=object, engine="openpyxl").itertuples(index=False)
+        import openpyxl
     except ImportError:
         raise UsageError(
             "Excel files need the package openpyxl; install it (pip install openpyxl), or save the sheet as CSV"
         ) from None
+    try:
+        with zipfile.ZipFile(path) as packed:
+            _check_size(path, sum(part.file_size for part in packed.infolist()), MAX_WORKBOOK_BYTES)
+            strings = sum(len(re.findall(rb"[<:]si\b", packed.read(part))) for part in packed.infolist())
+            _check_size(path, strings, MAX_STRINGS, "texts")
+        sheet = openpyxl.load_workbook(path, read_only=True, data_only=True).worksheets[0]
+        sheet.reset_dimensions()
+        texts = ["" if is_empty(cell.value) else str(cell.value) for cell in next(sheet.iter_rows(), ())]
+        names = _header(path, texts[: max((number for number, text in enumerate(texts, start=1) if text), default=0)])
+        for number, row in enumerate(sheet.iter_rows(min_row=2, max_col=len(names)), start=2):
+            _check_size(path, number * len(names), MAX_CELLS, "cells")
+            cells = [None if cell.data_type == "e" else cell.value for cell in row]
+            if not all(map(is_empty, cells)):
+                yield f"{path}:{number}", _cells(names, cells)
     except GoldenError:
         raise
     except Exception as error:  # noqa: BLE001 - a damaged workbook raises whatever its parts raise
         raise _damaged(path, error, "an Excel workbook") from None
-    names = _header(path, ["" if is_empty(cell) else str(cell) for cell in next(rows, ())])
-    for number, cells in enumerate(rows, start=2):
-        if not all(map(is_empty, cells)):
-            yield f"{path}:{number}", _cells(names, list(cells))
 
 
-def _check_size(path: Path, size: int) -> None:
-    if size > MAX_UNPACKED_BYTES:
-        raise GoldenError([f"{path}: unpacks to more than {MAX_UNPACKED_BYTES:,} bytes; split it"])
+def _check_size(path: Path, size: int, most: int, what: str = "bytes") -> None:
+    if size > most:
+        raise GoldenError([f"{path}: unpacks to more than {most:,} {what}; split it"])
 
 
 def _parquet(path: Path, _: str = "") -> Iterator[tuple[str, Any]]:
-    """The rows of a Parquet file; lists and objects stay what they are."""
+    """The rows of a Parquet file; lists and objects stay what they are.
+
+    Texts are read as dictionaries, so that what they repeat is measured before it is written out.
+    """
     import pyarrow
     import pyarrow.parquet as pq
 
     read = size = 0
     try:
-        with pq.ParquetFile(path) as file:
-            footer = file.metadata
-            _check_size(path, sum(footer.row_group(at).total_byte_size for at in range(footer.num_row_groups)))
+        footer = pq.read_metadata(path)
+        leaves = [footer.schema.column(place) for place in range(len(footer.schema))]
+        texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+        groups = [footer.row_group(place) for place in range(footer.num_row_groups)]
+        columns = [group.column(place) for group in groups for place in range(group.num_columns)]
+        _check_size(path, sum(group.total_byte_size for group in groups), MAX_UNPACKED_BYTES)
+        _check_size(path, sum(column.num_values for column in columns), MAX_CELLS, "values")
+        with pq.ParquetFile(path, metadata=footer, read_dictionary=texts) as file:
             for batch in file.iter_batches(batch_size=1000):
-                _check_size(path, size := size + batch.nbytes)
+                size += sum(map(decoded_size, batch.columns))
+                _check_size(path, size, MAX_UNPACKED_BYTES)
                 for number, row in enumerate(batch.to_pylist(), start=read + 1):
                     yield f"{path}: row {number}", row
                 read += batch.num_rows

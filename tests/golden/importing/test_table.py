@@ -203,6 +203,7 @@ def test_excel_needs_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_workbooks_and_tables_that_unpack_to_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table, "MAX_UNPACKED_BYTES", 1000)
+    monkeypatch.setattr(table, "MAX_WORKBOOK_BYTES", 1000)
     with zipfile.ZipFile(tmp_path / "a.xlsx", "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr("xl/sharedStrings.xml", "x" * 2000)
     pq.write_table(pyarrow.table({"question": [f"{n}?" for n in range(2000)]}), tmp_path / "a.parquet")
@@ -211,9 +212,32 @@ def test_workbooks_and_tables_that_unpack_to_too_much(tmp_path: Path, monkeypatc
 
 
 def test_a_table_that_claims_less_than_it_unpacks_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pq.write_table(pyarrow.table({"question": ["x" * 1000] * 1000}), tmp_path / "a.parquet")
-    monkeypatch.setattr(table, "MAX_UNPACKED_BYTES", 100_000)
-    assert "unpacks to more than 100,000 bytes" in problems(tmp_path, tmp_path / "a.parquet", form="table")[0]
+    """Is refused before it takes memory: a dictionary repeats one long text, a list holds nothing many times."""
+    monkeypatch.setattr(table, "MAX_UNPACKED_BYTES", 10_000_000)
+    monkeypatch.setattr(table, "MAX_CELLS", 100_000)
+    texts = pyarrow.DictionaryArray.from_arrays(pyarrow.array([0] * 1000, pyarrow.int32()), ["x" * 1_000_000])
+    nulls = pyarrow.array([[None] * 2_000_000], pyarrow.list_(pyarrow.null()))
+    for column, claim in ((texts, "10,000,000 bytes"), (nulls, "100,000 values")):
+        pq.write_table(pyarrow.table({"question": column}), tmp_path / "a.parquet", compression="zstd")
+        before = pyarrow.default_memory_pool().max_memory()
+        assert f"unpacks to more than {claim}" in problems(tmp_path, tmp_path / "a.parquet", form="table")[0]
+        assert pyarrow.default_memory_pool().max_memory() < before + 50_000_000
+
+
+def test_a_far_cell_makes_no_wide_sheet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sheet is as wide as its header, and no wider or longer than so many cells."""
+    book = openpyxl.Workbook()
+    for place, text in {"A1": "question", "A2": "q?", "XFD2": "x", "XFD900000": "y"}.items():
+        book.active[place] = text
+    book.save(tmp_path / "mine.xlsx")
+    ((question,), _) = imported(tmp_path, tmp_path / "mine.xlsx")
+    assert question.question == "q?"
+    with zipfile.ZipFile(tmp_path / "mine.xlsx", "a", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("xl/more.xml", "<si><t>a</t></si>" * 300_000)
+    assert "unpacks to more than 200,000 texts" in problems(tmp_path, tmp_path / "mine.xlsx", form="table")[0]
+    book.save(tmp_path / "mine.xlsx")
+    monkeypatch.setattr(table, "MAX_CELLS", 800_000)
+    assert "unpacks to more than 800,000 cells" in problems(tmp_path, tmp_path / "mine.xlsx", form="table")[0]
 
 
 def test_parquet_keeps_lists_and_types(tmp_path: Path) -> None:
