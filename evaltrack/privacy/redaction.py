@@ -8,9 +8,10 @@ expected was written to be read.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
+
+import regex
 
 from evaltrack.errors import UsageError
 from evaltrack.privacy.masking import MASK, maskable, secrets_of, spellings
@@ -19,6 +20,9 @@ from evaltrack.records import Response, Source, ToolCall, Verdict
 
 MARK = "[redacted]"
 """In place of what was found by its form or a pattern; a configured value becomes `masking.MASK`."""
+
+PATTERN_SECONDS = 2.0
+"""For which a pattern of the user may look through one text."""
 
 T = TypeVar("T")
 
@@ -33,14 +37,14 @@ class Redactor:
     def __init__(self, patterns: Sequence[str] = (), secrets: Iterable[str] = ()) -> None:
         for pattern in patterns:
             try:
-                empty = re.search(pattern, "") is not None
-            except re.error as error:
+                empty = regex.search(pattern, "") is not None
+            except regex.error as error:
                 raise UsageError(f"`redact=`: `{pattern}` is no regular expression: {error}") from None
             if empty:
                 raise UsageError(
                     f"`redact=`: `{pattern}` matches the empty text, and so everything; write what is secret"
                 )
-        self._own = [re.compile(pattern) for pattern in patterns]
+        self._own = [regex.compile(pattern) for pattern in patterns]
         self._secrets = spellings(filter(maskable, secrets))
 
     @classmethod
@@ -49,9 +53,12 @@ class Redactor:
         return cls(patterns, secrets_of(os.environ) | set(secrets))
 
     def text(self, text: str) -> str:
-        """The text without what matches."""
-        for pattern in self._own:
-            text = pattern.sub(MARK, text)
+        """The text without what matches; where a pattern does not end in time, nothing of the text is left."""
+        try:
+            for pattern in self._own:
+                text = pattern.sub(MARK, text, timeout=PATTERN_SECONDS)
+        except TimeoutError:
+            return MARK
         return self._without_known(text)
 
     def _without_known(self, text: str) -> str:

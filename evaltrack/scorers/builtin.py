@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -38,8 +37,11 @@ WORDS: dict[str, Callable[[str, str], float]] = {
 }
 """The answer's words against those of the expected answer."""
 
-PATTERNS = ("regex", "json_schema")
-"""What is written by the user and may match for ever."""
+PATTERN, SCHEMA = "regex", "json_schema"
+PATTERN_SECONDS = 2.0
+"""For which a pattern of the user may look through one answer."""
+
+TOO_LONG = "the pattern did not end within {:g} s"
 
 OF_RESPONSES: dict[str, Callable[[Question, Response], Measured]] = {
     "citation_precision": citation_precision,
@@ -64,7 +66,7 @@ async def _at_once(function: Callable[[Question, Response], Measured], *given: A
 class BuiltinScorer(Scorer):
     """A function of a question and what the target returned, under a name; `said` is what tells it from others.
 
-    One that `may_hang` matches patterns, which may take for ever, and holds up its whole process meanwhile.
+    One that `may_hang` matches the patterns of a schema, and may hold up its whole process.
     """
 
     measures_raw = True
@@ -72,7 +74,8 @@ class BuiltinScorer(Scorer):
     def __init__(
         self, name: str, spec: str, said: list[Any], function: Callable[[Question, Response], Measured], *, binary: bool
     ) -> None:
-        self.may_hang = spec.partition(":")[0] in PATTERNS
+        kind = spec.partition(":")[0]
+        self.may_hang, self._takes_long = kind == SCHEMA, kind == PATTERN
         self.declared = (own_score(name, spec, [name, *said], binary=binary, span=1.0),)
         self.measure = function
 
@@ -80,7 +83,8 @@ class BuiltinScorer(Scorer):
         """The value, or why there is none."""
         (score,) = self.declared
         texts = (response.answer, *(source.text for source in response.sources or ()))
-        run = aside if sum(len(text) for text in texts if text) > LONG_RESPONSE else _at_once
+        is_long = self._takes_long or sum(len(text) for text in texts if text) > LONG_RESPONSE
+        run = aside if is_long else _at_once
         return measured_value(score.name, await run(self.measure, question, response))
 
 
@@ -96,9 +100,9 @@ def open_builtin(spec: str, name: str = "") -> BuiltinScorer | None:
         return BuiltinScorer(name, spec, [kind], _of_answer(_of_words(WORDS[kind])), binary=kind != "token_f1")
     if kind in OF_RESPONSES and not colon:
         return BuiltinScorer(name, spec, [kind], OF_RESPONSES[kind], binary=False)
-    if kind == "regex" and colon:
+    if kind == PATTERN and colon:
         return BuiltinScorer(name, spec, [spec], _of_answer(_of_pattern(rest)), binary=True)
-    if kind == "json_schema" and colon:
+    if kind == SCHEMA and colon:
         text = bounded_text(Path(rest), MAX_SCHEMA, spec, "name a JSON schema")
         return BuiltinScorer(name, spec, [kind, text], _of_answer(_of_schema(text, spec)), binary=True)
     return None
@@ -123,11 +127,20 @@ def _of_words(function: Callable[[str, str], float]) -> Callable[[Question, str]
 
 
 def _of_pattern(pattern: str) -> Callable[[Question, str], Measured]:
+    import regex
+
     try:
-        compiled = re.compile(pattern)
-    except re.error as error:
+        compiled = regex.compile(pattern)
+    except regex.error as error:
         raise UsageError(f"`scores=`: regex `{pattern}`: {error}; write a regular expression of Python") from None
-    return lambda _, answer: float(compiled.search(answer) is not None)
+
+    def measure(_: Question, answer: str) -> Measured:
+        try:
+            return float(compiled.search(answer, timeout=PATTERN_SECONDS, concurrent=True) is not None)
+        except TimeoutError:
+            return TOO_LONG.format(PATTERN_SECONDS)
+
+    return measure
 
 
 def bounded_text(path: Path, most: int, spec: str, cure: str) -> str:

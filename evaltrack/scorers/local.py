@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 
 from evaltrack.errors import UsageError
 from evaltrack.records import OwnScore, OwnValues, Question, Response
 from evaltrack.records.roles import Scorer
-from evaltrack.scorers.builtin import open_builtin
+from evaltrack.scorers.builtin import TOO_LONG, open_builtin
 from evaltrack.targets.child import Service
 from evaltrack.targets.processes import Order, Pool, ResponseCall
 
@@ -16,6 +17,9 @@ CHOICES = (
     "tool_order, tool_arguments, cost, regex:PATTERN, json_schema:FILE, mlflow:SCORER or "
     "package.module:function"
 )
+
+SCHEMA_SECONDS = 5.0
+"""For which a schema may be held against one answer."""
 
 MLFLOW = "mlflow:"
 """Before the name of a scorer of `mlflow.genai`."""
@@ -58,7 +62,7 @@ def check_place(place: str) -> None:
 
 
 class ProcessScorer(Pool, Scorer):
-    """Calls a score for each response, in a process of its own.
+    """Calls a score for each response, in a process of its own, which ends where a built-in one takes too long.
 
     Raises:
         UsageError: it cannot be opened.
@@ -68,6 +72,7 @@ class ProcessScorer(Pool, Scorer):
         super().__init__(Order(spec, "evaltrack.scorers.local:answering"), f"score `{spec}`")
         self.declared = tuple(map(OwnScore.model_validate, self.facts["scores"]))
         self.measures_raw = measures_raw
+        self._turn = asyncio.Lock()
 
     async def __call__(self, question: Question, response: Response, /) -> OwnValues:
         """What it gives, by name.
@@ -76,8 +81,17 @@ class ProcessScorer(Pool, Scorer):
             RaisedElsewhereError: a user's function raised.
             ProcessEndedError: its process ended.
         """
-        values = await self.call(ResponseCall.model_construct(question=question, response=response))
-        return OwnValues.model_validate_json(values)
+        call = ResponseCall.model_construct(question=question, response=response)
+        if not self.measures_raw:
+            return OwnValues.model_validate_json(await self.call(call))
+        async with self._turn:  # so that an answer that holds it up costs no other its time
+            await self.ready()
+            try:
+                async with asyncio.timeout(SCHEMA_SECONDS):
+                    return OwnValues.model_validate_json(await self.call(call))
+            except TimeoutError:
+                self.close()
+                return OwnValues(reasons={score.name: TOO_LONG.format(SCHEMA_SECONDS) for score in self.declared})
 
 
 def answering(spec: str) -> Service:

@@ -375,4 +375,4 @@ class Pool(Closable):
     def close(self) -> None:
         """Kill the processes."""
         for process in (*self._processes, *self._lone):
-            process.kill()
+            process.kill("was held up, or not needed any more, and was killed")

@@ -26,6 +26,13 @@ def test_patterns_of_ones_own_are_added() -> None:
     assert redactor.text(f"Acme is CUST-77, key {KEY}") == f"{MARK} is {MARK}, key {MARK}"
 
 
+def test_of_a_text_on_which_a_pattern_does_not_end_nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evaltrack.privacy.redaction.PATTERN_SECONDS", 0.2)
+    redactor = Redactor(["(a|aa)+$"])
+    assert redactor.text("a" * 50 + "!") == MARK
+    assert redactor.text("so aa") == f"so {MARK}"
+
+
 @pytest.mark.parametrize(("pattern", "said"), [("(", "is no regular expression"), ("x*", "matches the empty text")])
 def test_a_pattern_that_cannot_be_meant_is_refused(pattern: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):

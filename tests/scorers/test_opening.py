@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
@@ -62,14 +63,14 @@ def test_in_this_process(module: str) -> None:
 
 
 def test_in_processes_of_their_own(module: str) -> None:
-    """Functions, and patterns, which may take for ever; what is raised there is raised here."""
-    specs = [f"{module}:length", f"{module}:several", f"{module}:fails", "x=regex:^in", "contains"]
+    """What is raised there is raised here."""
+    specs = [f"{module}:length", f"{module}:several", f"{module}:fails", "x=regex:^in"]
     opened = open_scorers(specs, in_process=False)
-    assert [type(each) for each in opened] == [ProcessScorer] * 4 + [BuiltinScorer]
-    assert [each.measures_raw for each in opened] == [False, False, False, True, True]
+    assert [type(each) for each in opened] == [ProcessScorer] * 3 + [BuiltinScorer]
+    assert [each.measures_raw for each in opened] == [False, False, False, True]
 
     async def work() -> list[OwnValues]:
-        length, several, fails, pattern, _ = opened
+        length, several, fails, pattern = opened
         with pytest.raises(RaisedElsewhereError, match="ValueError: no such word"):
             await fails(QUESTION, ANSWER)
         found = [await each(QUESTION, ANSWER) for each in (length, several, pattern)]
@@ -84,6 +85,31 @@ def test_in_processes_of_their_own(module: str) -> None:
     ]
     several = opened[1]
     assert several.declared == open_local(f"{module}:several").declared  # the same whatever process reads it
+
+
+HOPELESS = "a" * 50 + "!"
+
+
+@pytest.mark.parametrize("kind", ["regex", "json_schema"])
+def test_a_pattern_that_does_not_end_costs_its_own_answer_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr("evaltrack.scorers.builtin.PATTERN_SECONDS", 0.5)
+    monkeypatch.setattr("evaltrack.scorers.local.SCHEMA_SECONDS", 0.5)
+    pattern, schema = "^(a|aa)+$", tmp_path / "schema.json"
+    schema.write_text(json.dumps({"pattern": pattern}))
+    (scorer,) = open_scorers([f"{kind}:{schema if kind == 'json_schema' else pattern}"], in_process=False)
+
+    async def measured() -> list[OwnValues]:
+        answers = ["aa", HOPELESS, "aaa", HOPELESS, "ab"]
+        texts = [json.dumps(each) for each in answers] if kind == "json_schema" else answers
+        found = await asyncio.gather(*(scorer(QUESTION, Response(answer=text)) for text in texts))
+        await scorer.aclose()
+        return found
+
+    found = asyncio.run(asyncio.wait_for(measured(), 30))
+    assert [each.values.get(kind) for each in found] == [1, None, 1, None, 0]
+    assert found[1].reasons == {kind: "the pattern did not end within 0.5 s"}
 
 
 def test_the_service_of_a_process(module: str) -> None:
