@@ -8,18 +8,20 @@ import shutil
 from pathlib import Path
 
 import pytest
+import yaml
 
 from .conftest import REPO
-from .workflow import ACTION, BOT, Job, commit, git, repository
+from .workflow import ACTION, BOT, COMMENT, Job, commit, git, repository
 
 PAGES = "".join(path.read_text() for path in (REPO / "README.md", *sorted((REPO / "docs").rglob("*.md"))))
 QUESTION = '{"id": 1, "question": "q?", "expected_chunks": ["a"]}\n'
+COMMENTING = (["OWNER/evaltrack/scripts/github/comment"], ["COMMENT"])
 PAGE = "<!-- evaltrack:small -->\nall is well\n"
 
 
 def job(tmp_path: Path, base: str = "", **inputs: str) -> Job:
     """The action on `tree`, for a golden set whose answers lie beside it."""
-    given = {"golden": "small.jsonl", "target": "recorded:now.jsonl", "github-token": "t"}
+    given = {"golden": "small.jsonl", "target": "recorded:now.jsonl"}
     return Job(tmp_path / "tree", tmp_path / "temp", given | inputs, base)
 
 
@@ -155,9 +157,9 @@ def test_without_a_repository_the_message_says_so(tmp_path: Path) -> None:
 
 
 def test_other_actions_are_pinned() -> None:
-    text = (REPO / "scripts/github/action.yml").read_text() + PAGES
+    text = "".join(path.read_text() for path in (REPO / "scripts/github").rglob("action.yml")) + PAGES
     used = [line for line in re.findall(r"\buses: *(.*)", text) if not line.startswith("OWNER/evaltrack/")]
-    assert len(used) == 3
+    assert len(used) == 4
     assert [line for line in used if not re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", line)] == []
 
 
@@ -165,10 +167,28 @@ def test_the_documents_install_what_is_ours() -> None:
     from evaltrack import __version__
 
     assert not re.search(r"pip install (-\S+ )*['\"]?evaltrack\b", PAGES)
-    assert set(re.findall(r"OWNER/evaltrack(?:/scripts/github)?@(\S+?)[\"\s]", PAGES)) == {f"v{__version__}"}
+    assert set(re.findall(r"OWNER/evaltrack(?:/scripts/github(?:/comment)?)?@(\S+?)[\"\s]", PAGES)) == {
+        f"v{__version__}"
+    }
 
 
 def test_every_input_reaches_a_step() -> None:
-    steps = json.dumps(ACTION["runs"]["steps"])
-    assert all(f"inputs.{name} " in steps for name in ACTION["inputs"])
-    assert not any("${{" in step.get("run", "") for step in ACTION["runs"]["steps"])
+    for action in (ACTION, COMMENT):
+        steps = json.dumps(action["runs"]["steps"])
+        assert all(f"inputs.{name} " in steps for name in action["inputs"])
+        assert not any("${{" in step.get("run", "") for step in action["runs"]["steps"])
+
+
+@pytest.mark.parametrize("page", ["docs/how-to/ci.md", "evaltrack/api/project/github.yml"])
+def test_no_job_that_runs_the_pull_request_can_write(page: str) -> None:
+    """The code that is evaluated can do whatever its job can, through $GITHUB_PATH and $GITHUB_ENV in later steps too."""
+    text = (REPO / page).read_text()
+    workflow = re.search(r"(?ms)^on: pull_request$.*?(?=^```|\Z)", text)
+    assert workflow
+    jobs = yaml.safe_load(re.sub(r"@(\w+)@", r"\1", workflow[0]))
+    assert jobs["permissions"] == {"contents": "read"}
+    for job in jobs["jobs"].values():
+        writes = "write" in job.get("permissions", {}).values()
+        assert writes == ([step["uses"].partition("@")[0] for step in job["steps"] if "uses" in step] in COMMENTING)
+        assert not writes or not any("run" in step for step in job["steps"])
+    assert "token" not in json.dumps(ACTION)

@@ -17,6 +17,7 @@ from .conftest import REPO
 from .warm import put_command
 
 ACTION: dict[str, Any] = yaml.safe_load((REPO / "scripts/github/action.yml").read_text())
+COMMENT: dict[str, Any] = yaml.safe_load((REPO / "scripts/github/comment/action.yml").read_text())
 BOT = "github-actions[bot]"
 
 GH = (
@@ -67,7 +68,7 @@ print(text)
 
 @dataclass
 class Job:
-    """One job of a workflow whose only step is the action, in a work tree that is there."""
+    """The job of the gate, in a work tree that is there, and the one that comments."""
 
     tree: Path
     temp: Path
@@ -103,22 +104,25 @@ class Job:
         return path.read_text() if path.exists() else ""
 
     def run(self) -> int:
-        """All steps; the exit code of the first that fails, 0 where none does."""
+        """All steps, and the comment; the exit code of the first step of the gate that fails, 0 where none does."""
         code = 0
         for step in ACTION["runs"]["steps"]:
             if "run" in step and not code:
                 code = self.step(step["name"]).returncode
+        self.step("Comment")
         return code
 
     def step(self, name: str, **env: str) -> subprocess.CompletedProcess[str]:
         """One step, with `env` over what the action sets."""
-        step = next(each for each in ACTION["runs"]["steps"] if each["name"] == name)
+        step = next(each for made in (ACTION, COMMENT) for each in made["runs"]["steps"] if each["name"] == name)
         outputs = self.temp / "output"
         outputs.write_text("")
         ended = subprocess.run(
             ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", step["run"]],
             cwd=self.tree,
-            env=self._env(outputs) | {key: self._value(value) for key, value in step["env"].items()} | env,
+            env=self._env(outputs, "comment" if name == "Comment" else "")
+            | {key: self._value(value) for key, value in step["env"].items()}
+            | env,
             capture_output=True,
             text=True,
             timeout=240,
@@ -127,13 +131,13 @@ class Job:
         self.outputs[step.get("id", name)] = dict(re.findall(r"(?m)^(\w+)=(.*)$", outputs.read_text()))
         return ended
 
-    def _env(self, outputs: Path) -> dict[str, str]:
+    def _env(self, outputs: Path, action: str) -> dict[str, str]:
         places = (self.temp / "bin", Path(sys.executable).parent, os.environ["PATH"])
         return {
             **os.environ,
             "PATH": os.pathsep.join(map(str, places)),
             "RUNNER_TEMP": str(self.temp),
-            "GITHUB_ACTION_PATH": str(REPO / "scripts/github"),
+            "GITHUB_ACTION_PATH": str(REPO / "scripts/github" / action),
             "GITHUB_STEP_SUMMARY": str(self.temp / "summary"),
             "GITHUB_OUTPUT": str(outputs),
             "GITHUB_REPOSITORY": "o/r",
@@ -150,7 +154,8 @@ class Job:
     def _one(self, name: str) -> str:
         first, _, rest = name.partition(".")
         if first == "inputs":
-            return self.inputs[rest] if rest in self.inputs else self._value(ACTION["inputs"][rest].get("default", ""))
+            inputs = ACTION["inputs"] | COMMENT["inputs"]
+            return self.inputs[rest] if rest in self.inputs else self._value(inputs[rest].get("default", ""))
         if first == "steps":
             step, _, key = rest.partition(".outputs.")
             return self.outputs.get(step, {}).get(key, "")

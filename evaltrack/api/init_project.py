@@ -70,6 +70,7 @@ def write_project(plan: ProjectPlan, *, force: bool = False) -> ProjectPlan:
 
 CI = Literal["github", "gitlab", "jenkins", "none"]
 BASELINE = "evaltrack.baseline.json"
+LOOPBACK = re.compile(r"(?:[a-z]+:)*https?://(?:localhost|127\.|0\.0\.0\.0|\[::1?\])", re.IGNORECASE)
 OWN_FUNCTION = "python:evaltrack_target:ask"
 """The target that is written where there is no app yet."""
 
@@ -199,7 +200,8 @@ def _ci_file(folder: Path, choices: ProjectChoices, golden: str, target: str) ->
     notes, baseline = [f"make the baseline and commit it: {made_with}"], {"BASELINE": BASELINE, "MADE_WITH": made_with}
     if choices.ci == "github":
         path = ".github/workflows/evaltrack.yml"
-        fields = {"GOLDEN": _quoted(golden), "TARGET": _quoted(target), "ACTION": origin.action}
+        comment = origin.action.replace("/scripts/github@", "/scripts/github/comment@")
+        fields = {"GOLDEN": _quoted(golden), "TARGET": _quoted(target), "ACTION": origin.action, "COMMENT": comment}
         text = _filled("github.yml", PIP=_quoted(pip), **baseline, **fields)
     elif choices.ci == "gitlab":
         path = _free(folder, ".gitlab-ci.yml", ".gitlab/evaltrack.yml")
@@ -209,6 +211,8 @@ def _ci_file(folder: Path, choices: ProjectChoices, golden: str, target: str) ->
         path = _free(folder, "Jenkinsfile", "Jenkinsfile.evaltrack")
         text = _filled("Jenkinsfile.txt", PACKAGE=shlex.quote(origin.package), **baseline)
         notes += ["add a pipeline of Jenkinsfile.evaltrack, or take its stage over"] * (path != "Jenkinsfile")
+    if LOOPBACK.match(target):
+        notes.append(f"{path}: a CI does not reach the target on your machine; start it in the job before it is asked")
     if "OWNER" in text:
         notes.append(f"{path}: put the owner of your copy of evaltrack in place of OWNER, or name `package=`")
     return path, text, notes

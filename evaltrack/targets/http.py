@@ -63,6 +63,10 @@ WITH_HISTORY = ALONE.model_copy(update={"history": (Turn(role="user", content="b
 """Questions on which a body is tried."""
 
 
+ILL_FORMED = (400, 415, 422)
+"""What a server answers to a request that lacks a field, or has one too many."""
+
+
 class HttpTargetError(RuntimeError):
     """The server cannot be reached, or answered with an error, too much, or a redirect that is not followed."""
 
@@ -227,7 +231,8 @@ class HttpTarget(Target):
         """The body of a response with a good status, of a bearable length."""
         if not response.is_success:
             beginning = excerpt(await _beginning(response), self._mask)
-            raise HttpTargetError(f"status {response.status_code}: {beginning or '(an empty body)'}")
+            cure = "; the target option `body=` gives a request another form" * (response.status_code in ILL_FORMED)
+            raise HttpTargetError(f"status {response.status_code}: {beginning or '(an empty body)'}{cure}")
         body = await _read(response, MAX_BYTES)
         if len(body) > MAX_BYTES:
             raise HttpTargetError(f"the response is longer than {MAX_BYTES:,} bytes and was cut off")

@@ -162,6 +162,13 @@ def test_pages_without_headings_are_asked_about_too(tmp_path: Path) -> None:
         init_project(tmp_path / "other", corpus=str(tmp_path / "empty"))
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1:8000", "localhost", "[::1]:80", "0.0.0.0:9"])
+def test_a_ci_is_told_of_a_target_that_it_does_not_reach(project: Path, host: str) -> None:
+    made = init_project(project, target=f"http://{host}/ask", ci="jenkins")
+    assert [note for note in made.notes if "does not reach the target on your machine" in note]
+    assert not [note for note in init_project(project, ci="jenkins", force=True).notes if "does not reach" in note]
+
+
 def test_a_person_is_asked(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Enter takes what was found; a function of one's own becomes a target."""
     from click.testing import CliRunner

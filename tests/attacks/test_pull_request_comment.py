@@ -20,7 +20,7 @@ LOOSE = '[compare]\nallow-flips = 9\nmax-drop = ["recall_at_k=off", "mrr=off"]\n
 
 def job(folder: Path, base: str = "", **inputs: str) -> Job:
     """The action on the work tree `folder/tree`, for a golden set whose answers lie beside it."""
-    given = {"golden": "small.jsonl", "target": "recorded:answers.jsonl", "github-token": "t"}
+    given = {"golden": "small.jsonl", "target": "recorded:answers.jsonl"}
     return Job(folder / "tree", folder / "temp", given | inputs, base)
 
 
