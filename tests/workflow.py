@@ -120,9 +120,7 @@ class Job:
         ended = subprocess.run(
             ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", step["run"]],
             cwd=self.tree,
-            env=self._env(outputs, "comment" if name == "Comment" else "")
-            | {key: self._value(value) for key, value in step["env"].items()}
-            | env,
+            env=self._env(outputs, name) | {key: self._value(value) for key, value in step["env"].items()} | env,
             capture_output=True,
             text=True,
             timeout=240,
@@ -131,13 +129,13 @@ class Job:
         self.outputs[step.get("id", name)] = dict(re.findall(r"(?m)^(\w+)=(.*)$", outputs.read_text()))
         return ended
 
-    def _env(self, outputs: Path, action: str) -> dict[str, str]:
+    def _env(self, outputs: Path, step: str) -> dict[str, str]:
         places = (self.temp / "bin", Path(sys.executable).parent, os.environ["PATH"])
         return {
             **os.environ,
             "PATH": os.pathsep.join(map(str, places)),
             "RUNNER_TEMP": str(self.temp),
-            "GITHUB_ACTION_PATH": str(REPO / "scripts/github" / action),
+            "GITHUB_ACTION_PATH": str(REPO / "scripts/github" / ("comment" if step == "Comment" else "")),
             "GITHUB_STEP_SUMMARY": str(self.temp / "summary"),
             "GITHUB_OUTPUT": str(outputs),
             "GITHUB_REPOSITORY": "o/r",

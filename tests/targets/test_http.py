@@ -346,7 +346,9 @@ def test_error_status(server: Server) -> None:
     assert error_of(server, lambda handler: handler.reply({"detail": "slow down"}, 429)) == (
         'status 429: {"detail": "slow down"}'
     )
-    assert len(server.requests) == 2
+    missing = error_of(server, lambda handler: handler.reply({"detail": "`query` is missing"}, 422))
+    assert missing.endswith('is missing"}; the target option `body=` gives a request another form')
+    assert len(server.requests) == 3
 
 
 @pytest.mark.parametrize(
