@@ -10,6 +10,7 @@ import asyncio
 import itertools
 import json
 import queue
+import re
 import subprocess
 import sys
 import threading
@@ -56,6 +57,9 @@ LOOK_SECONDS = 0.02
 
 MOST_CANCELLED = 64
 """Cancelled calls after which a process is killed: threads that hang stay in it for ever."""
+
+TO_TERMINALS = re.compile(r"\x1b\[[\d;]*m|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+"""Colours, and all other characters by which a terminal is told what to do."""
 
 MOST_IN_VAIN = 20
 """Processes in a row that ended without an answer; after them none is started."""
@@ -145,12 +149,15 @@ class Process:
         self._kill_later(DRAIN_SECONDS, lambda: True, "closed its pipe, and was killed")
 
     def _pass_on(self) -> None:
-        """Write what the function prints to this program's stderr, which takes commands to CI runners out of it."""
+        """Write what the function prints to this program's stderr, without commands to a terminal.
+
+        Commands to CI runners are taken out there.
+        """
         decoder = getincrementaldecoder("utf-8")("replace")
         with self._popen.stderr as printed:  # type: ignore[union-attr]
             while chunk := printed.read1():  # type: ignore[union-attr]  # it is buffered
                 with suppress(OSError, ValueError):  # stderr may be closed, and the pipe must not fill up
-                    sys.stderr.write(decoder.decode(chunk))
+                    sys.stderr.write(TO_TERMINALS.sub("", decoder.decode(chunk)))
                     sys.stderr.flush()
 
     def _wait(self) -> None:

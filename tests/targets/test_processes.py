@@ -177,6 +177,7 @@ def test_what_a_function_prints_is_no_answer(write: Write, capfd: pytest.Capture
             print("1 result {}", flush=True)
             os.write(1, b"2 raised {}\\n")
             os.system("echo 3 result")
+            os.write(2, b"\\x1b[1;31mred\\x1b[0m \\x1b]0;title\\x07\\x1b[2J\\xc2\\x9b2J\\x08\\ttab\\n")
             assert sys.stdin.read() == ""
             return ["a"]
         """
@@ -185,7 +186,8 @@ def test_what_a_function_prints_is_no_answer(write: Write, capfd: pytest.Capture
     printed = capfd.readouterr()
     assert [row.scores["hit"] for row in found] == [1.0] * 8
     assert (printed.out, notes) == ("", [])
-    assert [printed.err.count(text) for text in ("1 result {}", "2 raised {}", "3 result\n")] == [8] * 3
+    texts = ("1 result {}", "2 raised {}", "3 result\n", "red ]0;title[2J2J\ttab\n")
+    assert [printed.err.count(text) for text in texts] == [8] * 4
 
 
 def test_a_process_that_is_not_ready_in_time_is_killed(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
