@@ -21,6 +21,9 @@ SHOWN = 3
 ENOUGH = 10
 """Questions after which a run says what makes every question a miss, or unmeasured."""
 
+ABOVE_ONE = "less than or equal to 1"
+"""What is said of a score that is refused."""
+
 REASON = 200
 """Characters of a reason that a text shows."""
 
@@ -55,6 +58,7 @@ class RunWarnings:
             NearIds(),
             UnreadFailures(),
             ReplacedText(),
+            OffScale(),
             UnmeasuredScores(own_names),
         )
 
@@ -287,6 +291,27 @@ class ReplacedText:
         if number := self._questions.number:
             what = "with \N{REPLACEMENT CHARACTER} in place of what is no text: NUL, half of an emoji, a wrong encoding"
             yield f"{count(number, 'question')} ({self._questions}) came back {what}"
+
+
+class OffScale:
+    """A judge gives scores above 1, which are refused, and others of exactly 1: on a scale from 1 that is its worst."""
+
+    def __init__(self) -> None:
+        self._refused, self._ones = _Names(), 0
+
+    def add(self, row: Row) -> None:
+        """Take one finished question."""
+        if row.failure is not None and ABOVE_ONE in row.failure.message:
+            self._refused.add(row.question.id)
+        self._ones += any(verdict.overall_score == 1 for verdict in row.verdicts)
+
+    def texts(self) -> Iterator[str]:
+        """The questions, and what to ask the judge for."""
+        if (number := self._refused.number) and self._ones:
+            what = (
+                f"the judge gave {count(number, 'question')} ({self._refused}) a score above 1, and {self._ones:,} a 1"
+            )
+            yield f"{what}; if it grades from 1 upwards, these are its worst and count as its best: ask it for 0 to 1"
 
 
 class UnmeasuredRetrieval:

@@ -396,12 +396,12 @@ def _parted(cell: str, joint: str, corpus: CorpusIds | None) -> list[str]:
 def graded(grades: Mapping[str, int]) -> list[str] | dict[str, int]:
     """`expected_chunks` out of the grades by which chunks were judged.
 
-    The ids of grade 1 or higher, where grades say no more than that; otherwise each id with its grade, without those
-    below 0, which mark spam in some collections.
+    The ids of grade 1 or higher, where grades say no more than that; otherwise each id with its grade, those below
+    0 as 0.
     """
     relevant = [key for key, grade in grades.items() if grade >= 1]
-    if relevant and any(grade > 1 or grade == 0 for grade in grades.values()):
-        return {key: grade for key, grade in grades.items() if grade >= 0}
+    if relevant and any(grade != 1 for grade in grades.values()):
+        return {key: max(grade, 0) for key, grade in grades.items()}
     return relevant
 
 

@@ -102,8 +102,9 @@ def test_a_folder_of_beir(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("grades", "expected"),
     [
-        ({"a": 1, "b": 0, "c": -1, "d": 3}, {"a": 1, "b": 0, "d": 3}),
-        ({"a": 1, "b": -2}, ["a"]),
+        ({"a": 1, "b": 0, "c": -1, "d": 3}, {"a": 1, "b": 0, "c": 0, "d": 3}),
+        ({"a": 1, "b": -2}, {"a": 1, "b": 0}),
+        ({"a": 1, "b": 1}, ["a", "b"]),
         ({"a": 0}, []),
         ({}, []),
     ],
