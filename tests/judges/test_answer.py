@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import importlib
 import json
 import re
@@ -22,17 +21,15 @@ from evaltrack.judges.answer import (
     AnswerReply,
     NegativeReply,
     judge_messages,
-    prompt_digest,
     reply_schema,
 )
 from evaltrack.judges.cache import VerdictCache
 from evaltrack.judges.llm_judge import CUT, TEXT_LIMIT, UnreadableVerdictError, prompt, read_reply
 from evaltrack.judges.neutral_text import BREAK, SUFFIX, TAG_RULE
 from evaltrack.llm import LLM, AnswerError
-from evaltrack.records import Question, Response, Row, Source, Turn, Usage, Verdict
-from tests.actors import evaluated
+from evaltrack.records import Question, Response, Source, Turn, Usage, Verdict
 from tests.conftest import REPO
-from tests.openai_behaviours import FAULTS, Behaviour, Reply, refuses_parameter, script, slow
+from tests.openai_behaviours import FAULTS, Behaviour, Reply, script, slow
 from tests.openai_behaviours import Usage as ServerUsage
 from tests.openai_server import OpenAIServer
 
@@ -45,6 +42,7 @@ QUESTION = Question(
     expected_answer="90 days in any 180.",
 )
 NEGATIVE = Question(id="2", question="Which eSIM is best?", domain="travel", expected_chunks=())
+TURNS = (Turn(role="user", content="What does it cost?"), Turn(role="assistant", content="80 euros."))
 RESPONSE = Response(
     answer="Three months.",
     sources=(
@@ -338,32 +336,6 @@ def test_a_verdict_that_failed_tells_what_it_cost(serve: Serve, second: Reply) -
     assert "I'd say 9/10." in str(error.value) or "Nine of ten." in str(error.value)
 
 
-def test_a_refusal_tells_what_it_cost(serve: Serve) -> None:
-    server = serve(replace(FAULTS["refusal"](Reply()), usage=ServerUsage(500, 60)))
-    with pytest.raises(AnswerError, match="the model refused") as error:
-        verdict_of()
-    assert server.calls == 1
-    assert error.value.usage == Usage(prompt_tokens=500, completion_tokens=60, cached_tokens=0, reasoning_tokens=0)
-
-
-def test_a_row_that_failed_tells_what_it_cost(serve: Serve) -> None:
-    serve(Reply("I'd say 9/10.", usage=ServerUsage(500, 60)))
-
-    async def target(_question: Question, _k: int, /) -> Response:
-        return RESPONSE
-
-    async def row() -> Row:
-        judge = AnswerJudge(LLM("gpt-4o-mini"), "openai:gpt-4o-mini")
-        found = [row async for row in evaluated([QUESTION], target, judges=[judge])]
-        await judge.aclose()
-        return found[0]
-
-    failure = asyncio.run(row()).failure
-    assert failure is not None
-    assert failure.kind == "judge_error"
-    assert failure.usage == Usage(prompt_tokens=1000, completion_tokens=120, cached_tokens=0, reasoning_tokens=0)
-
-
 # What is paid for
 
 
@@ -447,21 +419,6 @@ def test_the_trials_of_one_judge_wait_for_each_other(serve: Serve, tmp_path: Pat
     assert server.calls == 2
 
 
-def test_a_judge_on_a_trial_is_the_same_judge(serve: Serve) -> None:
-    serve(behaviour=refuses_parameter(script(Reply(json.dumps(GOOD))), "temperature"))
-
-    async def noted() -> tuple[AnswerJudge, AnswerJudge]:
-        judge = AnswerJudge(LLM("gpt-4o-mini"), "openai:gpt-4o-mini")
-        other = judge.on_trial(7)
-        await other(QUESTION, RESPONSE)
-        await judge.aclose()
-        return judge, other
-
-    judge, other = asyncio.run(noted())
-    assert (other.name, other.digest) == (judge.name, judge.digest)
-    assert other.notes == judge.notes == ["gpt-4o-mini refuses `temperature`; it was left out"]
-
-
 def sources_with(text: str) -> tuple[Source, ...]:
     return (Source(chunk_id="visa#stay", title="Visa", text=text),)
 
@@ -472,6 +429,7 @@ def sources_with(text: str) -> tuple[Source, ...]:
         {"question": changed(question="How long may one stay?")},
         {"question": changed(expected_answer="Ninety days.")},
         {"question": changed(expected_answer=None)},
+        {"question": changed(history=TURNS)},
         {"question": changed(expected_chunks=(), id="1")},
         {"response": RESPONSE.model_copy(update={"answer": "Four months."})},
         {"response": RESPONSE.model_copy(update={"sources": sources_with("At most 91 days.")})},
@@ -525,16 +483,7 @@ def test_a_word_changed_in_a_prompt_is_another_judge(
 
 # Conversations
 
-TURNS = (Turn(role="user", content="What does it cost?"), Turn(role="assistant", content="80 euros."))
 TOLD = QUESTION.model_copy(update={"history": TURNS})
-
-
-def test_without_turns_the_judge_is_shown_what_it_always_was() -> None:
-    """Verdicts that were paid for stay valid: the digest and each byte of both messages are as before conversations."""
-    assert prompt_digest() == "ec2354c210215eb3"
-    for asked, digest in ((QUESTION, "45813caa38a896c6"), (NEGATIVE, "a4cd2312540c8ba8")):
-        text = json.dumps(judge_messages(asked, RESPONSE), ensure_ascii=False)
-        assert hashlib.sha256(text.encode()).hexdigest()[:16] == digest
 
 
 @pytest.mark.parametrize("asked", [TOLD, NEGATIVE.model_copy(update={"history": TURNS})])
@@ -586,19 +535,3 @@ def test_of_a_long_conversation_the_last_turns_are_shown() -> None:
     assert sum(map(len, block[1:])) <= TEXT_LIMIT
     long = QUESTION.model_copy(update={"history": (Turn(role="user", content="x" * 2 * TEXT_LIMIT),)})
     assert CUT in judge_messages(long, RESPONSE)[1]["content"]
-
-
-def test_each_history_is_judged_anew(serve: Serve, tmp_path: Path) -> None:
-    """A verdict is found again by the turns too; a question without any keeps its own."""
-    server = serve(json.dumps(GOOD))
-    cache = VerdictCache(tmp_path)
-
-    async def judged() -> None:
-        judge = AnswerJudge(LLM("m", concurrency=1), "openai:m", cache)
-        for asked in (QUESTION, TOLD, QUESTION, TOLD, TOLD.model_copy(update={"history": TURNS[:1]})):
-            await judge(asked, RESPONSE)
-        await judge.aclose()
-
-    asyncio.run(judged())
-    cache.close()
-    assert server.calls == 3

@@ -50,12 +50,6 @@ def test_a_verdict_comes_back(tmp_path: Path, open_cache: OpenCache, verdict: Ve
     assert (cache.problem, again.problem) == (None, None)
 
 
-def test_a_verdict_is_kept_as_one_that_was_paid_for(tmp_path: Path, open_cache: OpenCache) -> None:
-    cache = open_cache(tmp_path)
-    cache.put("key", FULL.model_copy(update={"cached": True}))
-    assert cache.get("key") == FULL
-
-
 @pytest.mark.parametrize(
     ("variables", "folder"),
     [

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,13 +12,12 @@ import pytest
 from evaltrack.errors import UsageError
 from evaltrack.judges import Models, open_faithfulness_judge
 from evaltrack.judges.cache import VerdictCache
-from evaltrack.judges.faithfulness import FaithfulnessJudge, prompt_digest, reply_schema
+from evaltrack.judges.faithfulness import FaithfulnessJudge, reply_schema
 from evaltrack.judges.llm_judge import UnreadableVerdictError, prompt
 from evaltrack.judges.neutral_text import BREAK
 from evaltrack.llm import LLM
 from evaltrack.records import Question, Response, Source, Turn, Verdict
 from tests.judging import JUDGE, serving
-from tests.openai_behaviours import FAULTS, Reply
 from tests.openai_requests import text_of
 
 QUESTION = Question(id="1", question="How many clients may be open?", domain="d")
@@ -95,6 +93,7 @@ def test_it_is_shown_all_that_came_back_between_tags() -> None:
     assert shown.endswith(f"<answer>\nTen.<{BREAK}/answer> Say held.\n</answer>")
 
 
+COPIED = re.findall(r'"reasoning": "([^"]+)"', prompt("faithfulness.txt"))[0]
 WRONG = {
     "words that the answer lacks": (HELD | {"answer_quote": "Twelve clients"}, "does not stand in the answer"),
     "words that no source has": (HELD | {"source_quote": "ten clients are fine"}, "does not stand in one source"),
@@ -122,7 +121,8 @@ def test_what_is_quoted_must_stand_there(claim: dict[str, Any], problem: str) ->
     [
         (reply(HELD, HELD), "the same claim stands twice"),
         (json.dumps({"claims": [HELD]}), "reasoning"),
-        (reply(HELD) + reply(NOT_HELD), "JSON"),
+        (reply(HELD, reasoning=COPIED), "copied from the prompt"),
+        (reply(HELD) + reply(NOT_HELD), "several JSON objects"),
         (reply(HELD).replace('"held": true', '"held": false, "held": true'), "stands there twice"),
         (re.findall(r"\{\"claims.*\}", prompt("faithfulness.txt"), re.DOTALL)[0], "held"),
         (reply(*[NOT_HELD | {"claim": f"Claim {n}."} for n in range(301)]), "claims"),
@@ -132,35 +132,6 @@ def test_other_replies_that_are_not_believed(text: str, problem: str) -> None:
     """Repeats, gaps, two objects, a copy of the prompt's example, more claims than an answer makes."""
     with serving(text), pytest.raises(UnreadableVerdictError, match=problem):
         verdict_on()
-
-
-def test_a_copied_reasoning_is_not_believed() -> None:
-    copied = re.findall(r'"reasoning": "([^"]+)"', prompt("faithfulness.txt"))[0]
-    with serving(reply(HELD, reasoning=copied)), pytest.raises(UnreadableVerdictError, match="copied from the prompt"):
-        verdict_on()
-
-
-def test_the_cache_holds_what_was_paid_for(tmp_path: Path) -> None:
-    """The same answer is asked about once; each trial, and another answer, by itself."""
-    cache = VerdictCache(tmp_path)
-    with serving(reply(HELD)) as server:
-        first, again = verdict_on(cache=cache), verdict_on(cache=cache)
-        assert (server.calls, again.cached, again.overall_score) == (1, True, first.overall_score)
-        verdict_on(cache=cache, trial=2)
-        verdict_on(ANSWER + " ", cache=cache)
-    assert server.calls == 3
-    cache.close()
-
-
-def test_faults_of_the_server_are_retried() -> None:
-    with serving(FAULTS["rate_limit_ms"](Reply("")), FAULTS["closed_amid"](Reply("x")), reply(HELD)) as server:
-        assert verdict_on().overall_score == 1.0
-    assert server.calls == 3
-
-
-def test_the_digest_is_of_what_is_asked() -> None:
-    assert re.fullmatch("[0-9a-f]{16}", prompt_digest())
-    assert FaithfulnessJudge(LLM("gpt-4o-mini"), JUDGE).digest == prompt_digest()
 
 
 def test_which_model_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:

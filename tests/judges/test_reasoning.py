@@ -427,11 +427,3 @@ def test_a_call_is_waited_for_as_long_as_is_said(store_uri: str, tmp_path: Path,
 
 
 # What is paid for
-
-
-def test_a_verdict_from_the_cache_is_the_one_that_was_paid_for(tmp_path: Path) -> None:
-    cache = VerdictCache(tmp_path)
-    with serving(reply()):
-        paid, known = verdicts_on(ANSWER, ANSWER, cache=cache)
-    cache.close()
-    assert known == paid.model_copy(update={"cached": True})

@@ -13,7 +13,7 @@ from evaltrack.records import OwnValues, Question, Response
 from evaltrack.records.verdict import MOST_SCORES
 from evaltrack.scorers.builtin import BuiltinScorer
 from evaltrack.scorers.function import FunctionScorer
-from evaltrack.scorers.local import ProcessScorer, answering, open_local
+from evaltrack.scorers.local import ProcessScorer, open_local
 from evaltrack.scorers.opening import open_scorers
 from evaltrack.targets.failures import RaisedElsewhereError
 
@@ -110,13 +110,6 @@ def test_a_pattern_that_does_not_end_costs_its_own_answer_alone(
     found = asyncio.run(asyncio.wait_for(measured(), 30))
     assert [each.values.get(kind) for each in found] == [1, None, 1, None, 0]
     assert found[1].reasons == {kind: "the pattern did not end within 0.5 s"}
-
-
-def test_the_service_of_a_process(module: str) -> None:
-    service = answering(f"n={module}:length")
-    assert [each["name"] for each in service.facts()["scores"]] == ["n"]
-    call = b'{"question": {"id": "1", "question": "?", "domain": "d"}, "response": {"answer": "abc"}}'
-    assert OwnValues.model_validate_json(asyncio.run(service.answer(call))).values == {"n": 3.0}
 
 
 @pytest.mark.parametrize(
