@@ -24,7 +24,7 @@ from evaltrack.golden.reader import open_golden
 from evaltrack.golden.words import text_key
 from evaltrack.judges.llm_judge import Messages, between, cut, read_reply, system_and_user, tagged
 from evaltrack.judges.neutral_text import inert, with_suffix
-from evaltrack.llm import LLM, AnswerError, Schema, has_server
+from evaltrack.llm import LLM, AnswerError, has_server, strict_schema
 from evaltrack.records import Passage, Question, Usage, together
 from evaltrack.records.base import storable
 from evaltrack.records.passage import words_of
@@ -221,15 +221,6 @@ class NearMissReply(_Reply):
     missing: ShortText
 
 
-def reply_schema(form: type[_Reply]) -> Schema:
-    """The strict JSON schema of a reply: texts, all required, none besides."""
-    properties = {name: {"type": "string"} for name in form.model_fields}
-    return Schema(
-        "question",
-        {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False},
-    )
-
-
 def answered_line(reply: QuestionReply, chunk: Chunk, library: Library) -> Line:
     """The fields of a golden line that expects the chunk.
 
@@ -323,7 +314,7 @@ class Proposer:
         """
         messages = with_suffix(self._messages(wish))
         form = NearMissReply if wish.negative else QuestionReply
-        schema, usage, refusal = reply_schema(form), None, ""
+        schema, usage, refusal = strict_schema("question", form), None, ""
         for _ in range(2):
             try:
                 answer = await self._llm.ask(messages, schema)

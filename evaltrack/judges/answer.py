@@ -19,7 +19,6 @@ from evaltrack.judges.llm_judge import (
     Messages,
     ReplyForm,
     between,
-    closed_object,
     cut,
     history_prompt,
     prompt,
@@ -30,7 +29,7 @@ from evaltrack.judges.llm_judge import (
     tagged,
 )
 from evaltrack.judges.neutral_text import TAG_RULE, inert
-from evaltrack.llm import LLM, Schema
+from evaltrack.llm import LLM, Schema, strict_schema
 from evaltrack.records import ForeignText, Question, Response, Unit
 from evaltrack.tracking.prompts import RegisteredPrompt
 
@@ -96,7 +95,7 @@ class AnswerJudge(LlmJudge):
 
     def schema(self, question: Question) -> Schema:
         """The strict JSON schema of the reply."""
-        return reply_schema(_form(question))
+        return strict_schema("verdict", _form(question))
 
     def read(self, text: str, question: Question, _response: Response) -> dict[str, Any]:
         """The fields of a verdict from what the model wrote."""
@@ -121,18 +120,10 @@ def prompt_digest() -> str:
     What a question with history adds is not in it, as other questions are judged without; cached verdicts are found by
     all that the judge was shown.
     """
-    schemas = [reply_schema(form).schema for form in (AnswerReply, NegativeReply)]
+    schemas = [strict_schema("verdict", form).schema for form in (AnswerReply, NegativeReply)]
     limits = [TEXT_LIMIT, SOURCES_LIMIT, SOURCE_LIMIT, TITLE_LIMIT]
     text = json.dumps([prompt("answer.txt"), prompt("negative.txt"), TAG_RULE, schemas, limits])
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-@cache
-def reply_schema(form: type[_Reply]) -> Schema:
-    """The strict JSON schema of a reply: all fields required, none besides, numbers bounded."""
-    kinds: dict[str, Any] = {"reasoning": {"type": "string"}, "declined": {"type": "boolean"}}
-    number = {"type": "number", "minimum": 0, "maximum": 1}
-    return Schema("verdict", closed_object(**{name: kinds.get(name, number) for name in form.model_fields}))
 
 
 def judge_messages(question: Question, response: Response) -> list[dict[str, str]]:

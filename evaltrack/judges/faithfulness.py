@@ -21,7 +21,6 @@ from evaltrack.judges.llm_judge import (
     Messages,
     ReplyForm,
     between,
-    closed_object,
     history_prompt,
     prompt,
     question_parts,
@@ -32,7 +31,7 @@ from evaltrack.judges.llm_judge import (
 )
 from evaltrack.judges.neutral_text import TAG_RULE, inert
 from evaltrack.judges.quotes import occurs, plain, quoted_words
-from evaltrack.llm import Schema
+from evaltrack.llm import Schema, strict_schema
 from evaltrack.records import ForeignText, Question, Response, Source
 
 PROMPT = "faithfulness.txt"
@@ -82,7 +81,7 @@ class FaithfulnessJudge(LlmJudge):
 
     def schema(self, _question: Question) -> Schema:
         """The strict JSON schema of the reply."""
-        return reply_schema()
+        return strict_schema("faithfulness", FaithfulnessReply)
 
     def read(self, text: str, _question: Question, response: Response) -> dict[str, Any]:
         """The fields of a verdict from what the model wrote.
@@ -102,16 +101,17 @@ class FaithfulnessJudge(LlmJudge):
 @cache
 def prompt_digest() -> str:
     """SHA-256 (16 hex digits) of prompt, schema and limits: scores under different ones do not compare."""
-    text = json.dumps([prompt(PROMPT), TAG_RULE, reply_schema().schema, MOST_CLAIMS, QUOTE_LIMIT, TEXT_LIMIT])
+    text = json.dumps(
+        [
+            prompt(PROMPT),
+            TAG_RULE,
+            strict_schema("faithfulness", FaithfulnessReply).schema,
+            MOST_CLAIMS,
+            QUOTE_LIMIT,
+            TEXT_LIMIT,
+        ]
+    )
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-@cache
-def reply_schema() -> Schema:
-    """The strict JSON schema of a reply: all fields required, none besides."""
-    text = {"type": "string"}
-    claim = closed_object(claim=text, answer_quote=text, source_quote=text, held={"type": "boolean"})
-    return Schema("faithfulness", closed_object(claims={"type": "array", "items": claim}, reasoning=text))
 
 
 def _shown(sources: Sequence[Source]) -> list[str]:

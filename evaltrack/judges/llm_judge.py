@@ -251,13 +251,3 @@ def refuse_copy(reasoning: str, name: str) -> None:
     letters, example = _letters(reasoning), _example(name)
     if example in letters or (len(letters) >= COPY_LETTERS and letters in example):
         raise ValueError("reasoning: is copied from the prompt; write what you found in this one")
-
-
-def closed_object(**properties: dict[str, Any]) -> dict[str, Any]:
-    """The strict JSON schema of an object: all properties required, none besides."""
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }

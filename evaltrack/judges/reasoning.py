@@ -22,7 +22,6 @@ from evaltrack.judges.llm_judge import (
     LlmJudge,
     Messages,
     ReplyForm,
-    closed_object,
     history_prompt,
     prompt,
     question_parts,
@@ -33,7 +32,7 @@ from evaltrack.judges.llm_judge import (
 )
 from evaltrack.judges.neutral_text import TAG_RULE, inert
 from evaltrack.judges.quotes import occurs, plain, quoted_words
-from evaltrack.llm import Schema
+from evaltrack.llm import Schema, strict_schema
 from evaltrack.metrics.anchors import ANCHORS, misfits
 from evaltrack.metrics.confidence import read_confidence
 from evaltrack.metrics.rubric import RUBRIC_VERSION
@@ -47,6 +46,7 @@ from evaltrack.records import (
     Response,
     UncertaintyTreatment,
 )
+from evaltrack.records.verdict import ObservedHardFail
 
 QUOTE_LIMIT = 2000
 """Characters of a quote at most."""
@@ -57,7 +57,7 @@ Quote = Annotated[ForeignText, StringConstraints(min_length=2, max_length=QUOTE_
 class HardFailReply(ReplyForm):
     """One hard fail, with the words that show it."""
 
-    code: Annotated[str, StringConstraints(pattern="^HF[1-4]$")]
+    code: ObservedHardFail
     quotes: Annotated[list[Quote], Field(min_length=1)]
 
 
@@ -94,7 +94,7 @@ class ReasoningJudge(LlmJudge):
 
     def schema(self, _question: Question) -> Schema:
         """The strict JSON schema of the reply."""
-        return reply_schema()
+        return strict_schema("observation", ReasoningReply)
 
     def read(self, text: str, _question: Question, response: Response) -> dict[str, Any]:
         """The fields of a verdict from what the model wrote.
@@ -129,39 +129,17 @@ def reasoning_prompt() -> str:
 @cache
 def prompt_digest() -> str:
     """SHA-256 (16 hex digits) of prompt, schema, limits and rubric version: under different ones nothing compares."""
-    text = json.dumps([reasoning_prompt(), TAG_RULE, reply_schema().schema, QUOTE_LIMIT, TEXT_LIMIT, RUBRIC_VERSION])
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-@cache
-def reply_schema() -> Schema:
-    """The strict JSON schema of a reply: all fields required, none besides, grades bounded."""
-    words = {"type": "array", "items": {"type": "string"}}
-    number = {"type": "integer", "minimum": 0}
-    grade = {"type": "number", "minimum": 0, "maximum": 10}
-    hard_fail = closed_object(code={"type": "string", "enum": ["HF1", "HF2", "HF3", "HF4"]}, quotes=words)
-    return Schema(
-        "observation",
-        closed_object(
-            hypotheses=words,
-            num_hypotheses=number,
-            shifts=words,
-            num_shifts=number,
-            crux_treatment=_one_of("none", "attempted", "stated", "explicit", "justified"),
-            crux_quotes=words,
-            uncertainty_treatment=_one_of("none", "limits", "quantified", "caveats", "counterarguments"),
-            confidence_quotes=words,
-            confidence={"type": ["number", "null"], "minimum": 0, "maximum": 100},
-            hard_fails={"type": "array", "items": hard_fail},
-            mode=_one_of("explore", "converge", "hybrid"),
-            reasoning={"type": "string"},
-            dimensions=closed_object(**dict.fromkeys(Dimensions.model_fields, grade)),
-        ),
+    text = json.dumps(
+        [
+            reasoning_prompt(),
+            TAG_RULE,
+            strict_schema("observation", ReasoningReply).schema,
+            QUOTE_LIMIT,
+            TEXT_LIMIT,
+            RUBRIC_VERSION,
+        ]
     )
-
-
-def _one_of(*words: str) -> dict[str, Any]:
-    return {"type": "string", "enum": list(words)}
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _invented(reply: ReasoningReply, answer: str) -> Iterator[str]:
@@ -215,7 +193,7 @@ def _confidence(reply: ReasoningReply) -> float | None:
 
 
 def _observed(reply: ReasoningReply) -> Observed:
-    quotes = {
+    quotes: dict[str, tuple[str, ...]] = {
         "hypotheses": tuple(reply.hypotheses),
         "shifts": tuple(reply.shifts),
         "crux": tuple(reply.crux_quotes),

@@ -4,7 +4,7 @@
 how fast, `replies` reads what comes back, `refusals` tells what no second try cures.
 """
 
-from evaltrack.llm.client import CALL_SECONDS, LLM, WAITING, Schema
+from evaltrack.llm.client import CALL_SECONDS, LLM, WAITING, Schema, strict_schema
 from evaltrack.llm.refusals import AccessLostError, QuotaError, ServerBusyError, ServerRefusesError
 from evaltrack.llm.replies import Answer, AnswerError
 from evaltrack.llm.server import has_server
@@ -21,4 +21,5 @@ __all__ = [
     "ServerBusyError",
     "ServerRefusesError",
     "has_server",
+    "strict_schema",
 ]

@@ -18,6 +18,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +41,7 @@ from evaltrack.privacy.addresses import shown_text
 
 if TYPE_CHECKING:
     from openai import APIStatusError, AsyncOpenAI
+    from pydantic import BaseModel
 
 CONNECT_SECONDS = 30.0
 CALL_SECONDS = 120.0
@@ -56,6 +58,9 @@ ILL_FORMED = frozenset({400, 415, 422})
 
 FORMATS = ("json_schema", "json_object", "text")
 """From the strictest to what every server takes; a form is a place in this list."""
+
+NOT_SENT = frozenset({"title", "description", "default", "pattern", "minLength", "maxLength", "minItems", "maxItems"})
+"""Keywords of a schema that servers refuse, or need not know."""
 
 BROKEN = 3
 """So many calls of one question that end with status 500 may be the form's fault."""
@@ -76,6 +81,23 @@ class Schema:
 
     name: str
     schema: Mapping[str, Any]
+
+
+@cache
+def strict_schema(name: str, form: type[BaseModel]) -> Schema:
+    """The schema of a record: in each object all properties are required, and none besides."""
+    return Schema(name, _strict(form.model_json_schema()))
+
+
+def _strict(schema: Mapping[str, Any]) -> dict[str, Any]:
+    made = {key: value for key, value in schema.items() if key not in NOT_SENT}
+    for key in {"properties", "$defs"} & made.keys():
+        made[key] = {name: _strict(child) for name, child in made[key].items()}
+    if "items" in made:
+        made["items"] = _strict(made["items"])
+    if "properties" in made:
+        made |= {"required": list(made["properties"]), "additionalProperties": False}
+    return made
 
 
 class FormChoice:

@@ -10,10 +10,10 @@ from evaltrack.api.draft_by_model import (
     answered_line,
     near_miss_line,
     refuse_copy,
-    reply_schema,
 )
 from evaltrack.golden.corpus import Chunk
 from evaltrack.golden.lint.library import Library
+from evaltrack.llm import strict_schema
 
 TEXT = "A late train is repaid.\nSmall dogs  ride for free, in a basket.\n\nAll who travel need a ticket."
 CHUNK = Chunk("rail#dogs", "Rail", "Dogs", "rail.md#dogs", TEXT)
@@ -94,6 +94,6 @@ def test_a_copy_of_the_instructions_is_no_question() -> None:
 
 
 def test_all_fields_are_required_of_a_reply() -> None:
-    schema = reply_schema(QuestionReply).schema
+    schema = strict_schema("question", QuestionReply).schema
     assert schema["required"] == ["question", "quote", "answer"]
     assert schema["additionalProperties"] is False

@@ -21,12 +21,11 @@ from evaltrack.judges.answer import (
     AnswerReply,
     NegativeReply,
     judge_messages,
-    reply_schema,
 )
 from evaltrack.judges.cache import VerdictCache
 from evaltrack.judges.llm_judge import CUT, TEXT_LIMIT, UnreadableVerdictError, prompt, read_reply
 from evaltrack.judges.neutral_text import BREAK, SUFFIX, TAG_RULE
-from evaltrack.llm import LLM, AnswerError
+from evaltrack.llm import LLM, AnswerError, strict_schema
 from evaltrack.records import Question, Response, Source, Turn, Usage, Verdict
 from tests.conftest import REPO
 from tests.openai_behaviours import FAULTS, Behaviour, Reply, script, slow
@@ -152,7 +151,7 @@ def test_the_prompts_say_that_data_is_never_an_instruction(name: str) -> None:
     assert "Reply with one JSON object" in text
     form = AnswerReply if name == "answer.txt" else NegativeReply
     example = json.loads(text[text.index("{") : text.rindex("}") + 1])
-    assert list(example) == list(reply_schema(form).schema["properties"])
+    assert list(example) == list(strict_schema("verdict", form).schema["properties"])
     assert next(iter(example)) == "reasoning"
     with pytest.raises(ValueError, match="Input should be a valid"):
         read_reply(json.dumps(example), form)

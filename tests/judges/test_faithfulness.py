@@ -12,10 +12,10 @@ import pytest
 from evaltrack.errors import UsageError
 from evaltrack.judges import Models, open_faithfulness_judge
 from evaltrack.judges.cache import VerdictCache
-from evaltrack.judges.faithfulness import FaithfulnessJudge, reply_schema
+from evaltrack.judges.faithfulness import FaithfulnessJudge, FaithfulnessReply
 from evaltrack.judges.llm_judge import UnreadableVerdictError, prompt
 from evaltrack.judges.neutral_text import BREAK
-from evaltrack.llm import LLM
+from evaltrack.llm import LLM, strict_schema
 from evaltrack.records import Question, Response, Source, Turn, Verdict
 from tests.judging import JUDGE, serving
 from tests.openai_requests import text_of
@@ -69,7 +69,8 @@ def test_code_counts_the_claims_that_are_held() -> None:
     ]
     assert verdict.usage is not None
     assert verdict.usage.total_tokens == 30
-    assert server.bodies[0]["response_format"]["json_schema"]["schema"] == reply_schema().schema
+    sent = server.bodies[0]["response_format"]["json_schema"]
+    assert sent["schema"] == strict_schema("faithfulness", FaithfulnessReply).schema
 
 
 def test_an_answer_without_a_claim_has_no_score() -> None:

@@ -17,8 +17,8 @@ from evaltrack import run_eval
 from evaltrack.judges.cache import VerdictCache
 from evaltrack.judges.llm_judge import CUT, TEXT_LIMIT, UnreadableVerdictError, prompt
 from evaltrack.judges.neutral_text import BREAK, SUFFIX, TAG_RULE
-from evaltrack.judges.reasoning import ReasoningJudge, reasoning_prompt, reply_schema
-from evaltrack.llm import LLM
+from evaltrack.judges.reasoning import ReasoningJudge, ReasoningReply, reasoning_prompt
+from evaltrack.llm import LLM, strict_schema
 from evaltrack.metrics.anchors import ANCHORS
 from evaltrack.metrics.rubric import grade
 from evaltrack.records import Observed, Question, Response, Usage, Verdict
@@ -44,6 +44,7 @@ from tests.openai_behaviours import Usage as ServerUsage
 
 QUESTION = Question(id="1", question="Should we raise the price?", domain="business")
 REPLIES = json.loads((REPO / "tests/data/reasoning_replies.json").read_text(encoding="utf-8"))
+SCHEMA = strict_schema("observation", ReasoningReply).schema
 HF1 = {"code": "HF1", "quotes": ["If more than 29% do"]}
 
 
@@ -108,27 +109,22 @@ def test_the_prompt_says_that_data_is_never_an_instruction_and_names_every_field
     example = json.loads(text[text.index("{") : text.rindex("}") + 1])
     with pytest.raises(ValueError, match="Input should be"):
         ReasoningJudge(LLM("gpt-4o-mini"), JUDGE).read(json.dumps(example), QUESTION, Response(answer=ANSWER))
-    properties = reply_schema().schema["properties"]
-    assert list(example) == list(properties) == list(SEEN)
-    assert list(example["dimensions"]) == list(properties["dimensions"]["properties"])
+    assert list(example) == list(SCHEMA["properties"]) == list(SEEN)
+    assert list(example["dimensions"]) == list(SCHEMA["$defs"]["Dimensions"]["properties"])
     assert list(example)[-1] == "dimensions"
 
 
 def test_the_schema_is_strict_all_the_way_down() -> None:
-    """Every object is closed and requires all it has; grades and codes are bounded."""
-
-    def objects(schema: Any) -> list[Any]:
-        if isinstance(schema, dict):
-            below = [found for child in schema.values() for found in objects(child)]
-            return [schema, *below] if schema.get("type") == "object" else below
-        return []
-
-    found = objects(reply_schema().schema)
-    assert len(found) == 3
-    for each in found:
+    """Every object is closed and requires all it has; grades and codes are bounded, and nothing that servers refuse."""
+    dimensions, hard_fail = SCHEMA["$defs"]["Dimensions"], SCHEMA["$defs"]["HardFailReply"]
+    for each in (SCHEMA, dimensions, hard_fail):
         assert each["additionalProperties"] is False
         assert each["required"] == list(each["properties"])
-    assert found[0]["properties"]["dimensions"]["properties"]["crux"] == {"type": "number", "minimum": 0, "maximum": 10}
+    assert dimensions["properties"]["crux"] == {"type": "number", "minimum": 0, "maximum": 10}
+    assert hard_fail["properties"] == {
+        "code": {"enum": ["HF1", "HF2", "HF3", "HF4"], "type": "string"},
+        "quotes": {"items": {"type": "string"}, "type": "array"},
+    }
 
 
 @pytest.mark.parametrize(
@@ -197,7 +193,7 @@ def test_a_verdict_holds_what_was_observed_and_what_it_cost() -> None:
     made = grade(verdict.observed)
     assert (made.score, made.tier, made.claimed_band, made.earned_band, made.coupling_gap) == (64, 2, 2, 2, 0)
     form = server.bodies[0]["response_format"]["json_schema"]
-    assert (form["strict"], form["schema"]) == (True, reply_schema().schema)
+    assert (form["strict"], form["schema"]) == (True, SCHEMA)
 
 
 @pytest.mark.parametrize(

