@@ -37,6 +37,9 @@ def object_in(text: str, fields: Set[str]) -> str:
     Raises:
         ValueError: there is none, or there are several: one of them may be quoted from what is judged.
     """
+    if text.lstrip().startswith('"'):  # JSON in a text of JSON
+        with suppress(ValueError):
+            text = json.loads(text)
     complete = list(_objects(text, fields))
     start, is_thinking = 0, False
     for mark in _THOUGHT.finditer(text):

@@ -34,7 +34,7 @@ from evaltrack.llm.refusals import (
     refusal_words,
     words,
 )
-from evaltrack.llm.replies import Answer, AnswerError, read_answer
+from evaltrack.llm.replies import PUT_OFF, Answer, AnswerError, ServerFaultError, read_answer
 from evaltrack.llm.server import ModelServer, usual_server
 from evaltrack.llm.throttle import Throttle, delay, retry_after
 from evaltrack.privacy.addresses import shown_text
@@ -53,7 +53,6 @@ PATIENCE = LONGEST_WAIT
 WAITING = "waiting: "
 """How the note on the error of who is stopped begins."""
 CONCURRENCY, MAX_CONCURRENCY = 16, 64
-PUT_OFF = frozenset({408, 409, 425, 429})
 ILL_FORMED = frozenset({400, 415, 422})
 
 FORMATS = ("json_schema", "json_object", "text")
@@ -230,7 +229,10 @@ class LLM:
         try:
             while asking.may_go_on:
                 if (body := await self._attempt(asking)) is not None:
-                    return read_answer(body)
+                    try:
+                        return read_answer(body)
+                    except ServerFaultError as error:
+                        await self._failed(asking, str(error))
         except asyncio.CancelledError as error:
             error.add_note(f"{WAITING}{asking.waits_for(self._throttle)}")
             raise

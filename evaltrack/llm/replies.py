@@ -14,6 +14,9 @@ from evaltrack.records import Usage
 SHOWN = 200
 """Characters shown of what is no completion."""
 
+PUT_OFF = frozenset({408, 409, 425, 429})
+"""Statuses of a server that will answer later."""
+
 MOST_TOKENS = 10**12
 """No call uses more; what counts above has not counted."""
 
@@ -24,6 +27,10 @@ class AnswerError(Exception):
     def __init__(self, message: str, text: str = "", usage: Usage | None = None) -> None:
         super().__init__(message)
         self.text, self.usage = text, usage
+
+
+class ServerFaultError(AnswerError):
+    """The server failed behind a good status: asking again may help."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +46,7 @@ def read_answer(body: bytes) -> Answer:
 
     Raises:
         AnswerError: there is none: no JSON, no completion, refused, cut off, held back or empty.
+        ServerFaultError: an empty body, an error in place of a completion, or one that broke it off.
     """
     value, choice, message = _completion(body)
     usage, text = _usage(value.get("usage")), _text(message.get("content"))
@@ -51,6 +59,8 @@ def read_answer(body: bytes) -> Answer:
         raise AnswerError(f"the answer was cut off at the limit of tokens{_thought(value)}", text, usage)
     if reason == "content_filter":
         raise AnswerError("the answer was held back by the server's content filter", text, usage)
+    if reason == "error":
+        raise ServerFaultError(f"the server broke the answer off: {_start(body)}", text, usage)
     if not text.strip():
         raise AnswerError(f"the answer is empty{_thought(value)}", text, usage)
     return Answer(text, usage)
@@ -58,6 +68,8 @@ def read_answer(body: bytes) -> Answer:
 
 def _completion(body: bytes) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     """The completion, its first choice and that one's message."""
+    if not body.strip():
+        raise ServerFaultError("the server answered with an empty body")
     try:
         value = json.loads(body)
     except (ValueError, RecursionError):
@@ -68,7 +80,11 @@ def _completion(body: bytes) -> tuple[dict[str, Any], dict[str, Any], dict[str, 
     except (LookupError, TypeError):
         message = None
     if not isinstance(message, dict):
-        raise AnswerError(f"the server answered with something else than a completion: {_start(body)}")
+        error = value.get("error") if isinstance(value, dict) else None
+        code = error.get("code") if isinstance(error, dict) else None
+        is_final = not error or (isinstance(code, int) and 400 <= code < 500 and code not in PUT_OFF)
+        kind = AnswerError if is_final else ServerFaultError
+        raise kind(f"the server answered with something else than a completion: {_start(body)}")
     return value, choice, message
 
 
@@ -110,7 +126,9 @@ def _reasoning(usage: Mapping[str, Any]) -> int | None:
 
 def _count(counts: Mapping[str, Any], name: str) -> int | None:
     count = counts.get(name)
-    return count if type(count) is int and 0 <= count <= MOST_TOKENS else None
+    if isinstance(count, bool) or not isinstance(count, int | float) or not 0 <= count <= MOST_TOKENS:
+        return None
+    return int(count) if count == int(count) else None
 
 
 def _thought(value: dict[str, Any]) -> str:

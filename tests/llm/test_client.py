@@ -510,6 +510,22 @@ def test_failures_of_the_server_are_tried_again(serve: Serve, fault: str) -> Non
     assert server.calls == 2
 
 
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Reply(raw='{"error": {"message": "Provider returned error", "code": 502}}'),
+        Reply(raw='{"error": {"message": "no capacity", "code": "rate_limit_exceeded"}}'),
+        Reply(raw=""),
+        replace(GOOD, finish_reason="error"),
+    ],
+)
+def test_a_fault_behind_a_good_status_is_tried_again(serve: Serve, fault: Reply) -> None:
+    """As gateways send it whose own server failed, at once or half-way."""
+    server = serve(fault, GOOD)
+    assert answered(ask()) == [GOOD.content]
+    assert server.calls == 2
+
+
 @pytest.mark.parametrize("piece", [b"", b" "], ids=["silent", "dribbling"])
 def test_the_deadline_is_for_the_whole_answer(monkeypatch: pytest.MonkeyPatch, piece: bytes) -> None:
     whole = json.dumps({"choices": [{"message": {"content": "Yes"}}]}).encode()
@@ -695,8 +711,8 @@ LONG = "a" * 1000
             "",
         ),
         (
-            Reply(raw='{"error": {"message": "no capacity", "code": 429}}'),
-            'the server answered with something else than a completion: \'{"error": {"message": "no capacity"',
+            Reply(raw='{"error": {"message": "no such model", "code": 404}}'),
+            'the server answered with something else than a completion: \'{"error": {"message": "no such model"',
             "",
         ),
         (Reply(raw=LONG), f"the server answered with something else than JSON: {'a' * 200!r}", ""),
