@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 from random import Random
 
+import openpyxl
+
+from evaltrack import import_golden, open_golden
 from evaltrack.api.compare_sides import side_of_run
 from evaltrack.compare.engine import compare
 from evaltrack.judges.cache import FILE, VerdictCache
@@ -35,6 +40,27 @@ def rows(folder: Path, raw: bytes) -> None:
     for row in read_table(path, ["id", "question"]):
         writable(row)
     list(slim_rows(path, ["1", "x"]))
+
+
+def imported(suffix: str) -> Callable[[Path, bytes], None]:
+    """A set of another tool, in a file whose name ends so: imported, and read."""
+
+    def read(folder: Path, raw: bytes) -> None:
+        (folder / f"foreign{suffix}").write_bytes(raw)
+        made = import_golden(folder / f"foreign{suffix}", folder / "imported.jsonl", "table", force=True)
+        for question in open_golden(made.path):
+            writable(question.model_dump())
+
+    return read
+
+
+def workbook() -> bytes:
+    """A small workbook."""
+    book, file = openpyxl.Workbook(), BytesIO()
+    for row in (["question", "expected_chunks"], ["What?", "a"], ["Why?", "b"]):
+        book.active.append(row)
+    book.save(file)
+    return file.getvalue()
 
 
 def side(folder: Path, raw: bytes) -> None:
@@ -89,5 +115,9 @@ def table_readers() -> dict[str, Reader]:
     return {
         "rows": Reader(rows, OWN, files, 4, ParquetInputs, native=True),
         "rows, compared": Reader(side, OWN, files, 4, ParquetInputs, native=True),
+        "import, .parquet": Reader(imported(".parquet"), OWN, files, 3, ParquetInputs, native=True),
+        "import, .xlsx": Reader(imported(".xlsx"), OWN, (workbook(),), 2, Damaged, native=True),
+        "import, .yaml": Reader(imported(".yaml"), OWN, (b"- question: What?\n  expected_chunks: [a, &b b, *b]\n",), 2),
+        "import, .csv": Reader(imported(".csv"), OWN, (b'question,expected_chunks\nWhat?,"[""a""]"\n',), 2),
         "verdict cache": Reader(cache, OWN, (small_cache(), b"", b"SQLite format 3\0"), 2, Damaged, native=True),
     }

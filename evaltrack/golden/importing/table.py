@@ -30,7 +30,7 @@ MAX_WORKBOOK_BYTES = 64 << 20
 MAX_STRINGS = 200_000
 """Different texts of a workbook, of which its reader takes some ten thousand a second."""
 
-MAX_CELLS = 10_000_000
+MAX_CELLS = 2_000_000
 """Cells of a sheet, or values of a table of Parquet."""
 
 MAX_YAML_BYTES = 8 << 20
