@@ -18,6 +18,7 @@ import pytest
 from evaltrack.judges.cache import FILE, VerdictCache, cache_folder
 from evaltrack.records import Usage, Verdict
 from tests.conftest import REPO, OpenCache
+from tests.files import put
 
 FULL = Verdict(
     judge="openai:m",
@@ -175,49 +176,19 @@ def test_a_verdict_outlives_a_process_that_is_killed(tmp_path: Path, open_cache:
 # Where it cannot work
 
 
-def a_file_as_folder(folder: Path) -> Path:
-    (folder / "file").write_text("")
-    return folder / "file"
-
-
-def a_folder_in_a_file(folder: Path) -> Path:
-    (folder / "file").write_text("")
-    return folder / "file" / "cache"
-
-
-def a_folder_as_file(folder: Path) -> Path:
-    (folder / FILE).mkdir()
-    return folder
-
-
-def a_folder_of_others(folder: Path) -> Path:
-    if os.geteuid() == 0:
-        pytest.skip("the superuser writes to any folder")
-    folder.chmod(0o500)
-    return folder
-
-
-def another_file(folder: Path) -> Path:
-    (folder / FILE).write_text("These are not verdicts.\n" * 200)
-    return folder
-
-
-def a_broken_head(folder: Path) -> Path:
-    (folder / FILE).write_bytes(b"SQLite format 3\0" + b"\xff" * 5000)
-    return folder
+ROOT = pytest.mark.skipif(os.geteuid() == 0, reason="the superuser writes to any folder")
 
 
 @pytest.mark.parametrize(
     ("make", "why"),
     [
-        (a_file_as_folder, "File exists"),
-        (a_folder_in_a_file, "Not a directory"),
-        (a_folder_as_file, "unable to open database file"),
-        (a_folder_of_others, "Permission denied"),
-        (another_file, "file is not a database"),
-        (a_broken_head, "file is not a database"),
+        (lambda folder: put(folder / "file", ""), "File exists"),
+        (lambda folder: put(folder / "file", "") / "cache", "Not a directory"),
+        (lambda folder: ((folder / FILE).mkdir(), folder)[1], "unable to open database file"),
+        pytest.param(lambda folder: (folder.chmod(0o500), folder)[1], "Permission denied", marks=ROOT),
+        (lambda folder: put(folder / FILE, "no verdicts\n" * 400).parent, "file is not a database"),
+        (lambda folder: put(folder / FILE, b"SQLite format 3\0" + b"\xff" * 5000).parent, "file is not a database"),
     ],
-    ids=lambda value: getattr(value, "__name__", ""),
 )
 def test_what_cannot_be_opened_is_an_empty_cache(
     make: Callable[[Path], Path], why: str, tmp_path: Path, open_cache: OpenCache
