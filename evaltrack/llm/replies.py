@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from evaltrack.llm.server import without_key
 from evaltrack.privacy.masking import SHORTEST_IN_ANSWERS
 from evaltrack.records import Usage
+from evaltrack.records.usage_forms import read_usage
 
 SHOWN = 200
 """Characters shown of what is no completion."""
@@ -56,13 +56,13 @@ def read_answer(body: bytes) -> Answer:
         raise AnswerError(f"the model refused: {_written(str(refusal))}", text, usage)
     reason = choice.get("finish_reason")
     if reason == "length":
-        raise AnswerError(f"the answer was cut off at the limit of tokens{_thought(value)}", text, usage)
+        raise AnswerError(f"the answer was cut off at the limit of tokens{_thought(usage)}", text, usage)
     if reason == "content_filter":
         raise AnswerError("the answer was held back by the server's content filter", text, usage)
     if reason == "error":
         raise ServerFaultError(f"the server broke the answer off: {_start(body)}", text, usage)
     if not text.strip():
-        raise AnswerError(f"the answer is empty{_thought(value)}", text, usage)
+        raise AnswerError(f"the answer is empty{_thought(usage)}", text, usage)
     return Answer(text, usage)
 
 
@@ -105,34 +105,18 @@ def _written(text: str) -> str:
 
 
 def _usage(value: Any) -> Usage | None:
-    """Prompt and completion tokens, and their parts as far as reported; None where one is missing or no count."""
-    if not isinstance(value, dict):
-        return None
-    counts = {name: _count(value, name) for name in ("prompt_tokens", "completion_tokens")}
-    if None in counts.values():
-        return None
-    parts = {"cached_tokens": _part(value, "prompt", "cached_tokens"), "reasoning_tokens": _reasoning(value)}
-    return Usage.model_validate(counts | parts)
+    """What the call cost, in any form that servers count in; None where prompt or completion is no count."""
+    read = read_usage(value)
+    counts = {name: int(count) for name, count in read.items() if _is_count(count)} if isinstance(read, dict) else {}
+    return Usage(**counts) if {"prompt_tokens", "completion_tokens"} <= counts.keys() else None
 
 
-def _part(usage: Mapping[str, Any], of: str, name: str) -> int | None:
-    details = usage.get(f"{of}_tokens_details")
-    return _count(details, name) if isinstance(details, dict) else None
+def _is_count(value: object) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and 0 <= value <= MOST_TOKENS and value == int(value)  # type: ignore[operator, call-overload]
 
 
-def _reasoning(usage: Mapping[str, Any]) -> int | None:
-    return _part(usage, "completion", "reasoning_tokens")
-
-
-def _count(counts: Mapping[str, Any], name: str) -> int | None:
-    count = counts.get(name)
-    if isinstance(count, bool) or not isinstance(count, int | float) or not 0 <= count <= MOST_TOKENS:
-        return None
-    return int(count) if count == int(count) else None
-
-
-def _thought(value: dict[str, Any]) -> str:
+def _thought(usage: Usage | None) -> str:
     """How many tokens a reasoning model spent before it wrote anything, where that explains what is missing."""
-    usage = value.get("usage")
-    spent = _reasoning(usage) if isinstance(usage, dict) else None
+    spent = usage and usage.reasoning_tokens
     return f"; {spent:,} tokens went into reasoning" if spent else ""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from evaltrack.records.base import as_key
-from evaltrack.targets.usage import plain
+from evaltrack.records.usage_forms import plain
 
 TITLES = ("title", "source", "file_name", "file_path", "filename", "name")
 SCORES = ("score", "relevance_score")

@@ -29,9 +29,9 @@ from typing import Any
 from evaltrack.errors import UsageError
 from evaltrack.records import Response
 from evaltrack.records.json_text import from_program
+from evaltrack.records.usage_forms import read_usage
 from evaltrack.targets.failures import InvalidResponseError, refuse_error
 from evaltrack.targets.responses import MAX_ITEMS, as_response, with_contexts
-from evaltrack.targets.usage import read_usage
 
 MAX_BYTES = 16 << 20
 """Bytes of a response, decompressed; a longer one is cut off and becomes an error."""

@@ -1,6 +1,6 @@
 """Read what a target returned, in its short or long form, as a `Response`.
 
-Usage may be in any form of `evaltrack.targets.usage`, and results, documents and nodes may be the objects of the
+Usage may be in any form of `evaltrack.records.usage_forms`, and results, documents and nodes may be the objects of the
 libraries in `evaltrack.targets.libraries`. Fields that nobody knows are not read; the response names them.
 
 Tool calls are names, our own fields, or in the form of OpenAI's API or of LangChain. OpenAI's arguments are JSON in a
@@ -21,9 +21,9 @@ from pydantic_core import from_json
 from evaltrack.records import Response, Source, ToolCall
 from evaltrack.records.finding_words import finding_words
 from evaltrack.records.json_text import MAX_DEPTH, kind_of, too_deep
+from evaltrack.records.usage_forms import plain, read_usage, unread_counts
 from evaltrack.targets.failures import InvalidResponseError, refuse_error
 from evaltrack.targets.libraries import response_fields, source_fields
-from evaltrack.targets.usage import plain, read_usage, unread_counts
 
 MAX_ITEMS = 10_000
 """Sources, or tool calls, of one response: ten times the largest k, and few enough to hold many responses at once."""

@@ -21,8 +21,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from evaltrack.records import Usage
 from evaltrack.records.base import Record
+from evaltrack.records.response import Usage
 
 
 @dataclass(frozen=True)
