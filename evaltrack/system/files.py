@@ -187,8 +187,8 @@ def check_result_file(path: Path, setting: str = "", reads: Iterable[str] = ()) 
     Raises:
         UsageError: it is a folder, it or its folder cannot be written to, or it is one of the files that are read.
     """
-    there = [each for each in (path, *reads) if os.path.exists(each)]  # noqa: PTH110 - raises for no text
-    if path in there and any(map(path.samefile, there[1:])):
+    there = [each for each in reads if os.path.exists(each)]  # noqa: PTH110 - raises for no text
+    if os.path.exists(path) and any(map(path.samefile, there)):  # noqa: PTH110
         raise UsageError(f"{path}: is read here, and would be written over; name another file")
     try:
         obstacle = _obstacle(path)
