@@ -65,8 +65,8 @@ DEMOTED = Cause(
     "fees#refunds",
     1,
     4,
-    "fares#refunds",
     "https://docs.example/fares",
+    ("fares#refunds",),
 )
 REWORDED = Cause("context_changed", "the answer is another, on other sources: `fares#refunds` is new among the first 3")
 FLIP = Change(
@@ -201,7 +201,9 @@ def quiet(**fields: Any) -> Comparison:
 
 def hostile() -> Comparison:
     """The same with foreign text wherever text can be foreign."""
-    cause = Cause("source_lost", f"`{EVIL}` (rank 1) is no longer returned", EVIL, 1, None, EVIL, "javascript:alert(1)")
+    cause = Cause(
+        "source_lost", f"`{EVIL}` (rank 1) is no longer returned", EVIL, 1, None, "javascript:alert(1)", (EVIL,)
+    )
     source = {"chunk_id": EVIL, "title": EVIL, "url": EVIL, "score": float("nan"), "text": EVIL, "text_digest": "0"}
     row = flat(None)
     change = replace(

@@ -1,150 +1,45 @@
 """Why a question changed between two runs, from what its two rows hold. Pure.
 
-What differs is looked for in the order of the flow: golden line, target, ids and texts of sources, retrieval, answer,
-verdict, judge. The earliest that can explain what was lost is the cause; whatever else differs is listed besides.
+All that differs is found first: sources, declining, answer, verdict. Each finding says whether it can explain what was
+lost: ranks of expected sources, or what judge and tools are measured by. The earliest in the flow that can is the
+cause; whatever else differs is listed besides. A gain is read as the loss that it is the other way round.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterator, Mapping, Sequence
 from typing import get_args
 
+from evaltrack.compare.cause_words import CAUSES
 from evaltrack.compare.change import Cause, CauseKind
-from evaltrack.compare.differences import Differences, in_order
-from evaltrack.compare.source_causes import Finding, SourceCauses, Stake
-from evaltrack.records.amount import verb
+from evaltrack.compare.differences import AllSources, Differences, Found, in_order
+from evaltrack.records.amount import count, verb
 from evaltrack.records.passage import title_key
 from evaltrack.rows.stored_parts import StoredSource
 from evaltrack.rows.stored_row import StoredRow
 
-
-@dataclass(frozen=True)
-class Place:
-    """A source, where it stands, and whether it is an expected one."""
-
-    source: StoredSource
-    rank: int
-    expected: bool
-
-
-@dataclass(frozen=True)
-class Context:
-    """The sources of both sides, each once under what it is told apart by."""
-
-    rows: Differences
-
-    @cached_property
-    def was(self) -> dict[str, Place]:
-        """Those of the baseline, the best first."""
-        return _places(self.rows.before, self.rows)
-
-    @cached_property
-    def now(self) -> dict[str, Place]:
-        """Those of the candidate."""
-        return _places(self.rows.after, self.rows)
-
-    @cached_property
-    def arrived(self) -> list[StoredSource]:
-        """The unexpected sources that are among the first k and were not, the best first.
-
-        What only moved up into a gap that an expected source left is none of them. Of a baseline that reports no
-        sources none is known to be new.
-        """
-        if self.rows.before.sources is None:
-            return []
-        came = self._missing(self.now, self.was)
-        return [self.now[each].source for each in came if not self._expected(each) and self._rose(each, self.now)]
-
-    def words(self) -> str:
-        """What the answer rests on now, to follow "on": ``the same sources without `a` ``; the first k differ."""
-        if self.rows.same_order:
-            return "the same sources with other texts"
-        if None in (self.rows.before.sources, self.rows.after.sources):
-            when = "does not report" if self.rows.after.sources is None else "did not report before"
-            return f"sources that it {when}"
-        if not self.now:
-            return "no sources"
-        both = self._first(self.was).keys() & self._first(self.now).keys()
-        fresh = self.arrived if both else [each.source for each in self._first(self.now).values()]
-        if fresh:
-            are = "is" if len(fresh) == 1 else "are"
-            return f"other sources: {self._listed(fresh)} {are} new among the first {self.rows.k}"
-        was, now = ([name for name in self._first(side) if name in both] for side in (self.was, self.now))
-        if came_or_went := self._came_and_went():
-            return f"the same sources{came_or_went}{', the others in another order' * (was != now)}"
-        return "the same sources in another order" if self._reordered(was, now) else "other parts of the same pages"
-
-    def _came_and_went(self) -> str:
-        """`` and `b`, without `a` ``: which expected ones came, and which went; what was only pushed out did not."""
-        came, went = self._missing(self.now, self.was), self._missing(self.was, self.now)
-        added = [self.now[each].source for each in came if self._expected(each)]
-        gone = [self.was[each].source for each in went if self._expected(each) or self._rose(each, self.was)]
-        words = f" and {self._listed(added)}" if added else ""
-        return words + (f"{',' * bool(added)} without {self._listed(gone)}" if gone else "")
-
-    def _missing(self, side: dict[str, Place], other: dict[str, Place]) -> list[str]:
-        """What is among the first k of one side and not of the other."""
-        first = self._first(other)
-        return [name for name in self._first(side) if name not in first]
-
-    def _first(self, side: dict[str, Place]) -> dict[str, Place]:
-        return {name: each for name, each in side.items() if each.rank <= self.rows.k}
-
-    def _rose(self, name: str, side: dict[str, Place]) -> bool:
-        """Whether an unexpected source is on this side alone, or stands higher on it among those that both returned."""
-        other = self.was if side is self.now else self.now
-        if name not in other:
-            return True
-        shared = [each for each in side if each in other and not self._expected(each)]
-        return shared.index(name) < [each for each in other if each in shared].index(name)
-
-    def _expected(self, name: str) -> bool:
-        return any(side[name].expected for side in (self.was, self.now) if name in side)
-
-    def _reordered(self, was: Sequence[str], now: Sequence[str]) -> bool:
-        """Whether the same parts came back in another order, rather than others of the same pages."""
-        sides = (self.rows.before, self.rows.after)
-        parts = [
-            [(each.chunk_id or "", each.title or "") for each in (row.sources or ())[: self.rows.k]] for row in sides
-        ]
-        return was != now or sorted(parts[0]) == sorted(parts[1])
-
-    def _listed(self, sources: Sequence[StoredSource]) -> str:
-        """```x` and 2 more``."""
-        more = f" and {len(sources) - 1:,} more" if len(sources) > 1 else ""
-        return f"`{self.rows.name(sources[0])}`{more}"
-
-
-def _places(row: StoredRow, rows: Differences) -> dict[str, Place]:
-    places: dict[str, Place] = {}
-    for rank, keys, source in in_order(row):
-        expected = any(key in rows.expected for key in keys)
-        places.setdefault(_identity(row, source), Place(source, rank, expected))
-    return places
-
-
-def _identity(row: StoredRow, source: StoredSource) -> str:
-    """What a source is told apart by: its name, as titles are compared where they are; else what it has."""
-    name = row.name_of(source)
-    if name == "?":
-        return source.chunk_id or source.text_digest or name
-    return title_key(name) if row.by_title else name
-
-
 ORDER: tuple[CauseKind, ...] = get_args(CauseKind)
 
+Finding = tuple[Cause, bool]
+"""What differs, and whether it can explain what was lost, or gained."""
+
+OPPOSITES: Mapping[CauseKind, CauseKind] = {
+    "source_lost": "source_gained",
+    "fewer_sources": "source_gained",
+    "source_demoted": "source_promoted",
+    "now_declines": "no_longer_declines",
+    "answer_missing": "answer_gained",
+}
+"""What each is called the other way round, where it is not called the same."""
+
+MOVED_TEXTS: tuple[CauseKind, ...] = ("ids_changed", "rechunked", "source_text_changed")
 NOTHING_DIFFERS = "nothing that the rows hold differs"
-NONE_NOW = "the target returns no sources now, which counts as declining"
-NONE_BEFORE = "the target answers now, where it returned no sources, which counts as declining"
-DECLINES_NOW = "the target declines now, where it answered"
-ANSWERS_NOW = "the target answers now, where it declined"
-ANOTHER_ANSWER = "the answer is another"
-UNEXPLAINED = "nothing that the rows hold explains it"
+TOOLS_NAMED = 3
 
 
-def causes_of(before: StoredRow, after: StoredRow, k: int, *, worse: bool = True) -> list[Cause]:
+def causes_of(
+    before: StoredRow, after: StoredRow, k: int, *, worse: bool = True, everywhere: AllSources | None = None
+) -> list[Cause]:
     """The cause, and behind it whatever else differs, in the order of the flow; `unknown` where nothing explains it.
 
     Args:
@@ -152,25 +47,24 @@ def causes_of(before: StoredRow, after: StoredRow, k: int, *, worse: bool = True
         after: The candidate's.
         k: How many sources are scored.
         worse: Whether a loss is to be explained; else it is a gain, or the question has the same result.
+        everywhere: What all changed questions show of the sources.
     """
     if before.digest != after.digest:
-        return [Cause("golden_edited", "the question or what is expected of it was edited")]
+        return [Cause("golden_edited", CAUSES["golden_edited"].title)]
     if after.target_failed:
         return [Cause("target_failed", after.error or "")]
-    mended = "" if worse or after.error else before.error or ""
+    mended = "" if worse or not before.error or after.error else f"{before.error}; that was before"
     if mended and before.target_failed:
-        return [Cause("target_failed", f"{mended}; that was before")]
-    rows, back = Differences(before, after, k), Differences(after, before, k)
-    sources = SourceCauses(rows, back, _stake(rows if worse else back), worse)
-    findings = [*sources.findings(), *_after_retrieval(sources)]
-    if after.error:
-        findings.append((Cause("judge_failed", after.error), worse))
-    if mended:
-        findings.append((Cause("judge_failed", f"{mended}; that was before"), True))
+        return [Cause("target_failed", mended)]
+    shown = everywhere or AllSources()
+    loss, gain = Differences(before, after, k, shown), Differences(after, before, k, shown, gain=True)
+    findings = list(_findings(loss, gain) if worse else _findings(gain, loss))
+    if after.error or mended:
+        findings.append((Cause("judge_failed", after.error or mended), worse or bool(mended)))
     findings.sort(key=_place)
     first = next((cause for cause, explains in findings if explains), None)
     others = [cause for cause, _ in findings if cause is not first]
-    return [first or Cause("unknown", _unexplained(rows, others)), *others]
+    return [first or Cause("unknown", _unexplained(loss, others)), *others]
 
 
 def _place(finding: Finding) -> tuple[int, int]:
@@ -179,101 +73,209 @@ def _place(finding: Finding) -> tuple[int, int]:
     return ORDER.index(cause.kind), cause.rank_before or cause.rank_after or 0
 
 
-def _stake(rows: Differences) -> Stake:
-    """What the second side has less of than the first."""
-    retrieval = bool(rows.lowered)
-    judged = not rows.after.error and _judged_lower(rows.before, rows.after)
-    return Stake(retrieval, judged or not (retrieval or rows.after.error))
-
-
-def _judged_lower(before: StoredRow, after: StoredRow) -> bool:
-    missed = _lower(before, after, "hit")
-    scores = ("overall_score", "reasoning_score", "tools_called", "negative_pass")
-    failed = bool(before.passed) and not after.passed and not missed
-    return failed or any(_lower(before, after, name) for name in scores) or _lower(after, before, "false_abstention")
-
-
-def _lower(one: StoredRow, other: StoredRow, name: str) -> bool:
-    """Whether the score is lower in the other row; no, where one of them lacks it."""
-    was, now = one.scores.get(name), other.scores.get(name)
-    return was is not None and now is not None and now < was
-
-
-def _unexplained(rows: Differences, others: list[Cause]) -> str:
+def _unexplained(loss: Differences, others: Sequence[Cause]) -> str:
     """That nothing explains it; of several trials a row shows one, and says how many passed."""
-    shares = [
-        f"{side} {row.passes} of {row.trials} trials passed"
-        for side, row in (("before", rows.before), ("now", rows.after))
-        if row.trials
-    ]
+    sides = (("before", loss.good), ("now", loss.bad))
+    shares = [f"{when} {row.passes} of {row.trials} trials passed" for when, row in sides if row.trials]
     if shares:
         return ", ".join(shares)
-    if not rows.same_order:
-        answer = "the same answer" if rows.same_answer else "another answer"
-        return f"{answer} on {Context(rows).words()}, and no expected source was lost"
-    return UNEXPLAINED if others else NOTHING_DIFFERS
+    if not loss.same_order:
+        return f"the answer is {'the same' if loss.same_answer else 'another'}, on {context_words(loss)}"
+    return CAUSES["unknown"].title if others or not loss.same_answer else NOTHING_DIFFERS
 
 
-# What comes after retrieval
+def _cause(
+    way: Differences,
+    kind: CauseKind,
+    source: StoredSource | None = None,
+    ranks: tuple[int | None, int | None] = (None, None),
+    risers: Sequence[StoredSource] = (),
+    **parts: object,
+) -> Cause:
+    """The cause with its sentence; of a gain by its name the other way round, with the ranks in the order of time."""
+    kind = OPPOSITES.get(kind, kind) if way.gain else kind
+    was, now = ranks[::-1] if way.gain else ranks
+    name = way.name(source) if source else None
+    words = (CAUSES[kind].sentence or CAUSES[kind].title).format(source=name, was=was, now=now, **parts)
+    pusher = risers[0] if risers and kind != "source_lost" else source
+    return Cause(kind, words, name, was, now, pusher.url if pusher else None, tuple(map(way.name, risers)))
 
 
-def _after_retrieval(sources: SourceCauses) -> Iterator[Finding]:
-    """Whether it declines, else how it answers and what the judge said of it."""
-    rows, ahead, judged = sources.rows, sources.ahead, sources.stake.judged
-    declines = _declines(rows)
-    if declines:
-        gives_up = (declines.kind == "now_declines") == sources.worse
-        yield declines, judged or (not ahead.after.sources if gives_up else not rows.expected)
-    if cause := _answer(rows, declines is not None) or _verdict(rows, declines is not None):
-        yield cause, judged
+def _findings(ahead: Differences, back: Differences) -> Iterator[Finding]:
+    """All that differs, in no order; `ahead` in the direction in which what is to be explained is a loss."""
+    fell, judged = _lost(ahead)
+    if (ahead.good.sources is None) != (ahead.bad.sources is None):
+        yield _reporting(ahead)
+    else:
+        yield from _sources(ahead, back, fell, judged)
+    declines = [(each, how) for each in (ahead, back) if (how := _declines(each)) is not None]
+    for way, how in declines:
+        silent = not ahead.bad.sources if way is ahead else not ahead.expected
+        yield _cause(way, "now_declines", how=how), judged or silent
+    loss = back if ahead.gain else ahead
+    searched = ahead.good.sources and ahead.bad.sources and not ahead.same_context
+    if not ahead.same_answer and (searched or not declines):
+        yield _answer(loss, back if loss is ahead else ahead), judged
+    elif not declines and (verdict := _verdict(loss)):
+        yield verdict, judged
 
 
-def _declines(rows: Differences) -> Cause | None:
-    """The target itself declines on one side; or on another answer the judge of a negative says that it did."""
-    was, now = rows.declined
-    by_judge = ""
-    if was == now and not rows.same_answer:
-        before, after = rows.before.scores.get("negative_pass"), rows.after.scores.get("negative_pass")
-        if before is not None and after is not None and before != after:
-            was, now = before > after, after > before
-            by_judge = ", as the judge reads the answers"
-    if was == now:
-        return None
-    silent = not by_judge and not (rows.after if now else rows.before).abstained
+def _lost(ahead: Differences) -> tuple[bool, bool]:
+    """Whether ranks were lost, and something behind retrieval; where nothing was, whatever differs may be told."""
+    good, bad = ahead.good, ahead.bad
+
+    def lower(name: str, one: StoredRow = good, other: StoredRow = bad) -> bool:
+        return name in one.scores and name in other.scores and other.scores[name] < one.scores[name]
+
+    failed = bool(good.passed) and not bad.passed and not lower("hit")
+    scores = ("overall_score", "reasoning_score", "tools_called", "negative_pass")
+    moved = failed or any(map(lower, scores)) or lower("false_abstention", bad, good)
+    return ahead.ranks_fell or not moved, not bad.error and (moved or not ahead.ranks_fell)
+
+
+# Sources
+
+
+def _reporting(ahead: Differences) -> Finding:
+    """That one side alone reports its sources, which measures what is expected, and which its judge may go by.
+
+    Where the other side passed by its judge alone, and what is expected is not among those that are reported, that is
+    why it does not pass.
+    """
+    stopped = (ahead.bad.sources is None) != ahead.gain
+    kind: CauseKind = "no_longer_reports_sources" if stopped else "now_reports_sources"
+    if ahead.bad.sources is not None:
+        return Cause(kind, CAUSES[kind].title), ahead.bad.scores.get("hit") == 0
+    explains = (bool(ahead.expected) or ahead.same_answer) and ahead.declined != (False, True)
+    return Cause(kind, CAUSES[kind].title), explains
+
+
+def _sources(ahead: Differences, back: Differences, fell: bool, judged: bool) -> Iterator[Finding]:
+    """What happened to each expected source, what went the other way, and what else was edited.
+
+    Where the target declines and returns nothing, that is why they are gone, unless something happened to their pages.
+    """
+    told, loss = set[str | None](), back if ahead.gain else ahead
+    gave_up = ahead.declined == (False, True) and not ahead.bad.sources
+    for key in ahead.placed:
+        for cause in _moves(ahead, key):
+            edited = cause.kind == "source_text_changed"
+            explains = (fell and key in ahead.fallen) or (judged and (edited or not ahead.same_answer))
+            yield cause, explains and (not gave_up or cause.kind in MOVED_TEXTS or ahead.deleted(key))
+            told.add(cause.source)
+    besides = [cause for key in back.fallen for cause in _moves(back, key)]
+    besides += [_edit(loss, each) for each in loss.edited.values() if loss.name(each.source) not in told][:1]
+    yield from ((cause, False) for cause in besides if cause.source not in told)
+    if loss.same_texts and not loss.same_order and not ahead.renamed:
+        words = f"the texts of the first {loss.k} sources are the same, under other ids"
+        yield Cause("ids_changed", words), judged and not loss.same_answer
+
+
+def _moves(way: Differences, key: str) -> Iterator[Cause]:
+    """What happened to an expected source of the good side: its text is elsewhere or was edited, or it fell."""
+    _, source = way.old[key]
+    if found := way.text_of(key):
+        yield _text(way, key, found)
+    elif key in way.fallen:
+        edits = map(way.edit_of, () if way.deleted(key) else way.newly_above(key))
+        relation = "below" if way.gain else "above" if key in way.new else "in the place of"
+        where = f", and it stands {relation} `{way.name(source)}` now"
+        yield from [_edit(way, each, where) for each in edits if each][:1]
+        yield _fall(way, key)
+
+
+def _text(way: Differences, key: str, found: Found) -> Cause:
+    """The text of an expected source is under another id, in other borders, or was edited."""
+    own = way.old[key][1]
+    first, other = (way.name(each) for each in (own, found.source)[:: -1 if way.gain else 1])
+    ranks = (found.rank, found.now)
+    if found.kind != "source_text_changed":
+        other = f"`{other}`" if found.now else "sources with other ids"
+        return _cause(way, found.kind, own, ranks, first=first, other=other)
+    if first != other:
+        return _cause(way, found.kind, own, ranks, where=f", and it is called `{other}` now")
+    if not found.now:
+        where = "" if way.gain else ", as other questions show, and it is no longer returned"
+    elif key not in way.new:
+        where = f", and {'now' if way.gain else 'no longer'} holds the expected passage"
+    else:
+        where = ""
+    return _cause(way, found.kind, found.source, ranks, where=where)
+
+
+def _edit(way: Differences, edit: Found, where: str = "") -> Cause:
+    return _cause(way, "source_text_changed", edit.source, (edit.rank, edit.now), where=where)
+
+
+def _fall(way: Differences, key: str) -> Cause:
+    """An expected source is lost or stands lower; of a gain it is newly returned or stands higher."""
+    (rank, source), now = way.old[key], way.new[key][0] if key in way.new else None
+    own = {*way.expected, *way.renamed.values()}
+    risers = [] if way.gain else [way.new[each][1] for each in way.newly_above(key) if each not in own]
+    by = f"; `{way.name(risers[0])}` took its place" if risers else ""
     if now:
-        words = NONE_NOW if silent else f"{DECLINES_NOW}{by_judge}"
-        return Cause("now_declines", words)
-    words = NONE_BEFORE if silent else f"{ANSWERS_NOW}{by_judge}"
-    return Cause("no_longer_declines", words)
+        beyond = f", beyond the first {way.k}{',' * way.gain}" if now > way.k else ""
+        return _cause(way, "source_demoted", source, (rank, now), risers, beyond=beyond, by=by)
+    if way.cut_off(key):
+        after, before = (count(len(row.sources or ()), "source") for row in (way.bad, way.good))
+        return _cause(way, "fewer_sources", source, (rank, None), after=after, before=before)
+    return _cause(way, "source_lost", source, (rank, None), risers, by=by)
 
 
-def _answer(rows: Differences, declines: bool) -> Cause | None:
-    """Another answer; that it declines is another cause, unless it did on other sources."""
-    if rows.same_answer or (declines and (rows.same_context or not rows.before.sources or not rows.after.sources)):
+# Behind retrieval
+
+
+def _declines(way: Differences) -> str | None:
+    """How the target declines on the bad side alone: by itself, or as a judge reads another answer; else None."""
+    if way.declined[0] != way.declined[1]:
+        silent = "" if way.bad.abstained else " (no sources count as declining)"
+        return silent if way.declined == (False, True) else None
+    if way.same_answer:
         return None
-    kind, what = _answer_words(rows)
-    if kind in ("answer_missing", "answer_gained") and not rows.same_context:
-        return Cause(kind, f"{what}, on {Context(rows).words()}")
-    if rows.same_context:
-        return Cause(kind, what)
-    if rows.same_texts:
-        return Cause("context_changed", f"{what}, on the same texts under other ids")
-    context = Context(rows)
-    link, risers = next((each.url for each in context.arrived), None), tuple(map(rows.name, context.arrived))
-    return Cause("context_changed", f"{what}, on {context.words()}", link=link, risers=risers)
+    was, now = (_read_as_declining(row) for row in (way.good, way.bad))
+    return ", as the judge reads the answers" if was is False and now else None
 
 
-def _answer_words(rows: Differences) -> tuple[CauseKind, str]:
-    """What is other about the answer, on the same sources; a target may give none at all, or an empty one."""
-    was, now = rows.before.answer, rows.after.answer
-    if rows.same_text:
-        return "tools_changed", _tool_words(rows.before.tool_calls or (), rows.after.tool_calls or ())
-    if not (now or "").strip():
-        return "answer_missing", "the target gives no answer now" if now is None else "the answer is empty now"
-    if not (was or "").strip():
-        what = "gave no answer" if was is None else "gave an empty answer"
-        return "answer_gained", f"the target {what} before"
-    return "answer_changed", ANOTHER_ANSWER
+def _read_as_declining(row: StoredRow) -> bool | None:
+    """Whether a judge says that the answer declines; None where none said so or not."""
+    if row.negative:
+        passed = row.scores.get("negative_pass")
+        return None if passed is None else bool(passed)
+    return any(verdict.declined for verdict in row.verdicts) if row.verdicts else None
+
+
+def _answer(loss: Differences, gain: Differences) -> Cause:
+    """What is other about the answer, and about the sources that it rests on."""
+    context = "" if loss.same_context else context_words(loss)
+    if loss.same_text and not context:
+        return _cause(loss, "tools_changed", tools=_tool_words(loss.good.tool_calls or (), loss.bad.tool_calls or ()))
+    for way in (loss, gain):
+        if not (way.bad.answer or "").strip() and (way.good.answer or "").strip():
+            what = "no answer" if way.bad.answer is None else "an empty answer"
+            return _cause(way, "answer_missing", what=what, on=f", on {context}" if context else "")
+    if not context:
+        return _cause(loss, "answer_changed")
+    was, now = map(_first, (loss, gain))
+    expected = [loss.new[key][1] for key in loss.expected if key in loss.new]
+    came = [each for name, each in now.items() if name not in was and each not in expected]
+    if loss.same_texts:
+        came, context = [], "the same texts under other ids"
+    return _cause(loss, "context_changed", None, risers=came if loss.good.sources is not None else [], context=context)
+
+
+def _verdict(loss: Differences) -> Cause | None:
+    """Another verdict on the same answer, whatever its sources."""
+    good, bad = loss.good, loss.bad
+    if good.error or bad.error:
+        return None
+    on = "on the same answer" + (" and sources" if loss.same_context else "; its sources changed too")
+    name = "reasoning_score" if "reasoning_score" in bad.scores else "overall_score"
+    was, now = good.scores.get(name), bad.scores.get(name)
+    if was is not None and now is not None and was != now:
+        return _cause(loss, "verdict_changed", said=f"the judge's score went from {was:.3f} to {now:.3f}", on=on)
+    if good.scores.get("negative_pass") == bad.scores.get("negative_pass"):
+        return None
+    return _cause(loss, "verdict_changed", said="the judge changed its mind on whether the answer declines", on=on)
 
 
 def _tool_words(was: Sequence[str], now: Sequence[str]) -> str:
@@ -292,19 +294,37 @@ def _names(tools: Sequence[str]) -> str:
     return f"the tool{'s' if len(tools) > 1 else ''} {names}{more} {verb(len(tools), 'is', 'are')}"
 
 
-TOOLS_NAMED = 3
+def context_words(loss: Differences) -> str:
+    """What the answer rests on now, to follow "on": ``other sources: `x` is new among the first 5``."""
+    if None in (loss.good.sources, loss.bad.sources):
+        return f"sources that it {'does not report' if loss.bad.sources is None else 'did not report before'}"
+    was, now = _first(loss), _first(Differences(loss.bad, loss.good, loss.k))
+    if not now:
+        return "no sources"
+    came, gone = ([side[name] for name in side if name not in other] for side, other in ((now, was), (was, now)))
+    words = [
+        f"{_listed(loss, sources)} {verb(len(sources), 'is', 'are')} {how} the first {loss.k}"
+        for sources, how in ((came, "new among"), (gone, "no longer among"))
+        if sources
+    ]
+    if words:
+        return f"other sources: {', '.join(words)}"
+    if list(was) != list(now):
+        return "the same sources in another order"
+    return "the same sources with other texts" if loss.same_order else "other parts of the same pages"
 
 
-def _verdict(rows: Differences, declines: bool) -> Cause | None:
-    """Another verdict on the same answer and sources, or on those of which only unexpected texts or ids differ."""
-    texts = any(key in rows.expected for key in rows.changed_texts)
-    if declines or texts or not (rows.same_answer and (rows.same_order or rows.same_texts)):
-        return None
-    scored = "reasoning_score" if "reasoning_score" in rows.after.scores else "overall_score"
-    was, now = rows.before.scores.get(scored), rows.after.scores.get(scored)
-    on = "on the same answer" + (" and sources" if rows.same_context else ", texts or ids of other sources changed")
-    if was is not None and now is not None and was != now:
-        return Cause("verdict_changed", f"the judge's score went from {was:.3f} to {now:.3f} {on}")
-    if rows.before.scores.get("negative_pass") != rows.after.scores.get("negative_pass") and not rows.after.error:
-        return Cause("verdict_changed", f"the judge no longer says the same of whether the answer declined, {on}")
-    return None
+def _first(way: Differences) -> dict[str, StoredSource]:
+    """The first k distinct sources of the good side, by their names."""
+    names: dict[str, StoredSource] = {}
+    for rank, _, source in in_order(way.good):
+        name = way.name(source)
+        if rank <= way.k:
+            names.setdefault(title_key(name) if way.good.by_title else name, source)
+    return names
+
+
+def _listed(way: Differences, sources: Sequence[StoredSource]) -> str:
+    """```x` and 2 more``."""
+    more = f" and {len(sources) - 1:,} more" if len(sources) > 1 else ""
+    return f"`{way.name(sources[0])}`{more}"

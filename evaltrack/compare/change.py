@@ -29,9 +29,11 @@ CauseKind = Literal[
     "no_longer_reports_sources",
     "now_reports_sources",
     "ids_changed",
+    "rechunked",
     "source_text_changed",
     "source_lost",
     "source_demoted",
+    "fewer_sources",
     "source_gained",
     "source_promoted",
     "no_longer_declines",
@@ -58,9 +60,9 @@ Outcome = Literal["pass", "fail", "error", "not measured", "not compared"]
 class Cause:
     """Why a question changed, in a sentence, with what is needed to look at it.
 
-    `source` is the source concerned, `rank_before` and `rank_after` where it stood (None: not returned), `displaced_by`
-    the unexpected source that newly stands above it, `link` where that leads. `risers` are all unexpected sources that
-    newly stand above it, of another answer those that are newly among the first k; the best first.
+    `source` is the source concerned, `rank_before` and `rank_after` where it stood (None: not returned), `link` where
+    the source leads that did it. `risers` are the unexpected sources that newly stand above it, of another answer those
+    that are newly among the first k; the best first.
     """
 
     kind: CauseKind
@@ -68,9 +70,13 @@ class Cause:
     source: str | None = None
     rank_before: int | None = None
     rank_after: int | None = None
-    displaced_by: str | None = None
     link: str | None = None
     risers: tuple[str, ...] = ()
+
+    @property
+    def displaced_by(self) -> str | None:
+        """The source that newly stands above it, or in its place."""
+        return self.risers[0] if self.risers and self.source else None
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from evaltrack.compare.causes import NOTHING_DIFFERS, causes_of
 from evaltrack.compare.change import BY_URGENCY, WORSE, Cause, Change, Fate, Outcome
+from evaltrack.compare.differences import AllSources
 from evaltrack.compare.errors_by_message import error_counts
 from evaltrack.compare.pairing import MAIN_SCORES, Paired, flipped, numbers
 from evaltrack.compare.trial_causes import explain_by_trials, trials_of
@@ -175,6 +176,7 @@ class Changes:
         self.num_lost = int(fates.unmeasured.sum())
         self.failed_again, self.failed_before = fates.failed("c"), fates.failed("b")
         ids, room = self._ids_by_fate(fates)
+        self._all_sources = AllSources()
         self.by_fate = self._with_causes(ids)
         all_fit = self.counts["identical"] <= room
         same = fates.part("identical", None if all_fit else SAMPLED)
@@ -208,6 +210,7 @@ class Changes:
         before, after = (
             {**side.rows(explained[:WHOLE_ROWS], True), **side.rows(explained[WHOLE_ROWS:], False)} for side in sides
         )
+        self._all_sources = AllSources.of(before, after)
         moved = [key for fate in (*WORSE, *BETTER) for key in ids[fate] if key in before and key in after]
         trials = tuple(trials_of(rows, moved, side.trials) for rows, side in zip((before, after), sides, strict=True))
         frame = self._paired.frame
@@ -251,13 +254,13 @@ class Changes:
         self, fate: Fate, light: Mapping[str, Any], before: StoredRow, after: StoredRow, trials: Any
     ) -> tuple[StoredRow, StoredRow, list[Cause]]:
         """The rows as they are shown, and why the question changed; of several trials, what those that failed show."""
-        worse, k = fate in WORSE, self._k
+        worse, k, everywhere = fate in WORSE, self._k, self._all_sources
         if any(trials) and not after.error and not (fate in BETTER and before.error):
             moved = tuple(self._moved(light, worse=worse))
-            made = explain_by_trials(before, after, trials, moved, k, worse=worse)
+            made = explain_by_trials(before, after, trials, moved, k, worse=worse, everywhere=everywhere)
             if made and (worse or made.causes[0].kind != "unknown"):
                 return made.before, made.after, made.causes
-        causes = causes_of(before, after, k, worse=worse)
+        causes = causes_of(before, after, k, worse=worse, everywhere=everywhere)
         if not worse and causes[0].kind == "unknown":
             causes = causes[1:] or [Cause("unknown", _unseen(causes[0].detail, before, after, k))]
         return before, after, causes

@@ -13,10 +13,16 @@ from html import escape
 from typing import Literal
 
 from evaltrack.compare.change import WORSE, CauseKind, Change, Fate, Outcome
-from evaltrack.compare.culprits import Behind, Culprit, find_behind, find_culprits
+from evaltrack.compare.culprits import (
+    Behind,
+    ChangedDocument,
+    Culprit,
+    changed_documents,
+    find_behind,
+    find_culprits,
+)
 from evaltrack.compare.errors_by_message import ErrorCount
 from evaltrack.compare.gate import Gate, Threshold
-from evaltrack.compare.pages import ids_made_anew
 from evaltrack.compare.reruns import Reruns
 from evaltrack.compare.run_info import RunDifference, RunInfo, run_differences
 from evaltrack.metrics.criteria import Checked
@@ -255,10 +261,9 @@ class Comparison:
 
     @cached_property
     def culprits(self) -> list[Culprit]:
-        """The sources behind what got worse, those with the most questions first."""
-        returned, now = self._rows
-        whole = len(returned) >= self.num_common
-        return find_culprits(self.worse, returned, whole=whole, now=now, without_pages=self.ids_made_anew)
+        """The pages, errors and causes behind what got worse, those with the most questions first."""
+        before, after = self._rows
+        return find_culprits(self.worse, before, after, whole=len(before) >= self.num_common)
 
     @property
     def _rows(self) -> tuple[list[StoredRow], list[StoredRow]]:
@@ -268,16 +273,13 @@ class Comparison:
         return [*before, *self.same], [*after, *self.same]
 
     @cached_property
-    def ids_made_anew(self) -> bool:
-        """Whether no source of the baseline is returned under its id any more; no, where not all rows are held."""
-        returned, now = self._rows
-        whole = len(returned) >= self.num_common and not any(row.sources for row in self.same)
-        return whole and ids_made_anew(returned, now)
-
-    @cached_property
     def behind(self) -> Behind | None:
         """What is behind most of what got worse."""
         return find_behind(self.worse, self.culprits, self.causes, self.num_worse, self.differences)
+
+    def documents(self, most: int) -> list[ChangedDocument]:
+        """The documents behind what got worse, those with the most questions first, at most so many."""
+        return changed_documents(self.culprits, [each for changes in self.by_fate.values() for each in changes], most)
 
     @property
     def passing_compared(self) -> bool:

@@ -1,211 +1,173 @@
-"""Which sources are behind what got worse: each question is counted under one of them. Pure."""
+"""What questions that got worse have in common: each is counted under one page, one error or one cause. Pure."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
-from evaltrack.compare.change import Cause, CauseKind, Change
+from evaltrack.compare.cause_words import CAUSES, CulpritKind
+from evaltrack.compare.change import CauseKind, Change
+from evaltrack.compare.differences import page_of, source_id
 from evaltrack.compare.errors_by_message import message_kind
-from evaltrack.compare.pages import Deleted, FewerSources, Pages, declined_for, fewer_sources
-from evaltrack.compare.risers import Novelty, Riser, fallen_sources, find_risers
 from evaltrack.compare.run_info import RunDifference, about_answers, about_sources
-from evaltrack.records.passage import title_key
+from evaltrack.rows.stored_parts import StoredSource
 from evaltrack.rows.stored_row import StoredRow
 
-CulpritKind = Literal["rose", "fewer_sources", CauseKind]
-"""`rose`: it newly stands above expected sources, or is new among the first k; else what happened to it.
-
-`fewer_sources`: no single source, but that the candidate returns fewer of them for any question.
-"""
+FALLS: tuple[CauseKind, ...] = ("source_lost", "source_demoted")
+ERRORS: tuple[CauseKind, ...] = ("target_failed", "judge_failed")
+SEEN: tuple[CulpritKind, ...] = ("page_new", "page_deleted", "source_text_changed", "ids_changed", "rechunked")
+"""What is seen to have happened to pages, so that several of them are named; of others only one behind most of it."""
 
 SEVERAL = 2
-"""Questions for which the baseline returned a page that is said to be gone."""
+"""Questions for which the baseline returned a page that is said to be deleted."""
+
+ROUNDS = 50
+"""Pages that are looked for together; each question left after that is counted under its own."""
 
 
 @dataclass
 class Culprit:
-    """A page (its `parts` are the chunks of it) and what happened to it, with the questions that it made worse.
+    """A page (`parts` are the chunks of it) and what happened to it, with the questions that it made worse.
 
-    Where no source is concerned `page` is None; of errors there is one for each kind of `message`, and of fewer sources
-    it says how many there are. Of one that rose `novelty` says whether its parts are all new, or one of them has
-    another text, `num_above` in how many questions it newly stands above the expected source, and `num_instead` in how
-    many it stands where one stood that is no longer returned. Of one that is no longer returned `gone` says whether the
-    candidate returns it for no common question, where the baseline did for several; None where that cannot be told.
-    Then `remains` says whether it may return other chunks of the page, or the page for other questions. Of several
-    sources that are none is `gone`, False, where other questions still return each of them.
+    Where no page is concerned `page` is None; of errors there is one for each kind of `message`.
     """
 
-    page: str | None
     kind: CulpritKind
+    page: str | None = None
     message: str = ""
     link: str | None = None
     parts: list[str] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)
-    novelty: Novelty | None = None
-    num_above: int = 0
-    num_instead: int = 0
-    gone: bool | None = None
-    remains: bool = False
 
     @property
     def part(self) -> str | None:
-        """The chunk, where it is only one of the page."""
-        return self.parts[0] if len(self.parts) == 1 else None
-
-    @property
-    def changed(self) -> bool:
-        """Whether it is a document that is seen to have changed: new, with another text, or under another id."""
-        edited = self.novelty is not None or self.kind in ("source_text_changed", "ids_changed")
-        return self.page is not None and edited
-
-    @property
-    def seen(self) -> bool:
-        """Whether something is seen to have happened to the document itself, and not to the order of several."""
-        return self.changed or bool(self.gone)
+        """The chunk, where nothing says that it happened to more of the page."""
+        return self.parts[0] if len(self.parts) == 1 and self.kind not in SEEN else None
 
 
 def find_culprits(
-    worse: Sequence[Change],
-    returned: Sequence[StoredRow],
-    *,
-    whole: bool,
-    now: Iterable[StoredRow] = (),
-    without_pages: bool = False,
+    worse: Sequence[Change], before: Sequence[StoredRow], after: Sequence[StoredRow], *, whole: bool
 ) -> list[Culprit]:
-    """Those with the most questions first; what rose in several questions stands for the ones that it pushed out.
+    """Those with the most questions first; of several pages that explain a question the one that explains most.
 
-    A page that merely ranks elsewhere, and is neither edited nor new nor gone, is one only if it explains more than
-    half of what got worse; else search or ranking changed, and no page.
-    `returned` are rows of the baseline, `now` of the candidate; `whole`: of all common questions, so that what is in
-    none of them is new, or gone. `without_pages` names none, as where all ids are made anew.
+    `before` and `after` are the rows of both sides; `whole`: of all common questions, so that what is in none of them
+    is new, or was deleted. A page to which nothing is seen to have happened is one only if it is behind more than half.
     """
-    now = list(now)
-    pages = Pages(worse, now, whole=whole)
-    risen = {} if without_pages else find_risers(worse, returned, pages, whole=whole)
-    deleted = Deleted(returned, now)
-    fallen = fallen_sources(worse, pages) | (declined_for(worse, deleted) if whole else {})
-    fewer = fewer_sources(returned, now, deleted)
-    first = _grouped(worse, risen, fallen, pages, fewer)
-    _mark_gone(first, returned, now, whole=whole)
-    others = {each.page for each in first if each.kind == "rose" and not _is_one(each, len(worse))}
-    by_rank = {key: riser for key, riser in risen.items() if riser.page not in others}
-    groups = first
-    if len(by_rank) < len(risen):
-        groups = _grouped(worse, by_rank, fallen, pages, fewer)
-        _mark_gone(groups, returned, now, whole=whole)
-    _name_what_is_lost(groups, pages)
-    return sorted(_named(groups, len(worse), pages=not without_pages), key=lambda each: -len(each.ids))
+    shown = _Shown(worse, before, after, whole)
+    suspects = {change.id: list(_suspects(change, shown)) for change in worse}
+    found: dict[tuple[CulpritKind, str | None, str], Culprit] = {}
+    for change_id, chosen in _chosen(suspects, len(worse)).items():
+        key = (chosen.kind, chosen.page, message_kind(chosen.message))
+        culprit = found.setdefault(key, Culprit(*key[:2], chosen.message, chosen.link))
+        culprit.ids.append(change_id)
+        culprit.parts += [part for part in chosen.parts if part not in culprit.parts]
+    order = {change.id: place for place, change in enumerate(worse)}
+    for culprit in found.values():
+        culprit.ids.sort(key=order.__getitem__)
+    return sorted(found.values(), key=lambda each: (-len(each.ids), order[each.ids[0]]))
 
 
-def _name_what_is_lost(culprits: Iterable[Culprit], pages: Pages) -> None:
-    """Of a page of which something remains the chunk, where only one is lost: no chunk stands for its page."""
-    for each in culprits:
-        if each.kind != "source_lost" or each.page is None:
-            continue
-        each.remains = (each.part != each.page or each.gone is False) and pages.remains(each.page)
-        if each.remains and each.part is not None and each.part != each.page:
-            each.page, each.remains = each.part, False
+def _chosen(suspects: Mapping[str, Sequence[Culprit]], num_worse: int) -> dict[str, Culprit]:
+    """One suspect of each question: again and again the one that most of the remaining questions share."""
+    left = dict(suspects)
+    chosen: dict[str, Culprit] = {}
+    for _ in range(ROUNDS):
+        shared = Counter((each.kind, each.page) for several in left.values() for each in several if each.page)
+        rank = {key: (times, key[0] in SEEN) for key, times in shared.items() if _is_named(key[0], times, num_worse)}
+        best = max(rank, key=rank.__getitem__, default=None)
+        if best is None:
+            break
+        for key in list(left):
+            if taken := next((each for each in left[key] if (each.kind, each.page) == best), None):
+                chosen[key] = taken
+                del left[key]
+    for key, several in left.items():
+        first = next(each for each in several if each.kind != "page_rose")
+        named = first.page is None or _is_named(first.kind, 1, num_worse)
+        chosen[key] = first if named else Culprit(first.kind)
+    return chosen
 
 
-def _is_one(culprit: Culprit, num_worse: int) -> bool:
-    """Whether it is named: it changed or may be gone, is no page, or is behind more than half."""
-    if culprit.page is None or culprit.changed or (culprit.kind == "source_lost" and culprit.gone is not False):
-        return True
-    return 2 * len(culprit.ids) > num_worse
+def _is_named(kind: CulpritKind, times: int, num_worse: int) -> bool:
+    return kind in SEEN or kind == "source_lost" or 2 * times > num_worse
 
 
-def _mark_gone(culprits: Iterable[Culprit], was: Iterable[StoredRow], now: Iterable[StoredRow], *, whole: bool) -> None:
-    """Of each page that is no longer returned whether it is gone."""
-    lost = [each for each in culprits if each.page is not None and each.kind == "source_lost"]
-    names = {title_key(part) for each in lost for part in each.parts}
-    before, after = (_times(rows, names) for rows in (was, now))
-    for each in lost:
-        keys = {title_key(part) for part in each.parts}
-        if any(key in after for key in keys):
-            each.gone = False
-        elif whole and sum(before[key] for key in keys) >= SEVERAL:
-            each.gone = True
+class _Shown:
+    """What the rows of both runs show of pages and their parts."""
+
+    def __init__(
+        self, worse: Sequence[Change], before: Sequence[StoredRow], after: Sequence[StoredRow], whole: bool
+    ) -> None:
+        self._whole = whole
+        self._was, self._now = (_parts_by_page(rows) for rows in (before, after))
+        self._questions = Counter(page for row in before for page in {page_of(each) for each in row.sources or ()})
+        pairs = [(each.before, each.after) for each in worse if each.before and each.after]
+        between = {key for pair in pairs if _keeps_order(*pair) for key in _fresh(*pair)}
+        self._new = {page for page in self._now.keys() - self._was if not between.isdisjoint(self._now[page])}
+
+    def is_new(self, page: str) -> bool:
+        """Whether the baseline returned nothing of it, and it came between sources that kept their order."""
+        return self._whole and page in self._new
+
+    def fate_of_lost(self, page: str, part: str) -> CulpritKind:
+        """What happened to a page, or a part of it, that a question lost."""
+        if part in self._now.get(page, ()):
+            return "page_rarer"
+        gone = self._whole and page not in self._now and self._questions[page] >= SEVERAL
+        return "page_deleted" if gone else "source_lost"
 
 
-def _times(rows: Iterable[StoredRow], names: Set[str]) -> Counter[str]:
-    times = Counter[str]()
-    for row in rows if names else ():
-        times.update({title_key(row.name_of(source)) for source in row.sources or ()} & names)
-    return times
+def _parts_by_page(rows: Iterable[StoredRow]) -> dict[str, set[str]]:
+    pages = defaultdict[str, set[str]](set)
+    for row in rows:
+        for source in row.sources or ():
+            pages[page_of(source)].add(source_id(source))
+    return pages
 
 
-def _named(groups: Iterable[Culprit], num_worse: int, *, pages: bool) -> list[Culprit]:
-    """The groups, of which those of pages that are not named are one for each kind, without a page.
-
-    These are pages that merely rank elsewhere, or without `pages` all of them.
-    """
-    by_kind: dict[str, Culprit] = {}
-    named = []
-    for each in groups:
-        if each.message or (pages and each.page is not None and _is_one(each, num_worse)):
-            named.append(each)
-        else:
-            same = by_kind.setdefault(each.kind, Culprit(None, each.kind, gone=each.gone))
-            same.ids.extend(each.ids)
-            same.gone = False if same.gone is False and each.gone is False else None
-    return [*named, *by_kind.values()]
+def _fresh(before: StoredRow, after: StoredRow) -> set[str]:
+    return {source_id(each) for each in after.sources or ()} - {source_id(each) for each in before.sources or ()}
 
 
-def _grouped(
-    worse: Sequence[Change],
-    risen: Mapping[str, Riser],
-    fallen: Mapping[str, Cause],
-    pages: Pages,
-    fewer: FewerSources | None,
-) -> list[Culprit]:
-    """Each question under what cut its sources off or rose in it, else under what happened to its expected source."""
-    by_name: dict[tuple[str | None, str, str], Culprit] = {}
-    messages: dict[str, str] = {}
-    for change in worse:
-        riser = risen.get(change.id)
-        if fewer is not None and fewer.explains(change):
-            culprit = Culprit(None, "fewer_sources", fewer.words)
-        else:
-            culprit = _risen(riser) if riser else _culprit(change, fallen.get(change.id, change.cause), pages)
-        if change.cause.kind in ("target_failed", "judge_failed"):
-            detail = change.cause.detail
-            culprit.message = messages.setdefault(message_kind(detail), detail)
-        each = by_name.setdefault((culprit.page, culprit.kind, culprit.message), culprit)
-        each.ids.append(change.id)
-        each.parts += [part for part in culprit.parts if part not in each.parts]
-        if each is not culprit:
-            each.num_above += culprit.num_above
-            each.num_instead += culprit.num_instead
-            each.novelty = _both(each.novelty, culprit.novelty)
-    return list(by_name.values())
+def _keeps_order(before: StoredRow, after: StoredRow) -> bool:
+    """Whether the sources that both returned stand in one order."""
+    was, now = (list(dict.fromkeys(source_id(each) for each in row.sources or ())) for row in (before, after))
+    return [key for key in was if key in now] == [key for key in now if key in was]
 
 
-def _risen(riser: Riser) -> Culprit:
-    """What rose in this one question, as yet without its id."""
-    culprit = Culprit(riser.page, "rose", "", riser.link, [riser.part], novelty=riser.novelty)
-    culprit.num_above, culprit.num_instead = int(riser.above), int(riser.instead)
-    return culprit
+def _suspects(change: Change, shown: _Shown) -> Iterator[Culprit]:
+    """What can be behind one question: of what rose, and of what fell, the page; else its cause alone."""
+    cause = change.cause
+    if cause.kind in ERRORS:
+        yield Culprit(cause.kind, None, cause.detail)
+        return
+    falls = [cause, *(each for each in change.also if each.kind in FALLS and cause.kind in FALLS)]
+    pages = [_page(change, fall.source) for fall in falls]
+    for fall in falls:
+        for name in fall.risers:
+            page, source = _page(change, name)
+            kind: CulpritKind = "page_new" if page and shown.is_new(page) else "page_rose"
+            if page not in [own for own, _ in pages] and (kind == "page_new" or cause.kind in FALLS):
+                yield Culprit(kind, page, "", source.url if source else None, [name])
+    for fall, (page, source) in zip(falls, pages, strict=True):
+        lost = shown.fate_of_lost(page, source_id(source)) if fall.kind == "source_lost" and page and source else None
+        own = page if CAUSES[fall.kind].page else None
+        yield Culprit(lost or fall.kind, own, "", source.url if source else None, [fall.source] if fall.source else [])
 
 
-def _both(one: Novelty | None, other: Novelty | None) -> Novelty | None:
-    """Of parts of a page: new where all are, edited where one is."""
-    return one if one == other else "edited" if "edited" in (one, other) else None
+def _page(change: Change, name: str | None) -> tuple[str | None, StoredSource | None]:
+    """The page of a source of this name, and the source, where a row of the question holds it."""
+    rows = [row for row in (change.before, change.after) if row is not None]
+    named = (each for row in rows for each in row.sources or () if name and row.name_of(each) == name)
+    source = next(named, None)
+    return (page_of(source or StoredSource(chunk_id=name)) if name else None), source
 
 
-def _culprit(change: Change, cause: Cause, pages: Pages) -> Culprit:
-    """What is behind this one question by one of its causes, as yet without its id."""
-    page = pages.of(cause.source, change)
-    if page is None:
-        return Culprit(None, cause.kind)
-    link = cause.link if cause.displaced_by is None else None
-    return Culprit(page, cause.kind, "", link, [cause.source or page])
-
+# What is behind most of it
 
 NAMED_FROM, MOST_FROM = 3, 2
-"""A page that was edited, is new or gone is behind it from a third of what got worse on, an error from a half.
+"""Pages to which something is seen to have happened are behind it from a third of what got worse, an error from half.
 
 Any other page has to explain more than half.
 """
@@ -213,15 +175,15 @@ Any other page has to explain more than half.
 
 @dataclass(frozen=True)
 class Behind:
-    """Either a `culprit`, a document or an error; or the `cause` of so many `questions`, and no single document.
+    """One kind of thing that so many `questions` have in common: pages, an error, or no page at all.
 
     `ranks` is from where to where the expected source fell in most of them, `differences` what differs between the
     runs that can have to do with it: no proof that it did.
     """
 
-    cause: CauseKind
+    kind: CulpritKind
     questions: int
-    culprit: Culprit | None = None
+    culprits: tuple[Culprit, ...] = ()
     ranks: tuple[int, int] | None = None
     differences: tuple[RunDifference, ...] = ()
 
@@ -233,41 +195,81 @@ def find_behind(
     num_worse: int,
     differences: Iterable[RunDifference],
 ) -> Behind | None:
-    """What is behind most of it; None where nothing got worse.
-
-    That a page was edited, is new or gone is seen, so that a third of what got worse is enough. What only ranks
-    elsewhere may have done so with all others.
-    """
+    """What is behind most of it; None where nothing got worse."""
     if not worse or not causes:
         return None
-    culprit = next((each for each in culprits if _is_named(each, num_worse)), None)
-    if culprit is not None:
-        first = next(change.cause.kind for change in worse if change.id == culprit.ids[0])
-        related = first if culprit.kind in ("rose", "fewer_sources") else culprit.kind
-        return Behind(first, len(culprit.ids), culprit, differences=_related(related, differences))
+    groups = defaultdict[tuple[CulpritKind, int], list[Culprit]](list)
+    for place, each in enumerate(culprits):
+        groups[each.kind, -1 if each.kind in SEEN and each.page else place].append(each)
+    for (kind, _), group in sorted(groups.items(), key=lambda each: -sum(len(one.ids) for one in each[1])):
+        questions = sum(len(each.ids) for each in group)
+        least = NAMED_FROM if kind in SEEN else MOST_FROM
+        enough = least * questions >= num_worse if kind in (*SEEN, *ERRORS) else least * questions > num_worse
+        if enough and (group[0].page or kind in ERRORS):
+            return Behind(kind, questions, tuple(group), differences=_related(kind, differences))
     cause, questions = max(causes.items(), key=lambda item: item[1])
-    ranks = Counter(
-        (change.cause.rank_before, change.cause.rank_after)
-        for change in worse
-        if change.cause.kind == cause and change.cause.rank_before and change.cause.rank_after
-    )
+    alike = [change.cause for change in worse if change.cause.kind == cause]
+    ranks = Counter((each.rank_before, each.rank_after) for each in alike if each.rank_before and each.rank_after)
     first_ranks = next((pair for pair, _ in ranks.most_common(1)), None)
-    return Behind(cause, questions, None, first_ranks, _related(cause, differences))
+    return Behind(cause, questions, (), first_ranks, _related(cause, differences))
 
 
-def _is_named(culprit: Culprit, num_worse: int) -> bool:
-    """Whether it explains enough to be named alone."""
-    if culprit.page is None:
-        return bool(culprit.message) and MOST_FROM * len(culprit.ids) >= num_worse
-    if culprit.seen:
-        return NAMED_FROM * len(culprit.ids) >= num_worse
-    return MOST_FROM * len(culprit.ids) > num_worse
-
-
-def _related(cause: CulpritKind, differences: Iterable[RunDifference]) -> tuple[RunDifference, ...]:
-    """The differences between the runs that can have to do with this cause."""
-    if cause in ("tools_changed", "answer_missing", "answer_changed", "now_declines", "no_longer_declines"):
+def _related(kind: CulpritKind, differences: Iterable[RunDifference]) -> tuple[RunDifference, ...]:
+    """The differences between the runs that can have to do with this."""
+    if kind in ("tools_changed", "answer_missing", "answer_changed", "now_declines", "no_longer_declines"):
         return tuple(filter(about_answers, differences))
-    if cause in ("source_lost", "source_text_changed", "ids_changed"):
+    if kind in (*SEEN, "source_lost"):
         return tuple(filter(about_sources, differences))
     return ()
+
+
+# Documents with their texts
+
+
+@dataclass(frozen=True)
+class DocumentPart:
+    """One chunk of a document; a text is None where no row of that side holds it."""
+
+    name: str
+    before: str | None
+    after: str | None
+
+    @property
+    def differs(self) -> bool:
+        """Whether the text of one side is not that of the other."""
+        return self.before != self.after
+
+
+@dataclass(frozen=True)
+class ChangedDocument:
+    """A document, what happened to it, and the questions that it made worse."""
+
+    culprit: Culprit
+    parts: tuple[DocumentPart, ...]
+    questions: tuple[Change, ...]
+
+
+def changed_documents(culprits: Iterable[Culprit], changes: Sequence[Change], most: int) -> list[ChangedDocument]:
+    """At most so many, in the order of the culprits, with their texts as far as the rows hold them."""
+    by_id = {change.id: change for change in changes}
+    documents = [culprit for culprit in culprits if culprit.page is not None][:most]
+    names = {part for culprit in documents for part in culprit.parts}
+    before, after = (_texts([getattr(change, side) for change in changes], names) for side in ("before", "after"))
+    return [
+        ChangedDocument(
+            culprit,
+            tuple(DocumentPart(part, before.get(part), after.get(part)) for part in culprit.parts),
+            tuple(by_id[key] for key in culprit.ids),
+        )
+        for culprit in documents
+    ]
+
+
+def _texts(rows: list[StoredRow | None], names: set[str]) -> dict[str, str]:
+    """The first text of each of these sources that a row holds."""
+    texts: dict[str, str] = {}
+    for row in rows:
+        for source in (row.sources or ()) if row is not None else ():
+            if source.text is not None and row is not None and (name := row.name_of(source)) in names:
+                texts.setdefault(name, source.text)
+    return texts

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import groupby, zip_longest
+from math import inf
+from pathlib import PurePosixPath
+from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
 
+from evaltrack.compare.change import CauseKind
 from evaltrack.rows.stored_parts import StoredSource
 from evaltrack.rows.stored_row import NAMELESS, StoredRow
 
@@ -17,6 +24,15 @@ A source that finds several passages stands there under each of them.
 
 LEAST_RECIPROCAL = 1e-6
 """Below it a reciprocal rank is none: no response has a million sources."""
+
+WORDS_IN_A_ROW, MOVED = 3, 0.5
+"""How texts are held against each other; and the share of what both could share that says that a text moved."""
+
+SAME = 0.8
+"""Share of a text from which it is the same text, or one stretch of it."""
+
+ENOUGH, FEW = 10, 0.2
+"""Sources that both runs must have returned, and the share of them that keeps its id, where all were cut anew."""
 
 
 def in_order(row: StoredRow) -> Iterator[tuple[int, tuple[str, ...], StoredSource]]:
@@ -49,30 +65,111 @@ def first_rank(row: StoredRow) -> int | None:
     return next((rank for rank, keys, _ in in_order(row) if not expected.isdisjoint(keys)), None)
 
 
+def source_id(source: StoredSource) -> str:
+    """The id by which all questions know a source; its title where it has none."""
+    return source.chunk_id or source.title or ""
+
+
+def page_of(source: StoredSource) -> str:
+    """The file that a source is a part of, as far as its id and link tell; else its title, or its id."""
+    stem, numbered, _ = (source.chunk_id or "").partition("#")
+    address = urlsplit(source.url or "")
+    path = unquote(address.path)
+    suffix = PurePosixPath(path).suffix
+    if suffix and stem and path.removesuffix(suffix).endswith(stem.removesuffix(suffix)):
+        return stem.removesuffix(suffix) + suffix
+    if suffix and not address.scheme:
+        return path
+    return (stem if numbered and stem else source.title or source.chunk_id) or "?"
+
+
+@dataclass(frozen=True)
+class AllSources:
+    """What the changed questions of two runs show together of the sources, by their ids.
+
+    `edited` have another text now; it names their pages too. `deleted` stood above what is still returned, and no
+    question returns them now.
+    `recut`: nearly no source kept its id, and the new ones have other texts.
+    """
+
+    edited: Set[str] = field(default_factory=frozenset)
+    deleted: Set[str] = field(default_factory=frozenset)
+    recut: bool = False
+
+    @classmethod
+    def of(cls, before: Mapping[str, StoredRow], after: Mapping[str, StoredRow]) -> AllSources:
+        """Read from the rows of both runs, by question."""
+        was, now = (texts_by_id(rows.values()) for rows in (before, after))
+        both, fresh = was.keys() & now.keys(), now.keys() - was.keys()
+        edited = {key for key in both if was[key] and now[key] and was[key].isdisjoint(now[key])}
+        sources = (each for row in after.values() for each in row.sources or ())
+        edited |= {page_of(each) for each in sources if source_id(each) in edited}
+        deleted = {each for key in before.keys() & after.keys() for each in cut_out(before[key], after[key])}
+        known = {text for texts in was.values() for text in texts}
+        moved = sum(not known.isdisjoint(now[key]) for key in fresh)
+        smaller = min(len(was), len(now))
+        recut = smaller >= ENOUGH and len(both) <= FEW * smaller and 2 * moved < len(fresh)
+        return cls(edited, deleted - now.keys(), recut)
+
+
+def texts_by_id(rows: Iterable[StoredRow]) -> dict[str, set[str]]:
+    """The digests of the texts of each source that was returned, by its id."""
+    texts = defaultdict[str, set[str]](set)
+    for row in rows:
+        for source in row.sources or ():
+            texts[source_id(source)] |= {each for each in (source.text_digest,) if each}
+    return texts
+
+
+def cut_out(before: StoredRow, after: StoredRow) -> set[str]:
+    """The ids of sources that are not returned any more, above one that is: a floor cuts off the end alone."""
+    was, now = ([source_id(each) for each in row.sources or ()] for row in (before, after))
+    last = max((place for place, key in enumerate(was) if key in now), default=0)
+    return set(was[:last]).difference(now)
+
+
+class Found(NamedTuple):
+    """A text that was edited, or stands elsewhere: its ranks on the good and the bad side, and the source there."""
+
+    kind: CauseKind
+    rank: int | None
+    now: int | None
+    source: StoredSource
+
+
 @dataclass(frozen=True)
 class Differences:
-    """The rows of one question on both sides, of which the first k sources were scored."""
+    """Two rows of one question, of which the first k sources were scored; `good` has what `bad` may lack.
 
-    before: StoredRow
-    after: StoredRow
+    Of a loss `good` is the baseline's row, of a `gain` the candidate's.
+    """
+
+    good: StoredRow
+    bad: StoredRow
     k: int
+    everywhere: AllSources = field(default_factory=AllSources)
+    gain: bool = False
 
     @cached_property
     def old(self) -> Ranked:
-        """The sources of the baseline."""
-        return by_key(self.before)
+        """The sources of the good side."""
+        return by_key(self.good)
 
     @cached_property
     def new(self) -> Ranked:
-        """The sources of the candidate."""
-        return by_key(self.after)
+        """The sources of the bad side."""
+        return by_key(self.bad)
 
     @cached_property
     def expected(self) -> dict[str, None]:
         """The keys that are expected, in the order of the golden set."""
-        return dict.fromkeys(self.before.expected_keys)
+        return dict.fromkeys(self.good.expected_keys)
 
-    # Retrieval
+    def name(self, source: StoredSource) -> str:
+        """The source's name for people."""
+        return self.good.name_of(source)
+
+    # Ranks
 
     @cached_property
     def placed(self) -> list[str]:
@@ -80,120 +177,160 @@ class Differences:
         return [key for key in self.expected if key in self.old and self.old[key][0] <= self.k]
 
     @cached_property
-    def lowered(self) -> list[str]:
+    def fallen(self) -> list[str]:
         """Those of them that stand lower now, or are not returned under their key."""
         return [key for key in self.placed if key not in self.new or self.new[key][0] > self.old[key][0]]
 
     @cached_property
-    def fallen(self) -> list[str]:
-        """Those of them whose text did not come back under another key, nor their source with another text."""
-        return [key for key in self.lowered if key not in self.renamed and key not in self.rewritten]
-
-    @cached_property
-    def rewritten(self) -> dict[str, tuple[int, StoredSource]]:
-        """Expected passages that are gone as their chunk came back with another text: its rank now, and the chunk.
-
-        Chunks without ids are told apart by their titles: it is the best one of that title whose text is new.
-        """
-        texts = {source.text_digest for _, source in self.old.values()} | {None}
-        returned: dict[str, tuple[int, StoredSource]] = {}
-        for rank, source in self.new.values():
-            if (name := source.chunk_id or source.title) and source.text_digest not in texts:
-                returned.setdefault(name, (rank, source))
-        gone = {key: self.old[key][1] for key in self.lowered if key not in self.new and key not in self.renamed}
-        names = {key: source.chunk_id or source.title for key, source in gone.items() if source.text_digest}
-        return {key: returned[name] for key, name in names.items() if name in returned}
-
-    @cached_property
-    def renamed(self) -> dict[str, str]:
-        """Expected keys of the first k whose text left them, each with another key that has this text now only."""
-        arrived: dict[str, str] = {}
-        for key, (_, source) in self.new.items():
-            if source.text_digest and _digest(self.old, key) != source.text_digest:
-                arrived.setdefault(source.text_digest, key)
-        texts = {key: _digest(self.old, key) for key in self.placed}
-        return {key: arrived[text] for key, text in texts.items() if text in arrived and _digest(self.new, key) != text}
-
-    def risers(self, key: str) -> list[StoredSource]:
-        """The unexpected sources that newly stand above the expected one that fell, the best first."""
-        own = {*self.expected, *self.renamed.values()}
-        return [self.new[other][1] for other in self.newly_above(key) if other not in own]
+    def ranks_fell(self) -> bool:
+        """Whether the expected sources, whichever they are, stand lower now or are fewer."""
+        was, now = (sorted(side[key][0] for key in self.expected if key in side) for side in (self.old, self.new))
+        return any(rank <= self.k and rank < other for rank, other in zip_longest(was, now, fillvalue=inf))
 
     def newly_above(self, key: str) -> Iterator[str]:
         """The keys among the first k that stand above `key` now and did not before, the best first.
 
-        Where `key` is not returned any more, what only moved up into the gap is none of them.
+        What only moved up into the gap that expected sources left is none of them: it passed no other source, and rose
+        by less than `key` fell.
         """
-        rank = self.old[key][0]
-        now = self.new[key][0] if key in self.new else None
-        for other, (place, _) in self.new.items():
-            if place > (min(rank, self.k) if now is None else min(now - 1, self.k)):
+        (rank, source), now = self.old[key], self.new[key][0] if key in self.new else None
+        for other, (place, riser) in self.new.items():
+            if place > min(rank if now is None else now - 1, self.k):
                 return
-            below = other not in self.old or self.old[other][0] > rank
-            if below and other != key and (now is not None or self._rose(other)):
+            was = self.old[other][0] if other in self.old else None
+            passed = was is None or self._passed(other) or (now is not None and was - place >= now - rank)
+            if (was is None or was > rank) and passed and self.name(riser) != self.name(source):
                 yield other
 
-    def _rose(self, key: str) -> bool:
-        """Whether it is new, or passed another source that both sides returned."""
-        return key not in self.old or self._order[1][key] < self._order[0][key]
+    def _passed(self, key: str) -> bool:
+        """Whether a source passed another one, of those that both sides returned and that did not fall."""
+        both = [each for each in self.old if each in self.new and each not in self.fallen]
+        return key in both and sorted(both, key=lambda each: self.new[each][0]).index(key) < both.index(key)
 
-    @cached_property
-    def _order(self) -> tuple[dict[str, int], dict[str, int]]:
-        """The place of each source among those that both sides returned, on either side."""
-        was, now = ([key for key in one if key in other] for one, other in ((self.old, self.new), (self.new, self.old)))
-        return {key: place for place, key in enumerate(was)}, {key: place for place, key in enumerate(now)}
+    def cut_off(self, key: str) -> bool:
+        """Whether all that came back stood above it before: a list that ends earlier, and not what was deleted."""
+        ranks = [self.old[other][0] if other in self.old else inf for other in self.new]
+        return bool(ranks) and key not in self.new and max(ranks) < self.old[key][0] and not self.deleted(key)
 
     # Texts
 
     @cached_property
-    def changed_texts(self) -> list[str]:
-        """Keys returned on both sides, among the first k on one, with another text now; the expected ones first."""
-        shared = (key for key in self.old if key in self.new and not key.startswith(NAMELESS))
-        near = {key for key in shared if min(self.old[key][0], self.new[key][0]) <= self.k}
-        was, now = _texts(self.before, near), _texts(self.after, near)
-        pairs = ((part[0], was[part], now[part]) for part in was if part in now)
-        keys = dict.fromkeys(key for key, one, other in pairs if len(one) == len(other) and one != other)
-        return sorted(keys, key=lambda key: key not in self.expected)
+    def renamed(self) -> dict[str, str]:
+        """Expected keys whose text, or chunk, left them, each with another key that has it now only."""
+        was, now = _contents(self.good), _contents(self.bad)
+        arrived: dict[str, str] = {}
+        for key, contents in now.items():
+            arrived |= {each: key for each in contents - was.get(key, set()) if each not in arrived}
+        left = {key: was[key] for key in self.placed if was[key].isdisjoint(now.get(key, ()))}
+        found = {key: sorted(arrived[each] for each in contents if each in arrived) for key, contents in left.items()}
+        return {key: keys[0] for key, keys in found.items() if keys and keys[0] in self.new}
 
-    # Context, answer and verdict
+    @cached_property
+    def edited(self) -> dict[str, Found]:
+        """The sources with another text, among the first k on one side, by their ids."""
+        was, now = texts_by_id([self.good]), texts_by_id([self.bad])
+        ranks = dict[str, int]()
+        for keys, source in zip(self.good.source_keys, self.good.sources or (), strict=True):
+            ranks.setdefault(source_id(source), self.old[keys[0]][0])
+        found: dict[str, Found] = {}
+        for keys, source in zip(self.bad.source_keys, self.bad.sources or (), strict=True):
+            key, rank = source_id(source), self.new[keys[0]][0]
+            changed = source.text_digest and was[key] and source.text_digest not in was[key]
+            near = key in ranks and min(rank, ranks[key]) <= self.k and not keys[0].startswith(NAMELESS)
+            if changed and near and len(was[key]) == len(now[key]):
+                found.setdefault(key, Found("source_text_changed", ranks[key], rank, source))
+        return found
+
+    def edit_of(self, key: str) -> Found | None:
+        """The edit of a source of the bad side, as this question or others show; of one that is new, of its page."""
+        rank, source = self.new[key]
+        known = {source_id(source)} if key in self.old else {source_id(source), page_of(source)}
+        if source_id(source) in self.edited or self.everywhere.edited.isdisjoint(known):
+            return self.edited.get(source_id(source))
+        return Found("source_text_changed", None, rank, source)
+
+    def deleted(self, key: str) -> bool:
+        """Whether an expected source is gone, and other questions show that it was deleted."""
+        return key not in self.new and source_id(self.old[key][1]) in self.everywhere.deleted
+
+    def text_of(self, key: str) -> Found | None:
+        """Where the text of an expected source is now: under another id, in other borders, or edited; else None."""
+        rank, source = self.old[key]
+        if key in self.renamed:
+            return Found("ids_changed", rank, *self.new[self.renamed[key]])
+        pairs = zip(self.good.source_keys, self.good.sources or (), strict=True)
+        ids = [source_id(each) for keys, each in pairs if key in keys]
+        edit = next((self.edited[each] for each in ids if each in self.edited), None)
+        found = self._alike(source, edit) if edit or key not in self.new else None
+        if found or edit:
+            return found._replace(rank=rank) if found else edit
+        now, there = self.new.get(key, (None, source))
+        if self.everywhere.recut and (now is None or source_id(there) not in ids):
+            return Found("rechunked", rank, now, there)
+        if now is None and not self.everywhere.edited.isdisjoint((*ids, page_of(source))):
+            return Found("source_text_changed", rank, None, source)
+        return None
+
+    def _alike(self, source: StoredSource, edit: Found | None) -> Found | None:
+        """A source that newly holds much of the text of this one, which came back in other borders, or was edited.
+
+        Borders move a stretch of words from one source to another; an edit takes some away and adds others.
+        """
+        known = {each.text_digest for _, each in self.old.values()}
+        text, others = _runs_of_words(source), [each for _, each in self.old.values() if each is not source]
+        if edit:
+            now = _runs_of_words(edit.source)
+            added = set(now).difference(text)
+            if _is_enough(added.intersection(run for each in others for run in _runs_of_words(each)), added):
+                return edit._replace(kind="rechunked")
+            text = [each for each in text if each not in now]
+        for rank, other in self.new.values():
+            part = _runs_of_words(other)
+            shared = set(text).intersection(part)
+            fresh = other.text_digest not in known and source_id(other) != source_id(source)
+            if fresh and _is_enough(shared, min(text, part, key=len)):
+                whole = len(shared) >= SAME * max(len(text), len(part))
+                stretch = max(len(list(run)) for held, run in groupby(text, shared.__contains__) if held)
+                cut = self.everywhere.recut or (not whole and stretch >= SAME * len(shared))
+                moved: CauseKind = "rechunked" if cut else "ids_changed"
+                edited = not cut and (not whole or page_of(other) == page_of(source))
+                return Found("source_text_changed" if edited else moved, None, rank, other)
+        return None
+
+    # Context and answer
+
+    @cached_property
+    def contexts(self) -> tuple[list[StoredSource], list[StoredSource]]:
+        """The first k of both sides, as they were returned."""
+        return list(self.good.sources or ())[: self.k], list(self.bad.sources or ())[: self.k]
 
     @cached_property
     def same_order(self) -> bool:
         """Whether the first k are the same sources in the same order, whatever their texts."""
-        was, now = ([(each.chunk_id, each.title) for each in side] for side in self._context)
+        was, now = ([(each.chunk_id, each.title) for each in side] for side in self.contexts)
         return was == now
 
     @cached_property
     def same_texts(self) -> bool:
         """Whether the first k all have a text, the same ones in the same order, whatever they are called."""
-        was, now = ([each.text_digest for each in side] for side in self._context)
+        was, now = ([each.text_digest for each in side] for side in self.contexts)
         return was == now and None not in was and bool(was)
 
     @cached_property
     def same_context(self) -> bool:
-        """Whether the first k are the same sources in the same order, with the same texts."""
-        pairs = (({one.text_digest, other.text_digest} - {None}) for one, other in zip(*self._context, strict=False))
-        return self.same_order and all(len(digests) < 2 for digests in pairs)
-
-    @cached_property
-    def _context(self) -> tuple[list[StoredSource], list[StoredSource]]:
-        """Of both sides: the first k as they were returned, and the first k without repeats."""
-        sides = ((self.before, self.old), (self.after, self.new))
-        was, now = (
-            [*(row.sources or ())[: self.k], *(source for rank, source in ranked.values() if rank <= self.k)]
-            for row, ranked in sides
-        )
-        return was, now
-
-    @cached_property
-    def same_answer(self) -> bool:
-        """Whether the target said the same and called the same tools."""
-        return self.same_text and self.same_tools
+        """Whether the first k are the same sources in the same order, with the same texts as far as they are known."""
+        digests = ((one.text_digest, other.text_digest) for one, other in zip(*self.contexts, strict=False))
+        return self.same_order and all(one == other or None in (one, other) for one, other in digests)
 
     @property
     def same_text(self) -> bool:
         """Whether the text of the answer is the same; an empty one is none."""
-        return (self.before.answer or "") == (self.after.answer or "")
+        return (self.good.answer or "") == (self.bad.answer or "")
+
+    @property
+    def same_answer(self) -> bool:
+        """Whether the target said the same and called the same tools, in whatever order."""
+        return self.same_text and sorted(self.good.tool_calls or []) == sorted(self.bad.tool_calls or [])
 
     @cached_property
     def declined(self) -> tuple[bool, bool]:
@@ -201,30 +338,26 @@ class Differences:
 
         An answer that did not change is none for want of sources: what is expected was not returned, that is all.
         """
-        was, now = self.before.declined, self.after.declined
-        flagged = self.before.abstained or self.after.abstained
-        unsaid = was != now and bool(self.expected and self.before.answer) and self.same_answer and not flagged
+        was, now = self.good.declined, self.bad.declined
+        flagged = self.good.abstained or self.bad.abstained
+        unsaid = was != now and bool(self.expected and self.good.answer) and self.same_answer and not flagged
         return (False, False) if unsaid else (was, now)
 
-    @cached_property
-    def same_tools(self) -> bool:
-        """Whether the same tools were called, in whatever order."""
-        return sorted(self.before.tool_calls or []) == sorted(self.after.tool_calls or [])
 
-    def name(self, source: StoredSource) -> str:
-        """The source's name for people."""
-        return self.before.name_of(source)
-
-
-def _digest(ranked: Ranked, key: str) -> str | None:
-    return ranked[key][1].text_digest if key in ranked else None
+def _contents(row: StoredRow) -> dict[str, set[str]]:
+    """The digests of the texts under each key, and of titles the ids of their chunks."""
+    contents = defaultdict[str, set[str]](set)
+    for keys, source in zip(row.source_keys, row.sources or (), strict=True):
+        for key in keys:
+            contents[key] |= {each for each in (source.text_digest, row.by_title and source.chunk_id) if each}
+    return contents
 
 
-def _texts(row: StoredRow, keys: Set[str]) -> dict[tuple[str, str | None], set[str]]:
-    """The digests of the texts of these sources, by key and chunk: under one title several chunks may come back."""
-    digests: dict[tuple[str, str | None], set[str]] = {}
-    for own, source in zip(row.source_keys, row.sources or (), strict=True):
-        for key in keys & set(own):
-            if source.text_digest:
-                digests.setdefault((key, source.chunk_id), set()).add(source.text_digest)
-    return digests
+def _runs_of_words(source: StoredSource) -> list[tuple[str, ...]]:
+    words = (source.text or "").split()
+    return [tuple(words[n : n + WORDS_IN_A_ROW]) for n in range(max(1, len(words) - WORDS_IN_A_ROW + 1)) if words]
+
+
+def _is_enough(shared: Collection[tuple[str, ...]], least: Collection[tuple[str, ...]]) -> bool:
+    """Whether texts share enough of the `least` that they could."""
+    return bool(least) and len(shared) >= max(MOVED * len(least), min(len(least), WORDS_IN_A_ROW))

@@ -16,6 +16,7 @@ from evaltrack.records.settings import (
     RECORDED_MODEL,
     RESPONSES,
     SETTING_TAGS,
+    UNCOMMITTED,
     VERDICTS,
     read_packages,
 )
@@ -28,6 +29,10 @@ PACKAGE = "package "
 
 MODEL, TARGET, PROMPT = "model", "target", "prompt"
 """The settings that are held side by side also where a run says no other; and a part of the names of prompts."""
+
+JUDGE_PROMPT, GOLDEN_SET = "judge prompt", "golden set"
+DIGESTS = (JUDGE_PROMPT, GOLDEN_SET)
+"""What is told apart by a digest, of which people can only be told that it is another."""
 
 RECORDED = "recorded:"
 """Begins the name of a target whose answers are read from a file: that differs from run to run, and says little."""
@@ -66,19 +71,27 @@ class RunDifference:
 def run_differences(baseline: RunInfo, candidate: RunInfo) -> tuple[RunDifference, ...]:
     """By weight: model, prompts, params of the user and target, other settings, packages, corpus, commit, files.
 
-    Where a run does not say how it was made, target and model alone are held side by side; packages, corpus and
-    recordings where both say which there are, and so is the model: a run that names none is no change of it.
+    Where a run does not say how it was made, its signature alone is held side by side. Packages, corpus, commit and
+    digests differ only where both runs state them.
     """
     both = bool(baseline.settings and candidate.settings)
     names = {*baseline.settings, *candidate.settings} if both else set()
-    names -= SETTING_TAGS.keys() - (baseline.settings.keys() & candidate.settings.keys())
+    names -= {*SETTING_TAGS, COMMIT} - (baseline.settings.keys() & candidate.settings.keys())
     was, now = (_settings(run, names) for run in (baseline, candidate))
-    left_out = () if _names_model(baseline) and _names_model(candidate) else (MODEL,)
-    differing = (name for name in {*was, *now} if was.get(name) != now.get(name) and name not in left_out)
+    unstated = set(DIGESTS) - (was.keys() & now.keys())
+    unstated |= set() if _names_model(baseline) and _names_model(candidate) else {MODEL}
+    differing = [name for name in {*was, *now} - unstated if was.get(name) != now.get(name)]
+    if COMMIT in differing and _code(was[COMMIT]) == _code(now[COMMIT]):
+        differing.remove(COMMIT)
     return tuple(
         RunDifference(name.removeprefix(OWN_PARAM), was.get(name), now.get(name), own=name.startswith(OWN_PARAM))
         for name in sorted(differing, key=lambda name: (_weight(name, was.get(name), now.get(name)), name))
     )
+
+
+def _code(commit: str) -> tuple[str, bool]:
+    """The commit without its branch, and whether there are changes on top of it."""
+    return commit.partition(" ")[0], UNCOMMITTED in commit
 
 
 def about_answers(difference: RunDifference) -> bool:
@@ -87,8 +100,9 @@ def about_answers(difference: RunDifference) -> bool:
 
 
 def about_sources(difference: RunDifference) -> bool:
-    """Whether it can have changed what is there to be returned: another corpus, another commit."""
-    return difference.name in (CORPUS, COMMIT) and not difference.own
+    """Whether it can have changed what is there to be returned: another corpus, another of two commits."""
+    one, other = ((value or "").partition(" ")[0] for value in (difference.baseline, difference.candidate))
+    return not difference.own and (difference.name == CORPUS or (difference.name == COMMIT and one != other))
 
 
 def _names_model(run: RunInfo) -> bool:
@@ -96,7 +110,9 @@ def _names_model(run: RunInfo) -> bool:
 
 
 def _settings(run: RunInfo, names: Collection[str]) -> dict[str, str]:
-    signed = {"target": run.signature.target, "model": run.signature.model}
+    part = run.signature.selection
+    signed = {TARGET: run.signature.target, MODEL: run.signature.model, JUDGE_PROMPT: run.signature.judge_prompt}
+    signed |= {GOLDEN_SET: part.whole_digest if part else run.signature.golden_digest}
     settings = {name: value for name, value in run.settings.items() if name in names}
     installed = read_packages(settings.pop(PACKAGES, ""))
     settings |= {f"{PACKAGE}{name}": release for name, release in installed.items()}
@@ -120,4 +136,4 @@ def _weight(name: str, was: str | None, now: str | None) -> int:
         return 3 if name == TARGET else 4
     if name.startswith(PACKAGE):
         return 6
-    return {CORPUS: 7, COMMIT: 8, RESPONSES: 9, VERDICTS: 9}.get(name, 5)
+    return {CORPUS: 7, COMMIT: 8, **dict.fromkeys((RESPONSES, VERDICTS, *DIGESTS), 9)}.get(name, 5)

@@ -1,22 +1,19 @@
-"""Why a question of several trials changed: each trial that failed, beside the passing one that is most like it.
+"""Why a question of several trials changed: each trial that failed, beside the passing one that is most like it. Pure.
 
-Of one that got worse they failed in the candidate, of one that got better in the baseline.
-
-The row of such a question is a mean, and shows one of its trials. Trials scatter, so that any two of them may differ in
-something that explains nothing: what a passing trial of the baseline shares with a failing one is not why it failed.
+The row of such a question is a mean, and shows one of its trials. Trials vary, so that any two of them may differ in
+something that explains nothing: what a passing trial shares with a failing one is not why it failed.
 """
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from evaltrack.compare.causes import ORDER, causes_of
 from evaltrack.compare.change import Cause
+from evaltrack.compare.differences import AllSources
 from evaltrack.records import Reasoned
-from evaltrack.rows.stored_parts import StoredSource, StoredVerdict
 from evaltrack.rows.stored_row import StoredRow
 
 Trials = Mapping[str, Sequence[StoredRow]]
@@ -32,7 +29,13 @@ MAX_ROWS = 20_000
 """Rows of trials that are read of one side."""
 
 CONTENT = (
-    *("answer", "abstained", "error", "retrieval_digest", "sources", "tool_calls", "verdicts"),
+    "answer",
+    "abstained",
+    "error",
+    "retrieval_digest",
+    "sources",
+    "tool_calls",
+    "verdicts",
     *Reasoned.model_fields,
 )
 """What a row shows of one of its trials."""
@@ -66,6 +69,7 @@ def explain_by_trials(
     k: int,
     *,
     worse: bool = True,
+    everywhere: AllSources | None = None,
 ) -> Explained | None:
     """The cause that most of the worse trials have; of equally many the earliest in the flow.
 
@@ -76,46 +80,46 @@ def explain_by_trials(
         moved: Scores of the question that fell; of a gain those that rose.
         k: How many sources are scored.
         worse: Whether a loss is to be explained; else it is a gain, which is the loss the other way round.
+        everywhere: What all changed questions show of the sources.
 
     Returns:
         None where no trial of the candidate is worse than the baseline, of a gain none of the baseline.
     """
     sides = [rows or [row] for rows, row in zip(trials, (before, after), strict=True)]
-    better, lower = sides if worse else sides[::-1]
-    drops = moved if worse else [(name, high, low) for name, low, high in moved]
-    failed, what = _worse(better, lower, drops)
+    good, bad = sides if worse else sides[::-1]
+    failed, what = _worse_trials(good, bad, moved if worse else [(name, high, low) for name, low, high in moved])
     if not failed:
         return None
-    read = [(*_closest(row, _passing(better), k, worse=worse), times) for row, times in _distinct(failed)]
+    passing = _distinct([each for each in good if each.passed] or good)
+
+    def departure(row: StoredRow) -> tuple[StoredRow, StoredRow, list[Cause]]:
+        """The other side's trial from which this one departs last in the flow, and why."""
+        pairs = [(other, row) if worse else (row, other) for other, _ in passing]
+        read = [(*pair, causes_of(*pair, k, worse=worse, everywhere=everywhere)) for pair in pairs]
+        return max(read, key=lambda each: (ORDER.index(each[2][0].kind), -len(each[2])))
+
+    departures = [(*departure(row), times) for row, times in _distinct(failed)]
     votes = Counter[tuple[str, str | None]]()
-    for _, _, causes, times in read:
-        votes[_vote(causes)] += times
+    for *_, causes, times in departures:
+        votes[causes[0].kind, causes[0].source] += times
     winner = max(votes, key=lambda vote: (votes[vote], -ORDER.index(vote[0])))
-    old, new, causes, _ = next(each for each in read if _vote(each[2]) == winner)
-    if len(lower) > 1:
+    was, now, causes, _ = next(each for each in departures if (each[2][0].kind, each[2][0].source) == winner)
+    if len(bad) > 1:
         share = f"{_share(votes[winner], len(failed))} {what}{'' if worse else ' before'}"
-        detail = f"{causes[0].detail}, in {share}"
-        causes = [replace(causes[0], detail=detail), *causes[1:]]
-    return Explained(_showing(before, old), _showing(after, new), causes)
+        causes = [replace(causes[0], detail=f"{causes[0].detail}, in {share}"), *causes[1:]]
+    return Explained(_showing(before, was), _showing(after, now), causes)
 
 
-def _passing(others: Sequence[StoredRow]) -> Sequence[StoredRow]:
-    return [each for each in others if each.passed] or others
+def _worse_trials(good: Sequence[StoredRow], bad: Sequence[StoredRow], drops: Moved) -> tuple[list[StoredRow], str]:
+    """The trials that failed, where a larger share does than on the good side; else those of which a score fell."""
+    if _failing(bad) > _failing(good):
+        return [row for row in bad if row.passed is False], "that failed"
 
+    def fell(row: StoredRow, name: str, was: float, now: float) -> bool:
+        value = row.scores.get(name)
+        return value is not None and (value < was if now < was else value > was)
 
-def _worse(was: Sequence[StoredRow], now: Sequence[StoredRow], drops: Moved) -> tuple[list[StoredRow], str]:
-    """The trials that failed, where a larger share does than before; else those of which a score fell."""
-    if _failing(now) > _failing(was):
-        return [row for row in now if row.passed is False], "that failed"
-    return [row for row in now if any(_beyond(row, *score) for score in drops)], "with a lower score"
-
-
-def _share(times: int, total: int) -> str:
-    if total == 1:
-        return "the one trial"
-    return (
-        ("both" if total == 2 else f"all {total}") + " trials" if times == total else f"{times} of the {total} trials"
-    )
+    return [row for row in bad if any(fell(row, *score) for score in drops)], "with a lower score"
 
 
 def _failing(trials: Sequence[StoredRow]) -> float:
@@ -123,44 +127,27 @@ def _failing(trials: Sequence[StoredRow]) -> float:
     return measured.count(False) / len(measured) if measured else 0.0
 
 
-def _beyond(row: StoredRow, name: str, before: float, now: float) -> bool:
-    """Whether the trial's score lies on the side of the baseline's to which the question's moved."""
-    value = row.scores.get(name)
-    return value is not None and (value < before if now < before else value > before)
-
-
-def _closest(
-    row: StoredRow, others: Sequence[StoredRow], k: int, *, worse: bool
-) -> tuple[StoredRow, StoredRow, list[Cause]]:
-    """The other side's trial from which this one departs last in the flow, both in their order, and why it does."""
-    ordered = [(other, row) if worse else (row, other) for other, _ in _distinct(others)]
-    pairs = [(old, new, causes_of(old, new, k, worse=worse)) for old, new in ordered]
-    return max(pairs, key=lambda pair: (ORDER.index(pair[2][0].kind), -len(pair[2])))
-
-
-def _vote(causes: Sequence[Cause]) -> tuple[str, str | None]:
-    return causes[0].kind, causes[0].source
+def _share(times: int, total: int) -> str:
+    if total == 1:
+        return "the one trial"
+    every = "both trials" if total == 2 else f"all {total} trials"
+    return every if times == total else f"{times} of the {total} trials"
 
 
 def _distinct(trials: Sequence[StoredRow]) -> list[tuple[StoredRow, int]]:
-    """Trials of other content, each with how many are the same, the most frequent first."""
-    counts, first = Counter[str](), dict[str, StoredRow]()
+    """Trials of other content, each with how many are the same, the most frequent first.
+
+    The same are those whose sources and verdicts are and say the same, whatever their scores and tokens.
+    """
+    first, counts = dict[str, StoredRow](), Counter[str]()
     for row in trials:
-        key = json.dumps([row.passed, *(_plain(getattr(row, name)) for name in CONTENT)])
+        sources = row.sources and [(each.chunk_id, each.title, each.text_digest) for each in row.sources]
+        verdicts = [(each.judge, each.overall_score, each.declined) for each in row.verdicts]
+        others = [getattr(row, name) for name in CONTENT if name not in ("sources", "verdicts")]
+        key = repr((row.passed, sources, verdicts, others))
         counts[key] += 1
         first.setdefault(key, row)
     return [(first[key], times) for key, times in counts.most_common(MAX_DISTINCT)]
-
-
-def _plain(value: object) -> object:
-    """Of sources what they are, of verdicts what they say; not their scores, tokens or whether they were cached."""
-    return [_identity(each) for each in value] if isinstance(value, tuple) else value
-
-
-def _identity(item: object) -> object:
-    if isinstance(item, StoredSource):
-        return [item.chunk_id, item.title, item.text_digest]
-    return [item.judge, item.overall_score, item.declined] if isinstance(item, StoredVerdict) else item
 
 
 def _showing(row: StoredRow, trial: StoredRow) -> StoredRow:
@@ -168,7 +155,5 @@ def _showing(row: StoredRow, trial: StoredRow) -> StoredRow:
     if row is trial:
         return row
     texts = {source.text_digest: source.text for source in row.sources or ()}
-    sources = trial.sources
-    if sources is not None:
-        sources = tuple(replace(source, text=texts.get(source.text_digest)) for source in sources)
+    sources = trial.sources and tuple(replace(each, text=texts.get(each.text_digest)) for each in trial.sources)
     return replace(row, **{name: getattr(trial, name) for name in CONTENT} | {"sources": sources})

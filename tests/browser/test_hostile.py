@@ -37,7 +37,7 @@ def attacked(attack: str) -> str:
         row = each.before or flat(None)
         source = {"chunk_id": attack, "title": attack, "url": attack, "score": 1.0, "text": attack, "text_digest": "0"}
         told = patched(row, answer=attack, sources=[source], error=attack, expected=[attack])
-        cause = replace(each.cause, detail=attack, source=attack, displaced_by=attack, link=attack)
+        cause = replace(each.cause, detail=attack, source=attack, risers=(attack,), link=attack)
         return replace(
             each,
             id=attack,

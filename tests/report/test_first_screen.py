@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evaltrack.compare.cause_words import CAUSES, CulpritKind
 from evaltrack.compare.change import Cause, CauseKind, Change
 from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta, Rule, RuleState
-from evaltrack.compare.culprits import CulpritKind
 from evaltrack.records import Failure
 from evaltrack.report.comparison.ci import comparison_junit
-from evaltrack.report.comparison.culprit_words import MOST, STEPS, behind_line, behind_words, next_steps, worse_sentence
+from evaltrack.report.comparison.culprit_words import STEPS, behind_line, behind_words, next_steps, worse_sentence
 from evaltrack.report.comparison.headline import change_sentence, headline_words, verdict_sentence
 from evaltrack.report.comparison.json_form import comparison_json
 from evaltrack.report.comparison.markdown import comparison_markdown
@@ -109,7 +109,7 @@ def test_each_rule_has_its_mark_and_its_style() -> None:
 
 
 def test_every_cause_has_a_next_step() -> None:
-    assert STEPS.keys() == set(get_args(CulpritKind))
+    assert CAUSES.keys() == set(get_args(CulpritKind))
 
 
 @pytest.mark.parametrize("source", [None, "a#1"])
@@ -125,14 +125,13 @@ def test_whatever_the_cause_each_rendering_says_it(kind: CauseKind, source: str 
 def test_the_next_step_comes_from_what_fell() -> None:
     texts = tuple(replace(FLIP, id=str(n), cause=Cause("source_text_changed", "", "x", 1, 1)) for n in range(4))
     steps = next_steps(comparison(flips=texts, drops=()))
-    assert steps[0].startswith("“x” has another text, and with it 4 questions got worse: undo the edit")
-    assert steps[1].startswith("The target failed in 1 question: fix the error (no response"), steps
+    assert steps[0].startswith("“x” was edited (4 questions): undo the edit")
+    assert steps[1].startswith("The target failed (1 question): fix the error (no response"), steps
     many = tuple(replace(FLIP, id=str(n), cause=Cause("source_lost", "", f"s{n}", 1, None)) for n in range(9))
-    assert len(next_steps(comparison(flips=many))) == MOST
+    assert len(next_steps(comparison(flips=many))) == STEPS
     unasked = comparison(flips=(FLIP,), lost=(), drops=())
     assert next_steps(unasked) == [
-        "“fares#refunds” now ranks above the expected source in 1 question that got worse: look at what changed in "
-        "search or ranking."
+        "“fares#refunds” now ranks above the expected source (1 question): look at what changed in search or ranking."
     ]
     assert next_steps(quiet()) == ["Nothing got worse: this run can be the next baseline (evaltrack baseline set)."]
     assert next_steps(quiet(verdict="unknown")) == []
@@ -297,26 +296,26 @@ def test_where_many_pages_have_one_fate_the_cause_is_behind_it() -> None:
     flips = tuple(demoted(number, f"p{number // 2}") for number in range(8))
     made = comparison(flips=flips, drops=(), lost=(), causes={"source_demoted": 8})
     words = behind_words(made)
-    assert words.startswith("no single document: in all 8 questions that got worse an expected source is returned low")
+    assert words.startswith("no single document: an expected source is returned lower (rank 1 → 6 …): all 8 questions")
     assert behind_line(made) == f"Behind it: {words}"
     first, *others = next_steps(made)
-    assert first.startswith("Expected sources rank lower in 8 questions: look at what changed in search or ranking")
-    assert not any(" ranks lower in 2 questions" in step for step in others)
+    assert first == "An expected source is returned lower (8 questions): look at what changed in search or ranking."
+    assert others == []
     one = tuple(demoted(number, "p0") for number in range(8))
     assert behind_words(comparison(flips=one, drops=(), lost=(), causes=made.causes)).startswith(
-        "“p0” is returned lower, which explains all 8 questions that got worse"
+        "“p0” is returned lower: all 8 questions that got worse"
     )
 
 
-def test_the_step_for_several_sources_speaks_of_several() -> None:
+def test_the_step_for_several_sources_names_none() -> None:
     gone = tuple(replace(FLIP, id=str(n), cause=Cause("source_lost", "", f"s{n}", 1, None)) for n in range(10))
     made = comparison(flips=gone, drops=(), lost=(), causes={"source_lost": 10})
     assert next_steps(made)[0] == (
-        "Expected sources are no longer returned, and 10 questions got worse: look whether they are still in the index."
+        "An expected source is no longer returned (10 questions): look whether it is still in the index."
     )
     one = replace(gone[0], cause=Cause("source_lost", ""))
     made = comparison(flips=(one,), drops=(), lost=(), causes={"source_lost": 1})
-    assert next_steps(made)[0].startswith("An expected source is no longer returned, and 1 question got worse: look")
+    assert next_steps(made)[0].startswith("An expected source is no longer returned (1 question): look")
 
 
 def test_a_page_that_was_edited_is_behind_it_from_a_third_on() -> None:
@@ -325,10 +324,12 @@ def test_a_page_that_was_edited_is_behind_it_from_a_third_on() -> None:
     )
     flips = (*edited, *(demoted(number, f"p{number}") for number in range(6)))
     made = comparison(flips=flips, drops=(), lost=(), causes={"source_demoted": 6, "source_text_changed": 3})
-    assert behind_words(made).startswith("“x” was edited, which explains 3 of 9 questions that got worse")
+    assert behind_words(made).startswith("“x” was edited: 3 of 9 questions that got worse")
     more = (*flips, demoted(9, "p9"))
     made = comparison(flips=more, drops=(), lost=(), causes={"source_demoted": 7, "source_text_changed": 3})
-    assert behind_words(made).startswith("no single document: in 7 of 10 questions that got worse an expected source")
+    assert behind_words(made).startswith(
+        "no single document: an expected source is returned lower (rank 1 → 6 …): 7 of 10"
+    )
 
 
 @pytest.mark.parametrize(
@@ -343,7 +344,7 @@ def test_a_page_that_was_edited_is_behind_it_from_a_third_on() -> None:
 def test_it_is_said_in_which_domain_most_of_them_are(domains: tuple[str, ...], words: str) -> None:
     flips = tuple(demoted(number, "p0", domain) for number, domain in enumerate(domains))
     made = comparison(flips=flips, drops=(), lost=(), causes={"source_demoted": 6})
-    assert behind_words(made) == f"“p0” is returned lower, which explains all 6 questions that got worse{words}"
+    assert behind_words(made) == f"“p0” is returned lower: all 6 questions that got worse{words}"
 
 
 def test_a_model_that_differs_is_named_beside_answers_that_changed() -> None:
@@ -353,11 +354,11 @@ def test_a_model_that_differs_is_named_beside_answers_that_changed() -> None:
     sides = {"baseline": replace(BASELINE, signature=was), "candidate": replace(CANDIDATE, signature=model)}
     made = comparison(flips=answered, drops=(), lost=(), causes={"answer_changed": 24}, **sides)
     assert behind_words(made) == (
-        "no document: same sources, another answer in all 24 questions that got worse; "
+        "no document: same sources, another answer: all 24 questions that got worse; "
         "the model changed: gpt-4o → gpt-4o-mini"
     )
     assert next_steps(made)[0] == (
-        "The answer changed in 24 questions and the sources did not; the model changed: gpt-4o → gpt-4o-mini: "
+        "Same sources, another answer (24 questions); the model changed: gpt-4o → gpt-4o-mini: "
         "evaluate again with gpt-4o."
     )
     gone = (replace(FLIP, cause=Cause("source_lost", "", "s", 1, None)),)
@@ -369,7 +370,7 @@ def test_a_model_that_differs_is_named_beside_answers_that_changed() -> None:
 def test_an_error_is_behind_what_was_lost_and_nothing_is_said_to_be_worse() -> None:
     made = quiet(lost=(LOST,), fates={"lost": 1}, causes={"target_failed": 1})
     assert behind_words(made) == (
-        "no document: the target failed in the only question that was lost (no response within 60 s)"
+        "no document: the target failed: the only question that was lost (no response within 60 s)"
     )
 
 
@@ -381,10 +382,10 @@ def test_errors_with_several_messages_are_one_step_with_all_their_questions() ->
     )
     made = quiet(lost=lost, fates={"lost": 3}, causes={"target_failed": 3}, verdict="unknown")
     assert behind_words(made) == (
-        "no document: the target failed in all 3 questions that were lost (in 2 of them: HTTP 503)"
+        "no document: the target failed: all 3 questions that were lost (in 2 of them: HTTP 503)"
     )
     assert next_steps(made) == [
-        "The target failed in 3 questions: fix the error (HTTP 503, in 2 of them), then evaluate again."
+        "The target failed (3 questions): fix the error (HTTP 503, in 2 of them), then evaluate again."
     ]
 
 

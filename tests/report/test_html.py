@@ -495,7 +495,7 @@ def test_a_row_whose_target_failed_shows_what_is_expected() -> None:
 def demoted(key: str, by: str | None, source: str = "", kind: Any = "source_demoted") -> Change:
     """A question whose expected source was pushed down by another one, or is lost."""
     source = source or f"s{key}"
-    cause = Cause(kind, "it fell", source, 1, 4, by, "https://docs.example/link")
+    cause = Cause(kind, "it fell", source, 1, 4, "https://docs.example/link", (by,) if by else ())
     returned = [*([by] if by else []), *([] if kind == "source_lost" else [source])]
     return replace(FLIP, id=key, cause=cause, before=flat("a", source), after=flat("a", *returned))
 
@@ -507,15 +507,17 @@ def told(made: Comparison) -> list[tuple[str, str, list[str], str | None]]:
 def test_what_took_the_place_in_several_questions_is_told_before_what_it_pushed_out() -> None:
     flips = (demoted("1", "P"), demoted("2", "P"), demoted("3", "Q"), demoted("4", None, "s9", "source_lost"))
     assert told(comparison(flips=flips, lost=(), drops=(demoted("5", "P"),), fixes=(demoted("6", "P"),))) == [
-        ("P", "now ranks above the expected source", ["1", "2", "5"], "https://docs.example/link"),
-        ("s9", "is no longer returned", ["4"], "https://docs.example/link"),
+        ("P", "now ranks above the expected source", ["1", "2", "5"], "https://docs.example/fees"),
         ("", "an expected source is returned lower", ["3"], None),  # of one question, below Q: no document's fault
+        ("s9", "is no longer returned", ["4"], "https://docs.example/fees"),
     ]
 
 
 def test_a_source_that_many_push_out_is_told_itself() -> None:
     flips = (demoted("1", "P", "s"), demoted("2", "P", "s"), demoted("3", "Q", "s"))
-    assert told(comparison(flips=flips, lost=(), drops=())) == [("s", "is returned lower", ["1", "2", "3"], None)]
+    assert told(comparison(flips=flips, lost=(), drops=())) == [
+        ("s", "is returned lower", ["1", "2", "3"], "https://docs.example/fees")
+    ]
 
 
 def test_where_no_source_is_concerned_the_cause_is_told() -> None:
@@ -556,7 +558,7 @@ def test_where_no_page_is_behind_it_no_card_says_so() -> None:
     assert "Pages behind it" in comparison_html(comparison(flips=(answered, gone), lost=(), drops=()))
 
 
-def test_a_page_is_told_by_its_title_and_names_its_chunks() -> None:
+def test_a_page_is_told_by_its_file_and_names_its_chunks() -> None:
     def titled(row_: StoredRow | None) -> StoredRow:
         return with_source(row_ or flat(None), title="The page")
 
@@ -564,7 +566,7 @@ def test_a_page_is_told_by_its_title_and_names_its_chunks() -> None:
     flips = tuple(replace(each, before=titled(each.before), after=titled(each.after)) for each in demotions)
     made = comparison(flips=(*flips, demoted("other", None, "s", "source_lost")), lost=(), drops=())
     one, _ = culprit_lines(made)
-    assert (one["name"], one["what"], len(one["ids"])) == ("The page", "was edited", 10)
+    assert (one["name"], one["what"], len(one["ids"])) == ("page", "was edited", 10)
     assert one["parts"] == [f"page#{place}" for place in range(9)]
     words = " ".join(LexborHTMLParser(comparison_html(made)).text(separator=" ").split())
     assert "page#5 and 3 more chunks was edited 10 0 1 2 3 4 5 6 7 and 2 more" in words
@@ -830,7 +832,7 @@ def test_a_comparison_says_first_what_it_came_to() -> None:
     assert "−0.250 to +0.050" in words
     assert "broken: Recall@3 fell from 0.800 to 0.700, 12.5 % (allowed: 5 %)" in words
     assert "missed hit_rate > 0.8" in words
-    assert "fares#refunds now ranks above the expected source 2 7 10" in words
+    assert "fares fares#refunds now ranks above the expected source 2 7 10" in words
     assert "domain travel 20 questions" in words
     assert "bm25 floor 3 c1" in words
     assert "http://127.0.0.1:5000/#/experiments/0/runs/c1" in page.links

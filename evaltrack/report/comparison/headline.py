@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from evaltrack.compare.comparison import Comparison, MetricDelta
-from evaltrack.compare.run_info import RECORDED, TARGET, RunDifference
+from evaltrack.compare.run_info import DIGESTS, RECORDED, TARGET, RunDifference
 from evaltrack.records.amount import count, verb
 from evaltrack.records.settings import COMMIT, RESPONSES, UNCOMMITTED, VERDICTS
 from evaltrack.report.comparison.rules import rules_words
@@ -164,7 +164,7 @@ def difference_words(comparison: Comparison) -> str:
 
 
 def _words(difference: RunDifference) -> str:
-    if difference.name in (RESPONSES, VERDICTS):
+    if difference.name in (RESPONSES, VERDICTS, *DIGESTS):
         return f"other {difference.name}"
     if _names_files(difference):
         return f"other {RESPONSES}"  # the names of their files say nothing of what was asked

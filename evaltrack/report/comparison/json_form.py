@@ -65,7 +65,7 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
     `culprits` holds the sources behind what got worse, or the errors, each with its questions, the 100 with the most.
     `gate` holds the settings of the rules, `rules` each rule with its state.
     """
-    gate, k = comparison.gate, comparison.candidate.signature.k
+    gate = comparison.gate
     made = ComparisonForm.of(
         comparison,
         schema=COMPARISON_SCHEMA,
@@ -83,7 +83,7 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
         metrics=_metrics(comparison.metrics),
         loss_p=comparison.loss_p if comparison.passing_compared else None,
         reruns=asdict(replace(comparison.reruns, by_id={})),
-        culprits=[asdict(each) | {"words": culprit_words(each, k)} for each in comparison.culprits[:CULPRITS]],
+        culprits=[asdict(each) | {"words": culprit_words(each)} for each in comparison.culprits[:CULPRITS]],
         questions={fate: comparison.count(fate) for fate in get_args(Fate)},
         **_changes(comparison),
         num_drops=comparison.count("lower score"),

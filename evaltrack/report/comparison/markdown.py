@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import quote
 
+from evaltrack.compare.cause_words import CAUSES
 from evaltrack.compare.change import Change
 from evaltrack.compare.comparison import Comparison
 from evaltrack.records.amount import count
@@ -21,7 +22,6 @@ from evaltrack.report.comparison.headline import difference_words, headline_word
 from evaltrack.report.comparison.notes import note_words
 from evaltrack.report.comparison.rules import MARKS, reruns_words, rules_words
 from evaltrack.report.comparison.words import (
-    CAUSES,
     answers,
     cause_rest,
     cause_words,
@@ -112,7 +112,7 @@ def _broken(changes: Sequence[Change], comparison: Comparison) -> Iterator[str]:
     for change in changes[:LISTED]:
         name = f"{code(change.id, 80)} {inert(f'{clip(change.domain, 40)}{remark_words(change)}', 340)}"
         question = f"{inert(change.question)}<br>{name}" if change.question else name
-        why = f"{CAUSES[change.cause.kind]}{_rest(change)}"
+        why = f"{CAUSES[change.cause.kind].title}{_rest(change)}"
         scores = inert(dropped_words(change, k))
         yield f"| {question} | {why}{address(change.cause.link, 'source')} | {scores} |"
 

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Literal
 
-from evaltrack.compare.causes import ANOTHER_ANSWER, ANSWERS_NOW, DECLINES_NOW, UNEXPLAINED
-from evaltrack.compare.change import WORSE, Cause, CauseKind, Change, Fate, Outcome
+from evaltrack.compare.cause_words import CAUSES
+from evaltrack.compare.change import WORSE, Cause, Change, Fate, Outcome
 from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.compare.differences import in_order
 from evaltrack.compare.run_info import RunInfo
-from evaltrack.compare.source_causes import REPORTED
 from evaltrack.metrics.catalogue import metric_form
 from evaltrack.metrics.criteria import Checked
 from evaltrack.records.amount import count
@@ -81,31 +80,6 @@ def selections_words(comparison: Comparison) -> str:
 
 def _and(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-
-
-CAUSES: dict[CauseKind, str] = {
-    "golden_edited": "the question or its expectation was edited",
-    "target_failed": "the target failed",
-    "no_longer_reports_sources": "the target reports no sources now",
-    "now_reports_sources": "the target reports its sources now, where it did not",
-    "ids_changed": "the same texts under other ids",
-    "source_text_changed": "the text of a source changed",
-    "source_lost": "an expected source is no longer returned",
-    "source_demoted": "an expected source is returned lower",
-    "source_gained": "an expected source is newly returned",
-    "source_promoted": "an expected source is returned higher",
-    "no_longer_declines": "the target answers where it declined",
-    "now_declines": "the target declines where it answered",
-    "context_changed": "changed sources, another answer",
-    "tools_changed": "same sources and answer, other tools called",
-    "answer_missing": "the answer is missing or empty now",
-    "answer_gained": "there is an answer now, and was none",
-    "answer_changed": "same sources, another answer",
-    "verdict_changed": "same answer, another verdict",
-    "judge_failed": "the judge failed",
-    "unknown": "nothing that was recorded explains it",
-}
-"""What each cause means, for people who have not read the specification."""
 
 
 def course_words(metric: MetricDelta) -> str:
@@ -225,7 +199,7 @@ def cause_title(change: Change) -> str:
     if kind == "unknown" and change.fate in UNCHANGED:
         return "the result is the same"
     before = kind in ("target_failed", "judge_failed") and change.fate not in WORSE and change.now != "error"
-    return f"{CAUSES[kind]}{' before' * before}"
+    return f"{CAUSES[kind].title}{' before' * before}"
 
 
 UNCHANGED: tuple[Fate, ...] = ("other content", "identical")
@@ -250,20 +224,8 @@ def accepted_words(change: Change) -> str:
 def cause_words(change: Change) -> str:
     """The cause in its own sentence, without its title where it begins with that, and the others that apply."""
     also = "; ".join(map(_also_words, change.also))
-    words = failure_words(change.cause.detail).removeprefix(f"{CAUSES[change.cause.kind]}: ")
+    words = failure_words(change.cause.detail).removeprefix(f"{CAUSES[change.cause.kind].title}: ")
     return clip(words, 300) + (f" (also: {also})" if also else "")
-
-
-REPEATS: dict[CauseKind, str] = {
-    "golden_edited": CAUSES["golden_edited"],
-    "no_longer_reports_sources": CAUSES["no_longer_reports_sources"],
-    "now_reports_sources": REPORTED[1].partition(",")[0],
-    "now_declines": DECLINES_NOW,
-    "no_longer_declines": ANSWERS_NOW,
-    "answer_changed": ANOTHER_ANSWER,
-    "unknown": UNEXPLAINED,
-}
-"""How the sentence on a cause begins where it says what its title says."""
 
 
 def cause_rest(change: Change) -> tuple[str, str]:
@@ -271,18 +233,19 @@ def cause_rest(change: Change) -> tuple[str, str]:
 
     As in ``: `` and ``the tool `search` is called now``, or a space and ``(also: the target failed)``.
     """
-    words, repeated = cause_words(change), REPEATS.get(change.cause.kind, "")
-    if words == repeated:
+    words, title = cause_words(change), CAUSES[change.cause.kind].title
+    if words == title:
         return "", ""
-    joint = next((each for each in (", ", " ") if repeated and words.startswith(repeated + each)), "")
-    return (joint, words[len(repeated) + len(joint) :]) if joint else (": ", words)
+    joint = next((each for each in (", ", " ") if words.startswith(title + each)), "")
+    return (joint, words[len(title) + len(joint) :]) if joint else (": ", words)
 
 
 def _also_words(cause: Cause) -> str:
     """What the cause means; of sources which ones, as the cause before names others."""
-    if cause.source is None and cause.kind != "context_changed":
-        return CAUSES[cause.kind]
-    return clip(cause.detail.removesuffix(f"; `{cause.displaced_by}` took its place"), 200)
+    if cause.source is None and cause.kind not in ("context_changed", "verdict_changed"):
+        return CAUSES[cause.kind].title
+    words = cause.detail.removesuffix(f"; `{cause.displaced_by}` took its place")
+    return clip(words or CAUSES[cause.kind].title, 200)
 
 
 def dropped_words(change: Change, k: int | None = None) -> str:

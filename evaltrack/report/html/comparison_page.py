@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from evaltrack.compare.cause_words import CAUSES
 from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta
 from evaltrack.metrics.catalogue import HEADLINES
 from evaltrack.records.amount import count
@@ -12,7 +13,7 @@ from evaltrack.report.comparison.counts import FATES, count_parts, fates_legend,
 from evaltrack.report.comparison.culprit_words import riser_words, worse_sentence
 from evaltrack.report.comparison.headline import change_sentence
 from evaltrack.report.comparison.notes import note_words
-from evaltrack.report.comparison.words import CAUSES, TONES, criteria_words, run_words, sides_words, verdict_words
+from evaltrack.report.comparison.words import TONES, criteria_words, run_words, sides_words, verdict_words
 from evaltrack.report.html.documents import culprit_lines, document_views, more_culprits
 from evaltrack.report.html.first_screen import difference_lines, first_screen
 from evaltrack.report.html.page import (
@@ -37,7 +38,8 @@ def cause_views(comparison: Comparison) -> list[dict[str, Any]]:
     """All causes, the most frequent first: a code, which filters, words, and the first questions with it."""
     worse, views = comparison.worse, []
     for kind, number in sorted(comparison.causes.items(), key=lambda item: -item[1]):
-        words = f"{CAUSES[kind][:1].upper()}{CAUSES[kind][1:]}{riser_words(comparison.culprits, comparison, kind)}"
+        title = CAUSES[kind].title
+        words = f"{title[:1].upper()}{title[1:]}{riser_words(comparison, kind)}"
         questions = [(shown(e.id, 200), shown(e.question, 160)) for e in worse if e.cause.kind == kind][:TEXTS]
         more = number - len(questions)
         views.append({"code": kind, "words": words, "count": number, "questions": questions, "more": more})

@@ -9,9 +9,8 @@ from difflib import SequenceMatcher
 from itertools import groupby
 from typing import Any, Literal
 
-from evaltrack.compare.changed_documents import ChangedDocument, DocumentPart, changed_documents
 from evaltrack.compare.comparison import Comparison
-from evaltrack.compare.culprits import Culprit
+from evaltrack.compare.culprits import ChangedDocument, Culprit, DocumentPart
 from evaltrack.records.amount import count
 from evaltrack.report.comparison.culprit_words import culprit_words
 from evaltrack.report.comparison.words import cause_words
@@ -108,7 +107,7 @@ SHOWN = 8
 
 def culprit_lines(comparison: Comparison) -> list[dict[str, Any]]:
     """At most `SHOWN`, those with the most questions first; the name is empty where no source is concerned."""
-    return [_culprit_line(culprit, comparison.candidate.signature.k) for culprit in comparison.culprits[:SHOWN]]
+    return [_culprit_line(culprit) for culprit in comparison.culprits[:SHOWN]]
 
 
 def more_culprits(comparison: Comparison) -> str:
@@ -120,12 +119,12 @@ def more_culprits(comparison: Comparison) -> str:
     return f"and {len(sizes):,} more, with {most}{' each' if len(sizes) > 1 else ''}"
 
 
-def _culprit_line(culprit: Culprit, k: int) -> dict[str, Any]:
+def _culprit_line(culprit: Culprit) -> dict[str, Any]:
     name = shown(culprit.page, 120)
     parts = [shown(part, 120) for part in culprit.parts]
     return {
         "name": name,
-        "what": culprit_words(culprit, k),
+        "what": culprit_words(culprit),
         "link": safe_link(culprit.link),
         "parts": [part for part in parts if part != name],
         "ids": [shown(key, 200) for key in culprit.ids],
@@ -137,15 +136,15 @@ DOCUMENTS, PARTS, QUESTIONS = 6, 6, 12
 
 def document_views(comparison: Comparison) -> list[dict[str, Any]]:
     """At most `DOCUMENTS`, those with the most questions first."""
-    return [_view(document, comparison.candidate.signature.k) for document in changed_documents(comparison, DOCUMENTS)]
+    return [_view(document) for document in comparison.documents(DOCUMENTS)]
 
 
-def _view(document: ChangedDocument, k: int) -> dict[str, Any]:
+def _view(document: ChangedDocument) -> dict[str, Any]:
     culprit = document.culprit
     differing = [part for part in document.parts if part.differs]  # the same text on both sides explains nothing
     return {
         "name": shown(culprit.page, 120),
-        "what": culprit_words(culprit, k),
+        "what": culprit_words(culprit),
         "counted": f"{count(len(culprit.ids), 'question')} got worse with it",
         "link": safe_link(culprit.link),
         "parts": [_part(part) for part in differing[:PARTS]],

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from evaltrack.compare.change import Change
-from evaltrack.compare.changed_documents import ChangedDocument, changed_documents
 from evaltrack.compare.comparison import Comparison, RuleState
-from evaltrack.compare.culprits import Culprit
+from evaltrack.compare.culprits import ChangedDocument, Culprit
 from evaltrack.records.amount import count, verb
 from evaltrack.report.comparison.culprit_words import behind_words, next_steps
 from evaltrack.report.comparison.headline import difference_words
@@ -54,11 +53,11 @@ class EditView:
 def edit_view(comparison: Comparison) -> EditView | None:
     """That of the document behind what got worse; None where none is, or it was not edited, or no text is held."""
     behind = comparison.behind
-    if behind is None or behind.culprit is None or behind.culprit.novelty == "new":
+    if behind is None or not behind.culprits or behind.kind == "page_new":
         return None
-    documents = (each for each in changed_documents(comparison, DOCUMENTS) if each.culprit is behind.culprit)
+    documents = (each for each in comparison.documents(DOCUMENTS) if each.culprit is behind.culprits[0])
     lines = [line for document in documents for line in _changed_lines(document)]
-    pair = _telling_pair(lines, _words_that_changed(comparison, behind.culprit))
+    pair = _telling_pair(lines, _words_that_changed(comparison, behind.culprits[0]))
     return EditView(tuple(map(_short, pair)), len(lines) - len(pair)) if pair else None
 
 

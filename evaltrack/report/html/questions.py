@@ -9,13 +9,13 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, get_args
 
+from evaltrack.compare.cause_words import CAUSES
 from evaltrack.compare.change import Change, Fate
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.run_info import RunInfo
 from evaltrack.records.row import Traced
 from evaltrack.report.comparison.rules import rerun_words
 from evaltrack.report.comparison.words import (
-    CAUSES,
     UNCHANGED,
     accepted_words,
     dropped_words,
@@ -200,7 +200,7 @@ def _change_fields(
         "now": change.now,
         "cause": _cause_code(change, group),
         "detail": shown(failure_message(change.cause.detail), 400),
-        "also": [f"{CAUSES[cause.kind]}: {shown(failure_message(cause.detail), 300)}" for cause in change.also],
+        "also": [f"{CAUSES[cause.kind].title}: {shown(failure_message(cause.detail), 300)}" for cause in change.also],
         "again": change.rerun.state if change.rerun else "",
         "link": safe_link(change.cause.link),
         "lower": dropped_words(change, comparison.candidate.signature.k),
@@ -298,4 +298,4 @@ def group_badges(groups: Iterable[Group]) -> dict[Group, tuple[str, str]]:
 def cause_names(causes: Iterable[str]) -> dict[str, str]:
     """What each of these causes means, for people."""
     present = set(causes)
-    return {kind: meaning for kind, meaning in CAUSES.items() if kind in present}
+    return {kind: words.title for kind, words in CAUSES.items() if kind in present}

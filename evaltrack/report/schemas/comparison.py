@@ -6,13 +6,12 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from evaltrack.compare.cause_words import CulpritKind
 from evaltrack.compare.change import CauseKind, Fate, Outcome
 from evaltrack.compare.comparison import ComparedAim, RuleKind, RuleState, Verdict
-from evaltrack.compare.culprits import CulpritKind
 from evaltrack.compare.errors_by_message import ErrorCount
 from evaltrack.compare.gate import GateKind, Threshold
 from evaltrack.compare.reruns import Rerun, Reruns
-from evaltrack.compare.risers import Novelty
 from evaltrack.compare.run_info import RunDifference
 from evaltrack.records import Signature
 from evaltrack.report.schemas.form import CriterionState, Delta, Form
@@ -102,13 +101,10 @@ class CauseForm(Form):
 
 
 class CulpritForm(Form):
-    """What is behind questions that got worse: a page with its chunks, or an error; each question is in one of them.
+    """What is behind questions that got worse: a page with its chunks, an error or a cause; each question is in one.
 
-    `rose`: it newly stands above the expected source of `num_above` of the questions, in `num_instead` of them where
-    one stood that is no longer returned, or is newly among the first k.
-    `gone`, of a page that is no longer returned: the candidate returns it for no common question, where the baseline
-    did for several; false: it does for other questions, and where `page` is null each of several sources; null: that
-    cannot be told. `remains`: it may return other chunks of the page, or the page for other questions.
+    `page_new`: the baseline returned nothing of the page; `page_deleted`: the candidate returns nothing of it;
+    `page_rarer`: it does for other questions; `page_rose`: it newly stands above the expected source.
     """
 
     page: str | None
@@ -117,11 +113,6 @@ class CulpritForm(Form):
     link: str | None
     parts: list[str]
     ids: list[str]
-    novelty: Novelty | None
-    num_above: int
-    num_instead: int = 0
-    gone: bool | None = None
-    remains: bool = False
     words: str
 
 
