@@ -34,7 +34,6 @@ OPPOSITES: Mapping[CauseKind, CauseKind] = {
 
 MOVED_TEXTS: tuple[CauseKind, ...] = ("ids_changed", "rechunked", "source_text_changed")
 NOTHING_DIFFERS = "nothing that the rows hold differs"
-TOOLS_NAMED = 3
 
 
 def causes_of(
@@ -280,18 +279,15 @@ def _verdict(loss: Differences) -> Cause | None:
 
 def _tool_words(was: Sequence[str], now: Sequence[str]) -> str:
     """Which tools are no longer called, and which are called now; else how the same ones are."""
-    gone = list(dict.fromkeys(name for name in was if name not in now))
-    new = list(dict.fromkeys(name for name in now if name not in was))
-    words = [f"{_names(gone)} no longer called"] if gone else []
-    words += [f"{_names(new)} called now"] if new else []
+    changes = ((was, now, "no longer called"), (now, was, "called now"))
+    pairs = ((list(dict.fromkeys(name for name in one if name not in other)), how) for one, other, how in changes)
+    words = [f"{_listed(names)} {verb(len(names), 'is', 'are')} {how}" for names, how in pairs if names]
     return "; ".join(words) or "the same tools are called more or fewer times"
 
 
-def _names(tools: Sequence[str]) -> str:
-    """The first of some tools, to begin a sentence: ``the tools `search`, `open` and 2 more are``."""
-    more = f" and {len(tools) - TOOLS_NAMED:,} more" if len(tools) > TOOLS_NAMED else ""
-    names = ", ".join(f"`{name}`" for name in tools[:TOOLS_NAMED])
-    return f"the tool{'s' if len(tools) > 1 else ''} {names}{more} {verb(len(tools), 'is', 'are')}"
+def _listed(names: Sequence[str]) -> str:
+    """```x` and 2 more``."""
+    return f"`{names[0]}`{f' and {len(names) - 1:,} more' if len(names) > 1 else ''}"
 
 
 def context_words(loss: Differences) -> str:
@@ -301,11 +297,10 @@ def context_words(loss: Differences) -> str:
     was, now = _first(loss), _first(Differences(loss.bad, loss.good, loss.k))
     if not now:
         return "no sources"
-    came, gone = ([side[name] for name in side if name not in other] for side, other in ((now, was), (was, now)))
+    sides = ((now, was, f"new among the first {loss.k}"), (was, now, f"no longer among the first {loss.k}"))
+    pairs = (([loss.name(one[key]) for key in one if key not in other], how) for one, other, how in sides)
     words = [
-        f"{_listed(loss, sources)} {verb(len(sources), 'is', 'are')} {how} the first {loss.k}"
-        for sources, how in ((came, "new among"), (gone, "no longer among"))
-        if sources
+        f"{_listed(names)} {verb(len(names), 'is', 'are')} {how} the first {loss.k}" for names, how in pairs if names
     ]
     if words:
         return f"other sources: {', '.join(words)}"
@@ -322,9 +317,3 @@ def _first(way: Differences) -> dict[str, StoredSource]:
         if rank <= way.k:
             names.setdefault(title_key(name) if way.good.by_title else name, source)
     return names
-
-
-def _listed(way: Differences, sources: Sequence[StoredSource]) -> str:
-    """```x` and 2 more``."""
-    more = f" and {len(sources) - 1:,} more" if len(sources) > 1 else ""
-    return f"`{way.name(sources[0])}`{more}"

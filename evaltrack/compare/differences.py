@@ -291,7 +291,7 @@ class Differences:
             if fresh and _is_enough(shared, min(text, part, key=len)):
                 whole = len(shared) >= SAME * max(len(text), len(part))
                 stretch = max(len(list(run)) for held, run in groupby(text, shared.__contains__) if held)
-                cut = self.everywhere.recut or (not whole and stretch >= SAME * len(shared))
+                cut = edit or self.everywhere.recut or (not whole and stretch >= SAME * len(shared))
                 moved: CauseKind = "rechunked" if cut else "ids_changed"
                 edited = not cut and (not whole or page_of(other) == page_of(source))
                 return Found("source_text_changed" if edited else moved, None, rank, other)

@@ -10,8 +10,10 @@ import pytest
 
 from evaltrack.compare.causes import causes_of
 from evaltrack.compare.change import Cause
+from evaltrack.compare.differences import AllSources
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Question, Response, Row, Source, ToolCall, Verdict
+from evaltrack.rows.stored_parts import StoredVerdict
 from evaltrack.rows.stored_row import StoredRow, stored_row
 from tests.compared import found, question, row
 from tests.stored import patched
@@ -139,6 +141,50 @@ def test_a_copy_that_was_there_before_is_no_new_id() -> None:
     assert kinds(found("a", "c", texts=texts), found("c", texts=texts)) == ["source_lost"]
 
 
+LONG = " ".join(f"word{n}" for n in range(60))
+FIRST, SECOND = LONG[: len(LONG) // 2], LONG[len(LONG) // 2 :]
+
+
+@pytest.mark.parametrize(
+    ("now", "kind"),
+    [
+        ({"a-1": FIRST, "a-2": SECOND}, "rechunked"),  # cut in two
+        ({"z": f"{LONG} and what stood behind it, which is as long: {' '.join('abcdefghij' * 5)}"}, "rechunked"),
+        ({"a": FIRST, "a2": f"{SECOND} more"}, "rechunked"),  # under the same id a part alone, and another the rest
+        ({"a": FIRST}, "source_text_changed"),  # nothing holds the rest
+        ({"a": f"{LONG} Edited."}, "source_text_changed"),
+        ({"b": LONG}, "ids_changed"),
+        ({"z": f"{LONG} Edited."}, "ids_changed"),
+        ({"z": "of something else"}, "source_lost"),
+    ],
+)
+def test_a_text_in_other_borders_is_neither_edited_nor_lost(now: dict[str, str], kind: str) -> None:
+    """The words moved from one source to another; the judge's score tells that the answer is worse."""
+    asked = question("q", expected_chunks=["a"])
+    answer = found(*now, texts=now, answer="No.")
+    cause, *_ = causes(found("a", texts={"a": LONG}), answer, asked, **JUDGED)
+    assert (cause.kind, cause.source) == (kind, "a")
+
+
+def test_what_other_questions_show_of_a_source_explains_its_loss() -> None:
+    """Its text is another one in their rows; it was cut out of their lists; or nearly no source kept its id."""
+    was, now = found("a", "c"), found("c")
+    rows = [row(ASKED, each) for each in (was, now)]
+
+    def kind(before: Response, after: Response) -> str:
+        everywhere = AllSources.of(*({"other": row(ASKED, each)} for each in (before, after)))
+        return causes_of(*rows, 5, everywhere=everywhere)[0].kind
+
+    assert kind(found("x", "a"), found("x", "a", texts={"a": "edited"})) == "source_text_changed"
+    many = [found(*(f"{side}{n}" for n in range(12))) for side in ("old", "new")]
+    assert kind(*many) == "rechunked"
+    assert kind(was, was) == "source_lost"
+    declined = row(ASKED, Response(answer="I do not know.", sources=(), abstained=True))
+    everywhere = AllSources.of({"other": rows[0]}, {"other": rows[1]})
+    assert causes_of(rows[0], declined, 5)[0].kind == "now_declines"
+    assert causes_of(rows[0], declined, 5, everywhere=everywhere)[0].kind == "source_lost"
+
+
 def test_other_ids_of_unexpected_sources_are_told_where_the_answer_is_another() -> None:
     """All texts are the same in the same order; the judge that changes its mind on the same answer is told itself."""
     was, texts = found("a", "c"), {"z": "text of c"}
@@ -229,6 +275,18 @@ def test_a_negative_that_the_judge_reads_otherwise_is_a_matter_of_the_judge() ->
     assert mended[0].kind == "now_declines"
 
 
+def test_a_refusal_in_words_declines_where_a_judge_says_so() -> None:
+    """Without that it is another answer."""
+    was, now = found("a"), found("a", answer="I am sorry, I cannot say.")
+    refused = replace(
+        row(ASKED, now, score=0.1), verdicts=(StoredVerdict(judge="j", overall_score=0.1, declined=True),)
+    )
+    for after, kind in ((refused, "now_declines"), (row(ASKED, now, score=0.1), "answer_changed")):
+        assert [cause.kind for cause in causes_of(row(ASKED, was, score=0.9), after, 5)] == [kind]
+    unjudged = causes(was, now)
+    assert [cause.kind for cause in unjudged] == ["answer_changed"]
+
+
 # Sources that are not reported
 
 
@@ -297,10 +355,10 @@ def test_other_tools_are_no_other_answer() -> None:
     asked = question("q", expected_chunks=["a"], expected_tools=["search"])
     was, now = found("a", tool_calls=(ToolCall(name="search"),)), found("a")
     (cause,) = causes(was, now, asked)
-    assert (cause.kind, cause.detail) == ("tools_changed", "the tool `search` is no longer called")
+    assert (cause.kind, cause.detail) == ("tools_changed", "`search` is no longer called")
     calls = {key: tuple(ToolCall(name=name) for name in key) for key in ("abcde", "a", "ab", "abb")}
     for before, after, words in (
-        ("a", "abcde", "the tools `b`, `c`, `d` and 1 more are called now"),
+        ("a", "abcde", "`b` and 3 more are called now"),
         ("ab", "abb", "the same tools are called more or fewer times"),
     ):
         (cause,) = causes(found("a", tool_calls=calls[before]), found("a", tool_calls=calls[after]), asked)

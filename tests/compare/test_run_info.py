@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from evaltrack.compare.run_info import RunDifference, run_differences
+from evaltrack.compare.run_info import RunDifference, about_sources, run_differences
 from evaltrack.report.comparison.headline import SHOWN, difference_words
 from tests.comparisons import BASELINE, CANDIDATE, MADE, comparison
 
@@ -70,6 +70,35 @@ def test_the_corpus_is_held_side_by_side_where_both_say_it() -> None:
     (difference,) = run_differences(was, now)
     assert (difference.name, difference.candidate) == ("corpus", "18 pages, 80 chunks, bbbbbbbb")
     assert run_differences(replace(was, settings=MADE), now) == ()
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "differs", "changed"),
+    [
+        ("1a2b (main)", "9f8e (main)", True, True),
+        ("1a2b (main)", "1a2b", False, False),  # no branch was checked out
+        ("1a2b (main)", "1a2b (feature)", False, False),
+        ("1a2b (main)", "1a2b (main, uncommitted changes)", True, False),
+        (None, "9f8e (main)", False, False),
+    ],
+)
+def test_the_commit_changed_where_there_are_two(was: str | None, now: str, differs: bool, changed: bool) -> None:
+    commits = [{} if commit is None else {"commit": commit} for commit in (was, now)]
+    sides = (replace(BASELINE, settings={"k": "3", **own}) for own in commits)
+    found = run_differences(*sides)
+    assert [each.name for each in found] == ["commit"] * differs
+    assert [about_sources(each) for each in found] == [changed] * differs
+
+
+def test_a_digest_that_differs_is_a_difference() -> None:
+    """That of the questions, and of the judge's prompt; not where a run does not state it."""
+    signature = BASELINE.signature.model_copy(update={"golden_digest": "4567", "judge_prompt": "a1"})
+    other = replace(BASELINE, signature=signature)
+    again = replace(BASELINE, signature=signature.model_copy(update={"judge_prompt": "b2"}))
+    assert [each.name for each in run_differences(BASELINE, other)] == ["golden set"]
+    assert [each.name for each in run_differences(other, again)] == ["judge prompt"]
+    words = difference_words(replace(comparison(), baseline=BASELINE, candidate=other))
+    assert words == "other golden set"
 
 
 def test_the_words() -> None:

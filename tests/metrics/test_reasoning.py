@@ -172,7 +172,7 @@ def test_strong_against_flawed_names_every_regression_with_its_cause(
     monkeypatch.setenv("MLFLOW_TRACKING_URI", showcase.uri)
     assert cli("compare", flawed.run_id, "--baseline-run", strong.run_id, "--no-log") == 1
     printed = capsys.readouterr().out
-    assert "same sources, another answer in all 30 questions that got worse" in printed
+    assert "same sources, another answer: all 30 questions that got worse" in printed
     assert "broke (passed before, fails now): 30" in printed
 
 

@@ -259,7 +259,7 @@ def test_causes_are_counted_the_most_frequent_first() -> None:
     )
     assert cause_summary(made) == (
         "7 of 9 questions that got worse: an expected source is returned lower, "
-        "most often below “fares” (6); 2: same sources, another answer"
+        "most often below “fares#refunds” (6); 2: same sources, another answer"
     )
     once = cause_summary(changed(made, flips=others, drops=(), causes={"source_demoted": 1}))
     assert once == "1 of 3 questions that got worse: an expected source is returned lower; 2: not looked at"

@@ -179,7 +179,7 @@ def riser_words(comparison: Comparison, kind: CauseKind) -> str:
     first = max(risen, key=lambda each: len(ids.intersection(each.ids)), default=None)
     times = len(ids.intersection(first.ids)) if first else 0
     how = "below" if kind == "source_demoted" else "with"
-    return f", most often {how} {quoted(first.page, 80)} ({times:,})" if first and times > 1 else ""
+    return f", most often {how} {quoted(first.part or first.page, 80)} ({times:,})" if first and times > 1 else ""
 
 
 def next_steps(comparison: Comparison) -> list[str]:
