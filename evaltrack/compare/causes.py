@@ -299,9 +299,7 @@ def context_words(loss: Differences) -> str:
         return "no sources"
     sides = ((now, was, f"new among the first {loss.k}"), (was, now, f"no longer among the first {loss.k}"))
     pairs = (([loss.name(one[key]) for key in one if key not in other], how) for one, other, how in sides)
-    words = [
-        f"{_listed(names)} {verb(len(names), 'is', 'are')} {how} the first {loss.k}" for names, how in pairs if names
-    ]
+    words = [f"{_listed(names)} {verb(len(names), 'is', 'are')} {how}" for names, how in pairs if names]
     if words:
         return f"other sources: {', '.join(words)}"
     if list(was) != list(now):

@@ -327,9 +327,7 @@ def test_a_page_that_was_edited_is_behind_it_from_a_third_on() -> None:
     assert behind_words(made).startswith("“x” was edited: 3 of 9 questions that got worse")
     more = (*flips, demoted(9, "p9"))
     made = comparison(flips=more, drops=(), lost=(), causes={"source_demoted": 7, "source_text_changed": 3})
-    assert behind_words(made).startswith(
-        "no single document: an expected source is returned lower (rank 1 → 6 …): 7 of 10"
-    )
+    assert behind_words(made).startswith("no single document: an expected source is returned lower")
 
 
 @pytest.mark.parametrize(
