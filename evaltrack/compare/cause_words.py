@@ -105,7 +105,7 @@ CAUSES: Mapping[CulpritKind, CauseWords] = {
     ),
     "context_changed": CauseWords("changed sources, another answer", SEARCH, "the answer is another, on {context}"),
     "tools_changed": CauseWords(
-        "same sources and answer, other tools called", "look at the agent's prompt and its tools", "{tools}"
+        "same answer, other tools called", "look at the agent's prompt and its tools", "{tools}"
     ),
     "answer_missing": CauseWords("the answer is missing or empty now", ANSWERS, "the target gives {what} now{on}"),
     "answer_gained": CauseWords("there is an answer now, and was none", ANSWERS, "the target gave {what} before{on}"),

@@ -246,7 +246,7 @@ def _read_as_declining(row: StoredRow) -> bool | None:
 def _answer(loss: Differences, gain: Differences) -> Cause:
     """What is other about the answer, and about the sources that it rests on."""
     context = "" if loss.same_context else context_words(loss)
-    if loss.same_text and not context:
+    if loss.same_text:
         return _cause(loss, "tools_changed", tools=_tool_words(loss.good.tool_calls or (), loss.bad.tool_calls or ()))
     for way in (loss, gain):
         if not (way.bad.answer or "").strip() and (way.good.answer or "").strip():

@@ -265,7 +265,8 @@ class Differences:
         if found or edit:
             return found._replace(rank=rank) if found else edit
         now, there = self.new.get(key, (None, source))
-        if self.everywhere.recut and (now is None or source_id(there) not in ids):
+        new_id = source_id(there) not in ids if now else not self.good.by_title
+        if self.everywhere.recut and new_id:
             return Found("rechunked", rank, now, there)
         if now is None and not self.everywhere.edited.isdisjoint((*ids, page_of(source))):
             return Found("source_text_changed", rank, None, source)

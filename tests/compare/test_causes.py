@@ -365,6 +365,12 @@ def test_other_tools_are_no_other_answer() -> None:
         assert cause.detail == words
 
 
+def test_other_tools_with_the_same_answer_are_told_whatever_the_sources() -> None:
+    asked = question("q", expected_chunks=["a"], expected_tools=["search"])
+    (cause,) = causes(found("a", "c", tool_calls=(ToolCall(name="search"),)), found("a", "x"), asked)
+    assert (cause.kind, cause.detail) == ("tools_changed", "`search` is no longer called")
+
+
 @pytest.mark.parametrize("sources", ["a", "x"])
 @pytest.mark.parametrize(
     ("answer", "gone"),
