@@ -128,8 +128,8 @@ def _lost(ahead: Differences) -> tuple[bool, bool]:
 
     failed = bool(good.passed) and not bad.passed and not lower("hit")
     scores = ("overall_score", "reasoning_score", "tools_called", "negative_pass")
-    moved = failed or any(map(lower, scores)) or lower("false_abstention", bad, good)
-    return ahead.ranks_fell or not moved, not bad.error and (moved or not ahead.ranks_fell)
+    judged = not bad.error and (failed or any(map(lower, scores)) or lower("false_abstention", bad, good))
+    return ahead.ranks_fell or not judged, judged or not (bad.error or ahead.fallen)
 
 
 # Sources
