@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evaltrack.report.html.comparison_page import comparison_html
-from tests.comparisons import EVIL, comparison, flat, hostile
+from tests.comparisons import EVIL, LISTS, comparison, flat, hostile
 from tests.conftest import REPO
 from tests.stored import patched
 
@@ -51,7 +51,7 @@ def attacked(attack: str) -> str:
             after=replace(told, answer=f"{attack} {attack}"),
         )
 
-    changes = {name: tuple(map(put, getattr(made, name))) for name in ("flips", "fixes", "drops", "lost")}
+    changes = {name: tuple(map(put, made.by_fate[fate])) for name, fate in LISTS.items() if made.by_fate.get(fate)}
     return comparison_html(comparison(**changes, added=(attack,), edited=(attack,), compare_link=attack))
 
 
