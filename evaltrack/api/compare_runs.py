@@ -153,5 +153,5 @@ def assert_no_regression(
         run, other, baseline_file=baseline_file, experiment=experiment, tracking_uri=tracking_uri, **settings
     )
     if comparison.verdict != "ok":
-        raise AssertionError(comparison_text(comparison))
+        raise AssertionError(comparison_text(comparison, everything=False))
     return comparison

@@ -47,7 +47,7 @@ BASELINE_HELP = "Baseline: a run's id, its beginning, or its name.  [default: `e
 SAVED_HELP = "Saved `evaltrack run --output json` as the baseline."
 EXPERIMENT_HELP = "MLflow experiment of the newest run.  [default: MLflow's own, else that of --baseline-run]"
 LOG_HELP = "Record the comparison on the candidate's run.  [default: yes]"
-ALL_GROUPS_HELP = "Show every group in the terminal, not only the five worst that changed."
+ALL_HELP = "Show each rule, metric, domain and changed question in the terminal."
 FILES_HELP = "Also write a .html, .md, .json, .xml, .txt."
 COMPARED = in_group("What is compared")
 
@@ -60,7 +60,7 @@ COMPARED = in_group("What is compared")
 @click.option("--experiment", default="", help=EXPERIMENT_HELP, **COMPARED)
 @click.option("--log/--no-log", default=True, help=LOG_HELP, **in_group("In MLflow"))
 @click.option("-o", "--output-file", "files", multiple=True, type=click.Path(), help=FILES_HELP, **in_group("Result"))
-@click.option("--all-groups", is_flag=True, help=ALL_GROUPS_HELP, **in_group("Result"))
+@click.option("--all", "everything", is_flag=True, help=ALL_HELP, **in_group("Result"))
 @ui_option
 @click.option("--github", is_flag=True, help="Also print GitHub annotations.", **in_group("Result"))
 @output_option("markdown")
@@ -69,7 +69,7 @@ def compare(
     baseline_run: str,
     baseline: str,
     files: tuple[str, ...],
-    all_groups: bool,
+    everything: bool,
     github: bool,
     output: str,
     **options: Any,
@@ -105,7 +105,7 @@ def compare(
         comparison = compare_runs(run or None, baseline_run or None, baseline_file=baseline or None, say=say, **options)
     result_is_in(f"MLflow run {comparison.candidate.run_id}" if options["log"] else IN_EXIT_CODE)
     code_of_files = write_files(comparison, files)
-    table = partial(print_comparison, comparison, all_groups=all_groups)
+    table = partial(print_comparison, comparison, everything=everything)
     print_result_as(output, table, lambda: [json_text(comparison)], partial(comparison_markdown, comparison))
     if github:
         print_annotations(comparison, output)

@@ -156,7 +156,7 @@ def test_on_a_terminal_no_line_is_longer_than_it_is_wide_and_nothing_is_cut() ->
     out = io.StringIO()
     long = replace(FLIP, question="word " * 30, cause=replace(DEMOTED, detail="because " * 20, link=None))
     made = comparison(flips=(long,), compare_link=None, groups=GROUPS * 3, drops=())
-    print_comparison(made, Console(file=out, width=80, force_terminal=True, color_system=None))
+    print_comparison(made, Console(file=out, width=80, force_terminal=True, color_system=None), everything=True)
     lines = out.getvalue().splitlines()
     assert max(map(len, lines)) <= 80
     assert out.getvalue().count("word") == 30
@@ -164,16 +164,17 @@ def test_on_a_terminal_no_line_is_longer_than_it_is_wide_and_nothing_is_cut() ->
     assert "…" not in out.getvalue().replace("… and", "")
 
 
-@pytest.mark.parametrize(("all_groups", "shown_lines"), [(False, 5), (True, 12)])
-def test_the_five_worst_groups_that_changed_are_shown_or_all(*, all_groups: bool, shown_lines: int) -> None:
-    out, steady = io.StringIO(), GROUPS[0]
-    worse = [replace(GROUPS[1], name=f"d{n}", pass_to_fail=n, metrics=()) for n in range(1, 8)]
-    made = comparison(groups=(*[replace(steady, name=f"s{n}") for n in range(5)], *worse))
-    print_comparison(made, Console(file=out, width=200), all_groups=all_groups)
-    groups = [line for line in out.getvalue().splitlines() if line.startswith("- domain ")]
-    assert [line.split(",")[0] for line in groups[:2]] == ["- domain d7", "- domain d6"]
-    assert len(groups) == shown_lines
-    assert ("7 more groups, 2 of them changed; --all-groups shows them all" in out.getvalue()) != all_groups
+def test_a_comparison_of_four_broken_questions_fits_a_screen() -> None:
+    """Verdict, cause, broken rules, broken questions in two lines, metrics that moved, what to do; `--all` shows all."""
+    flips = tuple(replace(FLIP, id=str(n)) for n in range(4))
+    text = comparison_text(comparison(flips=flips, groups=GROUPS * 3), 100, everything=False)
+    assert len(text.splitlines()) <= 35
+    assert "✓ 1 other rule holds" in text
+    assert text.count("    Can I get a refund?") == 4
+    assert "domain travel" not in text
+    assert "→ " in text
+    whole = comparison_text(comparison(flips=flips, groups=GROUPS * 3), 100)
+    assert whole.count("- domain travel") == 3
 
 
 def test_a_group_is_a_sentence_with_its_flips_and_what_moved() -> None:

@@ -6,6 +6,7 @@ No line begins with foreign text: a CI runner takes a line that begins with ``::
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -13,7 +14,7 @@ from rich.text import Text
 
 from evaltrack.compare.change import Change
 from evaltrack.compare.comparison import Comparison, MetricDelta
-from evaltrack.records.amount import count
+from evaltrack.records.amount import count, verb
 from evaltrack.report.ci_commands import BREAK, without_any_commands
 from evaltrack.report.comparison.counts import (
     changed_groups,
@@ -23,12 +24,13 @@ from evaltrack.report.comparison.counts import (
     sections,
     shown_groups,
 )
-from evaltrack.report.comparison.culprit_words import behind_line, several_causes
+from evaltrack.report.comparison.culprit_words import behind_line, next_steps, several_causes
 from evaltrack.report.comparison.headline import difference_words, verdict_sentence
 from evaltrack.report.comparison.notes import note_words
 from evaltrack.report.comparison.rules import MARKS, reruns_words, rules_words
 from evaltrack.report.comparison.words import (
     TONES,
+    WAYS,
     Tone,
     answers,
     cause_rest,
@@ -40,19 +42,20 @@ from evaltrack.report.comparison.words import (
     dropped_words,
     interval_words,
     piece_words,
+    question_name,
+    remark_words,
     shown_metrics,
     sides_words,
 )
 from evaltrack.report.word_diff import condensed, word_diff
-from evaltrack.report.words import clip, metric_course, metric_title
+from evaltrack.report.words import clip, failure_words, metric_course, metric_title
 
 SHOWN = 10
 SHOWN_OTHERS = 3
 """Questions shown of those that got neither worse nor better."""
 
-WORST_GROUPS = 5
 DIFFS = 3
-"""Flips whose answers are shown word by word."""
+"""Questions that broke whose answers are shown word by word."""
 
 STYLES: dict[Tone, str] = {"ok": "bold green", "bad": "bold red", "warn": "bold yellow"}
 RULE_STYLES = {"broken": "bold red", "unknown": "bold yellow", "not shown": "yellow", "held": "green"}
@@ -67,11 +70,11 @@ EDITS = {"same": ("", ""), "removed": ("[-", "-]"), "added": ("{+", "+}")}
 """As wdiff writes them, so that they are seen without colours too."""
 
 
-def print_comparison(comparison: Comparison, console: Console, *, all_groups: bool = False) -> None:
-    """The verdict, the rules of the gate, metrics, groups, then the questions that changed, broken and lost ones first.
+def print_comparison(comparison: Comparison, console: Console, *, everything: bool = False) -> None:
+    """The verdict, what is behind it, broken rules, broken questions, metrics that moved, and what to do next.
 
-    On a terminal lines end where its width does, between words; nothing is cut. `all_groups` shows every group, else
-    the five worst of those that changed.
+    `everything` shows all rules, metrics, groups, notes and changed questions. On a terminal lines end where its width
+    does, between words; nothing is cut.
     """
     _line(console, verdict_sentence(comparison), STYLES[TONES[comparison.verdict]])
     if behind := behind_line(comparison):
@@ -79,28 +82,68 @@ def print_comparison(comparison: Comparison, console: Console, *, all_groups: bo
     _line(console, sides_words(comparison))
     if differences := difference_words(comparison):
         _line(console, f"What differs: {differences}")
-    for state, words in rules_words(comparison):
+    _print_rules(comparison, console, everything=everything)
+    if words := reruns_words(comparison):
+        _line(console, words)
+    if everything:
+        _print_rest(comparison, console)
+    else:
+        _print_worse(comparison, console)
+        if metrics := [metric for metric in shown_metrics(comparison) if metric.changed or metric.regressed]:
+            console.print(_metrics(comparison, metrics))
+        _line(console, counts_words(comparison))
+        for step in next_steps(comparison):
+            _line(console, step, "", "→ ")
+        _line(console, "--all shows each rule, metric, domain and changed question", "dim")
+    if comparison.compare_link:
+        _plain_line(console, f"side by side in MLflow: {clip(comparison.compare_link, 1000)}")
+
+
+def _print_rules(comparison: Comparison, console: Console, *, everything: bool) -> None:
+    """Each rule that is not held, and how many others hold; of `everything` all of them."""
+    rules = rules_words(comparison)
+    shown = rules if everything else [rule for rule in rules if rule[0] != "held"]
+    for state, words in shown:
         _line(console, words, RULE_STYLES[state] if state != "held" else "", f"{MARKS[state]} ")
-    for words in filter(None, (reruns_words(comparison), several_causes(comparison))):
+    if held := len(rules) - len(shown):
+        _line(console, f"{count(held, 'other rule' if shown else 'rule')} {verb(held, 'holds', 'hold')}", "", "✓ ")
+
+
+def _print_worse(comparison: Comparison, console: Console) -> None:
+    """The questions that broke and were lost, each in two lines."""
+    for fate in ("broke", "lost"):
+        changes = comparison.by_fate[fate]
+        for change in changes[:SHOWN]:
+            words = f"{question_name(change)} {WAYS[fate]}: {clip(failure_words(change.cause.detail), 160)}"
+            _line(console, f"{words}{remark_words(change)}", FATE_STYLES[fate], "- ")
+            _line(console, clip(change.question, 90), "dim", indent=4)
+        _more(console, comparison.count(fate), SHOWN, f"question that {WAYS[fate]}", len(changes))
+
+
+def _print_rest(comparison: Comparison, console: Console) -> None:
+    if words := several_causes(comparison):
         _line(console, words)
     if comparison.metrics:
-        console.print(_metrics(comparison))
+        console.print(_metrics(comparison, shown_metrics(comparison)))
     _line(console, counts_words(comparison))
-    _print_groups(comparison, console, all_groups=all_groups)
+    for group in [
+        *(changed := changed_groups(comparison)),
+        *(g for g in shown_groups(comparison)[0] if g not in changed),
+    ]:
+        words = group_sentence(group, comparison.candidate.signature.k, flips=comparison.passing_compared)
+        _line(console, words, "red" if group_regressed(group) else "", "- ")
     for pair in comparison.criteria:
         _line(console, criteria_words(pair), {True: "green", False: "bold red", None: "yellow"}[pair[1].met])
     for note in note_words(comparison):
         _line(console, note, "dim")
     _print_changes(comparison, console)
-    if comparison.compare_link:
-        _plain_line(console, f"side by side in MLflow: {clip(comparison.compare_link, 1000)}")
 
 
-def comparison_text(comparison: Comparison, width: int = 120) -> str:
+def comparison_text(comparison: Comparison, width: int = 120, *, everything: bool = True) -> str:
     """The same as plain text, without colours."""
     out = io.StringIO()
     console = Console(file=out, width=width, force_terminal=False, color_system=None, legacy_windows=False)
-    print_comparison(comparison, console)
+    print_comparison(comparison, console, everything=everything)
     return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
 
 
@@ -127,12 +170,12 @@ def _more(console: Console, total: int, num_shown: int, noun: str, num_listed: i
         _line(console, f"… and {count(total - num_shown, f'more {noun}')}; the JSON holds {where}", "dim", indent=2)
 
 
-def _metrics(comparison: Comparison) -> Table:
+def _metrics(comparison: Comparison, metrics: Sequence[MetricDelta]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 1, 0, 0))
     table.add_column("metric", overflow="fold")
     for name in ("baseline", "candidate", "change", "95 % interval", "n"):
         table.add_column(name, justify="right", overflow="fold")
-    for metric in shown_metrics(comparison):
+    for metric in metrics:
         was, now, _ = metric_course(metric.name, metric.baseline, metric.candidate)
         cells = (
             Text(metric_title(metric.name, comparison.candidate.signature.k)),
@@ -151,22 +194,6 @@ def _delta_style(metric: MetricDelta) -> str:
     if delta_words(metric) in ("", "0", "≈ 0"):
         return ""
     return "green" if (metric.delta > 0) == metric.higher_is_better else "red"
-
-
-def _print_groups(comparison: Comparison, console: Console, *, all_groups: bool) -> None:
-    """The groups that changed, the worst first, or all of them."""
-    everyone, changed = shown_groups(comparison)[0], changed_groups(comparison)
-    groups = [*changed, *(group for group in everyone if group not in changed)] if all_groups else changed
-    first = groups if all_groups else groups[:WORST_GROUPS]
-    for group in first:
-        style = "red" if group_regressed(group) else ""
-        words = group_sentence(group, comparison.candidate.signature.k, flips=comparison.passing_compared)
-        _line(console, words, style, "- ")
-    if len(everyone) > len(first):
-        more = len(changed) - len(first)
-        changes = f"{more:,} of them changed" if more > 0 else "without a change"
-        words = f"… and {count(len(everyone) - len(first), 'more group')}, {changes}; --all-groups shows them all"
-        _line(console, words, "dim", indent=2)
 
 
 def _print_changes(comparison: Comparison, console: Console) -> None:
