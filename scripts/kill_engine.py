@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Kill the workers and the driver of evaluations on Ray again and again, and check what comes out.
 
-`evaltrack run --engine ray --resume auto` is started; at random moments a worker, or the driver with all that it
+`evaltrack run --set engine=ray --resume auto` is started; at random moments a worker, or the driver with all that it
 started, is killed with SIGKILL. After a driver's death the run is gone on with. At the end its rows and metrics must be
 those of an evaluation in one process that nobody killed, to the last bit, and no more than the questions in flight at
 each kill may be asked or paid for twice. There is no verdict cache, so that the journal alone protects what was paid.
@@ -65,9 +65,10 @@ class Chain:
             "MLFLOW_DISABLE_TELEMETRY": "true",
             "MLFLOW_TRACKING_URI": f"sqlite:///{self.folder}/mlflow.db",
         }
-        options = ["-t", "python:target:ask", "--judge", "openai:gpt-4o-mini", "--no-cache", "--traces", "off"]
-        options += ["--concurrency", str(CONCURRENCY), "--engine", self.engine, "--resume", "auto", "--output", "json"]
-        options += [] if self.engine == "local" else ["--engine-workers", "2"]
+        options = ["-t", "python:target:ask", "--judge", "openai:gpt-4o-mini", "--traces", "off", "--resume", "auto"]
+        options += ["--set", "verdict_cache=false", "--set", f"engine={self.engine}", "--output", "json"]
+        options += ["--concurrency", str(CONCURRENCY)]
+        options += [] if self.engine == "local" else ["--set", "engine_workers=2"]
         command = [sys.executable, "-m", "evaltrack", "run", "golden.jsonl", *options]
         with (self.folder / "result.json").open("wb") as out, (self.folder / "log").open("ab") as log:
             return subprocess.Popen(command, cwd=self.folder, env=env, stdout=out, stderr=log, start_new_session=True)

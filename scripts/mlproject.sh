@@ -60,4 +60,15 @@ else
         exit 2
     fi
 fi
+
+# Each `--NAME VALUE` is a setting, but for the options that are none.
+left=$#
+while [ "$left" -gt 0 ]; do
+    case $1 in
+    --output | --resume | --min[-_]coverage | -k) set -- "$@" "$1" "$2" ;;
+    *) set -- "$@" --set "${1#--}=$2" ;;
+    esac
+    shift 2
+    left=$((left - 2))
+done
 exec "$python" -m evaltrack run "$@"

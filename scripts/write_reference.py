@@ -17,9 +17,11 @@ if __name__ == "__main__":
 from scripts.references.commands import commands_page  # noqa: E402 - found through the path above
 from scripts.references.python_api import python_page  # noqa: E402
 from scripts.references.settings import settings_page  # noqa: E402
+from scripts.references.stub import stub  # noqa: E402
 from scripts.references.tables import exit_codes_page, metrics_page  # noqa: E402
 
 PAGES = {
+    "evaltrack/options.pyi": stub,
     "docs/settings.md": settings_page,
     "docs/reference/commands.md": commands_page,
     "docs/reference/metrics.md": metrics_page,

@@ -118,7 +118,7 @@ def evaluation(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -
     uri = f"sqlite:///{folder}/mlflow.db"
     command = ("-c", LOGGED, "run", str(GOLDEN), "-t", AGENT, "--experiment", "wikipedia", "--judge", "openai")
     required = ("--require", "functional")
-    prices = ("--judge-price-in", "0.15", "--judge-price-out", "0.6")
+    prices = ("--set", "judge_price_in=0.15", "--set", "judge_price_out=0.6")
     with OpenAIServer(ledger.behave, api_key=KEY) as server:
         given = {
             "MLFLOW_TRACKING_URI": uri,
@@ -129,7 +129,7 @@ def evaluation(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -
             "EVALTRACK_STATE_DIR": str(folder / "state"),
             "PYTHONPATH": str(REPO),
         }
-        printed = ("--output", "json", "--evaluation-json", "results/evaluation.json")
+        printed = ("--output", "json", "--set", "evaluation_json=results/evaluation.json")
         ended = warm.run((*command, *required, *prices, *printed), folder, {**os.environ, **given})
     assert ended.returncode == 0, ended.stderr[-3000:]
     return Evaluation(folder, uri, ended, ledger)

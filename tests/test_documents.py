@@ -128,7 +128,7 @@ def test_run_with_the_default_golden_set_into_a_baseline_and_compare_to_it(harne
 
 @pytest.mark.parametrize("golden", ["docs/eval/custom_gold.jsonl", "docs/eval/domains/cdc.jsonl"])
 def test_run_with_a_custom_golden_set_and_only_a_domain_set(harness: Path, golden: str) -> None:
-    ended = evaltrack("run", "--golden", golden, cwd=harness)
+    ended = evaltrack("run", "--set", f"golden={golden}", cwd=harness)
     assert ended.returncode == 0
     assert ended.stdout.startswith(f"{Path(golden).stem}: 2 questions (1 negative)")
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Unpack
 
 from evaltrack.errors import UsageError
-from evaltrack.evaluation.ask import TIMEOUT, Evaluator
+from evaltrack.evaluation.ask import Evaluator
+from evaltrack.evaluation.config import AUTO_TARGET, EvaluationConfig
 from evaltrack.evaluation.loop import close_all, run_to_end
+from evaltrack.evaluation.settings_sources import settings_of
 from evaltrack.golden.lines import checked_question
 from evaltrack.metrics.measure import Rules
 from evaltrack.privacy.addresses import shown_text
@@ -14,16 +17,17 @@ from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import Row
 from evaltrack.targets import open_target
 
+if TYPE_CHECKING:
+    from evaltrack.options import EvaluationOptions
+
 
 def ask_target(
     question: str,
-    target: str,
+    target: str | None = None,
     *,
-    k: int = 5,
     domain: str = "ask",
-    timeout: float = TIMEOUT,
-    target_options: Mapping[str, str] | None = None,
     history: Sequence[Mapping[str, str]] = (),
+    **settings: Unpack[EvaluationOptions],
 ) -> Row:
     """Ask a target one question; its row has the response, or the failure that says why there is none.
 
@@ -31,12 +35,10 @@ def ask_target(
 
     Args:
         question: The question's text.
-        target: As `run_eval` takes it: ``bm25:docs``, ``python:app.rag:ask``, ...
-        k: How many sources the target is asked for; it may return more.
+        target: Its name, as `run_eval` takes it; None takes that of the settings file.
         domain: The question's domain, for a target that has an index for each.
-        timeout: Seconds for the answer.
-        target_options: The target's own settings.
         history: The turns before the question, each with `role` and `content`, as in a golden line.
+        **settings: As for `run_eval`, of which `k`, `timeout` and `target_options` count.
 
     Raises:
         UsageError: the target is unknown or cannot be opened, or the history is none, or the target takes none.
@@ -44,15 +46,18 @@ def ask_target(
     asked = checked_question({"id": "ask", "question": question, "domain": domain, "history": list(history)})
     if isinstance(asked, list):
         raise UsageError("; ".join(asked))
-    opened = open_target(target, target_options)
+    config = settings_of(EvaluationConfig, {**settings, **({"target": target} if target else {})})
+    if config.target == AUTO_TARGET:
+        raise UsageError("no target is named; name one (`target=bm25:docs`), or set it under [run] in evaltrack.toml")
+    opened = open_target(config.target, config.options_of_target)
     if history and not opened.takes_history:
         opened.close()
-        raise UsageError(f"`history=`: target {shown_text(target)} takes the question alone; leave it out")
+        raise UsageError(f"`history=`: target {shown_text(config.target)} takes the question alone; leave it out")
     rows: list[Row] = []
 
     async def work() -> None:
         redactor = Redactor.with_environment(secrets=opened.secrets)
-        evaluator = Evaluator(opened, Rules(k=k), timeout=timeout, redactor=redactor)
+        evaluator = Evaluator(opened, Rules(k=config.k), timeout=config.timeout, redactor=redactor)
         try:
             rows.append(await evaluator.row(0, asked, 1))
         finally:

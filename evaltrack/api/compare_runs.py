@@ -8,17 +8,18 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from evaltrack.api.choose_runs import choose_runs
 from evaltrack.api.compare_sides import side_of_run
 from evaltrack.api.rerun import ComparedRuns, rerunner_of
 from evaltrack.api.saved_side import side_of_file
 from evaltrack.compare.comparison import Comparison
-from evaltrack.compare.config import ComparisonConfig, ComparisonOptions
+from evaltrack.compare.config import ComparisonConfig
 from evaltrack.compare.engine import compare
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.result import RunResult
+from evaltrack.evaluation.settings_sources import settings_of
 from evaltrack.golden.reader import golden_name
 from evaltrack.metrics.catalogue import metric_table
 from evaltrack.metrics.criteria import parse_criteria
@@ -34,6 +35,9 @@ from evaltrack.tracking.comparisons import COMPARISON_PAGE, log_comparison
 from evaltrack.tracking.judge_notes import accepted_words
 from evaltrack.tracking.reader import EvaluationRun, shown_side_by_side, side_by_side
 from evaltrack.tracking.store import Store, connect_to_read
+
+if TYPE_CHECKING:
+    from evaltrack.options import ComparisonOptions
 
 
 def compare_runs(
@@ -71,7 +75,7 @@ def compare_runs(
     """
     if baseline and baseline_file:
         raise UsageError("name a baseline run or a baseline file, not both")
-    config = ComparisonConfig.of(**settings)
+    config = settings_of(ComparisonConfig, settings)
     config.rules_by_form()  # what is wrong whatever the runs are is found at once
     golden = config.golden
     store = connect_to_read(tracking_uri, ui_url)

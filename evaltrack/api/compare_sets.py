@@ -5,15 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from evaltrack.api.choose_runs import choose_runs
 from evaltrack.api.compare_runs import compare_runs
 from evaltrack.compare.comparison import ComparedSet, SetComparisons
-from evaltrack.compare.config import ComparisonConfig, ComparisonOptions
+from evaltrack.compare.config import ComparisonConfig
 from evaltrack.errors import GoldenError, InconclusiveError, UsageError, listed
+from evaltrack.evaluation.settings_sources import settings_of
 from evaltrack.golden.reader import golden_name, open_golden
 from evaltrack.tracking.store import Store, connect_to_read
+
+if TYPE_CHECKING:
+    from evaltrack.options import ComparisonOptions
 
 
 def compare_sets(
@@ -45,7 +49,7 @@ def compare_sets(
         UsageError: an option is wrong, or a set has no run or no baseline; nothing was compared.
         TrackingError: the store is out of reach.
     """
-    paths, config = [os.fspath(each) for each in golden_sets], ComparisonConfig.of(**settings)
+    paths, config = [os.fspath(each) for each in golden_sets], settings_of(ComparisonConfig, settings)
     _check_names(paths, config)
     store = connect_to_read(tracking_uri, ui_url)
     problems = _problems(store, paths, experiment)

@@ -94,7 +94,7 @@ def draft_by_model(
     """
     name = model.removeprefix("openai:").strip()
     if not name:
-        raise UsageError("`model=` names none; write e.g. gpt-4o-mini")
+        raise UsageError("the model has no name; write e.g. gpt-4o-mini")
     if not has_server():
         raise UsageError(f"model `{name}`: set OPENAI_API_KEY or OPENAI_BASE_URL first", guide=Guide.MODEL)
     chunks = read_corpus(Path(corpus), parse_chunker(chunk))

@@ -36,7 +36,7 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options, and what pytest's settings file may say in their place."""
+    """Add the options; what is left out is as `evaltrack.toml` says."""
     group = parser.getgroup("evaltrack", "evaluation of a golden set (evaltrack)")
     group.addoption("--evaltrack", action="store_true", help="evaluate the golden set; each question is an item")
     for name, text in {
@@ -45,7 +45,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "baseline": "run to compare with: id or name (default: the baseline of the golden set)",
     }.items():
         group.addoption(f"--evaltrack-{name}", metavar=name.upper(), default="", help=text)
-        parser.addini(f"evaltrack_{name}", f"as --evaltrack-{name}", default="")
 
 
 def pytest_configure(config: pytest.Config) -> None:

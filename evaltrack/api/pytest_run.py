@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 from evaltrack.api.baselines import get_baseline
 from evaltrack.api.compare_runs import compare_runs
 from evaltrack.api.report_html import load_run
-from evaltrack.api.run_eval import config_of, run_eval
-from evaltrack.api.write_golden import golden_file
+from evaltrack.api.run_eval import chosen_settings, run_eval
 from evaltrack.compare.change import Change
 from evaltrack.compare.comparison import Comparison
 from evaltrack.errors import EvaltrackError, UsageError
@@ -37,26 +36,18 @@ PLACE = ("tracking_uri", "experiment")
 
 
 def read_settings(config: pytest.Config) -> tuple[str, Mapping[str, Any], str]:
-    """The golden set, the other arguments of `run_eval`, and the baseline, from options, `conftest.py` and settings.
+    """The golden set, the other arguments of `run_eval`, and the baseline: from options, else `conftest.py`.
 
     Raises:
-        UsageError: no golden set is named.
+        UsageError: a setting is wrong, or no golden set is named and there are several.
         GoldenError: there is no such file, or the questions of `golden_path` are bad.
     """
     chosen = dict(config.hook.pytest_evaltrack_settings(config=config) or {})
+    typed = {name: config.getoption(f"evaltrack_{name}") for name in ("golden", "target", "baseline")}
+    chosen |= {name: each for name, each in typed.items() if each}
     golden = chosen.pop("golden_path", None)
-    for name in ("golden", "target", "baseline"):
-        typed, written = config.getoption(f"evaltrack_{name}"), config.getini(f"evaltrack_{name}")
-        if name == "golden" and written:
-            written = config.rootpath / written
-        if typed or (written and not (golden is not None if name == "golden" else name in chosen)):
-            chosen[name] = typed or written
-    named = chosen.pop("golden", golden)
-    if named is None:
-        raise UsageError(
-            "no golden set is named; write --evaltrack-golden FILE, or `evaltrack_golden` in pytest's settings"
-        )
-    path = os.path.abspath(golden_file(named))  # noqa: PTH100 - links keep their names
+    path, *_ = chosen_settings(chosen.pop("golden", golden), None, {})
+    path = os.path.abspath(path)  # noqa: PTH100 - links keep their names
     if not Path(path).is_file():
         open_golden(path)  # it says what is wrong, before tests run without a question
     return path, chosen, chosen.pop("baseline", "")
@@ -80,7 +71,7 @@ class SharedRun:
             UsageError: the golden set or a setting is wrong.
         """
         own = {name: value for name, value in self.settings.items() if name not in _ARGUMENTS}
-        config, _ = config_of(self.settings.get("k", 5), own)  # type: ignore[arg-type]
+        _, _, config, _ = chosen_settings(self.golden, self.settings.get("target"), own)
         return open_golden(self.golden, config.selection).numbered()
 
     def name_of(self, key: str) -> str:
@@ -158,7 +149,7 @@ class SharedRun:
         return comparison, baseline, ""
 
 
-_ARGUMENTS = ("k", "target", "resume", "retry_errors", "tracking_uri", "ui_url", "progress")
+_ARGUMENTS = ("target", "resume", "retry_errors", "tracking_uri", "ui_url", "progress")
 
 
 @contextmanager

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple, Unpack
+from typing import TYPE_CHECKING, NamedTuple, Unpack
 
 import evaltrack
 from evaltrack.api.baselines import set_baseline
 from evaltrack.api.run_eval import run_eval
 from evaltrack.errors import UsageError
-from evaltrack.evaluation.config import EvaluationOptions
+from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.progress import Progress
 from evaltrack.evaluation.result import RunResult
+from evaltrack.evaluation.settings_sources import settings_of
 from evaltrack.golden.reader import open_golden
 from evaltrack.tracking.baselines import baseline_run
 from evaltrack.tracking.baselines import get_baseline as stored_baseline
 from evaltrack.tracking.store import choose_experiment, connect
+
+if TYPE_CHECKING:
+    from evaltrack.options import EvaluationOptions
 
 GOLDEN = "travel.jsonl"
 BEFORE, AFTER = "pages cut by headings", "pages cut into 120 words"
@@ -45,7 +49,6 @@ def demo_golden() -> Path:
 
 
 def run_demo(
-    k: int = 5,
     *,
     tracking_uri: str | None = None,
     ui_url: str | None = None,
@@ -57,7 +60,6 @@ def run_demo(
     No key and no server are needed. `compare_runs` then shows what the change broke.
 
     Args:
-        k: As for `run_eval`, and so all the others.
         tracking_uri: MLflow store; None follows MLflow's own settings.
         ui_url: Where MLflow's UI is, for links.
         progress: Receives progress.
@@ -68,15 +70,14 @@ def run_demo(
         TrackingError: the MLflow store is out of reach, or does not hold what was written.
     """
     golden = demo_golden()
-    experiment = settings.get("experiment") or None
+    named = {name: settings[name] for name in ("experiment",) if name in settings}
+    experiment = settings_of(EvaluationConfig, named).experiment or None
     _check_baseline(golden, experiment, tracking_uri)
     corpus = f"bm25:{golden.parent / 'corpus' / golden.stem}"
 
     def evaluate(target: str, name: str) -> RunResult:
         settings["run_name"] = name
-        return run_eval(
-            golden, k, target=target, tracking_uri=tracking_uri, ui_url=ui_url, progress=progress, **settings
-        )
+        return run_eval(golden, target=target, tracking_uri=tracking_uri, ui_url=ui_url, progress=progress, **settings)
 
     before = evaluate(corpus, BEFORE)
     set_baseline(before.run_id, reason="evaltrack run --demo", experiment=experiment, tracking_uri=tracking_uri)

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from evaltrack.api.evaluate import evaluate_golden
 from evaltrack.api.progress_bar import ProgressChoice
 from evaltrack.api.write_golden import golden_file
-from evaltrack.errors import UsageError
-from evaltrack.evaluation.config import EvaluationConfig, EvaluationOptions
+from evaltrack.errors import Guide, UsageError
+from evaltrack.evaluation.config import AUTO_TARGET, EvaluationConfig
 from evaltrack.evaluation.result import RunResult
 from evaltrack.evaluation.resume import command_to_resume, run_to_resume
+from evaltrack.evaluation.settings_sources import settings_of
 from evaltrack.golden.reader import GoldenSet
-from evaltrack.judges import named_judges
-from evaltrack.scorers.opening import Functions, named_functions
 from evaltrack.tracking.store import StoreAddress, check_is_there
 
 if TYPE_CHECKING:
     from evaltrack.api.write_golden import GoldenLike
+    from evaltrack.options import EvaluationOptions
 
 
 def run_eval(
-    golden_path: GoldenLike,
-    k: int = 5,
+    golden_path: GoldenLike | None = None,
     *,
     target: str | Callable[..., Any] | None = None,
     resume: str | None = None,
@@ -36,14 +36,16 @@ def run_eval(
 ) -> RunResult:
     """Evaluate a target on a golden set, as one MLflow run.
 
+    What is not given here is as environment variables and `evaltrack.toml` say, as for `evaltrack run`.
+
     Args:
         golden_path: A `.jsonl` or `.json` golden set, by its path or opened; or its questions: dicts with the fields of
             a golden line or `Question` records in a list or an iterator, or a pandas data frame. Such a set is called
-            ``questions``; `write_golden` gives one a name.
-        k: How many of the retrieved sources are scored, from 1 to 1,000.
-        target: A target's name (``"bm25:docs"``), your own function (see `evaltrack.targets.python`), or None for BM25
-            over the corpus beside the golden set. A function that is given as an object is called in this process; one
-            that is named (``"python:package.module:function"``) in processes of its own.
+            ``questions``; `write_golden` gives one a name. None takes that of the settings, or the only one in
+            ``golden/``.
+        target: A target's name (``"bm25:docs"``), your own function (see `evaltrack.targets.python`), or ``"auto"`` for
+            BM25 over the corpus beside the golden set. A function that is given as an object is called in this process;
+            one that is named (``"python:package.module:function"``) in processes of its own.
         resume: Id of a run that was broken off, to go on with it; ``"auto"`` takes the last one of the same settings,
             if there is one. Questions whose row is kept are not asked again.
         retry_errors: Whether a resumed run asks its failed questions again.
@@ -51,8 +53,8 @@ def run_eval(
         ui_url: Where MLflow's UI is, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
         progress: Receives progress; True draws a bar, False none, and None draws one in a notebook.
         **settings: The settings of the evaluation, each as `evaltrack.evaluation.config.EvaluationConfig` says, such as
-            `judge`, `scores`, `trials`, `experiment`, `concurrency` or `require`. Times are in seconds, prices in USD
-            per million tokens. A judge is named, or a function of a question and a response, and so is a score;
+            `k`, `judge`, `scores`, `trials`, `experiment`, `concurrency` or `require`. Times are in seconds, prices in
+            USD per million tokens. A judge is named, or a function of a question and a response, and so is a score;
             functions are called in this process.
 
     Inside ``with mlflow.start_run():`` the run is put below the one that is open there, as a nested run.
@@ -62,16 +64,12 @@ def run_eval(
         TrackingError: the MLflow store is out of reach, or does not hold what was written.
         KeyboardInterrupt: it was stopped; the run is KILLED and holds what was done.
     """
-    config, functions = config_of(k, settings)
-    path = golden_file(golden_path)
-    if target is None and not isinstance(golden_path, str | os.PathLike | GoldenSet):
-        cure = "give a function, or name one such as target='bm25:docs'"
-        raise UsageError(f"`target=` is missing: questions that stand in no file have no corpus beside them; {cure}")
+    path, chosen, config, functions = chosen_settings(golden_path, target, settings)
     return evaluate_golden(
         path,
         config,
         StoreAddress(tracking_uri, ui_url),
-        target=target,
+        target=chosen,
         resume=resume,
         retry_errors=retry_errors,
         progress=progress,
@@ -79,22 +77,64 @@ def run_eval(
     )
 
 
-def config_of(k: int, settings: EvaluationOptions) -> tuple[EvaluationConfig, Functions]:
-    """The settings, and the judges and scores among them that are functions, by name.
+Target = str | Callable[..., Any] | None
+
+
+def chosen_settings(
+    golden: GoldenLike | None, target: Target, settings: Mapping[str, Any]
+) -> tuple[str, Target, EvaluationConfig, dict[str, Callable[..., Any]]]:
+    """The path of the golden set, the target, the settings, and the judges and scores that are functions, by name.
 
     Raises:
         UsageError: a value cannot be used, or two functions have the same name.
         TypeError: there is no such setting.
     """
-    scores, functions = named_functions(settings.get("scores", ()) or ())
-    judge = settings.get("judge", EvaluationConfig.model_fields["judge"].default)
-    if not (isinstance(judge, str | Sequence) or callable(judge)):
-        return EvaluationConfig.of(k=k, **{**settings, "scores": scores}), functions  # it says what a judge is
-    judges, judging = named_judges(judge)
-    for name in functions.keys() & judging.keys():
-        if functions[name] is not judging[name]:
-            raise UsageError(f"`judge=`, `scores=`: two functions are called `{name}`; give each a name of its own")
-    return EvaluationConfig.of(k=k, **{**settings, "judge": judges, "scores": scores}), {**functions, **judging}
+    functions: dict[str, Callable[..., Any]] = {}
+    given = dict(settings)
+    for name in {"judge", "scores"} & given.keys():
+        given[name] = _names(name, given[name], functions)
+    if target is not None:
+        given["target"] = "a function" if callable(target) else target
+    config = settings_of(EvaluationConfig, given)
+    path = config.golden or default_golden() if golden is None else golden_file(golden)
+    if not callable(target):
+        target = None if config.target in ("", AUTO_TARGET) else config.target
+    if target is None and not isinstance(golden, str | os.PathLike | GoldenSet | None):
+        cure = "give a function, or name one such as target='bm25:docs'"
+        raise UsageError(f"`target=` is missing: questions that stand in no file have no corpus beside them; {cure}")
+    return path, target, config.with_(golden="", target=AUTO_TARGET), functions
+
+
+def _names(setting: str, chosen: Any, functions: dict[str, Callable[..., Any]]) -> Any:
+    """Judges or scores by name; the functions among them are kept by the names that stand for them."""
+    names = []
+    for each in chosen if isinstance(chosen, list | tuple) else (chosen,):
+        name = each
+        if callable(each):
+            own = type(each)
+            name = f"{getattr(each, '__module__', own.__module__)}:{getattr(each, '__qualname__', own.__qualname__)}"
+            if functions.setdefault(name, each) is not each:
+                cure = "give each a name of its own with `def`"
+                raise UsageError(f"`{setting}=`: two functions are called `{name}`; {cure}")
+        names.append(name)
+    return names if isinstance(chosen, list | tuple) or callable(chosen) else chosen
+
+
+def default_golden(folder: Path = Path("golden")) -> str:
+    """The path of the only golden set in a folder.
+
+    Raises:
+        UsageError: there is none, or there are several.
+    """
+    paths = sorted(each for pattern in ("*.jsonl", "*.json") for each in folder.glob(pattern))
+    if len(paths) == 1:
+        return str(paths[0])
+    if not paths:
+        cure = "name one: evaltrack run GOLDEN, or begin with: evaltrack init"
+        raise UsageError(f"no golden set was named, and {folder}/ holds none; {cure}", guide=Guide.GOLDEN_FILE)
+    names = ", ".join(map(str, paths[:5])) + (", …" if len(paths) > 5 else "")
+    cure = "name one, or set `golden` under [run] in evaltrack.toml"
+    raise UsageError(f"no golden set was named, and there are {len(paths)}: {names}; {cure}")
 
 
 def resume_run(

@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
 from pathlib import Path
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from evaltrack.api.evaluate import check_evaluation, evaluate_plan
 from evaltrack.api.progress_bar import ProgressChoice, shown_progress
-from evaltrack.api.run_eval import config_of
+from evaltrack.api.run_eval import chosen_settings
 from evaltrack.errors import BadLinesError, EvaltrackError, GoldenError, TrackingError, UsageError
-from evaltrack.evaluation.config import EvaluationConfig, EvaluationOptions
+from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.plan import Plan, planned
 from evaltrack.evaluation.result import RunResult, SetResults
 from evaltrack.evaluation.set_checks import check_set
@@ -25,13 +25,15 @@ from evaltrack.tracking.patience import impatient
 from evaltrack.tracking.runs import OpenRun, Place, Status
 from evaltrack.tracking.store import Store, connect
 
+if TYPE_CHECKING:
+    from evaltrack.options import EvaluationOptions
+
 OF_ONE_SET = ("evaluation_json", "only_failed")
 """Settings that are of one golden set."""
 
 
 def run_sets(
     golden_paths: Sequence[str | os.PathLike[str]],
-    k: int = 5,
     *,
     target: str | Callable[..., Any] | None = None,
     tracking_uri: str | None = None,
@@ -47,8 +49,7 @@ def run_sets(
 
     Args:
         golden_paths: `.jsonl` or `.json` golden sets, each of another name.
-        k: How many of the retrieved sources are scored, from 1 to 1,000.
-        target: As for `run_eval`; None gives each set the default target of its own.
+        target: As for `run_eval`; ``"auto"`` gives each set the default target of its own.
         tracking_uri: MLflow store; None follows MLflow's own settings.
         ui_url: Where MLflow's UI is, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
         progress: Receives the progress of each set; otherwise as of `run_eval`.
@@ -62,7 +63,8 @@ def run_sets(
         KeyboardInterrupt: it was stopped; the sets before are FINISHED, and the one under way is KILLED and holds what
             was done.
     """
-    paths, (config, functions) = [os.fspath(each) for each in golden_paths], config_of(k, settings)
+    paths = [os.fspath(each) for each in golden_paths]
+    _, target, config, functions = chosen_settings("", target, settings)
     _check(paths, config, target)
     store = connect(tracking_uri, ui_url)
     name = config.run_name or f"{len(paths)} golden sets"

@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 import traceback
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -100,23 +101,27 @@ class LazyGroup(click.Group):
 def cli(ctx: click.Context, config: str) -> None:
     """Evaluations of RAG retrievers, agents and LLM reasoning as MLflow runs.
 
-    Every option can also be set as EVALTRACK_<COMMAND>_<OPTION>, or in evaltrack.toml or pyproject.toml, or in the
-    settings file that --config or EVALTRACK_CONFIG names.
+    Every option and setting can also be set as EVALTRACK_<COMMAND>_<NAME>, or in evaltrack.toml or pyproject.toml,
+    or in the settings file that --config or EVALTRACK_CONFIG names.
     """
-    from evaltrack.cli.settings import check_environment, check_settings, in_lists, read_settings
+    from evaltrack.cli.settings import check_environment, defaults_of
+    from evaltrack.evaluation.settings_sources import read_settings
+    from evaltrack.records.config import did_you_mean
 
     check_working_folder()
     os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")  # of small files, beside our own
     if not os.environ.get("EVALTRACK_DEBUG"):
         _hide_tracebacks()
-    settings = ctx.default_map = read_settings(named=Path(config) if config else None)
-    name = ctx.invoked_subcommand or ""
-    command = cli.get_command(ctx, name)
-    if command is not None:
+    if config:
+        os.environ["EVALTRACK_CONFIG"] = config
+        ctx.call_on_close(partial(os.environ.pop, "EVALTRACK_CONFIG", None))
+    settings, name = read_settings(), ctx.invoked_subcommand or ""
+    for table in settings:
+        if table not in COMMANDS:
+            raise UsageError(f"settings: there is no command `{table}`; {did_you_mean(table, COMMANDS)}")
+    if command := cli.get_command(ctx, name):
         check_environment(os.environ, command)
-    if settings and command is not None:
-        check_settings(settings, COMMANDS, command)
-        settings[name] = in_lists(settings.get(name, {}), command)
+        ctx.default_map = {name: defaults_of(command, settings.get(name, {}), name)}
 
 
 def check_working_folder() -> None:

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evaltrack.cli.options import from_caller, output_option, pairs_of
+from evaltrack.cli.options import from_caller, output_option, settings_options
 from evaltrack.cli.output import print_json
 from evaltrack.errors import EXIT_INCONCLUSIVE, UsageError
+from evaltrack.evaluation.config import EvaluationConfig
+from evaltrack.evaluation.settings_sources import settings_of
 
 if TYPE_CHECKING:
     from evaltrack.records import Response, Row, Source
@@ -28,49 +30,29 @@ WIDTH = 100
 
 @click.command(epilog=EXAMPLES)
 @click.argument("question")
-@click.option("-t", "--target", required=True, help="bm25:DIR, python:MODULE:FUNCTION, ..., as of `evaltrack run`.")
-@click.option("-k", default=5, show_default=True, type=click.IntRange(1, 100_000), help="Sources to ask for.")
+@settings_options(EvaluationConfig, "target", "target_options", "k", "timeout")
 @click.option("--domain", default="ask", show_default=True, help="The question's domain, for bm25: with by=domain.")
-@click.option(
-    "--timeout", default=60.0, show_default=True, type=click.FloatRange(0.001, 86_400), help="Seconds it has."
-)
-@click.option("--target-option", "target_options", multiple=True, help="KEY=VALUE of the target.")
 @click.option("--history", "history_file", type=click.Path(), help="JSON file with the turns before the question.")
 @output_option()
-def ask(
-    question: str,
-    target: str,
-    k: int,
-    domain: str,
-    timeout: float,
-    target_options: tuple[str, ...],
-    history_file: str | None,
-    output: str,
-) -> int:
+def ask(question: str, domain: str, history_file: str | None, output: str, settings: dict[str, Any]) -> int:
     """Ask a target one QUESTION and show its ranked sources, with the chunk ids that a golden set expects.
 
-    Nothing is logged. Exits 3 if the target failed.
+    The target is that of `evaltrack run` where none is named. Nothing is logged. Exits 3 if the target failed.
     """
     from evaltrack.api.ask_target import ask_target
 
     if not question.strip():
         raise UsageError("the question is empty; write some text")
     history = _history(history_file) if history_file else []
+    settings |= {"target": from_caller(settings["target"])} if "target" in settings else {}
+    config = settings_of(EvaluationConfig, settings)
     with redirect_stdout(sys.stderr):  # stdout is for the result, whatever a target prints
-        row = ask_target(
-            question,
-            from_caller(target),
-            k=k,
-            domain=domain,
-            timeout=timeout,
-            target_options=pairs_of(target_options),
-            history=history,
-        )
+        row = ask_target(question, domain=domain, history=history, **settings)
     if output == "json":
-        print_json(_as_json(row, target, k))
+        print_json(_as_json(row, config.target, config.k))
     elif row.response is not None:
-        _print_table(row.response, k)
-    if target.startswith("bm25:") and row.response is not None:
+        _print_table(row.response, config.k)
+    if config.target.startswith("bm25:") and row.response is not None:
         from evaltrack.report.words import FLOOR_CURE
         from evaltrack.targets.bm25 import ABSTENTION
 

@@ -11,15 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evaltrack.cli.options import (
-    COMPARISON,
-    GroupedCommand,
-    config_options,
-    in_group,
-    no_empty_name,
-    output_option,
-    ui_option,
-)
+from evaltrack.cli.options import GroupedCommand, in_group, no_empty_name, output_option, settings_options
 from evaltrack.cli.output import IN_EXIT_CODE, print_command, print_result_as, result_is_in, say
 from evaltrack.compare.config import ComparisonConfig
 from evaltrack.errors import EXIT_INCONCLUSIVE, EvaltrackError
@@ -30,14 +22,14 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\b
 Examples:
-  evaltrack compare                                  newest run against the baseline of its golden set
-  evaltrack compare golden/travel.jsonl              newest run of this golden set
-  evaltrack compare golden/*.jsonl                   newest run of each of these, in one table
-  evaltrack compare --baseline-run 4488541a          against a certain run
-  evaltrack compare --baseline baseline.json         against a saved `evaltrack run --output json`
+  evaltrack compare                             newest run against the baseline of its golden set
+  evaltrack compare golden/travel.jsonl         newest run of this golden set
+  evaltrack compare golden/*.jsonl              newest run of each of these, in one table
+  evaltrack compare --baseline-run 4488541a     against a certain run
+  evaltrack compare --baseline baseline.json    against a saved `evaltrack run --output json`
   evaltrack compare --max-drop recall_at_k=2% --max-drop travel:mrr=5% --allow-flips 1
-  evaltrack compare --max-reruns 50                  at most 50 calls to tell broken questions from flaky ones
-  evaltrack compare --gate seed                      any question from pass to fail is a regression; nothing is rerun
+  evaltrack compare --max-reruns 50             at most 50 calls to tell broken from flaky questions
+  evaltrack compare --gate seed                 each question that broke counts; nothing is rerun
   evaltrack compare -o report.html -o report.md -o result.json -o junit.xml
 """
 
@@ -56,12 +48,11 @@ COMPARED = in_group("What is compared")
 @click.argument("runs", nargs=-1, metavar="[RUN|GOLDEN...]", callback=no_empty_name)
 @click.option("--baseline-run", default="", help=BASELINE_HELP, **COMPARED)
 @click.option("--baseline", default="", type=click.Path(), help=SAVED_HELP, **COMPARED)
-@config_options(ComparisonConfig, COMPARISON)
 @click.option("--experiment", default="", help=EXPERIMENT_HELP, **COMPARED)
+@settings_options(ComparisonConfig)
 @click.option("--log/--no-log", default=True, help=LOG_HELP, **in_group("In MLflow"))
 @click.option("-o", "--output-file", "files", multiple=True, type=click.Path(), help=FILES_HELP, **in_group("Result"))
 @click.option("--all", "everything", is_flag=True, help=ALL_HELP, **in_group("Result"))
-@ui_option
 @click.option("--github", is_flag=True, help="Also print GitHub annotations.", **in_group("Result"))
 @output_option("markdown")
 def compare(
@@ -72,6 +63,7 @@ def compare(
     everything: bool,
     github: bool,
     output: str,
+    settings: dict[str, Any],
     **options: Any,
 ) -> int:
     """Compare RUN, or the newest run of GOLDEN (.jsonl or .json), with a baseline, question by question.
@@ -94,13 +86,13 @@ def compare(
     for name in files:
         form_of(name)
         check_result_file(Path(name), reads=[baseline])
-    options["experiment"] = options["experiment"] or None
+    options |= settings | {"experiment": options["experiment"] or None}
     if len(runs) > 1:
         options |= {"baseline_run": baseline_run, "baseline": baseline, "files": files}
         return compare_several(runs, github=github, output=output, options=options)
     run = "".join(runs)
     if golden_name(run) != run:
-        run, options["golden"] = "", options["golden"] or run
+        run, options["golden"] = "", options.get("golden", run)
     with redirect_stdout(sys.stderr):  # a target that is rerun may print
         comparison = compare_runs(run or None, baseline_run or None, baseline_file=baseline or None, say=say, **options)
     result_is_in(f"MLflow run {comparison.candidate.run_id}" if options["log"] else IN_EXIT_CODE)

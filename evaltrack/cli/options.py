@@ -4,45 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial, wraps
+from inspect import cleandoc
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Literal, get_args, get_origin
 
 import click
-from annotated_types import Ge, Le
 from pydantic.fields import FieldInfo
 
-from evaltrack.errors import Guide, UsageError
-from evaltrack.records.config import Config, traits
+from evaltrack.errors import UsageError
+from evaltrack.records.config import Config, did_you_mean, takes_several, traits
 
 OTHERS = "Options"
-HEADINGS = (
-    *("What is evaluated", "What is compared", "The gate", "Judges and scores", "Result", "A part of the set"),
-    *("Asking again", "In MLflow", "Execution", "Going on", "Tokens, cost and secrets", OTHERS),
-)
-"""The headings of options in help texts, what is used most first."""
-
-EVALUATION = {
-    "What is evaluated": "target_options target_error k",
-    "Judges and scores": (
-        "judge judge_prompt scores rubric rubric_weights pass_threshold judge_timeout call_timeout verdict_cache"
-    ),
-    "Result": "require evaluation_json",
-    "A part of the set": "filter only_failed sample sample_seed",
-    "In MLflow": "experiment run_name param tag note traces",
-    "Execution": ("trials concurrency timeout workers target_memory in_process engine engine_address engine_workers"),
-    "Tokens, cost and secrets": ("model alpha beta gamma price_in price_out judge_price_in judge_price_out redact"),
-}
-COMPARISON = {
-    "What is compared": "golden",
-    "The gate": "max_drop allow_flips gate max_reruns min_coverage allow_partial ignore require",
-}
-"""The headings of the settings of an evaluation and of a comparison."""
-
-
-def heading_of(setting: str, headings: Mapping[str, str]) -> str:
-    """The heading of a setting; "" where it has none."""
-    return next((heading for heading, names in headings.items() if setting in names.split()), "")
+"""The heading of options that have none of their own; it is the last."""
 
 
 class GroupedOption(click.Option):
@@ -54,31 +28,48 @@ class GroupedOption(click.Option):
 
 
 class GroupedCommand(click.Command):
-    """A command whose help lists its options under headings, in the order of `HEADINGS`."""
+    """A command whose help begins with its examples, and lists its options under headings, as they come."""
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write usage, purpose and examples, then the options, and what else there is to say."""
+        purpose, _, rest = cleandoc(self.help or "").partition("\n\n")
+        self.format_usage(ctx, formatter)
+        _write_indented(formatter, purpose)
+        self.format_epilog(ctx, formatter)
+        self.format_options(ctx, formatter)
+        _write_indented(formatter, rest)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write a section for each heading; options of none are at the end, with --help."""
-        sections: dict[str, list[tuple[str, str]]] = {heading: [] for heading in HEADINGS}
+        """Write a section for each heading."""
+        sections: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
             if isinstance(parameter, click.Option) and (record := parameter.get_help_record(ctx)) is not None:
-                sections[getattr(parameter, "group", "") or OTHERS].append(record)
-        for heading, records in sections.items():
-            if records:
-                with formatter.section(heading):
-                    formatter.write_dl(records)
+                sections.setdefault(getattr(parameter, "group", "") or OTHERS, []).append(record)
+        for heading in sorted(sections, key=OTHERS.__eq__):
+            with formatter.section(heading):
+                formatter.write_dl(sections[heading])
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments; a setting that is typed as an option is shown the way."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            name = error.option_name.lstrip("-").replace("-", "_")
+            if name in fields_of(self):
+                raise UsageError(f"{error.option_name} is a setting; write --set {name}=VALUE") from None
+            raise
+
+
+def _write_indented(formatter: click.HelpFormatter, text: str) -> None:
+    if text:
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(text)
 
 
 def in_group(heading: str) -> dict[str, Any]:
     """The keyword arguments of `click.option` for an option under this heading."""
     return {"cls": GroupedOption, "group": heading}
-
-
-ui_option = click.option(
-    "--ui-url",
-    default="",
-    help="Where MLflow's UI is, for links.  [default: EVALTRACK_UI_URL, else a server itself]",
-    **in_group("In MLflow"),
-)
 
 
 def output_option(*others: str, default: Literal["table", "auto"] = "table") -> Callable[[Any], Any]:
@@ -94,10 +85,6 @@ def output_option(*others: str, default: Literal["table", "auto"] = "table") -> 
     )
 
 
-PAIRS = {"target_options": "--target-option", "param": "--param", "tag": "--tag"}
-"""Settings of which each value is a pair ``KEY=VALUE``, with their options."""
-
-
 def no_empty_name(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
     """The value of an argument that may be left out, for its callback.
 
@@ -110,71 +97,84 @@ def no_empty_name(ctx: click.Context, param: click.Parameter, value: Any) -> Any
     return value
 
 
-def config_options(record: type[Config], headings: Mapping[str, str] = MappingProxyType({})) -> Callable[[Any], Any]:
-    """An option for each setting of a record, in their order, under its heading."""
+def settings_options(record: type[Config], *names: str) -> Callable[[Any], Any]:
+    """Options for the frequent settings of a record, and `--set` for all; or for those of these names alone.
 
-    def decorate(command: Any) -> Any:
-        for name, field in reversed(record.model_fields.items()):
-            command = config_option(name, field, heading_of(name, headings))(command)
+    The command gets those that were typed as `settings`.
+    """
+    frequent = names or [name for name, field in record.model_fields.items() if traits(field).option]
+    seldom = [name for name in record.model_fields if name not in frequent]
+    text = f"Any setting; repeatable. Those without an option: {', '.join(seldom)}."
+
+    def decorate(function: Any) -> Any:
+        @wraps(function)
+        def with_settings(*, others: Sequence[str] = (), **options: Any) -> Any:
+            texts: dict[str, list[str]] = {}
+            for name in frequent:
+                value = options.pop(name)
+                texts[name] = [] if value is None else list(value) if isinstance(value, tuple) else [value]
+            for name, value in map(partial(_set, record), others):
+                texts.setdefault(name, []).append(value)
+            return function(settings=record.parsed(texts), **options)
+
+        command: Any = with_settings
+        if not names:
+            command.record = record
+            command = click.option(
+                "--set", "others", multiple=True, metavar="NAME=VALUE", allow_from_autoenv=False, help=text
+            )(command)
+        for name in reversed(frequent):
+            command = _setting_option(name, record.model_fields[name], own_variable=bool(names))(command)
         return command
 
     return decorate
 
 
-def config_option(name: str, field: FieldInfo, heading: str = "") -> Callable[[Any], Any]:
-    """The option of a setting, with the type, the default and the help of its field."""
-    option, flag = f"-{name}" if len(name) == 1 else f"--{name.replace('_', '-')}", traits(field).flag
-    shared: dict[str, Any] = {"help": field.description, **in_group(heading)}
-    kind = field.annotation
-    if name in PAIRS:
-        return click.option(PAIRS[name], name, multiple=True, **shared)
-    if kind is bool:
-        return click.option(f"{option}/{flag}" if flag else option, is_flag=True, default=field.default, **shared)
-    if get_origin(kind) is tuple:
-        default = list(field.default)
-        return click.option(
-            flag or option, name, multiple=True, default=default, show_default=",".join(default) or False, **shared
-        )
-    if get_origin(kind) is Literal:
-        shared["type"] = click.Choice(get_args(kind))
-    elif int in get_args(kind):
-        shared["type"] = click.IntRange(min=0)
-    elif kind in (int, float, str):
-        shared["type"] = kind
-    else:  # a number or nothing
-        bounds = {type(each): each for each in field.metadata}
-        shared["type"] = click.FloatRange(bounds[Ge].ge, bounds[Le].le)
-    show_default = field.default not in ("", None)
-    return click.option(*filter(None, [flag, option]), default=field.default, show_default=show_default, **shared)
+def record_of(command: click.Command) -> type[Config] | None:
+    """The record of a command's settings, where it has one."""
+    return getattr(command.callback, "record", None)
 
 
-def pairs_of(options: Sequence[str], option: str = "--target-option") -> dict[str, str]:
-    """Each ``KEY=VALUE`` as an entry.
-
-    Raises:
-        click.UsageError: one is of another form; it may be a secret, and is not repeated.
-    """
-    pairs = [option.partition("=") for option in options]
-    if not all(key and sign for key, sign, _ in pairs):
-        raise click.UsageError(f"{option}: one has no `=`, or nothing before it; write KEY=VALUE")
-    return {key: value for key, _, value in pairs}
+def fields_of(command: click.Command) -> Mapping[str, FieldInfo]:
+    """The settings of a command's record."""
+    record = record_of(command)
+    return record.model_fields if record else {}
 
 
-def default_golden(folder: Path = Path("golden")) -> str:
-    """The path of the only golden set in a folder.
+def own_options(command: click.Command) -> dict[str, click.Option]:
+    """The options of a command that the environment and the settings file may set, and that are no settings."""
+    options = (each for each in command.params if isinstance(each, click.Option) and each.allow_from_autoenv)
+    return {str(each.name): each for each in options}
 
-    Raises:
-        UsageError: there is none, or there are several.
-    """
-    paths = sorted(each for pattern in ("*.jsonl", "*.json") for each in folder.glob(pattern))
-    if len(paths) == 1:
-        return str(paths[0])
-    if not paths:
-        cure = "name one: evaltrack run GOLDEN, or begin with: evaltrack init"
-        raise UsageError(f"no golden set was named, and {folder}/ holds none; {cure}", guide=Guide.GOLDEN_FILE)
-    names = ", ".join(map(str, paths[:5])) + (", …" if len(paths) > 5 else "")
-    cure = "name one, or set `golden` under [run] in evaltrack.toml"
-    raise UsageError(f"no golden set was named, and there are {len(paths)}: {names}; {cure}")
+
+def _set(record: type[Config], pair: str) -> tuple[str, str]:
+    """The name and the text of a setting; the text may be a secret, and is not repeated."""
+    name, sign, text = pair.partition("=")
+    name = name.strip().replace("-", "_")
+    if not sign:
+        raise UsageError("--set: one has no `=`; write NAME=VALUE")
+    if name not in record.model_fields:
+        raise UsageError(f"--set: there is no setting `{name[:80]}`; {did_you_mean(name, record.model_fields)}")
+    return name, text
+
+
+def _setting_option(name: str, field: FieldInfo, *, own_variable: bool) -> Callable[[Any], Any]:
+    """The option of a setting. It is a text: the record says what it may be, and where it is not typed."""
+    kind, default, several = field.annotation, field.default, takes_several(field)
+    shown = ",".join(default) if several else f"{default:g}" if kind is float else str(default or "")
+    numbers = {int: "INTEGER", int | None: "INTEGER", float: "FLOAT", float | None: "FLOAT"}
+    flag: dict[str, Any] = {"is_flag": True, "flag_value": "true"} if kind is bool else {}
+    return click.option(
+        *traits(field).option.split(),
+        name,
+        multiple=several,
+        help=f"{field.description}{f'  [default: {shown}]' if shown else ''}",
+        type=click.Choice(get_args(kind)) if get_origin(kind) is Literal else str,
+        metavar=numbers.get(kind),  # type: ignore[arg-type]
+        allow_from_autoenv=own_variable,
+        **flag,
+        **in_group(traits(field).group),
+    )
 
 
 def from_caller(name: str) -> str:

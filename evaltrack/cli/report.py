@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from evaltrack.cli.options import no_empty_name, ui_option
+from evaltrack.cli.options import no_empty_name
 from evaltrack.records.amount import count
 
 EXAMPLES = """\b
@@ -30,11 +30,8 @@ Examples:
 )
 @click.option("--baseline", default="", type=click.Path(), help="Saved `evaltrack run --output json` to compare with.")
 @click.option("--experiment", default="", help="MLflow experiment to look in.  [default: MLflow's own]")
-@ui_option
 @click.option("-o", "--output-file", required=True, type=click.Path(), help="The page; `-` is stdout.")
-def report(
-    runs: tuple[str, ...], baseline_run: str, baseline: str, experiment: str, ui_url: str, output_file: str
-) -> None:
+def report(runs: tuple[str, ...], baseline_run: str, baseline: str, experiment: str, output_file: str) -> None:
     """Write the page of RUN (default: the newest), or of its comparison with a baseline, as one HTML file.
 
     Of several runs, or of the parent run of several golden sets or a sweep, it is a table of them; the page of each is
@@ -53,12 +50,10 @@ def report(
     ids = run_ids_of(runs)
     if len(ids) > 1:
         _check_several(baseline_run, baseline, output_file)
-        _print_written(report_sets(ids, output_file, ui_url=ui_url))
+        _print_written(report_sets(ids, output_file))
         return
     run = ids[0] if ids else None
-    text = report_html(
-        run, baseline_run or None, baseline_file=baseline or None, experiment=experiment or None, ui_url=ui_url
-    )
+    text = report_html(run, baseline_run or None, baseline_file=baseline or None, experiment=experiment or None)
     if output_file == "-":
         click.echo(without_any_commands(text).encode(), nl=False)
         return

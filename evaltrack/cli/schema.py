@@ -7,13 +7,10 @@ import json
 from typing import Any
 
 import click
-from annotated_types import Ge, Gt, Le
-from pydantic.fields import FieldInfo
 
+from evaltrack.cli.options import own_options, record_of
 from evaltrack.cli.output import print_json_text
-from evaltrack.compare.config import ComparisonConfig
 from evaltrack.errors import UsageError
-from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.report.schemas.form import headed
 
 EXAMPLES = """\b
@@ -42,10 +39,6 @@ def schema(name: str) -> None:
         raise UsageError(f"no schema is called `{name}`; {hint}")
 
 
-FIELDS = {"run": EvaluationConfig.model_fields, "compare": ComparisonConfig.model_fields}
-"""The commands of whose options a record knows the bounds."""
-
-
 def settings_schema(group: click.Group) -> dict[str, Any]:
     """The schema of `evaltrack.toml`, and of `[tool.evaltrack]` in `pyproject.toml`: a table for each command."""
     schema = _table(group) | {"description": "Settings: a table for each command, its options without the dashes."}
@@ -59,9 +52,11 @@ def _table(command: click.Command) -> dict[str, Any]:
         fields = {name: _table(each) for name, each in commands.items() if each is not None}
     else:
         fields = {}
-        for option in command.params:
-            if isinstance(option, click.Option) and option.name and not option.is_eager:
-                fields |= _spellings(option.name, _field(option, FIELDS.get(command.name or "", {}).get(option.name)))
+        record = record_of(command)
+        for name, option in own_options(command).items():
+            fields |= _spellings(name, _field(option))
+        for name, field in (record.model_json_schema()["properties"] if record else {}).items():
+            fields |= _spellings(name, _setting(field))
     described = {"description": " ".join((command.help or "").partition("\n\n")[0].split())} if command.help else {}
     return {"type": "object", **described, "properties": fields, "additionalProperties": False}
 
@@ -71,13 +66,29 @@ def _spellings(name: str, field: dict[str, Any]) -> dict[str, Any]:
     return {name: field} | ({name.replace("_", "-"): field} if "_" in name else {})
 
 
-def _field(option: click.Option, record: FieldInfo | None) -> dict[str, Any]:
-    kind = _kind(option) | _bounds(record)
+def _field(option: click.Option) -> dict[str, Any]:
+    kind = _kind(option)
     if option.multiple:
-        kind = {"anyOf": [kind, {"type": "array", "items": kind}]}
-    default = list(option.default) if isinstance(option.default, tuple) else option.default
-    shown = {"default": default} if isinstance(default, str | int | float) and default != "" else {}
+        kind = _repeated(kind)
+    shown = (
+        {"default": option.default} if isinstance(option.default, str | int | float) and option.default != "" else {}
+    )
     return kind | ({"description": option.help} if option.help else {}) | shown
+
+
+def _setting(field: dict[str, Any]) -> dict[str, Any]:
+    """A setting, as pydantic describes it; one of several texts may stand alone, and names and values be texts."""
+    field = {key: value for key, value in field.items() if key not in ("title", "traits")}
+    kind = field.pop("type", None)
+    if kind == "array":
+        return field | _repeated(field.pop("items"))
+    if kind == "object":
+        return field | {"anyOf": [{"type": "object"}, *_repeated({"type": "string"})["anyOf"]]}
+    return field | ({"type": kind} if kind else {})
+
+
+def _repeated(kind: dict[str, Any]) -> dict[str, Any]:
+    return {"anyOf": [kind, {"type": "array", "items": kind}]}
 
 
 def _kind(option: click.Option) -> dict[str, Any]:
@@ -87,20 +98,8 @@ def _kind(option: click.Option) -> dict[str, Any]:
     if isinstance(kind, click.Choice):
         return {"enum": list(kind.choices)}
     if isinstance(kind, click.IntRange | click.FloatRange):
+        bounds = {"minimum": kind.min, "maximum": kind.max}
         name = "integer" if isinstance(kind, click.IntRange) else "number"
-        return {"type": name} | _known(minimum=kind.min, maximum=kind.max)
+        return {"type": name} | {bound: value for bound, value in bounds.items() if value is not None}
     numbers = {click.INT: "integer", click.FLOAT: "number"}
     return {"type": numbers.get(kind, "string")}
-
-
-def _bounds(record: FieldInfo | None) -> dict[str, Any]:
-    """The bounds of a number that the record of settings knows."""
-    if record is None or record.annotation not in (int, float):
-        return {}
-    bounds = {type(each): each for each in record.metadata}
-    least, above, most = bounds.get(Ge), bounds.get(Gt), bounds.get(Le)
-    return _known(minimum=least and least.ge, exclusiveMinimum=above and above.gt, maximum=most and most.le)
-
-
-def _known(**values: Any) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}

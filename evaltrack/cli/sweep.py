@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evaltrack.cli.options import GroupedCommand, from_caller, in_group, output_option, ui_option
+from evaltrack.cli.options import GroupedCommand, from_caller, in_group, output_option
 from evaltrack.cli.output import print_result_as, result_is_in, say
 from evaltrack.errors import EXIT_INCONCLUSIVE
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\b
 Examples:
-  evaltrack sweep sweep.yaml --dry-run            shows the configurations, and how many calls they make
-  evaltrack sweep sweep.yaml                      evaluates all of them, and prints the leaderboard
-  evaltrack sweep sweep.yaml --resume auto        goes on where the last one was broken off
+  evaltrack sweep sweep.yaml --dry-run         shows the configurations, and how many calls they make
+  evaltrack sweep sweep.yaml                   evaluates all of them, and prints the leaderboard
+  evaltrack sweep sweep.yaml --resume auto     goes on where the last one was broken off
   evaltrack sweep sweep.yaml --output json > leaderboard.json
   evaltrack schema sweep > sweep.schema.json      the fields of the file, for an editor
 
 \b
 A file:
   golden: golden/travel.jsonl
-  targets: ["bm25:golden/corpus/travel?chunk=heading", "bm25:golden/corpus/travel?chunk=words:200"]
+  targets: ["bm25:docs?chunk=heading", "bm25:docs?chunk=words:200"]
   k: [3, 5]
   settings: {judge: none, target_options: {floor: [0, 2]}}
 """
@@ -43,9 +43,8 @@ RESUME_HELP = "Go on with a sweep that was broken off: its parent run, or auto f
 @click.option(
     "--retry-errors", is_flag=True, help="With --resume: ask the failed questions again.", **in_group("Going on")
 )
-@ui_option
 @output_option(default="auto")
-def sweep(file: str, dry_run: bool, resume: str, retry_errors: bool, ui_url: str, output: str) -> int:
+def sweep(file: str, dry_run: bool, resume: str, retry_errors: bool, output: str) -> int:
     """Evaluate targets × settings × k of FILE (.yaml, .json, .toml) on a golden set, and rank them in one table.
 
     Each configuration is one MLflow run, as `evaltrack run` makes it, below a parent run with the leaderboard. Runs
@@ -60,9 +59,7 @@ def sweep(file: str, dry_run: bool, resume: str, retry_errors: bool, ui_url: str
     from evaltrack.cli.progress import make_progress
 
     with redirect_stdout(sys.stderr), make_progress() as progress:
-        result = run_sweep(
-            file, resume=resume or None, retry_errors=retry_errors, ui_url=ui_url, progress=progress, say=say
-        )
+        result = run_sweep(file, resume=resume or None, retry_errors=retry_errors, progress=progress, say=say)
     _print_sweep(result, output)
     for each in result.results:
         if not each.success:

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import re
 
-ALIASES = {"baseline_file": "baseline", "fields": "map", "form": "from", "scores": "score"}
-"""Settings whose option has another name."""
+NAMES = ("baseline_run", "corpus", "encoding", "force", "id_prefix", "package", "port", "resume", "retry_errors", "why")
+OTHERS = {name: f"--{name.replace('_', '-')}" for name in NAMES} | {
+    "baseline_file": "--baseline",
+    "fields": "--map",
+    "form": "--from",
+}
+"""Arguments that are no settings of a record, with their options."""
 
 
 def with_options(message: str) -> str:
@@ -19,31 +24,19 @@ def with_options(message: str) -> str:
 
 def _option(match: re.Match[str]) -> str:
     name, value = match.groups()
-    if name not in _settings():
+    option = _options().get(name)
+    if option is None:
         return match[0]
-    option = f"--{ALIASES.get(name, name).replace('_', '-')}"
+    if option.startswith("--set "):
+        return f"{option}={value}" if value else option
     return option if value in ("", "True") else f"{option} {value}"
 
 
-def _settings() -> set[str]:
+def _options() -> dict[str, str]:
     from evaltrack.compare.config import ComparisonConfig
     from evaltrack.evaluation.config import EvaluationConfig
+    from evaltrack.records.config import traits
 
-    own = {
-        "resume",
-        "retry_errors",
-        "experiment",
-        "target",
-        "golden",
-        "force",
-        "why",
-        "corpus",
-        "package",
-        "port",
-        "ui_url",
-        "baseline_run",
-        "encoding",
-        "id_prefix",
-        *ALIASES,
-    }
-    return own | EvaluationConfig.model_fields.keys() | ComparisonConfig.model_fields.keys()
+    fields = [*EvaluationConfig.model_fields.items(), *ComparisonConfig.model_fields.items()]
+    by_set = {name: f"--set {name}" for name, _ in fields}
+    return by_set | {n: traits(field).option.split()[-1] for n, field in fields if traits(field).option} | OTHERS

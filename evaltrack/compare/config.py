@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Collection, Iterable
-from typing import Annotated, TypedDict
+from functools import partial
+from typing import Annotated
 
-from pydantic import BeforeValidator
+from pydantic import AfterValidator
 
 from evaltrack.compare.gate import Gate, GateKind, parse_drops
 from evaltrack.metrics.catalogue import MetricTable, metric_table
@@ -15,41 +14,51 @@ from evaltrack.records import OwnScore
 from evaltrack.records.config import Config, OptionalText, Texts, setting
 from evaltrack.records.verdict import NAME_PATTERN
 
-Drops = Annotated[Texts, BeforeValidator(lambda value: value if isinstance(value, str) else tuple(value))]
-Parts = Annotated[Texts, BeforeValidator(lambda value: value if isinstance(value, str) else tuple(sorted(value)))]
+Parts = Annotated[Texts, AfterValidator(lambda parts: tuple(sorted(parts)))]
+
+_gate = partial(setting, group="The gate")
 
 
 class ComparisonConfig(Config):
     """The settings of one comparison; `of` makes one with errors for people."""
 
-    max_drop: Drops = setting(
+    command = "compare"
+
+    golden: OptionalText = setting(
+        "", "Golden set whose newest run is compared, where no run is named.", group="What is compared"
+    )
+    max_drop: Texts = _gate(
         (),
         "Allowed drop of a metric (rise, where lower is better): METRIC=5%, METRIC=0.05, METRIC=off, DOMAIN:METRIC=5%.",
+        option="--max-drop",
     )
-    allow_flips: int = setting(0, "Questions that may go from pass to fail.", strict=True, ge=0)
-    max_reruns: int | None = setting(
+    allow_flips: int = _gate(0, "Questions that may go from pass to fail.", option="--allow-flips", ge=0)
+    max_reruns: int | None = _gate(
         None,
         "Calls to rerun questions that went from pass to fail, to tell broken from flaky ones; 0: none."
         "  [default: as many as the run made]",
-        strict=True,
+        option="--max-reruns",
         ge=0,
     )
-    golden: OptionalText = setting("", "Golden set whose newest run is compared, where no run is named.")
-    min_coverage: float | None = setting(
+    min_coverage: float | None = _gate(
         None,
         "Share of questions that must be compared.  [default: none may be lost, a tenth edited or removed]",
+        option="--min-coverage",
         ge=0,
         le=1,
     )
-    allow_partial: bool = setting(False, "Runs of a part of the golden set may pass.")
-    gate: GateKind = setting(
+    allow_partial: bool = _gate(False, "Runs of a part of the golden set may pass.", option="--allow-partial")
+    gate: GateKind = _gate(
         "auto",
         "auto: each question that broke counts unless reruns show that it is flaky; seed: each counts, nothing is"
         " rerun; evidence: an exact test must show the loss, nothing is rerun.",
+        option="--gate",
     )
-    ignore: Parts = setting((), "Part that may differ, e.g. judge; metrics it affects are left out.")
-    require: str = setting(
-        "", "Show criteria for both runs: minimum, target, good, functional, or bounds; informs only."
+    ignore: Parts = _gate((), "Part that may differ, e.g. judge; metrics it affects are left out.", option="--ignore")
+    require: str = _gate(
+        "",
+        "Show criteria for both runs: minimum, target, good, functional, or bounds; informs only.",
+        option="--require",
     )
 
     def rules_by_form(self) -> Gate:
@@ -70,17 +79,3 @@ class ComparisonConfig(Config):
         """
         drops, domain_drops, explicit = parse_drops(self.max_drop, table)
         return Gate(drops, domain_drops, self.allow_flips, self.min_coverage, self.allow_partial, self.gate, explicit)
-
-
-class ComparisonOptions(TypedDict, total=False):
-    """The settings as keyword arguments; `ComparisonConfig` says what each of them is."""
-
-    max_drop: Iterable[str]
-    allow_flips: int
-    max_reruns: int | None
-    golden: str | os.PathLike[str] | None
-    min_coverage: float | None
-    allow_partial: bool
-    gate: GateKind
-    ignore: Collection[str]
-    require: str

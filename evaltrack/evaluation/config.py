@@ -7,21 +7,20 @@ and the reference of settings are made from `EvaluationConfig`, or held against 
 from __future__ import annotations
 
 import json
-import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Any, Literal
 
-from pydantic import BeforeValidator, TypeAdapter, ValidationError, model_validator
+from pydantic import TypeAdapter, ValidationError, model_validator
 
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.ask import JUDGE_TIMEOUT, TIMEOUT
 from evaltrack.evaluation.loop import CONCURRENCY
 from evaltrack.golden.selection import Selection, filter_words, parse_filters
-from evaltrack.judges import JudgeChoice
 from evaltrack.llm import CALL_SECONDS
 from evaltrack.metrics.measure import PASS_THRESHOLD, Rules
 from evaltrack.metrics.rubric import RubricWeights
@@ -29,7 +28,7 @@ from evaltrack.metrics.tokens import MAX_PRICE, Prices
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Weights
 from evaltrack.records.base import storable
-from evaltrack.records.config import Config, OptionalText, Options, Texts, setting, traits
+from evaltrack.records.config import Config, OptionalText, Table, Texts, setting, traits
 from evaltrack.records.settings import OWN_PARAM
 from evaltrack.records.signature import MAX_K
 from evaltrack.targets.python import MAX_WORKERS
@@ -46,19 +45,6 @@ MAX_NOTE = 3000
 """Characters of a note; MLflow keeps 8,000 of a description, which says more than that."""
 
 MOST_LABELS = 100
-
-
-def _texts(value: object) -> object:
-    """Values as texts, as MLflow holds them; None is no label."""
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping):
-        return value
-    return {name: each if isinstance(each, str) else str(each) for name, each in value.items()}
-
-
-Labels = Annotated[Mapping[str, str], BeforeValidator(_texts)]
-"""Texts by name; numbers and flags become texts."""
 
 
 def check_labels(params: Mapping[str, str], tags: Mapping[str, str], note: str) -> None:
@@ -112,146 +98,153 @@ MAX_WEIGHT = 10
 """With larger exponents a combined score may be too large or too small for a float."""
 
 
+AUTO_TARGET = "auto"
+
+_input = partial(setting, group="What is evaluated")
+_judging = partial(setting, group="Judges and scores")
+_result = partial(setting, group="Result", shapes=False)
+_mlflow = partial(setting, group="In MLflow", logged="never", shapes=False)
+_execution = partial(setting, group="Execution", logged="chosen", shapes=False)
+_cost = partial(setting, group="Tokens, cost and secrets")
+_price = partial(_cost, None, logged="never", shapes=False, ge=0, le=MAX_PRICE)
+
+
 class EvaluationConfig(Config):
     """The settings of one evaluation; `of` makes one with errors for people."""
 
-    target_options: Options = setting({}, "A setting of the target: KEY=VALUE; repeatable.", logged="never")
-    target_error: OptionalText = setting(
-        "", "JMESPath in a response: where the target says why it failed.  [default: error]", logged="chosen"
+    command = "run"
+
+    golden: OptionalText = _input(
+        "", "The golden set.  [default: the only one in golden/]", logged="never", shapes=False
     )
-    model: str = setting("", "Name of the target's model, where the target cannot say it itself.", logged="never")
-    k: int = setting(5, "How many retrieved sources are scored.", strict=True, ge=1, le=MAX_K)
-    filter: Texts = setting(
-        (),
-        "Ask only questions such as domain=travel,difficulty!=hard: the comma is `and`, several are `or`; by domain,"
-        " difficulty, category, id or metadata.KEY.",
+    target: OptionalText = _input(
+        AUTO_TARGET,
+        "bm25:DIR, python:MODULE:FUNCTION, http://…, recorded:FILE, command:PROGRAM, openai:MODEL, traces:EXPERIMENT,"
+        " models:/NAME@ALIAS, runs:/RUN/NAME, endpoints:/NAME; auto: the corpus beside GOLDEN.",
+        option="-t --target",
         logged="never",
-    )
-    only_failed: OptionalText = setting(
-        "", "Ask only the questions that did not pass in this run: its id or name.", logged="chosen"
-    )
-    sample: int = setting(
-        0,
-        "Ask only so many of these questions, drawn by the hash of seed and id; 0 asks all.",
-        logged="chosen",
-        strict=True,
-        ge=0,
-    )
-    sample_seed: int = setting(
-        0,
-        "Draws the same questions for the same seed, whatever their order in the file.",
-        logged="chosen",
-        strict=True,
-        ge=0,
-    )
-    judge: Texts = setting(
-        ("none",),
-        "none, openai (gpt-4o-mini), openai:MODEL, recorded:FILE or package.module:function; several make a panel.",
         shapes=False,
     )
-    scores: Texts = setting(
+    target_options: Table = _input(
+        {}, "A setting of the target: KEY=VALUE; repeatable.", option="--target-option", logged="never"
+    )
+    target_error: OptionalText = _input(
+        "", "JMESPath in a response: where the target says why it failed.  [default: error]", logged="chosen"
+    )
+    model: str = _input("", "Name of the target's model, where the target cannot say it itself.", logged="never")
+    k: int = _input(5, "How many retrieved sources are scored.", option="-k", ge=1, le=MAX_K)
+    filter: Texts = _input(
+        (),
+        "Ask only such questions: domain=travel,difficulty!=hard: the comma is `and`, several are `or`; by domain,"
+        " difficulty, category, id or metadata.KEY.",
+        option="--filter",
+        logged="never",
+    )
+    only_failed: OptionalText = _input(
+        "", "Ask only what did not pass in this run: its id or name.", option="--only-failed", logged="chosen"
+    )
+    sample: int = _input(
+        0, "Ask only so many questions, drawn by seed and id; 0: all.", option="--sample", logged="chosen", ge=0
+    )
+    sample_seed: int = _input(
+        0, "Draws the same questions for the same seed, whatever their order in the file.", logged="chosen", ge=0
+    )
+    judge: Texts = _judging(
+        ("none",),
+        "none, openai (gpt-4o-mini), openai:MODEL, recorded:FILE or package.module:function; several make a panel.",
+        option="--judge",
+        shapes=False,
+    )
+    scores: Texts = _judging(
         (),
         "A score of your own: package.module:function, exact_match, token_f1, contains, citation_precision,"
         " citation_recall, context_precision, faithfulness, tool_order, tool_arguments, cost, regex:PATTERN,"
         " json_schema:FILE or mlflow:SCORER; NAME=SCORE names it; repeatable.",
+        option="--score",
         logged="chosen",
-        flag="--score",
     )
-    judge_prompt: str = setting(
+    judge_prompt: str = _judging(
         "",
         "Prompt of MLflow's registry for openai: judges: prompts:/NAME@ALIAS or prompts:/NAME/VERSION.",
         logged="chosen",
         shapes=False,
     )
-    rubric: RubricName = setting("answer", "What judges look at: whether the answer is right, or how it was reasoned.")
-    rubric_weights: str = setting(
+    rubric: RubricName = _judging(
+        "answer", "What judges look at: whether the answer is right, or how it was reasoned.", option="--rubric"
+    )
+    rubric_weights: str = _judging(
         "", "Weights of the reasoning rubric, e.g. h_count=0.3,oscillation=0.1.", logged="never"
     )
-    alpha: float = setting(2.0, "Exponent of hit in the combined score.", ge=0, le=MAX_WEIGHT)
-    beta: float = setting(0.5, "Exponent of the tokens in the combined score.", ge=0, le=MAX_WEIGHT)
-    gamma: float = setting(1.5, "Exponent of the judge's score in the combined score.", ge=0, le=MAX_WEIGHT)
-    pass_threshold: float = setting(PASS_THRESHOLD, "Judge score from which an answer passes.", ge=0, le=1)
-    experiment: OptionalText = setting(
-        "", "MLflow experiment, made where there is none.  [default: MLflow's own]", logged="never", shapes=False
+    pass_threshold: float = _judging(
+        PASS_THRESHOLD, "Judge score from which an answer passes.", option="--pass-threshold", ge=0, le=1
     )
-    run_name: OptionalText = setting(
-        "", "Name of the MLflow run.  [default: golden set, target, k and params]", logged="never", shapes=False
+    judge_timeout: float = _judging(JUDGE_TIMEOUT, "Seconds for the judges, for each question.", shapes=False, gt=0)
+    call_timeout: float = _judging(CALL_SECONDS, "Seconds for one call of a judge's model.", shapes=False, gt=0)
+    verdict_cache: bool = _judging(True, "Use verdicts paid for before.", shapes=False)
+    require: str = _result(
+        "",
+        "Exit 1 if missed: minimum, target, good, functional, or bounds like 'recall_at_k>=0.8,mrr>0.7'.",
+        option="--require",
+        logged="chosen",
     )
-    param: Labels = setting(
-        {},
-        "A param of your own for the run, such as chunk_size=600; repeatable. `compare` shows what differs.",
-        logged="never",
+    evaluation_json: OptionalText = _result("", "Write evaluation.json to this file too.", logged="never")
+    trials: int = _execution(
+        1, "How often each question is asked.", option="--trials", logged="always", shapes=True, ge=1, le=MAX_TRIALS
     )
-    tag: Labels = setting({}, "A tag for the run: NAME=VALUE; repeatable.", logged="never", shapes=False)
-    note: OptionalText = setting(
-        "", "A note, which begins the run's description in MLflow.", logged="never", shapes=False
+    concurrency: int = _execution(
+        CONCURRENCY, "Questions in flight at once.", option="--concurrency", logged="always", ge=1, le=MAX_CONCURRENCY
     )
-    concurrency: int = setting(
-        CONCURRENCY, "Questions in flight at once.", shapes=False, strict=True, ge=1, le=MAX_CONCURRENCY
+    timeout: float = _execution(
+        TIMEOUT, "Seconds for the target, for each question.", option="--timeout", logged="always", gt=0
     )
-    timeout: float = setting(TIMEOUT, "Seconds for the target, for each question.", shapes=False, gt=0)
-    workers: int = setting(
+    workers: int = _execution(
         1,
         "Processes in which a python: target runs; one that ends is an error of the questions in it.",
-        logged="chosen",
-        shapes=False,
-        strict=True,
         ge=1,
         le=MAX_WORKERS,
     )
-    target_memory: str = setting(
-        "", "Most memory of each process of a python: target, such as 2GB.", logged="chosen", shapes=False
-    )
-    in_process: bool = setting(
-        False, "Call python: functions in this process: for a debugger.", logged="chosen", shapes=False
-    )
-    engine: EngineName = setting(
-        "local", "Where questions are asked: local, or by the workers of ray.", logged="chosen", shapes=False
-    )
-    engine_address: str = setting(
+    target_memory: str = _execution("", "Most memory of each process of a python: target, such as 2GB.")
+    in_process: bool = _execution(False, "Call python: functions in this process: for a debugger.")
+    engine: EngineName = _execution("local", "Where questions are asked: local, or by the workers of ray.")
+    engine_address: str = _execution(
         "",
         "Address of the Ray cluster.  [default: Ray's own settings, else workers on this machine]",
         logged="never",
-        shapes=False,
     )
-    engine_workers: int = setting(
+    engine_workers: int = _execution(
         0,
         "Workers at once, which share `concurrency`; 0 takes as many as the cluster has CPUs.",
-        logged="chosen",
-        shapes=False,
-        strict=True,
         ge=0,
         le=MAX_ENGINE_WORKERS,
     )
-    trials: int = setting(1, "How often each question is asked.", strict=True, ge=1, le=MAX_TRIALS)
-    judge_timeout: float = setting(JUDGE_TIMEOUT, "Seconds for the judges, for each question.", shapes=False, gt=0)
-    call_timeout: float = setting(CALL_SECONDS, "Seconds for one call of a judge's model.", shapes=False, gt=0)
-    traces: TraceChoice = setting(
-        "auto", "Which questions get an MLflow trace; auto: all of up to 200, else those that failed.", shapes=False
+    experiment: OptionalText = _mlflow(
+        "", "MLflow experiment, made where there is none.  [default: MLflow's own]", option="--experiment"
     )
-    verdict_cache: bool = setting(
-        True, "Use verdicts paid for before.  [default: yes]", shapes=False, flag="--no-cache"
+    run_name: OptionalText = _mlflow(
+        "", "Name of the MLflow run.  [default: golden set, target, k and params]", option="--run-name"
     )
-    require: str = setting(
-        "",
-        "Exit 1 if missed: minimum, target, good, functional, or bounds like 'recall_at_k>=0.8,mrr>0.7'.",
-        logged="chosen",
-        shapes=False,
+    param: Table = _mlflow(
+        {},
+        "A param of your own, such as chunk_size=600; `compare` shows it; repeatable.",
+        option="--param",
+        shapes=True,
     )
-    redact: Texts = setting((), "Regular expression; what matches is taken out of every response.", logged="never")
-    price_in: float | None = setting(
-        None, "USD per million input tokens of the target.", logged="never", shapes=False, ge=0, le=MAX_PRICE
+    tag: Table = _mlflow({}, "A tag for the run: NAME=VALUE; repeatable.", option="--tag")
+    note: OptionalText = _mlflow("", "A note, which begins the run's description in MLflow.")
+    traces: TraceChoice = _mlflow(
+        "auto",
+        "Which questions get an MLflow trace; auto: all of up to 200, else those that failed.",
+        option="--traces",
+        logged="always",
     )
-    price_out: float | None = setting(
-        None, "USD per million output tokens of the target.", logged="never", shapes=False, ge=0, le=MAX_PRICE
-    )
-    judge_price_in: float | None = setting(
-        None, "USD per million input tokens of the judge.", logged="never", shapes=False, ge=0, le=MAX_PRICE
-    )
-    judge_price_out: float | None = setting(
-        None, "USD per million output tokens of the judge.", logged="never", shapes=False, ge=0, le=MAX_PRICE
-    )
-    evaluation_json: OptionalText = setting("", "Write evaluation.json to this file too.", logged="never", shapes=False)
+    alpha: float = _cost(2.0, "Exponent of hit in the combined score.", ge=0, le=MAX_WEIGHT)
+    beta: float = _cost(0.5, "Exponent of the tokens in the combined score.", ge=0, le=MAX_WEIGHT)
+    gamma: float = _cost(1.5, "Exponent of the judge's score in the combined score.", ge=0, le=MAX_WEIGHT)
+    price_in: float | None = _price("USD per million input tokens of the target.")
+    price_out: float | None = _price("USD per million output tokens of the target.")
+    judge_price_in: float | None = _price("USD per million input tokens of the judge.")
+    judge_price_out: float | None = _price("USD per million output tokens of the judge.")
+    redact: Texts = _cost((), "Regular expression; what matches is taken out of every response.", logged="never")
 
     @model_validator(mode="after")
     def _fit_together(self) -> EvaluationConfig:
@@ -354,52 +347,6 @@ def _text(value: object) -> str:
     if isinstance(value, tuple):
         return ",".join(value)
     return f"{value:.15g}" if isinstance(value, float) else str(value)
-
-
-class EvaluationOptions(TypedDict, total=False):
-    """The settings as keyword arguments, but for `k`; `EvaluationConfig` says what each of them is."""
-
-    target_options: Mapping[str, str] | None
-    target_error: str | None
-    model: str
-    filter: str | Sequence[str]
-    only_failed: str | None
-    sample: int
-    sample_seed: int
-    judge: JudgeChoice | Sequence[JudgeChoice]
-    scores: str | Sequence[str | Callable[..., Any]]
-    judge_prompt: str
-    rubric: RubricName
-    rubric_weights: str
-    alpha: float
-    beta: float
-    gamma: float
-    pass_threshold: float
-    experiment: str | None
-    run_name: str | None
-    param: Mapping[str, object] | None
-    tag: Mapping[str, object] | None
-    note: str | None
-    concurrency: int
-    timeout: float
-    workers: int
-    target_memory: str
-    in_process: bool
-    engine: EngineName
-    engine_address: str
-    engine_workers: int
-    trials: int
-    judge_timeout: float
-    call_timeout: float
-    traces: TraceChoice
-    verdict_cache: bool
-    require: str
-    redact: str | Sequence[str]
-    price_in: float | None
-    price_out: float | None
-    judge_price_in: float | None
-    judge_price_out: float | None
-    evaluation_json: str | os.PathLike[str] | None
 
 
 @dataclass(frozen=True)

@@ -25,32 +25,8 @@ from evaltrack.tracking.prompts import RegisteredPrompt
 
 DEFAULT_JUDGE_MODEL = "gpt-4o-mini"
 
-JudgeChoice: TypeAlias = str | Callable[..., Any]
-"""A judge by its name, or the function that judges."""
-
 JudgeFunctions: TypeAlias = Mapping[str, Callable[..., Any]]
 """Functions that judge, by the names that they have as judges."""
-
-
-def named_judges(choice: JudgeChoice | Sequence[JudgeChoice]) -> tuple[tuple[str, ...], JudgeFunctions]:
-    """The names of the chosen judges, and the functions among them: one is called `module:function`.
-
-    Raises:
-        UsageError: two functions have the same name, as those that `lambda` makes.
-    """
-    chosen = (choice,) if isinstance(choice, str) or callable(choice) else tuple(choice)
-    functions: dict[str, Callable[..., Any]] = {}
-    names: list[str] = []
-    for each in chosen:
-        name = each if isinstance(each, str) or not callable(each) else _function_name(each)
-        if callable(each) and functions.setdefault(name, each) is not each:
-            raise UsageError(f"`judge=`: two functions are called `{name}`; give each a name of its own with `def`")
-        names.append(name)
-    return tuple(names), functions
-
-
-def _function_name(function: Callable[..., Any]) -> str:
-    return f"{function.__module__}:{getattr(function, '__qualname__', type(function).__name__)}"
 
 
 def judge_names(names: Sequence[str]) -> list[str]:

@@ -24,18 +24,6 @@ Functions = Mapping[str, Callable[..., Any]]
 """Functions that were given as objects, by the place that names them."""
 
 
-def named_functions(scores: Any) -> tuple[tuple[str, ...], dict[str, Callable[..., Any]]]:
-    """The scores by name, and those that were given as functions by the names that stand for them."""
-    several = scores if isinstance(scores, list | tuple) else (scores,)
-    functions = {_place(each): each for each in several if callable(each)}
-    return tuple(_place(each) if callable(each) else each for each in several), functions
-
-
-def _place(function: Callable[..., Any]) -> str:
-    own = type(function)
-    return f"{getattr(function, '__module__', own.__module__)}:{getattr(function, '__qualname__', own.__qualname__)}"
-
-
 def open_scorers(
     specs: Sequence[str],
     functions: Functions | None = None,

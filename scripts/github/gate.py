@@ -48,7 +48,8 @@ def evaluate() -> None:
     """`evaltrack run`; its exit code is the step's output."""
     golden, target = os.environ["GOLDEN"], os.environ["TARGET"]
     RUN.unlink(missing_ok=True)
-    options = ["--target", target, "--evaluation-json", str(RUN), *_options("run-options")]
+    options = ["--set", f"evaluation_json={RUN}", *_options("run-options")]
+    options += ["--target", target] if target else []
     _output("code", str(_evaltrack("run", golden, *options)))
 
 

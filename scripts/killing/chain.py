@@ -75,7 +75,7 @@ class Chain:
         options = ["--resume", "auto", "--judge", "openai:gpt-4o-mini", "--concurrency", str(CONCURRENCY)]
         options += ["--experiment", self.experiment]
         command = ["-m", "evaltrack", "run", "golden.jsonl", "-t", "python:target:ask", *options]
-        command += [] if self.cached else ["--no-cache"]
+        command += [] if self.cached else ["--set", "verdict_cache=false"]
         own = {
             "OPENAI_BASE_URL": base_url,
             "MLFLOW_TRACKING_URI": self.uri,

@@ -14,10 +14,11 @@ HEAD = """# Commands
 Results go to stdout, progress and notes to stderr. `evaltrack COMMAND --help` says the same as this page, which is
 written from it. [Exit codes](exit-codes.md) and [settings](../settings.md) have pages of their own.
 
-Wherever a run is named, its id, the beginning of its id or its name will do. Every option can also be set as an
-environment variable (`EVALTRACK_RUN_K=3`), or as a line under `[run]` in `evaltrack.toml` or `[tool.evaltrack.run]` in
-`pyproject.toml` of the working directory, but for a file that another user put there. `--config FILE` or
-`EVALTRACK_CONFIG` names another file to read instead: `evaltrack --config gate.toml compare`.
+Wherever a run is named, its id, the beginning of its id or its name will do. Every option and
+[setting](../settings.md) can also be set as an environment variable (`EVALTRACK_RUN_K=3`), or as a line under `[run]`
+in `evaltrack.toml` or `[tool.evaltrack.run]` in `pyproject.toml` of the working directory, but for a file that another
+user put there. `--config FILE` or `EVALTRACK_CONFIG` names another file to read instead:
+`evaltrack --config gate.toml compare`.
 """
 
 

@@ -17,10 +17,12 @@ HEAD = """# Settings
 
 ## Settings of an evaluation
 
-Each setting is an option of `evaltrack run` (`--judge-timeout`), a keyword argument of `run_eval` (`judge_timeout`), a
-parameter of `mlflow run` (`-P judge_timeout=600`), an environment variable (`EVALTRACK_RUN_JUDGE_TIMEOUT`) and a line
-under `[run]` in `evaltrack.toml` or `[tool.evaltrack.run]` in `pyproject.toml`. The first of these that is there
-counts.
+`evaltrack run --set judge_timeout=600` sets any of them; the frequent ones are options, too. Each is a keyword argument
+of `run_eval` (`judge_timeout=600`), a parameter of `mlflow run` (`-P judge_timeout=600`), an environment variable
+(`EVALTRACK_RUN_JUDGE_TIMEOUT`; blanks stand between several values) and a line under `[run]` in `evaltrack.toml` or
+`[tool.evaltrack.run]` in `pyproject.toml`. What a call gives counts first, then the environment, then the file, for
+`evaltrack run`, `run_eval` and `pytest --evaltrack` alike. Where a call or a variable names a target, `target_options`
+and `model` of the others do not count.
 
 Weights of the rubric, redaction patterns (as a digest), prices, filters and the settings of a target are logged in a
 form of their own.
@@ -28,8 +30,8 @@ form of their own.
 COMPARISON = """
 ## Settings of a comparison
 
-Each is an option of `evaltrack compare`, a keyword argument of `compare_runs`, an environment variable
-(`EVALTRACK_COMPARE_GATE`) and a line under `[compare]` in a settings file.
+Each is set by `evaltrack compare --set NAME=VALUE` or its option, a keyword argument of `compare_runs`, an environment
+variable (`EVALTRACK_COMPARE_GATE`) and a line under `[compare]` in a settings file.
 """
 OTHERS = """
 ## Other options
@@ -41,7 +43,7 @@ LOGGED = {"always": "yes", "chosen": "where it is set", "never": ""}
 
 def settings_page() -> str:
     """The whole page."""
-    columns = ("setting", "default", "what may be written", "meaning")
+    columns = ("setting", "option", "default", "what may be written", "meaning")
     evaluation = [(*_line(EvaluationConfig, name), _logged(name)) for name in EvaluationConfig.model_fields]
     comparison = [_line(ComparisonConfig, name) for name in ComparisonConfig.model_fields]
     others = table(("command", "option", "meaning"), _other_options())
@@ -49,11 +51,12 @@ def settings_page() -> str:
     return "\n".join([*parts, OTHERS, others]) + "\n"
 
 
-def _line(record: type[Config], name: str) -> tuple[str, str, str, str]:
+def _line(record: type[Config], name: str) -> tuple[str, ...]:
     field = record.model_fields[name]
     default: Any = ", ".join(field.default) if isinstance(field.default, tuple) else field.default
     shown = "" if default in ("", None, {}) else f"`{default}`"
-    return f"`{name}`", shown, cure(field), _meaning(field.description)
+    option = traits(field).option.replace(" ", ", ")
+    return f"`{name}`", option and f"`{option}`", shown, cure(field), _meaning(field.description)
 
 
 def _logged(name: str) -> str:

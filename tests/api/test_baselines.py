@@ -9,60 +9,11 @@ from typing import Any
 import mlflow
 import pytest
 
-import evaltrack
-from evaltrack import (
-    baseline_history,
-    clear_baseline,
-    get_baseline,
-    lint_golden,
-    list_baselines,
-    run_eval,
-    set_baseline,
-)
-from evaltrack.cli import COMMANDS, cli
+from evaltrack import get_baseline, run_eval, set_baseline
+from evaltrack.api.baselines import baseline_history, clear_baseline, list_baselines
+from evaltrack.api.lint_golden import lint_golden
 from evaltrack.errors import TrackingError, UsageError
 from tests.judging import scored_reply, serving
-
-TWINS = {
-    "init": "init_project",
-    "sweep": "run_sweep",
-    "run": "run_eval",
-    "resume": "resume_run",
-    "compare": "compare_runs",
-    "report": "report_html",
-    "baseline set": "set_baseline",
-    "baseline show": "get_baseline",
-    "baseline list": "list_baselines",
-    "baseline history": "baseline_history",
-    "baseline clear": "clear_baseline",
-    "judge replay": "replay_judge",
-    "judge agree": "judges_agreement",
-    "judge accept": "accept_question",
-    "rubric": "reasoning_rubric",
-    "index": "read_corpus",
-    "ask": "ask_target",
-    "golden draft": "draft_by_model",
-    "golden add": "add_question",
-    "golden anchor": "anchor_golden",
-    "golden import": "import_golden",
-    "golden lint": "lint_golden",
-}
-ON_A_MACHINE = {"cache show", "cache clear", "schema", "ui", "doctor", "golden review"}
-"""Commands about this machine or for a person who sits at it, which programs have no use for."""
-
-
-def commands() -> list[str]:
-    names = []
-    for name in COMMANDS:
-        command = cli.get_command(None, name)  # type: ignore[arg-type]
-        below = getattr(command, "commands", None)
-        names += [f"{name} {each}" for each in below] if below else [name]
-    return names
-
-
-def test_every_command_has_a_function() -> None:
-    assert sorted(commands()) == sorted({*TWINS, *ON_A_MACHINE})
-    assert all(callable(getattr(evaltrack, name)) for name in TWINS.values())
 
 
 def golden(folder: Path) -> Path:

@@ -38,7 +38,7 @@ def evaluated(folder: Path, uri: str, k: int = 5, **lost: object) -> RunResult:
             return Response.model_validate({"answer": "x", **lost})
         return Response(answer="x", sources=(Source(chunk_id=f"c{number}"),))
 
-    return run_eval(golden(folder), k, target=target, traces="off", tracking_uri=uri)
+    return run_eval(golden(folder), k=k, target=target, traces="off", tracking_uri=uri)
 
 
 def compared(store_uri: str, good: RunResult, bad: RunResult, **options: object) -> Comparison:

@@ -9,18 +9,11 @@ from typing import Any
 import mlflow
 import pytest
 
-from evaltrack import (
-    RunResult,
-    SetComparisons,
-    compare_runs,
-    compare_sets,
-    report_html,
-    run_eval,
-    run_sets,
-    set_baseline,
-)
+from evaltrack import RunResult, compare_runs, report_html, run_eval, set_baseline
+from evaltrack.api.compare_sets import compare_sets
+from evaltrack.api.run_sets import run_sets
 from evaltrack.cli import _run
-from evaltrack.compare.comparison import ComparedSet
+from evaltrack.compare.comparison import ComparedSet, SetComparisons
 from evaltrack.errors import UsageError
 from evaltrack.report.comparison.json_form import comparison_json
 from evaltrack.report.comparison.sets import sets_markdown

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from evaltrack import draft_by_model, open_golden
+from evaltrack import open_golden
+from evaltrack.api.draft_by_model import draft_by_model
 from evaltrack.cli import _run
 from evaltrack.errors import EXIT_INTERRUPTED, UsageError
 from evaltrack.golden.corpus import read_corpus
@@ -225,7 +226,7 @@ def test_the_command_line_says_what_it_cost(
         (["--category", "usage"], "Missing option '--model'"),
         (["--price-in", "1", "--model", "m"], "give both --price-in and --price-out, or neither"),
         (["--model", "m"], "model `m`: set OPENAI_API_KEY or OPENAI_BASE_URL first"),
-        (["--model", "openai:"], "--model names none; write e.g. gpt-4o-mini"),
+        (["--model", "openai:"], "the model has no name; write e.g. gpt-4o-mini"),
     ],
 )
 def test_wrong_usage(

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from evaltrack import import_golden, open_golden, run_eval
+from evaltrack import open_golden, run_eval
+from evaltrack.api.import_golden import import_golden
 from evaltrack.cli import _run
 from evaltrack.errors import GoldenError, UsageError
 from tests.files import put

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from evaltrack import init_project, open_golden
+from evaltrack import open_golden
 from evaltrack.api import init_project as origin_module
-from evaltrack.api.init_project import CI, OWN_FUNCTION, find_corpus, find_golden, origin_of_package
+from evaltrack.api.init_project import CI, OWN_FUNCTION, find_corpus, find_golden, init_project, origin_of_package
 from evaltrack.cli import _run
 from evaltrack.errors import UsageError
 
@@ -49,7 +49,7 @@ def test_a_new_project_runs_once_its_examples_are_edited(project: Path, capsys: 
     capsys.readouterr()
     assert _run(["run"]) == 0
     assert "docs: 2 questions" in capsys.readouterr().out
-    assert _run(["run", "-t", OWN_FUNCTION, "--in-process"]) == 0
+    assert _run(["run", "-t", OWN_FUNCTION, "--set", "in_process=true"]) == 0
     assert "Recall@5                            1.000" in capsys.readouterr().out
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from evaltrack import lint_golden
+from evaltrack.api.lint_golden import lint_golden
 from evaltrack.errors import UsageError
 from evaltrack.golden.corpus import Chunk
 from evaltrack.golden.lint.answers import check_answers

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from evaltrack import anchor_golden, run_eval
+from evaltrack import run_eval
+from evaltrack.api.anchor_golden import anchor_golden
 from evaltrack.cli import _run
 from evaltrack.errors import GoldenError
 from tests.conftest import REPO, few_questions

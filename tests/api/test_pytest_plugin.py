@@ -57,7 +57,8 @@ Session = Callable[..., pytest.RunResult]
 def session(pytester: pytest.Pytester, store_uri: str, monkeypatch: pytest.MonkeyPatch) -> Session:
     """Runs pytest in a project with a golden set, a target and tests."""
     monkeypatch.chdir(pytester.path)  # the store has a folder of its own
-    pytester.makeini("[pytest]\nevaltrack_golden = golden/small.jsonl\ntestpaths = .\n")
+    pytester.makeini("[pytest]\ntestpaths = .\n")
+    pytester.makefile(".toml", evaltrack="[run]\ngolden = 'golden/small.jsonl'\n")
     pytester.mkdir("golden").joinpath("small.jsonl").write_text("".join(json.dumps(line) + "\n" for line in GOLDEN))
     for name, text in {"conftest": CONFTEST, "test_own": TESTS}.items():
         pytester.makepyfile(**{name: f"URI = {store_uri!r}\n{text}"})
@@ -123,7 +124,7 @@ def test_a_baseline_that_is_not_there_is_an_error(session: Session) -> None:
 
 
 def test_a_session_without_questions_is_not_green(session: Session, pytester: pytest.Pytester) -> None:
-    pytester.makeini("[pytest]\nevaltrack_golden = golden/small.jsonl\ntestpaths = .\nnorecursedirs = golden\n")
+    pytester.makeini("[pytest]\ntestpaths = .\nnorecursedirs = golden\n")
     result = session("--evaltrack")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*small.jsonl was not collected; name it beside the tests"])
@@ -151,7 +152,17 @@ def test_a_bad_golden_set_is_named(session: Session, pytester: pytest.Pytester, 
 def test_a_golden_set_has_to_be_named(pytester: pytest.Pytester) -> None:
     result = pytester.runpytest_inprocess(*LOADED, "--evaltrack", "-p", "no:cacheprovider")
     assert result.ret == 4
-    result.stderr.fnmatch_lines(["*evaltrack: no golden set is named; write --evaltrack-golden FILE*"])
+    result.stderr.fnmatch_lines(["*evaltrack: no golden set was named, and golden/ holds none*"])
+
+
+def test_settings_are_those_of_evaltrack_run(
+    session: Session, pytester: pytest.Pytester, store_uri: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytester.makefile(".toml", evaltrack="[run]\ngolden = 'golden/small.jsonl'\nk = 3\njudge = 'none'\nsample = 2\n")
+    monkeypatch.setenv("EVALTRACK_RUN_TRIALS", "2")
+    session("--evaltrack", "golden/small.jsonl")
+    params = mlflow.MlflowClient(store_uri).get_run(runs(store_uri)[0]).data.params
+    assert (params["k"], params["trials"], params["sample"], params["judge"]) == ("3", "2", "2", "none")
 
 
 def test_questions_of_a_program_are_items(session: Session, pytester: pytest.Pytester, store_uri: str) -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import evaltrack
-from evaltrack import get_baseline, run_demo, set_baseline
-from evaltrack.api.run_demo import demo_golden
+from evaltrack import get_baseline, set_baseline
+from evaltrack.api.run_demo import demo_golden, run_demo
 from evaltrack.cli import _run
 from evaltrack.errors import UsageError
 from tests.conftest import REPO, few_questions

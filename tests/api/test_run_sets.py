@@ -11,10 +11,12 @@ from typing import Any
 import mlflow
 import pytest
 
-from evaltrack import Question, Response, SetResults, run_eval, run_sets
+from evaltrack import Question, Response, run_eval
 from evaltrack.api.report_sets import run_ids_of
+from evaltrack.api.run_sets import run_sets
 from evaltrack.cli import _run
 from evaltrack.errors import GoldenError, TrackingError, UsageError
+from evaltrack.evaluation.result import SetResults
 from evaltrack.report.run.json_form import run_json
 from evaltrack.report.run.sets import sets_json
 from evaltrack.tracking.parents import CHILDREN_TAG
@@ -285,10 +287,10 @@ def test_json_holds_each_run_as_it_is_alone(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--resume", "4488541a"], "--resume and --retry-errors are of one golden set; go on with: evaltrack resume"),
+        (["--resume", "4488541a"], "--resume and --retry-errors are of one golden set; use: evaltrack resume"),
         (["--resume", "auto"], "are of one golden set"),
         (["--retry-errors"], "are of one golden set"),
-        (["--golden", "golden/x.jsonl"], "and --golden golden/x.jsonl: name them in one way"),
+        (["--set", "golden=golden/x.jsonl"], "and --set golden=golden/x.jsonl: name them in one way"),
         (["--only-failed", "4488541a"], "--only-failed 4488541a: is of one golden set"),
     ],
 )

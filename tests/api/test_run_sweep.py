@@ -14,7 +14,9 @@ import pytest
 from jsonschema import Draft202012Validator
 from mlflow.entities import Document
 
-from evaltrack import check_sweep, compare_runs, report_sets, run_eval, run_sweep, set_baseline
+from evaltrack import compare_runs, run_eval, run_sweep, set_baseline
+from evaltrack.api.report_sets import report_sets
+from evaltrack.api.run_sweep import check_sweep
 from evaltrack.cli import _run
 from evaltrack.errors import UsageError
 from evaltrack.evaluation import resume
@@ -126,7 +128,7 @@ def test_a_child_is_the_run_that_stands_alone(golden: Path) -> None:
     from evaltrack import run_eval
 
     result = run_sweep(sweep(golden, k=2))
-    alone = mlflow.get_run(run_eval(golden, 2, target=bad, judge="none", traces="off", concurrency=1).run_id).data
+    alone = mlflow.get_run(run_eval(golden, k=2, target=bad, judge="none", traces="off", concurrency=1).run_id).data
     child = mlflow.get_run(result.results[1].run_id).data
     assert {k: v for k, v in child.params.items() if not k.startswith("sweep.")} == alone.params
     timed = ("usage/target_seconds", "sweep/")

@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evaltrack import GoldenError, Question, UsageError, open_golden, write_golden
+from evaltrack import Question, UsageError, open_golden, write_golden
 from evaltrack.api.write_golden import STORED_DAYS, golden_file
+from evaltrack.errors import GoldenError
 from evaltrack.golden.selection import Selection
 
 LINES: list[dict[str, Any]] = [

@@ -88,7 +88,7 @@ def echo() -> Iterator[str]:
         ["--judge", f"recorded:{KEY}.jsonl"],
         ["--judge", f"openai:{KEY}"],
         ["--require", KEY],
-        ["--evaluation-json", f"{KEY}.json"],
+        ["--set", f"evaluation_json={KEY}.json"],
     ],
     ids=" ".join,
 )

@@ -213,8 +213,8 @@ def test_a_file_on_a_full_disk(store_uri: str, tmp_path: Path, small_disk: Path)
         recorded(tmp_path, "a"),
         "--traces",
         "off",
-        "--evaluation-json",
-        file,
+        "--set",
+        f"evaluation_json={file}",
     )
     (run,) = mlflow.MlflowClient(store_uri).search_runs(["0"])
     where = f"it is in MLflow run {run.info.run_id}, as the artifact evaluation.json"

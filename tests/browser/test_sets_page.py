@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from evaltrack import report_sets, run_sets
+from evaltrack.api.report_sets import report_sets
+from evaltrack.api.run_sets import run_sets
 from tests.api.test_run_sets import write
 
 from .conftest import Open, _own_places

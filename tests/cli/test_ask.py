@@ -59,7 +59,7 @@ def test_a_target_that_fails_exits_3(tmp_path: Path, capsys: pytest.CaptureFixtu
     [
         (["x", "-t", "bm25:nowhere"], "no such directory"),
         (["  ", "-t", TRAVEL], "the question is empty"),
-        (["x"], "Missing option '-t'"),
+        (["x"], "no target is named; name one (--target bm25:docs)"),
         (["x", "-t", TRAVEL, "--target-option", "colour=red"], "unknown setting `colour`"),
     ],
 )

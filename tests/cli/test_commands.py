@@ -297,7 +297,7 @@ def test_a_shell_completes_commands_and_options(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("_EVALTRACK_COMPLETE", "bash_complete")
-    for words, expected in (("ru", "run"), ("run --judge-p", "--judge-prompt")):
+    for words, expected in (("ru", "run"), ("run --jud", "--judge")):
         monkeypatch.setenv("COMP_WORDS", f"evaltrack {words}")
         monkeypatch.setenv("COMP_CWORD", str(len(words.split())))
         with pytest.raises(SystemExit):

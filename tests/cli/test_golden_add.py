@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from evaltrack import add_question, open_golden
+from evaltrack import open_golden
+from evaltrack.api.add_question import add_question
 from evaltrack.cli import _run
 from evaltrack.cli import golden_add as module
 from evaltrack.errors import GoldenError, UsageError

@@ -1,164 +1,140 @@
-"""Settings files: what they may hold, and how the options of a command get it."""
+"""Settings on the command line: help, options, `--set`, and what the settings file says of other options."""
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
-from typing import Any
 
 import click
 import pytest
 
+from evaltrack.cli import _run
 from evaltrack.cli.compare import compare
-from evaltrack.cli.golden import golden
 from evaltrack.cli.run import run
-from evaltrack.cli.settings import check_settings, in_lists, read_settings
-from evaltrack.errors import UsageError
+from evaltrack.cli.wording import with_options
+from evaltrack.compare.config import ComparisonConfig
+from evaltrack.evaluation.config import EvaluationConfig
+from evaltrack.records.config import Config, traits
+from tests.conftest import few_questions
 from tests.in_process import called
 
 
-def options(folder: Path, command: click.Command, text: str) -> dict[str, Any]:
-    """What a command's options are with this settings file, and nothing on the command line."""
-    (folder / "evaltrack.toml").write_text(text)
-    name = str(command.name)
-    settings = in_lists(read_settings(folder).get(name, {}), command)
-    arguments = ["golden.jsonl"] if command is run else []
-    return command.make_context(name, arguments, default_map=settings).params
+@pytest.mark.parametrize(("command", "record"), [(run, EvaluationConfig), (compare, ComparisonConfig)])
+def test_the_help_is_two_screens(
+    command: click.Command, record: type[Config], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At most 26 options, after the examples; the settings without one are named with `--set`."""
+    monkeypatch.setenv("COLUMNS", "100")
+    assert _run([str(command.name), "--help"]) == 0
+    text = capsys.readouterr().out
+    assert len(text.splitlines()) <= 80
+    assert max(map(len, text.splitlines())) <= 100
+    sections = re.findall(r"^ *(\S.*):$", text, re.MULTILINE)
+    assert (sections[0], sections[-1], len(set(sections))) == ("Examples", "Options", len(sections))
+    options = re.findall(r"^  (?:-\w, )?(-[\w-]+)", text, re.MULTILINE)
+    assert len(set(options)) == len(options) <= 26
+    seldom = text.partition("Those without an option: ")[2].partition(".")[0].replace(",", "").split()
+    for name, field in record.model_fields.items():
+        option = traits(field).option.split()
+        assert option[-1] in options if option else name in seldom
+        assert traits(field).group
+
+
+def test_settings_come_from_options_then_environment_then_file(store_uri: str, tmp_path: Path) -> None:
+    (tmp_path / "evaltrack.toml").write_text("[run]\nk = 2\nrun-name = 'from file'\noutput = 'json'\n")
+    env = {"MLFLOW_TRACKING_URI": store_uri, "EVALTRACK_RUN_K": "3"}
+    few = few_questions(tmp_path, 2)
+    for typed, k in (((), 3), (("-k", "4"), 4), (("-k", "4", "--set", "k=6"), 6)):
+        ended = called("run", few, *typed, cwd=tmp_path, env=env)
+        assert json.loads(ended.stdout)["signature"]["k"] == k
 
 
 @pytest.mark.parametrize(
-    ("written", "judges"),
+    ("words", "message"),
     [
-        ('"none"', ("none",)),
-        ('"openai:gpt-4o-mini"', ("openai:gpt-4o-mini",)),
-        ('["none"]', ("none",)),
-        ('["openai:a", "recorded:b"]', ("openai:a", "recorded:b")),
-        ("[]", ()),
+        ("--set trails=3", "--set: there is no setting `trails`; did you mean `trials`?"),
+        ("--set trials", "--set: one has no `=`; write NAME=VALUE"),
+        ("--set k=3.5", "k is 3.5; write a whole number from 1 to 1000"),
+        ("-k 2024-01-01", "k is 2024-01-01; write a whole number from 1 to 1000"),
+        ("--set in-process=perhaps", "in_process is perhaps; write true or false"),
+        ("--alpha 1", "--alpha is a setting; write --set alpha=VALUE"),
+        ("--target-option secret", "--target-option: one has no `=`, or nothing before it; write NAME=VALUE"),
+        ("--param x=1 --set param=2", "--param: one has no `=`, or nothing before it; write NAME=VALUE"),
     ],
 )
-def test_one_value_is_a_list_of_one(tmp_path: Path, written: str, judges: tuple[str, ...]) -> None:
-    assert options(tmp_path, run, f"[run]\njudge = {written}\n")["judge"] == judges
-
-
-def test_every_option_that_can_be_repeated(tmp_path: Path) -> None:
-    made = options(tmp_path, run, '[run]\ntarget-options = "floor=3"\nk = 3\nrequire = "minimum"\n')
-    assert (made["target_options"], made["k"], made["require"]) == (("floor=3",), 3, "minimum")
-    made = options(tmp_path, compare, '[compare]\nmax-drop = "mrr=5%"\nignore = "judge"\nfiles = "out.md"\n')
-    assert (made["max_drop"], made["ignore"], made["files"]) == (("mrr=5%",), ("judge",), ("out.md",))
-
-
-def test_commands_below_a_group() -> None:
-    @click.group()
-    def group() -> None: ...
-
-    @group.command()
-    @click.option("--tag", multiple=True)
-    @click.option("--name")
-    def below(tag: tuple[str, ...], name: str) -> None: ...
-
-    settings = {"below": {"tag": "a", "name": "b"}, "other": 1}
-    assert in_lists(settings, group) == {"below": {"tag": ["a"], "name": "b"}, "other": 1}
-
-
-def test_the_command_line_reads_it(tmp_path: Path) -> None:
-    (tmp_path / "evaltrack.toml").write_text('[run]\njudge = "none"\n')
-    ended = called("run", "none.jsonl", cwd=tmp_path)
-    assert ended.returncode == 2
-    assert "none.jsonl" in ended.stderr
-    assert "iterable" not in ended.stderr
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "message"),
-    [
-        ("evaltrack.toml", "a = " + "[" * 100_000, "is not TOML that can be read: it is nested too deep"),
-        ("evaltrack.toml", b"[run]\nk = '\xff'", "is not TOML: 'utf-8' codec can't decode"),
-        (
-            "evaltrack.toml",
-            "a." * 100_000,
-            "is longer than 131,072 bytes; write the settings to a short evaltrack.toml",
-        ),
-        ("pyproject.toml", "tool = 1 # [tool.evaltrack]\n[x]", None),
-        ("pyproject.toml", "[tool]\nevaltrack = 5 # [tool.evaltrack]", "`evaltrack` is no table; write"),
-        ("pyproject.toml", "[tool]\nevaltrack = [1] # [tool.evaltrack]", "`evaltrack` is no table; write"),
-    ],
-)
-def test_files_that_hold_something_else(tmp_path: Path, name: str, text: str | bytes, message: str | None) -> None:
-    (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
-    if message is None:
-        assert read_settings(tmp_path) == {}
-        return
-    with pytest.raises(UsageError) as caught:
-        read_settings(tmp_path)
-    assert str(caught.value).startswith(f"{tmp_path / name}: {message}")
-
-
-def test_a_byte_order_mark_is_read_over(tmp_path: Path) -> None:
-    (tmp_path / "evaltrack.toml").write_bytes(b"\xef\xbb\xbf[run]\nk = 3\n")
-    assert read_settings(tmp_path) == {"run": {"k": 3}}
+def test_a_setting_that_cannot_be_used(tmp_path: Path, words: str, message: str) -> None:
+    ended = called("run", "none.jsonl", *words.split(), cwd=tmp_path)
+    assert (ended.returncode, ended.stderr) == (2, f"Error: {message}\n")
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[golden]\nlint = 5\n", "`golden.lint` is no table; write its options under [golden.lint]"),
-        ("[golden.lnt]\nstrict = true\n", "`golden` has no command `lnt`; did you mean `lint`?"),
-        ("[golden.lint]\nstrikt = true\n", "`golden.lint` has no option `strikt`; did you mean `strict`?"),
+        ("[rum]\nk = 3\n", "there is no command `rum`; did you mean `run`?"),
+        ("[run]\nkk = 3\n", "`run` has no option `kk`; did you mean `k`?"),
+        ("[run]\nmin_coverage = 2024-01-01\n", "`run.min_coverage` is 2024-01-01; write a number"),
+        ("[run]\nmin_coverage = inf\n", "`run.min_coverage` is inf; write a number"),
+        ("[run]\ndemo = 1\n", "`run.demo` is 1; write true or false"),
+        ("[run]\noutput = [1]\n", "`run.output` is a list; write a text"),
+        ("[run]\noutput = true\n", "`run.output` is true; write a text"),
     ],
 )
-def test_tables_below_a_group_are_checked(tmp_path: Path, text: str, message: str) -> None:
-    (tmp_path / "evaltrack.toml").write_text(text)
-    with pytest.raises(UsageError) as caught:
-        check_settings(read_settings(tmp_path), ["golden"], golden)
-    assert str(caught.value) == f"settings: {message}"
+def test_an_option_in_the_file_that_cannot_be_used(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "gate.toml").write_text(text)
+    for words, env in ((("--config", "gate.toml"), {}), ((), {"EVALTRACK_CONFIG": "gate.toml"})):
+        ended = called(*words, "run", "none.jsonl", cwd=tmp_path, env=env)
+        assert (ended.returncode, ended.stderr) == (2, f"Error: settings: {message}\n")
 
 
 @pytest.mark.parametrize(
-    ("value", "what"),
-    [("[1]", "a list"), ("{a = 1}", "a table"), ("inf", "not finite"), ("1e999", "not finite"), ("nan", "not finite")],
+    ("text", "message"),
+    [
+        ("lint = 5\n", "`golden.lint` is no table; write its options under [golden.lint]"),
+        ("[golden.lnt]\nstrict = true\n", "`golden` has no command `lnt`; did you mean `lint`?"),
+        ("[golden.lint]\nstrikt = true\n", "`golden.lint` has no option `strikt`; did you mean `strict`?"),
+        ("[golden.lint]\nstrict = 1\n", "`golden.lint.strict` is 1; write true or false"),
+        ("[golden.review]\nk = 3.5\n", "`golden.review.k` is 3.5; write a whole number"),
+    ],
 )
-def test_values_that_no_option_takes(tmp_path: Path, value: str, what: str) -> None:
-    for name in ("k", "judge"):
-        written = f"[{value}]" if name == "judge" else value
-        (tmp_path / "evaltrack.toml").write_text(f"[run]\n{name} = {written}\n")
-        with pytest.raises(UsageError) as caught:
-            check_settings(read_settings(tmp_path), ["run"], run)
-        assert str(caught.value) == f"settings: `run.{name}` is {what}; write a text, a number, true or false"
+def test_tables_below_a_group_are_checked(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "evaltrack.toml").write_text("[golden]\n" * (text[0] != "[") + text)
+    ended = called("golden", "lint", "none.jsonl", cwd=tmp_path)
+    assert (ended.returncode, ended.stderr) == (2, f"Error: settings: {message}\n")
 
 
-@pytest.mark.parametrize("line", ["k = true", "workers = true", "rubric = false"])
-def test_true_is_no_number_and_no_text(tmp_path: Path, line: str) -> None:
-    (tmp_path / "evaltrack.toml").write_text(f"[run]\n{line}\n")
-    ended = called("run", "golden.jsonl", cwd=tmp_path)
-    assert ended.returncode == 2
-    assert "write a text or a number" in ended.stderr
+def test_one_value_of_an_option_that_is_repeated(tmp_path: Path) -> None:
+    (tmp_path / "evaltrack.toml").write_text('[golden.lint]\nignore = "thin-domain"\n')
+    (tmp_path / "one.jsonl").write_text('{"id": 1, "question": "a?", "expected_chunks": ["a"]}\n')
+    assert "[thin-domain]" not in called("golden", "lint", "one.jsonl", cwd=tmp_path).stderr
 
 
-def test_a_variable_that_is_no_option_is_refused(tmp_path: Path) -> None:
-    ended = called("run", "golden.jsonl", cwd=tmp_path, env={"EVALTRACK_RUN_TRAILS": "3"})
-    assert ended.returncode == 2
-    assert "EVALTRACK_RUN_TRAILS: `run` has no such option; did you mean `EVALTRACK_RUN_TRIALS`?" in ended.stderr
-
-
-def test_hyphens_below_a_group(tmp_path: Path) -> None:
-    (tmp_path / "evaltrack.toml").write_text("[golden.lint]\nan-option = 1\n")
-    assert read_settings(tmp_path) == {"golden": {"lint": {"an_option": 1}}}
-
-
-def test_a_file_that_is_named_is_read_instead(tmp_path: Path) -> None:
-    (tmp_path / "evaltrack.toml").write_text("[run]\nk = 3\n")
-    (tmp_path / "gate.toml").write_text("[run]\nk = 4\n")
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "pyproject.toml").write_text("[tool.evaltrack.run]\nk = 5\n")
-    assert read_settings(tmp_path, tmp_path / "gate.toml") == {"run": {"k": 4}}
-    assert read_settings(tmp_path, tmp_path / "other" / "pyproject.toml") == {"run": {"k": 5}}
-
-    (tmp_path / "gate.toml").write_text("[rum]\n")
-    for arguments, env in ((["--config", "gate.toml"], {}), ([], {"EVALTRACK_CONFIG": "gate.toml"})):
-        ended = called(*arguments, "run", "none.jsonl", cwd=tmp_path, env=env)
-        assert (ended.returncode, ended.stderr[:48]) == (2, "Error: settings: there is no command `rum`; did ")
-
-
-def test_a_file_that_is_named_must_be_there(tmp_path: Path) -> None:
-    (tmp_path / "evaltrack.toml").write_text("[run]\nk = 3\n")
+def test_a_variable_or_a_file_that_nobody_reads_is_refused(tmp_path: Path) -> None:
+    ended = called("run", "golden.jsonl", cwd=tmp_path, env={"EVALTRACK_RUN_OUTPT": "3"})
+    said = "EVALTRACK_RUN_OUTPT: `run` has no such option; did you mean `EVALTRACK_RUN_OUTPUT`?"
+    assert (ended.returncode, ended.stderr) == (2, f"Error: {said}\n")
     ended = called("--config", "gate.toml", "run", "none.jsonl", cwd=tmp_path)
     assert (ended.returncode, ended.stderr) == (2, "Error: gate.toml: cannot be read: No such file or directory\n")
+
+
+def test_ask_takes_the_target_of_run(tmp_path: Path) -> None:
+    few_questions(tmp_path, 1)
+    (tmp_path / "evaltrack.toml").write_text('[run]\ntarget = "bm25:corpus/travel"\n')
+    ended = called("ask", "How long may I stay in the Schengen area?", "-k", "2", "--output", "json", cwd=tmp_path)
+    assert json.loads(ended.stdout)["target"] == "bm25:corpus/travel"
+    assert len(json.loads(ended.stdout)["sources"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("name one with `judge=`", "name one with --judge"),
+        ("`judge=recorded:FILE` or `baseline_file=`", "--judge recorded:FILE or --baseline"),
+        ("(`force=True` insists)", "(--force insists)"),
+        ("`judge_prompt=` or `engine=ray`", "--set judge_prompt or --set engine=ray"),
+        ("`scores=x` or `k=7`", "--score x or -k 7"),
+        ("`colour=red` and `judge` and `x` stay", "`colour=red` and `judge` and `x` stay"),
+    ],
+)
+def test_settings_in_messages_are_shown_as_options(message: str, shown: str) -> None:
+    assert with_options(message) == shown

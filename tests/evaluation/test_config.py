@@ -5,16 +5,12 @@ from __future__ import annotations
 import json
 import math
 import re
-from inspect import signature
 from pathlib import Path
-from typing import Any, get_type_hints
 
 import pytest
 import yaml
 
 from evaltrack import run_eval
-from evaltrack.cli.options import PAIRS
-from evaltrack.cli.run import run
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.config import (
     MAX_CONCURRENCY,
@@ -22,7 +18,6 @@ from evaltrack.evaluation.config import (
     MAX_TRIALS,
     MAX_WEIGHT,
     EvaluationConfig,
-    EvaluationOptions,
 )
 from evaltrack.metrics.measure import Rules
 from evaltrack.metrics.rubric import RubricWeights
@@ -171,21 +166,6 @@ def test_half_a_price_list_is_refused(values: dict[str, float], message: str) ->
 
 
 # One record, everywhere
-
-
-def test_the_keyword_arguments_are_the_settings() -> None:
-    assert [*get_type_hints(EvaluationOptions)] == [name for name in EvaluationConfig.model_fields if name != "k"]
-    named = [each for each in signature(run_eval).parameters.values() if each.kind is not each.VAR_KEYWORD]
-    assert len(named) <= 8
-
-
-def test_every_setting_is_an_option() -> None:
-    options = {option.name: option for option in run.params}
-    for name, field in EvaluationConfig.model_fields.items():
-        option: Any = options[name]
-        assert option.help == field.description
-        if name not in PAIRS:
-            assert option.default == (list(field.default) if option.multiple else field.default)
 
 
 def test_mlproject_names_settings_with_their_defaults() -> None:

@@ -47,7 +47,7 @@ def ask(question, k):
 """
 OF_THE_RUN = ("seconds", "started_at", "trace_id", "root_span_id")
 CLOCK = ("usage/target_seconds.mean", "usage/target_seconds.p95")
-ON_RAY = ("--engine", "ray", "--engine-workers", "2")
+ON_RAY = ("--set", "engine=ray", "--set", "engine_workers=2")
 PATIENCE = 180
 
 
@@ -162,7 +162,7 @@ def test_a_ray_client_address(project: Project, store_uri: str, tmp_path: Path) 
             end = time.monotonic() + PATIENCE
             while not listens(ports[1]) and process.poll() is None and time.monotonic() < end:
                 time.sleep(0.2)
-            own = ("--engine", "ray", "--engine-address", f"ray://127.0.0.1:{ports[1]}")
+            own = ("--set", "engine=ray", "--set", f"engine_address=ray://127.0.0.1:{ports[1]}")
             assert_as_local(project, store_uri, tmp_path, *own)
         finally:
             process.terminate()
@@ -254,8 +254,8 @@ def test_a_sweep_may_run_on_ray(project: Project, store_uri: str) -> None:
 
 @NEEDS_RAY
 def test_a_cluster_that_is_not_there_is_an_error_before_anything_is_asked(project: Project, store_uri: str) -> None:
-    said = project.run("--engine", "ray", "--engine-address", "127.0.0.1:1", uri=store_uri, code=2)
-    assert "--engine-address 127.0.0.1:1: Ray cannot be reached" in said
+    said = project.run("--set", "engine=ray", "--set", "engine_address=127.0.0.1:1", uri=store_uri, code=2)
+    assert "--set engine_address=127.0.0.1:1: Ray cannot be reached" in said
     assert "RAY_AUTH_MODE=token" in said
     assert project.asked() == []
     assert not list((project.folder / "state").glob("*.sqlite"))

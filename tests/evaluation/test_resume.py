@@ -373,7 +373,7 @@ def test_another_evaluation_is_refused(broken_off: Project, cli: CLI) -> None:
     """Rows that were measured otherwise are never mixed in: each difference is named, and nothing is run."""
     run_id, before = broken_off.run().info.run_id, broken_off.asked.total()
     changed = ["-k", "3", "-t", "python:mine:other", "--judge", "mine:judge", "--pass-threshold", "0.5"]
-    changed += ["--alpha", "1", "--trials", "2"]
+    changed += ["--set", "alpha=1", "--trials", "2"]
     code, out, err = cli("run", "golden.jsonl", *changed, "--experiment", "kept", "--resume", run_id)
     assert (code, out) == (2, "")
     assert err.startswith(f"Error: run {run_id} was another evaluation: ")
@@ -417,7 +417,18 @@ def test_auto_takes_a_run_of_the_same_command_only(
 
 
 def test_what_shapes_no_row_may_change(broken_off: Project, cli: CLI) -> None:
-    changed = ("--concurrency", "3", "--timeout", "9", "--traces", "off", "--require", "mrr>0", "--no-cache")
+    changed = (
+        "--concurrency",
+        "3",
+        "--timeout",
+        "9",
+        "--traces",
+        "off",
+        "--require",
+        "mrr>0",
+        "--set",
+        "verdict_cache=false",
+    )
     code, out, _ = cli("run", *BASE, *changed, "--resume", "auto")
     assert code == 0
     assert "resumed: " in out

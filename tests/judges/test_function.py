@@ -16,7 +16,7 @@ import pytest
 from evaltrack import run_eval
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.config import EvaluationConfig
-from evaltrack.judges import Models, judge_names, named_judges, open_judge
+from evaltrack.judges import Models, judge_names, open_judge
 from evaltrack.judges.function import FunctionJudge
 from evaltrack.records import Question, Response, Row, Source, Usage, Verdict
 from tests.actors import evaluated
@@ -288,10 +288,8 @@ def test_a_function_itself_is_a_judge(store_uri: str, tmp_path: Path, monkeypatc
 def test_functions_are_told_apart_by_their_names() -> None:
     """Two of the same name are refused; what is neither a name nor a function is refused, too."""
     one, two = (lambda question, response: {} for _ in range(2))
-    assert named_judges([one, "none"])[0] == (f"{__name__}:{one.__qualname__}", "none")
-    assert named_judges("auto") == (("auto",), {})
     with pytest.raises(UsageError, match=r"two functions are called .*<lambda>`; give each a name of its own"):
-        named_judges([one, two])
+        run_eval([{"question": "q", "expected_answer": "A"}], target=str, judge=[one, two])
     with pytest.raises(UsageError, match="the same judge is named twice"):
         run_eval([{"question": "q", "expected_answer": "A"}], target=str, judge=[one, one])
     with pytest.raises(UsageError, match=r"must take \(question, response\)"):

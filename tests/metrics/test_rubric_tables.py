@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-import evaltrack
 from evaltrack.errors import UsageError
 from evaltrack.metrics.anchors import ANCHORS, misfits
 from evaltrack.metrics.rubric import GATES, TIERS, acceptance, tier_words
+from evaltrack.metrics.rubric_tables import reasoning_rubric
 from tests.judging import cli
 from tests.metrics.test_anchors import observed
 
@@ -79,11 +79,11 @@ def test_people_are_shown_every_cell(capsys: pytest.CaptureFixture[str], output:
 
 def test_python_has_the_same_rubric_with_other_weights_too() -> None:
     """`evaltrack.reasoning_rubric` takes weights as the command does."""
-    rubric = evaltrack.reasoning_rubric("h_count=0.3,oscillation=0.1")
+    rubric = reasoning_rubric("h_count=0.3,oscillation=0.1")
     assert {each.name: each.weight for each in rubric.dimensions}["h_count"] == 0.3
     assert [each.anchors for each in rubric.dimensions] == list(ANCHORS.values())
     with pytest.raises(UsageError, match="the sum is"):
-        evaltrack.reasoning_rubric("crux=0.5")
+        reasoning_rubric("crux=0.5")
 
 
 def test_wrong_weights_are_refused(capsys: pytest.CaptureFixture[str]) -> None:

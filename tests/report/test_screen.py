@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
-from evaltrack import Comparison, RunResult, SetComparisons, SetResults, run_eval
-from evaltrack.compare.comparison import ComparedSet
+from evaltrack import Comparison, RunResult, run_eval
+from evaltrack.compare.comparison import ComparedSet, SetComparisons
+from evaltrack.evaluation.result import SetResults
 from evaltrack.report.html.screen import comparison_screen, run_screen
 from tests import hard_comparisons
 from tests.comparisons import changed

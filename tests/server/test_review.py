@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from evaltrack import read_corpus
 from evaltrack.api.review_golden import GoldenReview
 from evaltrack.errors import UsageError
+from evaltrack.golden.corpus import read_corpus
 from evaltrack.golden.reader import open_golden
 from evaltrack.server.review import open_server, review_app
 from tests.conftest import REPO, few_questions

@@ -13,7 +13,8 @@ import pytest
 from mlflow.entities import Document, SpanType
 from openai import OpenAI
 
-from evaltrack import import_traces, run_eval
+from evaltrack import run_eval
+from evaltrack.api.import_golden import import_traces
 from evaltrack.errors import UsageError
 from evaltrack.records import Question, Source
 from evaltrack.targets import open_target

@@ -9,7 +9,8 @@ from pathlib import Path
 import mlflow
 import pytest
 
-from evaltrack import RunResult, load_run, run_eval, run_sets, write_golden
+from evaltrack import RunResult, load_run, run_eval, write_golden
+from evaltrack.api.run_sets import run_sets
 
 QUESTIONS = [{"question": "first?", "expected_chunks": ["a"]}, {"question": "second?", "expected_chunks": ["b"]}]
 

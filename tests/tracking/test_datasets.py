@@ -9,7 +9,8 @@ from typing import Any
 import mlflow
 import pytest
 
-from evaltrack import import_golden, run_eval
+from evaltrack import run_eval
+from evaltrack.api.import_golden import import_golden
 from evaltrack.errors import GoldenError, UsageError
 from evaltrack.golden.reader import open_golden
 from evaltrack.tracking.datasets import REGISTERED_QUESTIONS, WHOLE, register_golden

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from evaltrack import GoldenImport, Question, import_golden, open_golden
+from evaltrack import Question, open_golden
+from evaltrack.api.import_golden import GoldenImport, import_golden
 from evaltrack.errors import GoldenError
 
 DATA = Path(__file__).parent / "data"

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evaltrack import import_golden, open_golden
+from evaltrack import open_golden
+from evaltrack.api.import_golden import import_golden
 from evaltrack.errors import UsageError
 from evaltrack.golden.importing.presets import FORMATS
 from tests.files import put

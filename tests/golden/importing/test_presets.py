@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from evaltrack import import_golden, open_golden
+from evaltrack import open_golden
+from evaltrack.api.import_golden import import_golden
 from evaltrack.cli.golden_import import FORMAT_NAMES
 from evaltrack.errors import UsageError
 from evaltrack.golden.importing.presets import FORMATS

@@ -16,7 +16,7 @@ import pyarrow
 import pyarrow.parquet as pq
 import pytest
 
-from evaltrack import import_golden
+from evaltrack.api.import_golden import import_golden
 from evaltrack.errors import GoldenError, UsageError
 from evaltrack.golden.importing import drafts, table
 from evaltrack.golden.importing.table import read_yaml

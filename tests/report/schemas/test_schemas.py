@@ -137,7 +137,7 @@ def test_outputs_of_runs_and_comparisons_are_valid(
 ) -> None:
     golden = str(few_questions(tmp_path, 12))
     own = ("--score", "words=regex:\\w+ \\w+")
-    first = printed(capsys, "run", golden, "--require", "recall_at_k>=0.1", "--evaluation-json", "e.json", *own)
+    first = printed(capsys, "run", golden, "--require", "recall_at_k>=0.1", "--set", "evaluation_json=e.json", *own)
     assert "words" in first["rows"][0]
     assert first["signature"]["scores"]
     assert problems("run", first) == []
@@ -148,7 +148,7 @@ def test_outputs_of_runs_and_comparisons_are_valid(
     assert _run(["baseline", "set", first["run_id"]]) == 0
     assert problems("baselines", printed(capsys, "baseline", "list")) == []
     Path("responses.jsonl").write_text('{"id": 1, "sources": ["a"]}\n')
-    failing = printed(capsys, "run", golden, "-t", "recorded:responses.jsonl", "--evaluation-json", "f.json")
+    failing = printed(capsys, "run", golden, "-t", "recorded:responses.jsonl", "--set", "evaluation_json=f.json")
     assert failing["totals"]["num_errors"] == 11
     assert problems("run", failing) == []
     assert problems("evaluation", json.loads(Path("f.json").read_text())) == []

@@ -1,0 +1,139 @@
+"""Where settings come from: the call, else the environment, else the settings file.
+
+That file is `evaltrack.toml`, or `[tool.evaltrack]` in `pyproject.toml`, in the working directory; or the file that
+EVALTRACK_CONFIG names.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from evaltrack.errors import UsageError
+from evaltrack.records.config import Config, takes_several
+
+Settings = TypeVar("Settings", bound=Config)
+
+OF_TARGET = ("target_options", "model")
+"""Settings that say something of a target, and nothing of another one."""
+
+MAX_BYTES = 1 << 17
+"""Of a settings file: Python's reader needs seconds for some of a few hundred thousand."""
+
+
+def settings_of(record: type[Settings], given: Mapping[str, Any]) -> Settings:
+    """The settings of a call that gives these, with those of environment and settings file.
+
+    Where a target is named, what another place says of its own target does not count.
+
+    Raises:
+        UsageError: a value cannot be used, or the settings file cannot be read.
+        TypeError: no such setting was given.
+    """
+    values: dict[str, Any] = {}
+    for place in (_of_file(record), _of_environment(record), given):
+        if place.get("target"):
+            values = {name: value for name, value in values.items() if name not in OF_TARGET}
+        values |= place
+    return record.of(**values)
+
+
+def _of_file(record: type[Config]) -> dict[str, Any]:
+    table = read_settings().get(record.command, {})
+    return {name: table[name] for name in _known(record, table, "settings: `{}`")}
+
+
+def _of_environment(record: type[Config]) -> dict[str, Any]:
+    """Values of variables such as EVALTRACK_RUN_K; blanks stand between several."""
+    prefix = f"EVALTRACK_{record.command.upper()}_"
+    texts = {name.removeprefix(prefix).lower(): text for name, text in os.environ.items() if name.startswith(prefix)}
+    fields = record.model_fields
+    names = _known(record, texts, prefix + "{}")
+    return record.parsed({n: texts[n].split() if takes_several(fields[n]) else [texts[n]] for n in names})
+
+
+def _known(record: type[Config], names: Iterable[str], form: str) -> list[str]:
+    """The names that are settings; others may be options of the command, unless they are near to a setting."""
+    fields = record.model_fields
+    for name in names:
+        if name not in fields and (near := difflib.get_close_matches(name, fields, n=1, cutoff=0.8)):
+            raise UsageError(f"{form.format(name)}: there is no such setting; did you mean `{near[0]}`?")
+    return [name for name in names if name in fields]
+
+
+def read_settings(folder: Path = Path()) -> dict[str, dict[str, Any]]:
+    """Settings by command, e.g. ``{"run": {"k": 10}}``; empty where there is no file.
+
+    Raises:
+        UsageError: a file is no TOML, a table is missing where one belongs, the named file cannot be read, or
+            another user put a file into a shared folder.
+    """
+    own, project = folder / "evaltrack.toml", folder / "pyproject.toml"
+    if config := os.environ.get("EVALTRACK_CONFIG"):
+        named = Path(config)
+        return _of_project(named) if named.name == project.name else _tables(named, _toml(named))
+    if own.is_file():
+        return _tables(own, _toml(own))
+    return _of_project(project) if project.is_file() else {}
+
+
+def _of_project(path: Path) -> dict[str, Any]:
+    if b"[tool.evaltrack" not in _content(path):
+        return {}
+    tool = _toml(path).get("tool", {})
+    return _tables(path, tool.get("evaltrack", {}) if isinstance(tool, dict) else {})
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    import tomllib
+
+    content = _content(path, trusted=True)
+    if len(content) > MAX_BYTES:
+        raise UsageError(f"{path}: is longer than {MAX_BYTES:,} bytes; write the settings to a short evaltrack.toml")
+    try:
+        return tomllib.loads(content.decode("utf-8-sig"))
+    except ValueError as error:
+        raise UsageError(f"{path}: is not TOML: {error}") from None
+    except RecursionError:
+        raise UsageError(f"{path}: is not TOML that can be read: it is nested too deep") from None
+
+
+def _content(path: Path, *, trusted: bool = False) -> bytes:
+    """What a file holds; `trusted` refuses it where its settings must not be followed."""
+    try:
+        with path.open("rb") as file:
+            if trusted:
+                _check_owner(path, {os.fstat(file.fileno()).st_uid, path.lstat().st_uid})
+            return file.read()
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _check_owner(path: Path, owners: set[int]) -> None:
+    """Refuse what another user put into a folder such as /tmp: a setting may name a command to execute."""
+    others = owners - {0, path.parent.stat().st_uid}
+    if not others:
+        return
+    if others - {os.geteuid()}:
+        cure = "work in a folder of your own, or make the file yours"
+        raise UsageError(f"{path}: belongs to another user, who does not own the folder either; {cure}")
+
+
+def _tables(path: Path, settings: object) -> dict[str, Any]:
+    if not isinstance(settings, dict):
+        raise UsageError(f"{path}: `evaltrack` is no table; write [tool.evaltrack.run] above the settings of a command")
+    for command, options in settings.items():
+        if not isinstance(options, dict):
+            raise UsageError(f"{path}: `{command}` stands outside of a table; write it under its command, e.g. [run]")
+    return {command: _underscored(options) for command, options in settings.items()}
+
+
+def _underscored(options: dict[str, Any]) -> dict[str, Any]:
+    """Options as click names them, below the commands of a group too."""
+    return {
+        name.replace("-", "_"): _underscored(value) if isinstance(value, dict) else value
+        for name, value in options.items()
+    }
