@@ -11,7 +11,7 @@ from pathlib import Path
 import mlflow
 import yaml
 
-from evaltrack.cli.run import run as run_command
+from evaltrack.evaluation.config import EvaluationConfig
 
 from . import warm
 from .conftest import REPO, evaltrack, few_questions
@@ -83,11 +83,12 @@ def test_an_environment_without_evaltrack_is_a_clear_error() -> None:
     assert "mlflow run --env-manager uv" in ended.stderr
 
 
-def test_the_project_names_options_of_run_with_their_defaults() -> None:
+def test_the_project_names_settings_with_their_defaults() -> None:
     main = yaml.safe_load((REPO / "MLproject").read_text())["entry_points"]["main"]
-    options = {parameter.name: parameter.default for parameter in run_command.params}
     for name, parameter in main["parameters"].items():
         assert f"{{{name}}}" in main["command"]
         if name != "golden":
-            assert str(parameter["default"]) != ""
-            assert type(options[name])(parameter["default"]) == options[name]
+            field = EvaluationConfig.model_fields[name]
+            assert str(parameter["default"]) == (
+                f"{field.default:g}" if field.annotation is float else str(field.default)
+            )

@@ -104,7 +104,7 @@ def _written(
         with new.open(target) as file:
             for question, line in checked_lines(lines, settings, notes):
                 file.write(line)
-                counts.update(questions=1, negatives=question.negative, judged_only=question.expected is None)
+                counts.update(questions=1, negatives=int(question.negative), judged_only=int(question.expected is None))
         if not counts:
             raise GoldenError([f"{source}: holds no questions", *notes.lines()])
         open_golden(new.paths[target])

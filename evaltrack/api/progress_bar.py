@@ -1,14 +1,15 @@
-"""The progress of an evaluation as a bar of tqdm: the widget of a notebook, or a line of text."""
+"""The progress of an evaluation: a bar of tqdm in a notebook and on a terminal, else a line now and then."""
 
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, TypeAlias
 
-from evaltrack.evaluation.progress import Pace, Progress
+from evaltrack.evaluation.progress import Pace, Progress, Silent
 from evaltrack.records import Row
 from evaltrack.records.amount import count
 
@@ -16,7 +17,15 @@ if TYPE_CHECKING:
     from tqdm import tqdm
 
 ProgressChoice: TypeAlias = Progress | bool | None
-"""What receives progress; True is a bar, False nothing, None a bar in a notebook."""
+"""What receives progress; True is a bar, or lines off a terminal, False nothing, None a bar in a notebook."""
+
+
+PLAIN_SECONDS = 5.0
+
+
+def _opened(run_id: str, resuming: str) -> str:
+    """Said before anything is asked, so that it is there however the process ends."""
+    return f"MLflow run {run_id}" + (f"; if it is stopped, go on with: {resuming}" if resuming else "")
 
 
 class BarOfTqdm:
@@ -25,16 +34,25 @@ class BarOfTqdm:
     def __init__(self) -> None:
         self._bar: tqdm[Row] | None = None
         self._pace = Pace()
+        self._drawn = ""
+
+    def opened(self, run_id: str, resuming: str) -> None:
+        """Name the run above the bar."""
+        self._write(_opened(run_id, resuming))
 
     def start(self, total: int) -> None:
         """Draw the bar, in place of that of an earlier evaluation."""
         self.close()
         self._pace.start(total)
+        self._draw("evaltrack", total, " questions")
+
+    def _draw(self, name: str, total: int, unit: str) -> None:
         if in_notebook() and find_spec("ipywidgets"):
             from tqdm.notebook import tqdm
         else:
             from tqdm import tqdm
-        self._bar = tqdm(total=total, desc="evaltrack", unit=" questions", dynamic_ncols=True, smoothing=0)
+        self._drawn = name
+        self._bar = tqdm(total=total, desc=name, unit=unit, dynamic_ncols=True, smoothing=0)
 
     def advance(self, row: Row) -> None:
         """Move the bar."""
@@ -45,15 +63,24 @@ class BarOfTqdm:
             self._bar.update()
 
     def note(self, phrase: str, done: int, total: int) -> None:
-        """Write beside the bar what is under way."""
-        if self._bar is not None:
+        """Write beside the bar what is under way; where nothing is asked it has the bar."""
+        if self._bar is None and total:
+            self._draw(phrase, total, "")
+        if self._bar is None:
+            return
+        if phrase == self._drawn:
+            self._bar.update(done - self._bar.n)
+        else:
             self._bar.set_postfix_str(f"{phrase} {done}/{total}" if total else phrase)
 
     def warn(self, text: str) -> None:
         """Write a line above the bar."""
+        self._write(f"Warning: {text}")
+
+    def _write(self, text: str) -> None:
         from tqdm import tqdm
 
-        tqdm.write(f"Warning: {text}", file=sys.stderr)
+        tqdm.write(text, file=sys.stderr)
 
     def close(self) -> None:
         """Leave the bar as it is."""
@@ -63,17 +90,73 @@ class BarOfTqdm:
             self._bar = None
 
 
+class PlainProgress:
+    """One line every few seconds: done, rate, errors, time left."""
+
+    def __init__(self) -> None:
+        self._pace = Pace()
+        self._told = time.monotonic()
+
+    def opened(self, run_id: str, resuming: str) -> None:
+        """Name the run at once."""
+        self._write(_opened(run_id, resuming))
+
+    def start(self, total: int) -> None:
+        """Start the clock."""
+        self._pace.start(total)
+        self._told = time.monotonic()
+
+    def advance(self, row: Row) -> None:
+        """Count a question; tell now and then."""
+        self._pace.add(row)
+        if self._is_due():
+            self._write(", ".join(self._parts()))
+
+    def note(self, phrase: str, done: int, total: int) -> None:
+        """Tell now and then what is under way."""
+        if self._is_due():
+            self._write(f"{phrase}: {done}/{total}" if total else phrase)
+
+    def warn(self, text: str) -> None:
+        """Tell it at once."""
+        self._write(f"Warning: {text}")
+
+    def _write(self, text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+    def _is_due(self) -> bool:
+        now = time.monotonic()
+        is_due = now - self._told >= PLAIN_SECONDS
+        if is_due:
+            self._told = now
+        return is_due
+
+    def _parts(self) -> Iterator[str]:
+        pace = self._pace
+        seconds_left = pace.seconds_left
+        yield f"{pace.done}/{count(pace.total, 'question')}"
+        if pace.earlier:
+            yield f"{pace.earlier} from before"
+        if seconds_left is not None:
+            yield f"{pace.rate:.1f}/s"
+        yield count(pace.errors, "error")
+        if seconds_left is not None:
+            yield f"{seconds_left:.0f} s left"
+
+
 @contextmanager
-def shown_progress(choice: ProgressChoice) -> Iterator[Progress | None]:
+def shown_progress(choice: ProgressChoice) -> Iterator[Progress]:
     """What receives the progress, by choice; a bar is closed at the end."""
     if not (choice is True or (choice is None and in_notebook())):
-        yield None if isinstance(choice, bool) else choice
-        return
-    bar = BarOfTqdm()
-    try:
-        yield bar
-    finally:
-        bar.close()
+        yield choice or Silent()
+    elif not (in_notebook() or sys.stderr.isatty()):
+        yield PlainProgress()
+    else:
+        bar = BarOfTqdm()
+        try:
+            yield bar
+        finally:
+            bar.close()
 
 
 def in_notebook() -> bool:

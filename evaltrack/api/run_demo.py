@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple, Unpack
 
 import evaltrack
 from evaltrack.api.baselines import set_baseline
+from evaltrack.api.progress_bar import ProgressChoice
 from evaltrack.api.run_eval import run_eval
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.config import EvaluationConfig
-from evaltrack.evaluation.progress import Progress
 from evaltrack.evaluation.result import RunResult
 from evaltrack.evaluation.settings_sources import settings_of
 from evaltrack.golden.reader import open_golden
@@ -52,7 +52,7 @@ def run_demo(
     *,
     tracking_uri: str | None = None,
     ui_url: str | None = None,
-    progress: Progress | None = None,
+    progress: ProgressChoice = None,
     **settings: Unpack[EvaluationOptions],
 ) -> DemoRuns:
     """Evaluate BM25 on the golden set of the showcase, make that its baseline, and evaluate it again after a change.
@@ -62,7 +62,7 @@ def run_demo(
     Args:
         tracking_uri: MLflow store; None follows MLflow's own settings.
         ui_url: Where MLflow's UI is, for links.
-        progress: Receives progress.
+        progress: As of `run_eval`.
         **settings: As for `run_eval`.
 
     Raises:

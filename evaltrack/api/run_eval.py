@@ -51,7 +51,8 @@ def run_eval(
         retry_errors: Whether a resumed run asks its failed questions again.
         tracking_uri: MLflow store; None follows MLflow's own settings.
         ui_url: Where MLflow's UI is, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
-        progress: Receives progress; True draws a bar, False none, and None draws one in a notebook.
+        progress: Receives progress; True draws a bar, or lines off a terminal, False none, and None draws one in a
+            notebook.
         **settings: The settings of the evaluation, each as `evaltrack.evaluation.config.EvaluationConfig` says, such as
             `k`, `judge`, `scores`, `trials`, `experiment`, `concurrency` or `require`. Times are in seconds, prices in
             USD per million tokens. A judge is named, or a function of a question and a response, and so is a score;

@@ -14,9 +14,11 @@ from evaltrack.api.progress_bar import ProgressChoice, shown_progress
 from evaltrack.api.run_eval import chosen_settings
 from evaltrack.errors import BadLinesError, EvaltrackError, GoldenError, TrackingError, UsageError
 from evaltrack.evaluation.config import EvaluationConfig
+from evaltrack.evaluation.opening import check_measurable, named_target
 from evaltrack.evaluation.plan import Plan, planned
 from evaltrack.evaluation.result import RunResult, SetResults
-from evaltrack.evaluation.set_checks import check_set
+from evaltrack.golden.reader import open_golden
+from evaltrack.judges import judge_names
 from evaltrack.report.run.markdown import with_own_note
 from evaltrack.report.run.sets import sets_note
 from evaltrack.scorers.opening import Functions
@@ -119,7 +121,10 @@ def _check(paths: Sequence[str], settings: EvaluationConfig, target: str | Calla
     for path in dict.fromkeys(paths):
         check_evaluation(path, settings, target)
         try:
-            check_set(path, settings, target)
+            golden = open_golden(path, settings.selection)
+            if not target:
+                named_target(None, golden, settings)[0].close()
+            check_measurable(golden, settings, judge_names(settings.judge))
         except UsageError as error:
             problems.extend(error.problems if isinstance(error, GoldenError | BadLinesError) else [str(error)])
             guides.append(error.guide)

@@ -10,10 +10,11 @@ from typing import Any
 
 from evaltrack.api.evaluate import check_evaluation, evaluate_plan
 from evaltrack.api.leaderboards import Line, leaderboard_of
+from evaltrack.api.progress_bar import ProgressChoice, shown_progress
 from evaltrack.api.report_html import stored_result
 from evaltrack.errors import EvaltrackError, TrackingError, UsageError
 from evaltrack.evaluation.plan import planned
-from evaltrack.evaluation.progress import Progress, Silent
+from evaltrack.evaluation.progress import Progress
 from evaltrack.evaluation.result import RunResult, SweepResult
 from evaltrack.evaluation.resume import AUTO, is_resumable
 from evaltrack.evaluation.signals import Stop
@@ -71,7 +72,7 @@ def run_sweep(
     retry_errors: bool = False,
     tracking_uri: str | None = None,
     ui_url: str | None = None,
-    progress: Progress | None = None,
+    progress: ProgressChoice = None,
     say: Callable[[str], object] = lambda _: None,
 ) -> SweepResult:
     """Evaluate targets × settings × k on one golden set, each as one MLflow run below a parent run that compares them.
@@ -87,7 +88,7 @@ def run_sweep(
         retry_errors: Whether failed questions of a resumed sweep are asked again.
         tracking_uri: MLflow store; None follows MLflow's own settings.
         ui_url: Where MLflow's UI is, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
-        progress: Receives the progress over all configurations.
+        progress: Receives the progress over all configurations; otherwise as of `run_eval`.
         say: Receives the parent run and how to go on with it, then which configuration is evaluated.
 
     Raises:
@@ -99,13 +100,13 @@ def run_sweep(
     """
     plan, stop = check_sweep(sweep, tracking_uri), Stop()
     store = connect(tracking_uri, ui_url)
-    with stop.handled():
+    with stop.handled(), shown_progress(progress) as shown:
         parent, hint = choose_parent(plan, store, resume)
         children = find_children(store, parent) if parent.resumed else {}
         file = "SWEEP" if isinstance(sweep, Mapping) else os.fspath(sweep)
         running = _Running(plan, store, parent, children, file, retry_errors, say, [hint] if hint else [])
         try:
-            return running.run(progress or Silent(), stop)
+            return running.run(shown, stop)
         except BaseException as error:
             running.give_up(error)
             if (placed := running.placed(error)) is not error:

@@ -6,21 +6,21 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from evaltrack.cli.golden_add import add
-from evaltrack.cli.golden_draft import draft
-from evaltrack.cli.golden_import import import_command
-from evaltrack.cli.options import output_option
+from evaltrack.cli.options import from_caller, output_option
 from evaltrack.cli.output import IN_EXIT_CODE, print_json, result_is_in
-from evaltrack.errors import EXIT_MISSED, EXIT_USAGE, Guide, printable
+from evaltrack.errors import EXIT_MISSED, EXIT_USAGE, Guide, UsageError, printable
 from evaltrack.privacy.addresses import shown_text
-from evaltrack.records.amount import count
+from evaltrack.records.amount import count, verb
 
 if TYPE_CHECKING:
+    from evaltrack.api.draft_by_model import ModelDrafts
     from evaltrack.golden.lint.finding import Finding
+    from evaltrack.records import Question
 
 LINT_EXAMPLES = """\b
 Examples:
@@ -36,10 +36,6 @@ FINDINGS_SHOWN = 20
 @click.group()
 def golden() -> None:
     """Make golden sets, and check them."""
-
-
-for _command in (draft, add, import_command):
-    golden.add_command(_command)
 
 
 @golden.command(epilog=LINT_EXAMPLES)
@@ -87,10 +83,12 @@ def lint(
 
 
 def _target_of_runs() -> str | None:
-    """The target of `evaltrack run` in the settings file, where that says what it holds."""
-    settings = (click.get_current_context().find_root().default_map or {}).get("run", {})
-    target = settings.get("target")
-    return target if isinstance(target, str) and target.startswith("bm25:") else None
+    """The target of `evaltrack run`, where that says what it holds."""
+    from evaltrack.evaluation.config import EvaluationConfig
+    from evaltrack.evaluation.settings_sources import settings_of
+
+    target = settings_of(EvaluationConfig, {}).target
+    return target if target.startswith("bm25:") else None
 
 
 def _print_findings(findings: Iterable[Finding]) -> None:
@@ -182,7 +180,6 @@ def review(
     The page is served on this machine alone until Ctrl-C. Every mark is in the file at once.
     """
     from evaltrack.api.review_golden import GoldenReview, unjudged_chunks
-    from evaltrack.cli.options import from_caller
     from evaltrack.server.review import serve_review
 
     chunks = unjudged_chunks(file, unjudged) if unjudged else None
@@ -208,3 +205,217 @@ def _announce(address: str, *, opens: bool) -> None:
 def _print_end(confirmed: int, drafts: int) -> None:
     left = f"{count(drafts, 'draft')} left" if drafts else "no drafts left"
     click.echo(f"{count(confirmed, 'question')} confirmed, {left}", err=True)
+
+
+ADD_EXAMPLES = """\b
+Examples:
+  evaltrack golden add mine.jsonl --question "How do I install it?" --expect install --answer "pip install it"
+  evaltrack golden add mine.jsonl --question "Who won the cup in 1954?" --negative
+"""
+
+
+@golden.command(epilog=ADD_EXAMPLES)
+@click.argument("file", type=click.Path())
+@click.option("--question", required=True, help="What is asked.")
+@click.option("--expect", multiple=True, help="Id of a chunk that should be retrieved; repeatable.")
+@click.option("--source", multiple=True, help="Title of a page that should be retrieved; repeatable.")
+@click.option("--quote", multiple=True, help="Words that a retrieved chunk should hold; repeatable.")
+@click.option("--negative", is_flag=True, help="The target should say that it does not know.")
+@click.option("--answer", default=None, help="The expected answer.")
+@click.option("--difficulty", default=None, type=click.Choice(["easy", "medium", "hard"]), help="How hard it is.")
+@click.option("--category", default=None, help="Such as installation, configuration, usage, troubleshooting or api.")
+@click.option("--domain", default=None, help="The question's domain.  [default: the name of FILE]")
+@click.option("--notes", default=None, help="Why the question is there.")
+@click.option("--id", "key", default=None, help="The question's id.  [default: one more than the largest number]")
+@click.option("--draft", is_flag=True, help="Nobody has confirmed it yet: no run asks it.")
+@output_option()
+def add(
+    file: str,
+    key: str | None,
+    output: str,
+    expect: tuple[str, ...],
+    source: tuple[str, ...],
+    quote: tuple[str, ...],
+    negative: bool,
+    **fields: Any,
+) -> None:
+    """Add a question to the golden set FILE (.jsonl or .json), which is made if it is not there."""
+    from evaltrack.api.add_question import add_question
+
+    if negative and (expect or source or quote):
+        raise UsageError("--negative expects nothing; leave out --expect, --source and --quote")
+    fields |= {
+        "expected_chunks": [] if negative else list(expect) or None,
+        "expected_sources": list(source) or None,
+        "expected_passages": [{"quote": each} for each in quote] or None,
+        "expected_answer": fields.pop("answer"),
+        "draft": fields["draft"] or None,
+    }
+    expectations = ("expected_chunks", "expected_sources", "expected_passages", "expected_answer", "draft")
+    if all(fields[name] is None for name in expectations):
+        cure = "give --expect, --source, --quote, --negative or --answer, or add it as a --draft"
+        raise UsageError(f"nothing says what the question expects; {cure}")
+    made = add_question(file, id=key, **fields)
+    result_is_in(file)
+    if output == "json":
+        print_json(made.model_dump(mode="json", exclude_defaults=True))
+    else:
+        click.echo(f"{file}: question {made.id} added")
+
+
+DRAFT_EXAMPLES = """\b
+Examples:
+  evaltrack golden draft mine.jsonl --corpus docs --model gpt-4o-mini
+  evaltrack golden draft mine.jsonl --corpus docs --model gpt-4o-mini --number 60 --negatives 10
+  evaltrack golden draft mine.jsonl --corpus docs --model gpt-4o-mini --category usage --category troubleshooting
+"""
+
+
+@golden.command(epilog=DRAFT_EXAMPLES)
+@click.argument("file", type=click.Path())
+@click.option("--corpus", required=True, help="Folder of pages.")
+@click.option(
+    "--number", default=30, show_default=True, type=click.IntRange(0, 10_000), help="Questions with an answer."
+)
+@click.option("--negatives", default=5, show_default=True, type=click.IntRange(0, 10_000), help="Near misses.")
+@click.option("--chunk", default="heading", show_default=True, help="heading or words:SIZE[:OVERLAP].")
+@click.option("--model", required=True, help="Model that writes the questions; key and server as for judges.")
+@click.option("--category", "categories", multiple=True, help="Category of the questions; repeatable, in turn.")
+@output_option()
+def draft(file: str, model: str, categories: tuple[str, ...], output: str, **options: Any) -> None:
+    """Have a model propose questions on a corpus, as drafts at the end of FILE. A person confirms them.
+
+    The model writes question, quotation and answer; what it quotes must stand in the chunk to the letter. Reword them,
+    and take `draft` from those that are right: no run asks a draft.
+    """
+    from evaltrack.api.draft_by_model import draft_by_model
+    from evaltrack.api.progress_bar import shown_progress
+
+    done = 0
+    with shown_progress(choice=True) as progress:
+
+        def told(now: int, total: int) -> None:
+            nonlocal done
+            done = now
+            progress.note("proposing", now, total)
+
+        try:
+            made = draft_by_model(file, model=model, categories=categories, on_progress=told, **options)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(_kept(done, file)) from None
+    _print_drafts(file, made.questions, output)
+    _print_ledger(file, made)
+
+
+def _kept(done: int, file: str) -> str:
+    if not done:
+        return "nothing was proposed yet"
+    proposals = f"{count(done, 'proposal')} {verb(done, 'was', 'were')} made"
+    return f"{proposals}; what holds of them is in {file}, and the same command goes on"
+
+
+def _print_drafts(file: str, questions: Iterable[Question], output: str) -> None:
+    from evaltrack.report.words import one_line
+
+    made = list(questions)
+    result_is_in(file)
+    if output == "json":
+        print_json([each.model_dump(mode="json", exclude_defaults=True) for each in made])
+        return
+    for each in made:
+        click.echo(f"{one_line(each.id)}  {one_line(each.question)}  {click.style(each.category or '', dim=True)}")
+    negatives = sum(each.negative for each in made)
+    drafts = f"{count(len(made), 'draft')} added ({count(negatives, 'negative')})"
+    click.echo(f"{file}: {drafts}; a person confirms each", err=True)
+
+
+def _print_ledger(file: str, made: ModelDrafts) -> None:
+    """What was left out, what was there before, and what was used."""
+    from evaltrack.report.words import one_line
+
+    for note in made.notes:
+        click.echo(f"  {one_line(note)}", err=True)
+    if made.already:
+        drafts = f"{count(made.already, 'draft')} of this model before"
+        click.echo(f"  {file} had {drafts}; {verb(made.already, 'it counts', 'they count')}", err=True)
+    for reason, number in made.left_out.most_common():
+        click.echo(f"  left out: {number}: {one_line(reason)}", err=True)
+    if made.usage:
+        tokens = f"{made.usage.prompt_tokens:,} prompt and {made.usage.completion_tokens:,} completion tokens"
+        click.echo(f"  {tokens}", err=True)
+
+
+FORMAT_NAMES = (
+    *("trec", "beir", "table", "promptfoo", "ragas", "deepeval"),
+    *("llamaindex", "autorag", "phoenix", "langfuse", "inspect", "mlflow"),
+)
+
+IMPORT_EXAMPLES = """\b
+Examples:
+  evaltrack golden import topics.txt qrels.txt -o mine.jsonl            TREC: topics and judgements
+  evaltrack golden import datasets/scifact -o scifact.jsonl             BEIR: the folder
+  evaltrack golden import promptfooconfig.yaml -o mine.jsonl
+  evaltrack golden import testset.csv --from ragas --corpus docs -o mine.jsonl
+  evaltrack golden import traces:production -o asked.jsonl              what an application was asked, from MLflow
+  evaltrack golden import questions.xlsx -o mine.jsonl --map question=Query --map expected_chunks=doc_ids
+  evaltrack golden import asked.json -o mine.jsonl --map "expected_sources=sources[].filename"
+  evaltrack golden import dataset:travel -o travel.jsonl                a dataset of MLflow
+"""
+
+
+@golden.command("import", epilog=IMPORT_EXAMPLES)
+@click.argument("files", nargs=-1, required=True, type=click.Path())
+@click.option(
+    "--from",
+    "form",
+    default="auto",
+    show_default=True,
+    type=click.Choice(["auto", *FORMAT_NAMES]),
+    help="Format of the files; auto looks at their content.",
+)
+@click.option("-o", "--output-file", required=True, type=click.Path(), help="The golden set to write, a .jsonl.")
+@click.option("--map", "fields", multiple=True, help="Column or JMESPath that holds a field: FIELD=PATH; repeatable.")
+@click.option("--separator", default=";", show_default=True, help="What is between the ids in one cell.")
+@click.option("--encoding", default="", help="Encoding of text files.  [default: UTF-8, or as their first bytes say]")
+@click.option("--corpus", default="", help="Folder of pages, or .jsonl or .parquet of passages, with what is expected.")
+@click.option("--domain", default="", help="Domain of the questions that have none.")
+@click.option("--id-prefix", default="", help="Text to put before each id.")
+@click.option("--force", is_flag=True, help="Replace the golden set if it is there.")
+@output_option()
+def import_command(
+    files: tuple[str, ...], form: str, output_file: str, corpus: str, force: bool, output: str, **options: Any
+) -> None:
+    """Write a golden set out of FILES of another tool; what has no field is kept in `metadata`.
+
+    Exits 2 if any line is no question; all of them are listed, and nothing is written.
+    """
+    from evaltrack.api.import_golden import import_golden, import_traces
+
+    options["fields"] = _mapped_fields(options["fields"])
+    if any(each.startswith("traces:") for each in files):
+        if len(files) > 1:
+            raise click.UsageError("traces: are imported alone; name them and no other file")
+        made = import_traces(files[0], output_file, domain=options["domain"], force=force)
+    else:
+        made = import_golden(files, output_file, form, corpus=corpus or None, force=force, **options)
+    result_is_in(output_file)
+    if output == "json":
+        print_json({**asdict(made), "path": str(made.path)})
+        return
+    click.echo(
+        f"{made.path} ({made.form}): {count(made.questions, 'question')}, {count(made.negatives, 'negative')}, "
+        f"{made.judged_only:,} that {verb(made.judged_only, 'expects', 'expect')} nothing of retrieval"
+    )
+    for note in made.notes:
+        click.echo(f"  {note}", err=True)
+
+
+def _mapped_fields(pairs: tuple[str, ...]) -> dict[str, str]:
+    """`FIELD=PATH` each; a path may hold further signs."""
+    fields: dict[str, str] = {}
+    for pair in pairs:
+        field, sign, path = pair.partition("=")
+        if not sign or not field.strip() or not path.strip():
+            raise UsageError(f"--map {pair}: write FIELD=PATH, e.g. question=Query")
+        fields[field.strip().replace("-", "_")] = path.strip()
+    return fields

@@ -51,11 +51,11 @@ def replay(run: str, times: int, share: float, judges: tuple[str, ...], output: 
 
     Shows how far the scores vary, and logs it as a run below RUN.
     """
+    from evaltrack.api.progress_bar import shown_progress
     from evaltrack.api.replay_judge import replay_judge
-    from evaltrack.cli.progress import make_progress
     from evaltrack.report.judges import replay_json, replay_lines
 
-    with redirect_stdout(sys.stderr), make_progress() as progress:
+    with redirect_stdout(sys.stderr), shown_progress(choice=True) as progress:
         note = partial(progress.note, "judging again")
         result = replay_judge(run, times=times, share=share, judge=judges, on_progress=note)
     if output == "json":

@@ -71,7 +71,6 @@ def run(
     the gate against a baseline. Of several sets 1 beats 3, and 3 beats 0.
     """
     from evaltrack.api.run_eval import run_eval
-    from evaltrack.cli.progress import make_progress
 
     settings |= {name: from_caller(settings[name]) for name in ("golden", "target") if name in settings}
     settings |= {"judge": tuple(map(from_caller, settings["judge"]))} if "judge" in settings else {}
@@ -89,8 +88,8 @@ def run(
     if resuming["retry_errors"] and not resuming["resume"]:
         raise click.UsageError("--retry-errors is of a run that is resumed: name it with --resume, or --resume auto")
     path = from_caller("".join(paths)) or golden
-    with redirect_stdout(sys.stderr), make_progress() as progress:  # stdout is for the result, whatever a target prints
-        result = run_eval(path, target=target, progress=progress, **resuming, **settings)
+    with redirect_stdout(sys.stderr):  # stdout is for the result, whatever a target prints
+        result = run_eval(path, target=target, progress=True, **resuming, **settings)
     print_result(result, output)
     return end_of(result, min_coverage)
 
@@ -103,11 +102,10 @@ def _run_several(
     The exit code is the worst of those that the runs have by themselves, each with its reason on stderr.
     """
     from evaltrack.api.run_sets import run_sets
-    from evaltrack.cli.progress import make_progress
     from evaltrack.report.run.sets import print_sets, sets_json
 
-    with redirect_stdout(sys.stderr), make_progress() as progress:
-        sets = run_sets(list(map(from_caller, paths)), target=target, progress=progress, say=say, **settings)
+    with redirect_stdout(sys.stderr):
+        sets = run_sets(list(map(from_caller, paths)), target=target, progress=True, say=say, **settings)
     result_is_in(f"MLflow run {sets.run_id}")
     print_result_as(output, partial(print_sets, sets), partial(sets_json, sets))
     return min((_end_of_set(result, min_coverage) for result in sets.results), key=WORST_FIRST.index, default=0)
@@ -157,11 +155,10 @@ def _end_of_set(result: RunResult, min_coverage: float) -> int:
 def run_showcase(settings: dict[str, Any], output: str) -> int:
     """Evaluate the showcase before and after its change, and print both; of JSON the run after it."""
     from evaltrack.api.run_demo import AFTER, BEFORE, run_demo
-    from evaltrack.cli.progress import make_progress
     from evaltrack.system.commands import quoted
 
-    with redirect_stdout(sys.stderr), make_progress() as progress:
-        runs = run_demo(progress=progress, **settings)
+    with redirect_stdout(sys.stderr):
+        runs = run_demo(progress=True, **settings)
     if not wants_json(output):
         click.echo(f"Before, {BEFORE}: {_means(runs.before)}; this run is the baseline.")
         click.echo(f"After,  {AFTER}:")
@@ -199,9 +196,8 @@ def resume(run: str, retry_errors: bool, output: str) -> int:
     named, repeat its command: `evaltrack run ... --resume auto`. Exits as `evaltrack run`.
     """
     from evaltrack.api.run_eval import resume_run
-    from evaltrack.cli.progress import make_progress
 
-    with redirect_stdout(sys.stderr), make_progress() as progress:
-        result = resume_run(run, retry_errors=retry_errors, progress=progress)
+    with redirect_stdout(sys.stderr):
+        result = resume_run(run, retry_errors=retry_errors, progress=True)
     print_result(result, output)
     return end_of(result)

@@ -56,10 +56,9 @@ def sweep(file: str, dry_run: bool, resume: str, retry_errors: bool, output: str
     if retry_errors and not resume:
         raise click.UsageError("--retry-errors is of a sweep that is resumed: name it with --resume, or --resume auto")
     from evaltrack.api.run_sweep import run_sweep
-    from evaltrack.cli.progress import make_progress
 
-    with redirect_stdout(sys.stderr), make_progress() as progress:
-        result = run_sweep(file, resume=resume or None, retry_errors=retry_errors, progress=progress, say=say)
+    with redirect_stdout(sys.stderr):
+        result = run_sweep(file, resume=resume or None, retry_errors=retry_errors, progress=True, say=say)
     _print_sweep(result, output)
     for each in result.results:
         if not each.success:

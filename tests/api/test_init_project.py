@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import tomllib
 from importlib.metadata import PackageNotFoundError
@@ -37,7 +36,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def test_a_new_project_runs_once_its_examples_are_edited(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Three examples pass lint, and no run asks them while they are drafts."""
-    assert _run(["init", "--yes", "--ci", "gitlab"]) == 0
+    assert _run(["init", "--ci", "gitlab"]) == 0
     assert "golden/docs.jsonl holds examples, which no run asks" in capsys.readouterr().err
     path = Path("golden/docs.jsonl")
     questions = list(open_golden(path, drafts=True))
@@ -65,26 +64,21 @@ def test_without_pages_the_set_is_a_sample_that_runs(
     assert measured == (4, 1, 1)
 
 
-@pytest.mark.parametrize("options", [["--yes"], []])
-def test_nothing_is_overwritten_without_asking(
-    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, options: list[str]
-) -> None:
+def test_nothing_is_overwritten_unasked(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / "evaltrack.toml").write_text("[run]\nk = 3\n")
     (project / "evaltrack_target.py").symlink_to("nowhere.py")
     before = contents(project)
-    monkeypatch.setattr("sys.stdin", io.StringIO())
-    given = ["--corpus", "docs", "-t", "", "--golden", "", "--ci", "none"]
-    assert _run(["init", *options, *given]) == 2
+    given = ["--corpus", "docs", "--golden", ""]
+    assert _run(["init", *given]) == 2
     assert contents(project) == before
-    if options:
-        said = capsys.readouterr().err
-        assert "in the way: evaltrack.toml, evaltrack_target.py; move them, or replace them with --force" in said
-    assert _run(["init", *options, *given, "--force"]) == 0
+    said = capsys.readouterr().err
+    assert "in the way: evaltrack.toml, evaltrack_target.py; move them, or replace them with --force" in said
+    assert _run(["init", *given, "--force"]) == 0
     assert tomllib.loads((project / "evaltrack.toml").read_text())["run"]["target"] == "bm25:docs"
 
 
 def test_each_ci_has_its_file(project: Path) -> None:
-    assert _run(["init", "--yes", "--ci", "github", "--package", "evaltrack==9.1"]) == 0
+    assert _run(["init", "--ci", "github", "--package", "evaltrack==9.1"]) == 0
     job = yaml.safe_load((project / ".github/workflows/evaltrack.yml").read_text())["jobs"]["gate"]
     assert job["steps"][2] == {"run": "pip install evaltrack==9.1"}
     assert job["steps"][3]["with"]["golden"] == "golden/docs.jsonl"
@@ -110,7 +104,7 @@ def test_what_is_there_is_taken(project: Path) -> None:
     (project / "golden").mkdir()
     (project / "golden/mine.jsonl").write_text('{"id": 1, "question": "Q?", "expected_sources": ["Boats"]}\n')
     assert (find_corpus(project), find_golden(project)) == ("docs", "golden/mine.jsonl")
-    assert _run(["init", "--yes", "-t", "http://127.0.0.1:9/ask"]) == 0
+    assert _run(["init", "-t", "http://127.0.0.1:9/ask"]) == 0
     made = tomllib.loads((project / "evaltrack.toml").read_text())
     assert made["run"] == {"golden": "golden/mine.jsonl", "target": "http://127.0.0.1:9/ask", "k": 5}
     assert not (project / "evaltrack_target.py").exists()
@@ -167,25 +161,6 @@ def test_a_ci_is_told_of_a_target_that_it_does_not_reach(project: Path, host: st
     made = init_project(project, target=f"http://{host}/ask", ci="jenkins")
     assert [note for note in made.notes if "does not reach the target on your machine" in note]
     assert not [note for note in init_project(project, ci="jenkins", force=True).notes if "does not reach" in note]
-
-
-def test_a_person_is_asked(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Enter takes what was found; a function of one's own becomes a target."""
-    from click.testing import CliRunner
-
-    from evaltrack.cli.init import init
-
-    ended = CliRunner().invoke(init, [], input="\nfunction\napp.rag:ask\njenkins\n")
-    assert ended.exit_code == 0, ended.output
-    assert tomllib.loads((project / "evaltrack.toml").read_text())["run"]["target"] == "python:app.rag:ask"
-    assert (project / "Jenkinsfile").is_file()
-    before = contents(project)
-    ended = CliRunner().invoke(init, [], input="-\n\nnone\nnone\nn\n")
-    assert isinstance(ended.exception, UsageError)
-    assert contents(project) == before
-    ended = CliRunner().invoke(init, [], input="-\n\nhttp\nhttps://rag.example/ask\nnone\ny\n")
-    assert ended.exit_code == 0, ended.output
-    assert "https://rag.example/ask" in (project / "evaltrack.toml").read_text()
 
 
 @pytest.mark.parametrize(

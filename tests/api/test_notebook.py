@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from evaltrack.api.progress_bar import BarOfTqdm, in_notebook, shown_progress
+from evaltrack.api.progress_bar import BarOfTqdm, PlainProgress, in_notebook, shown_progress
 from evaltrack.evaluation.progress import Silent
 from evaltrack.records import Failure, Question, Row
 from evaltrack.records.clock import seconds_now
@@ -86,11 +86,11 @@ def row(failure: Failure | None, started_at: float | None = None) -> Row:
     return Row.model_construct(question=Question(id="1", question="q", domain="d"), failure=failure, started_at=moment)
 
 
-def test_outside_of_a_notebook_nothing_is_drawn_unless_it_is_asked_for() -> None:
-    own = Silent()
-    for choice, expected in ((None, None), (False, None), (own, own)):
+def test_what_is_drawn_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    for choice, kind in ((None, Silent), (False, Silent), (PlainProgress(), PlainProgress), (True, PlainProgress)):
         with shown_progress(choice) as progress:
-            assert progress is expected
+            assert type(progress) is kind
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     with shown_progress(choice=True) as progress:
         assert isinstance(progress, BarOfTqdm)
 
@@ -125,6 +125,8 @@ def test_the_bar_counts_questions_and_errors(capsys: pytest.CaptureFixture[str])
     bar = BarOfTqdm()
     bar.advance(row(None))
     bar.note("nothing is drawn yet", 0, 0)
+    bar.opened("4488", "evaltrack resume 4488")
+    bar.note("judging again", 3, 7)
     bar.start(2)
     bar.warn("slow")
     bar.advance(row(Failure(kind="target_error", message="down")))
@@ -134,5 +136,15 @@ def test_the_bar_counts_questions_and_errors(capsys: pytest.CaptureFixture[str])
     bar.start(1)
     bar.close()
     drawn = capsys.readouterr().err
-    for words in ("Warning: slow", "2/2", "1 error", "logging the rows", "writing traces 1/2", "0/1"):
+    for words in (
+        "if it is stopped, go on with: evaltrack resume 4488",
+        "judging again: ",
+        "3/7",
+        "Warning: slow",
+        "2/2",
+        "1 error",
+        "logging the rows",
+        "writing traces 1/2",
+        "0/1",
+    ):
         assert words in drawn

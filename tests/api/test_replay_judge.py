@@ -181,17 +181,6 @@ def test_a_share_has_bounds(store_uri: str, share: float) -> None:
         replay_judge("nothing", share=share, tracking_uri=store_uri)
 
 
-def test_run_can_check_its_judge_at_once(store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    golden, target = golden_set(tmp_path, {"a": f"Answer a. {OPTIONS}", "b": f"Answer b. {OPTIONS}"})
-    asked = ("run", golden, "-t", target, "--judge", JUDGE, "--rubric", "reasoning", "--traces", "off")
-    with serving(behaviour=graded({"Answer": [7, 7, 7.2]})) as server:
-        assert cli(*asked, "--replay-check", "50") == 0
-    assert server.calls == 3
-    shown = capsys.readouterr().out
-    assert "openai:gpt-4o-mini: 1 response judged once again, 30 tokens" in shown
-    assert "mean spread of a response: 2.000" in shown
-
-
 # Other judges, rubrics and settings
 
 

@@ -102,7 +102,7 @@ def test_a_secret_in_a_name_or_setting_is_refused(
     said = "".join(capsys.readouterr())
     assert KEY not in said
     assert PASSWORD not in said
-    assert "environment" in said or "KEY=VALUE" in said
+    assert "environment" in said or "NAME=VALUE" in said
     assert KEY not in everything(tmp_path)
     assert PASSWORD not in everything(tmp_path)
 

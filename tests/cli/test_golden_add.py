@@ -7,12 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from evaltrack import open_golden
 from evaltrack.api.add_question import add_question
 from evaltrack.cli import _run
-from evaltrack.cli import golden_add as module
 from evaltrack.errors import GoldenError, UsageError
 from tests.conftest import REPO
 
@@ -106,32 +104,8 @@ def test_an_empty_file_becomes_a_set(tmp_path: Path, content: str) -> None:
     assert [(each.id, each.question) for each in open_golden(path)] == [("1", "a?"), ("2", "b?")]
 
 
-def test_who_sits_there_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    runner = CliRunner()
-    arguments = [str(tmp_path / "mine.jsonl"), "-t", f"bm25:{TRAVEL}"]
-    monkeypatch.setattr(module, "sys", _Terminal)
-    ended = runner.invoke(module.add, arguments, input=f"{OVERSTAY}\n99\n1 2\nA fine.\n")
-    assert ended.exit_code == 0, ended.output
-    assert "write numbers from 1 to 10" in ended.output
-    (made,) = open_golden(tmp_path / "mine.jsonl")
-    assert (made.question, made.expected_answer) == (OVERSTAY, "A fine.")
-    assert len(made.expected_chunks or ()) == 2
-
-
-class _Terminal:
-    """A standard input at which somebody sits."""
-
-    class stdin:  # noqa: N801 - as in sys
-        """It is a terminal."""
-
-        @staticmethod
-        def isatty() -> bool:
-            """It is."""
-            return True
-
-
-def test_nobody_there_is_no_question(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_question_is_named_and_a_negative_expects_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert _run(["golden", "add", str(tmp_path / "mine.jsonl")]) == 2
-    assert "there is no --question, and nobody to ask for it" in capsys.readouterr().err
+    assert "Missing option '--question'" in capsys.readouterr().err
     assert _run(["golden", "add", "x.jsonl", "--question", "a?", "--negative", "--expect", "b"]) == 2
     assert not (tmp_path / "mine.jsonl").exists()

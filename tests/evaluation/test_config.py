@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from pathlib import Path
 
 import pytest
-import yaml
 
 from evaltrack import run_eval
 from evaltrack.errors import UsageError
@@ -163,16 +161,3 @@ def test_prices() -> None:
 def test_half_a_price_list_is_refused(values: dict[str, float], message: str) -> None:
     with pytest.raises(UsageError, match=f"^{re.escape(message)}$"):
         EvaluationConfig.of(**values)
-
-
-# One record, everywhere
-
-
-def test_mlproject_names_settings_with_their_defaults() -> None:
-    project = yaml.safe_load(Path("MLproject").read_text())
-    given = project["entry_points"]["main"]["parameters"]
-    assert given.pop("golden")["type"] == "string"
-    for name, parameter in given.items():
-        field = EvaluationConfig.model_fields[name]
-        default = f"{field.default:g}" if field.annotation is float else str(field.default)
-        assert str(parameter["default"]) == default

@@ -109,7 +109,7 @@ def test_settings_are_valid_where_they_are_read(settings: str, right: bool) -> N
 def test_settings_of_projects_are_valid(tmp_path: Path) -> None:
     own = tomllib.loads((REPO / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["evaltrack"]
     assert valid("settings", own)
-    assert _run(["init", str(tmp_path), "--yes"]) == 0
+    assert _run(["init", str(tmp_path)]) == 0
     text = (tmp_path / "evaltrack.toml").read_text(encoding="utf-8")
     assert valid("settings", tomllib.loads(text))
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaltrack.cli import progress as shown
-from evaltrack.cli.progress import BarProgress, PlainProgress
+from evaltrack.api.progress_bar import PLAIN_SECONDS, PlainProgress
 from evaltrack.evaluation.progress import Pace
 from evaltrack.records import Question, Response, Row
 from evaltrack.records.clock import seconds_now
@@ -39,37 +38,23 @@ def test_the_speed_is_that_of_this_process(clock: list[float]) -> None:
 
 def test_lines_say_how_much_was_there_before(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
     """Without a speed until something is asked."""
-    with PlainProgress() as progress:
-        progress.start(100)
-        clock[0] += shown.PLAIN_SECONDS
-        progress.advance(row(10.0))
-        clock[0] += shown.PLAIN_SECONDS
+    progress = PlainProgress()
+    progress.start(100)
+    clock[0] += PLAIN_SECONDS
+    progress.advance(row(10.0))
+    clock[0] += PLAIN_SECONDS
+    progress.advance(row())
+    progress.start(2)
+    clock[0] += PLAIN_SECONDS
+    progress.advance(row())
+    progress.start(500)
+    for _ in range(399):
         progress.advance(row())
-        progress.start(2)
-        clock[0] += shown.PLAIN_SECONDS
-        progress.advance(row())
-        progress.start(500)
-        for _ in range(399):
-            progress.advance(row())
-        clock[0] += shown.PLAIN_SECONDS
-        progress.advance(row())
+    clock[0] += PLAIN_SECONDS
+    progress.advance(row())
     assert capsys.readouterr().err.splitlines() == [
         "1/100 questions, 1 from before, 0 errors",
         "2/100 questions, 1 from before, 0.1/s, 0 errors, 980 s left",
         "1/2 questions, 0.2/s, 0 errors, 5 s left",
         "400/500 questions, 80.0/s, 0 errors, 1 s left",
     ]
-
-
-def test_the_bar_says_the_same(clock: list[float]) -> None:
-    progress = BarProgress()
-    progress.start(100)
-    progress.advance(row(10.0))
-    (task,) = progress._rich.tasks
-    assert (task.completed, task.fields["rate"], task.fields["left"]) == (1, "", "")
-    clock[0] += 10
-    progress.advance(row())
-    assert (task.completed, task.fields["rate"], task.fields["left"]) == (2, "0.1/s", "0:16:20")
-    for _ in range(40):
-        progress.advance(row())
-    assert (task.completed, task.fields["rate"], task.fields["left"]) == (42, "4.1/s", "0:00:14")
