@@ -3,85 +3,103 @@
 from __future__ import annotations
 
 import json
+import random
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from evaltrack.cli import main
+from evaltrack import open_golden
+from evaltrack.api.add_question import add_question
+from evaltrack.cli import _run
 from evaltrack.cli.golden import FINDINGS_SHOWN
-from evaltrack.errors import Guide
+from evaltrack.errors import GoldenError, Guide, UsageError
+from tests.conftest import REPO
 
 MANY = {"question": "How long may a guest stay?", "expected_chunks": ["visa"]}
+OVERSTAY = "What happens if I overstay my 90 days in the Schengen area?"
+TRAVEL = f"{REPO}/golden/corpus/travel"
 
 
-def called(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def called(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
     """Exit code, stdout and stderr of a command."""
-    with pytest.raises(SystemExit) as ended:
-        main(["golden", *map(str, arguments)])
-    shown = capsys.readouterr()
-    return int(ended.value.code or 0), shown.out, shown.err
+    code = _run(["golden", *arguments])
+    return code, *capsys.readouterr()
 
 
-def written(folder: Path, *questions: dict[str, Any]) -> Path:
-    path = folder / "mine.jsonl"
-    path.write_text("".join(json.dumps({"id": n, **each}) + "\n" for n, each in enumerate(questions)))
-    (folder / "docs").mkdir(exist_ok=True)
-    (folder / "docs/visa.md").write_text("# Visa\n\nGuests stay.\n")
-    return path
+def written(*questions: dict[str, Any]) -> str:
+    """A golden set of these questions, with a corpus of one page in `docs`."""
+    Path("mine.jsonl").write_text("".join(json.dumps({"id": n, **each}) + "\n" for n, each in enumerate(questions)))
+    Path("docs").mkdir()
+    Path("docs/visa.md").write_text("# Visa\n\nGuests stay.\n")
+    return "mine.jsonl"
 
 
-def test_findings_for_machines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+# lint
+
+
+def test_all_bad_lines_are_listed_in_one_go(capsys: pytest.CaptureFixture[str]) -> None:
+    """Broken JSON on two lines, a duplicate id and an unknown field are reported together."""
+    good = '{"id": 1, "question": "a?", "expected_chunks": ["a"]}\n'
+    Path("bad.jsonl").write_text(good + '{"id": \n{"id": 2, "question": "b?", "answer": "x"}\n' + good + "nope\n")
+    code, _, err = called(capsys, "lint", "bad.jsonl")
+    places = [line.partition(": ")[0] for line in err.removeprefix("Error: ").splitlines()]
+    assert (code, places) == (2, [*(f"bad.jsonl:{number}" for number in range(2, 6)), Guide.LINT.reference])
+    assert "unknown field `answer`; did you mean `expected_answer`?" in err
+
+
+def test_findings_for_machines(capsys: pytest.CaptureFixture[str]) -> None:
     """One list on stdout, all of every file; the exit code is that of the worst."""
-    path = written(tmp_path, {"question": "a?", "expected_chunks": ["Visa", "no such page"]}, *[MANY] * 30)
-    code, out, _ = called(capsys, "lint", path, "--corpus", tmp_path / "docs", "--output", "json")
+    path = written({"question": "a?", "expected_chunks": ["Visa", "no such page"]}, *[MANY] * 30)
+    code, out, _ = called(capsys, "lint", path, "--corpus", "docs", "--output", "json")
     findings = json.loads(out)
     assert code == 2
     assert findings[0] == {
-        "file": str(path),
+        "file": path,
         "line": 1,
         "id": "0",
         "code": "other-form-id",
-        "message": f"`Visa` is not in {tmp_path}/docs, `visa` is",
+        "message": "`Visa` is not in docs, `visa` is",
         "cure": "write `visa`",
         "severity": "error",
     }
     assert sum(finding["code"] == "near-duplicate" for finding in findings) == 29
 
 
-def test_a_set_without_a_corpus_is_held_against_that_of_the_settings_file(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    path = written(tmp_path, {"question": "a?", "expected_chunks": ["rail"]}, *[MANY] * 30)
+def test_a_set_without_a_corpus_is_held_against_that_of_the_settings_file(capsys: pytest.CaptureFixture[str]) -> None:
+    path = written({"question": "a?", "expected_chunks": ["rail"]}, *[MANY] * 30)
     codes = {}
     for target in ("bm25:docs", "python:app:ask"):
-        (tmp_path / "evaltrack.toml").write_text(f"[run]\ntarget = '{target}'\n")
+        Path("evaltrack.toml").write_text(f"[run]\ntarget = '{target}'\n")
         codes[target] = {each["code"] for each in json.loads(called(capsys, "lint", path, "--output", "json")[1])}
     assert "missing-id" in codes["bm25:docs"] - codes["python:app:ask"]
     assert "no-corpus" in codes["python:app:ask"] - codes["bm25:docs"]
 
 
-def test_what_an_error_leaves_out_is_listed_by_the_command_it_names(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = written(tmp_path, *[{"questoin": "a"}] * 31)
-    with pytest.raises(SystemExit) as ended:
-        main(["run", str(path)])
-    assert ended.value.code == 2
-    last = capsys.readouterr().err.splitlines()[-2]
+def test_what_an_error_leaves_out_is_listed_by_the_command_it_names(capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(*[{"questoin": "a"}] * 31)
+    assert _run(["run", path]) == 2
     command = f"golden lint {path} --output json"
+    last = capsys.readouterr().err.splitlines()[-2]
     assert last == f"... and 42 more problems; `evaltrack {command}` lists all"
     code, out, _ = called(capsys, *command.split()[1:])
     assert (code, len(json.loads(out))) == (2, 62)
 
 
-def test_findings_for_people_are_bounded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = written(tmp_path, *[MANY] * 30)
+def test_findings_for_people_are_bounded(capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(*[MANY] * 30)
     code, out, err = called(capsys, "lint", path)
     assert (code, out) == (0, "1 golden set checked, all lines are good\n")
     assert err.count("[near-duplicate]") == FINDINGS_SHOWN + 1
     assert f"{path}: ... and 9 more [near-duplicate]; --output json lists all" in err
+    assert "domain mine has 30 questions, of which 0 negatives" in err
     assert f"{path}: note: there is no corpus beside the file" in err
     assert "name the folder of its pages (--corpus) [no-corpus]" in err
     assert called(capsys, "lint", path, "--strict")[0] == 1
@@ -91,16 +109,162 @@ def test_findings_for_people_are_bounded(tmp_path: Path, capsys: pytest.CaptureF
     assert (code, err) == (2, "Error: --ignore near-dup: no such code; did you mean `near-duplicate`?\n")
 
 
-def test_hostile_texts_reach_no_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = written(tmp_path, {"question": "a?\x1b[2J ", "expected_chunks": ["\x1b]0;x\x07", "http://me:pw@host/a"]})
-    _, _, err = called(capsys, "lint", path, "--corpus", tmp_path / "docs")
-    assert "\x1b" not in err
-    assert ("pw@" in err, "http://host/a" in err) == (False, True)
+def test_hostile_texts_reach_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    path = written({"question": "a?\x1b[2J ", "expected_chunks": ["\x1b]0;x\x07", "http://me:pw@host/a"]})
+    _, _, err = called(capsys, "lint", path, "--corpus", "docs")
+    assert ("\x1b" in err, "pw@" in err, "http://host/a" in err) == (False, False, True)
 
 
-def test_an_empty_file_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "mine.jsonl"
-    path.write_bytes(b"")
-    code, _, err = called(capsys, "lint", path)
-    message = f"{path}: holds no questions; write one JSON object a line, with `id` and `question` [bad-line]"
+def test_each_domain_is_looked_up_in_its_own_folder(capsys: pytest.CaptureFixture[str]) -> None:
+    for domain in ("food", "travel"):
+        Path("corpus", domain).mkdir(parents=True)
+        Path(f"corpus/{domain}/{domain}.md").write_text(f"# {domain}\n\nText.\n")
+    lines = [{"id": d, "question": "a?", "domain": d, "expected_chunks": ["food"]} for d in ("food", "travel")]
+    Path("all.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    code, _, err = called(capsys, "lint", "all.jsonl")
+    assert (code, err.count(" is not in ")) == (2, 1)
+    assert "all.jsonl:2: question travel: `food` is not in corpus/travel; add the page" in err
+
+
+def test_an_empty_file_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("mine.jsonl").touch()
+    code, _, err = called(capsys, "lint", "mine.jsonl")
+    message = "mine.jsonl: holds no questions; write one JSON object a line, with `id` and `question` [bad-line]"
     assert (code, err.splitlines()) == (2, [message, Guide.LINT.reference])
+
+
+def test_our_own_golden_sets_pass_our_own_lint(capsys: pytest.CaptureFixture[str]) -> None:
+    files = sorted(map(str, (REPO / "golden").glob("*.json*")))
+    assert (called(capsys, "lint", "--strict", *files)[0], len(files)) == (0, 9)
+
+
+# add
+
+
+def test_the_steps_of_making_a_set(capsys: pytest.CaptureFixture[str]) -> None:
+    """Index, ask, add, lint: the ids of one are those of the next."""
+    assert _run(["index", TRAVEL, "--project", "trips", "--output", "json"]) == 0
+    index = json.loads(capsys.readouterr().out)
+    ids = {chunk["chunk_id"] for page in index["documents"] for chunk in page["chunks"]}
+    assert (index["project"], len(ids)) == ("trips", index["num_chunks"])
+    assert _run(["ask", OVERSTAY, "-t", f"bm25:{TRAVEL}", "--output", "json"]) == 0
+    first = json.loads(capsys.readouterr().out)["sources"][0]["chunk_id"]
+    assert first in ids
+    options = ["--answer", "No.", "--difficulty", "easy", "--category", "usage", "--notes", "n", "--domain", "travel"]
+    add = ["golden", "add", "new/mine.jsonl", "--question"]
+    assert _run([*add, OVERSTAY, "--expect", first, *options]) == 0
+    assert _run([*add, "Who won in 1954?", "--negative", "--draft"]) == 0
+    assert _run([*add, "And?", "--quote", "90 days", "--source", "Visas"]) == 0
+    one, two, three = open_golden("new/mine.jsonl", drafts=True)
+    assert (one.id, one.expected, one.expected_answer, one.domain) == ("1", (first,), "No.", "travel")
+    assert (two.id, two.negative, two.draft, three.expected_sources) == ("2", True, True, ("Visas",))
+    assert len(open_golden("new/mine.jsonl")) == 2
+    assert called(capsys, "add", "mine.jsonl", "--question", "a?", "--negative", "--expect", "b")[0] == 2
+    assert "Missing option '--question'" in called(capsys, "add", "mine.jsonl")[2]
+    code, _, err = called(capsys, "add", "mine.jsonl", "--question", "Who?")
+    assert (code, "nothing says what the question expects; give --expect" in err) == (2, True)
+    assert not Path("mine.jsonl").exists()
+    assert called(capsys, "add", "mine.jsonl", "--question", "Who?", "--answer", "You.")[0] == 0
+    assert called(capsys, "add", "mine.jsonl", "--question", "Why?", "--draft")[0] == 0
+
+
+def test_the_index_is_shown_to_people(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run(["index", TRAVEL]) == 0
+    out = capsys.readouterr().out
+    assert "schengen-visa.md  Schengen visas\n  schengen-visa  (" in out
+    assert "travel: 19 pages, 85 chunks; ask with -t 'bm25:" in out
+    assert _run(["index", TRAVEL, "--chunk", "words:200:40"]) == 0
+    assert "?chunk=words:200:40'" in capsys.readouterr().out
+    assert _run(["index", "nowhere"]) == _run(["index", TRAVEL, "--chunk", "letters"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"question": "a?", "id": 1}, "has a question `1`"),
+        ({"question": " FIRST?"}, "question `1` of .* asks the same"),
+        ({"question": ""}, "`question` is empty"),
+        ({"question": "b?", "difficulty": "odd"}, "difficulty"),
+        ({"question": "b?", "colour": "red"}, "unknown field `colour`"),
+    ],
+)
+def test_what_is_wrong_is_said_and_nothing_is_written(fields: dict[str, str], message: str) -> None:
+    Path("mine.jsonl").write_text('{"id": 1, "question": "First?"}')
+    with pytest.raises(UsageError, match=message):
+        add_question("mine.jsonl", **fields)
+    assert Path("mine.jsonl").read_text() == '{"id": 1, "question": "First?"}'
+
+
+def test_a_set_with_bad_lines_is_left_alone() -> None:
+    Path("mine.jsonl").write_text("nope\n")
+    with pytest.raises(GoldenError, match="is not JSON"):
+        add_question("mine.jsonl", question="a?")
+    with pytest.raises(UsageError, match="a golden set is a"):
+        add_question("mine.txt", question="a?")
+    Path("file").touch()
+    with pytest.raises(GoldenError, match="cannot be written"):
+        add_question("file/mine.jsonl", question="a?")
+
+
+def test_two_who_add_at_once_lose_nothing() -> None:
+    with ThreadPoolExecutor(4) as pool:
+        made = list(pool.map(lambda number: add_question("mine.jsonl", question=f"Question {number}?"), range(24)))
+    assert sorted(int(each.id) for each in made) == list(range(1, 25))
+    assert {each.question for each in open_golden("mine.jsonl")} == {f"Question {number}?" for number in range(24)}
+
+
+@pytest.mark.parametrize("content", ["", "[]", "\n"])
+def test_an_empty_file_becomes_a_set(content: str) -> None:
+    Path("mine.json").write_text(content)
+    add_question("mine.json", question="a?")
+    add_question("mine.json", question="b?")
+    assert [(each.id, each.question) for each in open_golden("mine.json")] == [("1", "a?"), ("2", "b?")]
+
+
+# import
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_full_disk_is_no_wrong_use(there: bool, small_disk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 3; nothing half-written is left, and an older file is as it was."""
+    texts = [random.Random(place).randbytes(600).hex() for place in range(600)]
+    rows = "".join(f"{place},{text}?,{text}\n" for place, text in enumerate(texts))
+    Path("large.csv").write_text("id,question,expected_chunks\n" + rows)
+    output = small_disk / "mine.jsonl"
+    if there:
+        output.write_text("precious")
+    code, _, err = called(capsys, "import", "large.csv", "-o", str(output), *["--force"] * there)
+    assert code == 3, err
+    assert "cannot be written: No space left on device; name another file" in " ".join(err.split())
+    assert [path.read_text() for path in small_disk.rglob("*") if path.is_file()] == ["precious"] * there
+
+
+def test_a_table_becomes_a_golden_set(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("mine.csv").write_text("Query,doc_ids,tags\na?,x|y,t\n")
+    fields = ["--map", "question=Query", "--map", "expected-chunks=doc_ids", "--separator", "|"]
+    code, out, err = called(capsys, "import", "mine.csv", "-o", "out.jsonl", *fields)
+    assert (code, out) == (0, "out.jsonl (table): 1 question, 0 negatives, 0 that expect nothing of retrieval\n")
+    assert err == "  `tags` is no field of a golden set: kept in `metadata`: 1 (mine.csv:2)\n"
+    assert called(capsys, "lint", "out.jsonl")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            "a.csv -o there.jsonl",
+            "there.jsonl: is there already; name another file, or replace it with --force",
+        ),
+        ("a.csv -o out.jsonl --map question", "--map question: write FIELD=PATH"),
+        ("a.csv -o out.jsonl", "its content does not show its format; name it with --from: trec"),
+        ("a.csv -o out.jsonl --from table", "say which holds the question: --map question=NAME"),
+        ("a.csv -o out.jsonl --from csv", "'csv' is not one of 'auto', 'trec'"),
+        ("-o out.jsonl", "Missing argument 'FILES...'"),
+    ],
+)
+def test_a_wrong_import_exits_2(words: str, message: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("there.jsonl").write_text("precious\n")
+    Path("a.csv").write_text("q\nx\n")
+    code, _, err = called(capsys, "import", *words.split())
+    assert (code, message in err) == (2, True)
+    assert sorted(path.name for path in folder.iterdir()) == ["a.csv", "there.jsonl"]
