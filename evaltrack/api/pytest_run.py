@@ -18,7 +18,9 @@ from evaltrack.api.run_eval import chosen_settings, run_eval
 from evaltrack.compare.change import Change
 from evaltrack.compare.comparison import Comparison
 from evaltrack.errors import EvaltrackError, UsageError
+from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.result import RunResult
+from evaltrack.evaluation.settings_sources import OF_TARGET
 from evaltrack.golden.reader import NumberedQuestion, open_golden
 from evaltrack.report.comparison.words import cause_words, change_words, verdict_words
 from evaltrack.report.html.run_page import run_headline
@@ -31,9 +33,6 @@ if TYPE_CHECKING:
 Outcome = tuple[str, str]
 """`pass`, `fail`, `xfail` or `skip`, and why."""
 
-PLACE = ("tracking_uri", "experiment")
-"""Settings of an evaluation that say where its runs are."""
-
 
 def read_settings(config: pytest.Config) -> tuple[str, Mapping[str, Any], str]:
     """The golden set, the other arguments of `run_eval`, and the baseline: from options, else `conftest.py`.
@@ -44,9 +43,11 @@ def read_settings(config: pytest.Config) -> tuple[str, Mapping[str, Any], str]:
     """
     chosen = dict(config.hook.pytest_evaltrack_settings(config=config) or {})
     typed = {name: config.getoption(f"evaltrack_{name}") for name in ("golden", "target", "baseline")}
+    if typed["target"]:
+        chosen = {name: each for name, each in chosen.items() if name not in OF_TARGET}
     chosen |= {name: each for name, each in typed.items() if each}
     golden = chosen.pop("golden_path", None)
-    path, *_ = chosen_settings(chosen.pop("golden", golden), None, {})
+    path, *_ = chosen_settings(chosen.pop("golden", golden), chosen.get("target"), {})
     path = os.path.abspath(path)  # noqa: PTH100 - links keep their names
     if not Path(path).is_file():
         open_golden(path)  # it says what is wrong, before tests run without a question
@@ -70,9 +71,12 @@ class SharedRun:
         Raises:
             UsageError: the golden set or a setting is wrong.
         """
+        return open_golden(self.golden, self._config().selection).numbered()
+
+    def _config(self) -> EvaluationConfig:
         own = {name: value for name, value in self.settings.items() if name not in _ARGUMENTS}
         _, _, config, _ = chosen_settings(self.golden, self.settings.get("target"), own)
-        return open_golden(self.golden, config.selection).numbered()
+        return config
 
     def name_of(self, key: str) -> str:
         """The name of a question's item: its id on one line."""
@@ -137,7 +141,7 @@ class SharedRun:
 
     def _compared(self, result: RunResult) -> tuple[Comparison | None, RunResult | None, str]:
         """The comparison with the baseline and the baseline, or why there is none."""
-        place = {name: self.settings[name] for name in PLACE if self.settings.get(name)}
+        place = {"tracking_uri": self.settings.get("tracking_uri"), "experiment": self._config().experiment or None}
         try:
             run = self.baseline or get_baseline(result.signature.golden, **place).run_id
             comparison = compare_runs(result.run_id, run, **place)

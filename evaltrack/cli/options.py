@@ -45,7 +45,7 @@ class GroupedCommand(click.Command):
         for parameter in self.get_params(ctx):
             if isinstance(parameter, click.Option) and (record := parameter.get_help_record(ctx)) is not None:
                 sections.setdefault(getattr(parameter, "group", "") or OTHERS, []).append(record)
-        for heading in sorted(sections, key=OTHERS.__eq__):
+        for heading in sorted(sections, key=lambda heading: heading == OTHERS):
             with formatter.section(heading):
                 formatter.write_dl(sections[heading])
 

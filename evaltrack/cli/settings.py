@@ -10,6 +10,7 @@ import click
 
 from evaltrack.cli.options import fields_of, own_options
 from evaltrack.errors import UsageError
+from evaltrack.evaluation.settings_sources import underscored
 from evaltrack.records.config import did_you_mean
 
 OTHER_VARIABLES = frozenset({"EVALTRACK_UI_URL"})
@@ -30,7 +31,10 @@ def defaults_of(command: click.Command, table: Mapping[str, Any], place: str) ->
             if not isinstance(below, dict):
                 cure = f"write its options under [{place}.{name}]"
                 raise UsageError(f"settings: `{place}.{name}` is no table; {cure}")
-        return {name: defaults_of(command.commands[name], below, f"{place}.{name}") for name, below in table.items()}
+        return {
+            name: defaults_of(command.commands[name], underscored(below), f"{place}.{name}")
+            for name, below in table.items()
+        }
     options, fields = own_options(command), fields_of(command)
     for name in table:
         if name not in options and name not in fields:

@@ -49,7 +49,8 @@ def _of_file(record: type[Config]) -> dict[str, Any]:
 def _of_environment(record: type[Config]) -> dict[str, Any]:
     """Values of variables such as EVALTRACK_RUN_K; blanks stand between several."""
     prefix = f"EVALTRACK_{record.command.upper()}_"
-    texts = {name.removeprefix(prefix).lower(): text for name, text in os.environ.items() if name.startswith(prefix)}
+    variables = ((name, text) for name, text in os.environ.items() if name.startswith(prefix) and text)
+    texts = {name.removeprefix(prefix).lower(): text for name, text in variables}
     fields = record.model_fields
     names = _known(record, texts, prefix + "{}")
     return record.parsed({n: texts[n].split() if takes_several(fields[n]) else [texts[n]] for n in names})
@@ -128,12 +129,9 @@ def _tables(path: Path, settings: object) -> dict[str, Any]:
     for command, options in settings.items():
         if not isinstance(options, dict):
             raise UsageError(f"{path}: `{command}` stands outside of a table; write it under its command, e.g. [run]")
-    return {command: _underscored(options) for command, options in settings.items()}
+    return {command: underscored(options) for command, options in settings.items()}
 
 
-def _underscored(options: dict[str, Any]) -> dict[str, Any]:
-    """Options as click names them, below the commands of a group too."""
-    return {
-        name.replace("-", "_"): _underscored(value) if isinstance(value, dict) else value
-        for name, value in options.items()
-    }
+def underscored(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options with `_` in their names, where `-` may be written too."""
+    return {name.replace("-", "_"): value for name, value in options.items()}

@@ -31,6 +31,7 @@ def made(text: str, **given: Any) -> EvaluationConfig:
 
 def test_the_call_is_before_the_environment_and_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVALTRACK_RUN_K", "3")
+    monkeypatch.setenv("EVALTRACK_RUN_TRIALS", "")
     monkeypatch.setenv("EVALTRACK_RUN_JUDGE", "openai:a openai:b")
     monkeypatch.setenv("EVALTRACK_RUN_VERDICT_CACHE", "false")
     text = '[run]\nk = 2\ntrials = 4\njudge = "none"\ntarget-options = {floor = 0}\noutput = "json"\n'
@@ -129,7 +130,11 @@ def test_files_that_hold_something_else(tmp_path: Path, name: str, text: str | b
     ("name", "text", "settings"),
     [
         ("evaltrack.toml", b"\xef\xbb\xbf[run]\nk = 3\n", {"run": {"k": 3}}),
-        ("evaltrack.toml", b"[golden.lint]\nan-option = 1\n", {"golden": {"lint": {"an_option": 1}}}),
+        (
+            "evaltrack.toml",
+            b"[run]\nrun-name = 1\nparam = {a-b = 1}\n",
+            {"run": {"run_name": "x", "param": {"a-b": 1}}},
+        ),
         ("pyproject.toml", b"[tool.evaltrack.run]\nk = 5\n", {"run": {"k": 5}}),
         ("pyproject.toml", b"tool = 1 # [tool.evaltrack]\n[x]", {}),
     ],
