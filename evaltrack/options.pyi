@@ -54,16 +54,12 @@ class EvaluationOptions(TypedDict, total=False):
     redact: Texts
 
 class ComparisonOptions(TypedDict, total=False):
-    max_drop: Texts
-    max_rise: Texts
-    allow_flips: int
-    repeat_flips: int | Literal["auto"]
     golden: OptionalText
-    target: OptionalText
-    target_options: Table
-    judge: Texts
-    require_agreement: float | None
+    max_drop: Texts
+    allow_flips: int
+    max_reruns: int | None
     min_coverage: float | None
-    gate: Literal["auto", "seed", "evidence", "significant"]
+    allow_partial: bool
+    gate: Literal["auto", "seed", "evidence"]
     ignore: Parts
     require: str

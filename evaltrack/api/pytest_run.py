@@ -141,11 +141,12 @@ class SharedRun:
 
     def _compared(self, result: RunResult) -> tuple[Comparison | None, RunResult | None, str]:
         """The comparison with the baseline and the baseline, or why there is none."""
-        place = {"tracking_uri": self.settings.get("tracking_uri"), "experiment": self._config().experiment or None}
+        uri: str | None = self.settings.get("tracking_uri")
+        experiment = self._config().experiment or None
         try:
-            run = self.baseline or get_baseline(result.signature.golden, **place).run_id
-            comparison = compare_runs(result.run_id, run, **place)
-            baseline = load_run(comparison.baseline.run_id or run, tracking_uri=place.get("tracking_uri"))
+            run = self.baseline or get_baseline(result.signature.golden, experiment=experiment, tracking_uri=uri).run_id
+            comparison = compare_runs(result.run_id, run, experiment=experiment, tracking_uri=uri)
+            baseline = load_run(comparison.baseline.run_id or run, tracking_uri=uri)
         except EvaltrackError as error:
             if self.baseline and isinstance(error, UsageError):
                 raise

@@ -6,8 +6,7 @@ import difflib
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from types import UnionType
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, Union, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo
@@ -146,8 +145,6 @@ def cure(field: FieldInfo) -> str:
     if get_origin(field.annotation) is Literal:
         *others, last = map(str, get_args(field.annotation))
         return f"{', '.join(others)} or {last}"
-    if get_origin(field.annotation) in (Union, UnionType) and str in map(type, _choices(field.annotation)):
-        return f"{' or '.join(map(str, _choices(field.annotation)))} or a number of times"
     bounds = {type(each): each for each in field.metadata}
     number = "a whole number" if int in (field.annotation, *get_args(field.annotation)) else "a number"
     if Gt in bounds:
@@ -158,8 +155,3 @@ def cure(field: FieldInfo) -> str:
         return f"{number} of at least {bounds[Ge].ge:g}"
     kinds = {str: "a text", bool: "true or false", Mapping: "NAME=VALUE"}
     return kinds.get(get_origin(field.annotation) or field.annotation, "texts")  # type: ignore[arg-type]
-
-
-def _choices(annotation: Any) -> list[Any]:
-    """The literal values in a union of types."""
-    return [value for each in get_args(annotation) if get_origin(each) is Literal for value in get_args(each)]

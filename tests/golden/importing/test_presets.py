@@ -10,7 +10,7 @@ import pytest
 
 from evaltrack import open_golden
 from evaltrack.api.import_golden import import_golden
-from evaltrack.cli.golden_import import FORMAT_NAMES
+from evaltrack.cli.golden import FORMAT_NAMES
 from evaltrack.errors import UsageError
 from evaltrack.golden.importing.presets import FORMATS
 from evaltrack.records import Passage
