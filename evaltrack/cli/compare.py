@@ -28,7 +28,7 @@ Examples:
   evaltrack compare --baseline-run 4488541a     against a certain run
   evaltrack compare --baseline baseline.json    against a saved `evaltrack run --output json`
   evaltrack compare --max-drop recall_at_k=2% --max-drop travel:mrr=5% --allow-flips 1
-  evaltrack compare --max-reruns 50             at most 50 calls to tell broken from flaky questions
+  evaltrack compare --max-reruns 50             at most 50 calls, to tell broken from flaky
   evaltrack compare --gate seed                 each question that broke counts; nothing is rerun
   evaltrack compare -o report.html -o report.md -o result.json -o junit.xml
 """

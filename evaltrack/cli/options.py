@@ -161,7 +161,8 @@ def _set(record: type[Config], pair: str) -> tuple[str, str]:
 def _setting_option(name: str, field: FieldInfo, *, own_variable: bool) -> Callable[[Any], Any]:
     """The option of a setting. It is a text: the record says what it may be, and where it is not typed."""
     kind, default, several = field.annotation, field.default, takes_several(field)
-    shown = ",".join(default) if several else f"{default:g}" if kind is float else str(default or "")
+    shown = ",".join(default) if several else f"{default:g}" if kind is float else str(default)
+    shown = "" if default is None or kind is bool else shown
     numbers = {int: "INTEGER", int | None: "INTEGER", float: "FLOAT", float | None: "FLOAT"}
     flag: dict[str, Any] = {"is_flag": True, "flag_value": "true"} if kind is bool else {}
     return click.option(

@@ -165,7 +165,7 @@ def test_sets_without_a_baseline_or_a_run_are_wrong_usage(
         (["--baseline", "x.json"], "--baseline is of one comparison"),
         (["4488541a"], "`4488541a` is no golden set (.jsonl or .json); of several each must be one"),
         (["one.jsonl"], "golden set `one` is named 2 times; name it once"),
-        (["--golden", "x.jsonl"], "--golden x.jsonl: the golden sets are named already; leave it out"),
+        (["--set", "golden=x.jsonl"], "--set golden=x.jsonl: the golden sets are named already; leave it out"),
     ],
 )
 def test_options_of_one_comparison_are_refused(

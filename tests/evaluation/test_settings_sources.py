@@ -133,7 +133,7 @@ def test_files_that_hold_something_else(tmp_path: Path, name: str, text: str | b
         (
             "evaltrack.toml",
             b"[run]\nrun-name = 1\nparam = {a-b = 1}\n",
-            {"run": {"run_name": "x", "param": {"a-b": 1}}},
+            {"run": {"run_name": 1, "param": {"a-b": 1}}},
         ),
         ("pyproject.toml", b"[tool.evaltrack.run]\nk = 5\n", {"run": {"k": 5}}),
         ("pyproject.toml", b"tool = 1 # [tool.evaltrack]\n[x]", {}),
