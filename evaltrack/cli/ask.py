@@ -44,7 +44,6 @@ def ask(question: str, domain: str, history_file: str | None, output: str, setti
     if not question.strip():
         raise UsageError("the question is empty; write some text")
     history = _history(history_file) if history_file else []
-    settings |= {"target": from_caller(settings["target"])} if "target" in settings else {}
     config = settings_of(EvaluationConfig, settings)
     with redirect_stdout(sys.stderr):  # stdout is for the result, whatever a target prints
         row = ask_target(question, domain=domain, history=history, **settings)

@@ -18,6 +18,9 @@ from evaltrack.records.config import Config, did_you_mean, takes_several, traits
 OTHERS = "Options"
 """The heading of options that have none of their own; it is the last."""
 
+OF_CALLER = ("golden", "target", "judge")
+"""Settings that may name a file of the folder in which `mlflow run` was called."""
+
 
 class GroupedOption(click.Option):
     """An option that the help of a `GroupedCommand` lists under a heading."""
@@ -115,6 +118,7 @@ def settings_options(record: type[Config], *names: str) -> Callable[[Any], Any]:
                 texts[name] = [] if value is None else list(value) if isinstance(value, tuple) else [value]
             for name, value in map(partial(_set, record), others):
                 texts.setdefault(name, []).append(value)
+            texts |= {name: list(map(from_caller, texts[name])) for name in OF_CALLER if name in texts}
             return function(settings=record.parsed(texts), **options)
 
         command: Any = with_settings

@@ -72,8 +72,6 @@ def run(
     """
     from evaltrack.api.run_eval import run_eval
 
-    settings |= {name: from_caller(settings[name]) for name in ("golden", "target") if name in settings}
-    settings |= {"judge": tuple(map(from_caller, settings["judge"]))} if "judge" in settings else {}
     golden, target = settings.pop("golden", None), settings.pop("target", None)
     if demo:
         if paths or golden or target:
@@ -85,11 +83,12 @@ def run(
         if any(resuming.values()):
             raise click.UsageError("--resume and --retry-errors are of one golden set; use: evaltrack resume RUN")
         return _run_several(paths, target, settings, min_coverage, output)
+    resuming["resume"] = resuming["resume"] or None
     if resuming["retry_errors"] and not resuming["resume"]:
         raise click.UsageError("--retry-errors is of a run that is resumed: name it with --resume, or --resume auto")
     path = from_caller("".join(paths)) or golden
     with redirect_stdout(sys.stderr):  # stdout is for the result, whatever a target prints
-        result = run_eval(path, target=target, progress=True, **resuming, **settings)
+        result = run_eval(path or None, target=target, progress=True, **resuming, **settings)
     print_result(result, output)
     return end_of(result, min_coverage)
 
@@ -155,6 +154,7 @@ def _end_of_set(result: RunResult, min_coverage: float) -> int:
 def run_showcase(settings: dict[str, Any], output: str) -> int:
     """Evaluate the showcase before and after its change, and print both; of JSON the run after it."""
     from evaltrack.api.run_demo import AFTER, BEFORE, run_demo
+    from evaltrack.evaluation.settings_sources import settings_of
     from evaltrack.system.commands import quoted
 
     with redirect_stdout(sys.stderr):
@@ -163,7 +163,8 @@ def run_showcase(settings: dict[str, Any], output: str) -> int:
         click.echo(f"Before, {BEFORE}: {_means(runs.before)}; this run is the baseline.")
         click.echo(f"After,  {AFTER}:")
     print_result(runs.after, output)
-    place = f" --experiment {quoted(settings['experiment'])}" if settings.get("experiment") else ""
+    experiment = settings_of(EvaluationConfig, settings).experiment
+    place = f" --experiment {quoted(experiment)}" if experiment else ""
     click.echo(f"\nWhat the change broke:  evaltrack compare{place}", err=True)
     return end_of(runs.after)
 
