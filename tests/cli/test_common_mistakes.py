@@ -155,11 +155,6 @@ def test_an_error_holds_its_page_apart_from_its_message(project: Path) -> None:
     assert SITE not in str(caught.value)
 
 
-def test_errors_of_several_sets_name_a_page(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert _run(["run", "good.jsonl", "twice.jsonl", "-t", "python:app:ask"]) == 2
-    assert capsys.readouterr().err.endswith(f"{Guide.GOLDEN_LINES.reference}\n")
-
-
 def test_a_comparison_without_a_baseline_says_how_to_set_one(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert _run(["run", "good.jsonl", "-t", "bm25:corpus/form"]) == 0
     assert _run(["compare"]) == 2
