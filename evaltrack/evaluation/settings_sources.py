@@ -33,12 +33,27 @@ def settings_of(record: type[Settings], given: Mapping[str, Any]) -> Settings:
         UsageError: a value cannot be used, or the settings file cannot be read.
         TypeError: no such setting was given.
     """
+    places = {"settings": _of_file(record), "environment": _of_environment(record), "": given}
     values: dict[str, Any] = {}
-    for place in (_of_file(record), _of_environment(record), given):
+    for place in places.values():
         if place.get("target"):
             values = {name: value for name, value in values.items() if name not in OF_TARGET}
         values |= place
-    return record.of(**values)
+    try:
+        return record.of(**values)
+    except UsageError as error:
+        raise UsageError(_with_place(record, places, str(error))) from None
+
+
+def _with_place(record: type[Config], places: Mapping[str, Mapping[str, Any]], problem: str) -> str:
+    """What is wrong, with the place that says it, where that is not the call."""
+    for name in ("settings", "environment"):
+        try:
+            record.of(**places[name])
+        except UsageError as error:
+            if str(error) == problem:
+                return f"{name}: {problem}"
+    return problem
 
 
 def _of_file(record: type[Config]) -> dict[str, Any]:

@@ -62,11 +62,11 @@ def test_another_target_has_no_options_of_the_first(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("k = 3.5", "k is 3.5; write a whole number from 1 to 1000"),
-        ("k = 2024-01-01", "k is 2024-01-01; write a whole number from 1 to 1000"),
-        ("experiment = 2024-01-01", "experiment is 2024-01-01; write a text"),
-        ("judge = 5", "judge is 5; write texts"),
-        ('param = ["size"]', "`param=`: one has no `=`, or nothing before it; write NAME=VALUE"),
+        ("k = 3.5", "settings: k is 3.5; write a whole number from 1 to 1000"),
+        ("k = 2024-01-01", "settings: k is 2024-01-01; write a whole number from 1 to 1000"),
+        ("experiment = 2024-01-01", "settings: experiment is 2024-01-01; write a text"),
+        ("judge = 5", "settings: judge is 5; write texts"),
+        ('param = ["size"]', "settings: `param=`: one has no `=`, or nothing before it; write NAME=VALUE"),
         ("concurency = 3", "settings: `concurency`: there is no such setting; did you mean `concurrency`?"),
     ],
 )
@@ -78,7 +78,7 @@ def test_a_value_of_another_kind_is_refused(line: str, message: str) -> None:
 
 def test_a_variable_is_checked_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVALTRACK_RUN_TRIALS", "2.5")
-    with pytest.raises(UsageError, match=r"^trials is 2\.5; write a whole number from 1 to 1000$"):
+    with pytest.raises(UsageError, match=r"^environment: trials is 2\.5; write a whole number from 1 to 1000$"):
         settings_of(EvaluationConfig, {})
     monkeypatch.setenv("EVALTRACK_RUN_TRAILS", "3")
     with pytest.raises(UsageError, match=r"^EVALTRACK_RUN_trails: there is no such setting; did you mean `trials`\?$"):
