@@ -1,7 +1,7 @@
 """Take secrets out of what targets and judges return, before it is kept, judged or shown anywhere.
 
 What is known to be a key by its form is always taken out, and so are the values that were configured (`masking`);
-`--redact` adds patterns of one's own, say for names of customers. Golden sets are not touched: what is asked and
+`redact` adds patterns of one's own, say for names of customers. Golden sets are not touched: what is asked and
 expected was written to be read.
 """
 

@@ -26,7 +26,7 @@ CORPUS_TAG = "evaltrack.corpus"
 """The tag of a run that holds it."""
 
 NOT_STATED, RECORDED_MODEL = "not stated", "recorded"
-"""The model of a target that does not name it, as `--model` does, and of recorded responses that name none."""
+"""The model of a target that does not name it, as `model` does, and of recorded responses that name none."""
 
 RESPONSES, VERDICTS = "recorded responses", "recorded verdicts"
 """The names under which the digests of the files of recorded responses and verdicts stand among the settings."""

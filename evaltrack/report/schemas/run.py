@@ -115,7 +115,7 @@ def runs_schema() -> dict[str, Any]:
 
 def evaluation_schema() -> dict[str, Any]:
     """`evaluation.json`."""
-    schema = schema_of(EvaluationForm, "evaluation", "evaluation.json: evaltrack run --evaluation-json FILE")
+    schema = schema_of(EvaluationForm, "evaluation", "evaluation.json: evaltrack run --set evaluation_json=FILE")
     schema["$defs"]["EvaluationResult"]["properties"]["error"] = {"type": "string"}
     return schema
 
