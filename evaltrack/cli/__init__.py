@@ -165,11 +165,6 @@ def _ignore_more_signals() -> None:
             signal.signal(getattr(signal, name), signal.SIG_IGN)
 
 
-def _message(error: EvaltrackError) -> str:
-    """What is wrong; where stderr is a file, every bad line."""
-    return "\n".join(error.problems) if isinstance(error, BadLinesError) and is_file(sys.stderr) else str(error)
-
-
 def _run(arguments: list[str] | None) -> int:
     try:
         code: Any = cli.main(arguments, prog_name="evaltrack", standalone_mode=False)
@@ -177,7 +172,10 @@ def _run(arguments: list[str] | None) -> int:
     except EvaltrackError as error:
         from evaltrack.cli.wording import with_options
 
-        click.secho(f"Error: {shown_text(with_options(_message(error)))}", err=True, fg="red")
+        message = str(error)
+        if isinstance(error, BadLinesError) and is_file(sys.stderr):
+            message = "\n".join(error.problems)  # all of them
+        click.secho(f"Error: {shown_text(with_options(message))}", err=True, fg="red")
         if error.guide:
             click.echo(error.guide.reference, err=True)
         return error.exit_code

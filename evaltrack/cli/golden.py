@@ -191,7 +191,8 @@ def review(
         click.echo(err=True)
     finally:
         made.close()
-    _print_end(len(made.session.confirmed), made.session.drafts)
+    left = f"{count(made.session.drafts, 'draft')} left" if made.session.drafts else "no drafts left"
+    click.echo(f"{count(len(made.session.confirmed), 'question')} confirmed, {left}", err=True)
 
 
 def _announce(address: str, *, opens: bool) -> None:
@@ -200,11 +201,6 @@ def _announce(address: str, *, opens: bool) -> None:
     click.echo(f"Review at {address} (Ctrl-C ends it)", err=True)
     if opens and (sys.platform != "linux" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
         webbrowser.open(address)  # without a screen a browser in text would take the terminal
-
-
-def _print_end(confirmed: int, drafts: int) -> None:
-    left = f"{count(drafts, 'draft')} left" if drafts else "no drafts left"
-    click.echo(f"{count(confirmed, 'question')} confirmed, {left}", err=True)
 
 
 ADD_EXAMPLES = """\b
@@ -302,16 +298,11 @@ def draft(file: str, model: str, categories: tuple[str, ...], output: str, **opt
         try:
             made = draft_by_model(file, model=model, categories=categories, on_progress=told, **options)
         except KeyboardInterrupt:
-            raise KeyboardInterrupt(_kept(done, file)) from None
+            proposals = f"{count(done, 'proposal')} {verb(done, 'was', 'were')} made"
+            kept = f"{proposals}; what holds of them is in {file}, and the same command goes on"
+            raise KeyboardInterrupt(kept if done else "nothing was proposed yet") from None
     _print_drafts(file, made.questions, output)
     _print_ledger(file, made)
-
-
-def _kept(done: int, file: str) -> str:
-    if not done:
-        return "nothing was proposed yet"
-    proposals = f"{count(done, 'proposal')} {verb(done, 'was', 'were')} made"
-    return f"{proposals}; what holds of them is in {file}, and the same command goes on"
 
 
 def _print_drafts(file: str, questions: Iterable[Question], output: str) -> None:
