@@ -12,6 +12,7 @@ Table = Mapping[str, object] | Sequence[str] | None
 
 class EvaluationOptions(TypedDict, total=False):
     target_options: Table
+    target_error: OptionalText
     model: str
     k: int
     filter: Texts

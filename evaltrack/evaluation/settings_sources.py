@@ -17,7 +17,7 @@ from evaltrack.records.config import Config, takes_several
 
 Settings = TypeVar("Settings", bound=Config)
 
-OF_TARGET = ("target_options", "model")
+OF_TARGET = ("target_options", "target_error", "model")
 """Settings that say something of a target, and nothing of another one."""
 
 MAX_BYTES = 1 << 17

@@ -21,8 +21,8 @@ HEAD = """# Settings
 of `run_eval` (`judge_timeout=600`), a parameter of `mlflow run` (`-P judge_timeout=600`), an environment variable
 (`EVALTRACK_RUN_JUDGE_TIMEOUT`; blanks stand between several values) and a line under `[run]` in `evaltrack.toml` or
 `[tool.evaltrack.run]` in `pyproject.toml`. What a call gives counts first, then the environment, then the file, for
-`evaltrack run`, `run_eval` and `pytest --evaltrack` alike. Where a call or a variable names a target, `target_options`
-and `model` of the others do not count.
+`evaltrack run`, `run_eval` and `pytest --evaltrack` alike. Where a call or a variable names a target, `target_options`,
+`target_error` and `model` of the others do not count.
 
 Weights of the rubric, redaction patterns (as a digest), prices, filters and the settings of a target are logged in a
 form of their own.

@@ -15,7 +15,8 @@ from unicodedata import normalize
 import pytest
 
 import evaltrack.targets.bm25
-from evaltrack import lint_golden, run_eval
+from evaltrack import run_eval
+from evaltrack.api.lint_golden import lint_golden
 from evaltrack.errors import UsageError
 from evaltrack.golden.corpus import Chunk
 from evaltrack.golden.reader import open_golden
