@@ -11,8 +11,9 @@ from random import Random
 
 import openpyxl
 
-from evaltrack import import_golden, open_golden
+from evaltrack import open_golden
 from evaltrack.api.compare_sides import side_of_run
+from evaltrack.api.import_golden import import_golden
 from evaltrack.compare.engine import compare
 from evaltrack.judges.cache import FILE, VerdictCache
 from evaltrack.records import Verdict
