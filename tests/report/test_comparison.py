@@ -165,7 +165,7 @@ def test_on_a_terminal_no_line_is_longer_than_it_is_wide_and_nothing_is_cut() ->
 
 
 def test_a_comparison_of_four_broken_questions_fits_a_screen() -> None:
-    """Verdict, cause, broken rules, broken questions in two lines, metrics that moved, what to do; `--all` shows all."""
+    """Verdict, cause, broken rules, broken questions in two lines, what moved, what to do; `--all` shows the rest."""
     flips = tuple(replace(FLIP, id=str(n)) for n in range(4))
     text = comparison_text(comparison(flips=flips, groups=GROUPS * 3), 100, everything=False)
     assert len(text.splitlines()) <= 35
