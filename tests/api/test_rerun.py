@@ -430,7 +430,7 @@ def test_another_setting_or_corpus_is_not_asked(made: Made) -> None:
     changed = {"settings": {"top_k": "3"}, "corpus": "19 pages", "commit": "0123"}
     says = ("the setting `top_k` differs", "the corpus was changed", "the commit is another", "it does not say what")
     for (name, value), why in zip([*changed.items(), ("", "")], says, strict=True):
-        client.set_tag(candidate.run_id, SYSTEM_TAG, json.dumps({**json.loads(text), name: value}))
+        client.set_tag(candidate.run_id, SYSTEM_TAG, json.dumps({**json.loads(text), "files": {}, name: value}))
         assert why in str(compared((candidate, before), made.uri).reruns.why_not)
     client.set_tag(candidate.run_id, SYSTEM_TAG, text)
     assert asked["a"] == 1

@@ -51,7 +51,7 @@ def pages_words(culprits: Sequence[Culprit]) -> str:
 
 
 def _page_name(culprit: Culprit) -> str:
-    chunks = f"{len(culprit.parts):,} chunks of " if len(culprit.parts) > 1 and culprit.kind not in SEEN else ""
+    chunks = f"{count(len(culprit.parts), 'chunk')} of " if len(culprit.parts) > 1 and culprit.kind not in SEEN else ""
     return chunks + quoted(culprit.part or culprit.page, 120)
 
 
