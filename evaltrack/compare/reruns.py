@@ -150,7 +150,9 @@ class _Session:
         if another:
             states = dict.fromkeys(states, "unclear")
         elif consistent and "confirmed" not in states.values():
-            states |= dict.fromkeys(consistent, self._against_luck(len(consistent)))
+            state = self._against_luck(len(consistent))
+            cut_off = state != "lucky" and not self._same and any(self._failed[key] < RERUNS for key in consistent)
+            states |= dict.fromkeys(consistent, "unclear" if cut_off else state)
         if not self._calls and self._questions.fell:
             self._ask(self._questions.fell[:PROBES])
         return Reruns(
@@ -181,16 +183,20 @@ class _Session:
         level = RECORD_LEVEL / max(len(broke), 1)
         confirmed = {key for key in broke if self._p_of_record(key) < level}
         open_ids = [key for key in broke if key not in confirmed and not self._passes_in_trials(key)]
-        kept = 0 if all(map(self._has_record, broke)) else self._calls_kept_for_luck()
         for _ in range(RERUNS):
-            confirmed |= {key for key in self._ask(open_ids, kept) if self._p_of_record(key) < level}
+            asked = self._ask(open_ids, kept=self._calls_kept())
+            confirmed |= {key for key in asked if self._p_of_record(key) < level}
             open_ids = [key for key in open_ids if key not in confirmed and not self._passed[key]]
         return {key: "confirmed" if key in confirmed else self._undecided(key) for key in broke}
 
-    def _calls_kept_for_luck(self) -> int:
-        """Calls for one round of the questions that fail on both sides, where these are few."""
+    def _calls_kept(self) -> int:
+        """Calls for one round of the questions that fail on both sides, which may show that the target is
+        deterministic.
+
+        None where answers vary already, or where these are many.
+        """
         failing = len(self._questions.failing)
-        return failing if 2 * failing <= self._rerunner.limit else 0
+        return failing if self._same and 2 * failing <= self._rerunner.limit else 0
 
     def _undecided(self, key: str) -> RerunState:
         """The state of a question that its record does not confirm."""
@@ -235,6 +241,8 @@ class _Session:
         while draws < DRAWS and failing and self._calls + len(failing) <= self._rerunner.limit:
             self._ask(failing)
             draws += 1
+        if self._same and draws > 1:
+            self._ask(failing)  # the calls that are left, which may show that answers vary
         if self._same and (draws > 1 or not failing):
             return "confirmed"
         lucky += sum(self._passed[key] == 1 for key in failing)
