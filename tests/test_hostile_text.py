@@ -250,7 +250,8 @@ def check_markdown(text: str) -> None:
     for _, attributes in page.elements:
         assert set(attributes) <= {"href", "style"}
         assert re.match(
-            r"#/|evaltrack/run\?|http://(a\.example|127\.0\.0\.1)|https://docs\.example|$", attributes.get("href") or ""
+            r"#/|evaltrack/#/golden/|http://(a\.example|127\.0\.0\.1)|https://docs\.example|$",
+            attributes.get("href") or "",
         )
 
 

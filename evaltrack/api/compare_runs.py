@@ -23,10 +23,11 @@ from evaltrack.evaluation.settings_sources import settings_of
 from evaltrack.golden.reader import golden_name
 from evaltrack.metrics.catalogue import metric_table
 from evaltrack.metrics.criteria import parse_criteria
+from evaltrack.report.comparison.culprit_words import behind_words
 from evaltrack.report.comparison.json_form import comparison_json
 from evaltrack.report.comparison.markdown import comparison_markdown
 from evaltrack.report.comparison.terminal import comparison_text
-from evaltrack.report.comparison.words import verdict_words
+from evaltrack.report.comparison.words import clip
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.html.screen import comparison_screen
 from evaltrack.report.run.markdown import comparison_note
@@ -114,16 +115,20 @@ def compare_runs(
 def _log(store: Store, comparison: Comparison, candidate: EvaluationRun, baseline: EvaluationRun | None) -> None:
     """Record a comparison on the candidate's run."""
     deltas = {f"delta/{metric.name}": metric.delta for metric in comparison.metrics if metric.shows_change}
-    tags = {
-        "verdict": comparison.verdict,
-        "headline": verdict_words(comparison),
+    passes = next((metric for metric in comparison.metrics if metric.name == "pass_rate"), None)
+    result = {
         "baseline": comparison.baseline.run_id or comparison.baseline.name,
+        "broke": comparison.count("broke"),
+        "fixed": comparison.count("fixed"),
+        "change": passes and passes.delta,
+        "cause": clip(behind_words(comparison), 300),
     }
     texts = {"comparison.md": comparison_markdown(comparison), COMPARISON_PAGE: comparison_html(comparison)}
     give_back()  # the page takes many times its size while it is made
     beside = shown_side_by_side(candidate, baseline)
     note = comparison_note(comparison, candidate.experiment_id, side_by_side=beside)
-    log_comparison(store, candidate.run_id, deltas, tags, comparison_json(comparison), texts, note)
+    logged = comparison_json(comparison)
+    log_comparison(store, candidate.run_id, deltas, comparison.verdict, result, logged, texts, note)
 
 
 def assert_no_regression(

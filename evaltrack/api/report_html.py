@@ -19,7 +19,6 @@ from evaltrack.evaluation.result import RunResult
 from evaltrack.metrics.catalogue import metric_table
 from evaltrack.metrics.criteria import Checked
 from evaltrack.report.html.comparison_page import comparison_html
-from evaltrack.report.html.page import Back
 from evaltrack.report.html.run_page import Around, run_html
 from evaltrack.report.html.screen import run_screen
 from evaltrack.report.run.stored_summary import StoredMean, StoredSummary, read_summary
@@ -88,7 +87,7 @@ def around_run(store: Store, run: EvaluationRun) -> Around:
     )
 
 
-def run_page(run: RunInfo, stored: StoredSummary, rows: Path, around: Around, back: Back | None = None) -> str:
+def run_page(run: RunInfo, stored: StoredSummary, rows: Path, around: Around, back: str = "") -> str:
     """The page of one run, from its summary and its downloaded rows; how much is listed depends on the rows alone.
 
     Raises:

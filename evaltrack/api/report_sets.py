@@ -18,7 +18,6 @@ from evaltrack.api.leaderboards import Line, leaderboard_of
 from evaltrack.api.report_html import around_run, result_of, run_page
 from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.metrics.catalogue import HEADLINES
-from evaltrack.report.html.page import Back
 from evaltrack.report.html.sets_page import SetPage, sets_html
 from evaltrack.report.leaderboard import leaderboard_parts
 from evaltrack.report.run.stored_summary import read_summary
@@ -126,7 +125,7 @@ def _file_names(evaluations: Sequence[EvaluationRun]) -> list[str]:
 def _write_set(store: Store, run: EvaluationRun, overview: Path, name: str) -> SetPage:
     """Write the page of one run, which leads back to that of all."""
     folder = overview.with_suffix("")
-    back = Back((("All runs", f"../{quote(overview.name)}"),))
+    back = f"../{quote(overview.name)}"
     with tempfile.TemporaryDirectory(prefix="evaltrack-") as temporary, rows_of_run(run.run_id):
         stored = read_summary(fetch_summary(store, run.run_id, Path(temporary)), run.run_id)
         rows, info = fetch_rows(store, run, Path(temporary)), info_of_run(store, run)

@@ -106,12 +106,12 @@ class GoldenReview:
         """Close the targets."""
         self._retrievers.close()
 
-    def ids(self, *, drafts: bool = False) -> list[str]:
-        """The ids of the questions in their order: of all, or of the drafts alone; else those with chunks to judge."""
+    def questions(self, *, drafts: bool = False) -> list[Question]:
+        """The questions in their order: all, or the drafts alone; of unjudged chunks those that have some to judge."""
         questions = [each.question for each in self.session.questions.values()]
         if self.unjudged is not None:
             questions = [each for each in questions if self._to_judge(each)]
-        return [each.id for each in questions if each.draft or not drafts]
+        return [each for each in questions if each.draft or not drafts]
 
     def prefetch(self, key: str) -> None:
         """Ask the retrievers of a question that will be shown next."""

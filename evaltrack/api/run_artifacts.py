@@ -15,7 +15,13 @@ from evaltrack.privacy.addresses import shown_text
 from evaltrack.records.amount import count, verb
 from evaltrack.records.settings import NOT_STATED, RECORDED_MODEL
 from evaltrack.report.html.run_page import LISTED, Around, run_html
-from evaltrack.report.run.json_form import RESULT_COLUMNS, evaluation_json, run_summary
+from evaltrack.report.run.json_form import (
+    OUTCOME_COLUMNS,
+    RESULT_COLUMNS,
+    evaluation_json,
+    outcomes_json,
+    run_summary,
+)
 from evaltrack.report.run.markdown import run_note, with_own_note
 from evaltrack.report.run.reasoning import reasoning_page, verdict_lines
 from evaltrack.system.files import write_result_file
@@ -23,7 +29,7 @@ from evaltrack.system.limits import give_back
 from evaltrack.tracking.metric_names import FIRST, logged_name, names_within
 from evaltrack.tracking.runs import OpenRun
 from evaltrack.tracking.store import Store
-from evaltrack.tracking.writer import REPORT, RunWriter
+from evaltrack.tracking.writer import OUTCOMES, REPORT, RunWriter
 
 
 def log_reports(plan: Plan, store: Store, run: OpenRun, writer: RunWriter, result: RunResult) -> None:
@@ -38,6 +44,7 @@ def log_reports(plan: Plan, store: Store, run: OpenRun, writer: RunWriter, resul
         return evaluation_json(result, str(plan.golden.path), writer.plain_rows(RESULT_COLUMNS))
 
     writer.log_text("evaluation.json", evaluation())
+    writer.log_text(OUTCOMES, [outcomes_json(writer.plain_rows(OUTCOME_COLUMNS))])
     _log_verdicts(plan, writer)
     if result.totals["num_questions"] > LISTED:
         give_back()  # the page takes the most of all, and stands beside what was freed

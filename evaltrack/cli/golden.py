@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -180,13 +181,14 @@ def review(
     The page is served on this machine alone until Ctrl-C. Every mark is in the file at once.
     """
     from evaltrack.api.review_golden import GoldenReview, unjudged_chunks
-    from evaltrack.server.review import serve_review
+    from evaltrack.ui.local import serve
+    from evaltrack.ui.review import review_app
 
     chunks = unjudged_chunks(file, unjudged) if unjudged else None
     named = [from_caller(each) for each in targets]
     made = GoldenReview(file, corpus or None, named, k=k, by=by, unjudged=chunks)
     try:
-        serve_review(made, port, lambda address: _announce(address, opens=not no_open))
+        serve(partial(review_app, made), port, lambda address, file: _announce(address, file, opens=not no_open))
     except KeyboardInterrupt:
         click.echo(err=True)
     finally:
@@ -195,12 +197,13 @@ def review(
     click.echo(f"{count(len(made.session.confirmed), 'question')} confirmed, {left}", err=True)
 
 
-def _announce(address: str, *, opens: bool) -> None:
+def _announce(address: str, file: str, *, opens: bool) -> None:
+    """Say where the page is; the browser is started with the file, as all users see its command line."""
     import webbrowser
 
     click.echo(f"Review at {address} (Ctrl-C ends it)", err=True)
     if opens and (sys.platform != "linux" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-        webbrowser.open(address)  # without a screen a browser in text would take the terminal
+        webbrowser.open(file)  # without a screen a browser in text would take the terminal
 
 
 ADD_EXAMPLES = """\b

@@ -1,4 +1,7 @@
-"""`evaltrack ui`, which answers under exact names of hosts, so that no foreign page reaches it under its own."""
+"""`evaltrack ui`: MLflow's server with our pages, or our pages over a tracking server elsewhere.
+
+It answers under exact names of hosts, so that no foreign page reaches it under its own.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +27,7 @@ Examples:
   evaltrack ui --port 8080
   evaltrack ui --host 0.0.0.0 --allowed-hosts mlflow.example.com   for others too, also behind a proxy of that name
   MLFLOW_TRACKING_URI=sqlite:///team.db evaltrack ui
+  MLFLOW_TRACKING_URI=https://mlflow.example.com evaltrack ui   the pages over that server, with your own credentials
 """
 
 HOSTS_HELP = (
@@ -40,12 +44,15 @@ GRACE = 15.0
 @click.option("--port", default=5000, show_default=True, type=click.IntRange(1, 65535), help="Port to listen on.")
 @click.option("--allowed-hosts", default="", help=HOSTS_HELP)
 def ui(host: str, port: int, allowed_hosts: str) -> int:
-    """Serve MLflow's UI on this machine, with evaltrack's page under /evaltrack; Ctrl-C ends it.
+    """Serve evaltrack's pages and MLflow's UI on this machine; Ctrl-C ends it.
 
-    The same as `mlflow server --app-name evaltrack` on the store of MLFLOW_TRACKING_URI, but for exact hosts only.
+    Where MLFLOW_TRACKING_URI is a database or a folder, it starts `mlflow server --app-name evaltrack` on it. Where it
+    is a server, the pages alone are served, and what they ask is passed on with the credentials of MLflow's variables.
     """
     hosts = _checked_hosts(host, port, allowed_hosts)
-    uri = _database()
+    uri, is_server = _store()
+    if is_server:
+        return _serve_forwarding(uri, host, port, allowed_hosts)
     _check_free(host, port)
     reached = _reached(host)
     where = f"http://{f'[{reached}]' if ':' in reached else reached}:{port}"
@@ -84,20 +91,32 @@ def _reached(host: str) -> str:
     return host if not address.is_unspecified else "127.0.0.1" if address.version == 4 else "::1"
 
 
-def _database() -> str:
-    """The store to serve; one that a server holds is served by that server."""
-    from evaltrack.errors import UsageError
-    from evaltrack.privacy.addresses import shown_url
+def _store() -> tuple[str, bool]:
+    """The address of the store, and whether a server holds it."""
     from evaltrack.tracking.store import connect
 
-    uri = os.environ.get("MLFLOW_TRACKING_URI", "")
-    if not uri.startswith(("http://", "https://")):
-        store = connect()
-        uri = store.uri
-        if not store.is_server:
-            return uri
-    cure = "start that server with `mlflow server --app-name evaltrack`, or name its database in MLFLOW_TRACKING_URI"
-    raise UsageError(f"the MLflow store {shown_url(uri)} is a server, which shows the page itself: {cure}")
+    store = connect()
+    return store.uri, store.is_server
+
+
+def _serve_forwarding(uri: str, host: str, port: int, allowed_hosts: str) -> int:
+    """Serve the pages to this user alone: who reaches them acts with this user's credentials."""
+    from evaltrack.privacy.addresses import shown_url
+    from evaltrack.ui.forward import forwarding_app
+    from evaltrack.ui.local import serve
+
+    if host not in LOOPBACK or allowed_hosts:
+        cure = "leave out --host and --allowed-hosts; for others start that server with `--app-name evaltrack`"
+        raise UsageError(
+            f"pages over the server {shown_url(uri)} act with your credentials, for this machine only: {cure}"
+        )
+
+    def ready(address: str, _file: str) -> None:
+        click.echo(f"Ready: {address}evaltrack/ (runs of {shown_url(uri)}; Ctrl-C ends it)", err=True)
+
+    with suppress(KeyboardInterrupt):
+        serve(lambda token: forwarding_app(uri, token), port, ready)
+    return 0
 
 
 def _check_free(host: str, port: int) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -28,25 +27,6 @@ def limit_own_memory(size: int) -> None:
     # on Linux the files that a process maps, such as libraries, are not counted
     kind = resource.RLIMIT_DATA if sys.platform == "linux" else resource.RLIMIT_AS
     resource.setrlimit(kind, (size, size))
-
-
-def limit_server_page(memory: int, seconds: int, size: int) -> None:
-    """Bound this process: bytes of memory, seconds of computing, bytes of a file; and let others go first.
-
-    Where there are no such bounds nothing is done: the parent's deadline stays.
-    """
-    if not can_limit():
-        return
-    import resource
-
-    os.nice(10)
-    for what, limit in (
-        (resource.RLIMIT_AS, memory),
-        (resource.RLIMIT_CPU, seconds),
-        (resource.RLIMIT_FSIZE, size),
-        (resource.RLIMIT_CORE, 0),
-    ):
-        resource.setrlimit(what, (limit, limit))
 
 
 def give_back() -> None:

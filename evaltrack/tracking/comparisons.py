@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,6 +10,7 @@ from evaltrack.tracking.runs import TAG_LIMIT, run_metrics, run_tags
 from evaltrack.tracking.store import Store, find_run, tracking_errors
 
 COMPARISON_PAGE = "comparison.html"
+VERDICT, RESULT = "evaltrack.compare.verdict", "evaltrack.compare.result"
 DESCRIPTION, COMPARED = "mlflow.note.content", "evaltrack.compare.note"
 BETWEEN = "\n\n---\n\n"
 
@@ -17,21 +19,22 @@ def log_comparison(
     store: Store,
     run_id: str,
     deltas: Mapping[str, float],
-    tags: Mapping[str, str],
+    verdict: str,
+    result: Mapping[str, Any],
     comparison: dict[str, Any],
     texts: Mapping[str, str],
     note: str,
 ) -> None:
-    """Record a comparison on the candidate's run: tags `evaltrack.compare.*`, metrics, `comparison.json`, texts, and
-    `note` at the head of its description, in place of that of an earlier comparison.
+    """Record a comparison on the candidate's run: tags, metrics, `comparison.json`, texts, and `note` at the head
+    of its description, in place of that of an earlier comparison. The pages read `result` from its tag.
 
     Raises:
         TrackingError: the store refused.
     """
-    verdict_tags = run_tags({f"evaltrack.compare.{name}": value for name, value in tags.items()})
-    verdict_tags += run_tags(_described(find_run(store, run_id).data.tags, note))
+    described = _described(find_run(store, run_id).data.tags, note)
+    tags = run_tags({VERDICT: verdict, RESULT: json.dumps(result), **described})
     with tracking_errors("recording the comparison"):
-        store.client.log_batch(run_id, metrics=run_metrics(deltas), tags=verdict_tags)
+        store.client.log_batch(run_id, metrics=run_metrics(deltas), tags=tags)
         store.client.log_dict(run_id, comparison, "comparison.json")
         for path, text in texts.items():
             store.client.log_text(run_id, text, path)

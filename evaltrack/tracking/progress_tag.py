@@ -1,9 +1,8 @@
-"""How far an evaluation is, in a tag of its run: what the server's pages show while it goes on."""
+"""How far an evaluation is, in a tag of its run: what the pages show while it goes on."""
 
 from __future__ import annotations
 
 import logging
-import re
 import threading
 import time
 from collections.abc import Callable
@@ -15,7 +14,6 @@ PROGRESS = "evaltrack.progress"
 SECONDS = 10.0
 """Between two writes, and before the first: an evaluation that is over by then writes none."""
 
-_FORM = re.compile(r"([0-9]{1,9})/([1-9][0-9]{0,8})")
 _log = logging.getLogger(__name__)
 
 
@@ -47,12 +45,3 @@ class ProgressTag:
         """Wait for a write that is under way, for a little."""
         if self._thread is not None:
             self._thread.join(SECONDS)
-
-
-def read_progress(text: str | None) -> tuple[int, int] | None:
-    """Questions that are finished, and of how many, from the tag; None for what is none."""
-    match = _FORM.fullmatch(text or "")
-    if match is None:
-        return None
-    done, total = map(int, match.groups())
-    return (done, total) if done <= total else None

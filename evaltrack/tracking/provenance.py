@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -15,7 +14,6 @@ from evaltrack.records.settings import COMMIT, SETTING_TAGS, commit_words, shown
 
 GIT = "mlflow.source.git."
 GIT_COMMIT, GIT_BRANCH, GIT_DIRTY = f"{GIT}commit", f"{GIT}branch", f"{GIT}dirty"
-COMMIT_FORM = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 SECONDS = 10
 """After which a repository that does not answer is left alone."""
 
@@ -70,12 +68,6 @@ def _tags(lines: list[str]) -> dict[str, str]:
         return {}
     tags = {GIT_COMMIT: commit, GIT_DIRTY: str(any(not line.startswith("#") for line in lines)).lower()}
     return tags if branch.startswith("(") else tags | {GIT_BRANCH: branch}
-
-
-def commit_of(tags: Mapping[str, str]) -> str:
-    """The commit that a run's tags name; empty where they name none, or what is none."""
-    commit = tags.get(GIT_COMMIT, "")
-    return commit if COMMIT_FORM.fullmatch(commit) else ""
 
 
 def context_tags(folder: Path) -> dict[str, str]:

@@ -33,21 +33,6 @@ SAYS_NOTHING = "it answers, but without what was asked for: is something else in
 
 
 @dataclass(frozen=True)
-class NewestRuns:
-    """Which evaluations are wanted: `limit` of those that started last, deleted ones left out.
-
-    `golden` None stands for any golden set; `until` and `since` are moments in milliseconds since 1970, both included.
-    """
-
-    experiment_ids: tuple[str, ...]
-    golden: str | None
-    limit: int
-    finished: bool = False
-    until: int | None = None
-    since: int | None = None
-
-
-@dataclass(frozen=True)
 class Store:
     """A tracking store that answered."""
 
@@ -82,10 +67,6 @@ class Store:
             own.add(f"sqlite:///{Path.cwd() / 'mlflow.db'}")
         named = "" if self.uri in own else f"MLFLOW_TRACKING_URI={shlex.quote(self.shown)} "
         return f"{named}evaltrack ui"
-
-    def newest_runs(self, wanted: NewestRuns) -> list[Run] | None:  # noqa: ARG002
-        """These runs, those that started last first; None where MLflow's search is the only way to them."""
-        return None
 
     def run_link(self, experiment_id: str, run_id: str) -> str | None:
         """The run's page in MLflow's UI."""

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 TABLE = "per_question.json"
 SUMMARY = "summary.json"
 REPORT = "report.html"
+OUTCOMES = "outcomes.json"
 TABLE_ROWS = 20_000
 """Rows up to which MLflow's artifact view gets its JSON table; above it browsers give up."""
 

@@ -65,9 +65,9 @@ def artifacts(folder: Path) -> Iterator[str]:
 
 @contextmanager
 def mlflow_server(folder: Path, database: str, destination: str) -> Iterator[str]:
-    """The address of an MLflow server with evaltrack's pages."""
+    """The address of an MLflow server."""
     port = free_port()
-    command = [sys.executable, "-m", "mlflow", "server", "--app-name", "evaltrack", "--workers", "1"]
+    command = [sys.executable, "-m", "mlflow", "server", "--workers", "1"]
     command += ["--port", str(port), "--backend-store-uri", database, "--serve-artifacts"]
     command += ["--artifacts-destination", destination]
     with running(folder / "mlflow.log", command, f"http://127.0.0.1:{port}/health"):

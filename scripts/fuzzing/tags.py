@@ -15,16 +15,14 @@ from mlflow.entities import Experiment, ExperimentTag, Metric, Run, RunData, Run
 
 from evaltrack.api.compare_sides import info_of_run
 from evaltrack.api.local_commands import save_command, saved_command
-from evaltrack.api.report_html import around_run, stored_result
+from evaltrack.api.report_html import around_run, run_page, stored_result
 from evaltrack.errors import EvaltrackError
 from evaltrack.evaluation.config import Command, EvaluationConfig
 from evaltrack.evaluation.result import RunResult
 from evaltrack.records import Signature
-from evaltrack.report.html.page import Back
 from evaltrack.report.run.json_form import run_summary
-from evaltrack.server.page_jobs import RunJob
+from evaltrack.report.run.stored_summary import read_summary
 from evaltrack.tracking.baselines import Baseline, baseline_history, list_baselines
-from evaltrack.tracking.history import past_run, past_runs
 from evaltrack.tracking.judge_notes import Accepted, accepted_questions
 from evaltrack.tracking.reader import EvaluationRun, find_evaluation, newest_evaluation
 from evaltrack.tracking.store import Store
@@ -92,8 +90,6 @@ READ_TAGS: Sequence[Callable[[Store], object]] = (
     lambda store: list_baselines(store, "0"),
     lambda store: baseline_history(store, "0", "g"),
     lambda store: accepted_questions(store, RUN_ID),
-    lambda store: past_runs(store, "0", "g"),
-    lambda store: past_run(store, RUN_ID),
     lambda store: find_evaluation(store, RUN_ID),
     lambda store: newest_evaluation(store, "0", "g"),
 )
@@ -116,8 +112,8 @@ def report(folder: Path, raw: bytes) -> None:
     files = folder / SUMMARY, folder / ROWS
     for file, content in zip(files, artifacts.values(), strict=True):
         file.write_bytes(content)
-    job = RunJob(info_of_run(store, planted_run()), around_run(store, planted_run()), Back((("golden", "g"),)))
-    job.page(files).encode()
+    stored, around = read_summary(files[0], RUN_ID), around_run(store, planted_run())
+    run_page(info_of_run(store, planted_run()), stored, files[1], around).encode()
 
 
 GOOD = {"evaltrack.signature": SIGNATURE, "evaltrack.golden": "g"}

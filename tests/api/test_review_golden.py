@@ -120,7 +120,7 @@ def test_the_corpus_is_searched(opened: Open) -> None:
 def test_all_actions_reach_the_file(golden: Path, opened: Open) -> None:
     """Reworded, quoted, confirmed; made a negative."""
     review = opened()
-    assert review.ids(drafts=True) == ["1"]
+    assert [each.id for each in review.questions(drafts=True)] == ["1"]
     for kind, values in [
         ("reword", {"question": "How long?", "expected_answer": "90 days"}),
         ("quote", {"chunk": "visa#stay", "words": "90 days in any 180"}),
@@ -133,8 +133,8 @@ def test_all_actions_reach_the_file(golden: Path, opened: Open) -> None:
     assert [each.quote for each in first.expected_passages or ()] == ["90 days in any 180"]
     assert first.metadata["reviewed"]["by"] == "Ada"
     assert second.negative
-    assert review.ids(drafts=True) == []
-    assert review.ids() == ["1", "2", "3", "4"]
+    assert review.questions(drafts=True) == []
+    assert [each.id for each in review.questions()] == ["1", "2", "3", "4"]
     with pytest.raises(UsageError, match="no action `burn`"):
         review.act("1", "burn")
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import mlflow
@@ -20,11 +17,8 @@ from evaltrack.errors import TrackingError
 from evaltrack.report.html import run_page
 from evaltrack.tracking.reader import find_evaluation
 from evaltrack.tracking.store import connect
-from evaltrack.tracking.stored_rows import ROWS_TAG, rows_tag
 from tests.attacks.bombs import BOMBS
 from tests.files import data
-from tests.mlflow_server import MlflowServer, copied_store
-from tests.server.test_pages import Browser
 
 READ = """
 import re, sys
@@ -66,58 +60,6 @@ def test_a_bomb_takes_little_memory(bombs: Path) -> None:
         memory, said = line.split(" ", 1)
         assert int(memory) < MEMORY_MB, (name, said)
         assert "was not written by evaltrack" in said or re.search(r"no text above (200000|2)$", said), (name, said)
-
-
-@pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Iterator[tuple[str, int]]:
-    folder = tmp_path_factory.mktemp("bombed") / "server"
-    copied_store(folder, empty_database)
-    with MlflowServer(folder, "--app-name", "evaltrack") as server:
-        server.wait_until_ready()
-        yield server.address, server.pid
-
-
-def peak_mb(group: int) -> int:
-    peaks = []
-    for status in Path("/proc").glob("[0-9]*/status"):
-        try:
-            if os.getpgid(int(status.parent.name)) == group:
-                peaks += re.findall(r"VmHWM:\s+(\d+)", status.read_text())
-        except OSError:
-            continue
-    return max(map(int, peaks)) // 1024
-
-
-def test_the_server_stays_small(
-    address: tuple[str, int], bombs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    where, group = address
-    golden = tmp_path / "small.jsonl"
-    golden.write_text(GOLDEN)
-    run = run_eval(golden, target=lambda question, k: ["a"], judge="none", tracking_uri=where, traces="off")
-    browser, client = Browser(where), mlflow.MlflowClient(where)
-    query = {"experiment_id": run.experiment_id, "run_id": run.run_id}
-    assert browser.get("run", **query).status == 200
-    before = peak_mb(group)
-    for number, name in enumerate(("repeated_text", "many_rows", "long_list")):
-        planted = tmp_path / name / "per_question.parquet"
-        planted.parent.mkdir()
-        shutil.copy(bombs / f"{name}.parquet", planted)
-        client.log_artifact(run.run_id, str(planted))
-        client.set_tag(run.run_id, ROWS_TAG, rows_tag(12, planted, None)[ROWS_TAG])
-        client.set_terminated(run.run_id, end_time=number + 1)  # another page than the one made before
-        for page in (
-            browser.get("run", **query),
-            browser.get("drift", experiment_id=run.experiment_id, candidate=run.run_id, baseline=run.run_id),
-        ):
-            assert page.status in (200, 404, 409)
-            assert "fault of evaltrack" not in page.text
-    assert peak_mb(group) < 1.3 * before
-    client.set_tag(run.run_id, ROWS_TAG, rows_tag(12, bombs / "wide_texts.parquet", None)[ROWS_TAG])
-    client.set_terminated(run.run_id, end_time=10)
-    changed = browser.get("run", **query)
-    assert changed.status == 404
-    assert f"per_question.parquet of run {run.run_id} was changed after the run" in changed.text
 
 
 SPOILT: list[dict[str, object]] = data("attacks.json")["spoilt_summaries"]

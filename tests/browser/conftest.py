@@ -23,7 +23,7 @@ from evaltrack.tracking.reader import find_evaluation
 from evaltrack.tracking.store import connect
 from tests.compared import found, question, rows_of, side
 from tests.conftest import few_questions
-from tests.server.test_pages import served_page
+from tests.mlflow_server import served_store
 
 from .handbook import golden_file, target
 from .pages import CHROMIUM, LOOKS, apart
@@ -85,7 +85,7 @@ def visit(visitor: BrowserContext) -> Iterator[Open]:
 
 
 @contextmanager
-def _own_places(folder: Path) -> Iterator[None]:
+def own_places(folder: Path) -> Iterator[None]:
     """Journals and verdicts of fixtures that outlive a test lie in a folder of their own."""
     with pytest.MonkeyPatch.context() as patch:
         for name in ("EVALTRACK_STATE_DIR", "EVALTRACK_CACHE_DIR"):
@@ -105,7 +105,7 @@ class Handbook:
 
     def again(self) -> str:
         """A third run, whole again."""
-        with TemporaryDirectory() as folder, _own_places(Path(folder)):
+        with TemporaryDirectory() as folder, own_places(Path(folder)):
             golden = golden_file(Path(folder))
             options: dict[str, Any] = {"k": 4, "judge": JUDGE, "tracking_uri": self.uri, "traces": "off"}
             name = "handbook of autumn"
@@ -125,7 +125,7 @@ def _evaluated(folder: Path, uri: str, *, traces: Any) -> Handbook:
     """Ask twice, compare, and set the first run as the baseline."""
     golden = golden_file(folder)
     options: dict[str, Any] = {"k": 4, "judge": JUDGE, "tracking_uri": uri, "traces": traces}
-    with _own_places(folder):
+    with own_places(folder):
         was, now = (
             run_eval(golden, target=target(later=later), run_name=name, experiment="handbook", **options)
             for name, later in (("handbook of spring", False), ("handbook of summer", True))
@@ -156,7 +156,7 @@ def files(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Fil
 
     def make() -> Files:
         stored = _evaluated(folder, f"sqlite:///{folder}/mlflow.db", traces="all")
-        with _own_places(folder):
+        with own_places(folder):
             run = report_html(stored.candidate, tracking_uri=stored.uri)
         (folder / "run.html").write_text(run, encoding="utf-8")
         (folder / "comparison.html").write_text(comparison_html(stored.comparison), encoding="utf-8")
@@ -169,7 +169,7 @@ def files(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Fil
 def site(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Iterator[Handbook]:
     """A real MLflow server with our pages, and both runs of the handbook in it."""
     folder = tmp_path_factory.mktemp("site")
-    with served_page(folder / "server", empty_database) as address:
+    with served_store(folder / "server", empty_database, "--app-name", "evaltrack") as address:
         yield apart(lambda: _evaluated(folder, address, traces="all"))
 
 

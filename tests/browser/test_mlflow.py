@@ -22,9 +22,10 @@ pytestmark = pytest.mark.long
 
 def test_the_trace_of_a_question_opens_in_mlflow(site: Handbook, visit: Open) -> None:
     page = visit()
-    page.goto(f"{site.uri}/evaltrack/run?experiment_id={site.experiment_id}&run_id={site.candidate}#q-8")
+    page.goto(f"{site.uri}/evaltrack/#/page/{site.experiment_id}/handbook/{site.candidate}/report.html")
+    framed(page).locator(".item", has_text="surfboard").first.click()
     with page.context.expect_page() as opened:
-        page.locator("#detail").get_by_role("link", name="Trace in MLflow").click()
+        framed(page).locator("#detail").get_by_role("link", name="Trace in MLflow").click()
     panel = opened.value.get_by_role("dialog")
     panel.get_by_text("May I bring a surfboard?").first.wait_for()
     assert trace_id_of(site.candidate, "8").removeprefix("tr-")[:8] in panel.inner_text()

@@ -1,44 +1,60 @@
-"""The pages under `/evaltrack` as a person uses them, and what MLflow's own UI shows of ours."""
+"""The pages as a person uses them, over a real MLflow server, and what MLflow's own UI shows of ours."""
 
 from __future__ import annotations
 
+import json
+import os
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from html import unescape
-from urllib.parse import quote, urlencode
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
+import mlflow
 import pytest
 
+from evaltrack import run_eval, run_sets, run_sweep
 from evaltrack.report.run.markdown import run_note
-from evaltrack.tracking.baselines import get_baseline
+from evaltrack.tracking.baselines import get_baseline, set_baseline
+from evaltrack.tracking.reader import find_evaluation
 from evaltrack.tracking.store import connect
 from evaltrack.tracking.traces import trace_id_of
+from tests.guarded_server import ADA, GRACE, PASSWORD, guarded_server
+from tests.mlflow_server import served_store
 from tests.report.test_run import EVIL
 
-from .conftest import Handbook, Open
-from .pages import apart, audit, audits, chosen, framed, listed, picture, sideways, watch
+from .conftest import Handbook, Open, own_places
+from .pages import apart, audit, audits, chosen, framed, listed, picture, sideways, until, watch
 
-PAGES = ["golden", "overview", "matrix", "question", "compare", "run", "drift", "error"]
-"""The first has all that the pages of the server have: tables, forms, marks and a plot."""
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+PAGES = ["golden", "overview", "question", "comparison", "error"]
+"""The first has all that the pages have: tables, forms, marks and a plot."""
+HOSTILE = "<img src=x onerror=alert(1)>"
 
 
 def address(site: Handbook, name: str) -> str:
     """Where a page is."""
-    query: dict[str, dict[str, str]] = {
-        "golden": {"golden": "handbook"},
-        "run": {"run_id": site.candidate},
-        "drift": {"candidate": site.candidate, "baseline": site.baseline},
-        "error": {"golden": "gone"},
-        "matrix": {"golden": "handbook"},
-        "question": {"run_id": site.candidate, "id": "5"},
-        "compare": {"base": ""},
+    of = f"{site.experiment_id}/handbook"
+    places = {
+        "golden": f"golden/{of}",
+        "question": f"question/{of}/5",
+        "comparison": f"page/{of}/{site.candidate}/comparison.html",
+        "report": f"page/{of}/{site.candidate}/report.html",
+        "error": "golden/99/gone",
     }
-    if name == "overview":
-        return f"{site.uri}/evaltrack/"
-    asked = urlencode({"experiment_id": site.experiment_id, **query[name]})
-    if name == "compare":
-        asked += "".join(f"&run={site.experiment_id}.{each}" for each in (site.baseline, site.candidate))
-    return f"{site.uri}/evaltrack/{'golden' if name == 'error' else name}?{asked}"
+    return f"{site.uri}/evaltrack/#/{places.get(name, '')}"
+
+
+def opened(page: Any, where: str) -> Any:
+    """The page once it has read what it shows."""
+    page.goto(where)
+    page.locator("main:not([aria-busy])").wait_for(state="attached")
+    until(page, "!document.body.innerText.includes('Reading')")
+    return page
 
 
 @pytest.mark.parametrize(("name", "look"), audits(*PAGES))
@@ -46,148 +62,183 @@ def test_everybody_can_read_every_page(site: Handbook, tab: Open, name: str, loo
     """No request leaves the server, nothing breaks the policy, axe-core finds nothing, nothing stands out sideways."""
     page = tab(look)
     seen = watch(page)
-    page.goto(address(site, name))
+    opened(page, address(site, name))
+    assert all(url.startswith((site.uri, "data:")) for url in seen.requests)
+    assert seen.problems == []  # axe-core itself cannot speak to the frame of a report
     assert audit(page) == []
     assert sideways(page) <= 0
-    assert all(url.startswith(site.uri) for url in seen.requests)
-    assert [each for each in seen.problems if "404" not in each] == []
     picture(page, f"evaltrack-{name}", look)
 
 
-def test_everybody_can_read_why_runs_are_not_compared(site: Handbook, tab: Open) -> None:
-    was, now = apart(lambda: [site.travel(2, experiment="refusals", traces="off", k=k) for k in (5, 3)])
-    query = {"experiment_id": now.experiment_id, "candidate": now.run_id, "baseline": was.run_id}
-    page = tab()
-    page.goto(f"{site.uri}/evaltrack/drift?{urlencode(query)}")
-    page.get_by_text("k was 5 and is 3").wait_for()
-    transform = "p => getComputedStyle(p, '::first-letter').textTransform"
-    assert page.locator(".verdict p").evaluate(transform) == "uppercase"
-    assert page.get_by_role("link", name="All golden sets").count() == 1
-    assert audit(page) == []
-
-
 def test_from_the_first_page_to_a_question(site: Handbook, tab: Open) -> None:
-    page = tab()
-    page.goto(address(site, "overview"))
-    page.get_by_role("link", name="handbook", exact=True).first.click()
-    page.get_by_role("heading", name="handbook").first.wait_for()
-    page.get_by_role("link", name="handbook of summer").first.click()
-    assert page.locator("h1").inner_text() == "15 of 23 questions passed"
-    page.locator(".item", has_text="money back").click()
-    assert "#q-5" in page.url
+    page = opened(tab(), address(site, "overview"))
+    row = page.get_by_role("row", name="handbook")
+    told = json.loads(mlflow.MlflowClient(site.uri).get_run(site.candidate).data.tags["evaltrack.compare.result"])
+    assert "regression" in row.inner_text()
+    assert f"{told['broke']} · {told['fixed']}" in row.inner_text()
+    assert told["cause"] in row.inner_text()
+    row.get_by_role("link", name="handbook", exact=True).click()
+    page.get_by_text("Broke in the newest run").wait_for()
+    page.get_by_role("link", name="5", exact=True).first.click()
+    page.get_by_role("heading", name="money back").wait_for()
+    assert page.locator("article", has_text="Before").locator(".badge").inner_text() == "pass"
+    assert page.locator("article", has_text="Now").locator(".badge").inner_text() == "fail"
+    page.get_by_label("Before").select_option(index=0)
+    until(page, "document.querySelectorAll('article .badge.bad').length === 2")
     page.go_back()
-    page.get_by_role("heading", name="Drift").wait_for()
+    page.get_by_role("link", name="Comparison").first.click()
+    assert framed(page).locator("h1").inner_text().startswith("Regression")
 
 
-def test_the_form_compares_any_two_runs(site: Handbook, tab: Open) -> None:
-    page = tab()
-    page.goto(address(site, "golden"))
-    page.get_by_label("Candidate").select_option(site.candidate)
-    page.get_by_label("Against").select_option(site.baseline)
-    page.get_by_role("button", name="Compare question by question").focus()
-    page.keyboard.press("Enter")
-    page.locator("#detail h2").wait_for()
-    assert page.locator("h1").inner_text().startswith("Regression: ")
-    assert f"candidate={site.candidate}" in page.url
-
-
-def test_the_button_sets_the_baseline_with_a_reason(site: Handbook, tab: Open) -> None:
-    page = tab("phone")
-    page.goto(address(site, "golden"))
-    row = page.locator("tr", has_text="handbook of spring").filter(has=page.locator(".badge.ok"))
-    assert row.count() == 1
-    assert page.locator("tr", has_text="handbook of summer").get_by_text("not fully measured").count() == 1
-
+def test_a_baseline_is_set_after_a_question_and_told(site: Handbook, tab: Open) -> None:
     third = apart(site.again)
-    page.reload()
-    line = page.locator("tr", has_text="handbook of autumn").first
-    line.get_by_role("button", name="More on").click()
-    line.get_by_label("Reason").fill("mended <b>and</b> checked")
-    picture(page, "evaltrack-set-baseline", "phone")
+    page = opened(tab("phone"), address(site, "golden"))
+    assert page.get_by_role("row", name="summer").get_by_role("button").count() == 0  # it has errors
+    line = page.get_by_role("row", name="handbook of autumn").first
     line.get_by_role("button", name="Set as baseline").click()
+    page.get_by_role("dialog").get_by_text(f"takes the place of run {site.baseline[:8]}").wait_for()
+    page.get_by_role("button", name="Cancel").click()
+    assert apart(lambda: get_baseline(connect(site.uri), site.experiment_id, "handbook")).run_id == site.baseline
+    line.get_by_role("button", name="Set as baseline").click()
+    page.get_by_label("Reason").fill("mended <b>and</b> checked")
+    assert audit(page) == []
+    picture(page, "evaltrack-set-baseline", "phone")
+    page.get_by_role("dialog").get_by_role("button", name="Set as baseline").click()
+    page.get_by_role("status").get_by_text("handbook of autumn is now the baseline of handbook").wait_for()
     page.get_by_text("mended <b>and</b> checked").first.wait_for()
-    assert page.locator("tr", has_text="handbook of autumn").locator(".badge.ok", has_text="baseline").count() == 1
     made = apart(lambda: get_baseline(connect(site.uri), site.experiment_id, "handbook"))
-    assert made is not None
-    assert (made.run_id, made.reason, made.by) == (third, "mended <b>and</b> checked", "(not signed in)")
+    assert (made.run_id, made.reason, made.by) == (third, "mended <b>and</b> checked", "evaltrack ui")
+    apart(lambda: set_baseline(connect(site.uri), find_evaluation(connect(site.uri), site.baseline)))
 
 
-def test_tables_sort_filter_and_compare_what_is_ticked(site: Handbook, tab: Open) -> None:
-    """The head sorts both ways, the words of the filter stand in the address, and two ticks lead to the comparison."""
-    page = tab()
-    page.goto(address(site, "golden"))
-    names = page.locator("#runs tbody tr:visible th")
-    before = names.all_inner_texts()
-    page.get_by_role("button", name="Started (UTC)").click()
-    page.get_by_role("button", name="Started (UTC)").click()
-    assert names.all_inner_texts() == before[::-1]
-    field = page.get_by_label("Filter by name")
-    field.fill("SUMMER")
-    assert [each.strip() for each in names.all_inner_texts()] == ["handbook of summer"]
-    assert page.get_by_role("status").inner_text().startswith("1 of ")
-    page.reload()
-    assert field.input_value() == "SUMMER"
-    field.fill("")
-    button = page.get_by_role("button", name="Compare (tick")
-    assert button.is_disabled()
-    page.get_by_label("Tick handbook of spring").check()
-    page.get_by_label("Tick handbook of summer").check()
-    page.get_by_role("button", name="Compare 2").click()
-    page.locator("#detail h2").wait_for()
-    assert f"candidate={site.candidate}" in page.url
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Iterator[str]:
+    """Five runs of a golden set in which questions break, stay broken and flicker; another k, a sweep, and two sets."""
+    folder = tmp_path_factory.mktemp("history")
+    for path in (folder / "went.jsonl", folder / "other.jsonl"):
+        lines = [{"id": name, "question": name, "expected_chunks": ["a"]} for name in WENT]
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    def make(uri: str) -> None:
+        options: dict[str, Any] = {"judge": "none", "tracking_uri": uri, "traces": "off", "experiment": "history"}
+        golden = folder / "went.jsonl"
+        for at in range(5):
+            AT[0] = at
+            made = run_eval(golden, target=found, run_name=f"run {at}", param={"version": "ab"[at == 2]}, **options)
+        AT[0] = 0
+        run_eval(golden, target=found, run_name=HOSTILE, k=9, **options)
+        AT[0] = 5
+        run_sets([golden, folder / "other.jsonl"], target=found, run_name="nightly", **options)
+        settings = {"judge": "none", "experiment": "history"}
+        run_sweep({"golden": str(golden), "targets": [found], "k": [4, 5], "settings": settings}, tracking_uri=uri)
+        mlflow.MlflowClient(uri).create_run(made.experiment_id, tags={"evaltrack.golden": "went"})
+
+    with served_store(folder / "server", empty_database, "--app-name", "evaltrack") as where, own_places(folder):
+        os.environ["EVALTRACK_CALLER_FOLDER"] = str(folder)  # in no repository
+        apart(lambda: make(where))
+        del os.environ["EVALTRACK_CALLER_FOLDER"]
+        yield where
 
 
-def test_a_drag_over_a_trend_chooses_its_runs(site: Handbook, tab: Open) -> None:
-    for _ in range(3):
-        apart(site.again)
+WENT = {
+    "steady": "111111",
+    "broke": "111110",
+    "fails": "110000",
+    "flaky": "101111",
+    "never": "000000",
+    HOSTILE: "111110",
+}
+"""Of each question in which of the runs it passes."""
+AT = [0]
+
+
+def found(question: str) -> list[str]:
+    """What the target returns in the run that is made."""
+    return ["a" if WENT[question][AT[0]] == "1" else "b"]
+
+
+def test_questions_are_grouped_by_how_they_went(history: str, tab: Open) -> None:
     page = tab()
     seen = watch(page)
-    page.goto(address(site, "golden"))
-    before = page.locator("#runs tbody tr").count()
-    plot = page.locator("#trends .trend").first
-    plot.scroll_into_view_if_needed()
-    box = plot.bounding_box()
-    assert box is not None
-    page.mouse.move(box["x"] + box["width"] * 0.55, box["y"] + 20)
-    page.mouse.down()
-    page.mouse.move(box["x"] + box["width"] - 1, box["y"] + 20, steps=5)
-    page.mouse.up()
-    page.wait_for_url("**from=*")
-    assert 2 <= page.locator("#runs tbody tr").count() < before
-    page.get_by_role("link", name="Reset").click()
-    page.get_by_role("button", name="Show these runs").wait_for()
-    assert page.locator("#runs tbody tr").count() == before
-    page.locator('select[name="from"]').select_option(index=before - 1)
-    page.get_by_role("button", name="Show these runs").press("Enter")
-    page.get_by_text("1 run chosen").wait_for()
-    assert audit(page) == []
+    opened(page, f"{history}/evaltrack/")
+    page.get_by_role("link", name="went").click()
+    page.get_by_text("Broke in the newest run").wait_for()
+    section = page.locator("section", has_text="Questions over the runs")
+    lines = {
+        each.locator("summary").text_content().split(" (")[0]: each.locator("tbody tr").all_text_contents()
+        for each in section.locator("details:has(table)").all()
+    }
+    assert lines == {
+        "Broke in the newest run": ["broke broke·····✕", f"{HOSTILE} {HOSTILE}·····✕"],
+        "Still fail": ["fails fails··✕✕✕✕"],
+        "Flaky: changed without a change of commit, corpus or settings": ["flaky flaky·✕····"],
+        "Fail in every run": ["never never✕✕✕✕✕✕"],
+    }
+    assert section.get_by_text("left out").inner_text() == (
+        "4 runs left out: 1 not finished; 2 part of a sweep; 1 another k"
+    )
+    assert section.get_by_text("pass in the newest run").inner_text().startswith("1 question ")
     assert seen.problems == []
 
 
-def test_light_and_dark_hold_on_every_page(site: Handbook, tab: Open) -> None:
+def test_a_sweep_and_several_sets_are_a_line_that_unfolds(history: str, tab: Open) -> None:
+    page = opened(tab(), f"{history}/evaltrack/")
+    assert [each.split()[0] for each in page.locator("details > summary").all_inner_texts()] == ["sweep", "golden"]
+    page.locator("summary", has_text="nightly").click()
+    page.get_by_role("table", name="").locator("visible=true").get_by_text("other").wait_for()
+    page.locator("summary", has_text="sweep").click()
+    page.get_by_role("link", name="leaderboard").click()
+    page.frame_locator("iframe").get_by_text("configuration").first.wait_for()
+    page.go_back()
+    page.get_by_role("link", name="went").first.click()
+    button = page.get_by_role("button", name="2 runs of a sweep")
+    button.wait_for()
+    rows = page.get_by_role("region", name="Runs", exact=True).locator("tbody tr:visible")
+    before = rows.count()
+    button.click()
+    assert rows.count() == before + 2
+
+
+def test_an_empty_store_says_what_to_do(tab: Open, tmp_path: Path, empty_database: Path) -> None:
+    with served_store(tmp_path / "server", empty_database, "--app-name", "evaltrack") as where:
+        page = opened(tab(), f"{where}/evaltrack/")
+        page.get_by_text("evaltrack run GOLDEN").wait_for()
+        assert audit(page) == []
+
+
+def test_foreign_text_is_text(history: str, tab: Open) -> None:
     page = tab()
-    page.goto(address(site, "overview"))
-    page.get_by_role("button", name="Dark colours").click()
-    for name in PAGES:
-        page.goto(address(site, name))
-        assert page.evaluate("document.documentElement.dataset.theme") == "dark", name
-        assert page.get_by_role("button", name="Dark colours").get_attribute("aria-pressed") == "true", name
+    seen = watch(page)
+    experiment = mlflow.MlflowClient(history).get_experiment_by_name("history").experiment_id
+    opened(page, f"{history}/evaltrack/#/golden/{experiment}/went")
+    page.get_by_role("link", name=HOSTILE).first.wait_for()
+    opened(page, f"{history}/evaltrack/#/question/{experiment}/went/{quote(HOSTILE, safe='')}")
+    page.get_by_role("heading", name=HOSTILE).wait_for()
+    assert page.locator("img").count() == 0
+    assert seen.problems == []
 
 
-def test_from_the_matrix_a_question_is_accepted(site: Handbook, tab: Open) -> None:
-    page = tab()
-    page.goto(address(site, "question"))
-    page.get_by_label("Reason").fill("known <b>since</b> spring")
-    page.get_by_role("button", name="Accept the question").click()
-    page.get_by_text("known <b>since</b> spring").wait_for()
-    assert page.get_by_role("button", name="Accept the question").count() == 0
-
-
-def test_without_a_script_the_pages_work(site: Handbook, tab: Open) -> None:
-    page = tab(java_script_enabled=False)
-    page.goto(address(site, "golden"))
-    page.get_by_role("button", name="Compare question by question").click()
-    page.locator("h1").wait_for()
+def test_each_user_sees_what_mlflow_shows_them(
+    chromium: Browser, tmp_path_factory: pytest.TempPathFactory, empty_database: Path
+) -> None:
+    """Ada may edit her experiment; Grace has no grant, and the pages say so."""
+    with guarded_server(tmp_path_factory.mktemp("guarded"), empty_database) as where:
+        pages = {}
+        for user in (ADA, GRACE):
+            context = chromium.new_context(http_credentials={"username": user, "password": PASSWORD})
+            pages[user] = opened(context.new_page(), f"{where}/evaltrack/")
+        pages[ADA].get_by_role("link", name="small").click()
+        pages[ADA].get_by_role("button", name="Set as baseline").click()
+        pages[ADA].get_by_role("dialog").get_by_role("button", name="Set as baseline").click()
+        pages[ADA].get_by_text("by ada").wait_for()
+        report = pages[ADA].get_by_role("link", name="Ada's run").get_attribute("href")
+        pages[GRACE].get_by_text("you have no permission to see it").wait_for()
+        opened(pages[GRACE], f"{where}/evaltrack/{report}")
+        pages[GRACE].get_by_text("MLflow refuses this: you have no permission").wait_for()
+        opened(pages[GRACE], f"{where}/evaltrack/#/golden/1/small")
+        pages[GRACE].get_by_text("no such experiment").wait_for()
+        for page in pages.values():
+            page.context.close()
 
 
 def test_the_artifact_view_shows_the_comparison_and_its_questions(site: Handbook, visit: Open) -> None:
@@ -221,11 +272,11 @@ def test_the_artifact_view_shows_the_comparison_and_its_questions(site: Handbook
 
 def test_a_source_is_a_link_that_opens_nothing_of_ours(site: Handbook, tab: Open) -> None:
     page = tab()
-    query = f"experiment_id={site.experiment_id}&candidate={site.candidate}&baseline={site.baseline}"
-    page.goto(f"{site.uri}/evaltrack/drift?{query}#q-{quote('50 % off?', safe='')}")
+    page.goto(address(site, "comparison"))
     page.context.route("https://docs.example/**", lambda route: route.fulfill(body="<title>the source</title>"))
+    framed(page).locator(".item", has_text="50 % off").first.click()
     with page.context.expect_page() as opened:
-        page.locator("ol.ranked a").nth(1).click()
+        framed(page).locator("ol.ranked a").nth(1).click()
     opened.value.wait_for_url("https://docs.example/fares")
     assert opened.value.evaluate("[window.opener, document.referrer]") == [None, ""]
 

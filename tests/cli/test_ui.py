@@ -61,7 +61,7 @@ def test_it_serves_the_page_until_it_is_told_to_end(tmp_path: Path, empty_databa
         lines = lines_until_ready(process)
         assert f"http://127.0.0.1:{port}/evaltrack/" in lines[-1], "".join(lines)
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/evaltrack/", timeout=30) as answer:
-            assert b"Golden sets" in answer.read()
+            assert b"ui.js" in answer.read()
         foreign = urllib.request.Request(f"http://127.0.0.1:{port}/evaltrack/", headers={"Host": f"10.evil.com:{port}"})
         with pytest.raises(urllib.error.HTTPError, match="403"):
             urllib.request.urlopen(foreign, timeout=30)
@@ -78,11 +78,24 @@ def test_it_serves_the_page_until_it_is_told_to_end(tmp_path: Path, empty_databa
     assert alive(marker) == []
 
 
-def test_a_server_shows_the_page_itself(tmp_path: Path) -> None:
-    ended = called("ui", cwd=tmp_path, env={"MLFLOW_TRACKING_URI": "http://me:secret@mlflow.example:5000"})
+def test_over_a_server_it_serves_the_pages_to_this_user_alone(tmp_path: Path, server: str) -> None:
+    env = {**os.environ, "MLFLOW_TRACKING_URI": server.replace("://", "://me:hidden@")}
+    command = [sys.executable, "-m", "evaltrack", "ui", "--port", str(free_port())]
+    process = subprocess.Popen(command, cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True)
+    try:
+        (ready,) = lines_until_ready(process)
+        assert "hidden" not in ready
+        with urllib.request.urlopen(ready.split()[1], timeout=30) as answer:
+            assert b"ui.js" in answer.read()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0
+    finally:
+        process.kill()
+        process.wait()
+    ended = called("ui", "--host", "0.0.0.0", cwd=tmp_path, env=env)
     assert ended.returncode == 2
-    assert "mlflow server --app-name evaltrack" in ended.stderr
-    assert "secret" not in ended.stderr
+    assert "act with your credentials" in ended.stderr
+    assert "hidden" not in ended.stderr
 
 
 def test_a_port_in_use_is_said_at_once(tmp_path: Path, empty_database: Path) -> None:

@@ -27,7 +27,6 @@ from evaltrack.compare.engine import compare
 from evaltrack.compare.pairing import ALWAYS, Side
 from evaltrack.compare.reruns import Rerun
 from evaltrack.metrics.criteria import Checked
-from evaltrack.records.past_run import PastRun
 from evaltrack.report.html import run_page
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.html.documents import culprit_lines, more_culprits
@@ -44,7 +43,6 @@ from evaltrack.report.html.page import (
     style_sheet,
     with_code,
 )
-from evaltrack.report.html.past import TrendPoint, past_lines, served_address, trend_line
 from evaltrack.report.html.plots import (
     AxisMark,
     Way,
@@ -53,7 +51,6 @@ from evaltrack.report.html.plots import (
     axis_reach,
     flip_bars,
     metric_rows,
-    sparkline,
     way_of,
 )
 from evaltrack.report.html.question_parts import missing, ranked, source_texts
@@ -235,11 +232,9 @@ def test_the_policy_names_what_stands_in_the_page() -> None:
     assert page.every("html") == [{"lang": "en"}]
 
 
-def test_a_page_without_a_script_runs_none_and_one_with_forms_sends_them_home() -> None:
-    page = Page(document("<b> & \x1b", "<p>a</p>", forms=True))
+def test_a_page_without_a_script_runs_none() -> None:
+    page = Page(document("<b> & \x1b", "<p>a</p>"))
     assert page.policy["script-src"] == "'none'"
-    assert page.policy["form-action"] == "'self'"
-    assert {"name": "referrer", "content": "same-origin"} in page.every("meta")
     assert page.every("script") == []
     assert page.words == "<b> & � a"
 
@@ -363,19 +358,6 @@ def test_bars_of_what_broke_and_was_fixed_run_both_ways() -> None:
     assert both.words == "4 broke 2 fixed"
     assert both.every("svg")[0]["aria-label"] == "4 broke, 2 fixed"
     assert [each["class"] for each in Page(flip_bars(0, 1, 1)).every("rect")] == ["fixed"]
-
-
-@pytest.mark.parametrize(("values", "path", "dots"), CASES["a_line_has_a_gap_where_nothing_was_measured"])
-def test_a_line_has_a_gap_where_nothing_was_measured(values: list[float | None], path: str, dots: int) -> None:
-    page = Page(sparkline(values, '"<a>'))
-    assert [each["d"] for each in page.every("path")] == [path]
-    assert [each.get("class") for each in page.every("circle")] == [None] * (dots - 1) + ["last"]
-    assert page.every("svg")[0]["aria-label"] == '"<a>'
-
-
-@pytest.mark.parametrize("values", [[], [None, None]])
-def test_a_line_of_nothing_is_none(values: list[float | None]) -> None:
-    assert sparkline(values, "") == ""
 
 
 # Ranked sources
@@ -612,88 +594,6 @@ def test_a_list_that_is_cut_says_how_many_it_leaves_out() -> None:
     assert "s0 is no longer returned 9" in words
     assert "and 1 more " in words
     assert "and 2 more domains with questions that broke or were fixed" in words
-
-
-# The past
-
-
-def past(
-    recall: float | None,
-    k: int = 3,
-    digest: str = "0123",
-    status: str = "FINISHED",
-    judge: str = "none",
-    run_id: str = "r",
-    **other: float,
-) -> PastRun:
-    """A run of the golden set as its history has it."""
-    metrics = ({} if recall is None else {"recall_at_k": recall}) | other
-    signature = SIGNATURE.model_copy(update={"golden_digest": digest, "k": k, "judge": judge})
-    return PastRun(run_id, "n", 0, status, "u", metrics, signature=signature)
-
-
-def test_the_past_is_of_the_same_questions_at_the_same_k() -> None:
-    """Oldest first, this run last; runs of another k or golden set, with errors, or that did not end are out."""
-    others = [past(0.1, k=5), past(0.2, digest="4567"), past(0.3, status="KILLED"), replace(past(0.4), signature=None)]
-    others += [
-        replace(past(0.4), num_errors=1),
-        replace(past(0.4), num_questions=7),
-        replace(past(0.4), counts={"recall_at_k": 2}),
-    ]
-    newest_first = [past(0.99), past(0.9, run_id="this"), *others, past(None), past(0.5)]
-    (line,) = past_lines(newest_first, "this")
-    assert (line.title, line.first, line.last, line.runs) == ("Recall@3", "0.500", "0.900", 2)
-    assert [each["d"] for each in Page(line.plot).every("path")] == ["M9.0 49.0L411.0 9.0"]
-    label = "Recall@3 over 2 runs, this one last: from 0.500 to 0.900"
-    assert Page(line.plot).every("svg")[0]["aria-label"] == label
-    assert "<title>n, 1970-01-01 00:00 UTC: 0.500</title>" in line.plot
-    assert not Page(line.plot).every("a")
-    assert past_lines(newest_first, "another") == []
-    assert past_lines(newest_first, None) == []
-
-
-def test_a_line_of_the_judge_is_of_one_judge() -> None:
-    runs = [past(0.5, judge=judge, run_id=judge, judge_score=0.5, pass_rate=0.5) for judge in ("new", "new", "old")]
-    lines = {line.title: line.runs for line in past_lines(runs, "new")}
-    assert lines == {"Recall@3": 3, "Pass rate": 2, "Judge score": 2}
-
-
-def test_a_line_is_of_one_target() -> None:
-    """Runs of others are counted and left out, or stand beside the line as marks of their own that name the target."""
-    other = replace(
-        past(0.7, run_id="other"), signature=SIGNATURE.model_copy(update={"golden_digest": "0123", "target": "b"})
-    )
-    other = replace(other, signature=other.signature.model_copy(update={"k": 3, "judge": "none"}))  # type: ignore[union-attr]
-    runs = [past(0.9, run_id="this"), other, past(0.5)]
-    (line,) = past_lines(runs, "this")
-    assert (line.runs, line.others, "other" in line.plot) == (2, 1, False)
-    (line,) = past_lines(runs, "this", any_target=True)
-    assert (line.runs, line.others, line.first) == (3, 1, "0.500")
-    assert line.plot.count('class="other"') == 1
-    assert "another target: b</title>" in line.plot
-    assert line.plot.count("L") == 1  # the line passes it by
-    assert past_lines(runs[:2], "this") == []
-
-
-def test_points_of_a_line_lead_to_their_runs() -> None:
-    runs = [replace(past(0.9, run_id="new"), name="<b>", commit="a" * 40), past(0.5, run_id="old")]
-    (line,) = past_lines(runs, "new", served_address)
-    assert [each["href"] for each in Page(line.plot).every("a")] == [
-        "run?experiment_id=&run_id=old",
-        "run?experiment_id=&run_id=new",
-    ]
-    assert "<title>&lt;b&gt; (aaaaaaa), 1970-01-01 00:00 UTC: 0.900</title>" in line.plot
-
-
-def test_a_line_that_does_not_change_stands_in_the_middle() -> None:
-    assert 'd="M9.0 29.0L411.0 29.0"' in trend_line([TrendPoint(1.0, "one"), TrendPoint(1.0, "two")], "x")
-    assert trend_line([], "x") == ""
-
-
-def test_one_run_is_no_past() -> None:
-    assert past_lines((), "r") == []
-    assert past_lines((past(0.5),), "r") == []
-    assert [line.title for line in past_lines((past(0.5, mrr=0.1), past(None, mrr=0.2)), "r")] == ["MRR"]
 
 
 # The questions of a comparison

@@ -33,7 +33,7 @@ def test_links_lead_from_mlflows_ui_whatever_its_address() -> None:
     note = run_note(result())
     assert links(note) == {
         "Report": "#/experiments/0/runs/r/artifacts/report.html",
-        "evaltrack ui": "evaltrack/run?experiment_id=0&run_id=r",
+        "evaltrack ui": "evaltrack/#/golden/0/set",
         "All questions": "#/experiments/0/runs/r/artifacts/per_question.json",
         "Compare with other runs": "#/experiments/0/evaluation-runs?selectedRunUuid=r",
     }

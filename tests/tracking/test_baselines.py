@@ -109,7 +109,9 @@ def test_the_comparison_is_recorded_on_the_candidate(store_uri: str, runs: dict[
 
     run = mlflow.MlflowClient(store_uri).get_run(runs["worse"].run_id)
     assert run.data.tags["evaltrack.compare.verdict"] == "regression"
-    assert run.data.tags["evaltrack.compare.baseline"] == runs["baseline"].run_id
+    result = json.loads(run.data.tags["evaltrack.compare.result"])
+    assert (result["baseline"], result["broke"], result["fixed"]) == (runs["baseline"].run_id, len(made.flips), 0)
+    assert result["cause"]
     assert run.data.metrics["delta/recall_at_k"] == -0.5
     held = {item.path for item in mlflow.MlflowClient(store_uri).list_artifacts(run.info.run_id)}
     assert {"comparison.json", "comparison.md"} <= held

@@ -17,7 +17,6 @@ from evaltrack.report.comparison.words import TONES, criteria_words, run_words, 
 from evaltrack.report.html.documents import culprit_lines, document_views, more_culprits
 from evaltrack.report.html.first_screen import difference_lines, first_screen
 from evaltrack.report.html.page import (
-    Back,
     document,
     questions_script,
     render,
@@ -75,14 +74,13 @@ FIRST = tuple(score.metric for score in HEADLINES)
 GROUPS = 60
 
 
-def comparison_html(comparison: Comparison, back: Back | None = None) -> str:
+def comparison_html(comparison: Comparison) -> str:
     """The page: it works from a file, makes no request, and shows foreign text as text."""
     questions = list(changed_questions(comparison))
     fields = {**_first_fields(comparison), **_later_fields(comparison)}
     body = render(
         "comparison.html",
         made=comparison,
-        back=back,
         kind=TONES[comparison.verdict],
         listed=_listed_words(comparison, len(questions)),
         first_changes=[

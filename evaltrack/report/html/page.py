@@ -6,7 +6,6 @@ import base64
 import hashlib
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -60,24 +59,13 @@ def safe_link(url: str | None) -> str | None:
     return url if parts.scheme in ("http", "https") and parts.netloc else None
 
 
-@dataclass(frozen=True)
-class Back:
-    """The way back from a page: words and address of each page above it, and last its own words, without an address."""
-
-    crumbs: tuple[tuple[str, str], ...]
-
-
-BODY = "</head>\n<body>"
-"""What stands between the head of a document and what is shown of it."""
-
-
 @cache
 def static(name: str) -> str:
     """A style sheet or script that stands beside this module."""
     return files(__package__).joinpath("static", name).read_text(encoding="utf-8")
 
 
-STYLES = ("colours.css", "report.css", "comparison.css", "questions.css", "detail.css", "history.css", "stacking.css")
+STYLES = ("colours.css", "report.css", "comparison.css", "questions.css", "detail.css", "stacking.css")
 """The parts of a page's style sheet, in their order; `colours.css` and `report.css` are what all pages share."""
 
 SCRIPTS = (
@@ -100,15 +88,15 @@ def questions_script() -> str:
 
 
 @cache
-def templates(package: str = __package__) -> Environment:
-    """The templates of a package; whatever is put into one is escaped, `foreign` bounds and cleans a text.
+def templates() -> Environment:
+    """The templates beside this module; whatever is put into one is escaped, `foreign` bounds and cleans a text.
 
     `count` is an amount with its noun: ``3 | count("question")``; `with_code` shows names in backticks as code.
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader(package),
+        loader=PackageLoader(__package__),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -125,7 +113,7 @@ def render(template: str, **fields: Any) -> str:
     return templates().get_template(template).render(markup=Markup, **fields)
 
 
-def document(title: str, body: str, *, script: str = "", data: str = "", forms: bool = False) -> str:
+def document(title: str, body: str, *, script: str = "", data: str = "") -> str:
     """A whole HTML document around `body`, which is HTML.
 
     Args:
@@ -133,18 +121,7 @@ def document(title: str, body: str, *, script: str = "", data: str = "", forms: 
         body: What stands in it; foreign text in it is escaped already.
         script: The script that may run, besides that of the light and dark switch, which goes with it.
         data: What the script reads with ``JSON.parse`` of the element `data`: JSON from `script_safe`.
-        forms: Whether the page may send forms to where it came from.
     """
-    parts = [document_head(title, script=script, forms=forms), body]
-    if data:
-        parts.append(f'<script type="application/json" id="data">{data}</script>')
-    if script:
-        parts.append(f"<script>{script}</script>")
-    return "\n".join([*parts, "</body>\n</html>\n"])
-
-
-def document_head(title: str, *, script: str = "", forms: bool = False) -> str:
-    """The beginning of a document, up to its body: it depends on nothing that takes long, and can be sent before."""
     style, scripts = style_sheet(), [static("theme.js"), script] if script else []
     policy = {
         "default-src": "'none'",
@@ -152,20 +129,25 @@ def document_head(title: str, *, script: str = "", forms: bool = False) -> str:
         "script-src": " ".join(map(_hashed, scripts)) or "'none'",
         "img-src": "data:",
         "base-uri": "'none'",
-        "form-action": "'self'" if forms else "'none'",
+        "form-action": "'none'",
     }
     rules = "; ".join(f"{name} {value}" for name, value in policy.items())
     parts = [
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
         f'<meta http-equiv="Content-Security-Policy" content="{escape(rules)}">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f'<meta name="referrer" content="{"same-origin" if forms else "no-referrer"}">',  # forms need their Origin
+        '<meta name="referrer" content="no-referrer">',
         f"<title>{escape(shown(title, 200))}</title>",
         f"<style>{style}</style>",
         *(f"<script>{theme}</script>" for theme in scripts[:1]),
-        BODY,
+        "</head>\n<body>",
+        body,
     ]
-    return "\n".join(parts)
+    if data:
+        parts.append(f'<script type="application/json" id="data">{data}</script>')
+    if script:
+        parts.append(f"<script>{script}</script>")
+    return "\n".join([*parts, "</body>\n</html>\n"])
 
 
 def script_safe(data: Any) -> str:

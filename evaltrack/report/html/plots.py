@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from math import floor, isfinite, log10
@@ -97,40 +97,6 @@ def flip_bars(broke: int, fixed: int, most: int) -> str:
         parts.append(f'<text x="{middle + right + 4:.1f}" y="14" text-anchor="start">{fixed:,} fixed</text>')
     parts.append(f'<line class="axis" x1="{middle:g}" x2="{middle:g}" y1="0" y2="20"/></svg>')
     return "".join(parts)
-
-
-def sparkline(values: Sequence[float | None], label: str, width: int = 160, height: int = 34) -> str:
-    """How a metric went, oldest first; a gap where it was not measured."""
-    measured = [value for value in values if value is not None]
-    if not measured:
-        return ""
-    low, high = min(measured), max(measured)
-    value_range = (high - low) or 1.0
-    step = (width - 10) / max(len(values) - 1, 1)
-
-    def point(place: int, value: float) -> tuple[float, float]:
-        at = (value - low) / value_range if high > low else 0.5
-        return 5 + step * place, height - 5 - (height - 10) * at
-
-    points = [None if value is None else point(place, value) for place, value in enumerate(values)]
-    head = f'<svg class="spark" width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img"'
-    last = max(place for place, each in enumerate(points) if each is not None)
-    dots = "".join(_dot(each, last=place == last) for place, each in enumerate(points) if each is not None)
-    return f'{head} aria-label="{escape(label)}"><path d="{"".join(_path(points))}"/>{dots}</svg>'
-
-
-def _dot(point: tuple[float, float], *, last: bool) -> str:
-    x, y = point
-    kind, size = (' class="last"', 3.2) if last else ("", 1.6)
-    return f'<circle{kind} cx="{x:.1f}" cy="{y:.1f}" r="{size}"/>'
-
-
-def _path(points: Sequence[tuple[float, float] | None]) -> Iterator[str]:
-    down = False
-    for point in points:
-        if point is not None:
-            yield f"{'L' if down else 'M'}{point[0]:.1f} {point[1]:.1f}"
-        down = point is not None
 
 
 STEPS = (1, 2, 5, 10)

@@ -12,7 +12,6 @@ from evaltrack.metrics.catalogue import HEADLINES
 from evaltrack.records import Signature
 from evaltrack.records.amount import count
 from evaltrack.report.html.page import (
-    Back,
     document,
     questions_script,
     render,
@@ -75,8 +74,11 @@ class Around:
     """Rows that there are, where the result was read from an artifact."""
 
 
-def run_html(result: RunResult, read: Read, around: Around, back: Back | None = None) -> str:
-    """The page, of a result and its rows; above `LISTED` questions a sample of those that passed is left."""
+def run_html(result: RunResult, read: Read, around: Around, back: str = "") -> str:
+    """The page, of a result and its rows; above `LISTED` questions a sample of those that passed is left.
+
+    `back` is the address of the page of all, where this is one of several.
+    """
     questions, grades = _choose_questions(result, read, around)
     golden = clip(result.signature.golden, 80)
     title = f"{run_headline(result)}: {golden}"
@@ -118,7 +120,7 @@ def run_fields(result: RunResult) -> dict[str, Any]:
     }
 
 
-def _body(result: RunResult, questions: list[_Listed], around: Around, back: Back | None) -> str:
+def _body(result: RunResult, questions: list[_Listed], around: Around, back: str) -> str:
     others = [name for name in result.metrics if name in result.table.metrics and name not in FIRST]
     return render(
         "run.html",

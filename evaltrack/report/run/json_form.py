@@ -10,11 +10,13 @@ from itertools import islice
 from typing import Any
 
 from evaltrack.evaluation.result import RunResult
+from evaltrack.metrics.catalogue import HEADLINES
 from evaltrack.records.json_text import finite_json
 from evaltrack.report.ci_commands import json_without_commands
 from evaltrack.report.schemas.form import CriterionState
 from evaltrack.report.schemas.run import RunAim
 from evaltrack.rows.columns import OBJECTS
+from evaltrack.rows.stored_row import outcome_of
 
 RUN_SCHEMA = "evaltrack.run/1"
 
@@ -72,6 +74,30 @@ def _object_of(text: str | None) -> dict[str, str]:
     objects: dict[str, str] = json.loads(text) if text else {}
     return objects
 
+
+MAIN_SCORES = tuple(score.name for score in HEADLINES if score.tells_result)
+
+OUTCOME_COLUMNS = ("id", "digest", "error", "passed", *MAIN_SCORES)
+"""The columns of a row that its outcome reads."""
+
+
+def outcomes_json(rows: Iterable[Mapping[str, Any]]) -> str:
+    """The outcome and the main scores of each question as columns: a browser reads those of many runs."""
+    held = list(rows)
+    scores = {
+        name: [None if (score := row.get(name)) is None else round(score, 4) for row in held] for name in MAIN_SCORES
+    }
+    columns = {
+        "id": [row["id"] for row in held],
+        "digest": [row["digest"][:DIGEST] for row in held],
+        "outcome": [outcome_of(row["error"], passed=row["passed"]) for row in held],
+        "scores": {name: values for name, values in scores.items() if any(value is not None for value in values)},
+    }
+    return finite_json(columns)
+
+
+DIGEST = 12
+"""Characters of a digest by which a question is known again."""
 
 RESULT_COLUMNS = (
     *("id", "question", "error"),

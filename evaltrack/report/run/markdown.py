@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from urllib.parse import quote
 
 from evaltrack.compare.comparison import Comparison
 from evaltrack.evaluation.result import RunResult
@@ -135,7 +136,7 @@ def _links(result: RunResult) -> Iterator[str]:
             f"[Report]({files}/report.html)",
             f"[All questions]({files}/{_table(result)})",
             f"[Compare with other runs]({here}/evaluation-runs?selectedRunUuid={result.run_id})",
-            f"[evaltrack ui](evaltrack/run?experiment_id={result.experiment_id}&run_id={result.run_id})",
+            f"[evaltrack ui](evaltrack/#/golden/{result.experiment_id}/{quote(result.signature.golden, safe='')})",
         )
     )
 

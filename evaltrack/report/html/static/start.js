@@ -1,5 +1,4 @@
 /* Controls, keys and links; then the page opens on what its address says. */
-document.title = data.title; /* a server sends the head before it knows */
 fill(filters.group, "group", order);
 for (const name of ["domain", "difficulty", "category", "cause"]) fill(filters[name], name);
 if (bounds.low && !COLUMNS.some((column) => column.name === "score")) $("bounds").hidden = true;

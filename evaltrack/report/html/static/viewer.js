@@ -1,5 +1,5 @@
 /* What stands above a question: previous and next, copy, and the whole width. */
-const viewer = $("viewer"), isFramed = () => window.self !== window.top && window.origin === "null";
+const viewer = $("viewer"), isFramed = () => window.self !== window.top && window.origin === "null" && window.name !== "evaltrack-ui"; /* MLflow's frame opens nothing */
 let wide = false;
 
 function showPlace() {

@@ -1,1 +1,0 @@
-"""The page inside MLflow's own server, under `/evaltrack`: golden sets, history, drift, and the baseline button."""

@@ -1,0 +1,59 @@
+"""The applications that `mlflow server --app-name` starts: MLflow's own, with our static files under `/evaltrack/`.
+
+`mlflow server` alone imports this module, which is why MLflow is imported at its top. Nothing here decides who may see
+what: the pages ask MLflow's API, with the credentials of whoever has them open.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from typing import Any
+
+from flask import Blueprint, Flask
+from mlflow.server import app as mlflow_app
+from mlflow.server.fastapi_app import create_fastapi_app
+
+from evaltrack.ui.files import OF_REPORTS, OF_UI, static_file
+
+
+def create_app() -> Any:
+    """Entry point `evaltrack`: open to everybody who reaches the server."""
+    _mount(mlflow_app)
+    return create_fastapi_app(mlflow_app)
+
+
+def _create_app_with_auth() -> Any:
+    """Entry point `evaltrack-basic-auth`: behind MLflow's basic authentication."""
+    from mlflow.server import auth
+
+    for path in _mount(mlflow_app):
+        auth.BEFORE_REQUEST_VALIDATORS[path, "GET"] = lambda: True  # anybody signed in may have the static files
+    return auth.create_app(mlflow_app)
+
+
+def __getattr__(name: str) -> Any:
+    """`create_app_with_auth`, with MLflow's preparations for its own `basic-auth` before the workers start.
+
+    An incomplete setting then ends the command with one message.
+    """
+    if name != "create_app_with_auth":
+        raise AttributeError(f"module {__name__} has no attribute {name}")
+    from mlflow.server import auth
+
+    if not os.environ.get("MLFLOW_FLASK_SERVER_SECRET_KEY"):
+        raise ValueError("set MLFLOW_FLASK_SERVER_SECRET_KEY to a secret of your own, as for MLflow's `basic-auth`")
+    auth.bootstrap_admin_user()
+    os.environ.setdefault("_MLFLOW_INTERNAL_GATEWAY_AUTH_TOKEN", secrets.token_hex(32))  # which all workers share
+    return _create_app_with_auth
+
+
+def _mount(app: Flask) -> list[str]:
+    """Add the files to MLflow's application, under its `--static-prefix`; their paths."""
+    own = "/get-artifact"
+    prefix = next(rule.rule for rule in app.url_map.iter_rules() if rule.rule.endswith(own)).removesuffix(own)
+    pages = Blueprint("evaltrack", __name__)
+    pages.add_url_rule("/", "index", lambda: static_file("index.html", OF_UI))
+    pages.add_url_rule("/<name>", "file", lambda name: static_file(name, OF_UI))
+    app.register_blueprint(pages, url_prefix=f"{prefix}/evaltrack")
+    return [f"{prefix}/evaltrack{path}" for path in ("", "/", *(f"/{name}" for name in OF_UI + OF_REPORTS))]

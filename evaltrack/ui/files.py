@@ -1,0 +1,53 @@
+"""The static files of the pages, and the headers under which a browser takes them."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from flask import Response, abort, make_response
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; "
+    "require-trusted-types-for 'script'"
+)
+FRAME_POLICY = (
+    "sandbox allow-scripts allow-popups allow-popups-to-escape-sandbox allow-downloads; default-src 'none'; "
+    "script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+)
+"""A report has scripts of its own. In a sandbox it reaches neither the page around it nor MLflow's API."""
+
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "no-cache",
+}
+KINDS = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
+OF_REPORTS = ("colours.css", "report.css", "theme.js")
+OF_UI = (
+    "index.html",
+    "frame.html",
+    "ui.css",
+    "ui.js",
+    "mlflow.js",
+    "dom.js",
+    "overview.js",
+    "golden.js",
+    "question.js",
+)
+OF_REVIEW = ("review.html", "review.css", "review.js", "dom.js")
+
+
+def static_file(name: str, allowed: tuple[str, ...]) -> Response:
+    """One of the allowed files or of those that reports have too."""
+    if name not in allowed + OF_REPORTS:
+        abort(404, "there is no such file")
+    package = "evaltrack.report.html" if name in OF_REPORTS else "evaltrack.ui"
+    answer = make_response(files(package).joinpath("static", name).read_text(encoding="utf-8"))
+    answer.content_type = f"{KINDS[name.rpartition('.')[2]]}; charset=utf-8"
+    answer.headers.update(HEADERS)
+    if name == "frame.html":
+        answer.headers["Content-Security-Policy"] = FRAME_POLICY
+    return answer

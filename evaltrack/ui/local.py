@@ -1,0 +1,108 @@
+"""A small server on loopback for one person: the page of a review, and the pages over a tracking server.
+
+Its address holds a token, so that neither other users of the machine nor pages of other sites can read or write; a
+`Host` that is not loopback is refused, so that no name of another site can be bound to this address.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from html import escape
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from flask import Flask, abort, request
+from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
+
+from evaltrack.errors import UsageError
+from evaltrack.system.user_files import make_private_file, make_private_folder, state_folder
+
+BODY_LIMIT = 256 * 1024
+
+
+def guarded(app: Flask, token: str) -> Flask:
+    """The application, whose paths all begin with the token, refusing what is not from its own page."""
+    app.config["MAX_CONTENT_LENGTH"] = BODY_LIMIT
+
+    def check() -> None:
+        name = request.host.rpartition(":")[0] if not request.host.endswith("]") else request.host
+        if (name or request.host) not in ("127.0.0.1", "localhost", "[::1]"):
+            abort(421, "this server answers under 127.0.0.1 alone")
+        if not hmac.compare_digest(request.path.split("/")[1].encode(), token.encode()):
+            abort(404, "the address holds no valid token; open the one that the command printed")
+        if request.method == "POST" and not (request.is_json and _is_from_here()):
+            abort(403, "that was sent from another site")
+
+    app.before_request(check)
+    return app
+
+
+def _is_from_here() -> bool:
+    """`Sec-Fetch-Site` cannot be forged by a page; a client that sends neither it nor `Origin` is no browser."""
+    site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
+    if site is not None:
+        return site == "same-origin"
+    return origin is None or urlsplit(origin).netloc.lower() == request.host.lower()
+
+
+class _QuietHandler(WSGIRequestHandler):
+    """Logs nothing: the address of each request holds the token."""
+
+    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+        """Log nothing."""
+
+    def log(self, type: str, message: str, *args: object) -> None:  # noqa: A002
+        """Log nothing."""
+
+
+def open_server(make: Callable[[str], Flask], port: int = 0) -> tuple[BaseWSGIServer, str]:
+    """A server that is ready to serve, and the address of its page; port 0 takes a free one.
+
+    Raises:
+        UsageError: the port is taken.
+    """
+    token = secrets.token_urlsafe(24)
+    try:
+        server = make_server("127.0.0.1", port, make(token), threaded=True, request_handler=_QuietHandler)
+    except (OSError, SystemExit):
+        raise UsageError(f"nothing can listen on 127.0.0.1:{port}; choose another port with --port") from None
+    return server, f"http://127.0.0.1:{server.server_port}/{token}/"
+
+
+def serve(make: Callable[[str], Flask], port: int, ready: Callable[[str, str], object]) -> None:
+    """Serve until the process is interrupted; `ready` gets the address, and that of a file that leads there.
+
+    Raises:
+        UsageError: the port is taken.
+        KeyboardInterrupt: of the user.
+    """
+    server, address = open_server(make, port)
+    thread = threading.Thread(target=server.serve_forever, daemon=True, name="evaltrack-page")
+    thread.start()
+    try:
+        with _redirect(address, server.server_port) as file:
+            ready(address, file.as_uri())
+            while thread.is_alive():
+                thread.join(1.0)
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@contextmanager
+def _redirect(address: str, port: int) -> Iterator[Path]:
+    """A file that leads to the address: every user of the machine sees what a browser is started with."""
+    path = state_folder() / "pages" / f"{port}.html"
+    make_private_folder(path.parent)
+    make_private_file(path)
+    path.write_text(
+        f'<!DOCTYPE html><meta http-equiv="refresh" content="0; url={escape(address)}">\n', encoding="utf-8"
+    )
+    try:
+        yield path.absolute()
+    finally:
+        path.unlink(missing_ok=True)

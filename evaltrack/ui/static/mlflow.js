@@ -1,0 +1,119 @@
+/* MLflow's REST API, asked with the credentials of whoever has the page open: MLflow decides what they see. */
+
+const API = "../ajax-api/2.0/mlflow/";
+
+async function ask(path, options) {
+  const got = await fetch(path, options).catch(() => { throw new Error("The server does not answer."); });
+  if (got.ok) return got;
+  const told = await got.text();
+  const refused = got.status === 401 || got.status === 403;
+  const words = refused ? "MLflow refuses this: you have no permission." : parsed(told)?.message || `MLflow answers with status ${got.status}.`;
+  throw Object.assign(new Error(words), { refused });
+}
+
+const post = async (path, body) => (await ask(API + path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) })).json();
+
+export async function artifact(run, path) {
+  return (await ask(`../get-artifact?${new URLSearchParams({ run_uuid: run, path })}`)).text();
+}
+
+/* An object in a text that anybody may have written. */
+export function parsed(text) {
+  try {
+    const value = JSON.parse(text);
+    return value && typeof value === "object" ? value : null;
+  } catch { return null; }
+}
+
+const byName = (pairs) => Object.fromEntries((pairs || []).map((each) => [each.key, each.value]));
+const SET = "evaltrack.golden_set.", BASELINE = "evaltrack.baseline.", PROMOTED = "evaltrack.promoted";
+
+export async function experiments() {
+  const found = [];
+  let token;
+  do {
+    const page = await post("experiments/search", { max_results: 1000, view_type: "ACTIVE_ONLY", page_token: token });
+    found.push(...(page.experiments || []));
+    token = page.next_page_token;
+  } while (token);
+  return found.map((each) => {
+    const tags = byName(each.tags), names = Object.keys(tags);
+    const baselines = names.filter((name) => name.startsWith(BASELINE)).map((name) => [name.slice(BASELINE.length), parsed(tags[name])]);
+    return {
+      id: each.experiment_id, name: each.name,
+      sets: names.filter((name) => name.startsWith(SET)).map((name) => name.slice(SET.length)),
+      baselines: new Map(baselines.filter(([golden, baseline]) => baseline?.golden === golden)),
+    };
+  });
+}
+
+const tag = (name) => `tags.\`${name}\``;
+function quoted(text) {
+  if (text.includes("'")) throw new Error("MLflow cannot search for a name with a single quote; rename the golden set.");
+  return `'${text}'`;
+}
+export const ofGolden = (golden) => `${tag("evaltrack.golden")} = ${quoted(golden)}`;
+export const ofParent = (run) => `${tag("mlflow.parentRunId")} = ${quoted(run)}`;
+export const PARENTS = `${tag("evaltrack.kind")} LIKE '%'`;
+export const NEWEST = ` AND ${tag("evaltrack.sweep.configuration")} IS NULL AND attributes.status = 'FINISHED'`;
+
+/* The runs that started last come first. */
+export async function search(experimentIds, filter, most, token) {
+  const body = { experiment_ids: experimentIds, filter, max_results: most, order_by: ["attributes.start_time DESC"], page_token: token };
+  const page = await post("runs/search", body);
+  return { runs: (page.runs || []).map(runOf), token: page.next_page_token };
+}
+
+function runOf({ info, data }) {
+  const tags = byName(data.tags), commit = tags["mlflow.source.git.commit"] || "";
+  return {
+    id: info.run_id, experiment: info.experiment_id, name: info.run_name || info.run_id, status: info.status,
+    started: Number(info.start_time) || 0, tags, params: byName(data.params), metrics: byName(data.metrics),
+    golden: tags["evaltrack.golden"], kind: tags["evaltrack.kind"], parent: tags["mlflow.parentRunId"],
+    inSweep: "evaltrack.sweep.configuration" in tags, signature: parsed(tags["evaltrack.signature"]) || {},
+    compared: { ...parsed(tags["evaltrack.compare.result"]), verdict: tags["evaltrack.compare.verdict"] },
+    commit: /^[0-9a-f]{40,64}$/.test(commit) ? commit : "", dirty: tags["mlflow.source.git.dirty"] === "true",
+  };
+}
+
+const VERDICTS = { regression: ["regression", "bad", 0], unknown: ["could not tell", "warn", 1], ok: ["no regression", "ok", 4] };
+
+/* How a run stands against the current baseline of its golden set: words, tone, and its place in a list. */
+export function standing(run, baseline) {
+  if (!run) return ["no finished run", "muted", 3];
+  if (!baseline) return ["no baseline", "muted", 3];
+  if (baseline.run_id === run.id) return ["baseline", "ok", 5];
+  const recorded = run.compared.baseline === baseline.run_id && Object.hasOwn(VERDICTS, run.compared.verdict);
+  return recorded ? VERDICTS[run.compared.verdict] : ["not compared yet", "warn", 2];
+}
+
+const PASSING = { k: "k", judge: "judge", judge_prompt: "prompt of the judge", rubric: "rubric", pass_threshold: "pass threshold", metrics_version: "version of the metrics", target: "target" };
+
+/* What keeps the outcomes of two runs apart; empty where the same questions pass by the same rules. */
+export function apart(one, other) {
+  const names = Object.keys(PASSING).filter((name) => one.signature[name] !== other.signature[name]);
+  if (one.signature.rubric === "reasoning" && one.signature.weights !== other.signature.weights) names.push("weights");
+  return names.map((name) => `another ${PASSING[name] || name}`);
+}
+
+const SETTING_TAGS = { corpus: "evaltrack.corpus", packages: "evaltrack.packages", responses: "evaltrack.recorded_responses", verdicts: "evaltrack.recorded_verdicts", "golden set": "evaltrack.golden_digest" };
+
+/* What a run was made with, by name; of two runs those that differ are named. */
+function settings(run) {
+  const tags = Object.entries(SETTING_TAGS).map(([name, key]) => [name, run.tags[key]]);
+  return { ...run.params, ...Object.fromEntries(tags), commit: run.commit.slice(0, 7) + (run.dirty ? " with changes" : "") };
+}
+export function differences(run, before) {
+  const now = settings(run), was = settings(before);
+  const names = [...new Set([...Object.keys(now), ...Object.keys(was)])].filter((name) => name !== "golden" && now[name] !== was[name]);
+  return names.map((name) => ({ name, was: was[name], now: now[name] }));
+}
+
+/* Sets the baseline as `evaltrack baseline set` does: one tag of the experiment is the truth, those of the run are its history. */
+export async function promote(run, reason) {
+  const user = await ask(`${API}users/current`).then((got) => got.json()).catch(() => null);
+  const now = new Date().toISOString(), digits = now.replace(/[-:Z]/g, "").replace("T", "-").replace(".", "-");
+  const value = JSON.stringify({ golden: run.golden, run_id: run.id, by: user?.user?.username || "evaltrack ui", at: `${now.slice(0, 19)}+00:00`, reason });
+  await post("experiments/set-experiment-tag", { experiment_id: run.experiment, key: BASELINE + run.golden, value });
+  for (const key of [`${PROMOTED}.${digits}000`, PROMOTED]) await post("runs/set-tag", { run_id: run.id, key, value });
+}
