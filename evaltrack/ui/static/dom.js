@@ -5,7 +5,7 @@ function filled(node, props, children) {
     if (typeof value === "function") node.addEventListener(name, value);
     else if (value !== false && value !== undefined && value !== null) node.setAttribute(name, value === true ? "" : value);
   }
-  node.append(...children.flat(2).filter((child) => child !== "" && child !== false && child !== undefined && child !== null));
+  node.append(...children.flat(3).filter((child) => child !== "" && child !== false && child !== undefined && child !== null));
   return node;
 }
 
@@ -26,7 +26,10 @@ export const isNumber = (value) => typeof value === "number" && Number.isFinite(
 export const date = (time) => new Date(time).toISOString().slice(0, 16).replace("T", " ");
 
 const SHARES = /rate|share/;
-export const number = (name, value) => (!isNumber(value) ? "–" : SHARES.test(name) ? `${(100 * value).toFixed(1)} %` : value.toFixed(Math.abs(value) < 10 ? 3 : 1));
+export function number(name, value) {
+  if (!isNumber(value)) return "–";
+  return SHARES.test(name) ? `${(100 * value).toFixed(1)} %` : value.toFixed(Math.abs(value) < 10 ? 3 : 1);
+}
 
 export function change(name, value) {
   if (!isNumber(value)) return "";

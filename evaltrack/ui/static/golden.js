@@ -1,9 +1,11 @@
 /* A golden set: its runs, how its metrics went, and its questions over the runs. */
-import { address, age, badge, cell, clean, count, date, draw, figure, foreign, isNumber, lead, link, make, number, table } from "./dom.js";
+import { address, badge, cell, clean, count, date, draw, figure, foreign, isNumber, lead, link, make, number, table } from "./dom.js";
 import { apart, artifact, differences, experiments, ofGolden, parsed, promote, search, standing } from "./mlflow.js";
 
 const RUNS = 100, COLUMNS = 20, ROWS = 200, NAMED = 300;
-const METRICS = { pass_rate: "Pass rate", recall_at_k: "Recall", mrr: "MRR", judge_score: "Judge's score", reasoning_score: "Reasoning score", combined_score: "Combined score" };
+const METRICS = {
+  pass_rate: "Pass rate", recall_at_k: "Recall", mrr: "MRR", judge_score: "Judge's score", reasoning_score: "Reasoning score", combined_score: "Combined score",
+};
 const SIGNS = { pass: "·", fail: "✕", error: "!", "not measured": "?" };
 
 let said = "";
@@ -20,16 +22,18 @@ export async function golden(experimentId, set, last) {
   const past = upTo(runs, last);
   const told = said;
   said = "";
-  if (!runs.length) return { title: set, said: told, body: [make("h1", { class: "foreign" }, clean(set)), make("p", {}, "MLflow shows you no run of this golden set.")] };
-  const matrix = make("section", { class: "card" }, make("h2", {}, "Questions over the runs"), make("p", { class: "dim" }, "Reading the outcomes…"));
+  const title = make("h1", { class: "foreign" }, clean(set));
+  if (!runs.length) return { title: set, body: [title, make("p", {}, "MLflow shows you no run of this golden set.")] };
+  const card = (heading, ...parts) => make("section", { class: "card" }, make("h2", {}, heading), parts);
+  const matrix = card("Questions over the runs", make("p", { class: "dim" }, "Reading the outcomes…"));
   questions(matrix, set, past);
+  const inMlflow = make("a", { href: `../#/experiments/${encodeURIComponent(experiment.id)}` }, foreign(experiment.name));
+  const rest = more && make("p", { class: "dim" }, `The newest ${RUNS} runs; MLflow has more.`);
   return {
     title: set, said: told,
     body: [
-      make("h1", { class: "foreign" }, clean(set)),
-      make("p", { class: "dim" }, "Experiment ", make("a", { href: `../#/experiments/${encodeURIComponent(experiment.id)}` }, foreign(experiment.name)), " · ", ...baselineWords(baseline, runs)),
-      make("section", { class: "card" }, make("h2", {}, "Runs"), table("Runs", HEADS, runRows(runs, baseline, set)), more && make("p", { class: "dim" }, `The newest ${RUNS} runs; MLflow has more.`)),
-      trends(past, set), matrix,
+      title, make("p", { class: "dim" }, "Experiment ", inMlflow, " · ", ...baselineWords(baseline, runs)),
+      card("Runs", table("Runs", HEADS, runRows(runs, baseline, set)), rest), card("Trends", trends(past, set)), matrix,
     ],
   };
 }
@@ -37,31 +41,37 @@ export async function golden(experimentId, set, last) {
 function baselineWords(baseline, runs) {
   if (!baseline) return ["no baseline is set"];
   const run = runs.find((each) => each.id === baseline.run_id);
-  return ["Baseline: ", foreign(run?.name || baseline.run_id), `, set ${clean(String(baseline.at).slice(0, 10))} by `, foreign(baseline.by, 60), baseline.reason ? foreign(` (${clean(baseline.reason, 500)})`) : ""];
+  const reason = baseline.reason ? foreign(` (${clean(baseline.reason, 500)})`) : "";
+  return ["Baseline: ", foreign(run?.name || baseline.run_id), `, set ${clean(String(baseline.at).slice(0, 10))} by `, foreign(baseline.by, 60), reason];
 }
 
-const HEADS = ["Verdict", "Run", "Started (UTC)", "Commit", { words: "Pass rate", kind: "num" }, "What differs from the run before", ""];
+const HEADS = ["Verdict", "Run", "Started (UTC), commit", { words: "Pass rate", kind: "num" }, "What differs from the run before", ""];
 
 /* Newest first; the runs of a sweep are one line, which unfolds. */
 function runRows(runs, baseline, set) {
   const rows = [], sweeps = new Map();
   const single = runs.filter((run) => !run.inSweep);
   for (const run of runs) {
-    if (!run.inSweep) { rows.push(runRow(run, single[single.indexOf(run) + 1], baseline, set)); continue; }
-    if (sweeps.has(run.parent)) { sweeps.get(run.parent).push(run); continue; }
-    sweeps.set(run.parent, [run]);
-    rows.push(run.parent);
+    if (!run.inSweep) rows.push(() => [runRow(run, single[single.indexOf(run) + 1], baseline, set)]);
+    else if (sweeps.has(run.parent)) sweeps.get(run.parent).push(run);
+    else {
+      sweeps.set(run.parent, [run]);
+      rows.push(() => sweepRows(sweeps.get(run.parent), baseline, set));
+    }
   }
-  return rows.flatMap((each) => (typeof each === "string" || each === undefined ? sweepRows(sweeps.get(each), baseline, set) : [each]));
+  return rows.flatMap((made) => made());
 }
 
 function sweepRows(runs, baseline, set) {
   const inner = runs.map((run, place) => runRow(run, runs[place + 1], baseline, set));
   for (const row of inner) row.hidden = true;
-  const unfold = (event) => { for (const row of inner) row.hidden = !row.hidden; event.target.setAttribute("aria-expanded", String(!inner[0].hidden)); };
+  const unfold = (event) => {
+    for (const row of inner) row.hidden = !row.hidden;
+    event.target.setAttribute("aria-expanded", String(!inner[0].hidden));
+  };
   const button = make("button", { type: "button", "aria-expanded": "false", click: unfold }, `${count(runs.length, "run")} of a sweep`);
   const best = Math.max(...runs.map((run) => run.metrics.pass_rate).filter(isNumber));
-  return [make("tr", {}, cell(badge("sweep", "muted")), lead(button), cell(date(runs[0].started)), cell(), figure(`best ${number("pass_rate", best)}`), cell(), cell()), ...inner];
+  return [make("tr", {}, cell(badge("sweep", "muted")), lead(button), cell(date(runs[0].started)), figure(`best ${number("pass_rate", best)}`), cell(), cell()), ...inner];
 }
 
 function runRow(run, before, baseline, set) {
@@ -72,14 +82,13 @@ function runRow(run, before, baseline, set) {
   const acts = [
     run.compared.verdict && page("comparison.html", "Comparison"),
     make("a", { href: `../#/experiments/${encodeURIComponent(run.experiment)}/runs/${encodeURIComponent(run.id)}` }, "MLflow"),
-    whole && make("button", { type: "button", "aria-label": `Set as baseline: ${clean(run.name, 80)}`, click: () => askToPromote(run, baseline) }, "Set as baseline"),
-  ].filter(Boolean);
+    whole && make("button", { type: "button", title: clean(run.name, 80), click: () => askToPromote(run, baseline) }, "Set as baseline"),
+  ];
   const errors = run.metrics.num_errors ? [" ", badge(count(run.metrics.num_errors, "error"), "bad")] : [];
   return make("tr", {},
     cell(state),
     lead(ended ? page("report.html", foreign(run.name)) : foreign(run.name), ...errors),
-    cell(date(run.started)),
-    cell(make("code", {}, run.commit.slice(0, 7) || "–"), run.dirty ? " with changes" : ""),
+    cell(date(run.started), make("div", {}, make("code", { class: "dim" }, run.commit.slice(0, 7)), run.dirty && " with changes")),
     figure(number("pass_rate", run.metrics.pass_rate)),
     make("td", { class: "cause small" }, before && differenceWords(differences(run, before))),
     make("td", { class: "acts" }, acts));
@@ -87,8 +96,9 @@ function runRow(run, before, baseline, set) {
 
 function differenceWords(found) {
   if (!found.length) return make("span", { class: "dim" }, "nothing");
-  const parts = found.slice(0, 4).map(({ name, was, now }) => make("div", { class: "foreign" }, name === "golden set" ? "golden set edited" : `${clean(name, 40)} ${clean(was ?? "none", 40)} → ${clean(now ?? "none", 40)}`));
-  return found.length > 4 ? [...parts, make("div", { class: "dim" }, `and ${found.length - 4} more`)] : parts;
+  const words = ({ name, was, now }) => (name === "golden set" ? "golden set edited" : `${clean(name, 40)} ${clean(was ?? "none", 40)} → ${clean(now ?? "none", 40)}`);
+  const parts = found.slice(0, 4).map((each) => make("div", { class: "foreign" }, words(each)));
+  return [...parts, found.length > 4 && make("div", { class: "dim" }, `and ${found.length - 4} more`)];
 }
 
 function askToPromote(run, baseline) {
@@ -108,7 +118,8 @@ function askToPromote(run, baseline) {
     make("h2", { id: "promote" }, "Set as baseline of ", foreign(run.golden), "?"),
     make("p", {}, "The next runs are compared with ", foreign(run.name), `. ${now}`),
     make("p", { class: "controls" }, make("label", { class: "wide" }, "Reason (optional)", reason)), problem,
-    make("p", { class: "controls" }, make("button", { class: "primary" }, "Set as baseline"), make("button", { type: "button", click: close }, "Cancel"))));
+    make("p", { class: "controls" },
+      make("button", { class: "primary" }, "Set as baseline"), make("button", { type: "button", click: close }, "Cancel"))));
   document.body.append(dialog);
   dialog.showModal();
 }
@@ -123,34 +134,38 @@ function upTo(runs, id) {
 function trends(runs, set) {
   const newest = runs.find(isHistory), digest = newest?.signature.golden_digest;
   const alike = runs.filter((run) => isHistory(run) && !apart(run, newest).length && run.signature.golden_digest === digest).reverse();
-  const plots = Object.entries(METRICS).map(([name, title]) => trend(name, title, alike.filter((run) => isNumber(run.metrics[name])), set)).filter(Boolean);
-  return make("section", { class: "card" }, make("h2", {}, "Trends"), make("p", { class: "dim small" }, "Finished runs that measured the same questions in the same way, oldest first. A point leads to the report of its run."),
-    plots.length ? make("div", { class: "trends" }, plots) : make("p", {}, "There is one such run; a trend needs two."));
+  const plots = Object.keys(METRICS).map((name) => trend(name, alike.filter((run) => isNumber(run.metrics[name])), set)).filter(Boolean);
+  const words = "Finished runs that measured the same questions in the same way, oldest first. A point leads to the report of its run.";
+  if (!plots.length) return make("p", { class: "dim" }, "A trend needs two finished runs that measured the same questions in the same way.");
+  return [make("p", { class: "dim small" }, words), make("div", { class: "trends" }, plots)];
 }
 
-function trend(name, title, runs, set) {
+function trend(name, runs, set) {
   if (runs.length < 2) return null;
   const values = runs.map((run) => run.metrics[name]), low = Math.min(...values), high = Math.max(...values), span = high - low || 1;
   const place = (at) => [64 + 300 * at / (runs.length - 1), 86 - 66 * (high > low ? (values[at] - low) / span : 0.5)].map((each) => each.toFixed(1));
   const words = (x, y, text, anchor) => draw("text", { x, y, "text-anchor": anchor }, text);
   const points = runs.map((run, at) => {
     const [x, y] = place(at), told = `${clean(run.name, 80)}, ${date(run.started)} UTC: ${number(name, values[at])}`;
-    return draw("a", { href: address("page", run.experiment, set, run.id, "report.html"), "aria-label": told }, draw("circle", { class: "reach", cx: x, cy: y, r: 12 }), draw("circle", { cx: x, cy: y, r: 4 }), draw("title", {}, told));
+    return draw("a", { href: address("page", run.experiment, set, run.id, "report.html"), "aria-label": told },
+      draw("circle", { class: "reach", cx: x, cy: y, r: 12 }), draw("circle", { cx: x, cy: y, r: 4 }), draw("title", {}, told));
   });
   const days = [runs[0], runs.at(-1)].map((run) => date(run.started).slice(0, 10));
   const day = (run) => (days[0] === days[1] ? date(run.started) : date(run.started).slice(0, 10));
-  const label = `${title} of ${count(runs.length, "run")}: from ${number(name, values[0])} to ${number(name, values.at(-1))}`;
-  return make("figure", {}, make("figcaption", {}, title), draw("svg", { class: "trend", viewBox: "0 0 380 116", role: "group", "aria-label": label },
-    draw("path", { class: "axis", d: "M58 14V92H372" }), words(52, 24, number(name, high), "end"), high > low ? words(52, 90, number(name, low), "end") : null,
-    words(58, 110, day(runs[0]), "start"), words(372, 110, day(runs.at(-1)), "end"),
-    draw("polyline", { points: runs.map((_run, at) => place(at).join(",")).join(" ") }), points));
+  const label = `${METRICS[name]} of ${count(runs.length, "run")}: from ${number(name, values[0])} to ${number(name, values.at(-1))}`;
+  return make("figure", {}, make("figcaption", {}, METRICS[name]),
+    draw("svg", { class: "trend", viewBox: "0 0 380 116", role: "group", "aria-label": label }, draw("path", { class: "axis", d: "M58 14V92H372" }),
+      words(52, 24, number(name, high), "end"), high > low && words(52, 90, number(name, low), "end"),
+      words(58, 110, day(runs[0]), "start"), words(372, 110, day(runs.at(-1)), "end"),
+      draw("polyline", { points: runs.map((_run, at) => place(at).join(",")).join(" ") }), points));
 }
 
 /* The runs of the matrix, oldest first, each with the outcomes of its questions by id; and which are left out, and why. */
 export async function outcomes(runs) {
   const newest = runs.find(isHistory), left = [], chosen = [];
   for (const run of runs) {
-    const why = run.status !== "FINISHED" ? "not finished" : run.inSweep ? "part of a sweep" : apart(run, newest).join(", ") || (chosen.length === COLUMNS ? `older than the newest ${COLUMNS}` : "");
+    const old = chosen.length === COLUMNS && `older than the newest ${COLUMNS}`;
+    const why = run.status !== "FINISHED" ? "not finished" : run.inSweep ? "part of a sweep" : apart(run, newest).join(", ") || old;
     if (why) left.push({ run, why });
     else chosen.push(run);
   }
@@ -171,11 +186,13 @@ export function strip(columns, id) {
 }
 
 function kindOf(cells, unchanged) {
-  const known = cells.map((outcome, at) => ({ at, passes: outcome === "pass", counts: outcome === "pass" || outcome === "fail" || outcome === "error" })).filter((each) => each.counts);
-  const now = known.at(-1), turns = known.slice(1).filter((each, at) => each.passes !== known[at].passes);
+  const places = [...cells.keys()].filter((at) => ["pass", "fail", "error"].includes(cells[at]));
+  const known = places.map((at, place) => ({ at, passes: cells[at] === "pass", since: places[place - 1] }));
+  const turns = known.filter((each, place) => place && each.passes !== known[place - 1].passes);
+  const now = known.at(-1);
   if (!now) return "not measured";
   if (now.at === cells.length - 1 && !now.passes && turns.at(-1) === now) return "broke";
-  if (known.slice(1).some((each, at) => each.passes !== known[at].passes && unchanged.slice(known[at].at + 1, each.at + 1).every(Boolean))) return "flaky";
+  if (turns.some((each) => unchanged.slice(each.since + 1, each.at + 1).every(Boolean))) return "flaky";
   if (now.passes) return "passes";
   return known.some((each) => each.passes) ? "fails" : "never";
 }
@@ -198,9 +215,11 @@ async function questions(section, set, runs) {
     }
     const parts = GROUPS.filter(([kind]) => groups.has(kind)).map(([kind, words, open]) =>
       make("details", { open }, make("summary", {}, `${words} (${groups.get(kind).length})`), matrix(groups.get(kind), columns, set, words)));
-    const passing = groups.get("passes")?.length || 0, unmeasured = groups.get("not measured")?.length || 0;
-    const rest = [`${count(passing, "question")} pass in the newest run and are not flaky`, unmeasured && `${count(unmeasured, "question")} were not measured`].filter(Boolean).join("; ");
-    section.replaceChildren(title, make("p", { class: "dim small" }, `${count(columns.length, "run")}, oldest first. `, Object.entries(SIGNS).map(([word, sign]) => `${sign} ${word}`).join("   ")), ...parts, make("p", {}, `${rest}.`), leftOut(left, set));
+    const of = (kind) => count(groups.get(kind)?.length || 0, "question");
+    const rest = `${of("passes")} passed in the newest run, without being flaky${groups.has("not measured") ? `; ${of("not measured")} not measured` : ""}.`;
+    const signs = Object.entries(SIGNS).map(([word, sign]) => `${sign} ${word}`).join("   ");
+    const legend = make("p", { class: "dim small" }, `${count(columns.length, "run")}, oldest first. ${signs}`);
+    section.replaceChildren(title, legend, ...parts, make("p", {}, rest), leftOut(left, set));
     await nameQuestions(section, columns.at(-1).run);
   } catch (error) {
     section.replaceChildren(title, make("p", { class: "bad-text" }, error.message));
@@ -213,16 +232,21 @@ async function nameQuestions(section, run) {
   const told = await artifact(run.id, "per_question.json").then(parsed, () => null);
   const [id, question] = ["id", "question"].map((name) => told?.columns?.indexOf(name));
   const words = new Map((told?.data || []).map((row) => [String(row[id]), row[question]]));
-  for (const head of section.querySelectorAll("[data-id]")) head.append(" ", make("span", { class: "dim foreign" }, clean(words.get(head.dataset.id), 70)));
+  for (const head of section.querySelectorAll("[data-id]")) {
+    head.append(" ", make("span", { class: "dim foreign" }, clean(words.get(head.dataset.id), 70)));
+  }
 }
 
 function matrix(lines, columns, set, label) {
   const { experiment } = columns[0].run;
-  const head = columns.map(({ run }) => make("th", { scope: "col", title: `${clean(run.name, 80)}, ${date(run.started)} UTC` }, date(run.started).slice(5, 10)));
-  const rows = lines.slice(0, ROWS).map(({ id, cells }) => make("tr", {}, make("th", { scope: "row", "data-id": id }, link(["question", experiment, set, id], foreign(id, 60))),
-    cells.map((outcome) => make("td", { class: `o-${outcome.replace(" ", "-")}`, title: outcome || "another question, or not asked" }, SIGNS[outcome] || ""))));
-  return [make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label }, make("table", { class: "matrix" }, make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "Question"), head)), make("tbody", {}, rows))),
-    lines.length > ROWS && make("p", { class: "dim" }, `and ${lines.length - ROWS} more`)].filter(Boolean);
+  const head = ({ run }) => make("th", { scope: "col", title: `${clean(run.name, 80)}, ${date(run.started)} UTC` }, date(run.started).slice(5, 10));
+  const mark = (outcome) => make("td", { class: `o-${outcome.replace(" ", "-")}`, title: outcome || "another question, or not asked" }, SIGNS[outcome]);
+  const row = ({ id, cells }) => make("tr", {},
+    make("th", { scope: "row", "data-id": id }, link(["question", experiment, set, id], foreign(id, 60))), cells.map(mark));
+  const heads = make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "Question"), columns.map(head)));
+  const whole = make("table", { class: "matrix" }, heads, make("tbody", {}, lines.slice(0, ROWS).map(row)));
+  const rest = lines.length > ROWS && make("p", { class: "dim" }, `and ${lines.length - ROWS} more`);
+  return [make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label }, whole), rest];
 }
 
 function leftOut(left, set) {
@@ -230,5 +254,7 @@ function leftOut(left, set) {
   const reasons = new Map();
   for (const { why } of left) reasons.set(why, (reasons.get(why) || 0) + 1);
   const words = [...reasons].map(([why, number]) => `${number} ${why}`).join("; ");
-  return make("details", {}, make("summary", {}, `${count(left.length, "run")} left out: ${words}`), make("ul", {}, left.map(({ run, why }) => make("li", {}, foreign(run.name), ` (${date(run.started)} UTC): ${why} `, isHistory(run) && link(["golden", run.experiment, set, run.id], "history up to it")))));
+  const item = ({ run, why }) => make("li", {}, foreign(run.name), ` (${date(run.started)} UTC): ${why} `,
+    isHistory(run) && link(["golden", run.experiment, set, run.id], "history up to it"));
+  return make("details", {}, make("summary", {}, `${count(left.length, "run")} left out: ${words}`), make("ul", {}, left.map(item)));
 }

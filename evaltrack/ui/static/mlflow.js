@@ -54,6 +54,7 @@ function quoted(text) {
 }
 export const ofGolden = (golden) => `${tag("evaltrack.golden")} = ${quoted(golden)}`;
 export const ofParent = (run) => `${tag("mlflow.parentRunId")} = ${quoted(run)}`;
+export const ANY = `${tag("evaltrack.golden")} LIKE '%'`;
 export const PARENTS = `${tag("evaltrack.kind")} LIKE '%'`;
 export const NEWEST = ` AND ${tag("evaltrack.sweep.configuration")} IS NULL AND attributes.status = 'FINISHED'`;
 
@@ -87,7 +88,10 @@ export function standing(run, baseline) {
   return recorded ? VERDICTS[run.compared.verdict] : ["not compared yet", "warn", 2];
 }
 
-const PASSING = { k: "k", judge: "judge", judge_prompt: "prompt of the judge", rubric: "rubric", pass_threshold: "pass threshold", metrics_version: "version of the metrics", target: "target" };
+const PASSING = {
+  k: "k", judge: "judge", judge_prompt: "prompt of the judge", rubric: "rubric", pass_threshold: "pass threshold",
+  metrics_version: "version of the metrics", target: "target",
+};
 
 /* What keeps the outcomes of two runs apart; empty where the same questions pass by the same rules. */
 export function apart(one, other) {
@@ -96,7 +100,10 @@ export function apart(one, other) {
   return names.map((name) => `another ${PASSING[name] || name}`);
 }
 
-const SETTING_TAGS = { corpus: "evaltrack.corpus", packages: "evaltrack.packages", responses: "evaltrack.recorded_responses", verdicts: "evaltrack.recorded_verdicts", "golden set": "evaltrack.golden_digest" };
+const SETTING_TAGS = {
+  corpus: "evaltrack.corpus", packages: "evaltrack.packages", responses: "evaltrack.recorded_responses",
+  verdicts: "evaltrack.recorded_verdicts", "golden set": "evaltrack.golden_digest",
+};
 
 /* What a run was made with, by name; of two runs those that differ are named. */
 function settings(run) {
@@ -113,7 +120,8 @@ export function differences(run, before) {
 export async function promote(run, reason) {
   const user = await ask(`${API}users/current`).then((got) => got.json()).catch(() => null);
   const now = new Date().toISOString(), digits = now.replace(/[-:Z]/g, "").replace("T", "-").replace(".", "-");
-  const value = JSON.stringify({ golden: run.golden, run_id: run.id, by: user?.user?.username || "evaltrack ui", at: `${now.slice(0, 19)}+00:00`, reason });
+  const by = user?.user?.username || "evaltrack ui", at = `${now.slice(0, 19)}+00:00`;
+  const value = JSON.stringify({ golden: run.golden, run_id: run.id, by, at, reason });
   await post("experiments/set-experiment-tag", { experiment_id: run.experiment, key: BASELINE + run.golden, value });
   for (const key of [`${PROMOTED}.${digits}000`, PROMOTED]) await post("runs/set-tag", { run_id: run.id, key, value });
 }

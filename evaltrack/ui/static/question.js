@@ -1,5 +1,5 @@
 /* A question over the runs, and how any two of them answered it. */
-import { age, badge, cell, clean, date, figure, foreign, isNumber, lead, link, make, number, table } from "./dom.js";
+import { badge, cell, clean, date, figure, foreign, lead, link, make, number, table } from "./dom.js";
 import { history, outcomes, strip } from "./golden.js";
 import { artifact, parsed } from "./mlflow.js";
 
@@ -13,15 +13,17 @@ export async function question(experimentId, set, id) {
   const cells = strip(columns, id), newest = columns.length - 1;
   const names = Object.keys(columns.at(-1).scores);
   const rows = columns.map(({ run, places, scores }, at) => make("tr", {},
-    cell(badge(cells[at] || "another question", TONES[cells[at]])), lead(link(["page", run.experiment, set, run.id, "report.html"], foreign(run.name))), cell(date(run.started)), cell(make("code", {}, run.commit.slice(0, 7))),
+    cell(badge(cells[at] || "another question", TONES[cells[at]])),
+    lead(link(["page", run.experiment, set, run.id, "report.html"], foreign(run.name))),
+    cell(date(run.started)), cell(make("code", {}, run.commit.slice(0, 7))),
     names.map((name) => figure(number(name, scores[name]?.[places.get(id)]))))).reverse();
-  const heads = ["Outcome", "Run", "Started (UTC)", "Commit", ...names.map((name) => ({ words: `${name[0].toUpperCase()}${name.slice(1).replaceAll("_", " ")}`, kind: "num" }))];
+  const titled = (name) => ({ words: `${name[0].toUpperCase()}${name.slice(1).replaceAll("_", " ")}`, kind: "num" });
+  const heads = ["Outcome", "Run", "Started (UTC)", "Commit", ...names.map(titled)];
   const before = cells.findLastIndex((outcome, at) => at < newest && outcome && outcome !== cells[newest]);
   const title = make("h1", { class: "foreign" }, `Question ${clean(id, 80)}`);
-  return {
-    title: id,
-    body: [title, pair(columns, id, [before < 0 ? Math.max(0, newest - 1) : before, newest], title), make("section", { class: "card" }, make("h2", {}, "Over the runs"), table("Runs", heads, rows))],
-  };
+  const chosen = [before < 0 ? Math.max(0, newest - 1) : before, newest];
+  const past = make("section", { class: "card" }, make("h2", {}, "Over the runs"), table("Runs", heads, rows));
+  return { title: id, body: [title, pair(columns, id, chosen, title), past] };
 }
 
 /* Two runs to choose, and what they said. */
@@ -37,12 +39,14 @@ function pair(columns, id, chosen, title) {
       const both = await Promise.all([read(was), read(now)]);
       if (was === chosen[0] && now === chosen[1]) said.replaceChildren(...compared(both, title));
     } catch (error) {
-      said.replaceChildren(make("p", { class: "bad-text" }, error.refused ? error.message : "The answers of these runs cannot be read: a run of more than 20,000 questions has no per_question.json."));
+      const words = "The answers of these runs cannot be read: a run of more than 20,000 questions has no per_question.json.";
+      said.replaceChildren(make("p", { class: "bad-text" }, error.refused ? error.message : words));
     }
   }
   const select = (side, label) => {
-    const options = columns.map(({ run }, at) => make("option", { value: at, selected: at === chosen[side] }, `${date(run.started)} · ${clean(run.name, 60)}`)).reverse();
-    return make("label", { class: "wide" }, label, make("select", { change: (event) => { chosen[side] = Number(event.target.value); show(); } }, options));
+    const option = ({ run }, at) => make("option", { value: at, selected: at === chosen[side] }, `${date(run.started)} · ${clean(run.name, 60)}`);
+    const change = (event) => { chosen[side] = Number(event.target.value); show(); };
+    return make("label", { class: "wide" }, label, make("select", { change }, columns.map(option).reverse()));
   };
   show();
   return make("section", { class: "card" }, make("div", { class: "controls" }, select(0, "Before"), select(1, "Now")), said);
@@ -55,15 +59,17 @@ function rowOf(found, id) {
 
 function compared([was, now], title) {
   title.textContent = clean((now || was)?.question ?? title.textContent, 1000);
-  const one = (now || was)?.expected, parts = one ? [make("p", { class: "small" }, make("b", {}, "Expected: "), foreign(one, 2000))] : [];
+  const one = (now || was)?.expected, expected = one ? make("p", { class: "small" }, make("b", {}, "Expected: "), foreign(one, 2000)) : "";
   const [removed, added] = difference(was?.answer, now?.answer);
-  const side = (name, row, answer) => make("article", {}, make("h3", {}, name), ...(row ? sideParts(row, answer) : [make("p", { class: "dim" }, "Not asked in this run.")]));
-  return [...parts, make("div", { class: "pair" }, side("Before", was, removed), side("Now", now, added))];
+  const missing = make("p", { class: "dim" }, "Not asked in this run.");
+  const side = (name, row, answer) => make("article", {}, make("h3", {}, name), row ? sideParts(row, answer) : missing.cloneNode(true));
+  return [expected, make("div", { class: "pair" }, side("Before", was, removed), side("Now", now, added))];
 }
 
 function sideParts(row, answer) {
   const line = (label, text) => text && make("p", { class: "small foreign" }, make("b", {}, `${label}: `), clean(text, 4000));
-  return [badge(row.result, TONES[row.result] || "muted"), make("p", { class: "answer foreign" }, answer.length ? answer : make("span", { class: "dim" }, "No answer.")), line("Error", row.error), line("Retrieved", row.retrieved), line("Judge", row.reasoning)].filter(Boolean);
+  const said = make("p", { class: "answer foreign" }, answer.length ? answer : make("span", { class: "dim" }, "No answer."));
+  return [badge(row.result, TONES[row.result] || "muted"), said, line("Error", row.error), line("Retrieved", row.retrieved), line("Judge", row.reasoning)];
 }
 
 /* Both answers with the words that the other lacks marked: their longest common sequence, of very long ones by place. */
@@ -75,8 +81,13 @@ function difference(was, now) {
 }
 
 function sequence(one, other) {
-  const lengths = Array.from({ length: one.length + 1 }, () => new Uint16Array(other.length + 1)), same = (a, b) => one[a].trim() === other[b].trim();
-  for (let a = one.length - 1; a >= 0; a -= 1) for (let b = other.length - 1; b >= 0; b -= 1) lengths[a][b] = same(a, b) ? 1 + lengths[a + 1][b + 1] : Math.max(lengths[a + 1][b], lengths[a][b + 1]);
+  const lengths = Array.from({ length: one.length + 1 }, () => new Uint16Array(other.length + 1));
+  const same = (a, b) => one[a].trim() === other[b].trim();
+  for (let a = one.length - 1; a >= 0; a -= 1) {
+    for (let b = other.length - 1; b >= 0; b -= 1) {
+      lengths[a][b] = same(a, b) ? 1 + lengths[a + 1][b + 1] : Math.max(lengths[a + 1][b], lengths[a][b + 1]);
+    }
+  }
   const pairs = [];
   for (let a = 0, b = 0; a < one.length && b < other.length;) {
     if (same(a, b)) pairs.push([a++, b++]);

@@ -13,7 +13,8 @@ let shown = 0;
 async function report(_experiment, _set, run, name) {
   if (!Object.hasOwn(REPORTS, name)) throw new Error("There is no such page.");
   const text = await artifact(run, name);
-  const frame = make("iframe", { class: "report", name: "evaltrack-ui", title: REPORTS[name], sandbox: "allow-scripts allow-popups allow-popups-to-escape-sandbox allow-downloads", src: "frame.html" });
+  const sandbox = "allow-scripts allow-popups allow-popups-to-escape-sandbox allow-downloads";
+  const frame = make("iframe", { class: "report", name: "evaltrack-ui", title: REPORTS[name], sandbox, src: "frame.html" });
   window.addEventListener("message", function send(event) {
     if (event.source !== frame.contentWindow) return;
     window.removeEventListener("message", send);
@@ -22,11 +23,12 @@ async function report(_experiment, _set, run, name) {
   return { title: REPORTS[name], body: [frame] };
 }
 
+const decoded = (part) => { try { return decodeURIComponent(part); } catch { return part; } };
 const PAGES = { "": overview, golden, question, page: report };
 
 async function show() {
   const turn = ++shown;
-  const [name, ...parts] = location.hash.replace(/^#\/?/, "").split("/").map((part) => { try { return decodeURIComponent(part); } catch { return part; } });
+  const [name, ...parts] = location.hash.replace(/^#\/?/, "").split("/").map(decoded);
   const [experiment, set] = parts;
   main.setAttribute("aria-busy", "true");
   status.textContent = "Reading…";
