@@ -27,10 +27,10 @@ from evaltrack.report.comparison.culprit_words import behind_words
 from evaltrack.report.comparison.json_form import comparison_json
 from evaltrack.report.comparison.markdown import comparison_markdown
 from evaltrack.report.comparison.terminal import comparison_text
-from evaltrack.report.comparison.words import clip
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.html.screen import comparison_screen
 from evaltrack.report.run.markdown import comparison_note
+from evaltrack.report.words import clip
 from evaltrack.system.limits import give_back
 from evaltrack.tracking.comparisons import COMPARISON_PAGE, log_comparison
 from evaltrack.tracking.judge_notes import accepted_words
@@ -116,10 +116,11 @@ def _log(store: Store, comparison: Comparison, candidate: EvaluationRun, baselin
     """Record a comparison on the candidate's run."""
     deltas = {f"delta/{metric.name}": metric.delta for metric in comparison.metrics if metric.shows_change}
     passes = next((metric for metric in comparison.metrics if metric.name == "pass_rate"), None)
+    counted = comparison.passing_compared
     result = {
         "baseline": comparison.baseline.run_id or comparison.baseline.name,
-        "broke": comparison.count("broke"),
-        "fixed": comparison.count("fixed"),
+        "broke": comparison.count("broke") if counted else None,
+        "fixed": comparison.count("fixed") if counted else None,
         "change": passes and passes.delta,
         "cause": clip(behind_words(comparison), 300),
     }

@@ -102,8 +102,8 @@ def test_a_gate_without_a_rule_is_no_pass(store_uri: str, tmp_path: Path) -> Non
     assert tags["evaltrack.compare.verdict"] == "unknown"
     assert json.loads(tags["evaltrack.compare.result"]) == {
         "baseline": good.run_id,
-        "broke": 0,
-        "fixed": 0,
+        "broke": None,
+        "fixed": None,
         "change": None,
         "cause": "",
     }
