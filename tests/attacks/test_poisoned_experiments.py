@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
-from evaltrack import run_eval
 from evaltrack.tracking.baselines import Baseline, read_baselines
 from evaltrack.tracking.tags import read_tag
 

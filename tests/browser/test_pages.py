@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 PAGES = ["golden", "overview", "question", "comparison", "error"]
 """The first has all that the pages have: tables, forms, marks and a plot."""
 HOSTILE = "<img src=x onerror=alert(1)>"
+DEEP = "[" * 3900 + "]" * 3900
 
 
 def address(site: Handbook, name: str) -> str:
@@ -131,7 +132,21 @@ def history(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> I
         run_sets([golden, folder / "other.jsonl"], target=found, run_name="nightly", **options)
         settings = {"judge": "none", "experiment": "history"}
         run_sweep({"golden": str(golden), "targets": [found], "k": [4, 5], "settings": settings}, tracking_uri=uri)
-        mlflow.MlflowClient(uri).create_run(made.experiment_id, tags={"evaltrack.golden": "went"})
+        client = mlflow.MlflowClient(uri)
+        client.create_run(made.experiment_id, tags={"evaltrack.golden": "went"})
+        spoilt = client.create_experiment("spoilt")
+        for name in ("golden_set", "baseline"):
+            client.set_experiment_tag(spoilt, f"evaltrack.{name}.spoilt", DEEP)
+        for start, text in (
+            (9 * 10**18, DEEP),
+            (0, "[1]"),
+            (1, "null"),
+            (2, '{"baseline": {"a": 1}, "cause": [], "broke": "x"}'),
+        ):
+            tags = {f"evaltrack.{name}": text for name in ("signature", "compare.result", "compare.verdict")}
+            run = client.create_run(spoilt, start_time=start, tags={**tags, "evaltrack.golden": "spoilt"})
+            client.log_metric(run.info.run_id, "pass_rate", float("nan"))
+            client.set_terminated(run.info.run_id, end_time=start // 10**7)
 
     with served_store(folder / "server", empty_database, "--app-name", "evaltrack") as where, own_places(folder):
         os.environ["EVALTRACK_CALLER_FOLDER"] = str(folder)  # in no repository
@@ -216,6 +231,14 @@ def test_foreign_text_is_text(history: str, tab: Open) -> None:
     page.get_by_role("heading", name=HOSTILE).wait_for()
     assert page.locator("img").count() == 0
     assert seen.problems == []
+
+
+def test_what_a_stranger_wrote_spoils_its_own_experiment_alone(history: str, tab: Open) -> None:
+    page = opened(tab(), f"{history}/evaltrack/")
+    page.get_by_role("link", name="went").wait_for()
+    page.get_by_role("link", name="spoilt").click()
+    page.get_by_role("heading", name="spoilt").wait_for()
+    page.get_by_text("No finished run has outcomes to show.").wait_for()
 
 
 def test_each_user_sees_what_mlflow_shows_them(

@@ -14,7 +14,7 @@ export async function history(experimentId, set) {
   const experiment = (await experiments()).find((each) => each.id === experimentId);
   if (!experiment) throw new Error("MLflow shows you no such experiment: it is deleted, or you have no permission to see it.");
   const found = await search([experimentId], ofGolden(set), RUNS);
-  return { experiment, baseline: experiment.baselines.get(set), runs: found.runs, more: Boolean(found.token) };
+  return { experiment, baseline: experiment.baselines.get(set), runs: found.runs, more: found.more };
 }
 
 export async function golden(experimentId, set, last) {

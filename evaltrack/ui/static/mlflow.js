@@ -56,20 +56,27 @@ export const ofGolden = (golden) => `${tag("evaltrack.golden")} = ${quoted(golde
 export const ofParent = (run) => `${tag("mlflow.parentRunId")} = ${quoted(run)}`;
 export const ANY = `${tag("evaltrack.golden")} LIKE '%'`;
 export const PARENTS = `${tag("evaltrack.kind")} LIKE '%'`;
-export const NEWEST = ` AND ${tag("evaltrack.sweep.configuration")} IS NULL AND attributes.status = 'FINISHED'`;
 
-/* The runs that started last come first. */
-export async function search(experimentIds, filter, most, token) {
-  const body = { experiment_ids: experimentIds, filter, max_results: most, order_by: ["attributes.start_time DESC"], page_token: token };
+/* At most so many runs, those that started last first, and whether there are more. */
+export async function search(experimentIds, filter, most, order = "start_time") {
+  const body = { experiment_ids: experimentIds, filter, max_results: most, order_by: [`attributes.${order} DESC`] };
   const page = await post("runs/search", body);
-  return { runs: (page.runs || []).map(runOf), token: page.next_page_token };
+  return { runs: (page.runs || []).map(runOf), more: Boolean(page.next_page_token) };
 }
+
+/* The finished runs that ended last, as `evaltrack compare` finds the newest one: none of a sweep, none of the future. */
+export function newest(experimentIds, filter, most) {
+  const single = `${tag("evaltrack.sweep.configuration")} IS NULL`, now = Date.now() + 300_000;
+  return search(experimentIds, `${filter} AND ${single} AND attributes.status = 'FINISHED' AND attributes.end_time <= ${now}`, most, "end_time");
+}
+
+const LAST_MOMENT = 253402214400000; /* of the year 9999 */
 
 function runOf({ info, data }) {
   const tags = byName(data.tags), commit = tags["mlflow.source.git.commit"] || "";
   return {
     id: info.run_id, experiment: info.experiment_id, name: info.run_name || info.run_id, status: info.status,
-    started: Number(info.start_time) || 0, tags, params: byName(data.params), metrics: byName(data.metrics),
+    started: Math.min(Math.max(Number(info.start_time) || 0, 0), LAST_MOMENT), tags, params: byName(data.params), metrics: byName(data.metrics),
     golden: tags["evaltrack.golden"], kind: tags["evaltrack.kind"], parent: tags["mlflow.parentRunId"],
     inSweep: "evaltrack.sweep.configuration" in tags, signature: parsed(tags["evaltrack.signature"]) || {},
     compared: { ...parsed(tags["evaltrack.compare.result"]), verdict: tags["evaltrack.compare.verdict"] },

@@ -1,6 +1,6 @@
 /* One line for each golden set, the worst first; sweeps and golden sets that were evaluated together, each in a line that unfolds. */
 import { age, badge, cell, change, clean, count, draw, figure, foreign, isNumber, lead, link, make, number, table } from "./dom.js";
-import { ANY, apart, experiments, NEWEST, ofGolden, ofParent, PARENTS, search, standing } from "./mlflow.js";
+import { ANY, apart, experiments, newest, ofGolden, ofParent, PARENTS, search, standing } from "./mlflow.js";
 
 const TREND = 6, TOGETHER = 20, BELOW = 200;
 
@@ -9,7 +9,7 @@ export async function overview() {
   if (!all.length) return { title: "Golden sets", body: nothing() };
   const sets = all.flatMap((experiment) => experiment.sets.map((set) => ({ experiment, set })));
   const most = Math.min(1000, Math.max(100, TREND * sets.length));
-  const { runs } = await search(all.map((each) => each.id), ANY + NEWEST, most);
+  const { runs } = await newest(all.map((each) => each.id), ANY, most);
   const lines = await Promise.all(sets.map(({ experiment, set }) =>
     line(experiment, set, runs.filter((run) => run.experiment === experiment.id && run.golden === set))));
   lines.sort((one, other) => one.state[2] - other.state[2] || other.started - one.started);
@@ -28,10 +28,10 @@ function nothing() {
 }
 
 /* A golden set that has no run among the newest is asked for by itself. */
-async function line(experiment, set, newest) {
+async function line(experiment, set, held) {
   const baseline = experiment.baselines.get(set);
   try {
-    const { runs } = newest.length ? { runs: newest } : await search([experiment.id], ofGolden(set) + NEWEST, TREND);
+    const { runs } = held.length ? { runs: held } : await newest([experiment.id], ofGolden(set), TREND);
     return { experiment, set, runs, state: standing(runs[0], baseline), started: runs[0]?.started || 0 };
   } catch (error) {
     return { experiment, set, runs: [], state: ["cannot be read", "warn", 1], started: 0, problem: error.message };
