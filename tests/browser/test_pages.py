@@ -193,6 +193,10 @@ def test_questions_are_grouped_by_how_they_went(history: str, tab: Open) -> None
         "4 runs left out: 1 not finished; 2 part of a sweep; 1 another k"
     )
     assert section.get_by_text("1 question passed in the newest run").is_visible()
+    section.get_by_text("left out").click()
+    section.get_by_role("link", name="history up to it").click()
+    page.get_by_text("The history up to").wait_for()
+    page.get_by_text("1 run, oldest first").wait_for()
     assert seen.problems == []
 
 

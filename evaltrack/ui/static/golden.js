@@ -10,16 +10,17 @@ const SIGNS = { pass: "·", fail: "✕", error: "!", "not measured": "?" };
 
 let said = "";
 
-export async function history(experimentId, set) {
+/* The runs of a golden set, and those `past` up to the run `last`, else up to the newest. */
+export async function history(experimentId, set, last) {
   const experiment = (await experiments()).find((each) => each.id === experimentId);
   if (!experiment) throw new Error("MLflow shows you no such experiment: it is deleted, or you have no permission to see it.");
   const found = await search([experimentId], ofGolden(set), RUNS);
-  return { experiment, baseline: experiment.baselines.get(set), runs: found.runs, more: found.more };
+  const past = found.runs.slice(Math.max(0, found.runs.findIndex((run) => run.id === last)));
+  return { experiment, baseline: experiment.baselines.get(set), past, ...found };
 }
 
 export async function golden(experimentId, set, last) {
-  const { experiment, baseline, runs, more } = await history(experimentId, set);
-  const past = upTo(runs, last);
+  const { experiment, baseline, runs, past, more } = await history(experimentId, set, last);
   const told = said;
   said = "";
   const title = make("h1", { class: "foreign" }, clean(set));
@@ -33,8 +34,9 @@ export async function golden(experimentId, set, last) {
     title: set, said: told,
     body: [
       title, make("p", { class: "dim" }, "Experiment ", inMlflow, " · ", ...baselineWords(baseline, runs)),
+      past.length < runs.length && make("p", {}, "The history up to ", foreign(past[0].name), ". ", link(["golden", experimentId, set], "All of it")),
       card("Runs", table("Runs", HEADS, runRows(runs, baseline, set)), rest), card("Trends", trends(past, set)), matrix,
-    ],
+    ].filter(Boolean),
   };
 }
 
@@ -125,11 +127,6 @@ function askToPromote(run, baseline) {
 }
 
 const isHistory = (run) => run.status === "FINISHED" && !run.inSweep;
-
-/* The runs up to one of them, else up to the newest. */
-function upTo(runs, id) {
-  return runs.slice(Math.max(0, runs.findIndex((run) => run.id === id)));
-}
 
 function trends(runs, set) {
   const newest = runs.find(isHistory), digest = newest?.signature.golden_digest;
@@ -242,7 +239,7 @@ function matrix(lines, columns, set, label) {
   const head = ({ run }) => make("th", { scope: "col", title: `${clean(run.name, 80)}, ${date(run.started)} UTC` }, date(run.started).slice(5, 10));
   const mark = (outcome) => make("td", { class: `o-${outcome.replace(" ", "-")}`, title: outcome || "another question, or not asked" }, SIGNS[outcome]);
   const row = ({ id, cells }) => make("tr", {},
-    make("th", { scope: "row", "data-id": id }, link(["question", experiment, set, id], foreign(id, 60))), cells.map(mark));
+    make("th", { scope: "row", "data-id": id }, link(["question", experiment, set, id, columns.at(-1).run.id], foreign(id, 60))), cells.map(mark));
   const heads = make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "Question"), columns.map(head)));
   const whole = make("table", { class: "matrix" }, heads, make("tbody", {}, lines.slice(0, ROWS).map(row)));
   const rest = lines.length > ROWS && make("p", { class: "dim" }, `and ${lines.length - ROWS} more`);

@@ -95,16 +95,12 @@ export function standing(run, baseline) {
   return recorded ? VERDICTS[run.compared.verdict] : ["not compared yet", "warn", 2];
 }
 
-const PASSING = {
-  k: "k", judge: "judge", judge_prompt: "prompt of the judge", rubric: "rubric", pass_threshold: "pass threshold",
-  metrics_version: "version of the metrics", target: "target",
-};
+const PASSING = ["k", "judge", "judge_prompt", "rubric", "pass_threshold", "metrics_version", "target"];
 
 /* What keeps the outcomes of two runs apart; empty where the same questions pass by the same rules. */
 export function apart(one, other) {
-  const names = Object.keys(PASSING).filter((name) => one.signature[name] !== other.signature[name]);
-  if (one.signature.rubric === "reasoning" && one.signature.weights !== other.signature.weights) names.push("weights");
-  return names.map((name) => `another ${PASSING[name] || name}`);
+  const names = one.signature.rubric === "reasoning" ? [...PASSING, "weights"] : PASSING;
+  return names.filter((name) => one.signature[name] !== other.signature[name]).map((name) => `another ${name.replaceAll("_", " ")}`);
 }
 
 const SETTING_TAGS = {

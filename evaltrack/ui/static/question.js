@@ -6,9 +6,9 @@ import { artifact, parsed } from "./mlflow.js";
 const TONES = { pass: "ok", fail: "bad", error: "bad", "not measured": "muted", "": "muted" };
 const WORDS = 1500;
 
-export async function question(experimentId, set, id) {
-  const { runs } = await history(experimentId, set);
-  const { columns } = await outcomes(runs);
+export async function question(experimentId, set, id, last) {
+  const { past } = await history(experimentId, set, last);
+  const { columns } = await outcomes(past);
   if (!columns.length || !columns.at(-1).places.has(id)) throw new Error("The newest run that can be read does not hold this question.");
   const cells = strip(columns, id), newest = columns.length - 1;
   const names = Object.keys(columns.at(-1).scores);
@@ -22,8 +22,8 @@ export async function question(experimentId, set, id) {
   const before = cells.findLastIndex((outcome, at) => at < newest && outcome && outcome !== cells[newest]);
   const title = make("h1", { class: "foreign" }, `Question ${clean(id, 80)}`);
   const chosen = [before < 0 ? Math.max(0, newest - 1) : before, newest];
-  const past = make("section", { class: "card" }, make("h2", {}, "Over the runs"), table("Runs", heads, rows));
-  return { title: id, body: [title, pair(columns, id, chosen, title), past] };
+  const whole = make("section", { class: "card" }, make("h2", {}, "Over the runs"), table("Runs", heads, rows));
+  return { title: id, body: [title, pair(columns, id, chosen, title), whole] };
 }
 
 /* Two runs to choose, and what they said. */
