@@ -22,7 +22,8 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
-    "Cache-Control": "no-cache",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
 }
 KINDS = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
 OF_REPORTS = ("colours.css", "report.css", "theme.js")

@@ -23,7 +23,15 @@ from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Failure, Question, Response, Row, Signature, Source, Tokens, Usage, Verdict
 from evaltrack.report.html.screen import run_screen
 from evaltrack.report.run import reasoning
-from evaltrack.report.run.json_form import AT_ONCE, RESULT_COLUMNS, evaluation_json, run_json, run_summary
+from evaltrack.report.run.json_form import (
+    AT_ONCE,
+    OUTCOME_COLUMNS,
+    RESULT_COLUMNS,
+    evaluation_json,
+    outcomes_json,
+    run_json,
+    run_summary,
+)
 from evaltrack.report.run.markdown import plain, run_note
 from evaltrack.report.run.reasoning import reasoning_page, verdict_lines
 from evaltrack.report.run.terminal import print_run
@@ -274,6 +282,18 @@ def test_evaluation_json_needs_few_columns(tmp_path: Path) -> None:
     )
     assert few == every
     assert (few[0]["num_tokens"], few[0]["judge_score"], few[4]["error"]) == (70, 0.75, "target_error: boom")
+
+
+def test_outcomes_are_columns_without_scores_that_nobody_measured(tmp_path: Path) -> None:
+    path = written(rich_rows(), tmp_path / "rows.parquet")
+    held = json.loads(outcomes_json(read_table(path, OUTCOME_COLUMNS)))
+    assert held["id"] == ["ids", "titles", "passages", "negative", "failed", "unmeasured", "trials"]
+    assert held["digest"][0] == "0" * 12
+    assert held["outcome"] == ["pass", "fail", "pass", "pass", "error", "not measured", "pass"]
+    assert list(held["scores"]) == ["recall_at_k", "reciprocal_rank", "overall_score"]
+    assert held["scores"]["recall_at_k"][3:5] == [None, None]
+    few = [{"id": f"question-{n}", "digest": "0" * 64, "error": None, "passed": True} for n in range(10_000)]
+    assert len(outcomes_json([each | {"recall_at_k": 1 / 3, "reciprocal_rank": 0.5} for each in few])) < 700_000
 
 
 def sampled() -> tuple[RunResult, Row]:
