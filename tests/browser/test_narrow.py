@@ -9,7 +9,7 @@ import pytest
 
 from .conftest import Files, Handbook, Open
 from .pages import audit, listed, sideways, until
-from .test_pages import PAGES, address
+from .test_pages import PAGES, address, opened
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -41,10 +41,10 @@ def test_no_table_of_a_report_scrolls_sideways(files: Files, tab: Open, name: st
         assert page.evaluate(SCROLLING) == [], width
 
 
-def test_no_table_of_the_server_scrolls_sideways(site: Handbook, tab: Open) -> None:
+def test_no_table_of_the_pages_scrolls_sideways(site: Handbook, tab: Open) -> None:
     page = tab()
     for name in PAGES:
-        page.goto(address(site, name))
+        opened(page, address(site, name))
         for width in widths(page):
             assert page.evaluate(SCROLLING) == [], (name, width)
             assert sideways(page) <= 0, (name, width)
@@ -61,35 +61,6 @@ def test_a_table_that_does_not_fit_becomes_cards(files: Files, tab: Open) -> Non
     page.set_viewport_size({"width": 1400, "height": 900})
     until(page, "document.querySelectorAll('.metrics')[0].classList.contains('is-stacked') === false")
     assert row.locator("td").first.evaluate(before) == "none"
-
-
-def test_cards_sort_and_are_ticked(site: Handbook, tab: Open) -> None:
-    page = tab("phone")
-    page.goto(address(site, "golden"))
-    names = page.locator("#runs tbody th")
-    before = names.all_inner_texts()
-    page.get_by_role("button", name="Started (UTC)").click()
-    page.get_by_role("button", name="Started (UTC)").click()
-    assert names.all_inner_texts() == before[::-1]
-    page.get_by_label("Tick handbook of spring").check()
-    page.get_by_label("Tick handbook of summer").check()
-    assert page.get_by_role("button", name="Compare 2").is_enabled()
-    page.get_by_role("button", name="More on handbook of summer").click()
-    assert page.get_by_role("link", name="Report of the run").first.is_visible()
-    assert audit(page) == []
-
-
-def test_what_went_wrong_in_a_run_is_in_view(site: Handbook, tab: Open) -> None:
-    page = tab(viewport={"width": 1440, "height": 900})
-    page.goto(address(site, "overview"))
-    cell = page.locator("#sets td.run").first
-    cell.evaluate("""cell => cell.insertAdjacentHTML("beforeend", '<span class="badge bad">12 errors</span>')""")
-    cell.locator("a").evaluate("link => { link.textContent = 'the run of a pull request, a long name '.repeat(3) }")
-    badge, box = cell.locator(".badge", has_text="12 errors").bounding_box(), cell.bounding_box()
-    assert badge is not None
-    assert box is not None
-    assert badge["x"] + badge["width"] <= box["x"] + box["width"]
-    assert badge["y"] + badge["height"] <= box["y"] + box["height"]
 
 
 @pytest.mark.parametrize("name", ["comparison", "run"])

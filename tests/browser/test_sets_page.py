@@ -11,7 +11,7 @@ from evaltrack.api.report_sets import report_sets
 from evaltrack.api.run_sets import run_sets
 from tests.api.test_run_sets import write
 
-from .conftest import Open, _own_places
+from .conftest import Open, own_places
 from .pages import apart, audit, picture, sideways, watch
 
 
@@ -23,7 +23,7 @@ def overview(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> 
     uri = f"sqlite:///{folder}/mlflow.db"
 
     def make() -> Path:
-        with _own_places(folder):
+        with own_places(folder):
             paths = [write(folder, name, questions=4) for name in ("one", "two")]
             made = run_sets(paths, target=lambda question: ["one1"], judge="none", traces="off", tracking_uri=uri)
             return report_sets([made.run_id], folder / "all.html", tracking_uri=uri)[0]
