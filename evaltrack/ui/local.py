@@ -84,7 +84,7 @@ def serve(make: Callable[[str], Flask], port: int, ready: Callable[[str, str], o
     thread = threading.Thread(target=server.serve_forever, daemon=True, name="evaltrack-page")
     thread.start()
     try:
-        with _redirect(address, server.server_port) as file:
+        with _redirect(address) as file:
             ready(address, file.as_uri())
             while thread.is_alive():
                 thread.join(1.0)
@@ -94,9 +94,9 @@ def serve(make: Callable[[str], Flask], port: int, ready: Callable[[str, str], o
 
 
 @contextmanager
-def _redirect(address: str, port: int) -> Iterator[Path]:
+def _redirect(address: str) -> Iterator[Path]:
     """A file that leads to the address: every user of the machine sees what a browser is started with."""
-    path = state_folder() / "pages" / f"{port}.html"
+    path = state_folder() / "page.html"
     make_private_folder(path.parent)
     make_private_file(path)
     path.write_text(

@@ -60,11 +60,12 @@ class _Views:
     def state(self, token: str) -> Response:  # noqa: ARG002
         """The questions in their order, each with its state."""
         review = self._review
+        drafts = request.args.get("drafts") == "1" and review.unjudged is None
         return jsonify(
             name=shown(review.session.path.name, 200),
             judging=review.unjudged is not None,
             drafts=review.session.drafts,
-            questions=[_listed(each) for each in review.questions(drafts=request.args.get("drafts") == "1")],
+            questions=[_listed(each) for each in review.questions(drafts=drafts)],
         )
 
     def question(self, token: str) -> Response:  # noqa: ARG002

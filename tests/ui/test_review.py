@@ -25,6 +25,7 @@ from evaltrack.api.review_golden import GoldenReview
 from evaltrack.errors import UsageError
 from evaltrack.golden.corpus import read_corpus
 from evaltrack.golden.reader import open_golden
+from evaltrack.golden.review.expectation import Shown
 from evaltrack.ui.local import open_server, serve
 from evaltrack.ui.review import review_app
 from tests.conftest import REPO, few_questions
@@ -76,6 +77,14 @@ def test_a_question_is_shown_marked_and_confirmed(client: FlaskClient, golden: P
     assert other["id"] in (next(iter(open_golden(golden))).expected_chunks or ())
     undone = client.post("/secret/undo", json={}).get_json()
     assert (undone["id"], undone["draft"], undone["reviewed"]) == ("1", True, "")
+
+
+def test_questions_with_chunks_to_judge_are_listed_whether_drafts_or_not(golden: Path) -> None:
+    review = GoldenReview(golden, by="Ada", unjudged={"3": [Shown("x", "X", "text")]})
+    client = review_app(review, "secret").test_client()
+    state = client.get("/secret/state?drafts=1", headers={"Host": "127.0.0.1"}).get_json()
+    assert (state["judging"], [each["id"] for each in state["questions"]]) == (True, ["3"])
+    review.close()
 
 
 def test_the_page_is_served_under_a_strict_policy(client: FlaskClient) -> None:
