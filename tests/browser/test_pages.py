@@ -177,7 +177,7 @@ def test_questions_are_grouped_by_how_they_went(history: str, tab: Open) -> None
     seen = watch(page)
     opened(page, f"{history}/evaltrack/")
     page.get_by_role("link", name="went").click()
-    page.get_by_text("Broke in the newest run").wait_for()
+    page.locator("[data-id] .dim").first.wait_for()
     section = page.locator("section", has_text="Questions over the runs")
     lines = {
         each.locator("summary").text_content().split(" (")[0]: each.locator("tbody tr").all_text_contents()
