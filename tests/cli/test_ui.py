@@ -88,10 +88,11 @@ def test_over_a_server_it_serves_the_pages_to_this_user_alone(tmp_path: Path, se
         with urllib.request.urlopen(ready.split()[1], timeout=30) as answer:
             assert b"ui.js" in answer.read()
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 0
+        process.communicate(timeout=30)
+        assert process.returncode == 0
     finally:
         process.kill()
-        process.wait()
+        process.communicate()
     ended = called("ui", "--host", "0.0.0.0", cwd=tmp_path, env=env)
     assert ended.returncode == 2
     assert "act with your credentials" in ended.stderr
