@@ -51,7 +51,7 @@ def guarded_server(folder: Path, empty_database: Path) -> Iterator[str]:
     )
     env = {**AUTH, "MLFLOW_AUTH_CONFIG_PATH": str(settings), "MLFLOW_BASIC_AUTH_FAIL_CLOSED": "true"}
     server_options = ("--app-name", "evaltrack-basic-auth", "--static-prefix", "/team")
-    golden = folder / "small.jsonl"
+    golden = folder / "small #1.jsonl"
     golden.write_text('{"id": 1, "question": "?", "expected_chunks": ["a"]}\n')
     with MlflowServer(folder / "server", *server_options, env=env) as server:
         server.wait_until_ready("/team/health")

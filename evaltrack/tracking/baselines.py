@@ -6,7 +6,6 @@ the tag `evaltrack.promoted` as a hint for the UI, and one for each promotion fo
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
@@ -16,7 +15,7 @@ from evaltrack.records.base import Record
 from evaltrack.system.user_files import user_name
 from evaltrack.tracking.reader import EvaluationRun, find_evaluation, of_golden_set
 from evaltrack.tracking.store import LAST_FIRST, Store, is_missing, tracking_errors
-from evaltrack.tracking.tags import read_tag
+from evaltrack.tracking.tags import read_tag, tag_part
 
 PREFIX = "evaltrack.baseline."
 PROMOTED = "evaltrack.promoted"
@@ -37,8 +36,8 @@ class Baseline(Record):
 
 
 def tag_of(golden: str) -> str:
-    """The experiment tag of a golden set; characters that no tag can have are written by their code: `:23:`."""
-    return PREFIX + re.sub(r"[^\w. /-]", lambda sign: f":{ord(sign[0]):x}:", golden)
+    """The experiment tag of a golden set."""
+    return PREFIX + tag_part(golden)
 
 
 def set_baseline(

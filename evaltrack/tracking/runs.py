@@ -22,6 +22,7 @@ from evaltrack.tracking.patience import has_wire, impatient
 from evaltrack.tracking.provenance import GIT_COMMIT, caller_folder, context_tags, git_tags, settings_of
 from evaltrack.tracking.read_back import Expected, write_until_held
 from evaltrack.tracking.store import SAYS_NOTHING, Store, choose_experiment, find_run, tracking_errors
+from evaltrack.tracking.tags import tag_part
 from evaltrack.tracking.traces import forget_traces
 
 if TYPE_CHECKING:
@@ -268,10 +269,10 @@ def _describe(store: Store, run: Run, description: Description) -> None:
 
 def _name_golden_set(store: Store, experiment_id: str, golden: str) -> None:
     """Let the experiment name the golden set, so that finding it takes no look at its runs; a run does without it."""
-    name = GOLDEN_SET + golden
+    name = GOLDEN_SET + tag_part(golden)
     if len(name) <= KEY_LIMIT:
         with suppress(TrackingError), tracking_errors("naming the golden set"):
-            store.client.set_experiment_tag(experiment_id, name, "evaluated")
+            store.client.set_experiment_tag(experiment_id, name, golden)
 
 
 def log_dataset(store: Store, run_id: str, data: Dataset) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from math import isfinite
 from typing import TypeVar
 
@@ -17,6 +18,11 @@ LARGEST = 1e15
 """Above this no metric of evaltrack can be."""
 
 T = TypeVar("T", bound=Record)
+
+
+def tag_part(text: str) -> str:
+    """A text as a part of a tag's name; characters that no tag can have are written by their code: `:23:`."""
+    return re.sub(r"[^\w. /-]", lambda sign: f":{ord(sign[0]):x}:", text)
 
 
 def read_tag(kind: type[T], text: str | None) -> T | None:

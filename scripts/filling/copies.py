@@ -146,7 +146,7 @@ def _promote(connection: Connection) -> None:
         values = f"select '{key}', {said}, copy {chosen} where was"
         connection.execute(text(f"insert into tags (key, value, run_uuid) {values}"))
     for values in (
-        "select distinct 'evaltrack.golden_set.' || golden, 'evaluated', experiment from copies",
+        "select distinct 'evaltrack.golden_set.' || golden, golden, experiment from copies",
         f"select distinct on (golden) 'evaltrack.baseline.' || golden, {said}, experiment {chosen}"
         " where was order by golden, start_time desc",
     ):

@@ -136,7 +136,7 @@ def history(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> I
         client.create_run(made.experiment_id, tags={"evaltrack.golden": "went"})
         spoilt = client.create_experiment("spoilt")
         for name in ("golden_set", "baseline"):
-            client.set_experiment_tag(spoilt, f"evaltrack.{name}.spoilt", DEEP)
+            client.set_experiment_tag(spoilt, f"evaltrack.{name}.spoilt", "spoilt" if name == "golden_set" else DEEP)
         for start, text in (
             (9 * 10**18, DEEP),
             (0, "[1]"),

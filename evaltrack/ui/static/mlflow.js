@@ -27,6 +27,8 @@ export function parsed(text) {
 
 const byName = (pairs) => Object.fromEntries((pairs || []).map((each) => [each.key, each.value]));
 const SET = "evaltrack.golden_set.", BASELINE = "evaltrack.baseline.", PROMOTED = "evaltrack.promoted";
+/* As `tag_part` writes it: characters that no tag can have by their code. */
+const baselineTag = (golden) => BASELINE + golden.replace(/[^\p{L}\p{N}_. /-]/gu, (sign) => `:${sign.codePointAt(0).toString(16)}:`);
 
 export async function experiments() {
   const found = [];
@@ -38,11 +40,11 @@ export async function experiments() {
   } while (token);
   return found.map((each) => {
     const tags = byName(each.tags), names = Object.keys(tags);
-    const baselines = names.filter((name) => name.startsWith(BASELINE)).map((name) => [name.slice(BASELINE.length), parsed(tags[name])]);
+    const baselines = names.filter((name) => name.startsWith(BASELINE)).map((name) => [name, parsed(tags[name])]);
     return {
       id: each.experiment_id, name: each.name,
-      sets: names.filter((name) => name.startsWith(SET)).map((name) => name.slice(SET.length)),
-      baselines: new Map(baselines.filter(([golden, baseline]) => baseline?.golden === golden)),
+      sets: names.filter((name) => name.startsWith(SET)).map((name) => tags[name]),
+      baselines: new Map(baselines.filter(([name, held]) => held && name === baselineTag(String(held.golden))).map(([, held]) => [held.golden, held])),
     };
   });
 }
@@ -125,6 +127,6 @@ export async function promote(run, reason) {
   const now = new Date().toISOString(), digits = now.replace(/[-:Z]/g, "").replace("T", "-").replace(".", "-");
   const by = user?.user?.username || "evaltrack ui", at = `${now.slice(0, 19)}+00:00`;
   const value = JSON.stringify({ golden: run.golden, run_id: run.id, by, at, reason });
-  await post("experiments/set-experiment-tag", { experiment_id: run.experiment, key: BASELINE + run.golden, value });
+  await post("experiments/set-experiment-tag", { experiment_id: run.experiment, key: baselineTag(run.golden), value });
   for (const key of [`${PROMOTED}.${digits}000`, PROMOTED]) await post("runs/set-tag", { run_id: run.id, key, value });
 }
