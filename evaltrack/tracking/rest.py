@@ -12,7 +12,7 @@ from evaltrack.privacy.addresses import shown_url
 
 @dataclass(frozen=True)
 class Reply:
-    """What the server answered, whatever its status."""
+    """An answer of the server, of any status."""
 
     status: int
     kind: str

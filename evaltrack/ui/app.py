@@ -1,7 +1,7 @@
 """The applications that `mlflow server --app-name` starts: MLflow's own, with our static files under `/evaltrack/`.
 
 `mlflow server` alone imports this module, which is why MLflow is imported at its top. Nothing here decides who may see
-what: the pages ask MLflow's API, with the credentials of whoever has them open.
+what: the pages ask MLflow's API, with the credentials of their reader.
 """
 
 from __future__ import annotations

@@ -19,11 +19,11 @@ FORWARDED = {
     f"{API}/runs/search": "POST",
     f"{API}/runs/set-tag": "POST",
 }
-"""What the pages ask, and nothing else of MLflow's API."""
+"""The part of MLflow's API that the pages ask for, and nothing else."""
 
 
 def forwarding_app(store_uri: str, token: str) -> Flask:
-    """The pages below `/TOKEN/evaltrack/`, and beside them what they ask of the server at `store_uri`."""
+    """The pages below `/TOKEN/evaltrack/`, and the part of the API that they ask for of the server at `store_uri`."""
     app = guarded(Flask(__name__, static_folder=None, template_folder=None), token)
     app.add_url_rule("/<_token>/", "mlflow", lambda _token: redirect(shown_url(store_uri)))
     app.add_url_rule("/<_token>/evaltrack/", "index", lambda _token: static_file("index.html", OF_UI))

@@ -107,7 +107,7 @@ def _listed(question: Question) -> dict[str, str]:
 
 
 def _state(question: Question) -> str:
-    """How a question stands, in a word or two; empty where there is nothing to say."""
+    """The state of a question in a word or two; empty where there is nothing to say."""
     if question.draft:
         return "draft"
     if question.negative:

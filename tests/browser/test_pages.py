@@ -163,12 +163,12 @@ WENT = {
     "never": "000000",
     HOSTILE: "111110",
 }
-"""Of each question in which of the runs it passes."""
+"""The runs in which each question passes."""
 AT = [0]
 
 
 def found(question: str) -> list[str]:
-    """What the target returns in the run that is made."""
+    """The target of all runs."""
     return ["a" if WENT[question][AT[0]] == "1" else "b"]
 
 

@@ -1,4 +1,4 @@
-"""What serves the pages: MLflow's own server, open or with basic authentication; and over a server elsewhere."""
+"""The pages in MLflow's own server with basic authentication, and over a tracking server elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-/* MLflow's REST API, asked with the credentials of whoever has the page open: MLflow decides what they see. */
+/* MLflow's REST API, asked with the credentials of the reader: MLflow decides what they see. */
 
 const API = "../ajax-api/2.0/mlflow/";
 
@@ -88,7 +88,7 @@ function runOf({ info, data }) {
 
 const VERDICTS = { regression: ["regression", "bad", 0], unknown: ["could not tell", "warn", 1], ok: ["no regression", "ok", 4] };
 
-/* How a run stands against the current baseline of its golden set: words, tone, and its place in a list. */
+/* The verdict on a run against the current baseline of its golden set: words, tone, and its place in a list. */
 export function standing(run, baseline) {
   if (!run) return ["no finished run", "muted", 3];
   if (!baseline) return ["no baseline", "muted", 3];
