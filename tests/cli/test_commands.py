@@ -191,7 +191,7 @@ def test_doctor_tells_whether_mlflow_can_be_written_to(
     ("entry_points", "code"),
     [
         ("[console_scripts]\nevaltrack = evaltrack.main:app\n", 3),
-        ("[mlflow.app]\nevaltrack = evaltrack.server.app:a\n", 0),
+        ("[mlflow.app]\nevaltrack = evaltrack.ui.app:a\n", 0),
     ],
 )
 def test_doctor_tells_of_a_package_of_the_same_name(
