@@ -69,7 +69,7 @@ def open_server(make: Callable[[str], Flask], port: int = 0) -> tuple[BaseWSGISe
     try:
         server = make_server("127.0.0.1", port, make(token), threaded=True, request_handler=_QuietHandler)
     except (OSError, SystemExit):
-        raise UsageError(f"nothing can listen on 127.0.0.1:{port}; choose another port with --port") from None
+        raise UsageError(f"nothing can listen on 127.0.0.1:{port}; choose another port (`port=`)") from None
     return server, f"http://127.0.0.1:{server.server_port}/{token}/"
 
 
