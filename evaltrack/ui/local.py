@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from flask import Flask, abort, request
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
-from evaltrack.errors import UsageError
+from evaltrack.errors import Guide, UsageError
 from evaltrack.system.user_files import make_private_file, make_private_folder, state_folder
 
 BODY_LIMIT = 256 * 1024
@@ -69,7 +69,8 @@ def open_server(make: Callable[[str], Flask], port: int = 0) -> tuple[BaseWSGISe
     try:
         server = make_server("127.0.0.1", port, make(token), threaded=True, request_handler=_QuietHandler)
     except (OSError, SystemExit):
-        raise UsageError(f"nothing can listen on 127.0.0.1:{port}; choose another port (`port=`)") from None
+        problem = f"nothing can listen on 127.0.0.1:{port}; choose another port (`port=`)"
+        raise UsageError(problem, guide=Guide.PAGE_SERVER) from None
     return server, f"http://127.0.0.1:{server.server_port}/{token}/"
 
 
