@@ -15,7 +15,8 @@ from urllib.parse import quote
 import mlflow
 import pytest
 
-from evaltrack import run_eval, run_sets, run_sweep
+from evaltrack import run_eval, run_sweep
+from evaltrack.api.run_sets import run_sets
 from evaltrack.report.run.markdown import run_note
 from evaltrack.tracking.baselines import get_baseline, set_baseline
 from evaltrack.tracking.reader import find_evaluation
