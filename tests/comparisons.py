@@ -164,7 +164,7 @@ LISTS: dict[str, Fate] = {
     "lost": "lost",
     "newly": "newly measured",
     "gains": "higher score",
-    "others": "other content",
+    "others": "changed",
 }
 
 

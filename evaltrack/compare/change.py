@@ -8,18 +8,18 @@ from typing import Literal
 from evaltrack.compare.reruns import Rerun
 from evaltrack.rows.stored_row import StoredRow
 
-Fate = Literal["broke", "lost", "lower score", "fixed", "newly measured", "higher score", "other content", "identical"]
+Fate = Literal["broke", "lost", "lower score", "fixed", "newly measured", "higher score", "changed", "identical"]
 """What became of a question that both sides asked, one of them for each; the names that people and machines read.
 
 It *broke* where it went from pass to fail, and is *fixed* the other way round; it is *lost* where only the baseline
-measured it. *Other content* is another answer, other sources or texts, or other words of the judge, with the same
+measured it. *Changed* is another answer, other sources or texts, or other words of the judge, with the same
 result; *identical* questions have all of that the same on both sides.
 """
 
 WORSE: tuple[Fate, ...] = ("broke", "lost", "lower score")
 """What became of the questions that got worse."""
 
-BY_URGENCY: tuple[Fate, ...] = (*WORSE, "fixed", "newly measured", "higher score", "other content")
+BY_URGENCY: tuple[Fate, ...] = (*WORSE, "fixed", "newly measured", "higher score", "changed")
 """All but the identical ones, in the order in which questions are listed."""
 
 

@@ -67,7 +67,7 @@ class Fates:
             "lower score": lower,
             "newly measured": self.only_measured_in("c"),
             "higher score": higher & ~lower,
-            "other content": ~self._same_content(),
+            "changed": ~self._same_content(),
         }
         fates = np.full(len(self.frame), ORDER.index("identical"), np.int8)
         for fate, mask in reversed(masks.items()):

@@ -172,7 +172,7 @@ def _reruns(
         broke=broke,
         fixed=others["fixed"],
         failing=list(failing),
-        changed=[*others["other content"], *others["lower score"], *others["higher score"]],
+        changed=[*others["changed"], *others["lower score"], *others["higher score"]],
         fell=[*broke, *others["lower score"]] if means_fell else (),
         trials=ends[1],
     )

@@ -135,7 +135,7 @@ def _share(times: int, total: int) -> str:
 
 
 def _distinct(trials: Sequence[StoredRow]) -> list[tuple[StoredRow, int]]:
-    """Trials of other content, each with how many are the same, the most frequent first.
+    """Trials of different content, each with how many are the same, the most frequent first.
 
     The same are those whose sources and verdicts are and say the same, whatever their scores and tokens.
     """

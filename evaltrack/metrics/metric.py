@@ -95,11 +95,6 @@ class Score:
     form: Form = "score"
 
     @property
-    def judged_alone(self) -> bool:
-        """Whether it follows from a judge's verdict alone, so that no expected source shapes it."""
-        return "judge" in self.depends_on and self.depends_on <= {"judge", "weights"} and self.name != "negative_pass"
-
-    @property
     def by_group(self) -> bool:
         """Whether each domain and difficulty has a mean of it."""
         return self.headline > 0 or self.own

@@ -158,11 +158,6 @@ class Question(Record):
         return _digest(evaluated + self._turns)
 
     @property
-    def judged_digest(self) -> str:
-        """SHA-256 (16 hex digits) of what a judge goes by: question, expected answer, and whether it is a negative."""
-        return _digest((self.question, self.expected_answer, self.negative, *self._turns))
-
-    @property
     def _turns(self) -> tuple[object, ...]:
         """The history for a digest; nothing where there is none."""
         return (("history", [[turn.role, turn.content] for turn in self.history]),) if self.history else ()

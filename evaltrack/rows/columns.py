@@ -132,7 +132,6 @@ COLUMNS = (
     Column("seconds", "number", Attribute("seconds"), required=True),
     Column("started_at", "number", Attribute("started_at"), required=True, bounds=(-MOST, MOST)),
     _of_question("digest", required=True),
-    _of_question("judged_digest"),
     Column("position", "integer", Attribute("position"), required=True),
     Column("trial", "integer", Attribute("trial")),
     _of("tally", "trials", "integer", "measured"),

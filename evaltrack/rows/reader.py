@@ -276,24 +276,14 @@ def read_lists(path: Path, columns: Sequence[str]) -> dict[str, list[Any]]:
     Raises:
         TrackingError: the file is damaged, or holds more than an evaluation can.
     """
-    table = read_columns(path, columns)
+    import pyarrow as pa
+
+    table = pa.concat_tables(read_groups(path, columns))
     names = dict.fromkeys(name.partition(".")[0] for name in columns)
     return {n: table[n].to_pylist() if n in table.column_names else [None] * table.num_rows for n in names}
 
 
-def read_columns(path: Path, columns: Sequence[str]) -> pa.Table:
-    """Those columns of all rows that the file has.
-
-    Raises:
-        TrackingError: the file is damaged, or holds more than an evaluation can.
-    """
-    import pyarrow as pa
-
-    with RowsFile(path) as file:
-        return pa.concat_tables(file.groups(columns))
-
-
 def read_groups(path: Path, columns: Sequence[str]) -> Iterator[pa.Table]:
-    """Those of the columns that the file has, part by part; raises as `read_columns` does."""
+    """Those of the columns that the file has, part by part; raises as `read_table` does."""
     with RowsFile(path) as file:
         yield from file.groups(columns)

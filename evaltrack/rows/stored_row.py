@@ -71,7 +71,6 @@ class StoredRow:
     seconds: float = 0.0
     started_at: float = 0.0
     digest: str = ""
-    judged_digest: str | None = None
     position: int = 0
     trial: int | None = None
     trials: int | None = None

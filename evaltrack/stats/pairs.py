@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import sqrt
-from statistics import NormalDist
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
@@ -55,31 +53,3 @@ def merge_values(values: Floats, counts: Integers, starts: Integers) -> tuple[Fl
 def mean_of(values: Floats, counts: Integers) -> float:
     """The mean of values that occur so often."""
     return float((counts * values).sum() / counts.sum())
-
-
-def difference_sd(baseline: Scores, candidate: Scores) -> float | None:
-    """The standard deviation of the paired differences (divisor n - 1), in the unit of the score; None below two pairs.
-
-    Raises:
-        ValueError: The lengths differ, or a score is NaN or infinite.
-    """
-    values, counts, _ = distinct(baseline, candidate)
-    n = int(counts.sum())
-    if n < 2:
-        return None
-    return sqrt(float((counts * (values - mean_of(values, counts)) ** 2).sum()) / (n - 1))
-
-
-def detectable_drop(sd: float | None, n: int) -> float | None:
-    """The smallest true drop of a mean that a set of n questions would show, with a probability of 80 %.
-
-    It is ``(z(0.975) + z(0.8)) * sd / sqrt(n)``, z the normal quantile, or 2.80 standard errors: where the mean truly
-    drops by this much, a two-sided test at 95 % finds it in 80 % of all such runs. What is smaller is missed more often
-    than that, so finding nothing is no proof that nothing is there. Below some 30 questions the normal approximation
-    gives too small a drop.
-
-    None where it cannot be said: below two questions, or where `sd` is None or 0. Differences that are all equal, as of
-    a run against itself, show nothing of how they vary; 0 would claim that any drop would be found.
-    """
-    quantile = NormalDist().inv_cdf
-    return (quantile(0.975) + quantile(0.8)) * sd / sqrt(n) if sd and n >= 2 else None

@@ -41,19 +41,6 @@ class SignFlip:
     changed: int
 
 
-def mcnemar_exact(b: int, c: int) -> float:
-    """McNemar's exact two-sided p: ``min(1, 2 * P(X <= min(b, c)))``, X binomial of b + c flips at 1/2.
-
-    Args:
-        b: questions that went from pass to fail.
-        c: questions that went from fail to pass.
-    """
-    from scipy.special import betainc  # the binomial distribution, more exactly than `bdtr` gives it
-
-    fewer, more = sorted((b, c))
-    return min(1.0, 2 * float(betainc(more, fewer + 1, 0.5)))
-
-
 def holm(p_values: Mapping[str, float], among: int | None = None) -> dict[str, float]:
     """p-values adjusted for being several, by Holm's step-down (1979): compare each with the one level, as 0.05.
 

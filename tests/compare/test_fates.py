@@ -56,11 +56,11 @@ def fates(made: Comparison) -> dict[str, Fate]:
         ((found("a!"), 0.9), (found("a!", answer=None), None), "lost"),
         ((found("a!", answer=None), None), (found("a!"), 0.9), "newly measured"),
         ((BROKEN, None), (found("a!"), 0.9), "newly measured"),
-        ((BROKEN, None), (Failure(kind="target_error", message="off"), None), "other content"),
-        ((found("a!"), 0.9), (found("a!", answer="It is not."), 0.9), "other content"),
-        ((found("a!"), 0.9), (found("a!", "y"), 0.9), "other content"),
-        ((found("a!", "x", "y"), 0.9), (found("a!", "y", "x"), 0.9), "other content"),
-        ((found("a!"), 0.9), (found("a!", texts={"a!": "new"}), 0.9), "other content"),
+        ((BROKEN, None), (Failure(kind="target_error", message="off"), None), "changed"),
+        ((found("a!"), 0.9), (found("a!", answer="It is not."), 0.9), "changed"),
+        ((found("a!"), 0.9), (found("a!", "y"), 0.9), "changed"),
+        ((found("a!", "x", "y"), 0.9), (found("a!", "y", "x"), 0.9), "changed"),
+        ((found("a!"), 0.9), (found("a!", texts={"a!": "new"}), 0.9), "changed"),
         ((found("a!"), 0.9), (found("a!", tool_calls=()), 0.9), None),
     ],
 )
@@ -75,13 +75,13 @@ def test_another_word_of_the_judge_is_no_identical_question() -> None:
     was, now = rows({}), rows({})
     now[3] = replace(now[3], verdicts=(replace(now[3].verdicts[0], reasoning="for another reason"),))
     made = compare(side(was, "was"), side(now, "now"), resamples=20)
-    assert fates(made) == {"d": "other content"}
-    assert "in the judge's words" in made.by_fate["other content"][0].cause.detail
+    assert fates(made) == {"d": "changed"}
+    assert "in the judge's words" in made.by_fate["changed"][0].cause.detail
 
 
 def test_both_sides_of_whatever_differs_are_there() -> None:
     made = compared({}, {"a": (found("a!", "other", answer="No."), 0.9), "b": (found("b!", "other"), 0.99)})
-    (other,), (gain,) = made.by_fate["other content"], made.by_fate["higher score"]
+    (other,), (gain,) = made.by_fate["changed"], made.by_fate["higher score"]
     assert (other.cause.kind, other.before.answer, other.after.answer) == ("answer_changed", "It is so.", "No.")  # type: ignore[union-attr]
     assert (gain.raised, gain.dropped) == ((("overall_score", 0.9, 0.99),), ())
     assert gain.before is not None
@@ -109,9 +109,9 @@ def test_across_judges_nothing_breaks_and_no_score_of_theirs_moves() -> None:
     """What is found is still compared; who passes, and what they said, is not."""
     now = {"a": (found("a!", "other"), 0.1), "b": (found("x"), 0.1), "c": (found("c!", "other", answer="No."), 0.1)}
     made = compared({}, now, judges="ij", ignore=["judge"])
-    assert fates(made) == {"b": "lower score", "c": "other content"}
+    assert fates(made) == {"b": "lower score", "c": "changed"}
     assert [name for name, _, _ in made.by_fate["lower score"][0].dropped] == ["recall_at_k", "reciprocal_rank"]
-    assert {change.now for change in (*made.by_fate["lower score"], *made.by_fate["other content"])} == {"not compared"}
+    assert {change.now for change in (*made.by_fate["lower score"], *made.by_fate["changed"])} == {"not compared"}
     assert {(group.pass_to_fail, group.fail_to_pass) for group in made.groups} == {(0, 0)}
 
 

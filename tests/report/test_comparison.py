@@ -346,8 +346,8 @@ def test_a_class_of_ours_is_not_named_before_its_message(name: str) -> None:
 
 
 def test_where_the_result_is_the_same_there_is_nothing_to_explain() -> None:
-    same = replace(FLIP, fate="other content", was="fail", cause=Cause("unknown", "the same answer on other sources"))
-    assert words.change_words(same) == "7 (travel) has other content (fail as before): the result is the same"
+    same = replace(FLIP, fate="changed", was="fail", cause=Cause("unknown", "the same answer on other sources"))
+    assert words.change_words(same) == "7 (travel) changed (fail as before): the result is the same"
     made = comparison(others=(same,), flips=())
     assert words.CAUSES["unknown"].title not in shown(made) + comparison_markdown(made) + comparison_html(made)
     assert words.cause_title(replace(same, fate="broke")) == words.CAUSES["unknown"].title

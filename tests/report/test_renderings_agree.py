@@ -33,7 +33,7 @@ CASES = json.loads((REPO / "tests/data/report.json").read_text(encoding="utf-8")
 
 FATES: tuple[Fate, ...] = get_args(Fate)
 GROUPS = {"flip": "broke", "drop": "lower score", "fix": "fixed", "new": "newly measured", "gain": "higher score"} | {
-    "other": "other content",
+    "other": "changed",
     "same": "identical",
     "lost": "lost",
 }

@@ -12,7 +12,7 @@ import pytest
 from evaltrack.errors import TrackingError
 from evaltrack.records import Question, Row
 from evaltrack.rows.columns import OWN_KEY, columns_with, schema
-from evaltrack.rows.reader import check_rows, read_columns, read_table, stored_rows
+from evaltrack.rows.reader import check_rows, read_lists, read_table, stored_rows
 from evaltrack.rows.table import TableWriter
 
 OWN = ("tone", "length")
@@ -40,7 +40,7 @@ def test_there_and_back(tmp_path: Path) -> None:
     assert names == [column.name for column in columns_with(OWN)] == schema(OWN).names
     assert names[names.index("unmeasured") - 2 : names.index("unmeasured")] == ["tone", "length"]
     assert list(read_table(path, ["id", "tone"])) == [{"id": "0", "tone": 0.5}, {"id": "1", "tone": None}]
-    assert read_columns(path, ["id", "tone", "none"]).column_names == ["id", "tone"]
+    assert read_lists(path, ["id", "tone", "none"])["none"] == [None, None]
 
 
 def test_a_file_without_any_is_as_before(tmp_path: Path) -> None:

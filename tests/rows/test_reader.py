@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evaltrack.errors import TrackingError
-from evaltrack.rows.reader import read_columns, slim_rows, stored_rows
+from evaltrack.rows.reader import read_lists, slim_rows, stored_rows
 from tests.rows_file import rich_rows, written
 
 
@@ -32,4 +32,4 @@ def test_an_error_names_the_rows_whatever_columns_are_read(tmp_path: Path) -> No
     rows = rich_rows()
     path = written([replace(rows[0], difficulty="impossible"), *rows[1:]], tmp_path / "rows.parquet")
     with pytest.raises(TrackingError, match=f"column `difficulty` holds `impossible` in row `{rows[0].id}`"):
-        read_columns(path, ["difficulty"])
+        read_lists(path, ["difficulty"])

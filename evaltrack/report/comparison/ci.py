@@ -81,7 +81,7 @@ def _questions(comparison: Comparison) -> Iterator[ET.Element]:
         yield _changed_case(change, k, "error")
     for change in comparison.by_fate["fixed"]:
         yield _changed_case(change, k, "")
-    others: tuple[Fate, ...] = ("lower score", "newly measured", "higher score", "other content")
+    others: tuple[Fate, ...] = ("lower score", "newly measured", "higher score", "changed")
     for change in (change for fate in others for change in comparison.by_fate[fate]):
         yield _changed_case(change, k, "skipped" if {change.was, change.now} <= UNMEASURED else "")
     apart = {"edited": comparison.edited, "added": comparison.added, "removed": comparison.removed}

@@ -29,12 +29,12 @@ FATES: dict[Fate, str] = {
     "lower score": "passes or fails as before",
     "newly measured": "in the candidate, not in the baseline",
     "higher score": "passes or fails as before",
-    "other content": "another answer, sources, texts or judge's words, with the same result",
+    "changed": "another answer, sources, texts or judge's words, with the same result",
     "identical": "answer, sources, texts and verdict are the same",
 }
 """What each of them means, for people."""
 
-LEGEND: tuple[Fate, ...] = ("lost", "lower score", "higher score", "newly measured", "other content")
+LEGEND: tuple[Fate, ...] = ("lost", "lower score", "higher score", "newly measured", "changed")
 """Those of which the name alone does not say what they are."""
 
 MESSAGES = 5

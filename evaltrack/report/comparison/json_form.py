@@ -38,7 +38,7 @@ LISTS: dict[Fate, str] = {
     "fixed": "fixes",
     "newly measured": "newly_measured",
     "higher score": "gains",
-    "other content": "others",
+    "changed": "changed",
 }
 """The list that holds the questions of each fate."""
 
@@ -59,7 +59,7 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
     is worse, null where that value is 0; `interval` is in the unit of the metric; a `threshold` has
     an `amount` that is a share where `relative` is true; `measured` is how many common questions each side measured.
     `questions` counts the common questions by what became of them. `flips` (broke), `lost`, `drops` (lower score),
-    `fixes` (fixed), `newly_measured`, `gains` (higher score) and `others` (other content) hold one object for each, of
+    `fixes` (fixed), `newly_measured`, `gains` (higher score) and `changed` hold one object for each, of
     very many the worst; the first 2,000 of all hold both sides. `added`, `removed`, `edited` and
     `not_selected` hold ids. A number that is not finite is null.
     `culprits` holds the sources behind what got worse, or the errors, each with its questions, the 100 with the most.

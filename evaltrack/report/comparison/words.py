@@ -173,7 +173,7 @@ WAYS: dict[Fate, str] = {
     "fixed": "was fixed",
     "newly measured": "is newly measured",
     "higher score": "scores higher",
-    "other content": "has other content",
+    "changed": "changed",
     "identical": "is identical",
 }
 """What became of a question, as its verb."""
@@ -202,7 +202,7 @@ def cause_title(change: Change) -> str:
     return f"{CAUSES[kind].title}{' before' * before}"
 
 
-UNCHANGED: tuple[Fate, ...] = ("other content", "identical")
+UNCHANGED: tuple[Fate, ...] = ("changed", "identical")
 """What became of questions with the same result."""
 
 

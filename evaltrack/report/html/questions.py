@@ -108,7 +108,7 @@ GROUPS: dict[Fate, Group] = {
     "fixed": "fix",
     "newly measured": "new",
     "higher score": "gain",
-    "other content": "other",
+    "changed": "other",
     "identical": "same",
 }
 """How the page's script and its addresses call what became of a question."""

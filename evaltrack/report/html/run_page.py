@@ -172,7 +172,7 @@ def _choose_questions(result: RunResult, read: Read, around: Around) -> tuple[li
 UNSHOWN = frozenset(
     {
         *("unmeasured", "retrieval_digest", "duplicates", "model", "seconds", "started_at", "traceback"),
-        *("digest", "judged_digest", "position", "trial", "tokens_known", *USAGE_PARTS),
+        *("digest", "position", "trial", "tokens_known", *USAGE_PARTS),
     }
 )
 """Columns that the page shows nothing of; of sources it shows no digests."""

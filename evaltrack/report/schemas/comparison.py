@@ -180,7 +180,7 @@ class ComparisonForm(Form):
     fixes: list[ChangeForm]
     newly_measured: list[ChangeForm]
     gains: list[ChangeForm]
-    others: list[ChangeForm]
+    changed: list[ChangeForm]
     num_drops: int
     errors: list[ErrorCount]
     added: list[str]
