@@ -206,7 +206,7 @@ def check_engine(settings: EvaluationConfig, target: str | Callable[..., Any] | 
     if problems := list(_engine_problems(settings, target, functions)):
         raise UsageError("\n".join(f"`engine=ray`: {problem}" for problem in problems))
     if find_spec("ray") is None:
-        raise UsageError("`engine=ray`: ray is not installed; pip install 'mlflow-evaltrack[ray]', here and on workers")
+        raise UsageError("`engine=ray`: ray is not installed; pip install 'ray>=2.40', here and on workers")
 
 
 def _engine_problems(
