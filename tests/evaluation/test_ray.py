@@ -339,7 +339,7 @@ def test_all_of_it_is_said_in_one_error() -> None:
 
 def test_a_missing_package_has_a_cure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evaltrack.evaluation.opening.find_spec", lambda _: None)
-    assert "pip install 'mlflow-evaltrack[ray]', here and on workers" in refusal(engine="ray")
+    assert "pip install 'ray>=2.40', here and on workers" in refusal(engine="ray")
 
 
 def test_settings_of_ray_want_it() -> None:
