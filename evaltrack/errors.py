@@ -7,16 +7,16 @@
     │   ├── BadLinesError       2   a recorded file has bad lines; the first of them are listed
     │   ├── GoldenError         2   a golden set has bad lines; the first of them are listed
     │   │   └── ChangedMeanwhileError  2   a golden file was changed between reading and writing
-    │   ├── NoQuestionError     2   a question is not in the golden set any more
+    │   ├── NoQuestionError     2   a question was removed from the golden set
     │   ├── JournalBusyError    2   another process writes the journal of this run
-    │   ├── NotPrivateError     2   a file or folder of another user
+    │   ├── NotPrivateError     2   a file or folder belongs to another user
     │   └── ServerRefusesError  2   a model's server refuses key, access or model
-    └── InconclusiveError       3   the work cannot be finished or trusted
-        ├── TrackingError       3   the MLflow store is out of reach, or lost rows
+    └── InconclusiveError       3   the result is unknown
+        ├── TrackingError       3   the MLflow store is out of reach, or lost data
         │   └── RowsError       3   a file of rows is damaged, changed, or of a newer version
         ├── NothingMeasuredError 3  no question could be measured
         ├── NotComparableError  3   two runs measured different things
-        ├── AccessLostError     3   a model's server refuses what it gave before
+        ├── AccessLostError     3   a model's server withdrew access
         ├── QuotaError          3   the quota of a model's server is used up
         └── ServerBusyError     3   a model's server asks for too long a pause
 
@@ -92,7 +92,7 @@ class EvaltrackError(Exception):
 
 
 class UsageError(EvaltrackError):
-    """An option, a setting or a file is wrong. Raised before anything is run."""
+    """An option, a setting or a file is wrong; raised before anything runs."""
 
     exit_code = EXIT_USAGE
 

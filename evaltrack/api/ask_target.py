@@ -29,7 +29,7 @@ def ask_target(
     history: Sequence[Mapping[str, str]] = (),
     **settings: Unpack[EvaluationOptions],
 ) -> Row:
-    """Ask a target one question; its row has the response, or the failure that says why there is none.
+    """Ask a target one question and return its row, with the response or the reason of the failure.
 
     Nothing is logged and nothing is kept. Secrets of the environment are taken out of the response, as in a run.
 
@@ -41,7 +41,7 @@ def ask_target(
         **settings: As for `run_eval`, of which `k`, `timeout` and `target_options` count.
 
     Raises:
-        UsageError: the target is unknown or cannot be opened, or the history is none, or the target takes none.
+        UsageError: the target is unknown or cannot be opened, or `history` is malformed or not supported by the target.
     """
     asked = checked_question({"id": "ask", "question": question, "domain": domain, "history": list(history)})
     if isinstance(asked, list):

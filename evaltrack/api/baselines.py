@@ -31,15 +31,15 @@ def set_baseline(
 
     Args:
         run: Its id, the beginning of one, or its name; None takes the newest finished run of the experiment.
-        reason: Why; kept with who and when.
-        force: Also a run that is not FINISHED or not fully measured.
+        reason: The reason, recorded with author and time.
+        force: Accept a run that is not FINISHED or not fully measured.
         experiment: MLflow experiment by name; None follows MLflow's own settings.
         tracking_uri: MLflow store; None follows MLflow's own settings.
         say: Receives a warning where the run was asked a part of its golden set, or once what may vary.
 
     Raises:
         UsageError: there is no such run, or it is not FINISHED or not fully measured.
-        TrackingError: the store does not answer, or refuses, or does not hold the rows that the run logged.
+        TrackingError: the store does not answer, or refuses, or lacks rows that the run logged.
     """
     store, experiment_id = place_of(experiment, tracking_uri)
     run_to_set = named_evaluation(store, run) if run else newest_evaluation(store, experiment_id, None)
@@ -65,7 +65,7 @@ def _may_vary(signature: Signature) -> bool:
 
 
 def get_baseline(golden: str, *, experiment: str | None = None, tracking_uri: str | None = None) -> Baseline:
-    """The baseline of a golden set, by its name or file; its run is there.
+    """Return the baseline of a golden set, given by name or file.
 
     Raises:
         UsageError: it has none.
@@ -130,7 +130,7 @@ def baseline_history(golden: str, *, experiment: str | None = None, tracking_uri
 
 
 def clear_baseline(golden: str, *, experiment: str | None = None, tracking_uri: str | None = None) -> None:
-    """Take the baseline of a golden set away; the run stays.
+    """Remove the baseline of a golden set; the run is kept.
 
     Raises:
         UsageError: it has none.

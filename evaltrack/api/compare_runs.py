@@ -60,17 +60,17 @@ def compare_runs(
             that `golden`, baseline or baseline file name.
         baseline: The same of the baseline; None takes the run that was set as the baseline of the golden set.
         baseline_file: A saved ``evaltrack run --output json`` instead of a baseline in MLflow.
-        experiment: MLflow experiment in which the newest run is looked for; None follows MLflow's own settings, and
+        experiment: MLflow experiment of the newest run; None follows MLflow's own settings, and
             where these choose none it is the experiment of a baseline that is named.
         log: Whether the comparison is recorded on the candidate's run.
         tracking_uri: MLflow store; None follows MLflow's own settings.
-        say: Receives what takes long: which questions are asked again.
+        say: Receives messages on the reruns.
         ui_url: Where MLflow's UI is, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
         **settings: The settings of the comparison, each as `evaltrack.compare.config.ComparisonConfig` says, such as
             `max_drop`, `gate`, `max_reruns` or `min_coverage`.
 
     Raises:
-        UsageError: an option is wrong, there is no baseline, or a run is none of evaltrack's.
+        UsageError: an option is wrong, there is no baseline, or a run is not evaltrack's.
         InconclusiveError: the runs are not comparable, or one has not ended.
         TrackingError: the store is out of reach, or a run or its rows are gone.
     """
@@ -141,7 +141,7 @@ def assert_no_regression(
     tracking_uri: str | None = None,
     **settings: Unpack[ComparisonOptions],
 ) -> Comparison:
-    """Compare two runs, and fail unless it is shown that nothing got worse.
+    """Compare two runs and raise an AssertionError unless the verdict is ok.
 
     Args:
         candidate: A result, or as of `compare_runs`.
@@ -152,8 +152,8 @@ def assert_no_regression(
         **settings: As of `compare_runs`, such as `max_drop`, `allow_flips` or `gate`.
 
     Raises:
-        AssertionError: something got worse, or it could not be told; the message is the comparison, with the causes.
-        UsageError: an option is wrong, there is no baseline, or a run is none of evaltrack's.
+        AssertionError: the verdict is regression or unknown; the message is the comparison with its causes.
+        UsageError: an option is wrong, there is no baseline, or a run is not evaltrack's.
         InconclusiveError: the runs are not comparable, or one has not ended.
         TrackingError: the store is out of reach, or a run or its rows are gone.
     """

@@ -1,4 +1,4 @@
-"""Begin a project: settings, a first golden set, a target and the file of a CI."""
+"""Starts a project: settings, a golden set, a target and a CI file."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def report_html(
     tracking_uri: str | None = None,
     ui_url: str | None = None,
 ) -> str:
-    """The page of a run; with a baseline that of the comparison with it, under the default rules, not recorded.
+    """Return the HTML page of a run, or of its comparison with a baseline under the default rules.
 
     Args:
         run_id: MLflow run id, its beginning, or the run's name; None takes the newest finished evaluation.
@@ -50,7 +50,7 @@ def report_html(
         ui_url: Where MLflow's UI is, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
 
     Raises:
-        UsageError: there is no such run, or it is none of evaltrack's.
+        UsageError: there is no such run, or it is not evaltrack's.
         InconclusiveError: the runs are not comparable, or one has not ended.
         TrackingError: the store is out of reach, or a run or what it held is gone.
     """
@@ -156,7 +156,7 @@ def _pairs(means: Mapping[str, StoredMean]) -> dict[str, tuple[float, int]]:
 
 
 def load_run(run_id: str, *, tracking_uri: str | None = None, ui_url: str | None = None) -> RunResult:
-    """The result of a run that has ended, as `run_eval` returned it; `errors` and `missed` are empty, `rows` has all.
+    """Return the result of a finished run; `errors` and `missed` are empty, `rows` has all rows.
 
     Args:
         run_id: Its MLflow run: its id, the beginning of it, or the run's name.
@@ -164,7 +164,7 @@ def load_run(run_id: str, *, tracking_uri: str | None = None, ui_url: str | None
         ui_url: Where MLflow's UI is, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
 
     Raises:
-        UsageError: there is no such run, or it is none of evaltrack's.
+        UsageError: there is no such run, or it is not evaltrack's.
         TrackingError: the store is out of reach, or the run or what it held is gone.
     """
     store = connect_to_read(tracking_uri, ui_url)

@@ -36,7 +36,7 @@ def run_eval(
 ) -> RunResult:
     """Evaluate a target on a golden set, as one MLflow run.
 
-    What is not given here is as environment variables and `evaltrack.toml` say, as for `evaltrack run`.
+    Settings that are not given come from environment variables and `evaltrack.toml`, as in `evaltrack run`.
 
     Args:
         golden_path: A `.jsonl` or `.json` golden set, by its path or opened; or its questions: dicts with the fields of
@@ -44,11 +44,11 @@ def run_eval(
             ``questions``; `write_golden` gives one a name. None takes that of the settings, or the only one in
             ``golden/``.
         target: A target's name (``"bm25:docs"``), your own function (see `evaltrack.targets.python`), or ``"auto"`` for
-            BM25 over the corpus beside the golden set. A function that is given as an object is called in this process;
+            BM25 over the corpus next to the golden set. A function given as an object is called in this process;
             one that is named (``"python:package.module:function"``) in processes of its own.
-        resume: Id of a run that was broken off, to go on with it; ``"auto"`` takes the last one of the same settings,
-            if there is one. Questions whose row is kept are not asked again.
-        retry_errors: Whether a resumed run asks its failed questions again.
+        resume: Id of an interrupted run to resume; ``"auto"`` takes the last one of the same settings, if there is one.
+            Finished questions are skipped.
+        retry_errors: Rerun failed questions of a resumed run.
         tracking_uri: MLflow store; None follows MLflow's own settings.
         ui_url: Where MLflow's UI is, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
         progress: Receives progress; True draws a bar, or lines off a terminal, False none, and None draws one in a
@@ -58,12 +58,12 @@ def run_eval(
             USD per million tokens. A judge is named, or a function of a question and a response, and so is a score;
             functions are called in this process.
 
-    Inside ``with mlflow.start_run():`` the run is put below the one that is open there, as a nested run.
+    Inside ``with mlflow.start_run():`` the run is nested in the active one.
 
     Raises:
         UsageError: golden set, target, judge or a setting is wrong; nothing was run.
-        TrackingError: the MLflow store is out of reach, or does not hold what was written.
-        KeyboardInterrupt: it was stopped; the run is KILLED and holds what was done.
+        TrackingError: the MLflow store is out of reach, or lost what was written.
+        KeyboardInterrupt: it was interrupted; the run is KILLED and can be resumed.
     """
     path, chosen, config, functions = chosen_settings(golden_path, target, settings)
     return evaluate_golden(
@@ -102,7 +102,7 @@ def chosen_settings(
         target = None if config.target in ("", AUTO_TARGET) else config.target
     if target is None and not isinstance(golden, str | os.PathLike | GoldenSet | None):
         cure = "give a function, or name one such as target='bm25:docs'"
-        raise UsageError(f"`target=` is missing: questions that stand in no file have no corpus beside them; {cure}")
+        raise UsageError(f"`target=` is missing: questions without a file have no corpus next to them; {cure}")
     return path, target, config.with_(golden="", target=AUTO_TARGET), functions
 
 
@@ -146,19 +146,19 @@ def resume_run(
     ui_url: str | None = None,
     progress: ProgressChoice = None,
 ) -> RunResult:
-    """Go on with an evaluation that was broken off, with the settings it was started with.
+    """Resume an interrupted evaluation with its original settings.
 
     Args:
         run_id: Its MLflow run: its id, the beginning of it, or the run's name.
-        retry_errors: Whether its failed questions are asked again.
+        retry_errors: Rerun its failed questions.
         tracking_uri: MLflow store; None follows MLflow's own settings.
         ui_url: Where MLflow's UI is, for links.
         progress: As of `run_eval`.
 
     Raises:
-        UsageError: nothing is kept of the run on this machine, or it was started in another folder.
-        TrackingError: the MLflow store is out of reach, or does not hold what was written.
-        KeyboardInterrupt: it was stopped; the run is KILLED and holds what was done.
+        UsageError: this machine has no journal of the run, or it was started in another folder.
+        TrackingError: the MLflow store is out of reach, or lost what was written.
+        KeyboardInterrupt: it was interrupted; the run is KILLED and can be resumed.
     """
     check_is_there(tracking_uri)
     connection = StoreAddress(tracking_uri, ui_url)

@@ -83,9 +83,9 @@ def run_sweep(
     Args:
         sweep: A YAML, JSON or TOML file, or a mapping of the same fields, as `evaltrack schema sweep` describes them; a
             mapping may hold functions as targets.
-        resume: Id of the parent run of a sweep that was broken off, to go on with it; ``"auto"`` takes the last one of
-            the same configurations that was, and begins anew where none was. Finished runs are not made again.
-        retry_errors: Whether failed questions of a resumed sweep are asked again.
+        resume: Id of the parent run of an interrupted sweep to resume; ``"auto"`` takes the last one of the same
+            configurations, or starts a new sweep. Finished runs are skipped.
+        retry_errors: Rerun failed questions of a resumed sweep.
         tracking_uri: MLflow store; None follows MLflow's own settings.
         ui_url: Where MLflow's UI is, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
         progress: Receives the progress over all configurations; otherwise as of `run_eval`.
@@ -94,9 +94,8 @@ def run_sweep(
     Raises:
         UsageError: the file, the golden set, a target, a judge or a setting is wrong, or the sweep to resume is another
             one; nothing was run.
-        TrackingError: the MLflow store is out of reach, or does not hold what was written.
-        KeyboardInterrupt: it was stopped; the runs before are FINISHED, and the one under way is KILLED and holds what
-            was done.
+        TrackingError: the MLflow store is out of reach, or lost what was written.
+        KeyboardInterrupt: it was interrupted; the current run is KILLED and can be resumed.
     """
     plan, stop = check_sweep(sweep, tracking_uri), Stop()
     store = connect(tracking_uri, ui_url)
@@ -177,7 +176,7 @@ class _Running:
         return self.retry_errors and find_evaluation(self.store, child.run_id).num_errors > 0
 
     def _evaluate(self, configuration: Configuration, progress: Progress) -> RunResult:
-        """Evaluate one configuration, or go on with the run in which that was broken off."""
+        """Evaluate one configuration, or resume its interrupted run."""
         digest = configuration.digest(self.plan.golden.digest)
         resumed, child = None, self.children.get(digest)
         if child is not None and (self._is_retried(child) or is_resumable(child.run_id, self.store)):

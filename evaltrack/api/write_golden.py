@@ -33,7 +33,7 @@ STORED_DAYS = 365
 
 
 def write_golden(questions: Questions, path: str | os.PathLike[str]) -> GoldenSet:
-    """Write a golden set from questions that a program holds; a file that is there is replaced.
+    """Write questions to a golden set file; replaces an existing file.
 
     Args:
         questions: Mappings with the fields of a golden line, `Question` records, or a pandas data frame with a column

@@ -24,22 +24,22 @@ from evaltrack.evaluation.signals import OTHERS
 from evaltrack.privacy.addresses import shown_text
 
 COMMANDS = {
-    "init": ("evaltrack.cli.init:init", "Begin a project: settings, a first golden set, a target and a CI's file."),
+    "init": ("evaltrack.cli.init:init", "Start a project: settings, a golden set, a target and a CI file."),
     "run": ("evaltrack.cli.run:run", "Evaluate a target on a golden set, as one MLflow run."),
-    "resume": ("evaltrack.cli.run:resume", "Go on with an evaluation that was broken off."),
+    "resume": ("evaltrack.cli.run:resume", "Resume an interrupted evaluation."),
     "sweep": ("evaltrack.cli.sweep:sweep", "Evaluate targets × settings × k, and rank them in one table."),
     "compare": ("evaltrack.cli.compare:compare", "Compare a run with a baseline, question by question: the gate."),
     "report": ("evaltrack.cli.report:report", "Write the page of a run, or of its comparison with a baseline."),
     "baseline": ("evaltrack.cli.baseline:baseline", "Set, show and clear the runs that others are compared with."),
-    "judge": ("evaltrack.cli.judge:judge", "Replay a judge, hold it against people, accept what it did not pass."),
+    "judge": ("evaltrack.cli.judge:judge", "Replay a judge, compare it with people, accept a failed question."),
     "rubric": ("evaltrack.cli.rubric:rubric", "Show the reasoning rubric: anchors, coupling, tiers, gates and aims."),
     "index": ("evaltrack.cli.index:index", "List the chunks of a folder of pages, with their ids."),
     "ask": ("evaltrack.cli.ask:ask", "Ask a target one question, and show its ranked sources."),
-    "golden": ("evaltrack.cli.golden:golden", "Make golden sets, and check them."),
-    "cache": ("evaltrack.cli.cache:cache", "Show and clear the verdicts that were paid for before."),
+    "golden": ("evaltrack.cli.golden:golden", "Create and check golden sets."),
+    "cache": ("evaltrack.cli.cache:cache", "Show and clear cached verdicts."),
     "schema": ("evaltrack.cli.schema:schema", "Print the JSON Schema of a file or an output."),
     "ui": ("evaltrack.cli.ui:ui", "Serve MLflow with evaltrack's page on this machine."),
-    "doctor": ("evaltrack.cli.doctor:doctor", "Show versions and settings, and whether MLflow can be written to."),
+    "doctor": ("evaltrack.cli.doctor:doctor", "Show versions and settings, and test writing to MLflow."),
 }
 """Each command's home and short help, so that `--help` imports none of them."""
 

@@ -30,8 +30,8 @@ def baseline() -> None:
 
 @baseline.command("set", epilog=SET_EXAMPLES)
 @click.argument("run", default="", callback=no_empty_name)
-@click.option("--reason", default="", help="Why; kept with who and when.")
-@click.option("--force", is_flag=True, help="Also a run that is not FINISHED or not fully measured.")
+@click.option("--reason", default="", help="The reason, recorded with author and time.")
+@click.option("--force", is_flag=True, help="Accept a run that is not FINISHED or not fully measured.")
 @EXPERIMENT
 def set_(run: str, reason: str, force: bool, experiment: str) -> None:
     """Make RUN (default: the newest finished) the baseline of its golden set in its experiment."""
@@ -50,7 +50,7 @@ def _warn(text: str) -> None:
 @EXPERIMENT
 @OUTPUT
 def show(golden: str, experiment: str, output: str) -> None:
-    """Show the baseline of the golden set GOLDEN (its name, as travel); exits 3 where its run is gone."""
+    """Show the baseline of the golden set GOLDEN (its name, as travel); exits 3 if its run is gone."""
     from evaltrack.api.baselines import check_baseline, place_of, read_baseline
 
     store, experiment_id = place_of(experiment)
@@ -74,7 +74,7 @@ def list_(experiment: str, output: str) -> None:
 @EXPERIMENT
 @OUTPUT
 def history(golden: str, experiment: str, output: str) -> None:
-    """List the runs that were once the baseline of GOLDEN, the last first."""
+    """List the baselines of GOLDEN, the newest first."""
     from evaltrack.api.baselines import baseline_history
 
     _print(baseline_history(golden, experiment=experiment), output)
@@ -84,7 +84,7 @@ def history(golden: str, experiment: str, output: str) -> None:
 @click.argument("golden")
 @EXPERIMENT
 def clear(golden: str, experiment: str) -> None:
-    """Take the baseline of GOLDEN away; the run stays."""
+    """Remove the baseline of GOLDEN; the run is kept."""
     from evaltrack.api.baselines import clear_baseline
     from evaltrack.golden.reader import golden_name
 

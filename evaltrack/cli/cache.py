@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 @click.group()
 def cache() -> None:
-    """Show and clear the verdicts that were paid for before."""
+    """Show and clear cached verdicts."""
 
 
 @cache.command()
 @output_option()
 def show(output: str) -> None:
-    """Show where verdicts are cached, how many, and whether they are used."""
+    """Show the place, number and use of cached verdicts."""
     from evaltrack.judges.cache import cache_folder, measure_cache
 
     size = measure_cache(cache_folder())
@@ -37,9 +37,9 @@ def show(output: str) -> None:
 
 
 @cache.command()
-@click.option("--yes", is_flag=True, help="Do not ask, on a terminal.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def clear(yes: bool) -> None:
-    """Remove all cached verdicts; the next run pays for them again."""
+    """Remove all cached verdicts; the next run asks the judge again."""
     from evaltrack.judges.cache import cache_folder, clear_cache, measure_cache
 
     folder = cache_folder()

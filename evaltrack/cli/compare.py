@@ -34,13 +34,13 @@ Examples:
 """
 
 
-BASELINE_HELP = "Baseline: a run's id, its beginning, or its name.  [default: `evaltrack baseline set`]"
+BASELINE_HELP = "Run to use as the baseline.  [default: `evaltrack baseline set`]"
 
-SAVED_HELP = "Saved `evaltrack run --output json` as the baseline."
+SAVED_HELP = "Saved `evaltrack run --output json` to use as the baseline."
 EXPERIMENT_HELP = "MLflow experiment of the newest run.  [default: MLflow's own, else that of --baseline-run]"
 LOG_HELP = "Record the comparison on the candidate's run.  [default: yes]"
 ALL_HELP = "Show each rule, metric, domain and changed question in the terminal."
-FILES_HELP = "Also write a .html, .md, .json, .xml, .txt."
+FILES_HELP = "Also write a .html, .md, .json, .xml or .txt file; repeatable."
 COMPARED = in_group("What is compared")
 
 

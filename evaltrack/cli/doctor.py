@@ -14,7 +14,7 @@ PACKAGES = ("mlflow", "openai", "tiktoken", "pandas", "pyarrow", "pydantic", "bm
 
 @click.command()
 def doctor() -> int:
-    """Show versions and settings, and whether MLflow can be written to."""
+    """Show versions and settings, and test writing to MLflow."""
     shadow = _shadow()
     if shadow:
         click.secho(shadow, fg="red")

@@ -36,7 +36,7 @@ FINDINGS_SHOWN = 20
 
 @click.group()
 def golden() -> None:
-    """Make golden sets, and check them."""
+    """Create and check golden sets."""
 
 
 @golden.command(epilog=LINT_EXAMPLES)
@@ -44,11 +44,11 @@ def golden() -> None:
 @click.option(
     "--corpus",
     default=None,
-    help="Folder of pages that must hold what is expected.  [default: corpus/NAME beside each file, else that of the"
+    help="Folder of the pages that questions expect.  [default: corpus/NAME next to each file, else that of the"
     " settings' bm25: target]",
 )
-@click.option("-t", "--target", default=None, help="bm25:DIR, in whose index what is expected must be.")
-@click.option("--ignore", multiple=True, metavar="CODE", help="Code of findings that are not reported; repeatable.")
+@click.option("-t", "--target", default=None, help="bm25:DIR with the chunks that questions expect.")
+@click.option("--ignore", multiple=True, metavar="CODE", help="Code of findings to leave out; repeatable.")
 @click.option("--strict", is_flag=True, help="Exit 1 on warnings too.")
 @output_option()
 def lint(
@@ -59,7 +59,7 @@ def lint(
     strict: bool,
     output: str,
 ) -> int:
-    """Check every line of the golden sets FILES, and that what they expect is in the corpus.
+    """Check every line of the golden sets FILES, and look up expected sources in the corpus.
 
     Exits 2 if anything is an error; all findings of all files are listed.
     """
@@ -119,9 +119,9 @@ SHOWN_TEXT = 300
 
 @golden.command(epilog=ANCHOR_EXAMPLES)
 @click.argument("file", type=click.Path())
-@click.option("--corpus", default=None, help="Folder of the pages.  [default: corpus/NAME beside the file]")
-@click.option("-t", "--target", default=None, help="bm25:DIR, in whose index the expected chunks are.")
-@click.option("--dry-run", is_flag=True, help="Show what would change, and leave the file as it is.")
+@click.option("--corpus", default=None, help="Folder of the pages.  [default: corpus/NAME next to the file]")
+@click.option("-t", "--target", default=None, help="bm25:DIR with the expected chunks.")
+@click.option("--dry-run", is_flag=True, help="Show the changes without writing them.")
 @output_option()
 def anchor(file: str, corpus: str | None, target: str | None, dry_run: bool, output: str) -> None:
     """Add quotations to the questions of FILE that expect chunks by id, so that they survive another chunking.
@@ -154,18 +154,18 @@ Examples:
   evaltrack golden review mine.jsonl -t bm25:docs -t python:app.rag:ask
   evaltrack golden review mine.jsonl --unjudged 4488541a
 """
-UNJUDGED_HELP = "Judge what this run ranked in its first k, and nobody judged."
+UNJUDGED_HELP = "Judge the ungraded sources in the first k of this run."
 
 
 @golden.command(epilog=REVIEW_EXAMPLES)
 @click.argument("file", type=click.Path())
-@click.option("--corpus", default=None, help="Folder of the pages.  [default: corpus/NAME beside the file]")
-@click.option("-t", "--target", "targets", multiple=True, help="A retriever whose chunks are shown too; repeatable.")
+@click.option("--corpus", default=None, help="Folder of the pages.  [default: corpus/NAME next to the file]")
+@click.option("-t", "--target", "targets", multiple=True, help="Retriever whose chunks to show; repeatable.")
 @click.option("-k", default=10, show_default=True, type=click.IntRange(1, 100), help="Chunks of each retriever.")
 @click.option("--unjudged", default="", metavar="RUN", help=UNJUDGED_HELP)
-@click.option("--by", default="", help="Who reviews.  [default: git's user.name, else the login name]")
+@click.option("--by", default="", help="Name of the reviewer.  [default: git's user.name, else the login name]")
 @click.option("--port", default=0, type=click.IntRange(0, 65535), help="Port of the page.  [default: a free one]")
-@click.option("--no-open", is_flag=True, help="Print the address of the page, and open no browser.")
+@click.option("--no-open", is_flag=True, help="Print the address without opening a browser.")
 def review(
     file: str,
     corpus: str | None,
@@ -176,7 +176,7 @@ def review(
     port: int,
     no_open: bool,
 ) -> None:
-    """Go through the questions of FILE in a browser: mark what they expect, quote it, confirm drafts.
+    """Review the questions of FILE in a browser: mark expected sources, quote them, confirm drafts.
 
     The page is served on this machine alone until Ctrl-C. Every mark is in the file at once.
     """
@@ -215,18 +215,24 @@ Examples:
 
 @golden.command(epilog=ADD_EXAMPLES)
 @click.argument("file", type=click.Path())
-@click.option("--question", required=True, help="What is asked.")
-@click.option("--expect", multiple=True, help="Id of a chunk that should be retrieved; repeatable.")
-@click.option("--source", multiple=True, help="Title of a page that should be retrieved; repeatable.")
-@click.option("--quote", multiple=True, help="Words that a retrieved chunk should hold; repeatable.")
+@click.option("--question", required=True, help="The question's text.")
+@click.option("--expect", multiple=True, help="Id of an expected chunk; repeatable.")
+@click.option("--source", multiple=True, help="Title of an expected page; repeatable.")
+@click.option("--quote", multiple=True, help="Quotation that a retrieved chunk should contain; repeatable.")
 @click.option("--negative", is_flag=True, help="The target should say that it does not know.")
 @click.option("--answer", default=None, help="The expected answer.")
-@click.option("--difficulty", default=None, type=click.Choice(["easy", "medium", "hard"]), help="How hard it is.")
-@click.option("--category", default=None, help="Such as installation, configuration, usage, troubleshooting or api.")
+@click.option(
+    "--difficulty", default=None, type=click.Choice(["easy", "medium", "hard"]), help="The question's difficulty."
+)
+@click.option(
+    "--category",
+    default=None,
+    help="The question's category, such as installation, configuration, usage, troubleshooting or api.",
+)
 @click.option("--domain", default=None, help="The question's domain.  [default: the name of FILE]")
 @click.option("--notes", default=None, help="Why the question is there.")
 @click.option("--id", "key", default=None, help="The question's id.  [default: one more than the largest number]")
-@click.option("--draft", is_flag=True, help="Nobody has confirmed it yet: no run asks it.")
+@click.option("--draft", is_flag=True, help="Add it as a draft, which no run asks.")
 @output_option()
 def add(
     file: str,
@@ -238,7 +244,7 @@ def add(
     negative: bool,
     **fields: Any,
 ) -> None:
-    """Add a question to the golden set FILE (.jsonl or .json), which is made if it is not there."""
+    """Add a question to the golden set FILE (.jsonl or .json); creates the file if needed."""
     from evaltrack.api.add_question import add_question
 
     if negative and (expect or source or quote):
@@ -274,17 +280,27 @@ Examples:
 @click.argument("file", type=click.Path())
 @click.option("--corpus", required=True, help="Folder of pages.")
 @click.option(
-    "--number", default=30, show_default=True, type=click.IntRange(0, 10_000), help="Questions with an answer."
+    "--number",
+    default=30,
+    show_default=True,
+    type=click.IntRange(0, 10_000),
+    help="Number of questions with an answer.",
 )
-@click.option("--negatives", default=5, show_default=True, type=click.IntRange(0, 10_000), help="Near misses.")
+@click.option(
+    "--negatives",
+    default=5,
+    show_default=True,
+    type=click.IntRange(0, 10_000),
+    help="Number of questions that the pages do not answer.",
+)
 @click.option("--chunk", default="heading", show_default=True, help="heading or words:SIZE[:OVERLAP].")
 @click.option("--model", required=True, help="Model that writes the questions; key and server as for judges.")
 @click.option("--category", "categories", multiple=True, help="Category of the questions; repeatable, in turn.")
 @output_option()
 def draft(file: str, model: str, categories: tuple[str, ...], output: str, **options: Any) -> None:
-    """Have a model propose questions on a corpus, as drafts at the end of FILE. A person confirms them.
+    """Let a model propose questions on a corpus, as drafts at the end of FILE.
 
-    The model writes question, quotation and answer; what it quotes must stand in the chunk to the letter. Reword them,
+    The model writes question, quotation and answer; a quotation must be in the chunk word for word. Reword them,
     and take `draft` from those that are right: no run asks a draft.
     """
     from evaltrack.api.draft_by_model import draft_by_model
@@ -369,17 +385,17 @@ Examples:
 )
 @click.option("-o", "--output-file", required=True, type=click.Path(), help="The golden set to write, a .jsonl.")
 @click.option("--map", "fields", multiple=True, help="Column or JMESPath that holds a field: FIELD=PATH; repeatable.")
-@click.option("--separator", default=";", show_default=True, help="What is between the ids in one cell.")
-@click.option("--encoding", default="", help="Encoding of text files.  [default: UTF-8, or as their first bytes say]")
-@click.option("--corpus", default="", help="Folder of pages, or .jsonl or .parquet of passages, with what is expected.")
+@click.option("--separator", default=";", show_default=True, help="Separator of ids in one cell.")
+@click.option("--encoding", default="", help="Encoding of text files.  [default: UTF-8, or by their byte order mark]")
+@click.option("--corpus", default="", help="Folder of pages, or .jsonl or .parquet of passages, that questions expect.")
 @click.option("--domain", default="", help="Domain of the questions that have none.")
-@click.option("--id-prefix", default="", help="Text to put before each id.")
-@click.option("--force", is_flag=True, help="Replace the golden set if it is there.")
+@click.option("--id-prefix", default="", help="Prefix of each id.")
+@click.option("--force", is_flag=True, help="Replace an existing golden set.")
 @output_option()
 def import_command(
     files: tuple[str, ...], form: str, output_file: str, corpus: str, force: bool, output: str, **options: Any
 ) -> None:
-    """Write a golden set out of FILES of another tool; what has no field is kept in `metadata`.
+    """Convert FILES of another tool to a golden set; unknown columns go to `metadata`.
 
     Exits 2 if any line is no question; all of them are listed, and nothing is written.
     """

@@ -23,14 +23,14 @@ Examples:
 
 @click.command(epilog=EXAMPLES)
 @click.argument("folder", type=click.Path())
-@click.option("--project", default="", help="What to call the corpus in the output.  [default: the folder's name]")
+@click.option("--project", default="", help="Name of the corpus in the output.  [default: the folder's name]")
 @click.option("--chunk", default="heading", show_default=True, help="heading, words:SIZE or words:SIZE:OVERLAP.")
-@click.option("--files", default="", help="The formats that are read: md, rst, txt, html.  [default: all]")
+@click.option("--files", default="", help="Formats to read: md, rst, txt, html.  [default: all]")
 @output_option()
 def index(folder: str, project: str, chunk: str, files: str, output: str) -> None:
     """List the chunks of the pages in FOLDER, as `bm25:FOLDER` reads them, with the ids that a golden set expects.
 
-    Nothing is stored: `bm25:` reads the folder anew each time. A retriever of your own has ids of its own, which
+    Nothing is stored: `bm25:` reads the folder in each run. A retriever of your own has ids of its own, which
     `evaltrack ask` shows.
     """
     from evaltrack.golden.corpus import parse_chunker, parse_suffixes, read_corpus

@@ -21,19 +21,19 @@ Examples:
 
 @click.command(epilog=EXAMPLES)
 @click.argument("folder", default=".", type=click.Path(path_type=Path))
-@click.option("--corpus", default=None, help="Folder of your pages, in FOLDER.  [default: docs/ or the like]")
+@click.option("--corpus", default=None, help="Folder of your pages, in FOLDER.  [default: docs/ or a similar folder]")
 @click.option("-t", "--target", default="", help="Your app, as `evaltrack run -t` takes it.  [default: none yet]")
-@click.option("--golden", default=None, help="A golden set that is there.  [default: the only one in golden/]")
+@click.option("--golden", default=None, help="An existing golden set.  [default: the only one in golden/]")
 @click.option(
-    "--ci", default="none", type=click.Choice(["github", "gitlab", "jenkins", "none"]), help="Whose file to write."
+    "--ci", default="none", type=click.Choice(["github", "gitlab", "jenkins", "none"]), help="CI file to write."
 )
-@click.option("--package", default="", help="What the CI installs, as pip takes it.  [default: as installed here]")
-@click.option("--force", is_flag=True, help="Replace files that are there.")
+@click.option("--package", default="", help="Package that the CI installs with pip.  [default: as installed here]")
+@click.option("--force", is_flag=True, help="Replace existing files.")
 def init(folder: Path, corpus: str | None, target: str, golden: str | None, ci: CI, package: str, force: bool) -> None:
-    """Begin a project in FOLDER: settings, a first golden set, a target and the file of a CI.
+    """Start a project in FOLDER: settings, a golden set, a target and a CI file.
 
-    Without pages and without a golden set it writes a sample that can be run at once. Files that are there are not
-    replaced without --force.
+    Without pages and without a golden set it writes a sample that can be run at once. Existing files are
+    kept unless --force is given.
     """
     from evaltrack.api.init_project import ProjectChoices, find_corpus, find_golden, plan_project, write_project
 

@@ -28,26 +28,26 @@ Examples:
   evaltrack judge accept 4488541a... biz-price-rise --why "The pilot answered what the response left open."
 """
 
-JUDGE_HELP = "Who judged the run; needed where it was evaluated on another machine."
+JUDGE_HELP = "The run's judge; needed for a run of another machine."
 
 OUTPUT = output_option()
 
 
 @click.group()
 def judge() -> None:
-    """Replay a judge, hold it against people or another judge, accept what it did not pass."""
+    """Replay a judge, compare it with other verdicts, accept a failed question."""
 
 
 @judge.command(epilog=REPLAY_EXAMPLES)
 @click.argument("run")
-@click.option("--times", default=3, show_default=True, help="How often each response is judged again.")
+@click.option("--times", default=3, show_default=True, help="Number of times to judge each response again.")
 @click.option(
-    "--share", default=1.0, show_default=True, type=click.FloatRange(0, 1), help="Share of them, by their ids."
+    "--share", default=1.0, show_default=True, type=click.FloatRange(0, 1), help="Share of the responses to judge."
 )
 @click.option("--judge", "judges", multiple=True, help=JUDGE_HELP)
 @OUTPUT
 def replay(run: str, times: int, share: float, judges: tuple[str, ...], output: str) -> None:
-    """Judge the stored responses of RUN again; no target is asked.
+    """Judge the stored responses of RUN again, without the target.
 
     Shows how far the scores vary, and logs it as a run below RUN.
     """
@@ -66,7 +66,7 @@ def replay(run: str, times: int, share: float, judges: tuple[str, ...], output: 
 
 @judge.command(epilog=AGREE_EXAMPLES)
 @click.argument("run")
-@click.option("--labels", type=click.Path(), help="Verdicts of people or of another judge: JSON Lines.")
+@click.option("--labels", type=click.Path(), help="Verdicts of people or another judge, as JSON Lines.")
 @click.option("--run", "other_run", help="Another run of the same golden set, instead of labels.")
 @click.option(
     "--tolerance",
@@ -75,7 +75,7 @@ def replay(run: str, times: int, share: float, judges: tuple[str, ...], output: 
     "[default: 0.05 of the reasoning score, 0.1 of other grades]",
 )
 @click.option(
-    "--share", default=1.0, show_default=True, help="Share of the responses that have to lie within it for a yes."
+    "--share", default=1.0, show_default=True, help="Share of responses that must be within the tolerance to agree."
 )
 @OUTPUT
 def agree(
@@ -102,7 +102,7 @@ def agree(
 @click.argument("question")
 @click.option("--why", default="", help="The justification; a warning needs none.")
 def accept(run: str, question: str, why: str) -> None:
-    """Accept QUESTION of RUN although it did not pass: recorded with who, when and why. It changes no score.
+    """Accept QUESTION of RUN although it did not pass. Records who, when and why; changes no score.
 
     A hard fail cannot be accepted, a soft fail needs a justification, a warning is acknowledged.
     """

@@ -83,7 +83,7 @@ def output_option(*others: str, default: Literal["table", "auto"] = "table") -> 
         default=default,
         show_default=True,
         type=click.Choice([*["auto"] * auto, "table", "json", *others]),
-        help="What is printed on stdout" + ("; auto: a table, or JSON where stdout is a file." if auto else "."),
+        help="Format of stdout" + ("; auto: a table, or JSON where stdout is a file." if auto else "."),
         **in_group("Result"),
     )
 

@@ -35,7 +35,7 @@ def report(runs: tuple[str, ...], baseline_run: str, baseline: str, experiment: 
     """Write the page of RUN (default: the newest), or of its comparison with a baseline, as one HTML file.
 
     Of several runs, or of the parent run of several golden sets or a sweep, it is a table of them; the page of each is
-    in a folder beside it. Runs of one golden set are compared in it, question by question.
+    in a folder next to it. Runs of one golden set are compared in it, question by question.
 
     The pages work offline and make no request. `run` and `compare` log the same pages as artifacts. Exits 0 whatever
     the verdict: `evaltrack compare` is the gate.

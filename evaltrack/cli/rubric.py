@@ -21,7 +21,7 @@ Examples:
 @click.option("--rubric-weights", default="", help="Other weights, as in `run`: h_count=0.3,oscillation=0.1.")
 @output_option("markdown")
 def rubric(rubric_weights: str, output: str) -> None:
-    """Show the reasoning rubric: what is graded and how, hard fails, coupling, tiers, gates and aims.
+    """Show the reasoning rubric: dimensions, anchors, hard fails, coupling, tiers, gates and aims.
 
     People who label responses grade by the same anchors as an LLM that judges with `--rubric reasoning`.
     """

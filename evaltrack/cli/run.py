@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 EXAMPLES = """\b
 Examples:
   evaltrack run --demo                                    a first look, without files of your own
-  evaltrack run golden/travel.jsonl                       BM25 over the corpus beside it
+  evaltrack run golden/travel.jsonl                       BM25 over the corpus next to it
   evaltrack run golden/travel.jsonl -k 3 -t bm25:docs     over your own pages
   evaltrack run golden/travel.jsonl -t python:app.rag:ask             your own function
   evaltrack run golden/travel.jsonl -t recorded:answers.jsonl         responses gathered earlier
@@ -37,8 +37,8 @@ Examples:
   evaltrack run golden/travel.jsonl > baseline.json       saved, for compare --baseline
 """
 
-RESUME_HELP = "Go on with a run that was broken off: its id, or auto for the last such."
-COVERAGE_HELP = "Exit 3 if a smaller share was answered without an error."
+RESUME_HELP = "Resume an interrupted run: its id, or auto for the last one."
+COVERAGE_HELP = "Exit 3 if a smaller share of questions was answered without an error."
 WORST_FIRST = (EXIT_MISSED, EXIT_INCONCLUSIVE, 0)
 """Of several exit codes the first of these is that of the whole."""
 
@@ -55,10 +55,10 @@ EXECUTION, RESULT = in_group("Execution"), in_group("Result")
 @click.argument("paths", nargs=-1, metavar="[GOLDEN]...", callback=no_empty_name)
 @settings_options(EvaluationConfig)
 @click.option("--resume", default="", help=RESUME_HELP, **EXECUTION)
-@click.option("--retry-errors", is_flag=True, help="With --resume: ask the failed questions again.", **EXECUTION)
+@click.option("--retry-errors", is_flag=True, help="With --resume: rerun questions that ended in errors.", **EXECUTION)
 @click.option("--min-coverage", default=0.0, type=click.FloatRange(0, 1), help=COVERAGE_HELP, **RESULT)
 @output_option(default="auto")
-@click.option("--demo", is_flag=True, help="Evaluate the showcase that comes along, before and after a change.")
+@click.option("--demo", is_flag=True, help="Evaluate the bundled showcase before and after a change.")
 def run(
     paths: tuple[str, ...], *, settings: dict[str, Any], demo: bool, min_coverage: float, output: str, **resuming: Any
 ) -> int:
@@ -188,10 +188,10 @@ Examples:
 
 @click.command(epilog=RESUME_EXAMPLES)
 @click.argument("run")
-@click.option("--retry-errors", is_flag=True, help="Ask the failed questions again, too.")
+@click.option("--retry-errors", is_flag=True, help="Also rerun questions that ended in errors.")
 @output_option(default="auto")
 def resume(run: str, retry_errors: bool, output: str) -> int:
-    """Go on with the evaluation RUN that was killed or could not be logged, on the machine and in the folder it ran in.
+    """Resume the interrupted evaluation RUN, on its machine and in its folder.
 
     Questions that were finished are not asked again, and no verdict is paid for twice. Where the run is not to be
     named, repeat its command: `evaltrack run ... --resume auto`. Exits as `evaltrack run`.

@@ -23,7 +23,7 @@ Examples:
 @click.command(epilog=EXAMPLES)
 @click.argument("name", default="")
 def schema(name: str) -> None:
-    """Print the JSON Schema called NAME, or the names of all: files that people write, and each --output json."""
+    """Print the JSON Schema called NAME, or list the names of all."""
     from evaltrack.cli import cli
     from evaltrack.report.schemas import made_schemas
 

@@ -20,7 +20,7 @@ EXAMPLES = """\b
 Examples:
   evaltrack sweep sweep.yaml --dry-run         shows the configurations, and how many calls they make
   evaltrack sweep sweep.yaml                   evaluates all of them, and prints the leaderboard
-  evaltrack sweep sweep.yaml --resume auto     goes on where the last one was broken off
+  evaltrack sweep sweep.yaml --resume auto     resumes the last one
   evaltrack sweep sweep.yaml --output json > leaderboard.json
   evaltrack schema sweep > sweep.schema.json      the fields of the file, for an editor
 
@@ -32,8 +32,8 @@ A file:
   settings: {judge: none, target_options: {floor: [0, 2]}}
 """
 
-DRY_HELP = "Check everything and show what would be run; nothing is."
-RESUME_HELP = "Go on with a sweep that was broken off: its parent run, or auto for the last of these configurations."
+DRY_HELP = "Check everything and list the runs, without running."
+RESUME_HELP = "Resume an interrupted sweep: its parent run, or auto for the last one of these configurations."
 
 
 @click.command(cls=GroupedCommand, epilog=EXAMPLES)
@@ -41,7 +41,7 @@ RESUME_HELP = "Go on with a sweep that was broken off: its parent run, or auto f
 @click.option("--dry-run", is_flag=True, help=DRY_HELP, **in_group("What is evaluated"))
 @click.option("--resume", default="", help=RESUME_HELP, **in_group("Going on"))
 @click.option(
-    "--retry-errors", is_flag=True, help="With --resume: ask the failed questions again.", **in_group("Going on")
+    "--retry-errors", is_flag=True, help="With --resume: rerun questions that ended in errors.", **in_group("Going on")
 )
 @output_option(default="auto")
 def sweep(file: str, dry_run: bool, resume: str, retry_errors: bool, output: str) -> int:

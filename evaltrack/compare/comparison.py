@@ -192,7 +192,7 @@ def aims_of(metrics: Iterable[MetricDelta]) -> Iterator[ComparedAim]:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Candidate against baseline.
+    """The result of comparing a candidate with a baseline.
 
     `by_fate` lists the questions of which anything differs by what became of them, the worst first, of very many the
     first; `fates` counts them all. Of the identical ones `same` holds the candidate's rows without texts of sources, of

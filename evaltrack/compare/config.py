@@ -25,7 +25,7 @@ class ComparisonConfig(Config):
     command = "compare"
 
     golden: OptionalText = setting(
-        "", "Golden set whose newest run is compared, where no run is named.", group="What is compared"
+        "", "Golden set whose newest run to compare, if no run is named.", group="What is compared"
     )
     max_drop: Texts = _gate(
         (),
@@ -35,8 +35,7 @@ class ComparisonConfig(Config):
     allow_flips: int = _gate(0, "Questions that may go from pass to fail.", option="--allow-flips", ge=0)
     max_reruns: int | None = _gate(
         None,
-        "Calls to rerun questions that went from pass to fail, to tell broken from flaky ones; 0: none."
-        "  [default: as many as the run made]",
+        "Most calls to rerun questions that broke; 0: rerun nothing.  [default: as many as the run made]",
         option="--max-reruns",
         ge=0,
     )
@@ -47,17 +46,17 @@ class ComparisonConfig(Config):
         ge=0,
         le=1,
     )
-    allow_partial: bool = _gate(False, "Runs of a part of the golden set may pass.", option="--allow-partial")
+    allow_partial: bool = _gate(False, "Let runs of a part of the golden set pass.", option="--allow-partial")
     gate: GateKind = _gate(
         "auto",
-        "auto: each question that broke counts unless reruns show that it is flaky; seed: each counts, nothing is"
-        " rerun; evidence: an exact test must show the loss, nothing is rerun.",
+        "auto: each question that broke counts, unless reruns show that it is flaky; seed: each counts, without"
+        " reruns; evidence: an exact test must show the loss, without reruns.",
         option="--gate",
     )
-    ignore: Parts = _gate((), "Part that may differ, e.g. judge; metrics it affects are left out.", option="--ignore")
+    ignore: Parts = _gate((), "Part that may differ, such as judge; affected metrics are left out.", option="--ignore")
     require: str = _gate(
         "",
-        "Show criteria for both runs: minimum, target, good, functional, or bounds; informs only.",
+        "Show criteria for both runs (minimum, target, good, functional, or bounds); does not change the verdict.",
         option="--require",
     )
 

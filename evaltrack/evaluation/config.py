@@ -120,7 +120,7 @@ class EvaluationConfig(Config):
     target: OptionalText = _input(
         AUTO_TARGET,
         "bm25:DIR, python:MODULE:FUNCTION, http://…, recorded:FILE, command:PROGRAM, openai:MODEL, traces:EXPERIMENT,"
-        " models:/NAME@ALIAS, runs:/RUN/NAME, endpoints:/NAME; auto: the corpus beside GOLDEN.",
+        " models:/NAME@ALIAS, runs:/RUN/NAME, endpoints:/NAME; auto: the corpus next to GOLDEN.",
         option="-t --target",
         logged="never",
         shapes=False,
@@ -129,25 +129,26 @@ class EvaluationConfig(Config):
         {}, "A setting of the target: KEY=VALUE; repeatable.", option="--target-option", logged="never"
     )
     target_error: OptionalText = _input(
-        "", "JMESPath in a response: where the target says why it failed.  [default: error]", logged="chosen"
+        "", "JMESPath of the error message in a response.  [default: error]", logged="chosen"
     )
-    model: str = _input("", "Name of the target's model, where the target cannot say it itself.", logged="never")
-    k: int = _input(5, "How many retrieved sources are scored.", option="-k", ge=1, le=MAX_K)
+    model: str = _input("", "Name of the target's model, if its responses do not name it.", logged="never")
+    k: int = _input(5, "Number of retrieved sources to score.", option="-k", ge=1, le=MAX_K)
     filter: Texts = _input(
         (),
-        "Ask only such questions: domain=travel,difficulty!=hard: the comma is `and`, several are `or`; by domain,"
-        " difficulty, category, id or metadata.KEY.",
+        "Questions to ask, by domain, difficulty, category, id or metadata.KEY, such as"
+        " domain=travel,difficulty!=hard. A comma means and, a repeated option means or.",
         option="--filter",
         logged="never",
     )
     only_failed: OptionalText = _input(
-        "", "Ask only what did not pass in this run: its id or name.", option="--only-failed", logged="chosen"
+        "",
+        "Ask only the questions that did not pass in this run (id or name).",
+        option="--only-failed",
+        logged="chosen",
     )
-    sample: int = _input(
-        0, "Ask only so many questions, drawn by seed and id; 0: all.", option="--sample", logged="chosen", ge=0
-    )
+    sample: int = _input(0, "Number of questions to draw at random; 0: all.", option="--sample", logged="chosen", ge=0)
     sample_seed: int = _input(
-        0, "Draws the same questions for the same seed, whatever their order in the file.", logged="chosen", ge=0
+        0, "Seed of `sample`; it draws the same questions in any order of the file.", logged="chosen", ge=0
     )
     judge: Texts = _judging(
         ("none",),
@@ -169,27 +170,25 @@ class EvaluationConfig(Config):
         logged="chosen",
         shapes=False,
     )
-    rubric: RubricName = _judging(
-        "answer", "What judges look at: whether the answer is right, or how it was reasoned.", option="--rubric"
-    )
+    rubric: RubricName = _judging("answer", "What judges grade: the answer, or its reasoning.", option="--rubric")
     rubric_weights: str = _judging(
         "", "Weights of the reasoning rubric, e.g. h_count=0.3,oscillation=0.1.", logged="never"
     )
     pass_threshold: float = _judging(
-        PASS_THRESHOLD, "Judge score from which an answer passes.", option="--pass-threshold", ge=0, le=1
+        PASS_THRESHOLD, "Lowest judge score that passes.", option="--pass-threshold", ge=0, le=1
     )
     judge_timeout: float = _judging(JUDGE_TIMEOUT, "Seconds for the judges, for each question.", shapes=False, gt=0)
     call_timeout: float = _judging(CALL_SECONDS, "Seconds for one call of a judge's model.", shapes=False, gt=0)
-    verdict_cache: bool = _judging(True, "Use verdicts paid for before.", shapes=False)
+    verdict_cache: bool = _judging(True, "Reuse verdicts of earlier runs.", shapes=False)
     require: str = _result(
         "",
         "Exit 1 if missed: minimum, target, good, functional, or bounds like 'recall_at_k>=0.8,mrr>0.7'.",
         option="--require",
         logged="chosen",
     )
-    evaluation_json: OptionalText = _result("", "Write evaluation.json to this file too.", logged="never")
+    evaluation_json: OptionalText = _result("", "Also write evaluation.json to this file.", logged="never")
     trials: int = _execution(
-        1, "How often each question is asked.", option="--trials", logged="always", shapes=True, ge=1, le=MAX_TRIALS
+        1, "Number of times to ask each question.", option="--trials", logged="always", shapes=True, ge=1, le=MAX_TRIALS
     )
     concurrency: int = _execution(
         CONCURRENCY, "Questions in flight at once.", option="--concurrency", logged="always", ge=1, le=MAX_CONCURRENCY
@@ -199,13 +198,13 @@ class EvaluationConfig(Config):
     )
     workers: int = _execution(
         1,
-        "Processes in which a python: target runs; one that ends is an error of the questions in it.",
+        "Number of processes for a python: target.",
         ge=1,
         le=MAX_WORKERS,
     )
-    target_memory: str = _execution("", "Most memory of each process of a python: target, such as 2GB.")
-    in_process: bool = _execution(False, "Call python: functions in this process: for a debugger.")
-    engine: EngineName = _execution("local", "Where questions are asked: local, or by the workers of ray.")
+    target_memory: str = _execution("", "Memory limit of each process of a python: target, such as 2GB.")
+    in_process: bool = _execution(False, "Call python: functions in this process, for a debugger.")
+    engine: EngineName = _execution("local", "Ask questions in this process (local), or on a Ray cluster.")
     engine_address: str = _execution(
         "",
         "Address of the Ray cluster.  [default: Ray's own settings, else workers on this machine]",
@@ -213,12 +212,12 @@ class EvaluationConfig(Config):
     )
     engine_workers: int = _execution(
         0,
-        "Workers at once, which share `concurrency`; 0 takes as many as the cluster has CPUs.",
+        "Number of Ray workers, which share `concurrency`; 0: one for each CPU.",
         ge=0,
         le=MAX_ENGINE_WORKERS,
     )
     experiment: OptionalText = _mlflow(
-        "", "MLflow experiment, made where there is none.  [default: MLflow's own]", option="--experiment"
+        "", "MLflow experiment; created if it does not exist.  [default: MLflow's own]", option="--experiment"
     )
     run_name: OptionalText = _mlflow(
         "", "Name of the MLflow run.  [default: golden set, target, k and params]", option="--run-name"
@@ -230,10 +229,10 @@ class EvaluationConfig(Config):
         shapes=True,
     )
     tag: Table = _mlflow({}, "A tag for the run: NAME=VALUE; repeatable.", option="--tag")
-    note: OptionalText = _mlflow("", "A note, which begins the run's description in MLflow.")
+    note: OptionalText = _mlflow("", "First text of the run's description in MLflow.")
     traces: TraceChoice = _mlflow(
         "auto",
-        "Which questions get an MLflow trace; auto: all of up to 200, else those that failed.",
+        "Questions that get an MLflow trace; auto: all if there are at most 200, else the failed ones.",
         option="--traces",
         logged="always",
     )
@@ -244,7 +243,7 @@ class EvaluationConfig(Config):
     price_out: float | None = _price("USD per million output tokens of the target.")
     judge_price_in: float | None = _price("USD per million input tokens of the judge.")
     judge_price_out: float | None = _price("USD per million output tokens of the judge.")
-    redact: Texts = _cost((), "Regular expression; what matches is taken out of every response.", logged="never")
+    redact: Texts = _cost((), "Regular expression; matches are removed from responses.", logged="never")
 
     @model_validator(mode="after")
     def _fit_together(self) -> EvaluationConfig:

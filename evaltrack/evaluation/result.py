@@ -25,7 +25,7 @@ METRICS = frozenset(BY_METRIC)
 
 @dataclass(frozen=True)
 class RunResult:
-    """One finished evaluation.
+    """The result of one evaluation.
 
     `metrics` are means, each over `counts` questions of the same name; `totals` counts questions; `groups` holds mean
     and count by metric for each domain and difficulty; `by_judge` the same for each judge of a panel. `cost_usd` holds

@@ -77,7 +77,7 @@ class SweepFile(BaseModel):
         description="Targets to try, each a name as of `evaltrack run -t`, or a table with settings of its own.",
     )
     k: Annotated[list[Annotated[int, Field(ge=1, le=MAX_K, strict=True)]], BeforeValidator(_as_list)] = Field(
-        [5], min_length=1, description="How many retrieved sources are scored."
+        [5], min_length=1, description="Number of retrieved sources to score."
     )
     seeds: list[StrictInt] = Field(
         [], description="Each configuration is evaluated once with each; `{seed}` in a target or an option is the seed."

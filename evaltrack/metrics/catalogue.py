@@ -76,7 +76,7 @@ RETRIEVAL_SCORES = (
         "judged_at_k",
         "judged_at_k",
         "Judged@{k}",
-        "graded questions: sources of the first k that have a grade / those that came back",
+        "graded questions: graded sources in the first k / returned ones",
         depends_on=K,
         section="retrieval",
         tells_result=False,
@@ -119,9 +119,9 @@ def _judge_scores() -> Iterator[Score]:
         tolerance=Tolerance(0.10),
     )
     for name, question in (
-        ("accuracy", "are the answer's facts right"),
-        ("completeness", "does it say all that was expected"),
-        ("relevance", "does it answer what was asked"),
+        ("accuracy", "correctness of the answer's facts"),
+        ("completeness", "share of the expected facts in the answer"),
+        ("relevance", "how well it answers the question"),
     ):
         yield Score(name, name, name.capitalize(), f"the judge: {question}", depends_on=JUDGE, section="judge")
     yield Score(
@@ -238,7 +238,7 @@ def _reasoning_scores() -> Iterator[Score]:
         "coupling_violation",
         "coupling_violation_rate",
         "Coupling violations",
-        "1 if it claims more confidence than its process earned, else 0; of those that claim any",
+        "1 if the claimed confidence exceeds the earned one, else 0; only responses that express confidence",
         depends_on=JUDGE,
         higher_is_better=False,
         binary=True,

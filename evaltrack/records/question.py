@@ -40,7 +40,7 @@ EXPECTATIONS = {"expected_passages": "passages", "expected_chunks": "chunks", "e
 
 
 class Question(Record):
-    """One golden line.
+    """One question of a golden set.
 
     `expected_passages` (quotations), `expected_chunks` (ids) and `expected_sources` (titles) say what the target should
     retrieve; the first of them that is given decides. Quotations need the texts of sources: of a target that returns

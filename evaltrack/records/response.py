@@ -45,7 +45,7 @@ TEXT_NAME = re.compile(r"text-[0-9a-f]{12}")
 
 
 class Source(Record):
-    """One retrieved thing, at the rank of its place in `Response.sources`: a `chunk_id`, a `title` or a `text`."""
+    """One retrieved item: a `chunk_id`, a `title` or a `text`. Its rank is its place in `Response.sources`."""
 
     chunk_id: Key | None = None
     title: ForeignText | None = None
@@ -70,14 +70,14 @@ class Source(Record):
 
 
 class ToolCall(Record):
-    """One tool that the target called."""
+    """One call of a tool by the target."""
 
     name: Key
     arguments: FreeObject = Field(default_factory=dict)
 
 
 class Usage(Record):
-    """Tokens used for one question, over all calls, as reported.
+    """Reported tokens of one question, over all calls.
 
     `cached_tokens` are the part of the prompt that the server had in its cache, `reasoning_tokens` the part of the
     completion that is not shown; None where the server does not say.
@@ -117,7 +117,7 @@ def _reported_sum(one: int | None, other: int | None) -> int | None:
 
 
 class Response(Record):
-    """What a target gave for one question.
+    """The response of a target to one question.
 
     `sources` is ranked, best first. An empty tuple means "looked and found nothing" and is measured; None means that
     the target does not retrieve, so that retrieval is not measured. `abstained` flags "I do not know". `model` is

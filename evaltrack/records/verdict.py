@@ -60,7 +60,7 @@ ANSWER_GRADES = ("overall_score", "accuracy", "completeness", "relevance")
 
 
 class Verdict(Record):
-    """What one judge said of one answer.
+    """The verdict of one judge on one answer.
 
     On an answerable question it holds the four numbers; on a negative `declined` alone: whether the answer says that
     it does not know; under the reasoning rubric what the judge `observed`. `usage` is

@@ -38,12 +38,12 @@ def score(
     gates: bool = True,
     values: Iterable[str] | Mapping[str, bool] = (),
 ) -> Callable[[F], F]:
-    """Declare what a function scores.
+    """Decorate a scoring function with its name and direction.
 
     Args:
-        name: Of the score; the function's own name if empty.
+        name: Name of the score; the function's own name if empty.
         higher_is_better: Which way is better.
-        gates: Whether rules of the gate (`max_drop=`) may name it; else it only informs.
+        gates: Allow rules of the gate (`max_drop=`) on it.
         values: The names of the values of a function that returns a mapping, or a mapping from each to whether higher
             is better. Each is a score by itself.
     """
