@@ -7,19 +7,20 @@ import re
 import click
 
 from evaltrack.cli import cli
+from evaltrack.compare.config import ComparisonConfig
+from evaltrack.evaluation.config import EvaluationConfig
 from scripts.references.markdown import prose, table
 
 HEAD = """# Commands
 
-Results go to stdout, progress and notes to stderr. `evaltrack COMMAND --help` says the same as this page, which is
-written from it. [Exit codes](exit-codes.md) and [settings](../settings.md) have pages of their own.
+`evaltrack COMMAND --help` shows these options with examples. Results go to stdout, progress and notes to stderr;
+[exit codes](exit-codes.md) has the codes. Name a run by its id, the beginning of its id, or its run name.
 
-Wherever a run is named, its id, the beginning of its id or its name will do. Every option and
-[setting](../settings.md) can also be set as an environment variable (`EVALTRACK_RUN_K=3`), or as a line under `[run]`
-in `evaltrack.toml` or `[tool.evaltrack.run]` in `pyproject.toml` of the working directory, but for a file that another
-user put there. `--config FILE` or `EVALTRACK_CONFIG` names another file to read instead:
-`evaltrack --config gate.toml compare`.
+`evaltrack --config FILE COMMAND` reads its [settings](../settings.md) from FILE instead of `evaltrack.toml` or
+`pyproject.toml`.
 """
+SETTINGS = {"evaltrack run": EvaluationConfig, "evaltrack compare": ComparisonConfig}
+"""Commands whose options are settings, which have a page of their own."""
 
 
 def all_commands(group: click.Group, prefix: str = "evaltrack") -> dict[str, click.Command]:
@@ -37,28 +38,24 @@ def all_commands(group: click.Group, prefix: str = "evaltrack") -> dict[str, cli
 
 def commands_page() -> str:
     """The whole page."""
-    found = all_commands(cli)
-    rows = [(f"[`{name}`](#{name.replace(' ', '-')})", _summary(command)) for name, command in found.items()]
-    sections = [_section(name, command) for name, command in found.items()]
-    return "\n".join([HEAD, table(("command", "does"), rows), *sections])
-
-
-def _summary(command: click.Command) -> str:
-    first = re.split(r"\n\s*\n", command.help or "")[0]
-    return prose(" ".join(first.split()).removesuffix("."))
+    return "\n".join([HEAD, *(_section(name, command) for name, command in all_commands(cli).items())])
 
 
 def _section(name: str, command: click.Command) -> str:
     context = click.Context(command, info_name=name)
-    usage = f"{name} {' '.join(command.collect_usage_pieces(context))}"
-    lines = [f"\n## {name}\n", f"    {usage}\n"]
-    lines += [prose(" ".join(part.split())) + "\n" for part in re.split(r"\n\s*\n", command.help or "")]
-    options = [each for each in command.params if isinstance(each, click.Option) and not each.hidden]
-    rows = [(_flags(each, context), *_help(each, context)) for each in options]
-    if rows:
-        lines.append(table(("option", "default", "meaning"), rows))
-    if command.epilog:
-        lines += ["", *_examples(command.epilog)]
+    first = " ".join(re.split(r"\n\s*\n", command.help or "")[0].split())
+    lines = [f"## {name}\n", f"    {name} {' '.join(command.collect_usage_pieces(context))}\n", f"{prose(first)}\n"]
+    settings = SETTINGS[name].model_fields if name in SETTINGS else ()
+    options = [
+        each
+        for each in command.params
+        if isinstance(each, click.Option) and not each.hidden and each.name not in settings
+    ]
+    if settings:
+        lines.append("Each [setting](../settings.md) is an option, or `--set NAME=VALUE`. The other options:\n")
+    if options:
+        rows = [(_flags(each, context), _meaning(each, context)) for each in options]
+        lines.append(table(("option", "meaning"), rows) + "\n")
     return "\n".join(lines)
 
 
@@ -67,17 +64,12 @@ def _flags(option: click.Option, context: click.Context) -> str:
     if option.is_flag or option.count:
         return names
     kind = option.make_metavar(context).strip("[]")
-    return f"{names} {kind.replace('|', ' or ')}" if "|" in kind else f"{names} {kind}"
+    return f"{names} {kind.replace('|', ', ')}"
 
 
-def _help(option: click.Option, context: click.Context) -> tuple[str, str]:
-    """Default and meaning; some texts say the default themselves."""
+def _meaning(option: click.Option, context: click.Context) -> str:
+    """The help of an option and its default; some texts say the default themselves."""
     text, _, own = (option.help or "").partition("  [default: ")
-    own, _, bounds = own.partition("]")
-    shown = own or option.get_help_extra(context).get("default", "")
-    return prose(shown.strip("()")), prose(text + (f" {bounds.strip()}" if bounds.strip() else ""))
-
-
-def _examples(epilog: str) -> list[str]:
-    lines = [line.rstrip() for line in epilog.replace("\b", "").strip("\n").splitlines()]
-    return ["Examples:\n", *(f"    {line.strip()}" for line in lines if line.strip() and line.strip() != "Examples:")]
+    shown = own.partition("]")[0] or option.get_help_extra(context).get("default", "").strip("()")
+    text = text.partition(" Those without an option:")[0]
+    return prose(f"{text} Default: {shown}." if shown else text)

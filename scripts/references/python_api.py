@@ -11,12 +11,9 @@ from scripts.references.markdown import prose
 
 HEAD = """# Python API
 
-`from evaltrack import NAME` gives each of these, and imports what it needs at that moment.
-[Use it from Python](../how-to/python.md) shows them at work.
-What starts with `**settings` takes every [setting](../settings.md) as a keyword argument.
+Import each name from `evaltrack`. [Use it from Python](../how-to/python.md) has examples; `help(NAME)` describes
+arguments. `**settings` takes every [setting](../settings.md) as a keyword argument.
 """
-SECTIONS = ("Args", "Returns", "Raises", "Yields")
-TITLES = {"Args": "Arguments"}
 
 
 def python_page() -> str:
@@ -62,10 +59,11 @@ def _class(name: str, record: type) -> str:
         for each, value in vars(base).items()
         if not each.startswith("_") and (isinstance(value, property) or hasattr(value, "attrname"))
     ]
-    properties = [f"- `{each}`: {prose(_first(getattr(record, each)))}" for each in names]
     lines = [f"\n### {name}\n", _code("\n".join([f"class {name}", *(f"    {field}" for field in fields)]))]
     lines.append(_docstring(record))
-    return "\n".join([*lines, *(["Properties:\n", *properties] if properties else [])])
+    if names:
+        lines.append(f"Properties: {', '.join(f'`{each}`' for each in names)}.\n")
+    return "\n".join(lines)
 
 
 def _default(record: type, field: str) -> str:
@@ -75,31 +73,18 @@ def _default(record: type, field: str) -> str:
     return f" = {model.get_default(call_default_factory=True)!r}" if model.default is not None else " = None"
 
 
-def _first(value: Any) -> str:
-    return " ".join((inspect.getdoc(value) or "").split("\n\n")[0].split())
-
-
 def _code(text: str) -> str:
     """Indented, so that it is shown and never run."""
     return "\n".join(f"    {line}" for line in text.splitlines()) + "\n"
 
 
 def _docstring(value: Any) -> str:
-    """A docstring of Google's style as Markdown."""
-    lines = []
-    for part in re.split(r"\n\s*\n", inspect.getdoc(value) or ""):
-        title, _, body = part.partition(":\n")
-        lines.append(_section(title, body) if title in SECTIONS else prose(_plain(part)) + "\n")
-    return "\n".join(lines)
-
-
-def _section(title: str, body: str) -> str:
-    entries = re.split(r"\n(?=    \S)", body)
-    if title in ("Returns", "Yields"):
-        return f"{title}: {prose(_plain(body))}\n"
-    shown = [re.match(r"(\**\w+): ?(.*)", _plain(entry)) for entry in entries]
-    items = [f"- `{found[1]}`: {prose(found[2])}" for found in shown if found]
-    return "\n".join([f"{TITLES.get(title, title)}:\n", *items]) + "\n"
+    """The first paragraph of a docstring in Google's style, and the errors."""
+    first, *rest = re.split(r"\n\s*\n", inspect.getdoc(value) or "")
+    raised = [part.partition(":\n")[2] for part in rest if part.startswith("Raises:\n")]
+    errors = [re.match(r"(\w+): ?(.*)", _plain(entry)) for part in raised for entry in re.split(r"\n(?=    \S)", part)]
+    items = [f"- `{found[1]}`: {prose(found[2])}" for found in errors if found]
+    return "\n".join([f"{prose(_plain(first))}\n", *(["Raises:\n", *items, ""] if items else [])])
 
 
 def _plain(text: str) -> str:

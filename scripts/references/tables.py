@@ -5,75 +5,75 @@ from __future__ import annotations
 import re
 
 from evaltrack import errors
-from evaltrack.metrics.catalogue import REASONING_SCORES, SCORES
+from evaltrack.metrics.catalogue import REASONING_SCORES, SCORES, Score
+from evaltrack.metrics.rubric import DIMENSION_WEIGHTS
 from scripts.references.markdown import prose, table
 
 METRICS = """# Metrics
 
-Each metric is a mean over the questions where it was measured; MLflow holds that count under `n/` (`n/recall_at_k`).
-[Definitions](../definitions.md) gives formulas, sources and worked examples.
+Each metric is a mean over the questions where it was measured. Higher is better unless the table says lower.
+[Definitions](../definitions.md) has formulas and examples.
+"""
+RUBRIC = """
+## Of the reasoning rubric
+
+`evaltrack run --rubric reasoning` measures these. Each of the eight dimensions, from 0 to 10, is a metric too:
 """
 NAMES = """
 ## Names in MLflow
 
-A name with `/` is a section of MLflow's charts; the main metrics stand at the top. Of very many domains the largest are
-logged, and the run says how many.
+Main metrics have a plain name. The others have a prefix, which MLflow's charts show as a section. Only the largest
+domains are logged where there are very many; the run says how many.
 
 | name | holds |
 | --- | --- |
 | `recall_at_k` | the metric over the whole set |
-| `n/recall_at_k` | over how many questions it is |
-| `reachable/precision_at_k` | the most that it can be: precision cannot exceed relevant / k |
+| `n/recall_at_k` | the number of questions it was measured on |
+| `reachable/precision_at_k` | its largest possible value: precision cannot exceed relevant / k |
 | `domain/travel/recall_at_k`, `difficulty/hard/recall_at_k` | the metric of a part |
-| `judge/accuracy` | what judges said |
+| `judge/accuracy` | the judge's other scores |
 | `usage/num_tokens` | tokens, times and cost |
-| `trials/flaky_rate` | what several trials showed |
-| `reasoning/h_count` | the reasoning rubric |
+| `trials/flaky_rate` | metrics of several trials |
+| `reasoning/h_count` | metrics of the reasoning rubric |
 | `delta/recall_at_k` | the difference to the baseline, from `evaltrack compare` |
 """
-UNTOLD = (
-    "could not tell: nothing measured, too little measured, MLflow out of reach or without what a run held, or a result"
-    " that cannot be written"
-)
-CODES = f"""# Exit codes
+CODES = """# Exit codes
 
 | exit code | means |
 | --- | --- |
 | 0 | done |
-| 1 | a regression, or a requirement missed |
-| 2 | wrong usage: an option, a setting or a file; nothing was run |
-| 3 | {UNTOLD} |
-| 130 | interrupted; the run is marked KILLED and holds what was done |
+| 1 | a regression, or a requirement was missed |
+| 2 | an option, a setting or a file is wrong; nothing was run |
+| 3 | the result is unknown: too little was measured, MLflow is out of reach, or the result could not be written |
+| 130 | interrupted; the run is KILLED and holds what was done |
 
-`evaltrack run` exits 0 for a completed evaluation whatever its scores, unless `--require` asks for more. Gating is the
-task of `evaltrack compare`. Of several golden sets 1 beats 3, and 3 beats 0. `mlflow run` turns every code
-but 0 into 1.
+`evaltrack run` exits 0 for a completed evaluation whatever its scores, unless `--require` or `--min-coverage` is given;
+`evaltrack compare` is the gate. With several golden sets the exit code is 1 if any regressed, else 3 if any is unknown,
+else 0. `mlflow run` turns every code but 0 into 1.
 
 ## Errors of the package
 
-Each error that evaltrack raises on purpose has the exit code with which the command line ends. Names that are indented
-are kinds of the one above them.
+Each error is a kind of the one above it with a smaller indent, and of `EvaltrackError`.
 
 """
 
 
 def metrics_page() -> str:
     """The tables of metrics: of answers and sources, and of the reasoning rubric."""
-    head = ("metric", "of one question", "direction")
-    reasoning = [(f"`{s.metric}`", s.meaning, _direction(s.higher_is_better)) for s in REASONING_SCORES]
-    rest = [(f"`{s.metric}`", s.meaning, _direction(s.higher_is_better)) for s in SCORES if s not in REASONING_SCORES]
-    rubric = ("rubric metric", "of one response", "direction")
-    title = "\n## Of the reasoning rubric\n\n`evaltrack run --rubric reasoning` measures these.\n"
-    return "\n".join([METRICS, table(head, rest), title, table(rubric, reasoning), NAMES.rstrip()]) + "\n"
+    dimensions = ", ".join(f"`{name}`" for name in DIMENSION_WEIGHTS)
+    rest = [_line(each) for each in SCORES if each not in REASONING_SCORES]
+    reasoning = [_line(each) for each in REASONING_SCORES if each.metric not in DIMENSION_WEIGHTS]
+    parts = [METRICS, table(("metric", "of one question"), rest), f"{RUBRIC}{dimensions}.\n"]
+    return "\n".join([*parts, table(("rubric metric", "of one response"), reasoning), NAMES.rstrip()]) + "\n"
 
 
-def _direction(higher: bool) -> str:
-    return "higher" if higher else "lower"
+def _line(metric: Score) -> tuple[str, str]:
+    return f"`{metric.metric}`", metric.meaning + ("" if metric.higher_is_better else "; lower is better")
 
 
 def exit_codes_page() -> str:
     """The exit codes, and the tree of errors."""
     lines = re.findall(r"^    (.*?)(\w+Error) +(\d) +(.*)$", errors.__doc__ or "", re.MULTILINE)
     indent = "&nbsp;" * 4
-    rows = [(f"{indent * (len(branch) // 4)}`{name}`", code, prose(text)) for branch, name, code, text in lines]
+    rows = [(f"{indent * (len(branch) // 4 - 1)}`{name}`", code, prose(text)) for branch, name, code, text in lines]
     return f"{CODES}{table(('error', 'exit code', 'raised where'), rows)}\n"
