@@ -37,7 +37,7 @@ WIDTH = 100
 def ask(question: str, domain: str, history_file: str | None, output: str, settings: dict[str, Any]) -> int:
     """Ask a target one QUESTION and show its ranked sources, with the chunk ids that a golden set expects.
 
-    The target is that of `evaltrack run` where none is named. Nothing is logged. Exits 3 if the target failed.
+    The default target is that of `evaltrack run`. Nothing is logged. Exits 3 if the target failed.
     """
     from evaltrack.api.ask_target import ask_target
 

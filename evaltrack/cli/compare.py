@@ -68,13 +68,13 @@ def compare(
 ) -> int:
     """Compare RUN, or the newest run of GOLDEN (.jsonl or .json), with a baseline, question by question.
 
-    Of several golden sets the newest run of each is compared with its baseline: one table, and one exit code, in which
-    1 beats 3, and 3 beats 0.
+    With several golden sets the newest run of each is compared with its baseline, in one table. The exit code is 1 if
+    any regressed, else 3 if any is unknown, else 0.
 
-    Exits 0 if nothing got worse, 1 on a regression, 3 if that could not be told. By default a regression is: recall
-    drops by more than 5 %, MRR, the judge's score, the reasoning score or the share of negatives passed by more than
-    10 %, false abstentions or hard fails rise by more than 10 points, or any question goes from pass to fail. Questions
-    that did are rerun where the run's target is on this machine: one that passes once is flaky, and does not count.
+    Exits 0 if nothing got worse, 1 on a regression, 3 if the result is unknown. By default a regression is: recall
+    drops by more than 5 %; MRR, the judge's score, the reasoning score or the share of negatives passed by more than 10
+    %; false abstentions or hard fails rise by more than 10 points; or any question goes from pass to fail. These
+    questions are rerun if the run's target is on this machine; one that passes a rerun is flaky and does not count.
     """
     from evaltrack.api.compare_runs import compare_runs
     from evaltrack.golden.reader import golden_name
@@ -122,7 +122,7 @@ def write_files(comparison: Comparison, files: Sequence[str]) -> int:
 
 
 def print_annotations(comparison: Comparison, output: str) -> None:
-    """Print the annotations of GitHub; beside a result for machines they go to stderr."""
+    """Print GitHub annotations, to stderr if stdout has a result for machines."""
     from evaltrack.report.comparison.ci import annotations
 
     for line in annotations(comparison):

@@ -42,7 +42,7 @@ def _version(name: str) -> str:
 
 
 def _shadow() -> str:
-    """That a stranger's package, whose files stand in the folder of ours, is installed too; empty where none is."""
+    """A warning if the unrelated PyPI package `evaltrack` is installed too, else an empty text."""
     from importlib.metadata import distributions
 
     for other in distributions(name="evaltrack"):

@@ -61,7 +61,7 @@ def lint(
 ) -> int:
     """Check every line of the golden sets FILES, and look up expected sources in the corpus.
 
-    Exits 2 if anything is an error; all findings of all files are listed.
+    Exits 2 on errors; all findings of all files are listed.
     """
     from evaltrack.api.lint_golden import lint_golden
 
@@ -126,7 +126,7 @@ SHOWN_TEXT = 300
 def anchor(file: str, corpus: str | None, target: str | None, dry_run: bool, output: str) -> None:
     """Add quotations to the questions of FILE that expect chunks by id, so that they survive another chunking.
 
-    Look at them afterwards: a quotation should be the words that answer. Those in doubt are marked.
+    Check the quotations afterwards: each should be the words that answer. Doubtful ones are marked.
     """
     from evaltrack.api.anchor_golden import anchor_golden
     from evaltrack.report.words import one_line
@@ -178,7 +178,7 @@ def review(
 ) -> None:
     """Review the questions of FILE in a browser: mark expected sources, quote them, confirm drafts.
 
-    The page is served on this machine alone until Ctrl-C. Every mark is in the file at once.
+    The page is served on this machine only, until Ctrl-C. Every mark is saved at once.
     """
     from evaltrack.api.review_golden import GoldenReview, unjudged_chunks
     from evaltrack.ui.local import serve
@@ -300,8 +300,8 @@ Examples:
 def draft(file: str, model: str, categories: tuple[str, ...], output: str, **options: Any) -> None:
     """Let a model propose questions on a corpus, as drafts at the end of FILE.
 
-    The model writes question, quotation and answer; a quotation must be in the chunk word for word. Reword them,
-    and take `draft` from those that are right: no run asks a draft.
+    The model writes question, quotation and answer; the quotation must be in the chunk word for word. Reword them, and
+    remove `draft` from the good ones: no run asks a draft.
     """
     from evaltrack.api.draft_by_model import draft_by_model
     from evaltrack.api.progress_bar import shown_progress
@@ -397,7 +397,7 @@ def import_command(
 ) -> None:
     """Convert FILES of another tool to a golden set; unknown columns go to `metadata`.
 
-    Exits 2 if any line is no question; all of them are listed, and nothing is written.
+    Exits 2 if any line is not a valid question; all bad lines are listed, and nothing is written.
     """
     from evaltrack.api.import_golden import import_golden, import_traces
 

@@ -30,8 +30,7 @@ Examples:
 def index(folder: str, project: str, chunk: str, files: str, output: str) -> None:
     """List the chunks of the pages in FOLDER, as `bm25:FOLDER` reads them, with the ids that a golden set expects.
 
-    Nothing is stored: `bm25:` reads the folder in each run. A retriever of your own has ids of its own, which
-    `evaltrack ask` shows.
+    Nothing is stored: `bm25:` reads the folder in each run. `evaltrack ask` shows the ids of your own retriever.
     """
     from evaltrack.golden.corpus import parse_chunker, parse_suffixes, read_corpus
 

@@ -32,8 +32,8 @@ Examples:
 def init(folder: Path, corpus: str | None, target: str, golden: str | None, ci: CI, package: str, force: bool) -> None:
     """Start a project in FOLDER: settings, a golden set, a target and a CI file.
 
-    Without pages and without a golden set it writes a sample that can be run at once. Existing files are
-    kept unless --force is given.
+    Without pages and a golden set it writes a sample that runs at once. Existing files are kept unless --force is
+    given.
     """
     from evaltrack.api.init_project import ProjectChoices, find_corpus, find_golden, plan_project, write_project
 

@@ -49,7 +49,7 @@ def judge() -> None:
 def replay(run: str, times: int, share: float, judges: tuple[str, ...], output: str) -> None:
     """Judge the stored responses of RUN again, without the target.
 
-    Shows how far the scores vary, and logs it as a run below RUN.
+    Reports how much the scores vary, and logs the result as a run below RUN.
     """
     from evaltrack.api.progress_bar import shown_progress
     from evaltrack.api.replay_judge import replay_judge
@@ -83,7 +83,7 @@ def agree(
 ) -> None:
     """Measure how well the judge of RUN agrees with other verdicts on the same responses.
 
-    Says whether they agree within a tolerance, and how well; it exits 0 whether or not they do.
+    Reports whether they agree within a tolerance, and how well. Exits 0 in both cases.
     """
     from rich.console import Console
 
@@ -104,7 +104,7 @@ def agree(
 def accept(run: str, question: str, why: str) -> None:
     """Accept QUESTION of RUN although it did not pass. Records who, when and why; changes no score.
 
-    A hard fail cannot be accepted, a soft fail needs a justification, a warning is acknowledged.
+    A hard fail cannot be accepted. A soft fail needs a justification; a warning is acknowledged.
     """
     from evaltrack.api.accept_question import accept_question
 

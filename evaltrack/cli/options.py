@@ -1,4 +1,4 @@
-"""Options that several commands have, and what stands in them."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 

@@ -34,11 +34,11 @@ Examples:
 def report(runs: tuple[str, ...], baseline_run: str, baseline: str, experiment: str, output_file: str) -> None:
     """Write the page of RUN (default: the newest), or of its comparison with a baseline, as one HTML file.
 
-    Of several runs, or of the parent run of several golden sets or a sweep, it is a table of them; the page of each is
-    in a folder next to it. Runs of one golden set are compared in it, question by question.
+    For several runs, or the parent run of several golden sets or a sweep, the page is a table, and the pages of the
+    runs are in a folder next to it. Runs of one golden set are compared question by question.
 
-    The pages work offline and make no request. `run` and `compare` log the same pages as artifacts. Exits 0 whatever
-    the verdict: `evaltrack compare` is the gate.
+    The pages work offline. `run` and `compare` log the same pages as artifacts. Exits 0 whatever the verdict:
+    `evaltrack compare` is the gate.
     """
     from evaltrack.api.report_html import report_html
     from evaltrack.api.report_sets import report_sets, run_ids_of

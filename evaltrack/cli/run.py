@@ -64,11 +64,11 @@ def run(
 ) -> int:
     """Evaluate a target on the golden set GOLDEN (.jsonl or .json), as one MLflow run.
 
-    Of several sets each is a run below a parent run; all are checked before anything is asked. Where stdout is a file
-    the result is written as JSON: `evaltrack run > baseline.json` saves a baseline.
+    With several sets each is a run below a parent run; all are checked first. If stdout is a file, the result is
+    written as JSON: `evaltrack run > baseline.json` saves a baseline.
 
-    Exits 0 when the evaluation is complete, whatever its scores, unless --require asks for more; `evaltrack compare` is
-    the gate against a baseline. Of several sets 1 beats 3, and 3 beats 0.
+    Exits 0 when the evaluation is complete, whatever its scores, unless --require asks for more. `evaltrack compare` is
+    the gate. With several sets the exit code is 1 if any run exits with 1, else 3 if any exits with 3, else 0.
     """
     from evaltrack.api.run_eval import run_eval
 
@@ -193,8 +193,8 @@ Examples:
 def resume(run: str, retry_errors: bool, output: str) -> int:
     """Resume the interrupted evaluation RUN, on its machine and in its folder.
 
-    Questions that were finished are not asked again, and no verdict is paid for twice. Where the run is not to be
-    named, repeat its command: `evaltrack run ... --resume auto`. Exits as `evaltrack run`.
+    Finished questions are skipped, and cached verdicts are reused. `evaltrack run ... --resume auto`
+    resumes without the run's name. Exits as `evaltrack run` does.
     """
     from evaltrack.api.run_eval import resume_run
 

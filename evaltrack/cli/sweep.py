@@ -47,8 +47,8 @@ RESUME_HELP = "Resume an interrupted sweep: its parent run, or auto for the last
 def sweep(file: str, dry_run: bool, resume: str, retry_errors: bool, output: str) -> int:
     """Evaluate targets × settings × k of FILE (.yaml, .json, .toml) on a golden set, and rank them in one table.
 
-    Each configuration is one MLflow run, as `evaltrack run` makes it, below a parent run with the leaderboard. Runs
-    that are finished are not made again by --resume. Exits 0 when every run is finished, 3 when one measured nothing.
+    Each configuration is one MLflow run below a parent run with the leaderboard. --resume skips finished runs. Exits 0
+    if every run is finished, 3 if one measured nothing.
     """
     file = from_caller(file)
     if dry_run:

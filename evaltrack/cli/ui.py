@@ -46,8 +46,8 @@ GRACE = 15.0
 def ui(host: str, port: int, allowed_hosts: str) -> int:
     """Serve evaltrack's pages and MLflow's UI on this machine; Ctrl-C ends it.
 
-    Where MLFLOW_TRACKING_URI is a database or a folder, it starts `mlflow server --app-name evaltrack` on it. Where it
-    is a server, the pages alone are served, and what they ask is passed on with the credentials of MLflow's variables.
+    If MLFLOW_TRACKING_URI is a database or a folder, it starts `mlflow server --app-name evaltrack` on it. If it is a
+    server, it serves only the pages and forwards their requests with the credentials of MLflow's variables.
     """
     hosts = _checked_hosts(host, port, allowed_hosts)
     uri, is_server = _store()
@@ -83,7 +83,7 @@ def _checked_hosts(host: str, port: int, names: str) -> list[str]:
 
 
 def _reached(host: str) -> str:
-    """Where this machine reaches a server that listens on `host`, which may stand for all of its addresses."""
+    """The address at which this machine reaches a server that listens on `host`."""
     try:
         address = ip_address(host)
     except ValueError:
@@ -215,7 +215,7 @@ def _is_any(host: str) -> bool:
 
 
 def _bracketed(host: str) -> str:
-    """A host as it stands in an address."""
+    """A host in the form of an address."""
     return f"[{host}]" if ":" in host else host.lower()
 
 
