@@ -79,8 +79,7 @@ class Guide(StrEnum):
 class EvaltrackError(Exception):
     """Base of all errors that evaltrack raises on purpose.
 
-    `message` is without what only a command line understands, which `option` adds. `guide` is the section of the site
-    that says more, where there is one; it is not part of the message.
+    `option` adds the hint of a command line to `message`. `guide` is the section of the docs on this error, if any.
     """
 
     exit_code = EXIT_INCONCLUSIVE

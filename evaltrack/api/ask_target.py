@@ -31,14 +31,14 @@ def ask_target(
 ) -> Row:
     """Ask a target one question and return its row, with the response or the reason of the failure.
 
-    Nothing is logged and nothing is kept. Secrets of the environment are taken out of the response, as in a run.
+    Nothing is logged or stored. Secrets of the environment are taken out of the response, as in a run.
 
     Args:
         question: The question's text.
-        target: Its name, as `run_eval` takes it; None takes that of the settings file.
+        target: A target as in `run_eval`; None takes that of the settings file.
         domain: The question's domain, for a target that has an index for each.
         history: The turns before the question, each with `role` and `content`, as in a golden line.
-        **settings: As for `run_eval`, of which `k`, `timeout` and `target_options` count.
+        **settings: Settings of `run_eval`; only `k`, `timeout` and `target_options` are used.
 
     Raises:
         UsageError: the target is unknown or cannot be opened, or `history` is malformed or not supported by the target.

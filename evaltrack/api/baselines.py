@@ -35,7 +35,7 @@ def set_baseline(
         force: Accept a run that is not FINISHED or not fully measured.
         experiment: MLflow experiment by name; None follows MLflow's own settings.
         tracking_uri: MLflow store; None follows MLflow's own settings.
-        say: Receives a warning where the run was asked a part of its golden set, or once what may vary.
+        say: Receives a warning if the run has only a part of its golden set, or one trial of a target that may vary.
 
     Raises:
         UsageError: there is no such run, or it is not FINISHED or not fully measured.

@@ -62,7 +62,7 @@ def compare_runs(
         baseline_file: A saved ``evaltrack run --output json`` instead of a baseline in MLflow.
         experiment: MLflow experiment of the newest run; None follows MLflow's own settings, and
             where these choose none it is the experiment of a baseline that is named.
-        log: Whether the comparison is recorded on the candidate's run.
+        log: Record the comparison on the candidate's run.
         tracking_uri: MLflow store; None follows MLflow's own settings.
         say: Receives messages on the reruns.
         ui_url: Where MLflow's UI is, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
@@ -144,12 +144,12 @@ def assert_no_regression(
     """Compare two runs and raise an AssertionError unless the verdict is ok.
 
     Args:
-        candidate: A result, or as of `compare_runs`.
-        baseline: A result, or as of `compare_runs`: None takes the run that was set as the baseline of the golden set.
-        baseline_file: As of `compare_runs`.
-        experiment: As of `compare_runs`.
-        tracking_uri: As of `compare_runs`.
-        **settings: As of `compare_runs`, such as `max_drop`, `allow_flips` or `gate`.
+        candidate: A result, or a run as in `compare_runs`.
+        baseline: A result, or a run as in `compare_runs`; None takes the baseline of the golden set.
+        baseline_file: As in `compare_runs`.
+        experiment: As in `compare_runs`.
+        tracking_uri: As in `compare_runs`.
+        **settings: As in `compare_runs`, such as `max_drop`, `allow_flips` or `gate`.
 
     Raises:
         AssertionError: the verdict is regression or unknown; the message is the comparison with its causes.

@@ -153,7 +153,7 @@ def resume_run(
         retry_errors: Rerun its failed questions.
         tracking_uri: MLflow store; None follows MLflow's own settings.
         ui_url: Where MLflow's UI is, for links.
-        progress: As of `run_eval`.
+        progress: As in `run_eval`.
 
     Raises:
         UsageError: this machine has no journal of the run, or it was started in another folder.

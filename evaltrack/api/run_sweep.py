@@ -88,8 +88,8 @@ def run_sweep(
         retry_errors: Rerun failed questions of a resumed sweep.
         tracking_uri: MLflow store; None follows MLflow's own settings.
         ui_url: Where MLflow's UI is, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
-        progress: Receives the progress over all configurations; otherwise as of `run_eval`.
-        say: Receives the parent run and how to go on with it, then which configuration is evaluated.
+        progress: Receives the progress over all configurations; otherwise as in `run_eval`.
+        say: Receives the parent run with the command to resume it, then each configuration.
 
     Raises:
         UsageError: the file, the golden set, a target, a judge or a setting is wrong, or the sweep to resume is another

@@ -194,14 +194,13 @@ def aims_of(metrics: Iterable[MetricDelta]) -> Iterator[ComparedAim]:
 class Comparison:
     """The result of comparing a candidate with a baseline.
 
-    `by_fate` lists the questions of which anything differs by what became of them, the worst first, of very many the
-    first; `fates` counts them all. Of the identical ones `same` holds the candidate's rows without texts of sources, of
-    very many a sample, and `unchanged` id, domain and outcome, where they are not too many. `outcomes` counts passes
-    and failures; None where it is not compared which questions pass. `rules` holds the rules of the `gate`, those that
-    were broken first. `loss_p` is p of the test over all questions that broke and were fixed. `texts` are the questions
-    that were not compared, by id, of very many none. `failed_again` counts the questions that ended in errors and were
-    not measured in the baseline either: none is lost. `not_selected` are the questions that one side lacks because it
-    was asked a selection of the golden set. `screen` renders the comparison for a notebook.
+    `by_fate` lists the questions that differ, the worst first; with very many questions only the first of them. `fates`
+    counts all. `unchanged` has id, domain and outcome of the identical questions, and `same` a sample of their rows
+    without texts of sources. `outcomes` counts passes and failures, or is None if passing is not compared. `rules` has
+    the rules of the `gate`, broken ones first. `loss_p` is the p value of the test over all questions that broke and
+    were fixed. `texts` has the questions that were not compared, by id. `failed_again` counts the questions that failed
+    with an error and were not measured in the baseline. `not_selected` are the questions that one run did not select.
+    `screen` renders the comparison for a notebook.
     """
 
     baseline: RunInfo

@@ -27,12 +27,12 @@ METRICS = frozenset(BY_METRIC)
 class RunResult:
     """The result of one evaluation.
 
-    `metrics` are means, each over `counts` questions of the same name; `totals` counts questions; `groups` holds mean
-    and count by metric for each domain and difficulty; `by_judge` the same for each judge of a panel. `cost_usd` holds
-    `target` and `judge` where prices are known. `notes` says what is worth knowing. `errors` and `missed` are the first
-    rows that failed or did not pass. `link` is the run's page in MLflow's UI; where that address is not known,
-    `serve_command` starts one. `settings` is how it was made: its params, and the commit of the working directory.
-    `screen` renders the result for a notebook. `read_table` streams the rows as columns from MLflow.
+    `metrics` are means, each over `counts` questions of the same name; `totals` counts questions. `groups` has mean and
+    count by metric for each domain and difficulty, `by_judge` for each judge of a panel. `cost_usd` has `target` and
+    `judge` if prices are known. `notes` has remarks on the run. `errors` and `missed` are the first rows that failed or
+    did not pass. `link` is the run's page in MLflow's UI; if its address is unknown, `serve_command` starts one.
+    `settings` has the params and the commit of the working directory. `screen` renders the result for a notebook.
+    `read_table` streams the rows as columns from MLflow.
     """
 
     run_id: str

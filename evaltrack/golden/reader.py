@@ -129,8 +129,8 @@ def open_golden(path: str | os.PathLike[str], selection: Selection | None = None
 
     Args:
         path: Its file.
-        selection: The questions that it is to give; None takes all. Every line is checked all the same.
-        drafts: Whether it gives drafts too, which nobody has confirmed yet; no run asks them.
+        selection: The questions to return; None returns all. Every line is checked in both cases.
+        drafts: Also return drafts, which no run asks.
 
     Raises:
         GoldenError: the file cannot be read or has bad lines, all of which are in `problems`; or nothing is selected.

@@ -42,20 +42,15 @@ EXPECTATIONS = {"expected_passages": "passages", "expected_chunks": "chunks", "e
 class Question(Record):
     """One question of a golden set.
 
-    `expected_passages` (quotations), `expected_chunks` (ids) and `expected_sources` (titles) say what the target should
-    retrieve; the first of them that is given decides. Quotations need the texts of sources: of a target that returns
-    none the ids or titles beside them decide. An empty list makes the question a *negative*; none of these fields
-    makes it judged only.
+    `expected_passages` (quotations), `expected_chunks` (ids) and `expected_sources` (titles) are what the target should
+    retrieve; the first that is given counts. Quotations need texts of sources; for a target without texts, ids or
+    titles count. An empty list makes the question a *negative*; without these fields it is only judged.
 
-    `history` holds the turns before the question.
+    `history` holds the turns before the question. No run asks a `draft`. `expected_arguments` holds the arguments of
+    each call in `expected_tools`, or an empty object for any.
 
-    A `draft` was proposed and not yet confirmed by a person: no run asks it.
-
-    `expected_arguments` holds for each of `expected_tools` the arguments that a call of it should carry; an empty
-    object where nothing is said of them.
-
-    Chunks or titles may be graded, ``{"id": grade}``: those of at least `relevant_grade` are expected, `grades` keeps
-    all of them, and grade 0 says that somebody looked and found it irrelevant.
+    Chunks or titles may be graded, ``{"id": grade}``: those of at least `relevant_grade` are expected, and `grades` has
+    all of them.
     """
 
     id: Key

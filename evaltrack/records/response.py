@@ -79,8 +79,8 @@ class ToolCall(Record):
 class Usage(Record):
     """Reported tokens of one question, over all calls.
 
-    `cached_tokens` are the part of the prompt that the server had in its cache, `reasoning_tokens` the part of the
-    completion that is not shown; None where the server does not say.
+    `cached_tokens` are the part of the prompt in the server's cache, `reasoning_tokens` the hidden part of the
+    completion; None if the server does not report them.
     """
 
     prompt_tokens: TokenCount
@@ -119,11 +119,10 @@ def _reported_sum(one: int | None, other: int | None) -> int | None:
 class Response(Record):
     """The response of a target to one question.
 
-    `sources` is ranked, best first. An empty tuple means "looked and found nothing" and is measured; None means that
-    the target does not retrieve, so that retrieval is not measured. `abstained` flags "I do not know". `model` is
-    the model that answered, where the target says so. `unread` names fields of what it returned that were not read.
-    `seconds` is how long a recorded response took when it was given, where that is known. `trace` holds the spans that
-    the target made meanwhile.
+    `sources` is ranked, best first. An empty tuple means "found nothing" and is measured; None means that the target
+    does not retrieve, so retrieval is not measured. `abstained` means "I do not know". `model` is the model that
+    answered, if known. `unread` names unknown fields of the response. `seconds` is the duration of a recorded response,
+    if known. `trace` holds the target's spans.
     """
 
     answer: ForeignText | None = None

@@ -62,9 +62,9 @@ ANSWER_GRADES = ("overall_score", "accuracy", "completeness", "relevance")
 class Verdict(Record):
     """The verdict of one judge on one answer.
 
-    On an answerable question it holds the four numbers; on a negative `declined` alone: whether the answer says that
-    it does not know; under the reasoning rubric what the judge `observed`. `usage` is
-    what the judge used for it, all calls together; `cached`: nothing was paid this time.
+    On an answerable question it has the four numbers; on a negative only `declined`: the answer says that it does not
+    know; under the reasoning rubric `observed`. `usage` is the judge's usage over all calls. A `cached` verdict cost
+    nothing in this run.
     """
 
     judge: Key

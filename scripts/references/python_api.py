@@ -12,7 +12,7 @@ from scripts.references.markdown import prose
 HEAD = """# Python API
 
 Import each name from `evaltrack`. [Use it from Python](../how-to/python.md) has examples; `help(NAME)` describes
-arguments. `**settings` takes every [setting](../settings.md) as a keyword argument.
+arguments and fields. `**settings` takes every [setting](../settings.md) as a keyword argument.
 """
 
 
