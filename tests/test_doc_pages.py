@@ -111,6 +111,21 @@ def test_every_option_has_help() -> None:
             assert not isinstance(option, click.Option) or option.help, f"{name} {option.name}"
 
 
+def test_users_read_plain_words() -> None:
+    words = re.compile(
+        r"\b(scatter|unsettled|asked again|stands|behind it|other content|anew|whoever|beside|comes to)\b", re.I
+    )
+    texts = {name: command.get_help(click.Context(command)) for name, command in all_commands(cli).items()}
+    for path in (
+        *REPO.glob("*.md"),
+        *REPO.glob("docs/*.md"),
+        *REPO.glob("docs/reference/*.md"),
+        *REPO.glob("docs/design/*.md"),
+    ):
+        texts[path.name] = path.read_text(encoding="utf-8")
+    assert {name: found for name, text in texts.items() if (found := words.findall(text))} == {}
+
+
 def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     pytest.importorskip("zensical", reason="pip install -e '.[docs]'")
     settings = (REPO / "mkdocs.yml").read_text(encoding="utf-8")
