@@ -26,24 +26,26 @@ class Rule(NamedTuple):
 
 
 RULES = {
-    "bad-line": Rule("error", "a line is no question, or the file cannot be read"),
-    "missing-id": Rule("error", "what is expected is not in the corpus"),
-    "other-form-id": Rule("error", "what is expected is in the corpus in another form: case, zeros, `.md`, `_`, `-`"),
-    "missing-quote": Rule("error", "no chunk of the corpus holds an expected quotation"),
+    "bad-line": Rule("error", "a line is not a valid question, or the file cannot be read"),
+    "missing-id": Rule("error", "an expected id is not in the corpus"),
+    "other-form-id": Rule(
+        "error", "an expected id is in the corpus with another spelling: case, leading zeros, `.md`, `_`, `-`"
+    ),
+    "missing-quote": Rule("error", "no chunk contains an expected quotation"),
     "contradiction": Rule("warning", "two questions ask the same and expect different things"),
     "near-duplicate": Rule("warning", "two questions ask the same"),
-    "answer-not-in-chunks": Rule("warning", "hardly a word of the expected answer is in the expected chunks"),
-    "empty-answer": Rule("warning", "the expected answer says nothing: `TODO`, `n/a`, `?`"),
+    "answer-not-in-chunks": Rule("warning", "most words of the expected answer are not in the expected chunks"),
+    "empty-answer": Rule("warning", "the expected answer is a placeholder: `TODO`, `n/a`, `?`"),
     "unused-answer": Rule("warning", "a negative has an expected answer, which is not used"),
-    "answered-negative": Rule("warning", "a chunk holds every content word of a negative, and ranks first for it"),
+    "answered-negative": Rule("warning", "a chunk may answer a negative"),
     "unmarked-duplicate": Rule("warning", "a chunk with nearly the text of an expected one is not expected"),
-    "common-quote": Rule("warning", "more than three chunks hold an expected quotation"),
-    "repeated-id": Rule("warning", "something is expected twice in one question"),
+    "common-quote": Rule("warning", "more than three chunks contain an expected quotation"),
+    "repeated-id": Rule("warning", "a question expects something twice"),
     "surrounding-blanks": Rule("warning", "a text begins or ends with blanks"),
     "thin-domain": Rule("warning", "a domain has fewer than 10 questions or 2 negatives"),
-    "too-small": Rule("warning", "no exact test can show a loss in so few answerable questions"),
-    "no-corpus": Rule("note", "there is no corpus in which to look up what is expected"),
-    "ambiguous-source": Rule("note", "an expected title is that of several pages"),
+    "too-small": Rule("warning", "fewer than 6 answerable questions: no exact test can show a loss"),
+    "no-corpus": Rule("note", "there is no corpus to look up expected sources in"),
+    "ambiguous-source": Rule("note", "several pages have an expected title"),
 }
 """Each code with its rule. Errors end with exit code 2, warnings with 1 where they are to count; notes inform."""
 
