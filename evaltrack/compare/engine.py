@@ -92,19 +92,11 @@ def compare(
     changes = Changes(paired, fates, now.k)
     loss = _loss(paired) if changes.counted else Loss()
     accepted = accepted or {}
-    flips = [replace(flip, accepted=accepted.get(flip.id)) for flip in changes.flips]
     over = any(metric.over for each in (metrics, *(group.metrics for group in groups)) for metric in each)
     reruns = _reruns(gate, changes, paired, loss, rerunner, accepted, means_fell=over)
-    flips = [replace(flip, rerun=reruns.by_id.get(flip.id)) for flip in flips]
+    flips = [replace(flip, accepted=accepted.get(flip.id), rerun=reruns.by_id.get(flip.id)) for flip in changes.flips]
     changes.by_fate["broke"] = tuple(sorted(flips, key=lambda flip: not flip.counts))
     decided = decide(gate, metrics, groups, changes, paired, reruns, loss)
-    notes: tuple[str, ...] = ()
-    if redeclared:
-        what = "its function or declaration" if len(redeclared) == 1 else "their functions or declarations"
-        words = (
-            f"{', '.join(redeclared)}: {what} changed between the runs; evaluate the baseline again to compare by it"
-        )
-        notes = (words,)
     return Comparison(
         baseline=baseline.info,
         candidate=candidate.info,
@@ -127,7 +119,7 @@ def compare(
         left_out=tuple(sorted(name for name in paired.left_out if _measured(name, paired))),
         causes=dict(Counter(change.cause.kind for change in changes.worse).most_common()),
         criteria=_checked(criteria, decided.metrics),
-        notes=notes,
+        notes=_notes(redeclared),
         aims=tuple(aims_of(decided.metrics)) if now.rubric == "reasoning" else (),
         unchanged=changes.unchanged,
         same=changes.same,
@@ -135,6 +127,14 @@ def compare(
         failed_again=changes.failed_again,
         texts=_texts(paired),
     )
+
+
+def _notes(redeclared: Sequence[str]) -> tuple[str, ...]:
+    if not redeclared:
+        return ()
+    what = "its function or declaration" if len(redeclared) == 1 else "their functions or declarations"
+    cure = "evaluate the baseline again to compare by it"
+    return (f"{', '.join(redeclared)}: {what} changed between the runs; {cure}",)
 
 
 def _loss(paired: Paired) -> Loss:
