@@ -19,24 +19,19 @@ def questions(number: int) -> list[Question]:
 
 
 def evaluator(target: Target | Callable[[Question, int], Awaitable[Response]], **settings: Any) -> Evaluator:
-    """Asks this target, or function."""
     return Evaluator(target if hasattr(target, "ready") else PlainTarget(target), **settings)
 
 
 def evaluated(asked: Iterable[Question], target: Any, **settings: Any) -> AsyncGenerator[Row]:
-    """The rows of the questions; settings are those of the loop and of the evaluator."""
     own = {name: settings.pop(name) for name in ("trials", "memory", "stop", "concurrency") if name in settings}
     return evaluate(asked, evaluator(target, **settings), **own)
 
 
 async def instant(question: Question, k: int, /) -> Response:
-    """A target that never waits."""
     return FOUND
 
 
 def raising(error: BaseException) -> Target:
-    """A target that always fails with the same error."""
-
     async def ask(question: Question, k: int, /) -> Response:
         raise error
 
@@ -61,12 +56,10 @@ class Blocking(Target):
 
 
 def others() -> set[asyncio.Task[Any]]:
-    """The tasks that are alive besides the one that asks."""
     return asyncio.all_tasks() - {task for task in [asyncio.current_task()] if task}
 
 
 async def turns(number: int = 50) -> None:
-    """Let everybody else go on for a while."""
     for _ in range(number):
         await asyncio.sleep(0)
 
@@ -97,8 +90,6 @@ class Opinion(Judge):
 
 
 def failing(name: str, error: BaseException) -> Opinion:
-    """A judge that always fails with the same error."""
-
     async def fail() -> None:
         raise error
 

@@ -16,14 +16,12 @@ K = 5
 
 
 def question(key: str, **fields: Any) -> Question:
-    """An answerable question that expects the chunk `<key>!`."""
     return Question.model_validate(
         {"id": key, "question": f"What of {key}?", "domain": "d", "expected_chunks": [f"{key}!"], **fields}
     )
 
 
 def found(*ids: str, answer: str = "It is so.", texts: Mapping[str, str] | None = None, **fields: Any) -> Response:
-    """A response with these sources, in this order."""
     sources = tuple(Source(chunk_id=key, text=(texts or {}).get(key, f"text of {key}"), url=f"{key}.md") for key in ids)
     return Response(answer=answer, sources=sources, **fields)
 
@@ -46,7 +44,6 @@ def row(asked: Question, given: Response | Failure, position: int = 0, score: fl
 
 
 def side(rows: Iterable[StoredRow], name: str = "run", **signature: Any) -> Side:
-    """A side that holds these rows."""
     made = Signature(**{"golden": "set", "golden_digest": "0", "k": K, "target": name, **signature})
     return side_of_rows(RunInfo(name, name, made), list(rows))
 
@@ -54,7 +51,6 @@ def side(rows: Iterable[StoredRow], name: str = "run", **signature: Any) -> Side
 def rows_of(
     questions: Sequence[Question], given: Mapping[str, Response | Failure], score: float | None = None
 ) -> list[StoredRow]:
-    """The rows of all questions; one that is not in `given` found what it expects."""
     return [
         row(asked, given.get(asked.id, found(*(asked.expected or ()), "other")), position, score)
         for position, asked in enumerate(questions)

@@ -52,7 +52,6 @@ EVIL = (
 
 
 def flat(answer: str | None, *chunks: str, **fields: Any) -> StoredRow:
-    """The row of a question that expects `fees#refunds`, with the chunks that came back for it."""
     question = Question(id="7", question="Can I get a refund?", domain="travel", expected_chunks=("fees#refunds",))
     sources = tuple(Source(chunk_id=chunk, url="https://docs.example/fees", text="text", score=1.0) for chunk in chunks)
     row = Row(position=0, question=question, response=Response(answer=answer, sources=sources), started_at=0, seconds=0)
@@ -123,7 +122,6 @@ RULES = (Rule("flips", "broken", value=1), Rule("metric", "broken", RECALL), Rul
 
 
 def by_fate(*changes: Change) -> dict[str, Any]:
-    """The lists of a comparison in which these questions changed, and their counts."""
     listed = {fate: tuple(change for change in changes if change.fate == fate) for fate in BY_URGENCY}
     counts = {fate: len(those) for fate, those in listed.items()}
     return {"by_fate": listed, "fates": {**counts, "identical": 20}}
@@ -169,7 +167,6 @@ LISTS: dict[str, Fate] = {
 
 
 def changed(made: Comparison, **fields: Any) -> Comparison:
-    """The comparison with other fields; a list of questions is given by the name it has in JSON, and counted."""
     lists = {LISTS[name]: fields.pop(name) for name in LISTS if name in fields}
     counts = {fate: len(changes) for fate, changes in lists.items()}
     others = {"by_fate": {**made.by_fate, **lists}, "fates": {**made.fates, **counts}} if lists else {}

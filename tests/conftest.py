@@ -32,8 +32,7 @@ if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 2 << 30:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))  # stores wait for no disk at each commit
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
-KEPT = ("EVALTRACK_TEST_", "EVALTRACK_SCREENSHOTS")
-for variable in [n for n in os.environ if n.startswith("EVALTRACK_") and not n.startswith(KEPT)]:
+for variable in [n for n in os.environ if n.startswith("EVALTRACK_") and not n.startswith("EVALTRACK_TEST_")]:
     del os.environ[variable]
 for variable in (
     "OPENAI_API_KEY",

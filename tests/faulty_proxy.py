@@ -41,7 +41,6 @@ class FaultyProxy:
         self._tasks = set[asyncio.Task[Any] | None]()  # asyncio itself would let go of them half-way
 
     async def serve(self, ready: Callable[[int], object]) -> None:
-        """Listen until the task is cancelled; `ready` is called with the port."""
         server = await asyncio.start_server(self._one, "127.0.0.1", 0, limit=1 << 20)
         ready(server.sockets[0].getsockname()[1])
         async with server:
@@ -97,7 +96,6 @@ class FaultyProxy:
 
 
 def _half(reply: bytes) -> bytes:
-    """A reply that breaks off within its body, or within its head where it has no body."""
     head, end, body = reply.partition(b"\r\n\r\n")
     return head + end + body[: len(body) // 2] if body else head[: len(head) // 2]
 
@@ -122,7 +120,6 @@ class Rules:
     counts: Counter[str] = field(default_factory=Counter)
 
     def __call__(self, request: str) -> str | None:
-        """The fault of a request."""
         for pattern, fault, times in self.rules:
             if re.search(pattern, request) and self.counts[pattern] < times:
                 self.counts[pattern] += 1

@@ -22,5 +22,4 @@ def put(path: Path, content: Any) -> Path:
 
 
 def data(name: str) -> Any:
-    """What a JSON file in `tests/data` holds."""
     return json.loads((Path(__file__).parent / "data" / name).read_text(encoding="utf-8"))

@@ -25,7 +25,6 @@ ASKED = [question(f"q{place}", domain="ab"[place % 2], difficulty="easy") for pl
 def compared(
     was: list[StoredRow], now: list[StoredRow], *, ignore: tuple[str, ...] = (), **signature: Any
 ) -> Comparison:
-    """The comparison of two runs; `signature` holds pairs, of the baseline and of the candidate."""
     sides = [
         _counted(side(rows, name, **{part: pair[place] for part, pair in signature.items()}))
         for place, (name, rows) in enumerate((("before", was), ("after", now)))
@@ -59,23 +58,19 @@ def errors_on_one_side() -> Comparison:
 
 
 def another_judge() -> Comparison:
-    """Ignored: retrieval is the same, and every verdict another."""
     return compared(_judged(lambda _: 0.9), _judged(lambda _: 0.1), ignore=("judge",), judge=("kind", "strict"))
 
 
 def another_k() -> Comparison:
-    """Ignored: nothing of retrieval is compared."""
     return compared(_judged(lambda _: 0.9), _judged(lambda _: 0.85), ignore=("k",), k=(5, 3))
 
 
 def ids_changed() -> Comparison:
-    """The same texts came back under other ids."""
     texts = {f"v2/q{place}!": f"text of q{place}!" for place in range(40)}
     return compared(_judged(lambda _: 0.9), _judged(lambda _: 0.9, lambda place: found(f"v2/q{place}!", texts=texts)))
 
 
 def all_flips() -> Comparison:
-    """Every question broke."""
     return compared(_judged(lambda _: 0.9), _judged(lambda _: 0.9, lambda _: found("x", answer="No.")))
 
 
@@ -93,7 +88,6 @@ def no_flips() -> Comparison:
 
 
 def one_question() -> Comparison:
-    """It broke."""
     return compared(rows_of(ASKED[:1], {}, 0.9), rows_of(ASKED[:1], {"q0": found("x")}, 0.9))
 
 
@@ -114,8 +108,6 @@ def ten_thousand() -> Comparison:
 
 
 def a_panel() -> Comparison:
-    """Three judges of one response, whose mean falls."""
-
     def rows(scores: tuple[float, ...]) -> list[StoredRow]:
         return [_panel(asked, place, scores if place < 5 else (0.9, 0.9, 0.9)) for place, asked in enumerate(ASKED)]
 

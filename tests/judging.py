@@ -28,7 +28,6 @@ RESPONSES = REPO / "golden" / "reasoning_responses"
 
 
 def recordings(kind: str) -> dict[str, str]:
-    """Target and judge that give the responses and verdicts of one kind again."""
     responses = RESPONSES / f"{kind}.jsonl"
     return {"target": f"recorded:{responses}", "judge": f"recorded:{responses.with_suffix('.verdicts.jsonl')}"}
 
@@ -74,7 +73,6 @@ SEEN: dict[str, Any] = {
 
 
 def reply(**changes: Any) -> str:
-    """What the judge writes of `ANSWER`, changed."""
     return json.dumps({**SEEN, **changes})
 
 
@@ -94,7 +92,6 @@ def graded_reply(grade: float) -> str:
 
 
 def scored_reply(score: float) -> str:
-    """What a judge of answers writes: this overall score, and the same for its parts."""
     names = ("accuracy", "completeness", "relevance", "overall_score")
     return json.dumps({"reasoning": "so", **dict.fromkeys(names, score)})
 
@@ -115,7 +112,6 @@ def by_text(texts: Mapping[str, Sequence[str | Reply]]) -> Behaviour:
 
 @contextmanager
 def serving(*replies: str | Reply, behaviour: Behaviour | None = None) -> Iterator[OpenAIServer]:
-    """A server that gives these replies one after the other, the last again and again, and is the one to be asked."""
     made = [each if isinstance(each, Reply) else Reply(each) for each in replies]
     with OpenAIServer(behaviour or script(*made)) as server, pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_BASE_URL", server.base_url)
@@ -162,24 +158,20 @@ def golden_set(
 
 
 def labels_file(path: Path, rows: Sequence[Mapping[str, Any]], judge: str = "people") -> Path:
-    """A file of verdicts, as a recorded judge reads it."""
     path.write_text("".join(json.dumps({"judge": judge, "reasoning": "so", **row}) + "\n" for row in rows))
     return path
 
 
 def lines(name: str) -> list[dict[str, Any]]:
-    """The rows of a file of the showcase."""
     return [json.loads(line) for line in (RESPONSES / name).read_text(encoding="utf-8").splitlines()]
 
 
 def observed(row: Mapping[str, Any]) -> Observed:
-    """What a verdict of a file observed."""
     return Observed.model_validate({name: row[name] for name in Observed.model_fields if name in row})
 
 
 @cache
 def showcase_replies() -> dict[str, str]:
-    """Of each answer of the showcase, the reference verdict as an LLM would write it."""
     found: dict[str, str] = {}
     for kind in KINDS:
         verdicts = {row["id"]: row for row in lines(f"{kind}.verdicts.jsonl")}
@@ -206,14 +198,12 @@ def _as_reply(row: Mapping[str, Any]) -> str:
 
 
 def showcase_judge(request: Json, _call: int) -> Reply:
-    """The reference judge of the showcase, as a model."""
     shown = "\n".join(text_of(request, "user"))
     (answer,) = re.findall(r"<response-\w+>\n(.*)\n</response-\w+>", shown, re.DOTALL)
     return Reply(showcase_replies()[answer])
 
 
 def cli(*arguments: str | Path) -> int:
-    """The exit code of the command line, called in this process."""
     with pytest.raises(SystemExit) as ended:
         main([str(argument) for argument in arguments])
     return int(ended.value.code or 0)

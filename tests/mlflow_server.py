@@ -34,7 +34,6 @@ class MlflowServer(WarmProcess):
 
     @property
     def log(self) -> Path:
-        """What it wrote."""
         return self.folder / "log"
 
     def wait_until_ready(self, path: str = "/health") -> None:
@@ -51,7 +50,6 @@ class MlflowServer(WarmProcess):
         pytest.fail(f"the MLflow server did not come up: {self.log.read_text()[-2000:]}")
 
     def stop(self, number: int = signal.SIGTERM) -> None:
-        """End it and all it started."""
         if self.poll() is None:
             os.killpg(self.pid, number)
         self.wait(20)
@@ -62,14 +60,12 @@ class MlflowServer(WarmProcess):
 
 
 def copied_store(folder: Path, database: Path) -> None:
-    """A new folder with a copy of an empty database."""
     folder.mkdir()
     shutil.copy(database, folder / "mlflow.db")
 
 
 @contextmanager
 def served_store(folder: Path, database: Path, *options: str) -> Iterator[str]:
-    """The address of a server on a copy of an empty database."""
     copied_store(folder, database)
     with MlflowServer(folder, *options) as process:
         process.wait_until_ready()
@@ -77,7 +73,6 @@ def served_store(folder: Path, database: Path, *options: str) -> Iterator[str]:
 
 
 def free_port() -> int:
-    """A port that nobody listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -51,7 +51,6 @@ class Reply:
     wire: Literal["whole", "truncated", "closed_before", "closed_amid"] = "whole"
 
     def body(self, model: str, call: int) -> bytes:
-        """The bytes of the body, before `wire` has its way."""
         if self.raw is not None:
             return self.raw.encode()
         return json.dumps({"error": self.error} if self.error else self._completion(model, call)).encode()
@@ -83,7 +82,6 @@ Fault = Callable[[Reply], Reply]
 
 
 def failure(status: int, message: str, kind: str, code: str | None = None, param: str | None = None) -> Reply:
-    """An error in OpenAI's form; `kind` is its `type`."""
     return Reply(status=status, error={"message": message, "type": kind, "param": param, "code": code})
 
 
@@ -121,12 +119,10 @@ FAULTS: dict[str, Fault] = {
 
 
 def script(*replies: Reply) -> Behaviour:
-    """The n-th call gets the n-th reply; later ones the last."""
     return lambda _, call: replies[min(call, len(replies) - 1)]
 
 
 def slow(inner: Behaviour, seconds: float) -> Behaviour:
-    """Each reply comes `seconds` later."""
     return lambda request, call: replace(reply := inner(request, call), latency=reply.latency + seconds)
 
 
@@ -162,7 +158,6 @@ def no_json_schema(inner: Behaviour, status: int = 400) -> Behaviour:
 
 
 def plain_only(inner: Behaviour) -> Behaviour:
-    """Rejects every `response_format`."""
     why = "Unsupported parameter: 'response_format' is not supported with this model."
     refusal = invalid(why, "unsupported_parameter", "response_format")
     return lambda request, call: refusal if "response_format" in request else inner(request, call)
@@ -191,7 +186,6 @@ def quota() -> Behaviour:
 
 
 def unauthorised() -> Behaviour:
-    """The key is wrong."""
     return script(failure(401, "Incorrect API key provided: sk-wrong.", "invalid_request_error", "invalid_api_key"))
 
 

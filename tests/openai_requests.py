@@ -14,12 +14,10 @@ Json = dict[str, Any]
 
 
 def format_of(request: Json) -> str:
-    """The `type` of the request's response_format; `text` where it has none."""
     return str((request.get("response_format") or {}).get("type", "text"))
 
 
 def text_of(request: Json, role: str | None = None) -> Iterator[str]:
-    """The texts of the messages, those of one role where it is given; parts of a message are joined."""
     for message in request.get("messages", []):
         content = message.get("content") or ""
         if role in (None, message.get("role")):

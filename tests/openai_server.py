@@ -52,7 +52,6 @@ class Request:
 
     @cached_property
     def headers(self) -> dict[str, str]:
-        """The headers, names in lower case."""
         lines = self.head.decode("latin-1").split("\r\n")[1:]
         return {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
 
@@ -82,18 +81,15 @@ class OpenAIServer:
 
     @property
     def base_url(self) -> str:
-        """What a client takes as its `base_url`."""
         return f"http://127.0.0.1:{self.port}/v1"
 
     @property
     def requests(self) -> list[Request]:
-        """All requests so far, in the order they came."""
         with self._lock:
             return self._requests.copy()
 
     @property
     def bodies(self) -> list[Json]:
-        """The bodies of the chat requests so far."""
         return [request.body for request in self.requests if request.path == CHAT]
 
     def __enter__(self) -> Self:
@@ -164,7 +160,6 @@ class OpenAIServer:
         return self.behaviour(body, call)
 
     def stats(self) -> dict[str, float]:
-        """Calls, the most in flight, and the CPU seconds of the whole process."""
         return {"calls": self.calls, "most_in_flight": self.most_in_flight, "cpu_seconds": time.process_time()}
 
 

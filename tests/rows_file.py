@@ -53,7 +53,6 @@ def _sound(row: StoredRow, position: int) -> StoredRow:
 
 
 def written(rows: list[StoredRow], path: Path, own: tuple[str, ...] = ()) -> Path:
-    """A file with these rows."""
     fields = schema(own).with_metadata(metadata(own))
     table = pa.Table.from_pylist([{name: row.columns().get(name) for name in fields.names} for row in rows], fields)
     pq.write_table(table, path, compression="zstd")

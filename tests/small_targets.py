@@ -8,27 +8,22 @@ FLIP = "second?"
 
 
 def good(question: Question, k: int) -> Response:
-    """Finds all that is expected, declines the negative."""
     return Response(answer="so", sources=tuple(Source(chunk_id=key) for key in question.expected or ()))
 
 
 def worse(question: Question, k: int) -> Response:
-    """Loses the sources of one question."""
     return Response(answer="so", sources=(Source(chunk_id="x"),)) if question.question == FLIP else good(question, k)
 
 
 def broken(question: Question, k: int) -> Response:
-    """Fails on one question."""
     if question.question == FLIP:
         raise RuntimeError("down")
     return good(question, k)
 
 
 def raising(question: str) -> list[str]:
-    """A target that always fails."""
     raise RuntimeError(question)
 
 
 def nothing(question: str) -> list[str]:
-    """A target that finds something else."""
     return [f"not what {question} needs"]

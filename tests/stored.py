@@ -8,5 +8,4 @@ from evaltrack.rows.stored_row import StoredRow
 
 
 def patched(row: StoredRow, **columns: Any) -> StoredRow:
-    """The row with other values in these columns."""
     return StoredRow.of(row.columns() | columns)

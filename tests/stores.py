@@ -19,7 +19,6 @@ PLACES = (
 
 
 def copy_store(source: Path, folder: Path) -> None:
-    """Copy a folder with the store `mlflow.db`, as if its runs had been made in the copy."""
     shutil.copytree(source, folder, dirs_exist_ok=True)
     with closing(sqlite3.connect(folder / "mlflow.db")) as database, database:
         for table, column in PLACES:

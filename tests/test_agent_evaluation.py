@@ -60,7 +60,6 @@ class Ledger:
     judge: list[Usage] = field(default_factory=list)
 
     def behave(self, request: Json, call: int) -> Reply:
-        """A model that searches, reads the first page found and answers; and a judge. Each call has its own price."""
         reply = replace(MODEL(request, call), usage=Usage(100 + call, 10 + call % 7))
         assert reply.usage is not None
         (self.agent if "tools" in request else self.judge).append(reply.usage)
@@ -68,7 +67,6 @@ class Ledger:
 
 
 def searching(request: Json, _call: int) -> Reply:
-    """What the agent's model says, in whatever order the questions come."""
     messages = request["messages"]
     if len(messages) == 2:
         return Reply(tool_calls=(("wikipedia_search", {"query": messages[1]["content"]}),))
@@ -179,7 +177,6 @@ def test_the_combined_score_is_the_seeds_formula(evaluation: Evaluation) -> None
 
 
 def test_evaluation_json_is_the_seeds_field_for_field(evaluation: Evaluation) -> None:
-    """As an artifact and as the file asked for, in the documented order; what was not measured is null."""
     text = evaluation.artifact("evaluation.json")
     written = json.loads(text)
 
@@ -218,7 +215,6 @@ def test_evaluation_json_is_the_seeds_field_for_field(evaluation: Evaluation) ->
 def test_the_judges_reasoning_can_be_read_and_read_back(
     evaluation: Evaluation, store_uri: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A page for people; lines for machines that, given as a recorded judge, judge the same again for nothing."""
     page = evaluation.artifact("judge/reasoning.md")
     assert page.startswith("# What the judge said\n\n20 questions, failures first.\n")
     assert page.count("\n## ") == 20
@@ -248,7 +244,6 @@ def test_the_judges_reasoning_can_be_read_and_read_back(
 
 
 def test_verdicts_are_assessments_of_the_traces(evaluation: Evaluation) -> None:
-    """Each question's trace carries the judge's score with its reasoning as rationale, and the judge as its source."""
     of_the_run = f"metadata.`mlflow.sourceRun` = '{evaluation.printed['run_id']}'"
     client = mlflow.MlflowClient(evaluation.uri)
     traces = client.search_traces(locations=[evaluation.printed["experiment_id"]], filter_string=of_the_run)
@@ -294,7 +289,6 @@ def test_the_key_is_nowhere(evaluation: Evaluation) -> None:
 
 
 def out_of_range(reply: Reply) -> Reply:
-    """A verdict with a score that is none."""
     return replace(reply, content=json.dumps({**json.loads(reply.content or "{}"), "overall_score": 1.7}))
 
 
@@ -308,12 +302,10 @@ KINDS = [
 
 
 def about(request: Json) -> str:
-    """Which question a judge is asked about, also in a repair."""
     return str(request["messages"][1]["content"])
 
 
 def good(reply: Reply) -> bool:
-    """Whether a reply holds a verdict."""
     if reply.status != 200 or reply.wire != "whole" or reply.raw is not None or not reply.content:
         return False
     return 0 <= json.loads(reply.content)["overall_score"] <= 1
@@ -350,7 +342,6 @@ Serve = Callable[[Behaviour], OpenAIServer]
 
 
 def test_three_calls_in_ten_fail_and_the_run_ends(serve: Serve, store_uri: str, tmp_path: Path) -> None:
-    """Every question has its row; one with a verdict is never asked for again, and a failed one is in no mean."""
     spoilt, history = faulty(answer_judge(), 0.3, KINDS), list[tuple[str, bool]]()
 
     def judge(request: Json, call: int) -> Reply:
@@ -434,7 +425,6 @@ def runs(uri: str) -> list[Any]:
 
 
 def judging(score: float) -> Behaviour:
-    """A judge that always says the same."""
     numbers = dict.fromkeys(("accuracy", "completeness", "relevance", "overall_score"), score)
     return script(Reply(json.dumps({"reasoning": "As always.", **numbers})))
 
@@ -499,7 +489,6 @@ def test_a_refused_key_ends_the_run_with_one_message(
 def test_expected_tools_are_checked_from_end_to_end(
     serve: Serve, store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both tools called, one never called, none expected: a check of each question, a metric, and pass or fail."""
     serve(searching)
     questions = json.loads(GOLDEN.read_text())[1:4]
     tools = [["wikipedia_search", "wikipedia_page"], ["wikipedia_search", "calculator"], []]

@@ -24,7 +24,6 @@ HEAVY = ("mlflow", "openai", "pandas", "scipy", "tiktoken", "pyarrow", "numpy", 
 
 
 def modules_after(code: str) -> set[str]:
-    """The top-level packages loaded after running `code` in a new interpreter."""
     code = f"import sys\n{code}\nprint(*{{name.partition('.')[0] for name in sys.modules}})"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=REPO)
     return set(ended.stdout.splitlines()[-1].split())

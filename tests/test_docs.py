@@ -20,7 +20,6 @@ README = (REPO / "README.md").read_text()
 
 
 def table(page: str, header: str) -> list[list[str]]:
-    """The cells of the table of a page that starts with `header`."""
     lines = (REPO / "docs" / page).read_text(encoding="utf-8").partition(f"| {header} |")[2].splitlines()[2:]
     rows = []
     for line in lines:

@@ -18,7 +18,6 @@ from .conftest import REPO, evaltrack, few_questions
 
 
 def mlflow_run(cwd: Path, uri: str, *params: str, path: str | None = None) -> subprocess.CompletedProcess[str]:
-    """`mlflow run REPO -P ...` in the current environment."""
     scripts = Path(sys.executable).parent
     env = {**os.environ, "MLFLOW_TRACKING_URI": uri, "PATH": path or f"{scripts}{os.pathsep}{os.environ['PATH']}"}
     arguments = [argument for param in params for argument in ("-P", param)]
@@ -26,7 +25,6 @@ def mlflow_run(cwd: Path, uri: str, *params: str, path: str | None = None) -> su
 
 
 def test_mlflow_run_evaluates_without_pyenv_or_conda(store_uri: str, tmp_path: Path) -> None:
-    """The README's main job, with nothing on the PATH but Python and a shell: one FINISHED run, and only one."""
     bare = f"{Path(sys.executable).parent}{os.pathsep}/usr/bin{os.pathsep}/bin"
 
     ended = mlflow_run(tmp_path, store_uri, "k=3", path=bare)

@@ -20,14 +20,12 @@ PAGE = "<!-- evaltrack:small -->\nall is well\n"
 
 
 def job(tmp_path: Path, base: str = "", **inputs: str) -> Job:
-    """The action on `tree`, for a golden set whose answers lie beside it."""
     given = {"golden": "small.jsonl", "target": "recorded:now.jsonl"}
     return Job(tmp_path / "tree", tmp_path / "temp", given | inputs, base)
 
 
 @pytest.mark.parametrize(("chunk", "code"), [("a", 0), ("x", 1)])
 def test_the_action_ends_with_the_gates_exit_code(store_uri: str, tmp_path: Path, chunk: str, code: int) -> None:
-    """Evaluate, compare with a saved baseline, job summary, annotations, comment, exit code."""
     tree = tmp_path / "tree"
     repository(tree, {"small.jsonl": QUESTION, "now.jsonl": '{"id": 1, "sources": ["a"]}\n'})
     saved = job(tmp_path, **{"run-options": "--output json"}).step("Evaluate")
@@ -74,7 +72,6 @@ def test_one_comment_is_kept_up_to_date(tmp_path: Path) -> None:
 
 
 def base_of(made: Job) -> dict[str, str]:
-    """What the step `Base` found: the texts of baseline and settings."""
     assert made.step("Base").returncode == 0, made.output
     return {name: (made.tree / path).read_text() for name, path in made.outputs["base"].items()}
 
@@ -179,7 +176,6 @@ def test_every_input_reaches_a_step() -> None:
 
 @pytest.mark.parametrize("page", ["docs/how-to/ci.md", "evaltrack/api/project/github.yml"])
 def test_no_job_that_runs_the_pull_request_can_write(page: str) -> None:
-    """The code that is evaluated can do whatever its job can, in later steps too."""
     text = (REPO / page).read_text()
     workflow = re.search(r"(?ms)^on: pull_request$.*?(?=^```|\Z)", text)
     assert workflow

@@ -181,7 +181,6 @@ Made = tuple[RunResult, list[StoredRow], Comparison]
 
 
 def around(place: str, text: str) -> Around:
-    """What stands around a run, with the text in it."""
     made = Around(PLACES["run"], "all", "http://a.example/t", {PLACES["id"]: PLACES["accepted"]})
     changed: Around = put(made, place, text)
     return changed
@@ -227,7 +226,6 @@ def filled(place: str, text: str) -> Made:
 
 
 def rendered(rendering: str, place: str, text: str) -> str:
-    """One rendering with one text in one place."""
     return RENDERINGS[rendering](filled(place, text), PLACES[place], text)
 
 
@@ -300,7 +298,6 @@ BOUNDED = 400_000
 
 @cache
 def seen(rendering: str) -> frozenset[str]:
-    """The places whose text stands in this rendering."""
     text = RENDERINGS[rendering](template(), "", "")
     return frozenset(place for place, name in PLACES.items() if name in text)
 

@@ -13,7 +13,6 @@ from .conftest import REPO
 
 @pytest.fixture(scope="module")
 def script() -> dict[str, Any]:
-    """What the script defines."""
     return runpy.run_path(str(REPO / "scripts" / "mutate"))
 
 
@@ -26,7 +25,6 @@ def test_each_operator_comparison_constant_and_condition_is_changed(script: dict
 
 
 def test_a_mutant_is_killed_by_a_test_that_fails(script: dict[str, Any], tmp_path: Path) -> None:
-    """Of a small project: what is tested is killed, what is not survives, and the file is as it was."""
     room, tests = tmp_path / "evaltrack" / "stats", tmp_path / "tests" / "stats"
     room.mkdir(parents=True)
     tests.mkdir(parents=True)

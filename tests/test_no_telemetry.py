@@ -43,7 +43,6 @@ def test_with_a_server_it_is_the_only_one(server: str, tmp_path: Path) -> None:
 
 
 def installed(folder: Path) -> Path:
-    """A folder that holds the entry points of `pyproject.toml`, as an installation does."""
     about = folder / "installed" / "evaltrack_under_test-0.dist-info"
     about.mkdir(parents=True)
     groups = tomllib.loads((REPO / "pyproject.toml").read_text())["project"]["entry-points"]

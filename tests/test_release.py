@@ -18,13 +18,11 @@ PROJECT = tomllib.loads((REPO / "pyproject.toml").read_text())["project"]
 
 
 def pinned() -> dict[str, str]:
-    """The versions in `scripts/constraints.txt`."""
     lines = (REPO / "scripts/constraints.txt").read_text().splitlines()
     return dict(line.split("==") for line in lines if not line.startswith("#"))
 
 
 def audit(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
-    """`scripts/audit` in this environment."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     return subprocess.run(
         [str(REPO / "scripts" / "audit"), *arguments],

@@ -18,7 +18,6 @@ Ended = subprocess.CompletedProcess[str]
 
 
 def ask(name: str) -> Ended:
-    """What a script answers to `--help`; it may take as long on a busy machine."""
     path = REPO / "scripts" / name
     program = "bash" if b"bash" in path.read_bytes().partition(b"\n")[0] else sys.executable
     return subprocess.run(
@@ -33,7 +32,6 @@ def ask(name: str) -> Ended:
 
 @pytest.fixture(scope="module")
 def answers() -> dict[str, Ended]:
-    """The answer of each, two asked at once."""
     names = [name for name in SCRIPTS if name not in EXEMPT]
     with ThreadPoolExecutor(2) as pool:
         return dict(zip(names, pool.map(ask, names), strict=True))

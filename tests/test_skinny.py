@@ -25,7 +25,6 @@ main(sys.argv[1:])
 
 
 def needs(package: str, seen: set[str] | None = None) -> set[str]:
-    """The packages that come with one, itself included and extras left out."""
     seen = set() if seen is None else seen
     seen.add(package)
     for each in map(Requirement, requires(package) or ()):
@@ -36,7 +35,6 @@ def needs(package: str, seen: set[str] | None = None) -> set[str]:
 
 
 def absent() -> list[str]:
-    """The modules that come with `mlflow` and neither with `mlflow-skinny` nor with evaltrack itself."""
     own = {
         canonicalize_name(Requirement(each).name) for each in requires("mlflow-evaltrack") or () if "extra" not in each
     }

@@ -34,7 +34,6 @@ ANSWER = Reply("Fewer bought.", usage=Usage(900, 30, cached=300, reasoning=8))
 
 @pytest.fixture(autouse=True)
 def environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the agent's user runs it: in the project's folder, with a key."""
     monkeypatch.chdir(REPO)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
 
@@ -78,7 +77,6 @@ def titles(response: Response) -> list[str | None]:
 
 
 def test_search_then_page_then_answer(model: Serve) -> None:
-    """Sources come in the order first seen, passages of a page after what the search gave; tokens are summed."""
     server = model(SEARCH, PAGE, ANSWER)
     response = ask(k=3)
     assert response.answer == "Fewer bought."
@@ -243,7 +241,6 @@ HITS = [
 
 
 def test_live(model: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A wiki is asked as MediaWiki wants it; a page that is read keeps its place and gets its text."""
     extract = "Overchoice, or choice overload. " * 1000
     replies = [{"search": HITS}, {"pages": [{"title": "Overchoice", "extract": extract}]}]
     server = model(SEARCH, PAGE, ANSWER)

@@ -22,7 +22,6 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
-EVALTRACK = ("-m", "evaltrack")
 SHIM = """#!{python} -SE
 import json, os, socket, sys
 with socket.socket(socket.AF_UNIX) as door:
@@ -70,7 +69,6 @@ class WarmProcess:
         self.returncode: int | None = None
 
     def poll(self) -> int | None:
-        """The exit code, where it has ended."""
         if self.returncode is None:
             os.set_blocking(self._status.fileno(), False)
             if line := self._status.readline():
@@ -88,17 +86,14 @@ class WarmProcess:
         return code
 
     def communicate(self, timeout: float | None = None) -> tuple[str, str]:
-        """Wait for its end; what it wrote to both streams."""
         self.wait(timeout)
         return _text(self._out), _text(self._err)
 
     def send_signal(self, number: int) -> None:
-        """Send it a signal, if it still runs."""
         if self.poll() is None:
             os.kill(self.pid, number)
 
     def kill(self) -> None:
-        """End it at once."""
         self.send_signal(signal.SIGKILL)
 
     def __enter__(self) -> WarmProcess:
@@ -109,7 +104,6 @@ class WarmProcess:
         self.close()
 
     def close(self) -> None:
-        """Close the files of its streams."""
         for file in (self._out, self._err, self._status):
             file.close()
 
@@ -126,7 +120,6 @@ def run(arguments: tuple[str, ...], cwd: Path, env: Mapping[str, str]) -> subpro
 
 
 def put_command(folder: Path) -> None:
-    """A program `evaltrack` in a folder, for a PATH: a client of the warm process."""
     (folder / "evaltrack").write_text(SHIM.format(python=sys.executable, door=_door()))
     (folder / "evaltrack").chmod(0o755)
 

@@ -205,29 +205,24 @@ class _Worker:
         os.close(reading)
 
     def start(self, command: list[str], *, extra_env: dict[str, str], **_: object) -> _Worker:
-        """Be this command."""
         os.write(self._writing, json.dumps([command, extra_env]).encode())
         os.close(self._writing)
         return self
 
     def poll(self, options: int = os.WNOHANG) -> int | None:
-        """The exit code, where it has ended."""
         if self._code is None:
             ended, status = os.waitpid(self.pid, options)
             self._code = os.waitstatus_to_exitcode(status) if ended else None
         return self._code
 
     def wait(self) -> int | None:
-        """Wait for its end."""
         return self.poll(0)
 
     def send_signal(self, number: int) -> None:
-        """Send it a signal."""
         os.kill(self.pid, number)
 
 
 def _prepare_worker() -> None:
-    """`mlflow server` starts its worker by forking."""
     from mlflow.utils import process
 
     process._exec_cmd = _Worker().start

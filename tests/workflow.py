@@ -87,19 +87,16 @@ class Job:
         self.hub(())
 
     def hub(self, comments: tuple[tuple[str, str], ...], *, refuses: bool = False) -> None:
-        """What stands on the pull request: author and text of each comment."""
         held = [{"id": place, "user": {"login": who}, "body": body} for place, (who, body) in enumerate(comments, 1)]
         (self.temp / "bin/hub.json").write_text(json.dumps({"login": BOT, "refuses": refuses, "comments": held}))
 
     @property
     def comments(self) -> list[tuple[str, str]]:
-        """Author and text of each comment."""
         held = json.loads((self.temp / "bin/hub.json").read_text())["comments"]
         return [(each["user"]["login"], each["body"]) for each in held]
 
     @property
     def summary(self) -> str:
-        """The job's summary."""
         path = self.temp / "summary"
         return path.read_text() if path.exists() else ""
 
@@ -143,7 +140,6 @@ class Job:
         }
 
     def _value(self, text: str) -> str:
-        """An expression of the action: the first of its contexts that is not empty."""
         return re.sub(r"\$\{\{ (.*?) \}\}", lambda match: self._first(match[1]), text)
 
     def _first(self, expression: str) -> str:
@@ -162,14 +158,12 @@ class Job:
 
 
 def repository(folder: Path, files: dict[str, str]) -> str:
-    """A git repository with one commit of these files; the commit."""
     folder.mkdir(parents=True, exist_ok=True)
     git(folder, "init", "--quiet", "--initial-branch", "main")
     return commit(folder, files)
 
 
 def commit(folder: Path, files: dict[str, str]) -> str:
-    """One commit more."""
     for name, text in files.items():
         (folder / name).write_text(text)
     git(folder, "add", "--all")
@@ -178,5 +172,4 @@ def commit(folder: Path, files: dict[str, str]) -> str:
 
 
 def git(folder: Path, *arguments: str) -> str:
-    """What git prints."""
     return subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout.strip()

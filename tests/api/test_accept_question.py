@@ -45,7 +45,6 @@ def verdict(key: str, points: float, **changes: Any) -> dict[str, Any]:
 
 
 def reasoning_run(folder: Path, uri: str, points: Mapping[str, float] = POINTS, answer: str = "Yes.") -> RunResult:
-    """A run whose questions score these points; one more is asked and not answered."""
     golden, target = golden_set(folder, {**dict.fromkeys(points, answer), "silent": None})
     rows = [verdict(key, score) for key, score in points.items()]
     judge = f"recorded:{labels_file(folder / 'verdicts.jsonl', rows)}"
@@ -74,7 +73,6 @@ def stored(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -> St
 
 @pytest.fixture
 def run(stored: Stored, store_uri: str) -> RunResult:
-    """A run whose questions score `POINTS`, in a store of the test's own."""
     copy_store(stored.folder, Path.cwd())
     return stored.run
 
@@ -120,7 +118,6 @@ def test_an_answer_that_failed_needs_a_justification(store_uri: str, tmp_path: P
 
 
 def test_it_is_recorded_with_who_when_and_why(store_uri: str, run: RunResult, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On the run, in UTC; no score and no row changes, and a second word on the same question replaces the first."""
     monkeypatch.setenv("LOGNAME", "ada")
     before, rows = mlflow.get_run(run.run_id).data, list(run.rows)
     accept_question(run.run_id, "soft", "First.", tracking_uri=store_uri)
@@ -150,7 +147,6 @@ def test_a_justification_is_kept_whole_or_refused(store_uri: str, run: RunResult
 
 
 def test_a_panel_in_which_one_saw_a_hard_fail_is_refused(store_uri: str, tmp_path: Path) -> None:
-    """Half of the points are no bypass."""
     golden, target = golden_set(tmp_path, {"a": "Yes."})
     files = [
         labels_file(tmp_path / f"{judge}.jsonl", [verdict("a", 90, hard_fails=fails)], judge=judge)
@@ -177,7 +173,6 @@ PART = ("--no-log", "--min-coverage", "0.7", *OFF)
 
 @pytest.fixture
 def fell(stored: Stored, store_uri: str, monkeypatch: pytest.MonkeyPatch) -> tuple[RunResult, RunResult]:
-    """A baseline in which all pass, and a candidate in which two do not, one a soft fail and one a warning."""
     copy_store(stored.folder, Path.cwd())
     monkeypatch.chdir(stored.folder)  # where they were evaluated, by what is kept there
     monkeypatch.setenv("EVALTRACK_STATE_DIR", str(stored.folder / "state"))
@@ -187,7 +182,6 @@ def fell(stored: Stored, store_uri: str, monkeypatch: pytest.MonkeyPatch) -> tup
 def test_an_accepted_question_counts_as_accepted_and_never_as_passed(
     store_uri: str, fell: tuple[RunResult, RunResult]
 ) -> None:
-    """It stays among the flips, in the means and in the test of the net loss; the verdict is about the others."""
     before, after = fell
     none = compare_runs(after.run_id, before.run_id, tracking_uri=store_uri, **LENIENT)
     said = ["2 questions broke, 0 were fixed; none is allowed"]
@@ -214,7 +208,6 @@ def test_an_accepted_question_counts_as_accepted_and_never_as_passed(
 def test_every_rendering_says_who_accepted_it_and_why(
     store_uri: str, fell: tuple[RunResult, RunResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Terminal, Markdown and JSON; an acknowledgement has no reason."""
     before, after = fell
     monkeypatch.setenv("LOGNAME", "ada")
     day = accept_question(after.run_id, "a", "The pilot answered it.", tracking_uri=store_uri).at[:10]

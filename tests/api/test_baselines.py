@@ -11,7 +11,6 @@ import pytest
 
 from evaltrack import get_baseline, run_eval, set_baseline
 from evaltrack.api.baselines import baseline_history, clear_baseline, list_baselines
-from evaltrack.api.lint_golden import lint_golden
 from evaltrack.errors import TrackingError, UsageError
 from tests.judging import scored_reply, serving
 
@@ -23,7 +22,6 @@ def golden(folder: Path) -> Path:
 
 
 def test_a_baseline_is_set_read_and_cleared(store_uri: str, tmp_path: Path) -> None:
-    """The newest run by default; its history stays when it is cleared."""
     path = golden(tmp_path)
     with pytest.raises(UsageError, match="no finished run to promote"):
         set_baseline(tracking_uri=store_uri)
@@ -78,12 +76,3 @@ def test_the_history_outlives_its_runs(store_uri: str, tmp_path: Path) -> None:
     made = set_baseline(tracking_uri=store_uri)
     mlflow.MlflowClient(store_uri).delete_run(made.run_id)
     assert baseline_history("few", tracking_uri=store_uri) == [made]
-
-
-def test_a_golden_set_is_checked(tmp_path: Path) -> None:
-    path = golden(tmp_path)
-    assert [finding.code for finding in lint_golden(path)] == ["no-corpus", "thin-domain", "too-small"]
-    corpus = tmp_path / "docs"
-    corpus.mkdir()
-    (corpus / "page.md").write_text("# Page\n\nText.\n")
-    assert "few.jsonl:1: question a: `x` is not in" in str(lint_golden(path, corpus)[0])

@@ -20,7 +20,6 @@ from tests.judging import cli
 
 
 def golden(folder: Path) -> Path:
-    """Four questions, each with one expected chunk of its own."""
     path = folder / "four.jsonl"
     lines = [{"id": n, "question": f"q {n}", "expected_chunks": [f"c{n}"]} for n in range(4)]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -40,7 +39,6 @@ def evaluated(folder: Path, uri: str, k: int = 5, **lost: object) -> RunResult:
 
 
 def compared(store_uri: str, good: RunResult, bad: RunResult, **options: object) -> Comparison:
-    """The comparison of two runs."""
     made: Comparison = compare_runs(bad.run_id, good.run_id, tracking_uri=store_uri, **options)  # type: ignore[arg-type]
     return made
 
@@ -53,7 +51,6 @@ def test_what_is_not_measured_any_more_is_lost(store_uri: str, tmp_path: Path) -
 
 
 def test_recorded_files_of_the_same_name_are_told_apart(store_uri: str, tmp_path: Path) -> None:
-    """A run says which responses and verdicts it read, by the digest of their files."""
     answers, verdicts = tmp_path / "answers.jsonl", tmp_path / "verdicts.jsonl"
 
     def judged(answer: str, score: float) -> RunResult:
@@ -74,7 +71,6 @@ def test_recorded_files_of_the_same_name_are_told_apart(store_uri: str, tmp_path
 def test_the_newest_run_is_of_the_experiment_that_is_chosen(
     store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By its name or by MLflow's variable, also where the baseline is of another; with neither it is the baseline's."""
     wrong = {"sources": [{"chunk_id": "other"}]}
     first, second = (evaluated(tmp_path, store_uri) for _ in range(2))
     monkeypatch.setenv("MLFLOW_EXPERIMENT_NAME", "pull request")
@@ -167,7 +163,6 @@ def test_a_table_that_lacks_rows_is_damaged(store_uri: str, tmp_path: Path) -> N
 def test_golden_sets_that_wait_are_found_by_one_search(
     store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However many have a baseline; a set whose newest run is its baseline does not wait."""
     options: dict[str, Any] = {"target": lambda q, k: ["a"], "tracking_uri": store_uri, "traces": "off"}
     for name in ("first", "second", "third", "fourth"):
         golden = tmp_path / f"{name}.jsonl"

@@ -22,7 +22,6 @@ NAMES = ("one", "two", "three")
 
 
 def write(folder: Path, name: str) -> Path:
-    """A golden set of three questions, each with one chunk of its own, in a domain of its name."""
     path = folder / f"{name}.jsonl"
     lines = [{"id": n, "question": f"{name} {n}", "expected_chunks": [f"{name}{n}"]} for n in range(3)]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -30,8 +29,6 @@ def write(folder: Path, name: str) -> Path:
 
 
 def evaluated(path: Path, *wrong: str, **settings: Any) -> RunResult:
-    """A run in which the questions named are not found."""
-
     def target(question: str) -> list[str]:
         if "down" in wrong:
             raise ValueError("down")
@@ -42,7 +39,6 @@ def evaluated(path: Path, *wrong: str, **settings: Any) -> RunResult:
 
 @pytest.fixture
 def paths(store_uri: str, tmp_path: Path) -> list[Path]:
-    """Three sets with a baseline each, and a newer run that is as good."""
     files = [write(tmp_path, name) for name in NAMES]
     for path in files:
         set_baseline(evaluated(path).run_id)
@@ -51,7 +47,6 @@ def paths(store_uri: str, tmp_path: Path) -> list[Path]:
 
 
 def verdicts(made: SetComparisons) -> list[str]:
-    """The verdict of each set."""
     return [each.verdict for each in made.sets]
 
 

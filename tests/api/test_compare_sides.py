@@ -16,7 +16,6 @@ from evaltrack.rows.table import TableWriter
 
 
 def test_an_identical_question_has_the_rank_of_the_passage_that_counted(tmp_path: Path) -> None:
-    """Also where any of several chunks, or a quote, is what counts."""
     asked = Question.model_validate(
         {
             "id": "1",
@@ -45,7 +44,6 @@ def test_an_identical_question_has_the_rank_of_the_passage_that_counted(tmp_path
 def test_the_columns_of_a_side_stand_in_the_order_of_the_golden_set(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where rows of a file stand otherwise, as after a question that took long."""
     monkeypatch.setattr("evaltrack.rows.table.WINDOW", 0)
     writer = TableWriter(tmp_path / "rows.parquet", 3)
     positions = [2, 0, 3, 1]

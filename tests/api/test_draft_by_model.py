@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,24 +19,65 @@ from evaltrack.cli import _run
 from evaltrack.errors import EXIT_INTERRUPTED, UsageError
 from evaltrack.golden.corpus import read_corpus
 from evaltrack.llm import QuotaError
-from tests.api.proposing import asks_for_near_miss, corpus, passage_of, proposal, proposer
 from tests.in_process import same_signals
-from tests.openai_behaviours import Behaviour, Reply, failure, faulty, no_json_schema, quota, script
+from tests.openai_behaviours import Behaviour, Reply, Usage, failure, faulty, no_json_schema, quota, script
 from tests.openai_requests import Json, text_of
 from tests.openai_server import OpenAIServer
+
+PAGES = {
+    "rail.md": "# Rail\n\nTrains of all kinds.\n\n"
+    "## Delays\n\n{rail} If a train is an hour late, a quarter is repaid.\n\n"
+    "## Dogs\n\n{dogs} Small dogs ride for free in a basket under the seat.\n",
+    "air.md": "# Air\n\n## Boarding\n\n{air} Boarding ends twenty minutes before the flight leaves the gate.\n",
+    "sea.md": "# Sea\n\n## Cabins\n\n{sea} A cabin by the window costs twelve euros more than one inside.\n",
+}
+
+
+def corpus(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in PAGES.items():
+        filler = {word: f"This part speaks of {word} and what travellers on it should know." for word in WORDS}
+        (folder / name).write_text(text.format(**filler), encoding="utf-8")
+    return folder
+
+
+WORDS = ("rail", "dogs", "air", "sea")
+
+
+def passage_of(request: Json) -> str:
+    text = next(text_of(request, "user"))
+    return re.findall(r"<source-\w+>\n.*?\n\n(.*?)\n</source-\w+>", text, re.DOTALL)[-1]
+
+
+def asks_for_near_miss(request: Json) -> bool:
+    return '"missing"' in next(text_of(request, "system"))
+
+
+def proposal(request: Json) -> dict[str, str]:
+    last = passage_of(request).strip().split(". ")[-1]
+    subject = last.split()[-2]
+    if asks_for_near_miss(request):
+        return {"question": f"Can I take a hovercraft to {subject}?", "missing": "hovercraft"}
+    return {"question": f"What about {last.split()[1]} and {subject}?", "quote": last, "answer": f"It is so: {last}"}
+
+
+def proposer(**changes: Any) -> Behaviour:
+    def behave(request: Json, _call: int) -> Reply:
+        return Reply(json.dumps({**proposal(request), **changes}), usage=Usage(100, 20))
+
+    return behave
+
 
 Serve = Callable[[Behaviour], OpenAIServer]
 
 
 @pytest.fixture
 def pages(tmp_path: Path) -> Path:
-    """Three pages with four passages."""
     return corpus(tmp_path / "pages")
 
 
 @pytest.fixture
 def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
-    """Starts a server with a behaviour, and sets its address."""
     started: list[OpenAIServer] = []
 
     def start(behaviour: Behaviour) -> OpenAIServer:
@@ -48,7 +91,6 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
 
 
 def test_drafts_hold(tmp_path: Path, pages: Path, serve: Serve) -> None:
-    """Each expects its chunk and words of it, of each page in turn; near misses expect nothing; all say who wrote."""
     serve(proposer())
     seen: list[tuple[int, int]] = []
     made = draft_by_model(
@@ -174,7 +216,6 @@ def test_a_quota_that_ends_keeps_what_is_done(
 def test_ctrl_c_keeps_what_is_done(
     tmp_path: Path, pages: Path, serve: Serve, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The exit code is that of an interrupt, and the same command goes on."""
     pressed = threading.Event()
 
     def behave(request: Json, call: int) -> Reply:

@@ -9,11 +9,9 @@ from evaltrack.api.draft_by_model import (
     QuestionReply,
     answered_line,
     near_miss_line,
-    refuse_copy,
 )
 from evaltrack.golden.corpus import Chunk
 from evaltrack.golden.lint.library import Library
-from evaltrack.llm import strict_schema
 
 TEXT = "A late train is repaid.\nSmall dogs  ride for free, in a basket.\n\nAll who travel need a ticket."
 CHUNK = Chunk("rail#dogs", "Rail", "Dogs", "rail.md#dogs", TEXT)
@@ -22,19 +20,9 @@ LIBRARY = Library("corpus", (CHUNK, OTHER), frozenset({"set"}))
 
 
 def answered(quote: str) -> dict[str, object]:
-    """The line of a question with this quotation."""
     return answered_line(
         QuestionReply(question="May my\ndog come?", quote=quote, answer="Yes, \n if small."), CHUNK, LIBRARY
     )
-
-
-def test_a_quotation_stands_in_the_chunk_to_the_letter() -> None:
-    assert answered("Small dogs ride for free,\nin a basket.") == {
-        "question": "May my dog come?",
-        "expected_chunks": ["rail#dogs"],
-        "expected_passages": [{"quote": "Small dogs ride for free, in a basket.", "source": "Rail"}],
-        "expected_answer": "Yes, if small.",
-    }
 
 
 @pytest.mark.parametrize(
@@ -85,15 +73,3 @@ def test_a_near_miss_asks_for_what_stands_nowhere(question: str, missing: str, w
         line = near_miss_line(reply, LIBRARY)
         assert (line["question"], line["expected_chunks"]) == (question, [])
         assert line["notes"] == f"nothing in the corpus says: {missing}"
-
-
-def test_a_copy_of_the_instructions_is_no_question() -> None:
-    with pytest.raises(ValueError, match="is copied from the instructions"):
-        refuse_copy("Your  question?", 'Reply: {"question": "your question"}')
-    refuse_copy("May my dog come?", 'Reply: {"question": "your question"}')
-
-
-def test_all_fields_are_required_of_a_reply() -> None:
-    schema = strict_schema("question", QuestionReply).schema
-    assert schema["required"] == ["question", "quote", "answer"]
-    assert schema["additionalProperties"] is False

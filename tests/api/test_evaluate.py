@@ -24,14 +24,12 @@ QUESTIONS: list[dict[str, Any]] = [
 
 
 def golden(folder: Path, questions: list[dict[str, Any]] = QUESTIONS) -> Path:
-    """Write a golden set."""
     path = folder / "small.jsonl"
     path.write_text("".join(json.dumps(question) + "\n" for question in questions))
     return path
 
 
 def answers(question: Question, k: int) -> Response:
-    """Finds the first, half of the second, and declines the negative."""
     if question.negative:
         return Response(answer="I do not know.", sources=())
     return Response(
@@ -40,12 +38,10 @@ def answers(question: Question, k: int) -> Response:
 
 
 def run_of(uri: str, run_id: str) -> mlflow.entities.Run:
-    """The run as MLflow holds it."""
     return mlflow.MlflowClient(uri).get_run(run_id)
 
 
 def test_one_evaluation_is_one_run_with_everything_in_it(store_uri: str, tmp_path: Path) -> None:
-    """Params, metrics beside their counts, tags, dataset, tables, traces and description all stand in one run."""
     result = run_eval(golden(tmp_path), k=2, target=answers, tracking_uri=store_uri, run_name="mine")
 
     run = run_of(store_uri, result.run_id)
@@ -119,8 +115,6 @@ def test_traces_are_written_for_the_chosen_questions(
 
 
 def test_a_failed_question_is_a_row_and_in_no_mean(store_uri: str, tmp_path: Path) -> None:
-    """A target's exception leaves an error row; the run is FINISHED and its means are over the others."""
-
     async def fails_on_the_second(question: str, k: int) -> list[str]:
         await asyncio.sleep(0)
         if question == "second?":
@@ -196,7 +190,6 @@ def test_the_showcase_sets_are_good_but_not_perfect_for_bm25(store_uri: str, nam
 
 
 def test_a_conversation_is_in_its_row_and_on_the_page(store_uri: str, tmp_path: Path) -> None:
-    """The target is given the turns before the question; what they hold is text on the page."""
     turns = [{"role": "user", "content": "The fee?"}, {"role": "assistant", "content": "<b>80</b>"}]
     asked = [
         {"id": "t", "question": "one?", "history": turns, "expected_chunks": ["a"]},

@@ -21,7 +21,6 @@ TEXT = "At most ten clients may be open."
 
 @pytest.fixture
 def golden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Three questions; the last is a negative."""
     monkeypatch.setenv("EVALTRACK_STATE_DIR", str(tmp_path / "state"))
     monkeypatch.setenv("EVALTRACK_CACHE_DIR", str(tmp_path / "cache"))
     path = tmp_path / "own.jsonl"
@@ -32,7 +31,6 @@ def golden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def ask(question: Question, k: int) -> Response:
-    """An answer of two claims, one of none, and a target that declines."""
     if question.id == "2":
         return Response(answer="No idea.", sources=())
     answer = f"Ten clients may be open, says {question.id}." if question.id == "0" else "Good day!"
@@ -66,7 +64,6 @@ def run(golden: Path, store_uri: str, **settings: Any) -> RunResult:
 
 
 def test_a_run_measures_it_and_says_what_it_cost(golden: Path, store_uri: str) -> None:
-    """One share, two reasons; both prompts are in one ledger, and a second run takes all from the cache."""
     with serving(behaviour=model()) as server:
         result = run(golden, store_uri, price_in=1, price_out=1, judge_price_in=1000, judge_price_out=1000)
         assert (result.metrics["faithfulness"], result.counts["faithfulness"]) == (0.5, 1)

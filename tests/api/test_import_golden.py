@@ -25,7 +25,6 @@ with_data = pytest.mark.skipif(
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    """Ten questions and two negatives in a CSV."""
     rows = [f"question {n},{'[]' if n > 10 else f'c{n}'}\n" for n in range(1, 13)]
     return put(tmp_path / "mine.csv", "question,expected_chunks\n" + "".join(rows))
 
@@ -90,7 +89,6 @@ def test_what_is_refused(
 @with_data
 @pytest.mark.parametrize(("collection", "questions"), [("adi", 35), ("cranfield", 225), ("vaswani", 93)])
 def test_collections_evaluate_at_once(store_uri: str, tmp_path: Path, collection: str, questions: int) -> None:
-    """Queries, judgements and corpus in, and a run with the recall that was published for each query."""
     folder = DATA / "collections" / collection
     corpus = put(tmp_path / "corpus.jsonl.gz", (folder / "corpus.jsonl.gz").read_bytes())
     files = [folder / "queries.jsonl", folder / "qrels.trec"]

@@ -21,7 +21,6 @@ PAGE = "# Bicycles\n\n## Renting one\n\n" + "A bicycle is rented at the desk for
 
 @pytest.fixture
 def project(store_uri: str) -> Path:
-    """A working folder with two pages in `docs`."""
     folder = Path.cwd()
     (folder / "docs").mkdir()
     (folder / "docs/bicycles.md").write_text(PAGE)
@@ -30,12 +29,10 @@ def project(store_uri: str) -> Path:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Every file of a folder, by its name there."""
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def test_a_new_project_runs_once_its_examples_are_edited(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Three examples pass lint, and no run asks them while they are drafts."""
     assert _run(["init", "--ci", "gitlab"]) == 0
     assert "golden/docs.jsonl holds examples, which no run asks" in capsys.readouterr().err
     path = Path("golden/docs.jsonl")

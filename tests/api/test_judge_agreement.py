@@ -36,7 +36,6 @@ class Judged:
 
 @pytest.fixture(scope="module")
 def judged(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judged]:
-    """Both runs, made once for all that only read them."""
     with store_in(tmp_path_factory.mktemp("agreeing"), empty_database) as uri:
         yield Judged(uri, showcase_run(uri, f"recorded:{FIRST}"), showcase_run(uri, f"recorded:{SECOND}"))
 
@@ -68,7 +67,6 @@ def values(row: dict[str, Any], weights: RubricWeights | None = None) -> dict[st
 
 
 def by_hand(kind: str = "middling", weights: RubricWeights | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What both readers say of each answer."""
     return tuple(  # type: ignore[return-value]
         {row["id"]: values(row, weights) for row in lines(f"{kind}.{part}.jsonl")} for part in ("verdicts", "second")
     )
@@ -78,7 +76,6 @@ def by_hand(kind: str = "middling", weights: RubricWeights | None = None) -> tup
 
 
 def test_the_figures_are_those_of_the_coefficients_called_by_hand(judged: Judged) -> None:
-    """Every number and every label of the rubric, with intervals and confusions."""
     made = agreed(judged, labels=SECOND)
     own, other = by_hand()
     ids = sorted(own)
@@ -113,7 +110,6 @@ def test_disagreements_come_largest_first(judged: Judged) -> None:
 
 
 def test_two_judges_agree_where_enough_responses_lie_within_the_tolerance(judged: Judged) -> None:
-    """All of them, unless a smaller share is enough; the tolerance is a share of each grade's scale."""
     own, other = by_hand()
     gaps = [abs(own[key]["reasoning_score"] - other[key]["reasoning_score"]) for key in own]
     for tolerance in (None, 0.02, 0.05, 0.5):
@@ -152,7 +148,6 @@ def test_the_tolerance_and_the_answer_are_printed(judged: Judged, capsys: pytest
 
 
 def test_part_of_the_labels_and_labels_of_other_questions(judged: Judged, tmp_path: Path) -> None:
-    """What only one side judged is counted, and in no figure."""
     rows = lines("middling.second.jsonl")
     extra = [{**rows[0], "id": f"extra-{n}"} for n in range(3)]
     made = agreed(judged, labels=labels_file(tmp_path / "labels.jsonl", [*rows[:12], *extra]))
@@ -225,7 +220,6 @@ def scores(given: dict[str, float], parts: bool = False) -> list[dict[str, Any]]
 
 
 def answer_run(uri: str, folder: Path, rows: list[dict[str, Any]], **fields: Any) -> RunResult:
-    """A run of six answers with these verdicts."""
     golden, target = golden_set(folder, ANSWERS, **fields)
     judge = labels_file(folder / "verdicts.jsonl", rows, judge="model")
     return run_eval(golden, target=target, judge=f"recorded:{judge}", tracking_uri=uri, traces="off")
@@ -333,7 +327,6 @@ def test_bad_labels_are_named_by_their_line(judged: Judged, tmp_path: Path) -> N
 
 
 def test_the_command_line(judged: Judged, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """A table of numbers, one of labels, the disagreements; or JSON with all of them."""
     monkeypatch.setenv("MLFLOW_TRACKING_URI", judged.uri)
     monkeypatch.setenv("COLUMNS", "200")
     run = judged.reference.run_id

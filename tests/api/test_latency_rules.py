@@ -22,7 +22,6 @@ NUMBER = 24
 
 @pytest.fixture
 def golden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A set of two domains."""
     monkeypatch.setenv("EVALTRACK_STATE_DIR", str(tmp_path / "state"))
     path = tmp_path / "timed.jsonl"
     lines = (
@@ -33,8 +32,6 @@ def golden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def taking(seconds: Callable[[int], float], tokens: int = 1000) -> Callable[[Question, int], Response]:
-    """A target that takes so long for each question, and always finds what is expected."""
-
     def ask(question: Question, k: int) -> Response:
         time.sleep(seconds(int(question.id)))
         usage = Usage(prompt_tokens=tokens, completion_tokens=tokens)

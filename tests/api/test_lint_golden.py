@@ -58,7 +58,6 @@ def test_bad_lines_are_findings_and_nothing_else_is_looked_at(tmp_path: Path) ->
 
 
 def test_findings_come_in_the_order_of_lines(tmp_path: Path) -> None:
-    """Whatever check they are of; those about the whole set last."""
     path = written(
         tmp_path,
         {"id": 1, "question": "How long may a guest stay?", "expected_chunks": ["x", "visa"]},
@@ -79,7 +78,6 @@ def test_findings_come_in_the_order_of_lines(tmp_path: Path) -> None:
 
 
 def test_a_target_says_what_is_in_its_index(tmp_path: Path) -> None:
-    """In one, or in one for each domain; others say nothing of theirs."""
     pages(tmp_path / "c/food", soup="# Soup\n\nHot.")
     pages(tmp_path / "c/travel", rail="# Rail\n\nFast trains.")
     asked = {"question": "a?", "expected_chunks": ["rail"]}

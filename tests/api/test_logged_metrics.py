@@ -19,7 +19,6 @@ DOMAINS = ("a/b", "a_b", "A_B", "..", "x.max", "easy", "Größe", "Grosse", "М�
 
 
 def golden_of(domains: tuple[str, ...], folder: Path) -> Path:
-    """A golden set with one question of each domain, which the target `answers` finds."""
     path = folder / "many.jsonl"
     questions = (
         {"id": number, "question": f"what of {number}?", "domain": domain, "expected_chunks": ["a#1"]}

@@ -51,7 +51,6 @@ print(loaded.metrics["judge_score"], list(frame["passed"]), parent == outer.info
 
 
 def test_a_notebook_is_executed(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cells run in a real kernel, inside its event loop, with autolog on and below the run that a cell has open."""
     nbformat = pytest.importorskip("nbformat", reason="pip install nbclient ipykernel")
     nbclient = pytest.importorskip("nbclient", reason="pip install nbclient ipykernel")
     monkeypatch.setenv("EVALTRACK_STATE_DIR", str(tmp_path / "state"))
@@ -81,7 +80,6 @@ def _printed(outputs: list[Any]) -> str:
 
 
 def row(failure: Failure | None, started_at: float | None = None) -> Row:
-    """A row that failed or did not, and was asked just now."""
     moment = seconds_now() if started_at is None else started_at
     return Row.model_construct(question=Question(id="1", question="q", domain="d"), failure=failure, started_at=moment)
 
@@ -121,7 +119,6 @@ def test_the_speed_of_the_bar_counts_what_was_asked_alone() -> None:
 
 
 def test_the_bar_counts_questions_and_errors(capsys: pytest.CaptureFixture[str]) -> None:
-    """Each question moves it; errors and what follows the questions stand beside it, warnings above."""
     bar = BarOfTqdm()
     bar.advance(row(None))
     bar.note("nothing is drawn yet", 0, 0)

@@ -21,7 +21,6 @@ NUMBER = 24
 
 @pytest.fixture
 def golden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A set of two domains, every question with an expected answer."""
     monkeypatch.setenv("EVALTRACK_STATE_DIR", str(tmp_path / "state"))
     path = tmp_path / "own.jsonl"
     lines = (
@@ -38,7 +37,6 @@ def good(question: Question, k: int) -> Response:
 
 
 def worse(question: Question, k: int) -> Response:
-    """The same sources; the odd half of the answers is longer and says something else."""
     answer = f"no idea about {question.id}, sorry" if int(question.id) % 2 else question.expected_answer
     return Response(answer=answer, sources=(Source(chunk_id="a"),))
 
@@ -65,7 +63,6 @@ def run(golden: Path, store_uri: str, target: Callable[..., Any] = good, **setti
 
 @pytest.fixture
 def pair(golden: Path, store_uri: str) -> tuple[RunResult, RunResult]:
-    """A run, and one that is worse by its own scores alone."""
     return run(golden, store_uri), run(golden, store_uri, worse)
 
 
@@ -76,7 +73,6 @@ def compared(pair: tuple[RunResult, RunResult], store_uri: str, *rules: str, **s
 
 
 def test_a_run_holds_them_everywhere(pair: tuple[RunResult, RunResult], store_uri: str) -> None:
-    """Metrics with counts, groups, rows, params, MLflow's metrics and table, the note, the page and the JSON."""
     result = pair[0]
     assert (result.metrics["token_f1"], result.counts["mood"]) == (1.0, NUMBER - 1)
     assert result.groups["odd"]["mood"] == (0.5, NUMBER // 2 - 1)
@@ -148,8 +144,6 @@ def test_rules_that_are_refused(pair: tuple[RunResult, RunResult], store_uri: st
 
 
 def test_a_score_of_another_function_is_not_compared(golden: Path, store_uri: str) -> None:
-    """It is left out with a note; with a rule the verdict cannot be told. One that only one run has is no metric."""
-
     @score(name="length")
     def other(question: Question, response: Response) -> float:
         return 1.0
@@ -215,7 +209,6 @@ def test_trials_are_their_mean(golden: Path, store_uri: str) -> None:
 
 
 def test_what_was_scored_is_not_scored_again(golden: Path, store_uri: str) -> None:
-    """A run that was broken off goes on with the values of its journal; with another function it does not."""
     scored: list[str] = []
     state = {"down": True}
 

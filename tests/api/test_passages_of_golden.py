@@ -28,7 +28,6 @@ def recall(golden: Path, chunk: str, store_uri: str) -> float:
 
 
 def test_quotations_measure_the_same_and_survive_other_chunks(travel: Path, store_uri: str) -> None:
-    """By headings quotations and ids agree; of other chunks ids find nothing, and quotations what is found."""
     by_ids = [recall(travel, chunk, store_uri) for chunk in CHUNKINGS]
     before = travel.read_text(encoding="utf-8")
     anchored = anchor_golden(travel)
@@ -54,7 +53,6 @@ LINES = (
 
 @pytest.fixture
 def mine(tmp_path: Path) -> Path:
-    """A set over two pages."""
     (tmp_path / "old").mkdir()
     (tmp_path / "old/visa.md").write_text("# V\n\nStays of up to 90 days need no visa at all.")
     (tmp_path / "old/fees.md").write_text("# F\n\nIt costs 80 euros.")

@@ -11,7 +11,6 @@ from evaltrack.records.clock import seconds_now
 
 
 def row(started_at: float | None = None) -> Row:
-    """A finished question, asked just now or before."""
     asked = Question(id="1", question="q", domain="d")
     moment = seconds_now() if started_at is None else started_at
     return Row(position=0, question=asked, response=Response(answer="a"), started_at=moment, seconds=0.1)
@@ -19,7 +18,6 @@ def row(started_at: float | None = None) -> Row:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The seconds that all clocks of this process show."""
     seconds = [1000.0]
     monkeypatch.setattr("time.monotonic", lambda: seconds[0])
     monkeypatch.setattr("time.time", lambda: seconds[0])
@@ -37,7 +35,6 @@ def test_the_speed_is_that_of_this_process(clock: list[float]) -> None:
 
 
 def test_lines_say_how_much_was_there_before(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
-    """Without a speed until something is asked."""
     progress = PlainProgress()
     progress.start(100)
     clock[0] += PLAIN_SECONDS

@@ -74,13 +74,11 @@ def session(pytester: pytest.Pytester, store_uri: str, monkeypatch: pytest.Monke
 
 
 def runs(store_uri: str) -> list[str]:
-    """The ids of all runs in a store, the newest first."""
     client = mlflow.MlflowClient(store_uri)
     return [run.info.run_id for run in client.search_runs([each.experiment_id for each in client.search_experiments()])]
 
 
 def test_each_question_is_an_item(session: Session, store_uri: str) -> None:
-    """Those that fail say what was expected; those that cannot be measured are skipped; the run is named at the end."""
     result = session("--evaltrack", "--deselect", "test_own.py::test_gate")
     result.assert_outcomes(passed=4, failed=1, skipped=1)
     result.stdout.fnmatch_lines(
@@ -97,7 +95,6 @@ def test_each_question_is_an_item(session: Session, store_uri: str) -> None:
 
 
 def test_the_baseline_tells_what_broke(session: Session, store_uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What fails there, too, is expected to; what passed there fails with its cause, and so does the gate."""
     session("--evaltrack", "golden/small.jsonl").assert_outcomes(passed=2, failed=1, skipped=1)
     set_baseline(runs(store_uri)[0], tracking_uri=store_uri)
     session("--evaltrack").assert_outcomes(passed=5, xfailed=1, skipped=1)

@@ -35,26 +35,22 @@ GRADES = {"Answer a.": [7, 7.2, 7.4, 7], "Answer b.": [5, 5, 5.6, 5.5]}
 
 
 def graded(grades: Mapping[str, Sequence[float | str]] = GRADES) -> Behaviour:
-    """A judge of reasoning that gives these grades in turn; a text is written as it stands."""
     return by_text(
         {text: [one if isinstance(one, str) else graded_reply(one) for one in each] for text, each in grades.items()}
     )
 
 
 def scored(scores: Mapping[str, Sequence[float]]) -> Behaviour:
-    """A judge of answers that gives these overall scores in turn."""
     return by_text({text: [scored_reply(one) for one in each] for text, each in scores.items()})
 
 
 def judged_run(folder: Path, uri: str, answers: Sequence[str] = tuple(GRADES), **settings: Any) -> RunResult:
-    """A run whose answers one judge looked at, one after the other."""
     golden, target = golden_set(folder, {answer[7]: f"{answer} {OPTIONS}" for answer in answers})
     asked = {"target": target, "judge": JUDGE, "rubric": "reasoning", "concurrency": 1, "traces": "off"}
     return run_eval(golden, tracking_uri=uri, **{**asked, **settings})
 
 
 def children(uri: str, run_id: str) -> list[Run]:
-    """The runs below a run."""
     found = mlflow.MlflowClient(uri).search_runs(["0"])
     return [run for run in found if run.data.tags.get("mlflow.parentRunId") == run_id]
 
@@ -159,7 +155,6 @@ def test_where_no_verdict_can_be_had_nothing_is_logged(store_uri: str, tmp_path:
 
 
 def test_a_share_of_the_responses_can_be_judged(store_uri: str, tmp_path: Path) -> None:
-    """Rounded up, always the same ones, in their order; the noise is that of a run of them all."""
     answers = [f"Answer {key}." for key in "abcdefghij"]
     with serving(behaviour=graded({answer: [7, 7.2, 7.2] for answer in answers})) as server:
         run = judged_run(tmp_path, store_uri, answers)
@@ -308,7 +303,6 @@ def test_what_stands_in_the_way_is_named(store_uri: str, tmp_path: Path, monkeyp
 
 
 def test_the_command_line(store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A table for people, JSON for machines on a clean stdout, and the exit code of what is refused."""
     with serving(behaviour=graded()):
         run = judged_run(tmp_path, store_uri)
         assert cli("judge", "replay", run.run_id, "--times", "2") == 0

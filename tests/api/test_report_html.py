@@ -38,19 +38,16 @@ def ask(question, k):
 
 
 def artifact(uri: str, run_id: str, name: str) -> str:
-    """A file that the run holds."""
     return Path(mlflow.MlflowClient(uri).download_artifacts(run_id, name)).read_text(encoding="utf-8")
 
 
 def logged(uri: str, run_id: str, name: str = "report.html") -> Page:
-    """A page that the run holds, which is inert."""
     page = Page(artifact(uri, run_id, name))
     assert_inert(page)
     return page
 
 
 def written(*arguments: Any, **options: Any) -> Page:
-    """The page as `report_html` makes it, which is inert."""
     page = Page(report_html(*arguments, **options))
     assert_inert(page)
     return page
@@ -85,33 +82,28 @@ def user_interface() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def made_runs(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Kept:
-    """Two runs, to be copied."""
     folder = tmp_path_factory.mktemp("made")
     with store_in(folder, empty_database) as uri:
         return two_runs(folder, uri)
 
 
 def copied(runs: Kept, folder: Path) -> Kept:
-    """The same runs in the store of another folder."""
     copy_store(Path(runs.uri.removeprefix("sqlite:///")).parent, folder)
     return replace(runs, uri=f"sqlite:///{folder}/mlflow.db")
 
 
 @pytest.fixture(scope="module")
 def kept(made_runs: Kept, tmp_path_factory: pytest.TempPathFactory) -> Kept:
-    """Two runs that no test changes."""
     return copied(made_runs, tmp_path_factory.mktemp("kept"))
 
 
 @pytest.fixture
 def runs(made_runs: Kept, store_uri: str) -> Kept:
-    """Two runs in the store of a test of its own."""
     return copied(made_runs, Path.cwd())
 
 
 @pytest.fixture
 def here(kept: Kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kept:
-    """The same, as the command line finds them, and an empty working directory."""
     monkeypatch.setenv("MLFLOW_TRACKING_URI", kept.uri)
     monkeypatch.chdir(tmp_path)
     return kept
@@ -135,7 +127,6 @@ def test_the_page_that_a_run_logged_is_the_one_that_is_written_later(store_uri: 
 
 
 def test_what_is_read_back_of_a_run_is_what_it_was(store_uri: str, tmp_path: Path) -> None:
-    """Every field of the result but the rows that a terminal shows."""
     made = run_eval(
         golden(tmp_path),
         target=broken,
@@ -186,7 +177,6 @@ def test_a_golden_set_with_a_quote_in_its_name_runs_and_reports(store_uri: str, 
 
 
 def test_a_resumed_run_has_the_page_of_its_end(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not that of the time before; it stands once in its own history."""
     (tmp_path / "reported.py").write_text(MINE)
     asked = [{"id": str(n), "question": f"number {n}?", "expected_chunks": ["a"]} for n in range(3)]
     path = golden(tmp_path, asked)
@@ -237,7 +227,6 @@ def test_a_run_on_reasoning_shows_scores_and_verdicts(store_uri: str) -> None:
 
 
 def test_a_run_of_several_trials_shows_each_question_once(store_uri: str, tmp_path: Path) -> None:
-    """With how many of its trials passed."""
     calls = {"second?": 0}
 
     def now_and_then(question: Question, k: int) -> Response:
@@ -260,7 +249,6 @@ def test_a_run_of_several_trials_shows_each_question_once(store_uri: str, tmp_pa
 
 
 def test_compare_logs_the_page_that_is_written_later(store_uri: str, runs: Kept) -> None:
-    """With the flip first, links to both runs and to the traces that are there, and the last runs."""
     first, second = runs.first, runs.second
     made = compare_runs(second.run_id, first.run_id, tracking_uri=store_uri)
     page = logged(store_uri, second.run_id, "comparison.html")
@@ -310,7 +298,6 @@ def test_a_saved_baseline_is_compared_too(kept: Kept, tmp_path: Path) -> None:
 
 
 def test_what_people_accepted_stands_in_both_pages(store_uri: str, runs: Kept) -> None:
-    """Who, when and why, as text; the question is still the first that did not pass."""
     first, second = runs.first, runs.second
     made = accept_question(second.run_id, "b", "Known since <b>May</b>.", tracking_uri=store_uri)
     said = f"accepted by {made.by}, {made.at[:10]}: Known since <b>May</b>."
@@ -331,7 +318,6 @@ def test_what_people_accepted_stands_in_both_pages(store_uri: str, runs: Kept) -
 
 
 def like(kept: Kept, summary: object = None, status: str = "FINISHED") -> str:
-    """A run that says of itself what the first one does, with another summary: bytes as they are, None none."""
     run_id: str = kept.client.create_run("0", tags=kept.client.get_run(kept.first.run_id).data.tags).info.run_id
     path = Path(kept.client.get_run(run_id).info.artifact_uri.removeprefix("file://")) / "summary.json"
     if summary is not None:

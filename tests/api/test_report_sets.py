@@ -20,7 +20,6 @@ EVIL = "<i>a b&"
 
 
 def target(question: str) -> list[str]:
-    """Finds nothing of set two but its last question, and fails at one question of the other."""
     if question == f"{EVIL} 2":
         raise ValueError("<b>down</b>")
     return (
@@ -32,14 +31,12 @@ def target(question: str) -> list[str]:
 
 @pytest.fixture
 def sets(store_uri: str, tmp_path: Path) -> SetResults:
-    """Two sets of ten questions, one with a hostile name, below one parent."""
     assert store_uri
     paths = [write(tmp_path, name, questions=10) for name in (EVIL, "two")]
     return run_sets(paths, target=target, judge="none", traces="off")
 
 
 def test_a_parent_is_one_page_and_a_page_of_each(sets: SetResults, tmp_path: Path) -> None:
-    """Counts beside every mean, the worst questions with links into the pages of their sets, and a way back."""
     overview, *pages = report_sets([sets.run_id], tmp_path / "out" / "all.html")
     assert [path.relative_to(tmp_path / "out").as_posix() for path in pages] == ["all/i-a-b.html", "all/two.html"]
     page = Page(overview.read_text(encoding="utf-8"))
@@ -71,7 +68,6 @@ def test_runs_may_be_named_one_by_one(sets: SetResults, tmp_path: Path) -> None:
 
 
 def test_the_command_writes_what_there_is(sets: SetResults, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Several pages of a parent, one of a run; what is of one run is refused for several."""
     output = tmp_path / "page.html"
     assert _run(["report", sets.run_id, "-o", str(output)]) == 0
     assert f"{output} and 2 pages in {tmp_path}/page/ (0." in capsys.readouterr().err

@@ -41,7 +41,6 @@ asked: defaultdict[str, int] = defaultdict(int)
 
 
 def ask(question: Question, k: int) -> Response:
-    """A target that follows the script, and prints as targets do."""
     print("looking")
     turns = script.get(question.id, [True])
     turn = turns[min(asked[question.id], len(turns) - 1)]
@@ -53,7 +52,6 @@ def ask(question: Question, k: int) -> Response:
 
 @pytest.fixture(autouse=True)
 def forgotten() -> Iterator[None]:
-    """Each test has a script of its own."""
     script.clear()
     asked.clear()
     yield
@@ -78,7 +76,6 @@ def found_run(uri: str, folder: Path, **settings: Any) -> RunResult:
 
 
 def pair(uri: str, folder: Path, turns: dict[str, list[bool | None]], **settings: Any) -> tuple[RunResult, RunResult]:
-    """A candidate whose questions do as scripted, and a baseline in which all pass; the target counts from there."""
     before = found_run(uri, folder, **settings)
     script.update(turns)
     asked.clear()
@@ -86,7 +83,6 @@ def pair(uri: str, folder: Path, turns: dict[str, list[bool | None]], **settings
 
 
 def compared(runs: tuple[RunResult, RunResult], uri: str, **options: Any) -> Comparison:
-    """Candidate against baseline, by flips alone."""
     rules = {"max_drop": ["recall_at_k=off", "mrr=off"], "tracking_uri": uri, "log": False}
     return compare_runs(runs[0].run_id, runs[1].run_id, **{**rules, **options})
 
@@ -104,7 +100,6 @@ class Made:
         return self.folder / "small.jsonl"
 
     def enter(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Make this the folder and the store of a test."""
         monkeypatch.chdir(self.folder)
         monkeypatch.setenv("EVALTRACK_STATE_DIR", str(self.folder / "state"))
         monkeypatch.setenv("MLFLOW_TRACKING_URI", self.uri)
@@ -135,7 +130,6 @@ def all_made(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.fixture
 def golden_text(made: Made) -> Iterator[str]:
-    """The golden set of the runs, for a test that changes it."""
     text = made.golden.read_text()
     yield text
     made.golden.write_text(text)
@@ -143,7 +137,6 @@ def golden_text(made: Made) -> Iterator[str]:
 
 @pytest.fixture
 def made(all_made: Made, monkeypatch: pytest.MonkeyPatch) -> Made:
-    """The runs, as if they had been made by this test in this folder."""
     all_made.enter(monkeypatch)
     return all_made
 
@@ -166,7 +159,6 @@ def _all_runs(uri: str) -> list[mlflow.entities.Run]:
 
 
 def test_a_question_that_fails_every_rerun_broke(made: Made) -> None:
-    """Nothing else fails, and the same sources came back each time."""
     found = compared(made.pair({"a": [False]}), made.uri, max_reruns=9)
     assert found.reruns.by_id == {"a": Rerun("confirmed", 0, 9)}
     assert (found.verdict, found.reruns.calls, found.reruns.varied) == ("regression", 9, False)
@@ -242,7 +234,6 @@ def test_reruns_are_announced_before_they_are_made(made: Made) -> None:
 
 
 def test_answers_of_the_baseline_are_of_another_system(made: Made) -> None:
-    """As of a target that was evaluated with an environment variable, which is not there when it is rerun."""
     found = compared(made.pair({key: [False, True] for key in "abcde"}), made.uri)
     assert (found.verdict, found.reruns.another_system) == ("unknown", True)
     assert verdict_sentence(found).startswith(
@@ -297,7 +288,6 @@ def judged(store_uri: str, tmp_path: Path) -> Iterator[Callable[..., tuple[Compa
 def test_a_judge_gives_a_fresh_verdict_each_time(
     judged: Callable[..., tuple[Comparison, int]], again: tuple[float, ...], state: str, calls: int, verdict: str
 ) -> None:
-    """And the price of that is told."""
     made, asked_judge = judged(*again)
     assert (asked_judge, made.reruns.calls) == (calls, calls)
     (flip,) = made.flips
@@ -308,7 +298,6 @@ def test_a_judge_gives_a_fresh_verdict_each_time(
 
 
 def test_recorded_responses_cannot_be_rerun(store_uri: str, tmp_path: Path) -> None:
-    """They would be the same, which proves nothing."""
     verdicts = tmp_path / "verdicts.jsonl"
 
     def write(name: str, score: float) -> None:
@@ -372,7 +361,6 @@ def ask(question):
 
 
 def commit_of(folder: Path) -> None:
-    """Make a folder a repository with a commit."""
     (folder / "app.txt").write_text("one")
     for command in (["init", "-q"], ["add", "app.txt"], ["commit", "-qm", "one"]):
         git(folder, *command)
@@ -445,7 +433,6 @@ def test_trials_of_a_saved_baseline_are_a_record(store_uri: str, tmp_path: Path)
 
 
 def test_runs_of_another_system_are_no_record(store_uri: str, tmp_path: Path) -> None:
-    """Nor are those of a work tree that was not clean, and what a baseline of one trial or two passed."""
     store = connect(store_uri)
 
     def record(**settings: Any) -> dict[str, tuple[int, int]]:

@@ -32,7 +32,6 @@ Open = Callable[..., GoldenReview]
 
 @pytest.fixture
 def golden(tmp_path: Path) -> Path:
-    """A set with its corpus beside it."""
     folder = tmp_path / "corpus" / "travel"
     folder.mkdir(parents=True)
     for name, text in PAGES.items():
@@ -44,7 +43,6 @@ def golden(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def opened(golden: Path) -> Iterator[Open]:
-    """Opens reviews, and closes them."""
     reviews = []
 
     def review(**options: Any) -> GoldenReview:
@@ -57,7 +55,6 @@ def opened(golden: Path) -> Iterator[Open]:
 
 
 def recorded(folder: Path, name: str, sources: list[dict[str, Any]]) -> str:
-    """A target that returns these sources for the first question."""
     (folder / name).write_text(json.dumps({"id": 1, "answer": "?", "sources": sources}) + "\n")
     return f"recorded:{folder / name}"
 
@@ -118,7 +115,6 @@ def test_the_corpus_is_searched(opened: Open) -> None:
 
 
 def test_all_actions_reach_the_file(golden: Path, opened: Open) -> None:
-    """Reworded, quoted, confirmed; made a negative."""
     review = opened()
     assert [each.id for each in review.questions(drafts=True)] == ["1"]
     for kind, values in [
@@ -147,7 +143,6 @@ def test_chunks_of_a_target_are_the_corpus(golden: Path, opened: Open) -> None:
 
 
 def test_words_of_a_second_chunking_are_expected_in_the_corpus(golden: Path, opened: Open) -> None:
-    """The id is that of the chunk of the corpus that holds them; words that none holds stand alone."""
     folder = golden.parent / "corpus" / "travel"
     cut = {"chunk_id": "visa@0", "text": "Stay You may stay 90 days in any 180 days."}
     foreign = {"chunk_id": "x@0", "title": "Elsewhere", "text": "Nobody at the gate weighs what you wear."}
@@ -193,7 +188,6 @@ def test_bad_lines_are_listed(golden: Path) -> None:
 
 
 def test_what_a_run_left_unjudged(golden: Path, store_uri: str, opened: Open) -> None:
-    """What it ranked in the first k, and the question neither expects nor grades; a verdict takes it from the list."""
     golden.write_text(golden.read_text().replace('"draft": true', '"draft": false'))
     target = f"bm25:{golden.parent / 'corpus/travel'}?floor=0"
     run = run_eval(golden, target=target, k=2, tracking_uri=store_uri, traces="off")

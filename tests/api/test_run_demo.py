@@ -52,7 +52,6 @@ def test_an_installation_without_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp
 
 
 def test_the_wheel_brings_it(tmp_path: Path) -> None:
-    """Built as a release is; what is installed from it finds its own, and nothing of the clone."""
     build = "import hatchling.build, sys; print(hatchling.build.build_wheel(sys.argv[1]))"
     env = {**os.environ, "SOURCE_DATE_EPOCH": "1700000000"}
     command = [sys.executable, "-c", build, str(tmp_path)]

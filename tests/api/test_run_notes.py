@@ -26,7 +26,6 @@ PAGES = {"cats.md": "Cats sleep all day.", "dogs.md": "Dogs run in the park.", "
 def test_questions_below_the_floor_are_counted(
     store_uri: str, tmp_path: Path, settings: str, floor: str | None
 ) -> None:
-    """A note counts the answerable ones, and not the negative; without a floor there is none."""
     pages = tmp_path / "docs" / "pets"
     pages.mkdir(parents=True)
     for name, text in PAGES.items():
@@ -44,7 +43,6 @@ def test_questions_below_the_floor_are_counted(
 
 
 def small_set(folder: Path) -> Path:
-    """A set of three questions that expect one chunk, and a negative."""
     lines = [{"id": n, "question": f"number {n}?", "expected_chunks": ["a#1"] if n else []} for n in range(4)]
     path = folder / "small.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -55,7 +53,6 @@ EMPTY = "hold neither an answer nor sources; return an answer, a list of sources
 
 
 def notes(folder: Path, uri: str, target: Any, **settings: Any) -> list[str]:
-    """What is said of empty responses, and of retrieval that was not measured."""
     made = run_eval(small_set(folder), target=target, tracking_uri=uri, traces="off", **settings)
     said = ("neither an answer nor sources", "empty answer", "was not measured")
     return [note for note in made.notes if any(words in note for words in said)]

@@ -25,7 +25,6 @@ NAMES = ("one", "two", "three")
 
 
 def write(folder: Path, name: str, *more: dict[str, Any], questions: int = 3) -> Path:
-    """A golden set of which each question expects one chunk of its own, and the answers beside it."""
     lines = [{"id": n, "question": f"{name} {n}", "expected_chunks": [f"{name}{n}"]} for n in range(questions)]
     path = folder / f"{name}.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in [*lines, *more]))
@@ -38,27 +37,22 @@ def write(folder: Path, name: str, *more: dict[str, Any], questions: int = 3) ->
 
 @pytest.fixture
 def paths(tmp_path: Path) -> list[Path]:
-    """Three sets of three questions."""
     return [write(tmp_path, name) for name in NAMES]
 
 
 def target(question: str) -> list[str]:
-    """Finds everything but the first question of set two."""
     return ["x"] if question == "two 0" else [question.replace(" ", "")]
 
 
 def run_of(run_id: str) -> mlflow.entities.Run:
-    """The run as MLflow holds it."""
     return mlflow.get_run(run_id)
 
 
 def runs() -> list[mlflow.entities.Run]:
-    """All runs of the store."""
     return list(mlflow.MlflowClient().search_runs(["0"], max_results=50))
 
 
 def names_itself(question: Question, response: Response) -> bool:
-    """Whether the one chunk that came back is that of the question."""
     return [source.chunk_id for source in response.sources or ()] == [question.question.replace(" ", "")]
 
 
@@ -66,7 +60,6 @@ def names_itself(question: Question, response: Response) -> bool:
 
 
 def test_each_set_is_a_run_below_one_parent(store_uri: str, paths: list[Path]) -> None:
-    """The parent names its children and sums them up; it is no evaluation itself."""
     said: list[str] = []
     sets = run_sets(paths, target=target, traces="off", run_name="nightly", say=said.append)
     assert isinstance(sets, SetResults)
@@ -104,7 +97,6 @@ def test_a_selection_is_of_each_set(store_uri: str, paths: list[Path]) -> None:
 def test_the_run_that_mlflow_opened_is_the_parent(
     store_uri: str, paths: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`mlflow run` opens one run, below which the children are; one set alone fills it itself, as before."""
     client = mlflow.MlflowClient()
     given = client.create_run(client.create_experiment("theirs")).info
     monkeypatch.setenv("MLFLOW_RUN_ID", given.run_id)
@@ -125,7 +117,6 @@ def test_the_run_that_mlflow_opened_is_the_parent(
 
 
 def test_all_bad_lines_of_all_files_are_one_error(store_uri: str, tmp_path: Path, paths: list[Path]) -> None:
-    """And sets of one name, sets that are not there and such as nothing can be asked; nothing is run."""
     bad = write(tmp_path, "bad", {"id": 9}, {"id": 0, "question": "again"})
     worse = write(tmp_path, "worse", {"id": "x", "question": " "})
     (tmp_path / "other").mkdir()
@@ -173,7 +164,6 @@ def test_no_set_is_no_evaluation() -> None:
 
 
 def test_a_stop_in_the_second_set_leaves_the_first_finished(store_uri: str, paths: list[Path]) -> None:
-    """The error says how to go on, and what was not begun; a resumed child stays below its parent."""
     asked: list[str] = []
 
     def stopping(question: str) -> list[str]:
@@ -217,8 +207,6 @@ def test_a_set_of_which_nothing_is_measured_stops_no_other(
 
 
 def test_a_store_that_loses_a_run_ends_it(store_uri: str, paths: list[Path]) -> None:
-    """The error says in which set, and which sets are left; the parent is FAILED where the store still answers."""
-
     def deleting(question: str) -> list[str]:
         if question == "two 2":
             client = mlflow.MlflowClient(store_uri)

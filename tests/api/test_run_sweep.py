@@ -33,17 +33,14 @@ STOP_AT = ""
 
 
 def good(question: str) -> list[str]:
-    """Finds what is expected."""
     return _asked("good", question, question)
 
 
 def bad(question: str) -> list[str]:
-    """Finds what is expected of the first questions alone."""
     return _asked("bad", question, question if question < "q3" else "x")
 
 
 def down(question: str) -> list[str]:
-    """Fails."""
     _asked("down", question, "")
     raise ValueError("down")
 
@@ -57,14 +54,12 @@ def _asked(target: str, question: str, found: str) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing was asked yet."""
     CALLS.clear()
     monkeypatch.setattr("tests.api.test_run_sweep.STOP_AT", "")
 
 
 @pytest.fixture
 def golden(tmp_path: Path, store_uri: str) -> Path:
-    """Eight questions."""
     assert store_uri
     path = tmp_path / "set.jsonl"
     lines = [{"id": f"i{n}", "question": f"q{n}", "expected_chunks": [f"q{n}"]} for n in range(8)]
@@ -73,14 +68,12 @@ def golden(tmp_path: Path, store_uri: str) -> Path:
 
 
 def sweep(golden: Path, **fields: Any) -> dict[str, Any]:
-    """A sweep of two targets with two k."""
     settings = {"judge": "none", "traces": "off", "concurrency": 1}
     targets = [{"target": each, "name": each.__name__} for each in (good, bad)]
     return {"golden": golden, "targets": targets, "k": [1, 2], "settings": settings, **fields}
 
 
 def runs(parent: str) -> list[mlflow.entities.Run]:
-    """The runs below a parent."""
     found = mlflow.MlflowClient().search_runs(["0"], f"tags.`mlflow.parentRunId` = '{parent}'", max_results=50)
     return list(found)
 
@@ -95,7 +88,6 @@ def test_a_configuration_is_never_the_newest_run(golden: Path) -> None:
 
 
 def test_each_configuration_is_a_run_below_one_parent(golden: Path) -> None:
-    """With params of the axes for MLflow's parallel coordinates; the parent holds the leaderboard in three forms."""
     said: list[str] = []
     result = run_sweep(sweep(golden, name="nightly"), say=said.append)
     parent = mlflow.get_run(result.run_id)
@@ -196,7 +188,6 @@ def test_a_run_that_cannot_be_gone_on_with_is_made_anew(golden: Path, tmp_path: 
 
 
 def test_a_sweep_that_another_process_is_at_is_left_alone(golden: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its parent stays as it is."""
     first = run_sweep(sweep(golden, k=1))
     client = mlflow.MlflowClient()
     client.update_run(first.results[1].run_id, status="RUNNING")
@@ -246,7 +237,6 @@ def test_nothing_is_run_where_anything_is_wrong(golden: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore")  # MLflow makes no spans where its own warnings are errors
 def test_targets_read_the_store_that_is_named(golden: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Traces to evaluate are looked for in the store of the sweep, not in the usual one."""
     uri = mlflow.get_tracking_uri()
     monkeypatch.setenv("MLFLOW_ENABLE_ASYNC_TRACE_LOGGING", "false")
     for number in range(8):

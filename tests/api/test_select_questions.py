@@ -29,7 +29,6 @@ QUESTIONS: list[dict[str, Any]] = [
 
 
 def write(folder: Path, questions: list[dict[str, Any]] = QUESTIONS, name: str = "twelve.jsonl") -> Path:
-    """A golden set of these questions."""
     path = folder / name
     path.write_text("".join(json.dumps(line) + "\n" for line in questions))
     return path
@@ -53,12 +52,10 @@ class Target:
 
 
 def evaluated(folder: Path, target: Target, **settings: Any) -> RunResult:
-    """A run of the twelve questions, or of those that the settings select."""
     return run_eval(write(folder), target=target, traces="off", **settings)
 
 
 def tags(run: RunResult) -> dict[str, str]:
-    """The tags of the run in MLflow."""
     return dict(mlflow.get_run(run.run_id).data.tags)
 
 
@@ -72,7 +69,6 @@ def whole(store_uri: str, tmp_path: Path) -> RunResult:
 
 
 def test_a_run_says_which_part_it_asked(store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Params, signature, description and page hold it; digest and dataset are of the part, which is not registered."""
     target = Target()
     part = evaluated(tmp_path, target, filter="domain=rail", sample=3, sample_seed=5)
     assert (len(target.asked), part.totals["num_questions"]) == (3, 3)
@@ -104,7 +100,6 @@ def test_a_run_of_the_whole_set_says_nothing_of_it(store_uri: str, tmp_path: Pat
 def test_the_command_line_selects(
     store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Table and JSON name the part; several filters are *or*, and a variable of the environment sets one too."""
     answers = tmp_path / "answers.jsonl"
     answers.write_text("".join(json.dumps({"id": n, "sources": [{"chunk_id": f"c{n}"}]}) + "\n" for n in range(12)))
     words = ["run", str(write(tmp_path)), "-t", f"recorded:{answers}", "--traces", "off", "--output"]
@@ -179,7 +174,6 @@ def test_a_run_that_cannot_say_what_failed_is_refused(whole: RunResult, tmp_path
 
 
 def test_a_resumed_run_asks_the_same_questions(whole: RunResult, tmp_path: Path) -> None:
-    """What is left of the selection and nothing else; with another selection it is another evaluation."""
     broken_off = Target(stop_at=2)
     settings = {"filter": "id!=0", "sample": 6, "concurrency": 1}
     with pytest.raises(KeyboardInterrupt) as stopped:
@@ -199,13 +193,11 @@ def test_a_resumed_run_asks_the_same_questions(whole: RunResult, tmp_path: Path)
 
 
 def compared(one: RunResult, other: RunResult, **options: Any) -> Comparison:
-    """The second run against the first."""
     made: Comparison = compare_runs(other.run_id, one.run_id, log=False, **options)
     return made
 
 
 def test_a_part_is_compared_with_the_whole_on_its_questions(store_uri: str, tmp_path: Path) -> None:
-    """The others are not selected, which costs no coverage; the verdict names the part in every rendering."""
     before = evaluated(tmp_path, Target())
     made = compared(before, evaluated(tmp_path, Target(), filter="domain=air"), min_coverage=0.95, allow_partial=True)
     assert (made.verdict, made.num_common) == ("ok", 4)

@@ -24,7 +24,6 @@ LINES: list[dict[str, Any]] = [
 
 @pytest.fixture(autouse=True)
 def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A state folder of the test's own."""
     monkeypatch.setenv("EVALTRACK_STATE_DIR", str(tmp_path / "state"))
     return tmp_path / "state"
 
@@ -42,7 +41,6 @@ def test_dicts_records_and_frames_are_the_same_set() -> None:
 
 
 def test_what_is_missing_in_a_frame_is_left_out() -> None:
-    """NaN, None, NaT and NA are no values, and arrays are lists; an id that is left out is the position."""
     frame = pd.DataFrame(
         {
             "question": ["a?", "b?", "c?", "d?"],
@@ -59,7 +57,6 @@ def test_what_is_missing_in_a_frame_is_left_out() -> None:
 
 
 def test_all_bad_entries_stand_in_one_error(own_state: Path) -> None:
-    """Each is named by its place; nothing is left of the file."""
     entries = [
         5,
         {"question": ""},
@@ -97,7 +94,6 @@ def test_an_opened_set_is_its_file(tmp_path: Path) -> None:
 
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
-    """A bad entry leaves the file of before as it was; lone surrogates and a name of another kind are refused."""
     path = tmp_path / "mine.jsonl"
     write_golden(LINES, path)
     before = path.read_bytes()

@@ -33,7 +33,6 @@ def prefixed(line: str, prefix: str) -> str | None:
 
 
 def github_command(line: str) -> str | None:
-    """The command that GitHub's runner sees in a line: ``::name ...::data``, else ``##[name ...]data``."""
     start = line.lstrip()
     if re.match(f"{WEIGHTLESS}:{WEIGHTLESS}:", start) and (end := start.find("::", 2)) >= 0:
         name = start[2:end].partition(" ")[0].lower()
@@ -47,7 +46,6 @@ def github_command(line: str) -> str | None:
 
 
 def azure_command(line: str) -> str | None:
-    """The command that Azure's agent sees in a line: ``##vso[area.event ...]data``."""
     rest = prefixed(line, "##vso[")
     if rest is None or "]" not in rest:
         return None
@@ -56,7 +54,6 @@ def azure_command(line: str) -> str | None:
 
 
 def commands(text: str) -> list[str]:
-    """All that either runner would do; its lines end as those of .NET do."""
     lines = re.split("\r\n|\r|\n", text)
     return [name for line in lines for name in (github_command(line), azure_command(line)) if name]
 
@@ -142,7 +139,6 @@ HOSTILE = [
 
 
 def written(folder: Path, name: str = "##[error]set") -> Path:
-    """A golden set and recorded responses that give orders; one of them fails, and nothing expected is returned."""
     path = folder / f"{name}.jsonl"
     path.write_text("".join(f"{json.dumps(each)}\n" for each in HOSTILE))
     answer = {"id": "::error::id", "answer": "##[error]a", "sources": ["##[error]s"]}

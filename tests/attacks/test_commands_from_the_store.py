@@ -45,7 +45,6 @@ class Store:
             yield
 
     def planted(self, target: str, judge: str = "none") -> str:
-        """A run of the attacker's, complete in every respect: tags, rows, and the artifact that names its command."""
         with self.attacker():
             run = run_eval(self.golden, target=target, judge=judge, tracking_uri=self.uri, traces="off")
         command: dict[str, Any] = {"golden": str(self.golden), "target": target, "folder": str(Path.cwd())}

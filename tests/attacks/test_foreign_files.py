@@ -31,7 +31,6 @@ PAID = Verdict(judge="j", reasoning="It is wrong.", overall_score=0.1)
 
 
 def kept(open_cache: OpenCache, folder: Path, *keys: str) -> None:
-    """Put the paid verdict into a cache, which is closed again."""
     cache = open_cache(folder)
     for key in keys or ("key",):
         cache.put(key, PAID)

@@ -73,8 +73,6 @@ def judge_module(folder: Path) -> str:
 
 
 def evaluated(folder: Path, uri: str, lost: str = "", **options: Any) -> RunResult:
-    """A run that finds all sources but that of one question."""
-
     def target(question: str, k: int) -> Response:
         number = question.removesuffix("?").rpartition(" ")[2]
         found = "other" if number == lost else f"c{number}"
@@ -99,7 +97,6 @@ def kept(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Iter
 
 @pytest.fixture
 def here(kept: Kept) -> Iterator[Kept]:
-    """The store, whose candidate gets its own rows and tag back at the end."""
     content = kept.path.read_bytes()
     yield kept
     kept.path.parent.mkdir(exist_ok=True)
@@ -264,7 +261,6 @@ def spoil(here: Kept, name: str) -> str:
 
 
 def none_internal(said: str) -> None:
-    """One error of evaltrack's own, no traceback."""
     assert said.startswith("Error: ")
     assert "internal" not in said
     assert "Traceback" not in said

@@ -56,8 +56,6 @@ def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
 
 @pytest.fixture
 def bad(written: Write) -> Callable[..., str]:
-    """Writes a function that does something once it is asked the bad question, and gives its target."""
-
     def write(deed: str, kind: str = "def") -> str:
         lines = indent(dedent(deed).strip(), " " * 8)
         module = written(f"{kind} ask(question):\n    if question == 'bad':\n{lines}\n    return good(question)\n")
@@ -67,7 +65,6 @@ def bad(written: Write) -> Callable[..., str]:
 
 
 def questions(count: int, bad: str = "bad") -> list[Question]:
-    """The second of them is the bad one."""
     texts = [bad if number == 1 else f"good {number}" for number in range(count)]
     return [
         Question(id=str(n), question=text, domain="d", expected_chunks=("a",), expected_answer="secret")

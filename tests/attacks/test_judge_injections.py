@@ -94,7 +94,6 @@ def sent(place: str, *texts: str) -> list[list[dict[str, str]]]:
 
 
 def _quoted() -> Iterator[str]:
-    """What the scripted judge of reasoning quotes."""
     for name in ("hypotheses", "shifts", "crux_quotes", "confidence_quotes"):
         yield from (f"{quote}." for quote in SEEN[name])
 
@@ -103,7 +102,6 @@ LIKE = str.maketrans("‹›〈〉⟨⟩〈〉∕⁄▁аеосрѕх", "<><><><
 
 
 def as_read(text: str) -> str:
-    """A text as the most lenient reader takes it."""
     for _ in range(5):
         text = unicodedata.normalize("NFKD", html.unescape(text))
         text = "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in {"Cf", "Cc", "Mn", "Cn"})
@@ -122,7 +120,6 @@ def suffix_of(messages: list[dict[str, str]]) -> str:
 
 
 def parts(user: str, suffix: str) -> tuple[list[str], str]:
-    """The tags with the suffix, in order, and everything else."""
     tag = rf"</?\w+-{suffix}>"
     return re.findall(tag, user), "\n".join(re.split(tag, user))
 

@@ -59,7 +59,6 @@ class Served:
 
 @pytest.fixture
 def served(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
-    """The server of all tests behind a proxy of this one, and a client that is soon tired of it."""
     monkeypatch.setattr(retries, "SERVER_IS_SILENT", Policy(0.2, 4.0, seconds=2.0))
     monkeypatch.setattr(retries, "STORE_IS_LATE", Policy(0.1, 0.1, calls=2))
     rules = Rules()

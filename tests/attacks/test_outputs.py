@@ -29,13 +29,11 @@ full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /d
 
 
 def ended(folder: Path, around: str, *words: str | Path) -> subprocess.CompletedProcess[str]:
-    """The command line in a process of its own, once `around` has changed its surroundings."""
     program = "import os, sys\n" + around + MAIN.format(words=list(map(str, words)))
     return warm.run(("-c", program), folder, os.environ)
 
 
 def recorded(folder: Path, *sources: str) -> str:
-    """A target that found these sources for every question of `golden` and `many`."""
     path = folder / "responses.jsonl"
     ids = ("007", "b", "c", *range(200))
     path.write_text("".join(json.dumps({"id": each, "sources": sources}) + "\n" for each in ids))

@@ -19,13 +19,11 @@ LOOSE = '[compare]\nallow-flips = 9\nmax-drop = ["recall_at_k=off", "mrr=off"]\n
 
 
 def job(folder: Path, base: str = "", **inputs: str) -> Job:
-    """The action on the work tree `folder/tree`, for a golden set whose answers lie beside it."""
     given = {"golden": "small.jsonl", "target": "recorded:answers.jsonl"}
     return Job(folder / "tree", folder / "temp", given | inputs, base)
 
 
 def written(made: Job) -> None:
-    """A page where the action keeps its own, and where it kept it once."""
     (made.temp / "evaltrack").mkdir()
     for place in (made.temp / "evaltrack", made.tree):
         (place / "evaltrack.md").write_text(PAGE)

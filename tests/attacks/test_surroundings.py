@@ -53,7 +53,6 @@ def found(folder: Path) -> tuple[str, ...]:
 
 
 def after_some(act: Callable[[], object]) -> Callable[[Question, int], Response]:
-    """A target that changes its surroundings once, when some questions are answered."""
     asked: list[str] = []
 
     def ask(question: Question, k: int) -> Response:
@@ -98,7 +97,6 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def swept(folder: Path) -> None:
-    """Remove what is in a folder, as systemd-tmpfiles does."""
     for each in folder.iterdir():
         shutil.rmtree(each) if each.is_dir() else each.unlink()
 

@@ -73,7 +73,6 @@ def test_no_pattern_of_hosts(tmp_path: Path, hosts: str) -> None:
 
 
 def project(**parameters: str) -> subprocess.CompletedProcess[str]:
-    """The command that MLflow makes of our MLproject and these parameters, executed as MLflow does."""
     loaded = mlflow.projects.utils.load_project(str(REPO))
     command = loaded.get_entry_point("main").compute_command(parameters, None)
     scripts = Path(sys.executable).parent
@@ -112,7 +111,6 @@ def test_values_are_no_shell(tmp_path: Path) -> None:
 
 @pytest.fixture
 def shared(tmp_path: Path) -> Path:
-    """A folder as /tmp is: ours, and everybody may put files into it."""
     if os.geteuid():
         pytest.skip("only root can give a file to another user")
     folder = tmp_path / "shared"

@@ -68,7 +68,6 @@ def tab(chromium: Browser) -> Iterator[Open]:
 
 @pytest.fixture(scope="package")
 def visitor(chromium: Browser) -> Iterator[BrowserContext]:
-    """Somebody whose browser keeps MLflow's scripts from one page to the next."""
     context = chromium.new_context(**LOOKS["light-desktop"])
     context.set_default_timeout(20_000)
     yield context
@@ -77,7 +76,6 @@ def visitor(chromium: Browser) -> Iterator[BrowserContext]:
 
 @pytest.fixture
 def visit(visitor: BrowserContext) -> Iterator[Open]:
-    """Open a tab of the visitor's."""
     yield visitor.new_page
     visitor.unroute_all()
     for page in visitor.pages:
@@ -86,7 +84,6 @@ def visit(visitor: BrowserContext) -> Iterator[Open]:
 
 @contextmanager
 def own_places(folder: Path) -> Iterator[None]:
-    """Journals and verdicts of fixtures that outlive a test lie in a folder of their own."""
     with pytest.MonkeyPatch.context() as patch:
         for name in ("EVALTRACK_STATE_DIR", "EVALTRACK_CACHE_DIR"):
             patch.setenv(name, str(folder / name))
@@ -104,7 +101,6 @@ class Handbook:
     comparison: Comparison
 
     def again(self) -> str:
-        """A third run, whole again."""
         with TemporaryDirectory() as folder, own_places(Path(folder)):
             golden = golden_file(Path(folder))
             options: dict[str, Any] = {"k": 4, "judge": JUDGE, "tracking_uri": self.uri, "traces": "off"}
@@ -117,7 +113,6 @@ class Handbook:
             return run_eval(few_questions(Path(folder), number), judge="none", tracking_uri=self.uri, **settings)
 
     def link(self, run_id: str, rest: str = "") -> str:
-        """Into MLflow's UI."""
         return f"{self.uri}/#/experiments/{self.experiment_id}/runs/{run_id}{rest}"
 
 
@@ -144,7 +139,6 @@ class Files:
     made: Comparison
 
     def __getitem__(self, name: str) -> str:
-        """The address of a report."""
         return getattr(self, name).as_uri()
 
 
@@ -167,7 +161,6 @@ def files(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Fil
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Iterator[Handbook]:
-    """A real MLflow server with our pages, and both runs of the handbook in it."""
     folder = tmp_path_factory.mktemp("site")
     with served_store(folder / "server", empty_database, "--app-name", "evaltrack") as address:
         yield apart(lambda: _evaluated(folder, address, traces="all"))
@@ -186,7 +179,6 @@ class Large:
 
     @property
     def flips(self) -> int:
-        """Questions that went from pass to fail."""
         return self.questions // 20
 
 

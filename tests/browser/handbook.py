@@ -88,7 +88,6 @@ def _source(chunk: str, rank: int, key: str, later: bool) -> Source:
 
 
 def judge(question: Question, response: Response) -> dict[str, Any]:
-    """As a judge who knows the handbook: what is not the expected answer is half right."""
     right = response.answer == question.expected_answer
     said = "It says what the handbook says." if right else "The period is another one, and `in full` became `in part`."
     return {"reasoning": said, "accuracy": 1.0 if right else 0.4, "completeness": 0.9, "relevance": 1.0} | {

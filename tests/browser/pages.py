@@ -1,15 +1,13 @@
-"""What the browser tests share: a page that is watched while it is open, an audit of it, and pictures."""
+"""What the browser tests share: a page that is watched while it is open, and an audit of it."""
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
@@ -81,14 +79,6 @@ def audits(*names: str) -> list[Any]:
     ]
 
 
-def picture(page: Page, name: str, look: str) -> None:
-    """Keep a picture of the whole page where EVALTRACK_SCREENSHOTS names a folder."""
-    folder = os.environ.get("EVALTRACK_SCREENSHOTS")
-    if folder:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        page.screenshot(path=Path(folder) / f"{name}-{look}.png", full_page=True)
-
-
 def apart(work: Callable[[], T]) -> T:
     """Do it in a thread of its own: Playwright holds an event loop open in this one, so `asyncio.run` is refused."""
     with ThreadPoolExecutor(1) as pool:
@@ -104,32 +94,26 @@ def until(page: Page, holds: str) -> None:
 
 
 def framed(page: Page) -> Frame:
-    """The report in MLflow's artifact view, once it shows its first question."""
     page.frame_locator("iframe").locator(".item").first.wait_for()
     return page.frames[1]
 
 
 def sideways(page: Page) -> int:
-    """By how many pixels the page is wider than the window."""
     return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
 
 
 def listed(page: Any) -> list[str]:
-    """The ids of the questions in the list, in its order: all that match, of which few are drawn."""
     told = page.locator("#list .item .about").all_inner_texts()
     return [text.split("\n")[-1].split(" · ")[0] for text in told]
 
 
 def chosen(page: Any) -> str:
-    """The id of the question that is shown."""
     return page.locator('#detail a[href^="#q-"]').first.inner_text().removeprefix("#")
 
 
 def data_of(page: Page) -> dict[str, Any]:
-    """What the page holds of its questions."""
     return json.loads(page.locator("#data").text_content() or "")
 
 
 def hash_of(page: Page) -> str:
-    """The end of the address."""
     return page.evaluate("location.hash")

@@ -16,7 +16,7 @@ from tests.comparisons import FLIP, comparison, flat
 from tests.stored import patched
 
 from .conftest import Open
-from .pages import LOOKS, audit, chosen, hash_of, picture, sideways, until, watch
+from .pages import LOOKS, audit, chosen, hash_of, sideways, until, watch
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -58,7 +58,6 @@ def judged(answer: str, score: float, passes: int) -> Any:
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A page of three questions: in the first everything changed, the second begins like a formula."""
     flip = replace(FLIP, before=judged(BEFORE, 0.95, 3), after=judged(AFTER, 0.5, 1))
     other = replace(flip, id="=1+1", question='=HYPERLINK("http://evil.example"), or "not"?', fate="lower score")
     made = comparison(flips=(flip,), drops=(other,), left_out=())
@@ -68,7 +67,6 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def rows(page: Page) -> list[tuple[str, str, str]]:
-    """The texts of expected, before and now, row by row."""
     cells = page.locator("#detail .texts > [class^=cell-]").all_text_contents()
     return [tuple(each.strip() for each in cells[at : at + 3]) for at in range(0, len(cells), 3)]  # type: ignore[misc]
 
@@ -129,7 +127,6 @@ def test_judges_that_are_not_shown_are_counted(tmp_path: Path, tab: Open) -> Non
 
 
 def test_each_judge_stands_with_both_sides(address: str, tab: Open) -> None:
-    """Bars, reasoning and trials; what the reasoning quotes of the answer is marked in both, other quotes in none."""
     page = tab()
     page.goto(f"{address}#q-7")
     panel = page.locator("#detail .panel")
@@ -252,4 +249,3 @@ def test_everybody_can_read_a_question(address: str, tab: Open, look: str) -> No
     page.locator("#detail .merged summary").first.click()
     assert audit(page) == []
     assert sideways(page) <= 0
-    picture(page, "detail", look)

@@ -56,7 +56,6 @@ def attacked(attack: str) -> str:
 
 
 def test_foreign_text_is_only_text(tmp_path: Path, tab: Open) -> None:
-    """Nothing runs, nothing opens, no link leads to a script, no other address is asked; the text can be read."""
     page = tab()
     seen = watch(page)
     for place, attack in enumerate([*ATTACKS, EVIL]):

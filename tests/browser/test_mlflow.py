@@ -15,7 +15,7 @@ from evaltrack.tracking.traces import trace_id_of
 
 from .conftest import Handbook, Open
 from .handbook import ASKED
-from .pages import apart, chosen, framed, listed, picture
+from .pages import apart, framed
 
 pytestmark = pytest.mark.long
 
@@ -29,7 +29,6 @@ def test_the_trace_of_a_question_opens_in_mlflow(site: Handbook, visit: Open) ->
     panel = opened.value.get_by_role("dialog")
     panel.get_by_text("May I bring a surfboard?").first.wait_for()
     assert trace_id_of(site.candidate, "8").removeprefix("tr-")[:8] in panel.inner_text()
-    picture(opened.value, "mlflow-trace", "light-desktop")
 
 
 def test_both_runs_stand_side_by_side_in_mlflow(site: Handbook, visit: Open) -> None:
@@ -41,7 +40,6 @@ def test_both_runs_stand_side_by_side_in_mlflow(site: Handbook, visit: Open) -> 
     assert "handbook of spring" in told
     assert "handbook of summer" in told
     assert re.search(rf"{len(ASKED)} of {len(ASKED)}", told)
-    picture(page, "mlflow-compare", "light-desktop")
 
 
 def test_any_two_runs_are_paired_question_by_question(site: Handbook, visit: Open) -> None:
@@ -59,14 +57,3 @@ def test_any_two_runs_are_paired_question_by_question(site: Handbook, visit: Ope
     page.goto(f"{second.link}/artifacts/per_question.json")
     page.get_by_text("View as table").first.wait_for()
     page.locator(".table-header-text", has_text="retrieved").first.wait_for(state="attached")
-
-
-def test_the_artifact_view_shows_the_report_and_its_questions(site: Handbook, visit: Open) -> None:
-    page = visit()
-    page.goto(site.link(site.candidate, "/artifacts/report.html"))
-    frame = framed(page)
-    assert page.locator("iframe").get_attribute("sandbox") == "allow-scripts"
-    before = chosen(frame)
-    frame.locator(".item").nth(2).click()
-    assert chosen(frame) == listed(frame)[2] != before
-    picture(page, "mlflow-artifact-report", "light-desktop")

@@ -27,7 +27,7 @@ from tests.mlflow_server import served_store
 from tests.report.test_run import EVIL
 
 from .conftest import Handbook, Open, own_places
-from .pages import apart, audit, audits, chosen, framed, listed, picture, sideways, until, watch
+from .pages import apart, audit, audits, chosen, framed, listed, sideways, until, watch
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -39,7 +39,6 @@ DEEP = "[" * 3900 + "]" * 3900
 
 
 def address(site: Handbook, name: str) -> str:
-    """Where a page is."""
     of = f"{site.experiment_id}/handbook"
     places = {
         "golden": f"golden/{of}",
@@ -52,7 +51,6 @@ def address(site: Handbook, name: str) -> str:
 
 
 def opened(page: Any, where: str) -> Any:
-    """The page once it has read what it shows."""
     page.goto(where)
     page.locator("main:not([aria-busy])").wait_for(state="attached")
     until(page, "!document.body.innerText.includes('Reading')")
@@ -69,7 +67,6 @@ def test_everybody_can_read_every_page(site: Handbook, tab: Open, name: str, loo
     assert seen.problems == []  # axe-core itself cannot speak to the frame of a report
     assert audit(page) == []
     assert sideways(page) <= 0
-    picture(page, f"evaltrack-{name}", look)
 
 
 def test_from_the_first_page_to_a_question(site: Handbook, tab: Open) -> None:
@@ -104,7 +101,6 @@ def test_a_baseline_is_set_after_a_question_and_told(site: Handbook, tab: Open) 
     line.get_by_role("button", name="Set as baseline").click()
     page.get_by_label("Reason").fill("mended <b>and</b> checked")
     assert audit(page) == []
-    picture(page, "evaltrack-set-baseline", "phone")
     page.get_by_role("dialog").get_by_role("button", name="Set as baseline").click()
     page.get_by_role("status").get_by_text("handbook of autumn is now the baseline of handbook").wait_for()
     page.get_by_text("mended <b>and</b> checked").first.wait_for()
@@ -169,7 +165,6 @@ AT = [0]
 
 
 def found(question: str) -> list[str]:
-    """The target of all runs."""
     return ["a" if WENT[question][AT[0]] == "1" else "b"]
 
 
@@ -249,7 +244,6 @@ def test_what_a_stranger_wrote_spoils_its_own_experiment_alone(history: str, tab
 def test_each_user_sees_what_mlflow_shows_them(
     chromium: Browser, tmp_path_factory: pytest.TempPathFactory, empty_database: Path
 ) -> None:
-    """Ada may edit her experiment; Grace has no grant, and the pages say so."""
     with guarded_server(tmp_path_factory.mktemp("guarded"), empty_database) as where:
         pages = {}
         for user in (ADA, GRACE):
@@ -270,10 +264,6 @@ def test_each_user_sees_what_mlflow_shows_them(
 
 
 def test_the_artifact_view_shows_the_comparison_and_its_questions(site: Handbook, visit: Open) -> None:
-    """In a frame that may run scripts and nothing else: questions are listed, and one press away.
-
-    The frame may open nothing, so a press on a link shows where it leads, ready to be copied.
-    """
     page = visit()
     page.goto(site.link(site.candidate, "/artifacts/comparison.html"))
     frame = framed(page)
@@ -295,7 +285,6 @@ def test_the_artifact_view_shows_the_comparison_and_its_questions(site: Handbook
     frame.locator("#detail").get_by_role("link", name=f"#{chosen(frame)}").click()
     frame.locator("#f-domain").select_option("luggage")
     assert frame.locator("#found").inner_text() == "6 of 24 questions"
-    picture(page, "mlflow-artifact-comparison", "light-desktop")
 
 
 def test_a_source_is_a_link_that_opens_nothing_of_ours(site: Handbook, tab: Open) -> None:

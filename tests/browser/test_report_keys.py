@@ -46,7 +46,6 @@ def test_keys_go_through_the_questions(files: Files, tab: Open) -> None:
 
 @BOTH
 def test_tab_goes_where_the_eye_goes_and_is_seen(files: Files, tab: Open, name: str) -> None:
-    """First the way past all, then the links, the controls in their order, the list; each with a ring around it."""
     page = tab(reduced_motion="reduce")
     page.goto(files[name])
     seen: list[str] = []

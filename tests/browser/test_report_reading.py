@@ -10,7 +10,7 @@ from evaltrack.compare.differences import by_key
 
 from .conftest import Files, Open
 from .handbook import FAILED, FLIPPED
-from .pages import audit, audits, chosen, data_of, picture, sideways, until
+from .pages import audit, audits, chosen, data_of, sideways, until
 
 BOTH = pytest.mark.parametrize("name", ["run", "comparison"])
 
@@ -101,7 +101,6 @@ def test_on_paper_stand_the_regressions_and_no_controls(files: Files, tab: Open,
     assert told.count() == sum(each["group"] in groups for each in data_of(page)["questions"])
     assert told.first.is_visible()
     assert page.locator("#print h2").first.inner_text() == data_of(page)["questions"][0]["q"]
-    picture(page, f"report-{name}", "print")
 
 
 def test_after_printing_the_page_is_as_before(files: Files, tab: Open) -> None:
@@ -126,7 +125,6 @@ def test_without_a_script_the_verdict_and_the_first_failures_are_readable(files:
     assert page.locator("noscript li").first.is_visible()
     assert not page.locator("#filters").is_visible()
     assert not page.locator("#list").is_visible()
-    picture(page, f"report-{name}", "noscript")
 
 
 @BOTH
@@ -142,15 +140,6 @@ def test_on_a_phone_nothing_stands_out_and_a_press_leads_to_the_question(files: 
         box = page.locator(control).bounding_box()
         assert box is not None
         assert box["height"] >= 40
-
-
-@BOTH
-@pytest.mark.parametrize("width", [640, 320])
-def test_enlarged_nothing_stands_out(files: Files, tab: Open, name: str, width: int) -> None:
-    page = tab(viewport={"width": width, "height": 512})
-    page.goto(files[name])
-    assert sideways(page) <= 0
-    assert page.locator(".item").first.is_visible()
 
 
 @pytest.mark.parametrize(("wish", "scroll"), [("reduce", "auto"), ("no-preference", "smooth")])
@@ -169,4 +158,3 @@ def test_everybody_can_read_it(files: Files, tab: Open, name: str, look: str) ->
     for summary in page.locator("ol.ranked summary").all()[:1]:
         summary.click()
     assert audit(page) == []
-    picture(page, f"report-{name}", look)

@@ -12,7 +12,7 @@ from evaltrack.api.run_sets import run_sets
 from tests.api.test_run_sets import write
 
 from .conftest import Open, own_places
-from .pages import apart, audit, picture, sideways, watch
+from .pages import apart, audit, sideways, watch
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,6 @@ def test_everybody_can_read_it(overview: Path, tab: Open, look: str) -> None:
     page.goto(overview.as_uri())
     assert audit(page) == []
     assert sideways(page) <= 0
-    picture(page, "sets", look)
     page.get_by_role("region", name="Worst questions of two").get_by_role("link", name="2").click()
     page.locator("#detail h2", has_text="two 2").wait_for()
     page.get_by_role("link", name="All runs").click()

@@ -30,13 +30,11 @@ async def ask(
     judge_timeout: float = 20,
     trial: int = 1,
 ) -> list[Row]:
-    """The rows of some questions, asked one after the other."""
     asking = evaluator(target, rules=rules, judges=judges, count=count, timeout=timeout, judge_timeout=judge_timeout)
     return [await asking.row(position, question, trial) for position, question in enumerate(asked)]
 
 
 def rows(asked: Sequence[Question], target: Target, **settings: Any) -> list[Row]:
-    """The same, in a loop of its own, in which no task may be left."""
     found: list[Row] = []
 
     async def work() -> None:
@@ -47,8 +45,6 @@ def rows(asked: Sequence[Question], target: Target, **settings: Any) -> list[Row
 
 
 def answering(response: Response) -> Target:
-    """A target that always gives the same response."""
-
     async def ask(question: Question, k: int, /) -> Response:
         return response
 
@@ -138,8 +134,6 @@ def test_an_error_because_of_the_deadline_is_a_timeout() -> None:
 
 
 def test_an_error_that_is_its_own_cause_ends_nothing_but_its_question() -> None:
-    """At the deadline the causes are looked through for what was being waited for, and may go round in a ring."""
-
     async def target(_question: Question, _k: int) -> Response:
         try:
             await asyncio.sleep(10)
@@ -155,7 +149,6 @@ def test_an_error_that_is_its_own_cause_ends_nothing_but_its_question() -> None:
 
 
 def test_a_function_that_returns_after_its_deadline_has_timed_out() -> None:
-    """A sync function cannot be stopped; what it returns later goes nowhere, and the next question is answered."""
     late, returned = threading.Event(), threading.Event()
 
     def slow(question: Question) -> str:
@@ -214,24 +207,6 @@ def test_a_message_can_be_stored_anywhere(message: str, kept: str) -> None:
 # Judges
 
 
-def test_a_verdict_is_in_its_row_and_its_scores() -> None:
-    (row,) = rows(questions(1), instant, judges=[Opinion(score=0.75)])
-    (verdict,) = row.verdicts
-    expected = measure(row.question, FOUND, Rules(), [verdict])
-    assert (verdict.judge, row.failure) == ("one", None)
-    assert (row.scores, row.unmeasured, row.passed) == (expected.scores, expected.unmeasured, True)
-    assert row.scores["overall_score"] == 0.75
-
-
-def test_a_judge_gets_every_answer_once() -> None:
-    judge, asked = Opinion(), questions(3)
-    rows(asked, instant, judges=[judge])
-    assert len(judge.asked) == 3
-    assert all(
-        given is question and response is FOUND for (given, response), question in zip(judge.asked, asked, strict=True)
-    )
-
-
 def test_where_the_target_failed_nobody_is_asked() -> None:
     judge = Opinion()
     (row,) = rows(questions(1), raising(OSError("gone")), judges=[judge], count=never_counted)
@@ -260,8 +235,6 @@ def test_a_panel_is_asked_at_once_and_stays_in_its_order() -> None:
     ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else "",
 )
 def test_what_a_judge_raises_is_a_row_that_keeps_its_answer(error: BaseException, shown: str) -> None:
-    """A judge's failure keeps the response and what it measures without a judge."""
-
     class Fails(Opinion):
         async def __call__(self, question: Question, response: Response, /) -> Verdict:
             if question.id == "1":
@@ -285,7 +258,6 @@ def test_what_a_judge_raises_is_a_row_that_keeps_its_answer(error: BaseException
 
 
 def test_a_judge_that_takes_too_long_is_a_judge_error() -> None:
-    """At its deadline a judge is given up and the answer kept; the row's time is the target's alone."""
     cancelled: list[str] = []
 
     async def hang() -> None:
@@ -314,12 +286,6 @@ def test_a_panel_with_one_failing_judge_is_a_judge_error() -> None:
     assert [verdict.judge for verdict in row.verdicts] == ["first", "third"]
     assert {"overall_score", "accuracy", "judge_spread", "pass"}.isdisjoint(row.scores)
     assert (row.scores["hit"], row.passed, row.response) == (1, None, FOUND)
-
-
-def test_of_several_failing_judges_the_first_is_named() -> None:
-    slow = Opinion("slow", first=lambda: asyncio.sleep(30))
-    (row,) = rows(questions(1), instant, judges=[slow, failing("quick", OSError("gone"))], judge_timeout=0.1)
-    assert (str(row.failure), row.verdicts) == ("judge_error: slow: no response within 0.1 s", ())
 
 
 def test_an_error_of_evaltrack_stops_the_other_judges_too() -> None:
@@ -360,9 +326,6 @@ def test_what_only_retrieves_is_not_judged(response: Response) -> None:
     assert len(judge.asked) == 1
 
 
-# Trials
-
-
 # What a failure costs
 
 
@@ -375,7 +338,6 @@ class PaidError(Exception):
 
 
 def spent(prompt: int, completion: int, **parts: int) -> Usage:
-    """So many tokens."""
     return Usage(prompt_tokens=prompt, completion_tokens=completion, **parts)
 
 
@@ -441,12 +403,10 @@ def test_what_a_late_failure_cost_is_kept() -> None:
 
 
 def never_counted(texts: Sequence[str], response: Response) -> Tokens:
-    """A counter that must not be asked."""
     raise AssertionError(texts)
 
 
 def words(texts: Sequence[str], response: Response) -> Tokens:
-    """A counter for which every word is a token."""
     return Tokens(count=sum(len(text.split()) for text in texts), known="counted")
 
 
@@ -458,7 +418,6 @@ def test_tokens_are_what_the_target_reports() -> None:
 
 
 def test_tokens_that_are_not_reported_are_counted() -> None:
-    """The question, the text of the first k sources and the answer are counted: what lies further back is not."""
     sources = tuple(Source(chunk_id=str(n), text=text) for n, text in enumerate(["one two", None, "three", "four"]))
     given: list[list[str]] = []
 
@@ -478,13 +437,6 @@ def test_tokens_that_are_not_reported_are_counted() -> None:
 def test_a_response_without_text_has_the_tokens_of_its_question(response: Response) -> None:
     (row,) = rows(questions(1), answering(response), count=words)
     assert row.tokens == Tokens(count=1, known="counted")
-
-
-def test_without_a_counter_there_are_no_tokens() -> None:
-    (row,) = rows(questions(1), instant)
-    assert row.tokens is None
-    assert "num_tokens" not in row.scores
-    assert row.unmeasured["combined_score"] == "not measured: judge, num_tokens"
 
 
 def test_tokens_count_also_where_the_judge_failed() -> None:

@@ -19,31 +19,8 @@ from evaltrack.metrics.tokens import Prices
 from evaltrack.records import Usage, Weights
 from tests.conftest import REPO
 
-DEFAULTS = {
-    "alpha": "2",
-    "beta": "0.5",
-    "gamma": "1.5",
-    "weights": "alpha=2,beta=0.5,gamma=1.5",
-    "k": "5",
-    "judge": "none",
-    "rubric": "answer",
-    "pass_threshold": "0.75",
-    "concurrency": "16",
-    "timeout": "60",
-    "judge_timeout": "600",
-    "call_timeout": "120",
-    "trials": "1",
-    "traces": "auto",
-    "verdict_cache": "True",
-}
-
-
-def test_defaults_are_logged() -> None:
-    assert EvaluationConfig().params() == DEFAULTS
-
 
 def test_every_setting_is_logged() -> None:
-    """Whatever is set is a param: weights and a target's options one by one, a panel in one, prices with their unit."""
     given = json.loads((REPO / "tests/data/every_setting.json").read_text("utf-8"))
     made = EvaluationConfig.of(**given["settings"])
     default = EvaluationConfig()
@@ -87,7 +64,6 @@ NUMBERS = {
 
 @pytest.mark.parametrize("name", NUMBERS)
 def test_a_number_has_bounds(name: str) -> None:
-    """Its bounds are taken; what lies beyond, no number, a text and a flag are refused."""
     bounds = NUMBERS[name]
     least, most = bounds[Ge].ge if Ge in bounds else 1e-9, bounds[Le].le if Le in bounds else 10**12
     for value in () if "price" in name else (least, most):  # prices come in pairs

@@ -48,7 +48,6 @@ def test_a_plain_run_loads_no_vocabulary(store_uri: str, tmp_path: Path) -> None
 def test_tokens_are_counted_where_a_model_is_involved(
     store_uri: str, tmp_path: Path, settings: dict[str, Any], answer: dict[str, str], counted: bool
 ) -> None:
-    """The target, a response or a setting names one, answers are judged, or tokens cost or are bounded."""
     golden, answers = tmp_path / "g.jsonl", tmp_path / "a.jsonl"
     golden.write_text('{"id": "1", "question": "q?", "expected_chunks": ["a"]}\n')
     answers.write_text(json.dumps({"id": "1", "answer": "So.", "sources": ["a"], **answer}) + "\n")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import signal
@@ -33,7 +32,6 @@ def question(number: int, text: str = "") -> Question:
 
 
 def row(number: int, *, trial: int = 1, answer: str = LONG, text: str = "", failed: bool = False) -> Row:
-    """The row of one question, as the run loop makes it."""
     made = Row(position=number, question=question(number, text), trial=trial, started_at=1.5, seconds=0.1 + number / 3)
     if failed:
         return made.model_copy(update={"failure": Failure(kind="target_error", message=answer)})
@@ -53,7 +51,6 @@ def path() -> Path:
 
 @pytest.fixture
 def opened(path: Path) -> Iterator[Open]:
-    """Opens the journal, and closes all that were opened when the test is done."""
     journals: list[Journal] = []
 
     def open_journal(where: Path = path, *, retry_errors: bool = False) -> Journal:
@@ -66,7 +63,6 @@ def opened(path: Path) -> Iterator[Open]:
 
 
 def kept(opened: Open, *rows: Row) -> None:
-    """Rows of an evaluation that was broken off."""
     journal = opened()
     journal.keep(rows)
     assert journal.problem is None
@@ -74,7 +70,6 @@ def kept(opened: Open, *rows: Row) -> None:
 
 
 def recalled(opened: Open, *numbers: int) -> list[Row | None]:
-    """What the next evaluation finds."""
     journal = opened()
     found = [journal.recall(question(number), 1) for number in numbers]
     journal.close()
@@ -92,14 +87,6 @@ def test_a_row_comes_back_as_it_was(opened: Open, made: Row) -> None:
     assert journal.reuse == Reuse(num_rows=1, reused=1, redone=0, retried=0)
 
 
-def test_a_new_journal_holds_nothing(opened: Open) -> None:
-    journal = opened()
-    journal.keep([row(1)])
-    assert journal.recall(question(1), 1) is None
-    assert journal.recall(question(2), 1) is None
-    assert journal.reuse == Reuse(num_rows=0, reused=0, redone=0, retried=0)
-
-
 def test_a_row_is_found_by_id_digest_and_trial(opened: Open) -> None:
     kept(opened, row(1), row(2, trial=2))
     journal = opened()
@@ -112,25 +99,6 @@ def test_a_row_is_found_by_id_digest_and_trial(opened: Open) -> None:
     assert journal.reuse == Reuse(num_rows=2, reused=2, redone=0, retried=0)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"question": "What else?"},
-        {"expected_chunks": ("b",)},
-        {"expected_chunks": ()},
-        {"expected_answer": "This."},
-        {"expected_tools": ("search",)},
-    ],
-    ids=lambda change: next(iter(change)),
-)
-def test_an_edited_question_is_asked_again(opened: Open, change: dict[str, object]) -> None:
-    kept(opened, row(1), row(2))
-    journal = opened()
-    assert journal.recall(question(1).model_copy(update=change), 1) is None
-    assert journal.recall(question(2), 1) == row(2)
-    assert journal.reuse == Reuse(num_rows=2, reused=1, redone=1, retried=0)
-
-
 def test_an_edit_that_is_taken_back_finds_its_row(opened: Open) -> None:
     kept(opened, row(1, text="First?"))
     kept(opened, row(1, text="Second?"))
@@ -139,24 +107,6 @@ def test_an_edit_that_is_taken_back_finds_its_row(opened: Open) -> None:
         assert journal.recall(question(1, text), 1) == row(1, text=text)
         assert (journal.reuse, journal.reuse.dropped) == (Reuse(num_rows=1, reused=1, redone=0, retried=0), 0)
         journal.close()
-
-
-def test_what_is_not_asked_any_more_is_dropped(opened: Open) -> None:
-    kept(opened, *(row(number) for number in range(5)))
-    journal = opened()
-    assert [journal.recall(question(number), 1) for number in (0, 4)] == [row(0), row(4)]
-    assert (journal.reuse.num_rows, journal.reuse.reused, journal.reuse.dropped) == (5, 2, 3)
-    journal.close()
-    assert recalled(opened, 2) == [row(2)]
-
-
-@pytest.mark.parametrize("retry", [False, True])
-def test_errors_are_asked_again_when_that_is_wanted(opened: Open, retry: bool) -> None:
-    kept(opened, row(1), row(2, failed=True))
-    journal = opened(retry_errors=retry)
-    assert journal.recall(question(1), 1) == row(1)
-    assert journal.recall(question(2), 1) == (None if retry else row(2, failed=True))
-    assert journal.reuse == Reuse(num_rows=2, reused=1 if retry else 2, redone=0, retried=int(retry))
 
 
 def test_only_a_success_replaces_an_error(opened: Open) -> None:
@@ -188,7 +138,6 @@ def test_rows_are_kept_all_or_none(opened: Open, path: Path) -> None:
 
 
 def test_rows_are_kept_from_any_thread(opened: Open) -> None:
-    """The run loop keeps rows in threads, and recalls others meanwhile."""
     kept(opened, *(row(number) for number in range(50)))
     journal, wrong = opened(), list[int]()
 
@@ -253,22 +202,6 @@ def test_what_it_says_of_its_run_is_kept_when_it_is_opened_again(opened: Open, p
     assert read_command(path) == {"command": "new", "run_id": "4488541a", "finished": False}
 
 
-def test_a_finished_one_is_removed(opened: Open, path: Path) -> None:
-    journal = opened()
-    journal.keep([row(1)])
-    journal.finish(errors=0)
-    assert list(path.parent.iterdir()) == []
-
-
-def test_one_with_errors_stays_and_says_that_it_is_finished(opened: Open, path: Path) -> None:
-    journal = opened()
-    journal.keep([row(1, failed=True)])
-    journal.finish(errors=1)
-    journal.close()
-    assert read_command(path) == {"command": "c", "finished": True}
-    assert opened(retry_errors=True).recall(question(1), 1) is None
-
-
 def test_what_a_kill_left_is_removed_too(path: Path) -> None:
     path.parent.mkdir()
     for end in ("", "-wal", "-shm", "-journal"):
@@ -276,19 +209,6 @@ def test_what_a_kill_left_is_removed_too(path: Path) -> None:
     delete_journal(path)
     delete_journal(path)
     assert list(path.parent.iterdir()) == []
-
-
-def test_after_it_is_closed(opened: Open) -> None:
-    kept(opened, row(1))
-    journal = opened()
-    journal.close()
-    journal.keep([row(2)])
-    assert journal.problem is not None
-    assert "Cannot operate on a closed database" in journal.problem
-    assert journal.recall(question(1), 1) is None
-    journal.belongs_to("4488541a")
-    journal.close()
-    assert recalled(opened, 1, 2) == [row(1), None]
 
 
 # Several processes
@@ -311,7 +231,6 @@ for number in range(int(sys.argv[2]), 10**9, group):
 
 @contextmanager
 def writing(path: Path, first: int = 0, group: int = 1) -> Iterator[subprocess.Popen[str]]:
-    """A process that keeps rows in groups, one after the other, and prints the number of those acknowledged."""
     command = [sys.executable, "-c", WRITER, str(path), str(first), str(group)]
     with subprocess.Popen(command, cwd=REPO, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
@@ -323,7 +242,6 @@ def writing(path: Path, first: int = 0, group: int = 1) -> Iterator[subprocess.P
 
 
 def acknowledged(process: subprocess.Popen[str], first: int) -> int:
-    """Kill it, and the number below which every row was acknowledged."""
     process.send_signal(signal.SIGKILL)
     assert process.stdout
     out = process.stdout.read()  # not `communicate`: it passes over what came with the first line
@@ -399,7 +317,6 @@ def broken_off(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def damaged(path: Path, broken_off: Path, end: str, change: Callable[[bytes], bytes]) -> None:
-    """The journal that was broken off, with a file of it changed."""
     path.parent.mkdir(exist_ok=True)
     for each in ("", "-wal"):
         content = broken_off.with_name(broken_off.name + each).read_bytes()
@@ -442,7 +359,6 @@ def test_a_journal_that_was_cut(opened: Open, path: Path, broken_off: Path, end:
 
 
 def test_a_journal_whose_bytes_changed(opened: Open, path: Path, broken_off: Path) -> None:
-    """Bytes that fell over, anywhere in either file: a row is as it was written, or it is none."""
     outcomes = set[int | None]()
     for seed in range(60):
         chance = random.Random(seed)
@@ -521,7 +437,6 @@ def test_tables_of_another_form_are_refused(opened: Open, path: Path, tables: st
 
 
 def write_into(path: Path, statement: str, *values: object) -> None:
-    """What a stranger writes into a journal."""
     with closing(sqlite3.connect(path)) as other, other:
         other.execute(statement, values)
 
@@ -596,59 +511,7 @@ def test_hostile_ids_are_data(opened: Open) -> None:
 # Where it cannot work
 
 
-def below_a_file(folder: Path) -> Path:
-    (folder / "file").write_text("")
-    return folder / "file" / "state"
-
-
-def a_file_as_folder(folder: Path) -> Path:
-    (folder / "file").write_text("")
-    return folder / "file"
-
-
-def a_folder_as_file(folder: Path) -> Path:
-    (folder / "journal.sqlite").mkdir()
-    return folder
-
-
-def a_folder_of_others(folder: Path) -> Path:
-    if os.geteuid() == 0:
-        pytest.skip("the superuser writes to any folder")
-    folder.chmod(0o500)
-    return folder
-
-
-@pytest.mark.parametrize(
-    ("make", "why"),
-    [
-        (below_a_file, "Not a directory"),
-        (a_file_as_folder, "File exists"),
-        (a_folder_as_file, "unable to open database file"),
-        (a_folder_of_others, "Permission denied"),
-    ],
-    ids=lambda value: getattr(value, "__name__", ""),
-)
-def test_where_it_cannot_be_written_nothing_is_kept(
-    make: Callable[[Path], Path], why: str, opened: Open, tmp_path: Path
-) -> None:
-    """The evaluation goes on without a journal: that is told, with the place and a cure, and nothing raises."""
-    path = make(tmp_path) / "journal.sqlite"
-    journal = opened(path)
-    told = journal.problem
-    assert told is not None
-    assert told.startswith(f"nothing can be resumed after a kill: {path}: ")
-    assert why in told
-    assert told.endswith(" set EVALTRACK_STATE_DIR to another folder")
-    journal.belongs_to("4488541a")
-    journal.keep([row(1)])
-    assert (journal.recall(question(1), 1), journal.problem) == (None, told)
-    assert journal.reuse == Reuse(0, 0, 0, 0)
-    journal.finish(errors=1)
-    journal.finish(errors=0)
-
-
 def test_a_disk_that_runs_full(opened: Open, small_disk: Path) -> None:
-    """What was kept before stays, in a resumed evaluation too, which goes on; with room again all is kept again."""
     path = small_disk / "journal.sqlite"
     journal, told = opened(path), 0
     while journal.problem is None and told < 1000:
@@ -708,7 +571,6 @@ def fill(path: Path) -> None:
 
 
 def test_rows_on_a_disk_that_became_read_only(opened: Open, small_disk: Path) -> None:
-    """They were paid for: the evaluation is refused rather than paid for again, and nothing is harmed."""
     path = small_disk / "journal.sqlite"
     journal = opened(path)
     journal.keep([row(1)])
@@ -724,36 +586,7 @@ def test_rows_on_a_disk_that_became_read_only(opened: Open, small_disk: Path) ->
     journal.close()
 
 
-LIMITED = """
-import json, resource, sys
-from pathlib import Path
-from evaltrack.evaluation.journal import Journal
-from tests.evaluation.test_journal import row
-
-journal, told = Journal(Path(sys.argv[1]), {}), 0
-resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
-while journal.problem is None and told < 10_000:
-    journal.keep([row(told)])
-    told += journal.problem is None
-journal.belongs_to("4488541a")
-journal.close()
-print(json.dumps([told, journal.problem]))
-"""
-
-
-def test_a_file_that_may_not_grow(opened: Open, path: Path) -> None:
-    ended = subprocess.run(
-        [sys.executable, "-c", LIMITED, str(path)], cwd=REPO, capture_output=True, text=True, timeout=60
-    )
-    assert (ended.returncode, ended.stderr) == (0, "")
-    told, problem = json.loads(ended.stdout)
-    assert 10 < told < 1000
-    assert problem.startswith(f"nothing can be resumed after a kill: {path}: ")
-    assert recalled(opened, *range(told + 1)) == [*map(row, range(told)), None]
-
-
 def test_a_disk_that_goes_bad_meanwhile(opened: Open, path: Path, broken_off: Path) -> None:
-    """Where the file breaks under a journal that is open, the question is asked again, and that is told."""
     damaged(path, broken_off, "none", bytes)
     kept(opened, row(0))
     journal = opened()

@@ -15,7 +15,6 @@ from tests.tracking.test_provenance import git
 
 
 def test_all_that_is_wrong_is_in_one_error() -> None:
-    """Names that MLflow refuses or keeps for itself, values that it would cut, text that no database holds."""
     params = {"a/b": "1", "": "2", "long": "x" * 6000, "nul": "\0"} | {f"p{n}": "" for n in range(100)}
     with pytest.raises(UsageError) as caught:
         EvaluationConfig.of(param=params, tag={"mlflow.user": "me", "evaltrack.x": ""}, note="\ud800" * 4000)
@@ -34,7 +33,6 @@ def test_all_that_is_wrong_is_in_one_error() -> None:
 
 
 def test_labels_and_names_in_mlflow(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Params stand beside the settings of the same name, tags as they are, the note begins the description."""
     golden = few_questions(tmp_path, 2)
     monkeypatch.chdir(tmp_path)
     for command in (["init", "-q"], ["add", "travel.jsonl"], ["commit", "-qm", "one"]):

@@ -7,27 +7,23 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from evaltrack.errors import EvaltrackError, GoldenError, InconclusiveError, UsageError
-from evaltrack.evaluation.journal import Journal
+from evaltrack.errors import GoldenError
 from evaltrack.evaluation.loop import run_to_end
 from evaltrack.metrics.measure import Rules
-from evaltrack.records import PlainTarget, Question, Response, Row, Target, Tokens, Turn, Verdict
+from evaltrack.records import PlainTarget, Question, Response, Row, Target, Tokens, Turn
 from tests.actors import (
     FOUND,
     Blocking,
     Opinion,
     evaluated,
-    failing,
     finish,
     instant,
     others,
     questions,
-    raising,
     turns,
 )
 
@@ -39,16 +35,9 @@ async def take(into: Callable[[Row], object], asked: Iterable[Question], target:
 
 
 def rows(asked: list[Question], target: Target, **settings: Any) -> list[Row]:
-    """All rows, in the order in which they came."""
     found: list[Row] = []
     finish(lambda: take(found.append, asked, target, **settings))
     return found
-
-
-@pytest.mark.parametrize("concurrency", [0, -1])
-def test_no_question_in_flight_is_no_run(concurrency: int) -> None:
-    with pytest.raises(ValueError, match=f"^concurrency is {concurrency}; at least 1 question must be in flight$"):
-        rows(questions(1), instant, concurrency=concurrency)
 
 
 def test_the_target_gets_the_question_and_k() -> None:
@@ -69,23 +58,7 @@ def test_no_worker_starves_the_others(concurrency: int) -> None:
     assert max(abs(place - row.position) for place, row in enumerate(found)) <= 2 * concurrency
 
 
-def test_rows_come_in_the_order_in_which_they_finish() -> None:
-    done = [asyncio.Event() for _ in range(4)]
-    done[3].set()
-
-    async def target(question: Question, k: int, /) -> Response:
-        place = int(question.id)
-        await done[place].wait()
-        if place:
-            done[place - 1].set()
-        return FOUND
-
-    found = rows(questions(4), target, concurrency=4)
-    assert [row.position for row in found] == [3, 2, 1, 0]
-
-
 def test_the_time_of_a_row_is_that_of_its_answer() -> None:
-    """`seconds` is how long the target took, not how long the row waited to be taken."""
     found: list[Row] = []
 
     async def target(question: Question, k: int, /) -> Response:
@@ -104,7 +77,6 @@ def test_the_time_of_a_row_is_that_of_its_answer() -> None:
 
 @pytest.mark.parametrize("concurrency", [1, 2, 7])
 def test_so_many_questions_are_in_flight_and_no_more(concurrency: int) -> None:
-    """The target has `concurrency` questions at once: it answers only when all have come, and never sees one more."""
     in_flight = highest = 0
     together = asyncio.Barrier(concurrency)
 
@@ -122,7 +94,6 @@ def test_so_many_questions_are_in_flight_and_no_more(concurrency: int) -> None:
 
 
 def test_questions_are_read_only_as_fast_as_rows_are_taken() -> None:
-    """While nobody takes rows, only a few questions for each one in flight are read, so memory does not grow."""
     drawn = 0
     taken: list[int] = []
 
@@ -144,7 +115,6 @@ def test_questions_are_read_only_as_fast_as_rows_are_taken() -> None:
 
 
 def golden_that_breaks(after: int) -> Iterator[Question]:
-    """Questions from a file that changes after some of them."""
     yield from questions(after)
     raise GoldenError(["golden.jsonl: changed while it was read"])
 
@@ -200,7 +170,6 @@ def test_a_run_that_is_cancelled_leaves_no_task() -> None:
 
 
 def test_a_run_that_is_left_early_leaves_no_task() -> None:
-    """Closing the rows after the first one cancels what is in flight and asks nothing more."""
     blocking = Blocking()
 
     async def target(question: Question, k: int, /) -> Response:
@@ -217,18 +186,7 @@ def test_a_run_that_is_left_early_leaves_no_task() -> None:
     assert blocking.asked == sorted(blocking.cancelled) == ["0", "2", "3"]
 
 
-def test_a_run_that_was_never_begun_asks_nothing() -> None:
-    async def work() -> None:
-        found = evaluated(golden_that_breaks(0), raising(AssertionError("was asked")))
-        await turns()
-        assert others() == set()
-        await found.aclose()
-
-    finish(work)
-
-
 def test_a_run_that_is_stopped_while_rows_pile_up_ends() -> None:
-    """A stop (the first Ctrl-C) that comes while a fast target is at work ends the run at once."""
     taking: list[asyncio.Task[None]] = []
     found: list[Row] = []
 
@@ -248,7 +206,6 @@ def test_a_run_that_is_stopped_while_rows_pile_up_ends() -> None:
 
 @pytest.mark.parametrize("closing", [0, 3])
 def test_a_stopped_run_asks_nothing_more_of_a_target_that_resists(closing: int) -> None:
-    """A target that answers cancellation with an error of its own."""
     blocking = Blocking()
 
     async def target(question: Question, k: int, /) -> Response:
@@ -273,64 +230,7 @@ def test_a_stopped_run_asks_nothing_more_of_a_target_that_resists(closing: int) 
     assert blocking.asked == ["0", "1"]
 
 
-@pytest.mark.parametrize("error", [UsageError("the key is refused"), InconclusiveError("out of credit")])
-def test_an_error_of_evaltrack_from_a_judge_stops_the_run(error: EvaltrackError) -> None:
-    """A key that is refused would fail every question: the run ends with that error, after the rows before it."""
-    found: list[Row] = []
-    asked = 0
-
-    async def refuse_the_third() -> None:
-        nonlocal asked
-        asked += 1
-        if asked > 2:
-            raise error
-
-    judge = Opinion(first=refuse_the_third)
-
-    async def work() -> None:
-        with pytest.raises(type(error), match=str(error)):
-            await take(found.append, questions(50), instant, judges=[judge], concurrency=1)
-
-    finish(work)
-    assert [row.position for row in found] == [0, 1]
-    assert asked == 3
-
-
-def test_a_run_that_is_left_while_judges_are_asked_leaves_no_task() -> None:
-    hanging = Opinion("hangs", first=asyncio.Event().wait)
-
-    async def work() -> None:
-        found = evaluated(questions(9), instant, judges=[hanging, Opinion()], concurrency=3)
-        taking = asyncio.ensure_future(anext(found))
-        await turns()
-        taking.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await taking
-
-    finish(work)
-    assert len(hanging.asked) == 3
-
-
-def test_failures_hold_up_nobody() -> None:
-    """Where some targets and some judges fail there is a row for each, and the others have theirs."""
-
-    async def target(question: Question, k: int, /) -> Response:
-        if int(question.id) % 3 == 1:
-            raise OSError("gone")
-        return FOUND
-
-    class Picky(Opinion):
-        async def __call__(self, question: Question, response: Response, /) -> Verdict:
-            if int(question.id) % 3 == 2:
-                raise ValueError("no JSON")
-            return await super().__call__(question, response)
-
-    found = sorted(rows(questions(9), target, judges=[Picky()], concurrency=4), key=lambda row: row.position)
-    assert [row.failure.kind if row.failure else None for row in found] == [None, "target_error", "judge_error"] * 3
-
-
 def test_a_target_that_hangs_for_ever_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A target that swallows every cancellation is given up when the time to stop is over, and the run ends."""
     monkeypatch.setattr("evaltrack.evaluation.loop.STOP_SECONDS", 0.5)
     release, resisted = asyncio.Event(), 0
 
@@ -390,7 +290,6 @@ def test_each_question_is_asked_in_each_trial(
 
 @pytest.mark.parametrize("concurrency", [1, 2, 5])
 def test_as_many_questions_are_under_way_as_are_in_flight(concurrency: int) -> None:
-    """Trials finish in any order, and yet never more questions than `concurrency` have been begun and not ended."""
     begun: Counter[str] = Counter()
     ended: Counter[str] = Counter()
     most = 0
@@ -450,34 +349,12 @@ class Answering:
         return FOUND
 
 
-@pytest.mark.parametrize("concurrency", [1, 3, 16])
-def test_what_is_recalled_is_not_asked(concurrency: int) -> None:
-    before = rows(questions(6), raising(OSError("gone")))
-    memory, target = Notebook(row for row in before if row.position in (1, 4)), Answering()
-    found = sorted(rows(questions(6), target, memory=memory, concurrency=concurrency), key=lambda row: row.position)
-    assert sorted(target.asked) == ["0", "2", "3", "5"]
-    assert [str(row.failure) for row in found] == ["None", "target_error: OSError: gone", "None"] * 2
-    assert sorted(row.position for row in memory.kept) == [0, 2, 3, 5]
-    assert found == sorted([*memory.kept, before[1], before[4]], key=lambda row: row.position)
-
-
 def test_a_recalled_row_has_the_place_and_the_labels_of_now() -> None:
     (before,) = rows(questions(1), instant)
     moved = before.question.model_copy(update={"notes": "new", "category": "c"})
     found = rows([*questions(3)[1:], moved], instant, memory=Notebook([before]), concurrency=1)
     assert found[2] == before.model_copy(update={"position": 2, "question": moved})
     assert found[2].question is moved
-
-
-def test_each_trial_is_recalled_for_itself() -> None:
-    before = rows(questions(2), instant, trials=(1, 2, 3))
-    memory = Notebook(row for row in before if (row.position, row.trial) != (1, 2))
-    target = Answering()
-    found = rows(questions(2), target, trials=(1, 2, 3), memory=memory, concurrency=1)
-    assert memory.asked_for == list(product("01", (1, 2, 3)))
-    assert target.asked == ["1"]
-    assert [(row.position, row.trial) for row in memory.kept] == [(1, 2)]
-    assert [(row.position, row.trial) for row in found] == list(product((0, 1), (1, 2, 3)))
 
 
 @pytest.mark.parametrize("concurrency", [1, 2, 16])
@@ -494,7 +371,6 @@ def test_what_is_new_is_kept_before_it_is_given(concurrency: int) -> None:
 
 @pytest.mark.parametrize("concurrency", [1, 4, 16])
 def test_rows_that_finish_together_are_kept_together(concurrency: int) -> None:
-    """They share one commit, and a worker begins its next question only when its row is kept."""
     groups: list[int] = []
     begun: list[int] = []
 
@@ -527,8 +403,6 @@ def test_a_memory_that_fails_ends_the_run(full_after: int) -> None:
 
 
 def test_a_memory_that_cannot_be_read_ends_the_run() -> None:
-    """An error on the way to what was kept comes out as it is, and no question is asked in place of it."""
-
     class Broken(Notebook):
         def recall(self, question: Question, trial: int, /) -> Row | None:
             raise OSError(5, "Input/output error")
@@ -558,7 +432,6 @@ def test_what_waits_to_be_taken_is_kept_when_the_run_is_left(concurrency: int) -
 
 
 def test_what_finishes_while_the_run_is_closed_is_kept() -> None:
-    """A target that answers when it is cancelled was paid for: its row is kept, and no other question is begun."""
     memory, blocking = Notebook(), Blocking()
 
     async def target(question: Question, k: int, /) -> Response:
@@ -579,113 +452,11 @@ def test_what_finishes_while_the_run_is_closed_is_kept() -> None:
     assert {row.passed for row in memory.kept} == {True}
 
 
-@pytest.mark.parametrize("taken", [0, 1, 5, 11])
-def test_a_run_goes_on_where_it_was_broken_off(tmp_path: Path, taken: int) -> None:
-    """With a real journal, a run left after some rows and done again asks only what was not finished."""
-    path, first, second = tmp_path / "run.sqlite", Answering(), Answering()
-
-    async def leave() -> None:
-        journal = Journal(path, {})
-        found = evaluated(questions(4), first, memory=journal, trials=(1, 2, 3), concurrency=1)
-        for _ in range(taken):
-            await anext(found)
-        await found.aclose()
-        journal.close()
-
-    finish(leave)
-    journal = Journal(path, {})
-    again = rows(questions(4), second, memory=journal, trials=(1, 2, 3), concurrency=1)
-    journal.close()
-    assert [(row.position, row.trial) for row in again] == list(product(range(4), (1, 2, 3)))
-    assert journal.reuse.num_rows == journal.reuse.reused == 12 - len(second.asked)
-    assert taken <= journal.reuse.reused <= len(first.asked)
-
-
-# Being asked to stop
-
-
-@pytest.mark.parametrize("concurrency", [1, 3])
-@pytest.mark.parametrize("trials", [(1,), (1, 2)])
-def test_once_it_is_to_stop_what_is_in_flight_is_finished(concurrency: int, trials: tuple[int, ...]) -> None:
-    """No question and no trial is begun any more, those in flight are answered, kept and given, and the run ends."""
-    stopping, answer = False, asyncio.Event()
-    memory, asked = Notebook(), list[str]()
-
-    async def target(question: Question, k: int, /) -> Response:
-        asked.append(question.id)
-        await answer.wait()
-        return FOUND
-
-    found: list[Row] = []
-
-    async def work() -> None:
-        nonlocal stopping
-        taking = asyncio.create_task(
-            take(
-                found.append,
-                questions(9),
-                target,
-                stop=lambda: stopping,
-                memory=memory,
-                trials=trials,
-                concurrency=concurrency,
-            )
-        )
-        await turns()
-        stopping = True
-        await turns()
-        assert not taking.done()
-        answer.set()
-        await taking
-
-    finish(work)
-    begun = list(product(range(9), trials))[:concurrency]
-    assert [(row.position, row.trial) for row in found] == begun
-    assert [row.passed for row in found] == [True] * concurrency
-    assert memory.kept == found
-    assert asked == [str(position) for position, _ in begun]
-
-
-def test_a_run_that_is_to_stop_before_it_begins_asks_nothing() -> None:
-    target, memory = Answering(), Notebook()
-    assert rows(questions(5), target, stop=lambda: True, memory=memory) == []
-    assert (target.asked, memory.asked_for) == ([], [])
-
-
-def test_failures_of_what_is_in_flight_stay_rows_while_it_stops() -> None:
-    stopping = False
-
-    async def target(question: Question, k: int, /) -> Response:
-        nonlocal stopping
-        stopping = question.id == "2"
-        return FOUND
-
-    judges = [failing("one", ValueError("no JSON"))]
-    found = rows(questions(9), target, stop=lambda: stopping, judges=judges, concurrency=1)
-    assert [(row.position, str(row.failure)) for row in found] == [
-        (position, "judge_error: ValueError: no JSON") for position in range(3)
-    ]
-
-
 # A loop of one's own
-
-
-def test_work_is_run_to_its_end() -> None:
-    done: list[threading.Thread] = []
-
-    async def work() -> None:
-        await turns()
-        done.append(threading.current_thread())
-
-    run_to_end(work)
-    assert done == [threading.current_thread()]
-    with pytest.raises(KeyError, match="gone"):
-        run_to_end(lambda: raising(KeyError("gone"))(questions(1)[0], 5))
 
 
 @pytest.mark.parametrize("error", [None, KeyError("gone"), KeyboardInterrupt("stop")])
 def test_in_a_notebook_work_has_a_thread_of_its_own(error: BaseException | None) -> None:
-    """Where a loop is running already the work is done in another thread, and what it raises comes out here."""
     done: list[str] = []
 
     async def work() -> None:
@@ -706,7 +477,6 @@ def test_in_a_notebook_work_has_a_thread_of_its_own(error: BaseException | None)
 
 
 def test_the_turns_count_as_tokens_of_a_target_that_is_given_them() -> None:
-    """Of one that is asked the question alone they do not."""
     counted: list[list[str]] = []
 
     def count(texts: Sequence[str], response: Response) -> Tokens:

@@ -12,7 +12,7 @@ from evaltrack.evaluation.ask import REASON_LIMIT
 from evaltrack.evaluation.plan import with_scores
 from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import OwnScore, OwnValues, Question, Response, Row, Scorer, Signature
-from tests.actors import evaluator, failing, instant, questions, raising
+from tests.actors import evaluator, failing, instant, questions
 
 
 class Own(Scorer):
@@ -34,14 +34,6 @@ class Own(Scorer):
 
 def row(*scorers: Scorer, target: Any = instant, **settings: Any) -> Row:
     return asyncio.run(evaluator(target, scorers=scorers, **settings).row(0, questions(1)[0], 1))
-
-
-def test_they_stand_beside_ours() -> None:
-    one, two = Own({"values": {"a": -3.0}, "reasons": {"b": "None"}}, "a", "b"), Own({"values": {"c": 1.0}}, "c")
-    made, plain = row(one, two), row()
-    assert dict(made.scores) == {**plain.scores, "a": -3.0, "c": 1.0}
-    assert dict(made.unmeasured) == {**plain.unmeasured, "b": "None"}
-    assert (made.passed, made.failure) == (plain.passed, None) == (True, None)
 
 
 @pytest.mark.parametrize(
@@ -69,13 +61,6 @@ def test_a_judge_that_fails_leaves_them() -> None:
     made = row(Own({"values": {"own": 1.0}}), judges=[failing("one", RuntimeError("down"))])
     assert made.failure is not None
     assert made.scores["own"] == 1.0
-
-
-def test_where_the_target_failed_nothing_is_scored() -> None:
-    own = Own({"values": {"own": 1.0}})
-    made = row(own, target=raising(RuntimeError("down")))
-    assert made.failure is not None
-    assert (own.answers, dict(made.scores), dict(made.unmeasured)) == ([], {}, {})
 
 
 def test_they_see_no_secret() -> None:

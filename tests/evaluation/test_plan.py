@@ -18,7 +18,6 @@ TURNS = [{"role": "user", "content": "Before?"}]
 
 
 def golden_set(folder: Path, *questions: dict[str, Any]) -> str:
-    """A set of questions that expect a chunk."""
     path = folder / "set.jsonl"
     lines = [{"id": n, "question": f"What {n}?", "expected_chunks": ["a"], **each} for n, each in enumerate(questions)]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -26,7 +25,6 @@ def golden_set(folder: Path, *questions: dict[str, Any]) -> str:
 
 
 def recorded(folder: Path, *lines: dict[str, Any]) -> str:
-    """A file of responses."""
     path = folder / "recorded.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return f"recorded:{path}"
@@ -63,7 +61,6 @@ def test_recorded_responses_leave_out_no_turns(tmp_path: Path) -> None:
     ids=["at hand", "at hand and judged", "asked"],
 )
 def test_what_costs_nothing_to_make_again_is_not_kept(target: Any, judge: str, lines: int, tmp_path: Path) -> None:
-    """Responses at hand are read again after a kill; where a judge was asked of them, or a target, each row is kept."""
     golden = golden_set(tmp_path, *({} for _ in range(3)))
     if judge == "recorded":
         (tmp_path / "judge").mkdir()

@@ -64,14 +64,12 @@ class Project:
         (folder / "golden.jsonl").write_text("\n".join(map(json.dumps, lines)))
 
     def asked(self) -> list[str]:
-        """The questions that were asked since the last call."""
         path = self.folder / "asked"
         lines = path.read_text().splitlines() if path.exists() else []
         path.unlink(missing_ok=True)
         return lines
 
     def start(self, *options: str, uri: str, command: str = "run golden.jsonl") -> subprocess.Popen[str]:
-        """Evaluate in a process."""
         words = [*command.split(), *(("-t", "python:mine:ask", "--output", "json") if "golden" in command else ())]
         return subprocess.Popen(
             [sys.executable, "-m", "evaltrack", *words, *options],
@@ -84,7 +82,6 @@ class Project:
         )
 
     def run(self, *options: str, uri: str, code: int = 0) -> Any:
-        """The result as JSON, or what was said where it ends with another code."""
         with self.start(*options, uri=uri) as process:
             out, err = process.communicate(timeout=PATIENCE)
         assert process.returncode == code, err
@@ -93,12 +90,10 @@ class Project:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
-    """A project in the folder of the test."""
     return Project(tmp_path)
 
 
 def artifacts_of(uri: str, run_id: str, folder: Path) -> dict[str, Any]:
-    """The tables of a run, without what the clock says."""
     folder.mkdir()
     path = Path(connect(uri).client.download_artifacts(run_id, "", str(folder)))
     shown = json.loads((path / "per_question.json").read_text())
@@ -110,7 +105,6 @@ def artifacts_of(uri: str, run_id: str, folder: Path) -> dict[str, Any]:
 
 
 def timeless(result: Mapping[str, Any]) -> dict[str, Any]:
-    """A result without what the clock and the engine say."""
     own = {name: value for name, value in result.items() if name not in ("run_id", "target_seconds")}
     own["settings"] = {name: value for name, value in own["settings"].items() if not name.startswith("engine")}
     own["rows"] = [{**row, **dict.fromkeys(OF_THE_RUN)} for row in own["rows"]]
@@ -118,7 +112,6 @@ def timeless(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def assert_as_local(project: Project, uri: str, folder: Path, *own: str) -> None:
-    """A run with these options has the rows, metrics and artifacts of one in one process."""
     one, two = (project.run("--judge", "none", "--trials", "2", *options, uri=uri) for options in ((), own))
     assert timeless(two) == timeless(one)
     assert {row["error"] is None for row in two["rows"]} == {True, False}
@@ -144,7 +137,6 @@ def test_rows_metrics_and_artifacts_are_those_of_one_process(
 @NEEDS_RAY
 @pytest.mark.skipif(find_spec("grpc") is None, reason="ray[client] is not installed")
 def test_a_ray_client_address(project: Project, store_uri: str, tmp_path: Path) -> None:
-    """`ray://` speaks to a cluster through its client server."""
     ports = [free_port() for _ in range(2)]
     command = ["start", "--head", "--block", f"--port={ports[0]}", f"--ray-client-server-port={ports[1]}"]
     command += ["--include-dashboard=false", "--num-cpus=2", "--node-ip-address=127.0.0.1", "--disable-usage-stats"]
@@ -169,13 +161,11 @@ def test_a_ray_client_address(project: Project, store_uri: str, tmp_path: Path) 
 
 
 def listens(port: int) -> bool:
-    """Whether a server listens on a port of this machine."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def free_port() -> int:
-    """A port that nobody listens on, below those that Ray gives to its workers."""
     for port in random.Random().sample(range(5000, 10_000), 100):
         if not listens(port):
             return port
@@ -193,7 +183,6 @@ def test_kills_of_workers_and_drivers_lose_no_row() -> None:
 
 @NEEDS_RAY
 def test_ctrl_c_ends_the_run_with_what_was_done(project: Project, store_uri: str) -> None:
-    """As in one process: the run is KILLED and holds the rows that are finished; `resume` asks the others on Ray."""
     target = project.folder / "mine.py"
     target.write_text(target.read_text().replace("    number", "    __import__('time').sleep(0.5)\n    number", 1))
     with project.start("--judge", "none", "--concurrency", "4", *ON_RAY, uri=store_uri) as process:
@@ -235,7 +224,6 @@ def test_an_error_that_ends_the_run_in_a_worker_ends_it(
 @pytest.mark.long
 @NEEDS_RAY
 def test_a_sweep_may_run_on_ray(project: Project, store_uri: str) -> None:
-    """Each of its runs is as it is without Ray."""
     settings = {"judge": "none", "engine": ["ray", "local"]}
     sweep = {"golden": "golden.jsonl", "targets": ["python:mine:ask"], "settings": settings}
     (project.folder / "sweep.json").write_text(json.dumps(sweep))
@@ -264,14 +252,12 @@ def test_a_cluster_that_is_not_there_is_an_error_before_anything_is_asked(projec
 
 @pytest.fixture
 def command(project: Project, monkeypatch: pytest.MonkeyPatch) -> Command:
-    """A command in the folder of the project."""
     monkeypatch.chdir(project.folder)
     settings = EvaluationConfig.of(judge="none", scores="exact_match", concurrency=2)
     return Command("golden.jsonl", "python:mine:ask", settings, str(project.folder))
 
 
 def test_a_worker_makes_the_rows_that_a_local_run_makes(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It opens target and scores from the command alone, in the environment that it is given."""
     monkeypatch.setenv("EVALTRACK_OF_A_WORKER", "")
     local = list[Row]()
     with planned(command.golden, command.settings, command.target) as plan:
@@ -308,7 +294,6 @@ def test_workers_are_given_the_variables_that_they_need(command: Command, monkey
 
 
 def refusal(target: Any = "python:m:f", functions: Any = None, **settings: Any) -> str:
-    """Why settings are refused."""
     with pytest.raises(UsageError) as error:
         check_engine(EvaluationConfig.of(**settings), target, functions or {})
     return str(error.value)

@@ -30,7 +30,6 @@ from evaltrack.evaluation.resume import KEPT_DAYS, journals, remove_old
 from evaltrack.rows.reader import read_table
 from tests.conftest import REPO
 from tests.in_process import same_signals
-from tests.mlflow_server import MlflowServer, free_port
 from tests.stores import copy_store
 from tests.warm import WarmProcess
 
@@ -108,7 +107,6 @@ class Project:
         return run
 
     def metrics(self, run_id: str) -> dict[str, float]:
-        """All metrics but timings."""
         found = self.client.get_run(run_id).data.metrics
         return {name: value for name, value in found.items() if "seconds" not in name}
 
@@ -116,7 +114,6 @@ class Project:
         return list(read_table(Path(self.client.download_artifacts(run_id, "per_question.parquet"))))
 
     def table(self, run_id: str) -> list[str]:
-        """The ids in the table that MLflow's UI shows."""
         content = json.loads(Path(self.client.download_artifacts(run_id, "per_question.json")).read_text())
         return [str(line[content["columns"].index("id")]) for line in content["data"]]
 
@@ -136,7 +133,6 @@ class Project:
 
     @contextmanager
     def started(self, *arguments: str, takes: float = 0.05) -> Iterator[WarmProcess]:
-        """The command line in a process of its own, as a user starts it."""
         with WarmProcess(
             ("-m", "evaltrack", *arguments), self.folder, {**os.environ, **self.env, "TAKES": str(takes)}
         ) as process:
@@ -146,7 +142,6 @@ class Project:
                 process.kill()
 
     def wait_for(self, count: int, process: WarmProcess) -> None:
-        """Wait until so many questions were asked."""
         deadline = time.monotonic() + 60
         while self.asked.total() < count:
             assert process.poll() is None, process.communicate()
@@ -155,13 +150,11 @@ class Project:
 
 
 def complaints(err: str) -> list[str]:
-    """What neither every run says, which it is and how to go on with it, nor a slow machine: the lines of progress."""
     usual = r"[a-z][a-z ]+: [\d,]+/[\d,]+.*|MLflow run (\w{32})(; if it is stopped, go on with: evaltrack resume \1)?"
     return [line for line in err.splitlines() if not re.fullmatch(usual, line)]
 
 
 def killed_in(folder: Path, empty_database: Path, *arguments: str, after: int = 8) -> Project:
-    """An evaluation that was killed in the middle of asking."""
     shutil.copy(empty_database, folder / "mlflow.db")
     project = Project(folder)
     project.write()
@@ -184,7 +177,6 @@ def killed_in_trials(empty_database: Path, tmp_path_factory: pytest.TempPathFact
 
 
 def copied(project: Project, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
-    """A project somewhere else, as if it had been there from the start, and the working directory in it."""
     copy_store(project.folder, folder)
     copy, old, new = Project(folder), str(project.folder), str(folder)
     for path in copy.journals():
@@ -204,13 +196,11 @@ def here(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def broken_off(killed: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
-    """An evaluation that was killed after some of its questions, in a folder of the test's own."""
     return copied(killed, tmp_path / "project", monkeypatch)
 
 
 @pytest.fixture
 def fresh(empty_database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
-    """A project in which nothing was evaluated yet."""
     project = Project(tmp_path / "project")
     project.folder.mkdir()
     shutil.copy(empty_database, project.folder / "mlflow.db")
@@ -221,7 +211,6 @@ def fresh(empty_database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.fixture(scope="module")
 def reference(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, float]:
-    """The metrics of an evaluation that nobody disturbed."""
     project = Project(tmp_path_factory.mktemp("reference"))
     shutil.copy(empty_database, project.folder / "mlflow.db")
     project.write()
@@ -237,8 +226,6 @@ CLI = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def cli(capsys: pytest.CaptureFixture[str]) -> Iterator[CLI]:
-    """The command line in this process: exit code, stdout and stderr. Once stopped it ignores signals to its end."""
-
     def call(*arguments: str) -> tuple[int, str, str]:
         capsys.readouterr()
         code = _run(list(arguments))
@@ -250,7 +237,6 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Iterator[CLI]:
 
 
 def check_whole(project: Project, run_id: str, metrics: dict[str, float]) -> None:
-    """One run, FINISHED, with the metrics of one that nobody disturbed and each question once in every form."""
     (run,) = project.runs()
     assert (run.info.run_id, run.info.status) == (run_id, "FINISHED")
     assert project.metrics(run_id) == metrics
@@ -319,7 +305,6 @@ def test_it_is_found_by_the_tag_of_its_run(broken_off: Project, cli: CLI, refere
 
 
 def test_a_run_that_was_only_just_made(broken_off: Project, cli: CLI, reference: dict[str, float]) -> None:
-    """Killed before the run had its params, tags and command: it has them in the end."""
     run_id, params = broken_off.run().info.run_id, broken_off.run().data.params
     (path,) = broken_off.journals()
     broken_off.sql(path, "delete from rows")
@@ -340,7 +325,6 @@ def test_a_run_that_was_only_just_made(broken_off: Project, cli: CLI, reference:
 def test_trials_are_kept_one_by_one(
     killed_in_trials: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: CLI, reference: dict[str, float]
 ) -> None:
-    """Of several trials of a question those that were done are not asked again, and the merged rows are the same."""
     project = copied(killed_in_trials, tmp_path / "project", monkeypatch)
     run_id = project.run().info.run_id
     assert cli("resume", run_id)[0] == 0
@@ -370,7 +354,6 @@ def test_without_resume_it_is_pointed_out(broken_off: Project, cli: CLI) -> None
 
 
 def test_another_evaluation_is_refused(broken_off: Project, cli: CLI) -> None:
-    """Rows that were measured otherwise are never mixed in: each difference is named, and nothing is run."""
     run_id, before = broken_off.run().info.run_id, broken_off.asked.total()
     changed = ["-k", "3", "-t", "python:mine:other", "--judge", "mine:judge", "--pass-threshold", "0.5"]
     changed += ["--set", "alpha=1", "--trials", "2"]
@@ -436,7 +419,6 @@ def test_what_shapes_no_row_may_change(broken_off: Project, cli: CLI) -> None:
 
 
 def test_edited_added_and_removed_lines(broken_off: Project, cli: CLI) -> None:
-    """Each line of the golden set as it is now: its row is used, redone or dropped, and the message counts them."""
     run_id = broken_off.run().info.run_id
     (path,) = broken_off.journals()
     with closing(sqlite3.connect(path)) as database:
@@ -542,7 +524,6 @@ def test_a_damaged_journal_is_named(broken_off: Project, cli: CLI) -> None:
 
 
 def test_journals_of_other_versions(broken_off: Project, cli: CLI) -> None:
-    """What they say of their run cannot be used: that is said, and auto passes over all of them."""
     run_id = broken_off.run().info.run_id
     (path,) = broken_off.journals()
     kept: list[dict[str, Any]] = [{}, {"command": 7}, {"command": {}, "signature": [], "store": 1}]
@@ -621,7 +602,6 @@ def test_without_a_journal_it_is_evaluated_all_the_same(
 
 
 def test_errors_are_asked_again_when_that_is_wanted(fresh: Project, cli: CLI, reference: dict[str, float]) -> None:
-    """A finished run with errors: refused without `--retry-errors`; with it only the failed ones are asked."""
     (fresh.folder / "broken").touch()
     assert cli("run", *BASE)[0] == 0
     run = fresh.run()
@@ -710,8 +690,6 @@ def test_a_run_of_two_states_of_the_pages_holds_both(fresh: Project, cli: CLI) -
 
 
 def meanwhile(project: Project, count: int, act: Callable[[], None]) -> threading.Thread:
-    """Do something once so many questions were asked."""
-
     def wait() -> None:
         while project.asked.total() < count:
             time.sleep(0.005)
@@ -788,7 +766,6 @@ def test_a_third_stop_stops_now_however_soon_it_comes(fresh: Project) -> None:
 
 
 def test_a_second_stop_stops_now(fresh: Project, cli: CLI, reference: dict[str, float]) -> None:
-    """Ctrl-C again, when the questions in flight take too long: what was finished is logged, the run is KILLED."""
     (fresh.folder / "mine.py").write_text(HANGING)
     with fresh.started("run", *BASE) as process:
         fresh.wait_for(10 + IN_FLIGHT, process)
@@ -811,7 +788,6 @@ def test_a_second_stop_stops_now(fresh: Project, cli: CLI, reference: dict[str, 
 
 
 def test_a_comparison_does_not_pass_over_a_newer_run_that_was_killed(fresh: Project, cli: CLI) -> None:
-    """The run before it would be compared, and look green; while the newer one goes on it may be another's."""
     runs = [run_eval("golden.jsonl", target="python:mine:ask", judge="none", experiment="kept") for _ in range(2)]
     assert cli("baseline", "set", runs[0].run_id)[0] == 0
     before = fresh.asked.total()
@@ -829,118 +805,12 @@ def test_a_comparison_does_not_pass_over_a_newer_run_that_was_killed(fresh: Proj
     assert cli("compare", "--no-log", "--experiment", "kept")[0] == 0
 
 
-# The MLflow server goes away
-
-
-class Server:
-    """A real MLflow server on one port, which can be stopped and started again."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder, self._port = folder, free_port()
-        self.address = f"http://127.0.0.1:{self._port}"
-        self._process: MlflowServer | None = None
-
-    def start(self) -> None:
-        self._process = MlflowServer(self._folder, port=self._port)
-
-    def wait(self) -> None:
-        assert self._process
-        self._process.wait_until_ready()
-
-    def stop(self) -> None:
-        if self._process is not None:
-            self._process.stop(signal.SIGKILL)
-            self._process.close()
-            self._process = None
-
-
-@pytest.fixture(scope="module")
-def mlflow_server(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    folder = tmp_path_factory.mktemp("server")
-    shutil.copy(empty_database, folder / "mlflow.db")
-    server = Server(folder)
-    server.start()
-    yield server
-    server.stop()
-
-
-@pytest.fixture
-def served(mlflow_server: Server, fresh: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
-    """A project whose MLflow store is the server."""
-    mlflow_server.wait()
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", mlflow_server.address)
-    monkeypatch.setenv("TAKES", "0.2")
-    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR", "1")
-    return fresh
-
-
-def check_served(server: Server, experiment: str, metrics: dict[str, float]) -> None:
-    """One FINISHED run on the server, whole."""
-    client = mlflow.MlflowClient(server.address)
-    found = client.get_experiment_by_name(experiment)
-    assert found
-    (run,) = client.search_runs([found.experiment_id])
-    assert run.info.status == "FINISHED"
-    assert {name: value for name, value in run.data.metrics.items() if "seconds" not in name} == metrics
-    rows = list(read_table(Path(client.download_artifacts(run.info.run_id, "per_question.parquet"))))
-    assert [row["id"] for row in rows] == [str(number) for number in range(QUESTIONS)]
-    assert len(client.search_traces(locations=[found.experiment_id], max_results=500)) == QUESTIONS
-
-
-def test_a_server_that_is_gone_for_some_seconds_is_waited_for(
-    served: Project, mlflow_server: Server, cli: CLI, reference: dict[str, float]
-) -> None:
-    """The questions are asked meanwhile, and all is logged when it is back."""
-
-    def restart() -> None:
-        mlflow_server.stop()
-        time.sleep(1)
-        mlflow_server.start()
-
-    thread = meanwhile(served, 8, restart)
-    code, _, err = cli("run", *BASE, "--experiment", "back")
-    thread.join()
-    assert code == 0, err
-    mlflow_server.wait()
-    check_served(mlflow_server, "back", reference)
-    assert set(served.asked.values()) == {1}
-    assert served.journals() == []
-
-
-def test_a_server_that_is_gone_for_good(
-    served: Project, mlflow_server: Server, cli: CLI, reference: dict[str, float], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """All questions are asked; then exit code 3 in bounded time with a hint."""
-    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
-    thread = meanwhile(served, 8, mlflow_server.stop)
-    start = time.monotonic()
-    code, out, err = cli("run", *BASE, "--experiment", "gone")
-    thread.join()
-    assert time.monotonic() - start < 60
-    assert (code, out) == (3, "")
-    hint = re.search(r"no finished row is lost, go on with: evaltrack resume ([0-9a-f]{32})\n$", err)
-    assert hint, err
-    assert complaints(err)[0].startswith("Error: MLflow: logging per_question.parquet failed: ")
-    assert "Traceback" not in err
-    assert set(served.asked.values()) == {1}
-    assert len(served.asked) == QUESTIONS
-    code, _, err = cli("resume", hint[1])
-    assert code == 3
-    assert f"MLflow store {mlflow_server.address} does not answer: " in err
-    mlflow_server.start()
-    mlflow_server.wait()
-    code, out, err = cli("resume", hint[1])
-    assert code == 0, err
-    assert f"resumed: {QUESTIONS} of {QUESTIONS} kept rows used again" in out
-    assert set(served.asked.values()) == {1}
-    check_served(mlflow_server, "gone", reference)
-    assert served.journals() == []
+# The store takes no files
 
 
 def test_artifacts_that_cannot_be_logged_lose_nothing(
     store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A store that takes no files any more ends the run with the way to go on, and that way leads to all of it."""
     (tmp_path / "golden.jsonl").write_text('{"id": 1, "question": "a?", "expected_chunks": ["c"]}\n')
     (tmp_path / "spoiling.py").write_text(
         "from pathlib import Path\n"

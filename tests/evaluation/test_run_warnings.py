@@ -24,7 +24,6 @@ from evaltrack.records import Failure, Passage, Question, Response, Row, Source,
 
 
 def row(question: Question, response: Response, *verdicts: Verdict) -> Row:
-    """The row of a question to which the target gave this."""
     made = measure(question, response, Rules(2), verdicts)
     scored = {"scores": made.scores, "unmeasured": made.unmeasured, "passed": made.passed, "finds": made.finds}
     position = {"position": 0, "started_at": 0.0, "seconds": 0.1}
@@ -32,7 +31,6 @@ def row(question: Question, response: Response, *verdicts: Verdict) -> Row:
 
 
 def texts(warning: NearIds | SmallK | UnmeasuredRetrieval | UnmeasuredScores, *rows: Row) -> list[str]:
-    """What a warning says of these."""
     for each in rows:
         warning.add(each)
     return list(warning.texts())
@@ -128,7 +126,6 @@ CANNOT = "more than k = 2 sources, so that recall cannot reach 1"
 
 
 def expecting(*expected: str, **fields: object) -> Row:
-    """A finished question that expects these chunks."""
     question = Question.model_validate({"id": 1, "question": "Q?", "domain": "d", "expected_chunks": expected} | fields)
     return Row(position=0, question=question, started_at=0.0, seconds=0.0)
 
@@ -153,13 +150,11 @@ WARNING = "no expected source of 10 questions ever came back: expected v2/a#1, r
 
 
 def missed(*found: str, expected: tuple[str, ...] = ("v2/a#1",)) -> Row:
-    """The row of a question for which these chunks came back."""
     asked = Question(id="1", question="?", domain="d", expected_chunks=expected)
     return row(asked, Response(sources=tuple(Source(chunk_id=key) for key in found)))
 
 
 def after(*rows: Row) -> tuple[list[str], list[str]]:
-    """What was said on the way, and at the end."""
     said: list[str] = []
     warning = NothingExpected(said.append)
     for each in rows:
@@ -184,7 +179,6 @@ def test_one_that_came_back_settles_it() -> None:
 
 
 def quoted(quote: str, text: str) -> Row:
-    """The row of a question that expects a quotation, and got one source with this text."""
     asked = Question(id="1", question="?", domain="d", expected_passages=(Passage(quote=quote),))
     return row(asked, Response(sources=(Source(chunk_id="a#1", text=text),)))
 
@@ -270,7 +264,6 @@ def test_a_judge_that_grades_from_one_upwards_is_noticed(tmp_path: Path, store_u
 
 
 def test_half_of_a_surrogate_pair_costs_no_row(tmp_path: Path, store_uri: str) -> None:
-    """Each half that a recorded or a returned answer holds is replaced, and the run says so."""
     golden, recorded = tmp_path / "gold.jsonl", tmp_path / "answers.jsonl"
     golden.write_text('{"id": 1, "question": "a?", "expected_chunks": ["a"]}\n')
     recorded.write_text('{"id": 1, "answer": "so \\ud83d", "sources": [{"chunk_id": "a", "text": "\\udc00 t"}]}\n')

@@ -24,7 +24,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def made(text: str, **given: Any) -> EvaluationConfig:
-    """The settings of a call with this settings file."""
     Path("evaltrack.toml").write_text(text)
     return settings_of(EvaluationConfig, given)
 
@@ -86,7 +85,6 @@ def test_a_variable_is_checked_too(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_functions_read_the_same_settings_as_commands(store_uri: str) -> None:
-    """`run_eval` takes golden set, target and judge of the file, and `ask_target` its target."""
     golden = few_questions(Path.cwd(), 2)
     text = f'[run]\ngolden = "{golden.name}"\ntarget = "bm25:corpus/travel"\nk = 2\ntraces = "off"\njudge = "none"\n'
     made(text)

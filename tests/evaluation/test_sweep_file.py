@@ -42,7 +42,6 @@ BOMB = "a: &a [1,1,1,1,1,1]\n" + "".join(
 
 
 def write(folder: Path, name: str, text: str | bytes) -> Path:
-    """A file of a sweep."""
     path = folder / name
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return path
@@ -72,7 +71,6 @@ def test_one_value_is_a_list_of_one() -> None:
 
 
 def test_all_mistakes_are_one_error() -> None:
-    """Fields, values, settings of the sweep and of its targets, each with its cure."""
     wrong: dict[str, Any] = {
         "golden": 1,
         "k": [0, "x", True],

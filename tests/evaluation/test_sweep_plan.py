@@ -15,7 +15,6 @@ from evaltrack.evaluation.sweep_plan import MAX_CONFIGURATIONS, SweepPlan, plan_
 
 @pytest.fixture
 def golden(tmp_path: Path) -> Path:
-    """Two questions."""
     lines = [
         {"id": 1, "question": "One?", "expected_chunks": ["a"]},
         {"id": 2, "question": "Two?", "expected_chunks": ["b"]},
@@ -26,17 +25,14 @@ def golden(tmp_path: Path) -> Path:
 
 
 def ask(question: str, k: int) -> list[str]:
-    """Finds a."""
     return ["a"]
 
 
 def plan(golden: Path, **fields: Any) -> SweepPlan:
-    """The plan of a sweep on the set."""
     return plan_sweep(read_sweep({"golden": golden, "targets": [ask], **fields}))
 
 
 def test_each_value_of_each_list_meets_every_other(golden: Path) -> None:
-    """A configuration is called by what differs; the same in all is not named."""
     made = plan(
         golden,
         targets=[{"target": ask, "name": "mine"}, {"target": ask, "name": "dear", "settings": {"trials": 3}}],

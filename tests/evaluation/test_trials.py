@@ -56,7 +56,6 @@ def trials(kinds: str) -> list[Row]:
 
 
 def every_way(longest: int) -> list[str]:
-    """All sequences of outcomes of one to `longest` trials."""
     return ["".join(kinds) for length in range(1, longest + 1) for kinds in product(KINDS, repeat=length)]
 
 
@@ -64,29 +63,10 @@ WAYS = every_way(4)
 
 
 def decided(kinds: str, missing: int = 0) -> str | None:
-    """The letter of most of the measured trials; a draw is no pass; None where too few were measured."""
     ordered = sorted(kind for kind in kinds if kind in "pf")  # all f before all p
     if 2 * len(ordered) <= len(kinds) + missing:
         return None
     return ordered[len(ordered) // 2 - (len(ordered) % 2 == 0)]
-
-
-@pytest.mark.parametrize(
-    ("kinds", "outcome"),
-    [
-        ("p", "p"),
-        ("f", "f"),
-        ("pf", "f"),
-        ("fp", "f"),
-        ("ppf", "p"),
-        ("ppff", "f"),
-        ("pee", None),
-        ("ppe", "p"),
-        ("eu", None),
-    ],
-)
-def test_the_oracle_says_what_the_page_says(kinds: str, outcome: str | None) -> None:
-    assert decided(kinds) == outcome
 
 
 @pytest.mark.parametrize("asked", [0, 1, 3], ids=["all of them", "one is missing", "three are missing"])
@@ -143,16 +123,6 @@ def test_a_score_is_measured_or_has_a_reason_and_never_both() -> None:
         shown = trials(kinds)[number - 1].unmeasured
         rest = {name: why for name, why in merged.unmeasured.items() if name not in OF_TRIALS}
         assert rest == {name: why for name, why in shown.items() if name not in merged.scores}, kinds
-
-
-def test_what_another_trial_measured_needs_no_reason() -> None:
-    shown = trial(1, "p").model_copy(
-        update={"unmeasured": {"overall_score": "not judged", "combined_score": "no part"}}
-    )
-    other = trial(2, "f").model_copy(update={"scores": {"hit": 0.0, "overall_score": 0.5, "pass": 0.0}})
-    merged = merge([shown, other, trial(3, "p")])
-    assert (merged.response, merged.scores["overall_score"]) == (shown.response, 0.5)
-    assert merged.unmeasured == {"combined_score": "no part"}
 
 
 def test_time_and_tokens_are_those_of_one_trial() -> None:
@@ -219,7 +189,6 @@ def test_a_failure_in_some_trials_is_not_that_of_the_question() -> None:
 
 
 def judge_failed(number: int, hit: float) -> Row:
-    """A trial whose judge failed."""
     scores, failure = {"hit": hit, "num_tokens": 100.0 * number}, Failure(kind="judge_error", message=f"in {number}")
     update = {"passed": None, "failure": failure, "scores": scores, "unmeasured": {"overall_score": "the judge failed"}}
     return trial(number, "p").model_copy(update=update)
@@ -289,7 +258,6 @@ def test_a_question_is_handed_on_with_its_last_trial(order: list[tuple[int, int]
 
 
 def test_what_was_broken_off_is_merged_at_the_end() -> None:
-    """Closing hands on what there is of each question, in the order of the golden set, as less than was asked."""
     taken: list[Row] = []
     gathering = Gathering(3, taken.append)
     for position, number, kind in [(5, 2, "p"), (1, 1, "f"), (2, 1, "p"), (5, 1, "e"), (2, 3, "p"), (2, 2, "p")]:

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from evaltrack.evaluation.trials import merge
 from evaltrack.metrics.aggregate import SHOWN_ROWS, Kept, Summary
-from evaltrack.metrics.catalogue import SCORES
 from evaltrack.metrics.ledger import Ledger
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Failure, FailureKind, Question, Response, Row, Source, Tokens, Usage, Verdict
@@ -20,7 +19,6 @@ repeatable = settings(deadline=None, derandomize=True)
 
 
 def question(**fields: Any) -> Question:
-    """A question that expects the chunks `a` and `b`, unless `fields` say otherwise."""
     if not {"expected_chunks", "expected_sources"} & fields.keys():
         fields["expected_chunks"] = ("a", "b")
     return Question(**{"id": "1", "question": "What?", "domain": "travel"} | fields)
@@ -34,7 +32,6 @@ HIT, MISS = Response(answer="Paris.", sources=chunks("a")), Response(answer="Par
 
 
 def verdict(overall: float | None = 0.85, judge: str = "j", *, spent: int | None = None, **fields: Any) -> Verdict:
-    """A verdict whose numbers are all the same, for which so many tokens were spent."""
     usage = None if spent is None else Usage(prompt_tokens=spent - 1, completion_tokens=1)
     numbers = dict.fromkeys(("overall_score", "accuracy", "completeness", "relevance"), overall)
     return Verdict(**{"judge": judge, "reasoning": "Because.", "usage": usage} | numbers | fields)
@@ -103,7 +100,6 @@ def test_an_empty_run_has_no_metric() -> None:
 
 
 def test_each_mean_is_over_the_questions_that_measured_it() -> None:
-    """Answerable questions make the retrieval means, negatives have their own, and each stands beside its count."""
     whole = summary(
         row(question(), Response(sources=chunks("a", "b"))),
         row(question(), Response(sources=chunks("x", "a", "a"))),
@@ -140,29 +136,6 @@ def test_each_mean_is_over_the_questions_that_measured_it() -> None:
     }
 
 
-def test_metrics_come_in_the_order_of_the_table() -> None:
-    """Whatever came first, names follow `SCORES`, the reachable maximum right behind its mean, the best at the end."""
-    whole = summary(
-        row(question(expected_chunks=()), Response(sources=())),
-        row(question(expected_tools=("search",)), HIT, panel(0.5, 0.9), count=1000),
-    )
-    names = [name for score in SCORES for name in (score.metric, f"{score.metric}.max") if name in whole.metrics]
-    assert list(whole.metrics) == [*names, "combined_score_best"]
-    assert {"precision_at_k.max", "negative_pass_rate", "judge_spread", "tools_called", "num_tokens"} <= set(names)
-    assert list(whole.counts) == list(whole.metrics)
-
-
-def test_a_failure_is_in_no_mean() -> None:
-    """A failed question is counted as an error; every mean, count and time stays what it was without it."""
-    good = row(question(), Response(sources=chunks("a")), seconds=2)
-    failed = row(question(), seconds=60)
-    alone, beside = summary(good), summary(failed, good, failed)
-    assert (beside.metrics, beside.counts) == (alone.metrics, alone.counts)
-    assert (beside.groups, ledger(failed, good, failed).seconds()) == (alone.groups, ledger(good).seconds())
-    assert beside.totals == alone.totals | {"num_questions": 3, "num_errors": 2}
-    assert ledger(failed, good, failed).totals == ledger(good).totals | {"trial_errors": 2}
-
-
 @pytest.mark.parametrize(("k", "reachable"), [(1, 1), (2, 1), (4, 0.5), (10, 0.2)])
 def test_the_reachable_precision_stands_beside_the_precision(k: int, reachable: float) -> None:
     """With two distinct relevant chunks no list has a precision above min(k, 2) / k."""
@@ -172,7 +145,6 @@ def test_the_reachable_precision_stands_beside_the_precision(k: int, reachable: 
 
 
 def test_groups_are_domains_and_difficulties() -> None:
-    """Recall, MRR and pass rate of each domain (by size) and difficulty (by level), with their counts."""
     whole = summary(
         row(question(domain="food", difficulty="hard"), Response(sources=chunks("a"))),
         row(question(domain="travel", difficulty="hard"), Response(sources=chunks("x", "b"))),
@@ -190,7 +162,6 @@ def test_groups_are_domains_and_difficulties() -> None:
 
 
 def test_a_group_that_only_failed_has_no_mean() -> None:
-    """A domain whose questions all failed is known and holds nothing, behind those that were measured."""
     whole = summary(row(question(domain="a")), row(question(domain="b"), Response(sources=chunks("a"))))
     assert list(whole.groups) == ["b", "a"]
     assert whole.groups["a"] == {}
@@ -234,7 +205,6 @@ def test_times_are_those_of_the_answers(times: list[float], mean: float, p95: fl
 @repeatable
 @given(st.permutations(range(12)))
 def test_a_summary_does_not_depend_on_the_order_of_the_rows(order: list[int]) -> None:
-    """Rows may finish in any order: metrics, counts, totals, groups and times are the same."""
     plain = [
         row(question(domain=domain, expected_chunks=tuple("abcdefg"[:size])), response, seconds=0.1 * size)
         for size, domain, response in [
@@ -270,7 +240,6 @@ def test_a_summary_does_not_depend_on_the_order_of_the_rows(order: list[int]) ->
 
 
 def test_judged_questions_have_means_of_their_own() -> None:
-    """Each number of the judge is a mean over the questions it judged, beside its count; unjudged ones are in none."""
     whole = summary(
         row(question(), HIT, [verdict(1.0, accuracy=0.5)]),
         row(question(), MISS, [verdict(0.5, relevance=0.0)]),
@@ -291,7 +260,6 @@ def test_judged_questions_have_means_of_their_own() -> None:
 
 
 def test_negatives_are_judged_and_in_no_judge_mean() -> None:
-    """A negative counts as judged; its verdict makes the pass rate of the negatives, and numbers on it make nothing."""
     negative = question(expected_chunks=())
     whole = summary(
         row(negative, MISS, [verdict(None, declined=True)]),
@@ -303,7 +271,6 @@ def test_negatives_are_judged_and_in_no_judge_mean() -> None:
 
 
 def test_the_judges_tokens_are_another_ledger() -> None:
-    """What judges used is in `judge_tokens` and what the target used in `total_tokens`; neither is in the other."""
     usage = Usage(prompt_tokens=900, completion_tokens=100)
     reporting = Response(answer="Paris.", sources=chunks("a"), usage=usage)
     rows = [
@@ -320,7 +287,6 @@ def test_the_judges_tokens_are_another_ledger() -> None:
 
 
 def test_parts_of_tokens_are_counted_for_themselves() -> None:
-    """What a server had in its cache and what was reasoning are totals of their own, of the target and of judges."""
     asked = Usage(prompt_tokens=900, completion_tokens=100, cached_tokens=640, reasoning_tokens=64)
     judged = Usage(prompt_tokens=50, completion_tokens=9, cached_tokens=32, reasoning_tokens=4)
     untold = Usage(prompt_tokens=7, completion_tokens=1)
@@ -337,7 +303,6 @@ def test_parts_of_tokens_are_counted_for_themselves() -> None:
 
 @pytest.mark.parametrize("kind", get_args(FailureKind))
 def test_what_a_failure_cost_is_in_the_ledger_of_whom_it_was_asked(kind: FailureKind) -> None:
-    """A judge's failure is paid with the judges, a target's with the target, and neither is in `total_tokens`."""
     cost = Usage(prompt_tokens=30, completion_tokens=4, reasoning_tokens=2)
     judged = kind == "judge_error"
     failed = row(question(), HIT if judged else None, panel(0.5), count=500 if judged else None, judge_failed=judged)
@@ -351,9 +316,6 @@ def test_what_a_failure_cost_is_in_the_ledger_of_whom_it_was_asked(kind: Failure
 
 
 def test_what_was_asked_and_what_was_told() -> None:
-    """Beside the tokens stands how many answers and verdicts there were and how many of them told theirs, so that a
-    cost made of a part is not taken for the whole; a verdict from the cache and a failure without a cost ask nothing.
-    """
     used = Usage(prompt_tokens=3, completion_tokens=4)
     paid = Failure(kind="target_error", message="cut off", usage=used)
     spent = ledger(
@@ -366,14 +328,7 @@ def test_what_was_asked_and_what_was_told() -> None:
     assert spent.reports == {"target": 2, "judge": 1}
 
 
-def test_responses_without_an_answer_are_counted() -> None:
-    """What only retrieved has no answer, an empty one is one, and a failure is none of either."""
-    rows = [row(question(), Response(sources=())), row(question(), Response(answer="")), row(question())]
-    assert ledger(*rows).totals["num_unanswered"] == 1
-
-
 def test_the_ledger_is_of_trials_and_the_summary_of_questions() -> None:
-    """Three trials of a question, one of which failed, are one question without an error, and all that they took."""
     used = Usage(prompt_tokens=900, completion_tokens=100)
     answered = row(question(), HIT.model_copy(update={"usage": used}), [verdict(spent=70)], count=1000, seconds=2)
     failed = row(question(), seconds=60)
@@ -394,7 +349,6 @@ def test_the_ledger_is_of_trials_and_the_summary_of_questions() -> None:
 
 
 def test_the_metrics_of_trials_stand_at_their_place() -> None:
-    """pass@n, pass^n and the flaky rate follow the pass rate, each over the questions that were measured."""
     right, wrong = row(question(), HIT), row(question(), MISS)
     questions = [[right, right], [right, wrong], [wrong, wrong], [right, row(question())]]
     whole = summary(*(merge([one.model_copy(update={"trial": n}) for n, one in enumerate(q, 1)]) for q in questions))
@@ -408,20 +362,7 @@ def test_the_metrics_of_trials_stand_at_their_place() -> None:
     assert set(whole.groups["travel"]) == {"recall_at_k", "mrr", "pass_rate"}
 
 
-def test_cached_verdicts_were_not_paid_for() -> None:
-    """A verdict from the cache is counted and in every mean, but what it once cost is not in `judge_tokens`."""
-    rows = [
-        row(question(), HIT, [verdict(0.5, spent=70, cached=True)]),
-        row(question(), HIT, [verdict(1.0, "one", spent=40, cached=True), verdict(1.0, "two", spent=30)]),
-        row(question(expected_chunks=()), MISS, [verdict(None, declined=True, spent=9, cached=True)]),
-    ]
-    spent, whole = ledger(*rows), summary(*rows)
-    assert (spent.totals["cached_verdicts"], spent.totals["judge_tokens"]) == (3, 30)
-    assert (whole.totals["num_judged"], whole.metrics["judge_score"]) == (3, 0.75)
-
-
 def test_each_judge_of_a_panel_has_a_mean() -> None:
-    """Every judge of a panel stands by name with its own mean and count, in the order of the names."""
     whole = summary(
         row(question(), HIT, [verdict(0.5, "zoe"), verdict(1.0, "amy")]),
         row(question(), HIT, [verdict(0.75, "zoe"), verdict(0.5, "amy")]),
@@ -438,9 +379,6 @@ def test_one_judge_is_no_panel(verdicts: list[Verdict]) -> None:
 
 @pytest.mark.parametrize("verdicts", [(), panel(0.0, 0.0)[:1]], ids=["none", "one of two"])
 def test_a_judge_error_is_in_no_judge_mean(verdicts: tuple[Verdict, ...]) -> None:
-    """A question whose judge failed is counted as an error; what other judges said of it is in no mean of theirs,
-    while its retrieval scores, its time and its tokens count.
-    """
     judged = row(question(), HIT, panel(0.5, 1.0), count=1000, seconds=1)
     failed = row(question(), MISS, verdicts, count=3000, seconds=3, judge_failed=True)
     alone, beside = summary(judged), summary(failed, judged)
@@ -462,7 +400,6 @@ def test_a_judge_error_is_in_no_judge_mean(verdicts: tuple[Verdict, ...]) -> Non
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_the_best_combined_score_is_of_one_question(order: int) -> None:
-    """The best combined score is the highest of any question, over as many as the mean; zeros count."""
     rows = [
         row(question(), HIT, [verdict(1.0)], count=4000),
         row(question(), HIT, [verdict(1.0)], count=250),
@@ -484,31 +421,13 @@ def test_a_best_of_zero_is_measured() -> None:
 
 
 def shown(position: int, passed: bool | None = None, kind: FailureKind | None = None) -> Row:
-    """A row of which only the place and the outcome matter."""
     failure = Failure(kind=kind, message="no") if kind else None
     return Row(position=position, question=question(), failure=failure, passed=passed, started_at=0, seconds=0)
-
-
-def test_errors_and_misses_are_kept_apart() -> None:
-    """Rows that failed and rows that did not pass are kept each among their own; the rest is not."""
-    kept = Kept()
-    rows = [
-        shown(3, passed=False),
-        shown(0, passed=True),
-        shown(2, kind="target_timeout"),
-        shown(1),
-        shown(4, kind="judge_error"),
-    ]
-    for one in rows:
-        kept.add(one)
-    assert [one.position for one in kept.errors] == [2, 4]
-    assert [one.position for one in kept.missed] == [3]
 
 
 @repeatable
 @given(st.permutations(range(SHOWN_ROWS + 15)))
 def test_the_first_of_the_golden_set_are_kept(order: list[int]) -> None:
-    """In whatever order rows finish, those that come first in the golden set are kept, in that order, and no more."""
     kept = Kept()
     for position in order:
         kept.add(shown(position, passed=False))

@@ -26,7 +26,6 @@ WORKED = [
 
 @pytest.mark.parametrize(("answer", "expected", "exact", "f1", "inside"), WORKED)
 def test_worked_by_hand(answer: str, expected: str, exact: float, f1: float, inside: float) -> None:
-    """Lower case, punctuation out, articles out, white space; then the words count."""
     assert exact_match(answer, expected) == exact
     assert token_f1(answer, expected) == pytest.approx(f1, abs=1e-12)
     assert contains(answer, expected) == inside

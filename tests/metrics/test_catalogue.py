@@ -12,7 +12,7 @@ import evaltrack
 from evaltrack.compare.engine import AFFECTED
 from evaltrack.metrics.catalogue import BY_NAME, HEADLINES, SCORES, depending_on, metric_form
 from evaltrack.metrics.measure import Rules, measure
-from evaltrack.metrics.metric import Part, Score
+from evaltrack.metrics.metric import Part
 from evaltrack.metrics.rubric import RubricWeights
 from evaltrack.records import Dimensions, Observed, Question, Response, Source, Tokens, ToolCall, Verdict, Weights
 
@@ -22,7 +22,6 @@ RESPONSE = Response(
 
 
 def verdicts(shift: float) -> tuple[Verdict, ...]:
-    """A panel of two, whose numbers all move with `shift`."""
     numbers = {"accuracy": 0.9 - shift, "completeness": 0.9 - shift, "relevance": 0.9 - shift}
     return tuple(
         Verdict(judge=judge, reasoning="because", overall_score=score, declined=shift > 0, **numbers)
@@ -46,7 +45,6 @@ def observations(shift: int) -> tuple[Verdict, ...]:
 
 
 def scores(negative: bool = False, k: int = 2, shift: float = 0.0, **rules: Any) -> dict[str, float]:
-    """The scores of one response to a question, under these settings."""
     expected = () if negative else ("a", "b")
     asked = Question(id="1", question="?", domain="d", expected_chunks=expected, expected_tools=("t",))
     measured = measure(asked, RESPONSE, Rules(k, **rules), verdicts(shift), Tokens(count=500, known="reported"))
@@ -72,20 +70,12 @@ CHANGED: dict[Part, list[tuple[dict[str, float], dict[str, float]]]] = {
 
 @pytest.mark.parametrize("part", get_args(Part))
 def test_what_a_setting_changes_says_that_it_depends_on_it(part: Part) -> None:
-    """Scores of one response that differ where only k, judge, weights or threshold differ are declared to."""
     moved = {name for was, now in CHANGED[part] for name in was | now if was.get(name) != now.get(name)}
     assert moved
     assert {name for name in moved if part not in BY_NAME[name].depends_on} == set()
 
 
-def test_a_metric_must_say_what_it_depends_on() -> None:
-    """A metric that does not say which settings shape it cannot be made: it would gate across them."""
-    with pytest.raises(TypeError, match="depends_on"):
-        Score("new", "new", "New", "a new one")  # type: ignore[call-arg]
-
-
 def test_the_comparison_leaves_out_what_the_metrics_say() -> None:
-    """Each differing part of a signature takes away the metrics that say so, those over several trials too."""
     assert AFFECTED["k"] == depending_on("k") >= {"recall_at_k", "combined_score", "pass_rate", "flaky_rate"}
     assert AFFECTED["judge"] == AFFECTED["judge_prompt"] == depending_on("judge") >= {"negative_pass_rate", "h_count"}
     assert AFFECTED["weights"] == {"combined_score", "reasoning_score", "tier_0_share"}
@@ -126,7 +116,6 @@ def test_no_list_of_metrics_is_kept_by_hand() -> None:
 
 
 def test_every_metric_is_said_in_full() -> None:
-    """A title of its own, a meaning, and headlines in an order without gaps."""
     assert len({score.title for score in SCORES}) == len(SCORES)
     assert all(score.meaning for score in SCORES)
     assert [score.headline for score in HEADLINES] == list(range(1, len(HEADLINES) + 1))
@@ -152,5 +141,4 @@ def test_every_metric_is_said_in_full() -> None:
 def test_two_values_and_their_difference_agree_as_they_are_written(
     name: str, was: float, now: float, course: tuple[str, str, str]
 ) -> None:
-    """With one decimal more where it takes one."""
     assert metric_form(name).course(was, now) == course

@@ -61,7 +61,6 @@ def measured(answer: str | None, sources: tuple[Source, ...] | None = SOURCES) -
     ],
 )
 def test_forms(answer: str, citations: list[tuple[str, ...]]) -> None:
-    """Brackets behind a quotation, in its sentence and on its line."""
     assert cited(answer) == citations
 
 
@@ -87,12 +86,10 @@ def test_forms(answer: str, citations: list[tuple[str, ...]]) -> None:
     ],
 )
 def test_worked_by_hand(answer: str | None, precision: float | str, recall: float | str) -> None:
-    """Citations that hold over citations, and quotations that are held over quotations."""
     assert measured(answer) == (precision, recall)
 
 
 def test_sources() -> None:
-    """Without sources nothing can be said; an empty list holds nothing."""
     answer = '"ten clients may be" [1]'
     assert measured(answer, None) == (NO_SOURCES, NO_SOURCES)
     assert measured(answer, ()) == (0.0, 0.0)
@@ -110,7 +107,6 @@ def test_numbers_are_ids_where_ids_are_numbers() -> None:
     [*((mark, 200_000) for mark in ('"', "“", "„", "«", "[", ". ")), ('"a b c" [', 2000), ("“a b c” x. X [1]", 2000)],
 )
 def test_long_answers_take_no_time(piece: str, times: int) -> None:
-    """Marks without an end are looked at once: seconds grow with the length and not with its square."""
     began = time.process_time()
     measured(piece * times)
     assert time.process_time() - began < 5

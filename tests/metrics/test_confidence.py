@@ -16,23 +16,13 @@ STATEMENTS = data("confidence_statements.json")
 """Texts as models and people write them, each with the percentage that it claims; null: nothing."""
 
 
-def test_statements_of_models_and_people_are_read_as_they_are_meant() -> None:
-    """At least 95 of 100 in the band they claim, and none above it."""
-    read = [(text, claimed_band(read_confidence(text).percent), claimed_band(percent)) for text, percent in STATEMENTS]
-    assert len({text for text, _, _ in read}) == len(read) >= 150
-    assert [text for text, band, claimed in read if (band or 0) > (claimed or 0)] == []
-    assert sum(band == claimed for _, band, claimed in read) >= 0.95 * len(read)
-
-
 @pytest.mark.parametrize(("text", "percent"), STATEMENTS)
 def test_a_statement(text: str, percent: float | None) -> None:
-    """Each as it is meant: alone, and as a sentence among others that claim nothing."""
     for said in (text, f"We close the shop. {text}", f"**{text}**"):
         assert read_confidence(said).percent == (None if percent is None else pytest.approx(percent)), said
 
 
 def test_what_claims_nothing_is_told_from_what_cannot_be_read() -> None:
-    """Only of what is unknown here somebody else may say what it claims, and then one of the numbers in it."""
     for text, percent in STATEMENTS:
         if percent is None and "We need" not in text:
             assert not read_confidence(text).allows(95), text
@@ -44,19 +34,16 @@ def test_what_claims_nothing_is_told_from_what_cannot_be_read() -> None:
 
 @pytest.mark.parametrize(("word", "percent"), WORDS.items())
 def test_words_of_confidence(word: str, percent: float) -> None:
-    """Each word counts alone and in a sentence, however it is set, and falls inside the band of its kind."""
     assert read_confidence(word).percent == read_confidence(f"It is, I think, **{word.upper()}**.").percent == percent
     assert claimed_band(percent) in {95: {4}, 80: {3}, 60: {2}, 50: {2}, 40: {1}}[int(percent)]
 
 
 @pytest.mark.parametrize(("text", "percent"), data("confidence_phrases.json"))
 def test_confidence_of_phrases(text: str, percent: float | None) -> None:
-    """The strongest claim counts, in numbers or words; what is negated, a share or another sense of a word does not."""
     assert read_confidence(text).percent == percent
 
 
 def test_each_line_of_a_list_is_its_own() -> None:
-    """A negation ends with its item or paragraph, not with a wrapped line."""
     assert (
         read_confidence("- not tested\n- certain.").percent
         == read_confidence("Not tested\n\nIt is certain").percent
@@ -69,7 +56,6 @@ def test_each_line_of_a_list_is_its_own() -> None:
     st.lists(st.sampled_from([*WORDS, "not", "9 in 10", "0.8", "<5%", "confidence", "of", ":", "(", ")"])), st.text()
 )
 def test_any_text_has_a_percentage_or_none(words: list[str], text: str) -> None:
-    """Whatever is written, the answer is None or a percentage that has a band."""
     for written in (" ".join(words), text):
         percent = read_confidence(written).percent
         assert (claimed_band(percent) is None) == (percent is None)
@@ -79,7 +65,6 @@ def test_any_text_has_a_percentage_or_none(words: list[str], text: str) -> None:
     "part", ["0.9 probability ", "chance of x is 60% ", "certain ", "9 in 10 ", "confidence of ", "not, a"]
 )
 def test_long_texts_are_read_in_time(part: str) -> None:
-    """Many claims in one text take a time that goes with its length."""
     begun = time.process_time()
     read_confidence(part * 5000)
     assert time.process_time() - begun < 2

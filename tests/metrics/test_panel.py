@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 from evaltrack import run_eval
 from evaltrack.api.judge_agreement import judges_agreement
 from evaltrack.metrics.measure import NO_OBSERVATION, Rules, measure
-from evaltrack.metrics.reasoning import panel_mean
 from evaltrack.metrics.rubric import RubricWeights
 from evaltrack.records import Question, Response, Verdict
 from tests.metrics.test_catalogue import observations
@@ -19,18 +16,10 @@ GIVEN = (0.7, 0.7, 1.0)
 
 
 def recorded(folder: Path, name: str, score: float) -> str:
-    """A judge that gives each of two questions this score."""
     path = folder / f"{name}.jsonl"
     verdicts = [{"id": key, "overall_score": score, "reasoning": "so", "judge": name} for key in ("q0", "q1")]
     path.write_text("".join(json.dumps(each) + "\n" for each in verdicts))
     return f"recorded:{path}"
-
-
-def test_the_mean_is_that_of_the_decimals() -> None:
-    """As they were given, whatever floats make of them; of fewer judges there is none."""
-    assert panel_mean(GIVEN) == 0.8 > sum(GIVEN) / 3
-    assert panel_mean((0.1, 0.2, 0.3)) == 0.2
-    assert (panel_mean(()), panel_mean((0.9, None)), panel_mean((None,))) == (None, None, None)
 
 
 def test_a_panel_at_the_threshold_passes_in_the_gate_and_in_the_agreement(store_uri: str, tmp_path: Path) -> None:
@@ -55,7 +44,6 @@ def test_a_panel_at_the_threshold_passes_in_the_gate_and_in_the_agreement(store_
 
 
 def test_a_panel_of_which_one_observed_nothing_measures_nothing() -> None:
-    """A rubric score over fewer judges is another measure; the panel that observed all has one."""
     asked, given = Question(id="1", question="?", domain="d"), Response(answer="so")
     silent = Verdict(judge="two", reasoning="nothing to see")
     rules = Rules(reasoning=RubricWeights())
@@ -64,18 +52,3 @@ def test_a_panel_of_which_one_observed_nothing_measures_nothing() -> None:
     measured = measure(asked, given, rules, (*seen, silent))
     assert (dict(measured.scores), dict(measured.unmeasured)) == ({}, {"reasoning_score": NO_OBSERVATION})
     assert measured.passed is None
-
-
-@pytest.mark.parametrize("score", [None, 0.9])
-def test_a_panel_of_which_one_gave_no_score_is_not_judged(score: float | None) -> None:
-    """Neither its mean nor its spread is known, and the question neither passes nor fails."""
-    asked = Question(id="1", question="?", domain="d", expected_chunks=("a",))
-    given = Response.model_validate({"answer": "so", "sources": [{"chunk_id": "a"}]})
-    panel = [Verdict(judge=name, reasoning="so", overall_score=each) for name, each in (("a", 0.9), ("b", score))]
-    measured = measure(asked, given, Rules(), panel)
-    if score is None:
-        assert {"overall_score", "judge_spread", "pass"}.isdisjoint(measured.scores)
-        assert measured.passed is None
-    else:
-        assert (measured.scores["overall_score"], measured.scores["judge_spread"]) == (0.9, 0)
-        assert measured.passed is True

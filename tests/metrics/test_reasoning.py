@@ -15,7 +15,7 @@ from evaltrack import RunResult, compare_runs, run_eval
 from evaltrack.compare.pairing import NotComparableError
 from evaltrack.errors import UsageError
 from evaltrack.metrics.measure import NO_OBSERVATION, Rules, measure
-from evaltrack.metrics.reasoning import DIMENSIONS, MODES, reasoned
+from evaltrack.metrics.reasoning import MODES, reasoned
 from evaltrack.metrics.rubric import DEFAULT_WEIGHTS, RubricWeights, grade
 from evaltrack.records import Observed, Question, Response, Verdict
 from tests.judging import (
@@ -44,7 +44,6 @@ def all_of(grade_of_each: float, **changes: Any) -> Observed:
 
 
 def test_of_a_panel_each_number_is_the_mean() -> None:
-    """Counts and dimensions too; the mode is the one that most judges saw."""
     panel = [seen(), all_of(5, hypotheses=2, shifts=1, mode="explore"), all_of(6, hypotheses=3, mode="explore")]
     scores, led_to = reasoned(panel, DEFAULT_WEIGHTS)
     assert scores["reasoning_score"] == pytest.approx((83 + 50 + 60) / 3)
@@ -58,7 +57,6 @@ def test_of_a_panel_each_number_is_the_mean() -> None:
 
 
 def test_of_a_panel_the_widest_gap_is_shown() -> None:
-    """Also where the first judge heard no claim, and where the widest is none at all."""
     none, kept = all_of(8), seen()
     broken = seen(hypotheses=3, confidence=95)
     scores, led_to = reasoned([none, kept, broken], DEFAULT_WEIGHTS)
@@ -68,7 +66,6 @@ def test_of_a_panel_the_widest_gap_is_shown() -> None:
 
 
 def test_a_hard_fail_that_one_judge_saw_is_his_zero() -> None:
-    """It halves the mean of two, and its code is shown."""
     scores, led_to = reasoned([seen(hard_fails=("HF1",)), seen()], DEFAULT_WEIGHTS)
     assert (scores["reasoning_score"], led_to.tier, led_to.hard_fails) == (41.5, 1, ("HF1",))
 
@@ -88,13 +85,6 @@ def test_the_tier_of_a_mean_agrees_with_whether_it_passes(points: tuple[int, int
     assert (made.reasoned.tier, made.passed) == (tier, tier == 3)
 
 
-def test_the_weights_make_the_score() -> None:
-    """All on one dimension: ten times its grade."""
-    weights = RubricWeights.parse(",".join(f"{name}={float(name == 'crux')}" for name in DIMENSIONS))
-    scores, _ = reasoned([seen()], weights)
-    assert scores["reasoning_score"] == 90
-
-
 # The showcase
 
 
@@ -110,7 +100,6 @@ class Showcase:
 
 @pytest.fixture(scope="module")
 def showcase(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Showcase]:
-    """The runs, made once for all that only read them."""
     with store_in(tmp_path_factory.mktemp("showcase"), empty_database) as uri:
         asked = {"rubric": "reasoning", "tracking_uri": uri, "traces": "off"}
         runs = {kind: run_eval(SHOWCASE, **recordings(kind), **asked) for kind in KINDS}  # type: ignore[arg-type]
@@ -118,7 +107,6 @@ def showcase(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 def test_the_showcase_runs_with_no_key(store_uri: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """FINISHED, and the judge is the reference."""
     judge = recordings("strong")["judge"]
     assert cli("run", SHOWCASE, "--rubric", "reasoning", "--judge", judge, "--traces", "off", "--output", "json") == 0
     made = json.loads(capsys.readouterr().out)
@@ -131,7 +119,6 @@ def test_the_showcase_runs_with_no_key(store_uri: str, capsys: pytest.CaptureFix
 
 
 def test_every_tier_mode_hard_fail_and_gap_occurs_in_the_rows(showcase: Showcase) -> None:
-    """What the rubric can say stands in the tables of the three runs, as the rubric says it of their verdicts."""
     rows = [row for made in (showcase.strong, showcase.middling, showcase.flawed) for row in made.rows]
     assert len(rows) == 90
     assert {row["tier"] for row in rows} == {0, 1, 2, 3}
@@ -150,7 +137,6 @@ def test_every_tier_mode_hard_fail_and_gap_occurs_in_the_rows(showcase: Showcase
 def test_strong_against_flawed_names_every_regression_with_its_cause(
     showcase: Showcase, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Thirty of thirty, each with the score that fell and the answer that changed; the terminal counts the cause."""
     strong, flawed = showcase.strong, showcase.flawed
     made = compare_runs(flawed.run_id, strong.run_id, tracking_uri=showcase.uri, log=False)
     was, now = ({row["id"]: row for row in run.rows} for run in (strong, flawed))
@@ -205,7 +191,6 @@ def test_the_worked_example_through_a_recorded_run(store_uri: str, tmp_path: Pat
 
 
 def test_a_verdict_that_observed_nothing_is_no_score(store_uri: str, tmp_path: Path) -> None:
-    """One on the answer says nothing of the reasoning: the row is not measured, and says why."""
     made = run_of(tmp_path, store_uri, [{"id": "pivot", "overall_score": 1.0}])
     (row,) = made.rows
     assert (made.status, row["passed"], row["reasoning_score"]) == ("FAILED", None, None)
@@ -213,7 +198,6 @@ def test_a_verdict_that_observed_nothing_is_no_score(store_uri: str, tmp_path: P
 
 
 def test_the_weights_stand_in_params_and_signature_and_must_agree(store_uri: str, tmp_path: Path) -> None:
-    """Other weights are another measure: the comparison is refused by name, or goes on without score and flips."""
     plain = run_of(tmp_path, store_uri, [verdict_line()])
     other = run_of(tmp_path, store_uri, [verdict_line()], rubric_weights="crux=0.1,brevity=0.10")
     text = str(RubricWeights.parse("crux=0.1,brevity=0.1"))
@@ -232,22 +216,9 @@ def test_the_weights_stand_in_params_and_signature_and_must_agree(store_uri: str
     assert (made.flips, made.verdict) == ((), "unknown")
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("crux=0.5", "the sum is 1.35, not 1"),
-        ("hcount=0.2", "no dimension `hcount`; did you mean `h_count`?"),
-        ("crux=lots", "`lots` is no number"),
-        ("crux=1.5", "crux is 1.5; write a number from 0 to 1"),
-    ],
-)
-def test_weights_that_cannot_be_are_refused_before_anything_is_asked(
-    store_uri: str, tmp_path: Path, text: str, message: str
-) -> None:
-    """And no run is opened."""
-    with pytest.raises(UsageError, match="rubric weights: ") as refused:
-        run_of(tmp_path, store_uri, [verdict_line()], rubric_weights=text)
-    assert message in str(refused.value)
+def test_weights_that_cannot_be_are_refused_before_anything_is_asked(store_uri: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"rubric weights: the sum is 1\.35, not 1"):
+        run_of(tmp_path, store_uri, [verdict_line()], rubric_weights="crux=0.5")
     assert mlflow.MlflowClient(store_uri).search_runs(["0"]) == []
 
 
@@ -265,7 +236,6 @@ def test_runs_judged_by_different_rubrics_do_not_compare(store_uri: str, tmp_pat
 
 
 def test_a_run_without_a_judge_of_reasoning_is_refused(store_uri: str, tmp_path: Path) -> None:
-    """There is nothing that could observe."""
     golden, target = golden_set(tmp_path, {"pivot": "Yes."})
     with pytest.raises(UsageError, match="`rubric=reasoning`: there is no judge to observe the reasoning"):
         run_eval(golden, target=target, rubric="reasoning", tracking_uri=store_uri)
@@ -283,7 +253,6 @@ def test_a_right_answer_by_flawed_reasoning_fails_whatever_was_expected(store_ur
 
 
 def test_with_trials_the_score_is_their_mean(store_uri: str, tmp_path: Path) -> None:
-    """Each trial has a verdict of its own; the question passes if more than half of them do."""
     golden, target = golden_set(tmp_path, {"a": OPTIONS})
     replies = [graded_reply(each) for each in (7, 8, 6)]
     with serving(*replies) as server:
@@ -306,7 +275,6 @@ def test_with_trials_the_score_is_their_mean(store_uri: str, tmp_path: Path) -> 
 def test_the_verdicts_of_a_run_can_be_given_again_as_recorded_ones(
     store_uri: str, tmp_path: Path, showcase: Showcase
 ) -> None:
-    """`judge/verdicts.jsonl` is a file for a `recorded:` judge, observations and all."""
     client = mlflow.MlflowClient(showcase.uri)
     kept = client.download_artifacts(showcase.middling.run_id, "judge/verdicts.jsonl", str(tmp_path))
     again = run_eval(

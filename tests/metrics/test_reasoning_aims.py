@@ -12,7 +12,7 @@ from rich.console import Console
 
 from evaltrack import compare_runs, report_html, run_eval
 from evaltrack.evaluation.result import RunResult
-from evaltrack.metrics.reasoning_aims import RUBRIC_AIMS, measured_aims
+from evaltrack.metrics.reasoning_aims import measured_aims
 from evaltrack.report.comparison.notes import aim_words
 from evaltrack.report.run.json_form import run_json
 from evaltrack.report.run.markdown import run_note
@@ -46,13 +46,7 @@ def test_an_aim_is_reached_from_its_value_on_and_violations_stay_below(
     assert [each.reached for each in measured_aims(metrics)] == reached
 
 
-def test_the_improvements_of_the_aims_are_those_over_the_published_baseline() -> None:
-    """1.2 to 3.5 is +192 %, 0.3 to 2.8 +833 %, 45 % to 10 % -78 %."""
-    assert [round(100 * aim.improvement) for aim in RUBRIC_AIMS.values()] == [192, 833, -78]
-
-
 def test_a_run_alone_shows_its_aims_everywhere(strong_and_naive: tuple[str, RunResult, RunResult]) -> None:
-    """Terminal, description, page and JSON say what was measured beside aim, published baseline and both changes."""
     uri, run, _ = strong_and_naive
     mean = run.metrics["hypotheses"]
     change = f"{100 * (mean / 1.2 - 1):+.0f} %"
@@ -72,7 +66,6 @@ def test_a_run_alone_shows_its_aims_everywhere(strong_and_naive: tuple[str, RunR
 
 
 def test_a_comparison_shows_both_baselines(strong_and_naive: tuple[str, RunResult, RunResult]) -> None:
-    """The change over the run that it is compared with, and over the published figures."""
     uri, strong, naive = strong_and_naive
     compared = compare_runs(strong.run_id, naive.run_id, tracking_uri=uri)
     aims = {aim.metric: aim for aim in compared.aims}
@@ -86,7 +79,6 @@ def test_a_comparison_shows_both_baselines(strong_and_naive: tuple[str, RunResul
 
 
 def test_a_run_on_answers_has_no_aims(store_uri: str, tmp_path: Path) -> None:
-    """They are the rubric's."""
     run = run_eval(REPO / "golden" / "travel.jsonl", tracking_uri=store_uri, traces="off")
     assert run.aims == ()
     assert "naive" not in run_note(run)

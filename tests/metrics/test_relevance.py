@@ -51,7 +51,6 @@ def quoted(*quotes: str, **fields: Any) -> Question:
 def test_sources_compare_by_what_is_expected(
     fields: dict[str, Any], sources: tuple[Source, ...] | None, keys: list[str]
 ) -> None:
-    """Chunk ids compare as they are, titles in their form; a source that lacks the one compared keeps its rank."""
     assert source_keys(question(**fields), sources or ()) == keys
 
 
@@ -121,7 +120,6 @@ def test_a_repeat_is_dropped_and_brings_what_its_first_occurrence_brought() -> N
 def test_without_texts_the_ids_beside_the_passages_decide(
     fields: dict[str, Any], recall: float | None, expected: tuple[str, ...] | None
 ) -> None:
-    """And where there are none retrieval is not measured, with the reason."""
     asked, response = quoted(STAY, **fields), Response(sources=(Source(chunk_id="a", title="A"), *chunks("b")))
     measured = measure(asked, response, Rules(k=2))
     row = Row(position=0, question=asked, response=response, started_at=0, seconds=0, finds=measured.finds)
@@ -131,21 +129,18 @@ def test_without_texts_the_ids_beside_the_passages_decide(
 
 
 def test_passages_decide_before_ids() -> None:
-    """Chunks that were cut anew have other ids, or the same ids and other texts; the quotation is still found."""
     asked, response = quoted(STAY, expected_chunks=["c0"]), Response(sources=texts("Other.", STAY))
     assert measure(asked, response, Rules(k=1)).scores["recall_at_k"] == 0
     assert measure(asked, response, Rules(k=2)).scores["recall_at_k"] == 1
 
 
 def test_a_negative_may_be_written_with_passages() -> None:
-    """An empty list of them expects a target to decline."""
     asked = question(expected_passages=[])
     assert asked.negative
     assert measure(asked, Response(sources=()), Rules()).passed is True
 
 
 def test_grades_make_the_gain_and_say_what_was_judged() -> None:
-    """Recall goes by what is relevant, nDCG by the grades, and a source without a grade is not judged."""
     asked = question(expected_chunks={"a": 3, "b": 1, "c": 0}, relevant_grade=1)
     scores = measure(asked, Response(sources=chunks("b", "c", "x", "a")), Rules(k=4)).scores
     assert scores["recall_at_k"] == 1
@@ -158,7 +153,6 @@ def test_grades_make_the_gain_and_say_what_was_judged() -> None:
 
 
 def test_grades_of_titles_compare_in_their_form() -> None:
-    """Two titles that are one have the higher grade; without sources nothing was judged or not."""
     asked = question(expected_sources={"New_York": 1, "new york": 2, "Rome": 0})
     scores = measure(asked, Response(sources=titles("NEW YORK", "Rome")), Rules(k=2)).scores
     assert (scores["ndcg_at_k"], scores["judged_at_k"]) == (1.0, 1.0)
@@ -166,7 +160,6 @@ def test_grades_of_titles_compare_in_their_form() -> None:
 
 
 def test_the_worked_example_of_the_definitions() -> None:
-    """The numbers on the page are those of the code."""
     asked = quoted("up to 90 days in any 180-day period", "the fee is 80 euros")
     found = texts("A page on trains.", "… stays of up to 90 days in any", "in any 180-day period. The fee is 80 euros.")
     scores = measure(asked, Response(sources=found), Rules(k=3)).scores

@@ -41,7 +41,7 @@ SCORES: dict[str, Callable[[Sequence[str], Set[str], int], float]] = {
 RANK_2, RANK_3 = 1 / log2(3), 1 / log2(4)
 """Discounts of the second and the third rank; that of the first is 1."""
 
-CASES = 10_000
+CASES = 2_000
 KS = (1, 2, 3, 5, 7, 10, 20, 100)
 
 repeatable = settings(deadline=None, derandomize=True)
@@ -59,13 +59,11 @@ repeatable = settings(deadline=None, derandomize=True)
     ],
 )
 def test_a_repeat_keeps_its_first_rank(keys: list[str], unique: list[str], dropped: int) -> None:
-    """Keys stay in the order they first came in, and the repeats are counted."""
     assert first_occurrences(keys) == (unique, dropped)
     assert first_occurrences(iter(keys)) == (unique, dropped)
 
 
 def test_repeats_are_dropped_before_the_list_is_cut() -> None:
-    """A repeat takes up no rank, so what stands behind it moves up into the first k."""
     ranked, dropped = first_occurrences(["x", "x", "x", "a"])
     assert (precision_at_k(ranks_of(ranked, {"a"}), 2), dropped) == (0.5, 2)
 
@@ -110,7 +108,6 @@ def test_repeats_are_dropped_before_the_list_is_cut() -> None:
     ],
 )
 def test_scores_of_one_list(name: str, ranked: str, relevant: str, k: int, score: float) -> None:
-    """Each score is what its definition says, for short and long lists, few and many relevant keys."""
     assert SCORES[name](list(ranked), set(relevant), k) == pytest.approx(score, abs=1e-15)
 
 
@@ -132,25 +129,21 @@ def random_case(rng: random.Random) -> Case:
 
 @pytest.fixture(scope="module")
 def cases() -> dict[str, Case]:
-    """The same cases in each test of this file, by query id."""
     rng = random.Random(20080101)
     return {str(number): random_case(rng) for number in range(CASES)}
 
 
 @pytest.fixture(scope="module")
 def judgements(cases: dict[str, Case]) -> dict[str, dict[str, int]]:
-    """The grades, in the form the other implementations take."""
     return {query: grades for query, (_, grades) in cases.items()}
 
 
 @pytest.fixture(scope="module")
 def run(cases: dict[str, Case]) -> dict[str, dict[str, float]]:
-    """The lists, in the form the other implementations take: falling scores, repeats at their first place."""
     return {query: falling(drawn) for query, (drawn, _) in cases.items()}
 
 
 def falling(drawn: list[str]) -> dict[str, float]:
-    """Strictly decreasing scores, by which nothing is sorted into another order."""
     scores: dict[str, float] = {}
     for place, document in enumerate(drawn):
         scores.setdefault(document, float(len(drawn) - place))
@@ -159,7 +152,6 @@ def falling(drawn: list[str]) -> dict[str, float]:
 
 @pytest.fixture(scope="module", params=KS)
 def depth(request: pytest.FixtureRequest) -> int:
-    """Each cut-off, with all tests of one in a row."""
     cut: int = request.param
     return cut
 
@@ -175,15 +167,14 @@ def ours(cases: dict[str, Case], depth: int) -> dict[str, dict[str, float]]:
 
 
 def test_the_random_cases_hold_what_is_hard(cases: dict[str, Case], run: dict[str, dict[str, float]]) -> None:
-    """Empty and short lists, repeats and lists with nothing relevant are each among the random cases by the hundred."""
     lists = [(drawn, grades, run[query]) for query, (drawn, grades) in cases.items()]
     assert len(lists) == CASES
-    assert sum(not drawn for drawn, _, _ in lists) > 100
-    assert sum(len(unique) < 5 for _, _, unique in lists) > 1000
-    assert sum(len(unique) < len(drawn) for drawn, _, unique in lists) > 1000
-    assert sum(bool(unique) and not any(grades.get(d) for d in unique) for _, grades, unique in lists) > 1000
+    assert sum(not drawn for drawn, _, _ in lists) > 20
+    assert sum(len(unique) < 5 for _, _, unique in lists) > 200
+    assert sum(len(unique) < len(drawn) for drawn, _, unique in lists) > 200
+    assert sum(bool(unique) and not any(grades.get(d) for d in unique) for _, grades, unique in lists) > 200
     assert sum(max(KS) > len(unique) for _, _, unique in lists) == CASES
-    assert sum(sum(grades.values()) > 5 for _, grades, _ in lists) > 1000
+    assert sum(sum(grades.values()) > 5 for _, grades, _ in lists) > 200
 
 
 def test_trec_eval_gives_the_same_scores(
@@ -192,7 +183,7 @@ def test_trec_eval_gives_the_same_scores(
     run: dict[str, dict[str, float]],
     depth: int,
 ) -> None:
-    """On 10,000 random lists all five scores equal trec_eval's to 1e-12, its `recip_rank` that of the list cut at k."""
+    """On random lists all five scores equal trec_eval's to 1e-12, its `recip_rank` that of the list cut at k."""
     cuts = {"recall": "recall", "precision": "P", "hit": "success", "ndcg": "ndcg_cut"}
     measures = {f"{name}.{depth}" for name in cuts.values()}
     theirs = pytrec_eval.RelevanceEvaluator(judgements, measures).evaluate(run)
@@ -261,7 +252,6 @@ def test_graded_gain_is_that_of_trec_eval(depth: int) -> None:
     ],
 )
 def test_context_precision(ranks: Sequence[int], k: int, value: float) -> None:
-    """The mean of the precision at the ranks of relevant sources; what is missing costs nothing."""
     assert context_precision(ranks, k) == pytest.approx(value, abs=1e-15)
 
 

@@ -6,7 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable
 from itertools import product
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -14,13 +14,10 @@ from hypothesis import strategies as st
 
 from evaltrack.errors import UsageError
 from evaltrack.metrics import rubric
-from evaltrack.metrics.confidence import read_confidence
 from evaltrack.metrics.rubric import DIMENSION_WEIGHTS, TIERS, Grading, RubricWeights, grade
-from evaltrack.records import CruxTreatment, Dimensions, Observed, UncertaintyTreatment
+from evaltrack.records import Dimensions, Observed
 
 WORKED = (8, 8, 9, 8, 9, 9, 7, 8)
-CRUX: tuple[Any, ...] = get_args(CruxTreatment)
-UNCERTAINTY: tuple[Any, ...] = get_args(UncertaintyTreatment)
 
 
 def observed(dimensions: tuple[float, ...] = WORKED, **fields: Any) -> Observed:
@@ -61,13 +58,6 @@ def test_the_worked_example() -> None:
     )
 
 
-def test_certainty_after_two_hypotheses() -> None:
-    """Section 5's example: 95 % with 2 hypotheses is three bands apart, HF5, and no points whatever else was good."""
-    graded = grade(observed((10,) * 8, confidence=95, hypotheses=2, uncertainty_treatment="counterarguments"))
-    assert (graded.claimed_band, graded.earned_band, graded.coupling_gap) == (4, 1, 3)
-    assert (graded.hard_fails, graded.score, graded.tier, graded.penalty) == (("HF5",), 0, 0, 0)
-
-
 @pytest.mark.parametrize(
     ("name", "weight"),
     [
@@ -88,12 +78,6 @@ def test_dimensions_and_weights(name: str, weight: float) -> None:
     assert scored(dimensions) == round(100 * weight)
 
 
-def test_the_dimensions_are_those_that_judges_observe() -> None:
-    """Each observed dimension has its weight, in its order, and the scale is that of the anchors."""
-    assert list(DIMENSION_WEIGHTS) == list(Dimensions.model_fields)
-    assert [scored((grades,) * 8) for grades in (0, 5, 10)] == [0, 50, 100]
-
-
 @pytest.mark.parametrize("code", ["HF1", "HF2", "HF3", "HF4"])
 def test_hard_fails(code: str) -> None:
     """Section 4: each condition observed makes the score 0, regardless of the dimensions, and is named."""
@@ -107,27 +91,6 @@ def test_hard_fails_are_sorted_and_named_once() -> None:
     assert grade(observed(hard_fails=fails, confidence=95, hypotheses=0)).hard_fails == ("HF1", "HF4", "HF5")
     graded = grade(observed(hard_fails=fails, confidence=95))
     assert (graded.hard_fails, graded.penalty, graded.coupling_gap, graded.score) == (("HF1", "HF4"), 10, 1, 0)
-
-
-@pytest.mark.parametrize(
-    ("confidence", "words", "band", "earns"),
-    [
-        (95, "certain", 4, (5, 4, "justified", "counterarguments")),
-        (80, "likely", 3, (4, 3, "explicit", "caveats")),
-        (60, "possible", 2, (3, 2, "stated", "quantified")),
-        (40, "uncertain", 1, (2, 1, "attempted", "limits")),
-    ],
-)
-def test_a_row_of_the_coupling_table(confidence: float, words: str, band: int, earns: tuple[Any, ...]) -> None:
-    """Section 5: exactly what the row requires earns its band; any one of the four less does not."""
-    names = ("hypotheses", "shifts", "crux_treatment", "uncertainty_treatment")
-    lower = (earns[0] - 1, earns[1] - 1, CRUX[CRUX.index(earns[2]) - 1], UNCERTAINTY[UNCERTAINTY.index(earns[3]) - 1])
-    exactly = dict(zip(names, earns, strict=True))
-    assert rubric.claimed_band(confidence) == rubric.claimed_band(read_confidence(words).percent) == band
-    assert grade(observed(confidence=confidence, **exactly)).penalty == 0
-    assert rubric.earned_band(observed(**exactly)) == band
-    for name, less in zip(names, lower, strict=True):
-        assert rubric.earned_band(observed(**exactly | {name: less})) == band - 1
 
 
 @pytest.mark.parametrize(
@@ -189,13 +152,6 @@ def test_tiers(tier: int, label: str, scores: range, action: str) -> None:
     assert {score >= rubric.PASS_SCORE for score in scores} == {tier == 3}
 
 
-@pytest.mark.parametrize("score", [-1, 101, 49.5])
-def test_no_tier(score: Any) -> None:
-    """A number that is no score has no tier."""
-    with pytest.raises(ValueError, match="a whole number from 0 to 100"):
-        rubric.tier_of(score)
-
-
 @pytest.mark.parametrize(
     ("tier", "hard_fails", "needed"),
     [
@@ -210,12 +166,6 @@ def test_no_tier(score: Any) -> None:
 def test_acceptance_gates(tier: int, hard_fails: Any, needed: str) -> None:
     """Section 6: a hard fail has no bypass; below 50 a justification, below 70 an acknowledgement."""
     assert rubric.acceptance(tier, hard_fails) == needed
-
-
-@pytest.mark.parametrize("mode", ["explore", "converge", "hybrid"])
-def test_modes(mode: str) -> None:
-    """Appendix: the mode is handed on and is not scored."""
-    assert (grade(observed(mode=mode)).mode, grade(observed(mode=mode)).score) == (mode, 83)
 
 
 def test_the_score_is_held_on_its_scale() -> None:
@@ -240,7 +190,6 @@ def test_the_score_is_held_on_its_scale() -> None:
     ],
 )
 def test_half_points_are_rounded_up(dimensions: tuple[float, ...], score: int) -> None:
-    """A score of exactly one half is rounded up, also where a sum of floats lies just below it."""
     assert scored(dimensions) == score
 
 
@@ -254,7 +203,6 @@ def test_rounding_is_that_of_whole_numbers(twentieths: list[int], percents: list
 
 
 def test_weights_are_read_over_the_defaults() -> None:
-    """What is not named keeps its weight; spaces and empty parts mean nothing."""
     assert RubricWeights.parse("") == RubricWeights() == RubricWeights(**DIMENSION_WEIGHTS)
     expected = RubricWeights(h_count=0.3, oscillation=0.1)
     assert RubricWeights.parse("h_count=0.3,oscillation=0.1") == expected
@@ -263,7 +211,6 @@ def test_weights_are_read_over_the_defaults() -> None:
 
 
 def test_weights_have_one_spelling() -> None:
-    """The canonical text names all eight, without the noise of floats, and is read back."""
     text = "h_count=0.3,oscillation=0.1,crux=0.15,epistemic_honesty=0.15"
     text += ",process_integrity=0.1,actionability=0.1,brevity=0.05,format=0.05"
     assert str(RubricWeights(h_count=0.1 + 0.2, oscillation=0.1)) == text
@@ -291,7 +238,6 @@ def test_weights_have_one_spelling() -> None:
     ],
 )
 def test_weights_that_cannot_be_read(text: str, message: str) -> None:
-    """An unknown dimension, a bad number, a repeat or a weight off the scale is refused by name, with the cure."""
     assert refused(lambda: RubricWeights.parse(text)) == message
 
 

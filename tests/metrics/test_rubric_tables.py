@@ -16,7 +16,6 @@ from tests.metrics.test_anchors import observed
 
 
 def shown(capsys: pytest.CaptureFixture[str], *options: str) -> str:
-    """What `evaltrack rubric` prints."""
     assert cli("rubric", *options) == 0
     return capsys.readouterr().out
 
@@ -49,7 +48,6 @@ def test_the_json_holds_every_table(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_bounds_that_are_shown_are_those_that_are_checked(capsys: pytest.CaptureFixture[str]) -> None:
-    """A grade at the bound is refused, one just below it is not."""
     rubric = json.loads(shown(capsys, "--output", "json"))
     bounds = {each["name"]: each["below_by_count"] for each in rubric["dimensions"] if each["below_by_count"]}
     assert bounds == {
@@ -65,7 +63,6 @@ def test_the_bounds_that_are_shown_are_those_that_are_checked(capsys: pytest.Cap
 
 @pytest.mark.parametrize("output", ["table", "markdown"])
 def test_people_are_shown_every_cell(capsys: pytest.CaptureFixture[str], output: str) -> None:
-    """Anchors, actions and gates; a table may break a cell into lines, so words are looked up."""
     text = shown(capsys, "--output", output).replace("&lt;", "<").replace("&gt;", ">")
     wanted = [cell for anchors in ANCHORS.values() for cell in anchors.cells.values()]
     wanted += [tier.action for tier in TIERS.values()] + [gate.bypass for gate in GATES]
@@ -78,7 +75,6 @@ def test_people_are_shown_every_cell(capsys: pytest.CaptureFixture[str], output:
 
 
 def test_python_has_the_same_rubric_with_other_weights_too() -> None:
-    """`evaltrack.reasoning_rubric` takes weights as the command does."""
     rubric = reasoning_rubric("h_count=0.3,oscillation=0.1")
     assert {each.name: each.weight for each in rubric.dimensions}["h_count"] == 0.3
     assert [each.anchors for each in rubric.dimensions] == list(ANCHORS.values())
@@ -93,7 +89,6 @@ def test_wrong_weights_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_tier_says_what_to_do_and_a_zero_without_a_hard_fail_says_so() -> None:
-    """The label, the action, and where the two tables differ which one holds."""
     assert tier_words(0, ["HF1"]) == "Hard Fail: reject, escalate"
     assert tier_words(1, []) == "Soft Fail: reject, revise"
     assert tier_words(2, []) == "Warning: flag, may accept with caveats"

@@ -36,18 +36,15 @@ def order(expected: str, called: str) -> float | str:
     ],
 )
 def test_worked_by_hand(expected: str, called: str, value: float) -> None:
-    """The longest common subsequence of names over the expected names."""
     assert order(expected, called) == value
 
 
 def test_a_question_without_tools_is_not_measured() -> None:
-    """Calls that nobody expects are no fault and no merit."""
     assert order("", "abc") == NO_TOOLS
 
 
 @given(NAMES, NAMES)
 def test_the_bits_count_as_the_table_does(expected: list[str], called: list[str]) -> None:
-    """The length is that of the table that Wagner and Fischer fill."""
     table = [[0] * (len(called) + 1) for _ in range(len(expected) + 1)]
     for i, one in enumerate(expected, start=1):
         for j, other in enumerate(called, start=1):
@@ -97,12 +94,10 @@ def arguments(expected: Calls, called: Calls) -> float | str:
     ],
 )  # fmt: skip
 def test_arguments_worked_by_hand(expected: Calls, called: Calls, value: float) -> None:
-    """The share of expected calls that have a call of their own with these arguments."""
     assert arguments(expected, called) == value
 
 
 def test_without_expected_arguments_there_is_no_value() -> None:
-    """Also where all of them are empty."""
     assert arguments([("f", {})], [("f", {"x": 1})]) == arguments([], []) == NO_ARGUMENTS
 
 
@@ -111,7 +106,6 @@ GIVEN = st.dictionaries(st.sampled_from("xyz"), st.integers(0, 1), max_size=3)
 
 @given(st.lists(GIVEN, min_size=1, max_size=4), st.lists(GIVEN, max_size=5))
 def test_the_best_assignment_is_chosen(expected: list[dict[str, int]], called: list[dict[str, int]]) -> None:
-    """As many as trying every assignment finds."""
     wanted = [each for each in expected if each]
     calls: list[dict[str, int] | None] = [*called, *[None] * len(wanted)]
     best = max(
