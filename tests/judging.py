@@ -19,6 +19,7 @@ from evaltrack.cli import main
 from evaltrack.records import Dimensions, Observed
 
 from .conftest import REPO
+from .files import put
 from .openai_behaviours import Behaviour, Reply, script
 from .openai_requests import Json, text_of
 from .openai_server import OpenAIServer
@@ -144,16 +145,14 @@ def golden_set(
     """
     folder.mkdir(exist_ok=True, parents=True)
     golden, given = folder / f"{name}.jsonl", folder / f"{name}.answers.jsonl"
-    asked = [{"id": key, "question": f"What of {key}?", **fields} for key in answers]
-    golden.write_text("".join(json.dumps(each) + "\n" for each in asked))
+    put(golden, [{"id": key, "question": f"What of {key}?", **fields} for key in answers])
     used = {"prompt_tokens": 10, "completion_tokens": 5}  # told, so that nothing need be counted
     brought = {} if sources is None else {"sources": list(sources)}
     given_answers = {
         key: {"error": "no answer"} if answer is None and not brought else {"answer": answer, "usage": used, **brought}
         for key, answer in answers.items()
     }
-    rows = [{"id": key, **fields_of_line} for key, fields_of_line in given_answers.items()]
-    given.write_text("".join(json.dumps(each) + "\n" for each in rows))
+    put(given, [{"id": key, **fields_of_line} for key, fields_of_line in given_answers.items()])
     return golden, f"recorded:{given}"
 
 

@@ -248,33 +248,14 @@ def server_process(*options: str) -> Iterator[str]:
             process.terminate()
 
 
-BASES = {"answer_judge": answer_judge, "quota": ready.quota, "unauthorised": ready.unauthorised}
-WRAPPERS = {"no_json_schema": ready.no_json_schema, "plain_only": ready.plain_only}
-
-
 def main() -> None:
     """Serve until interrupted; the first line on stdout is the base URL."""
-    parser = argparse.ArgumentParser(description="An OpenAI-compatible server with a scripted behaviour.")
-    parser.add_argument("--port", type=int, default=0, help="default: a free one")
-    parser.add_argument("--behaviour", choices=BASES, default="answer_judge")
-    parser.add_argument("--formats", choices=WRAPPERS, help="which response formats are rejected; default: none")
+    parser = argparse.ArgumentParser(description="An OpenAI-compatible server that judges answers.")
     parser.add_argument("--latency", type=float, default=0.0, metavar="SECONDS")
-    parser.add_argument(
-        "--fault-rate", type=float, default=0.0, metavar="SHARE", help="share of calls to spoil, 0 to 1"
-    )
-    parser.add_argument("--faults", default="server_error", metavar="A,B", help=f"ways to: {', '.join(ready.FAULTS)}")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--api-key", help="what requests must carry; default: anything")
-    chosen = parser.parse_args()
-    behaviour = BASES[chosen.behaviour]()
-    if chosen.formats:
-        behaviour = WRAPPERS[chosen.formats](behaviour)
-    behaviour = ready.slow(behaviour, chosen.latency)
-    if chosen.fault_rate:
-        behaviour = ready.faulty(behaviour, chosen.fault_rate, chosen.faults.split(","), chosen.seed)
+    behaviour = ready.slow(answer_judge(), parser.parse_args().latency)
     signals = {signal.SIGINT, signal.SIGTERM}
     signal.pthread_sigmask(signal.SIG_BLOCK, signals)
-    with OpenAIServer(behaviour, port=chosen.port, api_key=chosen.api_key) as server:
+    with OpenAIServer(behaviour) as server:
         print(server.base_url, flush=True)
         signal.sigwait(signals)
 

@@ -1,5 +1,3 @@
-"""What the layout promises: layers, thin imports, no heavy package on the way to `--help`."""
-
 from __future__ import annotations
 
 import ast

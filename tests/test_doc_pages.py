@@ -1,5 +1,3 @@
-"""The site and the README: every code block works, every link leads somewhere, the reference is the code's."""
-
 from __future__ import annotations
 
 import json

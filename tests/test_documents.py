@@ -1,5 +1,3 @@
-"""A run saved as the baseline of later ones: `evaltrack run > baseline.json`, `evaltrack compare --baseline ...`."""
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""From a golden line to MLflow as a newcomer does it: `mlflow run .`."""
-
 from __future__ import annotations
 
 import os

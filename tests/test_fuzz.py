@@ -1,5 +1,3 @@
-"""The fuzzing of all readers in a small form; `scripts/fuzz.py` runs it at length."""
-
 from __future__ import annotations
 
 import os

@@ -1,5 +1,3 @@
-"""The composite action, its steps run by bash as GitHub's runner does; only the runner itself is missing."""
-
 from __future__ import annotations
 
 import json
@@ -16,7 +14,6 @@ from .workflow import ACTION, BOT, COMMENT, Job, commit, git, repository
 PAGES = "".join(path.read_text() for path in (REPO / "README.md", *sorted((REPO / "docs").rglob("*.md"))))
 QUESTION = '{"id": 1, "question": "q?", "expected_chunks": ["a"]}\n'
 COMMENTING = (["OWNER/evaltrack/scripts/github/comment"], ["COMMENT"])
-PAGE = "<!-- evaltrack:small -->\nall is well\n"
 
 
 def job(tmp_path: Path, base: str = "", **inputs: str) -> Job:
@@ -54,21 +51,6 @@ def test_the_work_tree_stays_as_it_is(empty_database: Path, tmp_path: Path) -> N
 
     assert made.outputs["evaluate"] == {"code": "0"}, made.output
     assert git(made.tree, "status", "--porcelain") == ""
-
-
-def test_one_comment_is_kept_up_to_date(tmp_path: Path) -> None:
-    (tmp_path / "tree").mkdir()
-    made = job(tmp_path)
-    (made.temp / "evaltrack").mkdir()
-    for words in ("well", "not well"):
-        (made.temp / "evaltrack/evaltrack.md").write_text(PAGE.replace("well", words))
-        assert made.step("Comment").returncode == 0, made.output
-
-    assert made.comments == [(BOT, PAGE.replace("well", "not well"))]
-    assert made.output == ""
-
-
-# The commit that decides
 
 
 def base_of(made: Job) -> dict[str, str]:
@@ -148,9 +130,6 @@ def test_without_a_repository_the_message_says_so(tmp_path: Path) -> None:
     made.env["GIT_CEILING_DIRECTORIES"] = str(tmp_path)
     assert made.step("Base").returncode == 2
     assert "::error title=evaltrack::baseline-ref: " in made.output
-
-
-# What is run
 
 
 def test_other_actions_are_pinned() -> None:

@@ -1,5 +1,3 @@
-"""Foreign text that would do harm, wherever text can be foreign, in every rendering: it is only text there."""
-
 from __future__ import annotations
 
 import dataclasses
@@ -58,9 +56,6 @@ PLACES = {
 """What stands in a rendering where text is foreign."""
 
 
-# A run and a comparison with a text in each place
-
-
 def response(*chunks: str) -> Response:
     sources = tuple(
         Source(chunk_id=chunk, title=PLACES["title"], url=PLACES["url"], text=PLACES["answer"]) for chunk in chunks
@@ -94,7 +89,6 @@ def rows() -> list[Row]:
 
 @cache
 def template() -> tuple[RunResult, list[StoredRow], Comparison]:
-    """With the names of the places."""
     made = rows()
     flat = [stored_row(row, 5) for row in made]
     signature = Signature(
@@ -174,9 +168,6 @@ def put(made: Any, place: str, text: str) -> Any:
     return made
 
 
-# Renderings
-
-
 Made = tuple[RunResult, list[StoredRow], Comparison]
 
 
@@ -228,8 +219,6 @@ def filled(place: str, text: str) -> Made:
 def rendered(rendering: str, place: str, text: str) -> str:
     return RENDERINGS[rendering](filled(place, text), PLACES[place], text)
 
-
-# What each form holds to
 
 HARMFUL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """Controls but for the line feed, marks that reorder, halves of pairs."""
@@ -307,7 +296,6 @@ def form(rendering: str) -> str:
 
 
 def faults(rendering: str, text: str) -> Iterator[str]:
-    """What is wrong with a rendering."""
     try:
         CHECKS[form(rendering)](text)
         text.encode()

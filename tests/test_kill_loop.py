@@ -1,5 +1,3 @@
-"""The loop of kills in a small form; `scripts/kill_loop.py` runs it at length."""
-
 from __future__ import annotations
 
 import os

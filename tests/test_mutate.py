@@ -1,5 +1,3 @@
-"""The small changes that `scripts/mutate` makes, and that tests notice them."""
-
 from __future__ import annotations
 
 import runpy

@@ -1,5 +1,3 @@
-"""A run speaks to nobody but its tracking store."""
-
 from __future__ import annotations
 
 import json

@@ -1,8 +1,5 @@
-"""The reasoning showcase in `golden/`: answers of three kinds, two verdicts of each, and what they promise together."""
-
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -63,13 +60,6 @@ def test_thirty_prompts_have_an_answer_of_each_kind_and_two_verdicts_of_each_ans
             assert [row["id"] for row in lines(name)] == ids, name
 
 
-@pytest.mark.parametrize(("part", "judge"), [("verdicts", "evaltrack-reference"), ("second", "second-reader")])
-def test_every_verdict_names_its_judge_and_says_why(part: str, judge: str) -> None:
-    rows = [row for kind in KINDS for row in lines(f"{kind}.{part}.jsonl")]
-    assert [row["judge"] for row in rows] == [judge] * 90
-    assert [row["id"] for row in rows if not row["reasoning"].strip()] == []
-
-
 def test_every_quote_stands_in_its_answer_letter_for_letter(showcase: list[Judged], naive: list[Read]) -> None:
     missing = [
         (one.kind, one.id, quote)
@@ -108,17 +98,6 @@ def test_each_quoted_confidence_reads_as_the_band_of_its_verdict(showcase: list[
     ]
     assert len(quoted) == sum(one.reference.confidence is not None for one in (*showcase, *naive))
     assert [case for case in quoted if case[3] is None or case[3] != case[4]] == []
-
-
-def test_confidence_is_expressed_in_numbers_in_words_and_not_at_all(showcase: list[Judged]) -> None:
-    forms = Counter(
-        "none" if not quotes else "number" if any(map(str.isdigit, quotes[0])) else "word"
-        for one in showcase
-        for quotes in [one.reference.quotes.get("confidence", ())]
-    )
-    assert forms["number"] >= 12
-    assert forms["word"] >= 5
-    assert forms["none"] >= 3
 
 
 @pytest.mark.parametrize(("kind", "tiers"), [("strong", {3}), ("middling", {1, 2, 3}), ("flawed", {0, 1})])
@@ -176,15 +155,3 @@ def test_no_grade_contradicts_its_count(naive: list[Read], showcase: list[Judged
     verdicts = [one.reference for one in (*naive, *showcase)] + [one.second for one in showcase]
     assert len(verdicts) == 210
     assert [found for verdict in verdicts for found in misfits(verdict)] == []
-
-
-def test_invented_facts_are_hard_to_tell(showcase: list[Judged]) -> None:
-    flawed = [one for one in showcase if one.kind == "flawed"]
-
-    def plain(one: Judged) -> int:
-        return grade(one.reference.model_copy(update={"hard_fails": (), "confidence": None})).score
-
-    inventing = [plain(one) for one in flawed if "HF1" in one.reference.hard_fails]
-    others = [plain(one) for one in flawed if "HF1" not in one.reference.hard_fails]
-    assert len(inventing) == 5
-    assert fmean(inventing) >= fmean(others)

@@ -1,5 +1,3 @@
-"""What a release is made of: tested versions of everything, and an audit that does not pass in silence."""
-
 from __future__ import annotations
 
 import os

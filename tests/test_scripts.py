@@ -1,5 +1,3 @@
-"""Each script says what it does and takes."""
-
 from __future__ import annotations
 
 import subprocess

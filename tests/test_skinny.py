@@ -1,5 +1,3 @@
-"""`mlflow-skinny` in place of `mlflow`: all that a job needs that writes to a server."""
-
 from __future__ import annotations
 
 import json

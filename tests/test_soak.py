@@ -1,5 +1,3 @@
-"""The soak in a small form; `scripts/soak.py` runs it at length."""
-
 from __future__ import annotations
 
 import os

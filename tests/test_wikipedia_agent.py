@@ -1,5 +1,3 @@
-"""The example agent against a scripted model: its tools, what it returns, and how it fails."""
-
 from __future__ import annotations
 
 import asyncio
@@ -65,15 +63,11 @@ def ask(k: int = 3, question: Question = QUESTION) -> Response:
 
 
 def told(server: OpenAIServer, call: int) -> str:
-    """What the model was told last before its call of that number, from 0."""
     return str(server.bodies[call]["messages"][-1]["content"])
 
 
 def titles(response: Response) -> list[str | None]:
     return [source.title for source in response.sources or ()]
-
-
-# Offline
 
 
 def test_search_then_page_then_answer(model: Serve) -> None:
@@ -102,19 +96,6 @@ def test_search_then_page_then_answer(model: Serve) -> None:
         assert (source.title, source.url) == (chunk.title, chunk.url)
         assert source.text == (f"{chunk.heading}\n\n" if chunk.heading else "") + chunk.text
     assert all(chunks[chunk].text in told(server, 2) for chunk in page)
-
-
-def test_what_the_model_is_asked(model: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("EVALTRACK_AGENT_MODEL", "small-model")
-    server = model(SEARCH, PAGE, ANSWER, api_key="sk-test")
-    ask()
-    assert [body["model"] for body in server.bodies] == ["small-model"] * 3
-    assert [len(body["messages"]) for body in server.bodies] == [2, 4, 6]
-    roles = [message["role"] for message in server.bodies[2]["messages"]]
-    assert roles == ["system", "user", "assistant", "tool", "assistant", "tool"]
-    assert server.bodies[0]["messages"][1]["content"] == QUESTION.question
-    names = [tool["function"]["name"] for tool in server.bodies[0]["tools"]]
-    assert names == ["wikipedia_search", "wikipedia_page"]
 
 
 def test_default_model_and_no_key(model: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,9 +184,6 @@ def test_own_folder(model: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         ask()
 
 
-# Live
-
-
 @contextmanager
 def wiki(*replies: tuple[int, Any]) -> Iterator[tuple[str, list[dict[str, str]]]]:
     """A server that answers like MediaWiki's api.php, one reply after the other; its address, and what it was asked."""
@@ -259,14 +237,6 @@ def test_live(model: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (page["prop"], page["titles"], page["redirects"]) == ("extracts", "Overchoice", "1")
     assert all(each["action"] == "query" and each["formatversion"] == "2" for each in asked)
     assert all(each["agent"].startswith("evaltrack-wikipedia-agent") for each in asked)
-
-
-def test_live_page_missing(model: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    server = model(PAGE, ANSWER)
-    with wiki((200, {"query": {"pages": [{"title": "Overchoice", "missing": True}]}})) as (address, _):
-        monkeypatch.setenv("EVALTRACK_WIKIPEDIA", address)
-        assert ask().sources == ()
-    assert told(server, 1).startswith("There is no such page")
 
 
 @pytest.mark.parametrize(

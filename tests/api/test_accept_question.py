@@ -1,5 +1,3 @@
-"""Accepting what did not pass: what it takes, what is recorded, and what a comparison makes of it."""
-
 from __future__ import annotations
 
 import json
@@ -163,8 +161,6 @@ def test_a_panel_in_which_one_saw_a_hard_fail_is_refused(store_uri: str, tmp_pat
     with pytest.raises(UsageError, match=r"hard fail \(HF4\)"):
         accept_question(run.run_id, "a", "One is enough.", tracking_uri=store_uri)
 
-
-# What a comparison makes of it; one of the four questions failed in both runs
 
 LENIENT: dict[str, Any] = {"min_coverage": 0.7, "max_drop": ["tier_0_share=off", "reasoning_score=off"]}
 OFF = ("--max-drop", "tier_0_share=off", "--max-drop", "reasoning_score=off")

@@ -1,5 +1,3 @@
-"""Baselines and golden sets from Python, as the command line has them."""
-
 from __future__ import annotations
 
 import json

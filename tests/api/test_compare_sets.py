@@ -1,5 +1,3 @@
-"""The newest runs of several golden sets against their baselines: one table, one exit code."""
-
 from __future__ import annotations
 
 import json
@@ -17,15 +15,16 @@ from evaltrack.compare.comparison import ComparedSet, SetComparisons
 from evaltrack.errors import UsageError
 from evaltrack.report.comparison.json_form import comparison_json
 from evaltrack.report.comparison.sets import sets_markdown
+from tests.files import put
 
 NAMES = ("one", "two", "three")
 
 
 def write(folder: Path, name: str) -> Path:
-    path = folder / f"{name}.jsonl"
-    lines = [{"id": n, "question": f"{name} {n}", "expected_chunks": [f"{name}{n}"]} for n in range(3)]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return path
+    return put(
+        folder / f"{name}.jsonl",
+        [{"id": n, "question": f"{name} {n}", "expected_chunks": [f"{name}{n}"]} for n in range(3)],
+    )
 
 
 def evaluated(path: Path, *wrong: str, **settings: Any) -> RunResult:

@@ -1,5 +1,3 @@
-"""Questions proposed by a model, on a real server with a scripted one behind it."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""What a model proposed, held against the corpus."""
-
 from __future__ import annotations
 
 import pytest
@@ -12,6 +10,7 @@ from evaltrack.api.draft_by_model import (
 )
 from evaltrack.golden.corpus import Chunk
 from evaltrack.golden.lint.library import Library
+from tests.files import data
 
 TEXT = "A late train is repaid.\nSmall dogs  ride for free, in a basket.\n\nAll who travel need a ticket."
 CHUNK = Chunk("rail#dogs", "Rail", "Dogs", "rail.md#dogs", TEXT)
@@ -50,19 +49,7 @@ def test_a_quotation_that_is_too_long() -> None:
 
 @pytest.mark.parametrize(
     ("question", "missing", "why"),
-    [
-        ("May my cat come?", "cat", ""),
-        ("Is there Wi-Fi on night trains?", "Wi-Fi", ""),
-        ("May my dogs come?", "dogs", "stands in the documentation"),
-        ("May my cat ride by Rail?", "rail", "stands in the documentation"),
-        ("May my cat come?", "hamster", "is not in the question"),
-        ("May my cat come?", "...", "has 0 words"),
-        (
-            "one two three four five six seven eight nine?",
-            "one two three four five six seven eight nine",
-            "has 9 words",
-        ),
-    ],
+    data("api.json")["a_near_miss_asks_for_what_stands_nowhere"],
 )
 def test_a_near_miss_asks_for_what_stands_nowhere(question: str, missing: str, why: str) -> None:
     reply = NearMissReply(question=question, missing=missing)

@@ -1,5 +1,3 @@
-"""`run_eval` from end to end on a real SQLite store."""
-
 from __future__ import annotations
 
 import asyncio
@@ -15,6 +13,7 @@ from evaltrack.errors import GoldenError
 from evaltrack.tracking.store import connect
 from evaltrack.tracking.traces import read_counts
 from tests.conftest import REPO
+from tests.files import put
 
 QUESTIONS: list[dict[str, Any]] = [
     {"id": "007", "question": "first?", "expected_chunks": ["a"], "expected_answer": "A", "difficulty": "easy"},
@@ -24,9 +23,7 @@ QUESTIONS: list[dict[str, Any]] = [
 
 
 def golden(folder: Path, questions: list[dict[str, Any]] = QUESTIONS) -> Path:
-    path = folder / "small.jsonl"
-    path.write_text("".join(json.dumps(question) + "\n" for question in questions))
-    return path
+    return put(folder / "small.jsonl", questions)
 
 
 def answers(question: Question, k: int) -> Response:

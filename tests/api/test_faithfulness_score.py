@@ -1,5 +1,3 @@
-"""Faithfulness from a run to its ledger: a scripted model on a real server, a real SQLite store."""
-
 from __future__ import annotations
 
 import json
@@ -12,6 +10,7 @@ from evaltrack import Question, Response, RunResult, Source, compare_runs, run_e
 from evaltrack.errors import UsageError
 from evaltrack.report.comparison.rules import reasons
 from evaltrack.report.run.json_form import run_json
+from tests.files import put
 from tests.judging import scored_reply, serving
 from tests.openai_behaviours import Behaviour, Reply
 from tests.openai_requests import Json, text_of
@@ -20,13 +19,10 @@ TEXT = "At most ten clients may be open."
 
 
 @pytest.fixture
-def golden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("EVALTRACK_STATE_DIR", str(tmp_path / "state"))
-    monkeypatch.setenv("EVALTRACK_CACHE_DIR", str(tmp_path / "cache"))
+def golden(tmp_path: Path) -> Path:
     path = tmp_path / "own.jsonl"
     expected: tuple[list[str], ...] = (["a"], ["a"], [])
-    lines = ({"id": str(n), "question": f"q{n}?", "expected_chunks": each} for n, each in enumerate(expected))
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    put(path, ({"id": str(n), "question": f"q{n}?", "expected_chunks": each} for n, each in enumerate(expected)))
     return path
 
 

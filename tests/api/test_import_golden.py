@@ -1,11 +1,8 @@
-"""Imports as calls: what is refused, what is written, and real collections evaluated at once."""
-
 from __future__ import annotations
 
 import csv
 import gzip
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +12,8 @@ from evaltrack import open_golden, run_eval
 from evaltrack.api.import_golden import import_golden
 from evaltrack.cli import _run
 from evaltrack.errors import GoldenError, UsageError
-from tests.files import put
-from tests.metrics.test_collections import DATA, text_of
-
-with_data = pytest.mark.skipif(
-    not os.environ.get("EVALTRACK_TEST_DATA"), reason="EVALTRACK_TEST_DATA does not name the folder of real data"
-)
+from tests.files import data, put
+from tests.metrics.test_collections import DATA, text_of, with_data
 
 
 @pytest.fixture
@@ -54,22 +47,7 @@ def test_a_bad_line_leaves_what_was_there(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [
-        ({"output": "out.json"}, "is a .jsonl file"),
-        ({"files": []}, "there are none"),
-        ({"files": ["gone.csv"]}, "gone.csv: no such file"),
-        ({"files": ["folder"]}, "folder: is a folder"),
-        ({"form": "trek"}, "there is no format `trek`; formats are trec, beir"),
-        ({"fields": {"expected_chunk": "x"}}, "is no field of a golden set; did you mean `expected_chunks`?"),
-        ({"fields": {"zzz": "x"}}, "is no field of a golden set; fields are id, question"),
-        ({"encoding": "latin-99"}, "there is no `latin-99`"),
-        ({"corpus": "gone.jsonl"}, "gone.jsonl: cannot be read"),
-        ({"corpus": "bad.jsonl"}, "bad.jsonl:2: is not JSON: "),
-        ({"corpus": "folder"}, "holds no pages"),
-        ({"corpus": "blank.jsonl"}, "holds no passages"),
-        ({"output": "folder.jsonl"}, "is a folder"),
-        ({"output": "mine.csv/out.jsonl"}, "cannot be written"),
-    ],
+    data("api.json")["what_is_refused"],
 )
 def test_what_is_refused(
     table: Path, tmp_path: Path, options: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch

@@ -1,5 +1,3 @@
-"""What begins a project can be checked and run at once, and replaces nothing without being asked."""
-
 from __future__ import annotations
 
 import json
@@ -15,6 +13,7 @@ from evaltrack.api import init_project as origin_module
 from evaltrack.api.init_project import CI, OWN_FUNCTION, find_corpus, find_golden, init_project, origin_of_package
 from evaltrack.cli import _run
 from evaltrack.errors import UsageError
+from tests.files import data
 
 PAGE = "# Bicycles\n\n## Renting one\n\n" + "A bicycle is rented at the desk for a day, with a lock and a lamp. " * 3
 
@@ -162,20 +161,7 @@ def test_a_ci_is_told_of_a_target_that_it_does_not_reach(project: Path, host: st
 
 @pytest.mark.parametrize(
     ("noted", "package", "action"),
-    [
-        (None, "mlflow-evaltrack==", "OWNER/"),
-        ({"url": "file:///somewhere"}, "mlflow-evaltrack @ git+https://github.com/OWNER/", "OWNER/"),
-        (
-            {"url": "https://me:secret@github.com/them/evaltrack.git", "vcs_info": {"commit_id": "abc1"}},
-            "mlflow-evaltrack @ git+https://github.com/them/evaltrack.git@abc1",
-            "them/evaltrack/scripts/github@abc1",
-        ),
-        (
-            {"url": "https://git.example:8443/e.git", "vcs_info": {"commit_id": "abc1"}},
-            "mlflow-evaltrack @ git+https://git.example:8443/e.git@abc1",
-            "OWNER/",
-        ),
-    ],
+    data("api.json")["the_ci_installs_what_is_installed_here"],
 )
 def test_the_ci_installs_what_is_installed_here(
     monkeypatch: pytest.MonkeyPatch, noted: dict[str, object] | None, package: str, action: str

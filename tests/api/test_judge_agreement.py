@@ -1,5 +1,3 @@
-"""A run's judge against people, another judge, or another run: the figures, what is left out, and what is kept."""
-
 from __future__ import annotations
 
 import json
@@ -18,6 +16,7 @@ from evaltrack.errors import UsageError
 from evaltrack.metrics.rubric import RubricWeights, grade
 from evaltrack.report.judges import agreement_json
 from evaltrack.stats.agreement import label_agreement, numeric_agreement
+from tests.files import put
 from tests.judging import RESPONSES, SHOWCASE, cli, golden_set, labels_file, lines, observed, recordings, store_in
 
 RESAMPLES = 100
@@ -70,9 +69,6 @@ def by_hand(kind: str = "middling", weights: RubricWeights | None = None) -> tup
     return tuple(  # type: ignore[return-value]
         {row["id"]: values(row, weights) for row in lines(f"{kind}.{part}.jsonl")} for part in ("verdicts", "second")
     )
-
-
-# Figures
 
 
 def test_the_figures_are_those_of_the_coefficients_called_by_hand(judged: Judged) -> None:
@@ -178,7 +174,7 @@ def test_another_run_says_what_its_labels_would(judged: Judged) -> None:
 def test_only_the_same_answers_are_held_against_each_other(judged: Judged, tmp_path: Path) -> None:
     kept, others = lines("middling.jsonl")[:20], lines("flawed.jsonl")[20:]
     given = tmp_path / "mixed.jsonl"
-    given.write_text("".join(json.dumps(row) + "\n" for row in [*kept, *others]))
+    put(given, [*kept, *others])
     mixed = showcase_run(judged.uri, f"recorded:{SECOND}", target=f"recorded:{given}")
     score = agreed(judged, other_run=mixed.run_id).numbers["reasoning_score"]
     assert (score.n, score.without_b) == (20, 10)
@@ -198,15 +194,6 @@ def test_both_sides_are_scored_by_the_weights_of_the_run(judged: Judged) -> None
     sides = [[side[key]["reasoning_score"] for key in sorted(own)] for side in (own, other)]
     assert made.numbers["reasoning_score"] == numeric_agreement(*sides, tolerance=5, resamples=RESAMPLES)
     assert through_a_run.numbers == made.numbers
-
-
-def test_a_judge_agrees_with_itself(judged: Judged) -> None:
-    made = agreed(judged, other_run=judged.reference.run_id)
-    assert (made.kappa, made.disagreements) == (pytest.approx(1), ())
-    assert all(found.figures["accuracy"].value == 1 for found in made.labels.values())
-
-
-# The answer rubric
 
 
 ANSWERS = {key: f"Answer {key}." for key in "abcdef"}
@@ -285,15 +272,6 @@ def test_where_kappa_is_not_defined_that_is_said(
     assert "overall_score kappa (quadratic)" in shown
 
 
-# What is refused
-
-
-@pytest.mark.parametrize("options", [{}, {"labels": SECOND, "other_run": "x"}])
-def test_labels_or_another_run_and_not_both(options: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match="name the labels, or another run, to hold the judge against"):
-        judges_agreement("none", **options)
-
-
 def test_nothing_in_common_is_refused(judged: Judged, tmp_path: Path) -> None:
     rows = lines("middling.second.jsonl")
     other = labels_file(tmp_path / "other.jsonl", [{**row, "id": f"x-{row['id']}"} for row in rows])
@@ -321,9 +299,6 @@ def test_bad_labels_are_named_by_their_line(judged: Judged, tmp_path: Path) -> N
     labels = labels_file(tmp_path / "labels.jsonl", rows)
     with pytest.raises(UsageError, match=r"labels.jsonl:2: `dimensions.crux` is too large; write at most 10"):
         agreed(judged, labels=labels)
-
-
-# The command line
 
 
 def test_the_command_line(judged: Judged, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,5 +1,3 @@
-"""Rules about the target's time and cost, from a run to the gate, on a real SQLite store."""
-
 from __future__ import annotations
 
 import json
@@ -16,19 +14,17 @@ from evaltrack.errors import UsageError
 from evaltrack.report.comparison.rules import reasons
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.run.json_form import run_json
+from tests.files import put
 
 NUMBER = 24
 
 
 @pytest.fixture
-def golden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("EVALTRACK_STATE_DIR", str(tmp_path / "state"))
-    path = tmp_path / "timed.jsonl"
+def golden(tmp_path: Path) -> Path:
     lines = (
         {"id": str(n), "question": f"q{n}", "expected_chunks": ["a"], "domain": "ab"[n % 2]} for n in range(NUMBER)
     )
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return path
+    return put(tmp_path / "timed.jsonl", lines)
 
 
 def taking(seconds: Callable[[int], float], tokens: int = 1000) -> Callable[[Question, int], Response]:

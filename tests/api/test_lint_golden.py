@@ -1,15 +1,14 @@
-"""Lint of whole files against folders and targets, and the corrections that are written."""
-
 from __future__ import annotations
 
 import gzip
 import json
-import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from evaltrack.api.import_golden import import_golden
 from evaltrack.api.lint_golden import lint_golden
 from evaltrack.errors import UsageError
 from evaltrack.golden.corpus import Chunk
@@ -18,20 +17,17 @@ from evaltrack.golden.lint.chunks import check_copies
 from evaltrack.golden.lint.finding import RULES, Entry
 from evaltrack.golden.lint.library import Library
 from evaltrack.golden.lint.questions import check_questions
+from evaltrack.golden.reader import open_golden
 from evaltrack.records import Question
 from tests.conftest import REPO
+from tests.files import put
+from tests.metrics.test_collections import DATA, with_data
 
-DATA = Path(os.environ.get("EVALTRACK_TEST_DATA", ""))
-with_data = pytest.mark.skipif(
-    not os.environ.get("EVALTRACK_TEST_DATA"), reason="EVALTRACK_TEST_DATA does not name the folder of real data"
-)
 OFF = ("thin-domain", "too-small", "no-corpus")
 
 
 def written(folder: Path, *questions: dict[str, Any], name: str = "mine.jsonl") -> Path:
-    path = folder / name
-    path.write_text("".join(json.dumps(question) + "\n" for question in questions))
-    return path
+    return put(folder / name, questions)
 
 
 def pages(folder: Path, **texts: str) -> Path:
@@ -113,52 +109,27 @@ def test_codes_are_ignored_by_their_names(tmp_path: Path) -> None:
         lint_golden(path, ignore=["bad-line"])
 
 
-def checked_sets() -> list[tuple[list[Chunk], list[Question]]]:
+def checked_sets(folder: Path) -> Iterator[tuple[list[Chunk], list[Question]]]:
     """Public sets with their corpora: software documentation, and three collections of abstracts."""
-    folder = DATA / "anthropic_docs"
-    chunks = [
-        Chunk(each["chunk_link"], each["chunk_heading"], each["chunk_heading"], "", each["text"])
-        for each in json.loads((folder / "corpus.json").read_text())
-    ]
-    asked = [
-        Question(
-            id=each["id"],
-            question=each["question"],
-            expected_chunks=each["correct_chunks"],
-            expected_answer=each["correct_answer"],
-            domain="docs",
+    docs, fields = DATA / "anthropic_docs", {"expected_chunks": "correct_chunks", "expected_answer": "correct_answer"}
+    made = import_golden(docs / "golden.json", folder / "docs.jsonl", fields=fields)
+    chunks = json.loads((docs / "corpus.json").read_text())
+    named = [(each["chunk_link"], each["chunk_heading"], each["chunk_heading"], each["text"]) for each in chunks]
+    yield [Chunk(key, title, heading, "", text) for key, title, heading, text in named], list(open_golden(made.path))
+    for collection in sorted((DATA / "collections").iterdir()):
+        made = import_golden(
+            [collection / "queries.jsonl", collection / "qrels.trec"], folder / collection.name / "docs.jsonl"
         )
-        for each in json.loads((folder / "golden.json").read_text())
-    ]
-    sets = [(chunks, asked)]
-    for folder in sorted((DATA / "collections").iterdir()):
-        relevant: dict[str, list[str]] = {}
-        for line in (folder / "qrels.trec").read_text().splitlines():
-            query, _, document, grade = line.split()
-            relevant.setdefault(query, []).extend([document] * (int(grade) > 0))
-        with gzip.open(folder / "corpus.jsonl.gz", "rt") as file:
+        with gzip.open(collection / "corpus.jsonl.gz", "rt") as file:
             documents = [json.loads(line) for line in file]
         chunks = [Chunk(each["_id"], each.get("title") or each["_id"], "", "", each["text"]) for each in documents]
-        queries = [json.loads(line) for line in (folder / "queries.jsonl").read_text().splitlines()]
-        ids = [query["_id"] for query in queries]
-        texts = [query["text"] for query in queries]
-        sets.append(
-            (
-                chunks,
-                [
-                    Question(id=key, question=text, expected_chunks=relevant[key], domain="docs")
-                    for key, text in zip(ids, texts, strict=True)
-                    if relevant.get(key)
-                ],
-            )
-        )
-    return sets
+        yield chunks, [question for question in open_golden(made.path) if question.expected]
 
 
 @with_data
-def test_public_sets_raise_no_false_alarm() -> None:
+def test_public_sets_raise_no_false_alarm(tmp_path: Path) -> None:
     number = 0
-    for chunks, asked in checked_sets():
+    for chunks, asked in checked_sets(tmp_path):
         entries = [Entry("set", place, place + 1, question) for place, question in enumerate(asked)]
         library = Library("docs", tuple(chunks), frozenset({"docs"}))
         assert list(check_questions(entries)) == []

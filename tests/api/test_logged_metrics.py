@@ -1,8 +1,5 @@
-"""What MLflow's metrics hold of a run, on a real store."""
-
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import mlflow
@@ -13,19 +10,18 @@ from evaltrack.api.run_artifacts import left_out_words, logged_metrics
 from evaltrack.metrics.catalogue import SCORES
 from evaltrack.tracking.metric_names import FIRST, metric_name, names_within
 from tests.api.test_evaluate import answers
+from tests.files import put
 from tests.report.test_run import result
 
 DOMAINS = ("a/b", "a_b", "A_B", "..", "x.max", "easy", "Größe", "Grosse", "Москва", "n", "q?*" * 60)
 
 
 def golden_of(domains: tuple[str, ...], folder: Path) -> Path:
-    path = folder / "many.jsonl"
     questions = (
         {"id": number, "question": f"what of {number}?", "domain": domain, "expected_chunks": ["a#1"]}
         for number, domain in enumerate(domains)
     )
-    path.write_text("".join(json.dumps(one) + "\n" for one in questions))
-    return path
+    return put(folder / "many.jsonl", questions)
 
 
 def test_any_domain_has_metrics_of_its_own(store_uri: str, tmp_path: Path) -> None:

@@ -1,5 +1,3 @@
-"""Evaluations in the kernel of a notebook: its event loop, its bar, what it shows of results and comparisons."""
-
 from __future__ import annotations
 
 import json
@@ -53,7 +51,6 @@ print(loaded.metrics["judge_score"], list(frame["passed"]), parent == outer.info
 def test_a_notebook_is_executed(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     nbformat = pytest.importorskip("nbformat", reason="pip install nbclient ipykernel")
     nbclient = pytest.importorskip("nbclient", reason="pip install nbclient ipykernel")
-    monkeypatch.setenv("EVALTRACK_STATE_DIR", str(tmp_path / "state"))
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     cells = [nbformat.v4.new_code_cell(cell.format(uri=store_uri)) for cell in CELLS]
@@ -106,15 +103,13 @@ def test_a_kernel_is_a_notebook_and_a_terminal_is_none(monkeypatch: pytest.Monke
 def test_the_speed_of_the_bar_counts_what_was_asked_alone() -> None:
     bar = BarOfTqdm()
     bar.start(100)
-    for _ in range(50):
-        bar.advance(row(None, 1.0))
-    bar.advance(row(None))
+    for row_ in [*[row(None, 1.0)] * 50, row(None)]:
+        bar.advance(row_)
     drawn = bar._bar
     assert drawn is not None
     assert (drawn.n, drawn.initial, drawn.format_dict["rate"]) == (51, 50, None)
-    for _ in range(30):
-        bar.advance(row(None))
-    assert (drawn.n, drawn.initial) == (81, 50)
+    bar.advance(row(None))
+    assert (drawn.n, drawn.initial) == (52, 50)
     bar.close()
 
 

@@ -1,9 +1,7 @@
-"""Scores of one's own from a run to the gate, on a real SQLite store: they stand wherever ours do."""
-
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,21 +13,24 @@ from evaltrack import Comparison, Question, Response, RunResult, Source, compare
 from evaltrack.errors import InconclusiveError, TrackingError, UsageError
 from evaltrack.report.comparison.rules import reasons
 from evaltrack.report.run.json_form import run_json
+from tests.files import put
+from tests.judging import store_in
 
 NUMBER = 24
 
 
-@pytest.fixture
-def golden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("EVALTRACK_STATE_DIR", str(tmp_path / "state"))
-    path = tmp_path / "own.jsonl"
+def own_set(folder: Path) -> Path:
     lines = (
         {"id": str(n), "question": f"q{n}", "expected_chunks": ["a"], "expected_answer": f"answer {n}"}
         | {"domain": "odd" if n % 2 else "even"}
         for n in range(NUMBER)
     )
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return path
+    return put(folder / "own.jsonl", lines)
+
+
+@pytest.fixture
+def golden(tmp_path: Path) -> Path:
+    return own_set(tmp_path)
 
 
 def good(question: Question, k: int) -> Response:
@@ -61,9 +62,26 @@ def run(golden: Path, store_uri: str, target: Callable[..., Any] = good, **setti
     return run_eval(golden, target=target, **shared | settings)
 
 
+Stored = tuple[str, RunResult, RunResult]
+
+
+@pytest.fixture(scope="module")
+def stored(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stored]:
+    """A store with two runs, of which the second is worse by its own scores alone."""
+    folder = tmp_path_factory.mktemp("stored")
+    with store_in(folder, empty_database) as uri:
+        golden = own_set(folder)
+        yield uri, run(golden, uri), run(golden, uri, worse)
+
+
 @pytest.fixture
-def pair(golden: Path, store_uri: str) -> tuple[RunResult, RunResult]:
-    return run(golden, store_uri), run(golden, store_uri, worse)
+def kept_uri(stored: Stored) -> str:
+    return stored[0]
+
+
+@pytest.fixture
+def pair(stored: Stored) -> tuple[RunResult, RunResult]:
+    return stored[1:]
 
 
 def compared(pair: tuple[RunResult, RunResult], store_uri: str, *rules: str, **settings: Any) -> Comparison:
@@ -72,7 +90,7 @@ def compared(pair: tuple[RunResult, RunResult], store_uri: str, *rules: str, **s
     )
 
 
-def test_a_run_holds_them_everywhere(pair: tuple[RunResult, RunResult], store_uri: str) -> None:
+def test_a_run_holds_them_everywhere(pair: tuple[RunResult, RunResult], kept_uri: str) -> None:
     result = pair[0]
     assert (result.metrics["token_f1"], result.counts["mood"]) == (1.0, NUMBER - 1)
     assert result.groups["odd"]["mood"] == (0.5, NUMBER // 2 - 1)
@@ -82,7 +100,7 @@ def test_a_run_holds_them_everywhere(pair: tuple[RunResult, RunResult], store_ur
     row = next(each for each in result.rows if each["id"] == "3")
     assert (row["mood"], row["length"], row["exact_match"]) == (None, 8.0, 1.0)
     assert json.loads(row["unmeasured"])["mood"] == "ValueError: cannot tell"
-    client = mlflow.MlflowClient(store_uri)
+    client = mlflow.MlflowClient(kept_uri)
     stored = client.get_run(result.run_id)
     metrics = stored.data.metrics
     assert (metrics["length"], metrics["n/mood"]) == (result.metrics["length"], NUMBER - 1)
@@ -91,15 +109,15 @@ def test_a_run_holds_them_everywhere(pair: tuple[RunResult, RunResult], store_ur
     assert "| token_f1 | 1.000 | 24 |" in stored.data.tags["mlflow.note.content"]
     table = json.loads(Path(client.download_artifacts(result.run_id, "per_question.json")).read_text())
     assert "length" in table["columns"]
-    page = report_html(result.run_id, tracking_uri=store_uri)
+    page = report_html(result.run_id, tracking_uri=kept_uri)
     assert all(page.count(name) > NUMBER for name in ("length", "token_f1"))
     saved = json.loads("".join(run_json(result)))
     assert [each["name"] for each in saved["signature"]["scores"]] == ["length", "mood", "token_f1", "exact_match"]
     assert saved["rows"][0]["length"] == 8.0
 
 
-def test_compare_shows_them_in_their_direction(pair: tuple[RunResult, RunResult], store_uri: str) -> None:
-    comparison = compared(pair, store_uri)
+def test_compare_shows_them_in_their_direction(pair: tuple[RunResult, RunResult], kept_uri: str) -> None:
+    comparison = compared(pair, kept_uri)
     deltas = {metric.name: metric for metric in comparison.metrics}
     assert (deltas["length"].delta > 0, deltas["length"].losses, deltas["length"].drop is not None) == (True, 12, True)
     assert deltas["length"].drop is not None
@@ -125,22 +143,22 @@ def test_compare_shows_them_in_their_direction(pair: tuple[RunResult, RunResult]
     ],
 )
 def test_rules_of_the_gate(
-    pair: tuple[RunResult, RunResult], store_uri: str, rules: list[str], verdict: str, reason: str
+    pair: tuple[RunResult, RunResult], kept_uri: str, rules: list[str], verdict: str, reason: str
 ) -> None:
-    comparison = compared(pair, store_uri, *rules)
+    comparison = compared(pair, kept_uri, *rules)
     assert comparison.verdict == verdict
     assert any(reason in each for each in reasons(comparison))
 
 
-def test_rules_that_are_refused(pair: tuple[RunResult, RunResult], store_uri: str) -> None:
+def test_rules_that_are_refused(pair: tuple[RunResult, RunResult], kept_uri: str) -> None:
     with pytest.raises(UsageError, match="`mood` is declared with gates=False: it only informs"):
-        compared(pair, store_uri, "mood=5%")
+        compared(pair, kept_uri, "mood=5%")
     with pytest.raises(UsageError, match="no metric `tone`; known: accuracy"):
-        compared(pair, store_uri, "tone=5%")
+        compared(pair, kept_uri, "tone=5%")
     with pytest.raises(UsageError, match="no drop can exceed it; write token_f1=5%"):
-        compared(pair, store_uri, "token_f1=5")
+        compared(pair, kept_uri, "token_f1=5")
     with pytest.raises(UsageError, match="write METRIC=5%"):
-        compare_runs("x", max_drop=["token_f1"], tracking_uri=store_uri)
+        compare_runs("x", max_drop=["token_f1"], tracking_uri=kept_uri)
 
 
 def test_a_score_of_another_function_is_not_compared(golden: Path, store_uri: str) -> None:
@@ -162,10 +180,10 @@ def test_a_score_of_another_function_is_not_compared(golden: Path, store_uri: st
         )
 
 
-def test_a_saved_run_as_the_baseline(pair: tuple[RunResult, RunResult], store_uri: str, tmp_path: Path) -> None:
+def test_a_saved_run_as_the_baseline(pair: tuple[RunResult, RunResult], kept_uri: str, tmp_path: Path) -> None:
     path = tmp_path / "baseline.json"
     path.write_text("".join(run_json(pair[0])))
-    shared: dict[str, Any] = {"tracking_uri": store_uri, "max_reruns": 0, "log": False}
+    shared: dict[str, Any] = {"tracking_uri": kept_uri, "max_reruns": 0, "log": False}
     comparison = compare_runs(pair[1].run_id, baseline_file=path, max_drop=["token_f1=5%"], **shared)
     assert [metric.name for metric in comparison.metrics if metric.regressed] == ["token_f1"]
     saved = json.loads(path.read_text())
@@ -254,7 +272,8 @@ def test_functions_need_a_name(golden: Path, store_uri: str) -> None:
         run(golden, store_uri, scores=[7])
 
 
-def test_a_store_that_others_write_to(pair: tuple[RunResult, RunResult], store_uri: str) -> None:
+def test_a_store_that_others_write_to(golden: Path, store_uri: str) -> None:
+    pair = run(golden, store_uri), run(golden, store_uri, worse)
     """A tag that declares names of ours, or one twice, changes no metric of ours and ends in no traceback."""
     client = mlflow.MlflowClient(store_uri)
     for result in pair:

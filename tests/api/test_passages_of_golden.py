@@ -1,5 +1,3 @@
-"""Golden sets that survive another chunking: quotations for ids."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""What is shown on stderr while questions are asked."""
-
 from __future__ import annotations
 
 import pytest

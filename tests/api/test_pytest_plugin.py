@@ -1,8 +1,5 @@
-"""`pytest --evaltrack`: items, fixture and assertion, in sessions of their own."""
-
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,6 +11,7 @@ import pytest
 
 from evaltrack import set_baseline
 from tests.conftest import REPO
+from tests.files import put
 
 pytest_plugins = "pytester"
 
@@ -59,7 +57,7 @@ def session(pytester: pytest.Pytester, store_uri: str, monkeypatch: pytest.Monke
     monkeypatch.chdir(pytester.path)  # the store has a folder of its own
     pytester.makeini("[pytest]\ntestpaths = .\n")
     pytester.makefile(".toml", evaltrack="[run]\ngolden = 'golden/small.jsonl'\n")
-    pytester.mkdir("golden").joinpath("small.jsonl").write_text("".join(json.dumps(line) + "\n" for line in GOLDEN))
+    put(pytester.mkdir("golden").joinpath("small.jsonl"), GOLDEN)
     for name, text in {"conftest": CONFTEST, "test_own": TESTS}.items():
         pytester.makepyfile(**{name: f"URI = {store_uri!r}\n{text}"})
     monkeypatch.setenv("EVALTRACK_STATE_DIR", str(pytester.mkdir("state")))

@@ -1,5 +1,3 @@
-"""Judging the stored responses of a run again: against a real judge server and a real store."""
-
 from __future__ import annotations
 
 import json
@@ -53,9 +51,6 @@ def judged_run(folder: Path, uri: str, answers: Sequence[str] = tuple(GRADES), *
 def children(uri: str, run_id: str) -> list[Run]:
     found = mlflow.MlflowClient(uri).search_runs(["0"])
     return [run for run in found if run.data.tags.get("mlflow.parentRunId") == run_id]
-
-
-# What a replay measures
 
 
 def test_it_measures_spread_share_tiers_and_noise(store_uri: str, tmp_path: Path) -> None:
@@ -176,9 +171,6 @@ def test_a_share_has_bounds(store_uri: str, share: float) -> None:
         replay_judge("nothing", share=share, tracking_uri=store_uri)
 
 
-# Other judges, rubrics and settings
-
-
 def test_rows_without_a_score_are_left_out(store_uri: str, tmp_path: Path) -> None:
     golden, target = golden_set(tmp_path, {"a": f"Answer a. {OPTIONS}", "b": "Answer b.", "c": None})
     with serving(behaviour=graded({"Answer a.": [7, 7], "Answer b.": ["no"]})):
@@ -243,9 +235,6 @@ def test_a_function_of_ones_own_can_be_asked_again(store_uri: str, tmp_path: Pat
     run = judged_run(tmp_path, store_uri, ("Answer a.",), judge="replayed_judge:judge", rubric="answer")
     made = replay_judge(run.run_id, times=2, tracking_uri=store_uri)
     assert [(row.score, row.again) for row in made.rows] == [(0.5, (0.5, 0.9))]  # a new process begins anew
-
-
-# What is refused
 
 
 def test_recorded_verdicts_of_a_model_are_refused_too(store_uri: str, tmp_path: Path) -> None:

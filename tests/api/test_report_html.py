@@ -1,5 +1,3 @@
-"""The pages that `run` and `compare` log and that `evaltrack report` writes, from a real MLflow store."""
-
 from __future__ import annotations
 
 import json
@@ -22,6 +20,7 @@ from evaltrack.tracking.reader import find_evaluation
 from evaltrack.tracking.store import connect
 from tests.api.test_evaluate import QUESTIONS, golden
 from tests.conftest import REPO, evaltrack
+from tests.files import data
 from tests.judging import cli, recordings, store_in
 from tests.report.test_html import Page, assert_inert
 from tests.small_targets import broken, good, worse
@@ -74,7 +73,6 @@ def two_runs(folder: Path, uri: str) -> Kept:
 
 @pytest.fixture(scope="module", autouse=True)
 def user_interface() -> Iterator[None]:
-    """Where MLflow's UI is, so that the pages link to it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("EVALTRACK_UI_URL", "http://mlflow.example")
         yield
@@ -107,9 +105,6 @@ def here(kept: Kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kept:
     monkeypatch.setenv("MLFLOW_TRACKING_URI", kept.uri)
     monkeypatch.chdir(tmp_path)
     return kept
-
-
-# The page of a run
 
 
 def test_the_page_that_a_run_logged_is_the_one_that_is_written_later(store_uri: str, tmp_path: Path) -> None:
@@ -202,7 +197,6 @@ def test_a_resumed_run_has_the_page_of_its_end(store_uri: str, tmp_path: Path, m
 
 
 def test_a_run_on_reasoning_shows_scores_and_verdicts(store_uri: str) -> None:
-    """Of 100, with what the judge said; a question without sources lists none."""
     made = run_eval(
         REPO / "golden" / "reasoning.jsonl",
         **recordings("flawed"),
@@ -243,9 +237,6 @@ def test_a_run_of_several_trials_shows_each_question_once(store_uri: str, tmp_pa
     assert page.questions[0]["detail"] == "passed 1 of 3 trials; the first that failed: not in the first 5: b, c"
     assert "Flaky 33.3 %" in page.words
     assert written(made.run_id, tracking_uri=store_uri).data == page.data
-
-
-# The page of a comparison
 
 
 def test_compare_logs_the_page_that_is_written_later(store_uri: str, runs: Kept) -> None:
@@ -314,9 +305,6 @@ def test_what_people_accepted_stands_in_both_pages(store_uri: str, runs: Kept) -
     assert "note" not in written(first.run_id, tracking_uri=store_uri).question("b")
 
 
-# What cannot be reported
-
-
 def like(kept: Kept, summary: object = None, status: str = "FINISHED") -> str:
     run_id: str = kept.client.create_run("0", tags=kept.client.get_run(kept.first.run_id).data.tags).info.run_id
     path = Path(kept.client.get_run(run_id).info.artifact_uri.removeprefix("file://")) / "summary.json"
@@ -327,31 +315,6 @@ def like(kept: Kept, summary: object = None, status: str = "FINISHED") -> str:
     return run_id
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        *((name, None) for name in ("schema", "status", "metrics", "counts", "groups", "criteria", "target_seconds")),
-        ("schema", "evaltrack.run/0"),
-        ("groups", {"d": {"mrr": 0.5}}),
-        ("signature", {"golden": "small"}),
-        ("criteria", [{"criterion": "no such>1", "value": 1, "met": True}]),
-    ],
-)
-def test_a_run_of_another_version_is_told(kept: Kept, key: str, value: Any) -> None:
-    said = json.loads(artifact(kept.uri, kept.first.run_id, "summary.json"))
-    del said[key]
-    run_id = like(kept, said | ({} if value is None else {key: value}))
-    with pytest.raises(TrackingError) as raised:
-        report_html(run_id, tracking_uri=kept.uri)
-    assert str(raised.value).startswith(f"summary.json of run {run_id} is damaged or of another version: ")
-
-
-@pytest.mark.parametrize("text", [b"", b"{", b"\xff", b"[" * 100_000, b"null", b"{}"], ids=lambda text: repr(text[:4]))
-def test_a_summary_that_is_none_is_told(kept: Kept, text: bytes) -> None:
-    with pytest.raises(TrackingError, match="is damaged or of another version: "):
-        report_html(like(kept, text), tracking_uri=kept.uri)
-
-
 def test_a_run_that_lacks_what_it_held_is_told(kept: Kept) -> None:
     for name, summary in (
         ("summary.json", None),
@@ -360,9 +323,6 @@ def test_a_run_that_lacks_what_it_held_is_told(kept: Kept) -> None:
         run_id = like(kept, summary)
         with pytest.raises(TrackingError, match=f"{name} of run {run_id}"):
             report_html(run_id, tracking_uri=kept.uri)
-
-
-# The command line
 
 
 def test_report_writes_a_page(here: Kept, capsys: pytest.CaptureFixture[str]) -> None:
@@ -394,17 +354,7 @@ def test_compare_writes_the_same_page(here: Kept) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
-    [
-        (["-o", "."], 2, ".: cannot be written: Is a directory; name another file"),
-        (["-o", ""], 2, ""),
-        ([], 2, "Missing option"),
-        (["nothing", "-o", "x.html"], 2, "there is no MLflow run `nothing`"),
-        (["--baseline-run", "nothing", "-o", "x.html"], 2, "there is no MLflow run `nothing`"),
-        (["--baseline", "missing.json", "-o", "x.html"], 2, "missing.json: cannot be read: No such file"),
-        (["--experiment", "nothing", "-o", "x.html"], 2, "there is no MLflow experiment `nothing`"),
-        (["RUNNING", "-o", "x.html"], 3, "is still RUNNING"),
-        (["DAMAGED", "-o", "x.html"], 3, "is damaged or of another version: schema"),
-    ],
+    data("api.json")["what_report_refuses"],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_what_report_refuses(

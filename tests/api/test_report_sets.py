@@ -1,5 +1,3 @@
-"""The pages of several runs that belong together, on a real SQLite store."""
-
 from __future__ import annotations
 
 from pathlib import Path

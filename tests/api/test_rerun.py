@@ -1,5 +1,3 @@
-"""Reruns of the candidate of a comparison: its own target and judges, asked once more."""
-
 from __future__ import annotations
 
 import json
@@ -27,6 +25,7 @@ from evaltrack.report.comparison.terminal import comparison_text
 from evaltrack.report.run.json_form import run_json
 from evaltrack.tracking.reader import find_evaluation
 from evaltrack.tracking.store import connect
+from tests.files import put
 from tests.judging import cli, golden_set, scored_reply, serving, store_in
 from tests.openai_behaviours import Reply
 from tests.openai_requests import Json, text_of
@@ -256,9 +255,6 @@ def test_a_newer_run_that_failed_is_not_passed_over(store_uri: str, tmp_path: Pa
     assert (found.verdict, found.candidate.run_id) == ("ok", older.run_id)
 
 
-# With a judge
-
-
 @pytest.fixture
 def judged(store_uri: str, tmp_path: Path) -> Iterator[Callable[..., tuple[Comparison, int]]]:
     """Compares two runs of eight answers that a judge gave 0.9, but for one that got 0.3 in the candidate."""
@@ -301,8 +297,7 @@ def test_recorded_responses_cannot_be_rerun(store_uri: str, tmp_path: Path) -> N
     verdicts = tmp_path / "verdicts.jsonl"
 
     def write(name: str, score: float) -> None:
-        rows = [{"id": key, "judge": name, "reasoning": "so", "overall_score": score} for key in "ab"]
-        verdicts.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        put(verdicts, [{"id": key, "judge": name, "reasoning": "so", "overall_score": score} for key in "ab"])
 
     golden, target = golden_set(tmp_path, {"a": "First.", "b": "Second."})
     runs = []
@@ -313,9 +308,6 @@ def test_recorded_responses_cannot_be_rerun(store_uri: str, tmp_path: Path) -> N
     made = compared((runs[1], runs[0]), store_uri)
     assert {flip.rerun for flip in made.flips} == {Rerun("not rerun")}
     assert made.reruns.why_not == "recorded answers cannot be rerun"
-
-
-# What is refused
 
 
 def test_another_target_is_not_rerun(made: Made) -> None:
@@ -346,9 +338,6 @@ def test_the_command_line(made: Made, capfd: pytest.CaptureFixture[str]) -> None
     assert cli(*compared_) == 0
     assert "Reran in 1 call: 1 flaky." in capfd.readouterr().out
     assert cli(*compared_, "--max-reruns", "often") == 2
-
-
-# Another system
 
 
 RAG = """import importlib

@@ -1,5 +1,3 @@
-"""A golden set under review: several retrievers in one pool, a search, and what a run left unjudged."""
-
 from __future__ import annotations
 
 import json
@@ -15,6 +13,7 @@ from evaltrack import run_eval
 from evaltrack.api.review_golden import GoldenReview, reviewer_name, unjudged_chunks
 from evaltrack.errors import GoldenError, UsageError
 from evaltrack.golden.reader import open_golden
+from tests.files import put
 
 PAGES = {
     "visa.md": "# Schengen visa\n\nThe lead.\n\n## Stay\n\nYou may stay 90 days in any 180 days.\n",
@@ -36,9 +35,7 @@ def golden(tmp_path: Path) -> Path:
     folder.mkdir(parents=True)
     for name, text in PAGES.items():
         (folder / name).write_text(text)
-    path = tmp_path / "travel.jsonl"
-    path.write_text("".join(json.dumps(line) + "\n" for line in LINES))
-    return path
+    return put(tmp_path / "travel.jsonl", LINES)
 
 
 @pytest.fixture

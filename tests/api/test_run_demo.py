@@ -1,5 +1,3 @@
-"""The showcase comes with the wheel, and shows a change whose means hide what it broke."""
-
 from __future__ import annotations
 
 import os

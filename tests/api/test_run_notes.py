@@ -1,8 +1,5 @@
-"""What is worth knowing of a run besides its numbers."""
-
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +7,7 @@ import pytest
 
 from evaltrack import load_run, run_eval
 from evaltrack.report.words import judge_words
+from tests.files import put
 
 PAGES = {"cats.md": "Cats sleep all day.", "dogs.md": "Dogs run in the park.", "fish.md": "Fish swim."}
 
@@ -36,7 +34,7 @@ def test_questions_below_the_floor_are_counted(
         {"id": "3", "question": "Volcanoes?", "expected_chunks": [], "domain": "pets"},
     ]
     golden = tmp_path / "mine.jsonl"
-    golden.write_text("".join(json.dumps(each) + "\n" for each in questions))
+    put(golden, questions)
     place = pages.parent if "by=domain" in settings else pages
     made = run_eval(golden, target=f"bm25:{place}?{settings}", tracking_uri=store_uri)
     assert [note for note in made.notes if "floor" in note] == ([floor] if floor else [])
@@ -44,9 +42,7 @@ def test_questions_below_the_floor_are_counted(
 
 def small_set(folder: Path) -> Path:
     lines = [{"id": n, "question": f"number {n}?", "expected_chunks": ["a#1"] if n else []} for n in range(4)]
-    path = folder / "small.jsonl"
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return path
+    return put(folder / "small.jsonl", lines)
 
 
 EMPTY = "hold neither an answer nor sources; return an answer, a list of sources or a mapping with `answer`, `sources`"

@@ -1,5 +1,3 @@
-"""Several golden sets evaluated below one parent run, on a real SQLite store."""
-
 from __future__ import annotations
 
 import json
@@ -20,6 +18,7 @@ from evaltrack.evaluation.result import SetResults
 from evaltrack.report.run.json_form import run_json
 from evaltrack.report.run.sets import sets_json
 from evaltrack.tracking.parents import CHILDREN_TAG
+from tests.files import put
 
 NAMES = ("one", "two", "three")
 
@@ -27,11 +26,10 @@ NAMES = ("one", "two", "three")
 def write(folder: Path, name: str, *more: dict[str, Any], questions: int = 3) -> Path:
     lines = [{"id": n, "question": f"{name} {n}", "expected_chunks": [f"{name}{n}"]} for n in range(questions)]
     path = folder / f"{name}.jsonl"
-    path.write_text("".join(json.dumps(line) + "\n" for line in [*lines, *more]))
+    put(path, [*lines, *more])
     responses = folder / f"{name}_responses"
     responses.mkdir(exist_ok=True)
-    answers = [{"id": n, "sources": [{"chunk_id": f"{name}{n}"}]} for n in range(questions)]
-    (responses / "strong.jsonl").write_text("".join(json.dumps(line) + "\n" for line in answers))
+    put(responses / "strong.jsonl", [{"id": n, "sources": [{"chunk_id": f"{name}{n}"}]} for n in range(questions)])
     return path
 
 
@@ -54,9 +52,6 @@ def runs() -> list[mlflow.entities.Run]:
 
 def names_itself(question: Question, response: Response) -> bool:
     return [source.chunk_id for source in response.sources or ()] == [question.question.replace(" ", "")]
-
-
-# What it leaves in MLflow
 
 
 def test_each_set_is_a_run_below_one_parent(store_uri: str, paths: list[Path]) -> None:
@@ -113,9 +108,6 @@ def test_the_run_that_mlflow_opened_is_the_parent(
     assert "mlflow.parentRunId" not in run_of(alone).data.tags
 
 
-# What is wrong is said before anything is asked
-
-
 def test_all_bad_lines_of_all_files_are_one_error(store_uri: str, tmp_path: Path, paths: list[Path]) -> None:
     bad = write(tmp_path, "bad", {"id": 9}, {"id": 0, "question": "again"})
     worse = write(tmp_path, "worse", {"id": "x", "question": " "})
@@ -158,9 +150,6 @@ def test_settings_are_checked_for_all_sets(
 def test_no_set_is_no_evaluation() -> None:
     with pytest.raises(UsageError, match="no golden set was named"):
         run_sets([])
-
-
-# What goes wrong on the way
 
 
 def test_a_stop_in_the_second_set_leaves_the_first_finished(store_uri: str, paths: list[Path]) -> None:
@@ -228,9 +217,6 @@ def test_a_target_that_cannot_be_opened_opens_no_run(store_uri: str, paths: list
     with pytest.raises(UsageError, match="judge"):
         run_sets(paths, target=target, judge="recorded:nosuch.jsonl")
     assert runs() == []
-
-
-# The command line
 
 
 def test_one_table_and_the_worst_exit_code(

@@ -1,5 +1,3 @@
-"""Sweeps below one parent run, on a real SQLite store: what they leave, and that they can be broken off and resumed."""
-
 from __future__ import annotations
 
 import json
@@ -23,6 +21,7 @@ from evaltrack.evaluation import resume
 from evaltrack.evaluation.journal import JournalBusyError
 from evaltrack.report.schemas import made_schemas
 from evaltrack.tracking.parents import CHILDREN_TAG, CONFIGURATION_TAG
+from tests.files import put
 from tests.report.test_html import ATTRIBUTES, TAGS, Page
 
 CALLS: Counter[str] = Counter()
@@ -61,10 +60,9 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def golden(tmp_path: Path, store_uri: str) -> Path:
     assert store_uri
-    path = tmp_path / "set.jsonl"
-    lines = [{"id": f"i{n}", "question": f"q{n}", "expected_chunks": [f"q{n}"]} for n in range(8)]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return path
+    return put(
+        tmp_path / "set.jsonl", [{"id": f"i{n}", "question": f"q{n}", "expected_chunks": [f"q{n}"]} for n in range(8)]
+    )
 
 
 def sweep(golden: Path, **fields: Any) -> dict[str, Any]:

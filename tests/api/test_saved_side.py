@@ -1,5 +1,3 @@
-"""Saved runs as one side of a comparison: what is read, and what is refused with its reason."""
-
 from __future__ import annotations
 
 import json

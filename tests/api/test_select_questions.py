@@ -1,5 +1,3 @@
-"""Runs of a part of a golden set, on a real SQLite store: what they say of it, and how they compare and resume."""
-
 from __future__ import annotations
 
 import json
@@ -20,6 +18,7 @@ from evaltrack.report.comparison.markdown import comparison_markdown
 from evaltrack.report.comparison.rules import reasons
 from evaltrack.report.comparison.terminal import comparison_text
 from evaltrack.report.html.comparison_page import comparison_html
+from tests.files import put
 
 QUESTIONS: list[dict[str, Any]] = [
     {"id": n, "question": f"q {n}", "expected_chunks": [f"c{n}"], "domain": "rail" if n < 8 else "air"}
@@ -29,9 +28,7 @@ QUESTIONS: list[dict[str, Any]] = [
 
 
 def write(folder: Path, questions: list[dict[str, Any]] = QUESTIONS, name: str = "twelve.jsonl") -> Path:
-    path = folder / name
-    path.write_text("".join(json.dumps(line) + "\n" for line in questions))
-    return path
+    return put(folder / name, questions)
 
 
 class Target:
@@ -63,9 +60,6 @@ def tags(run: RunResult) -> dict[str, str]:
 def whole(store_uri: str, tmp_path: Path) -> RunResult:
     """A run of all questions, of which 1 and 9 do not pass and 10 ends in an error."""
     return evaluated(tmp_path, Target(1, 9, broken=10))
-
-
-# What a run of a part says
 
 
 def test_a_run_says_which_part_it_asked(store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -129,9 +123,6 @@ def test_an_empty_selection_is_exit_code_2_and_opens_no_run(
     assert not mlflow.MlflowClient().search_runs(["0"])
 
 
-# What failed
-
-
 def test_questions_that_failed_may_miss_all_that_they_expect(
     store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -170,9 +161,6 @@ def test_a_run_that_cannot_say_what_failed_is_refused(whole: RunResult, tmp_path
         evaluated(tmp_path, Target(), only_failed="nosuchrun")
 
 
-# Resuming
-
-
 def test_a_resumed_run_asks_the_same_questions(whole: RunResult, tmp_path: Path) -> None:
     broken_off = Target(stop_at=2)
     settings = {"filter": "id!=0", "sample": 6, "concurrency": 1}
@@ -187,9 +175,6 @@ def test_a_resumed_run_asks_the_same_questions(whole: RunResult, tmp_path: Path)
     evaluated(tmp_path, in_one_go, **settings)
     assert sorted(broken_off.asked + rest.asked) == sorted(in_one_go.asked)
     assert (result.run_id, result.totals["num_questions"]) == (run_id, 6)
-
-
-# Comparing
 
 
 def compared(one: RunResult, other: RunResult, **options: Any) -> Comparison:

@@ -1,5 +1,3 @@
-"""Golden sets out of lists, iterators and data frames."""
-
 from __future__ import annotations
 
 import os
@@ -23,8 +21,7 @@ LINES: list[dict[str, Any]] = [
 
 
 @pytest.fixture(autouse=True)
-def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("EVALTRACK_STATE_DIR", str(tmp_path / "state"))
+def own_state(tmp_path: Path) -> Path:
     return tmp_path / "state"
 
 

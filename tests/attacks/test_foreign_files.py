@@ -47,9 +47,6 @@ def edit(path: Path, statement: str) -> None:
 BETTER = """update verdicts set verdict = replace(verdict, '"overall_score":0.1', '"overall_score":1.0')"""
 
 
-# Verdicts
-
-
 def test_an_edited_verdict_is_paid_again(
     store_uri: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -84,9 +81,6 @@ def test_a_verdict_by_another_user_is_a_miss(
     assert cache.get("key") is None
     cache.put("key", PAID)
     assert cache.get("key") == PAID
-
-
-# Folders and files
 
 
 def somebody_owns_it(folder: Path) -> str:
@@ -233,9 +227,6 @@ def test_a_user_without_a_home_gets_a_folder_that_nobody_foresees() -> None:
         assert (again, mode) == (cache, "0o700")
         shutil.rmtree(Path(cache).parent)
     assert said[0][0] != said[1][0]
-
-
-# Clearing
 
 
 def test_the_cache_can_be_cleared(tmp_path: Path, open_cache: OpenCache) -> None:

@@ -35,9 +35,6 @@ TAG = "evaltrack.rows"
 JUDGE = "likes_rows:judge"
 
 
-# A store with a baseline and a candidate that lost one question
-
-
 @dataclass(frozen=True)
 class Kept:
     """Two runs in a store, and the candidate's file as it was written."""
@@ -114,9 +111,6 @@ def compare(kept: Kept, capsys: pytest.CaptureFixture[str], *options: str) -> Co
     code = cli("compare", *names, "--output", "json", *options)
     said = capsys.readouterr()
     return code, said.err, json.loads(said.out) if said.out else {}
-
-
-# The forms
 
 
 Form = Callable[[pa.Table, bytes], pa.Table | bytes]
@@ -257,9 +251,6 @@ def spoil(here: Kept, name: str) -> str:
     return said
 
 
-# What is said of them
-
-
 def none_internal(said: str) -> None:
     assert said.startswith("Error: ")
     assert "internal" not in said
@@ -333,9 +324,6 @@ def test_every_command_reads_rows_through_one_door(
     assert not page.exists()
 
 
-# What else a run and its files may say
-
-
 @pytest.mark.parametrize(
     ("tag", "said"),
     data("attacks.json")["tags"],
@@ -393,9 +381,6 @@ def test_trials_of_others_are_none(tried: tuple[str, RunResult], tmp_path: Path,
     side = side_of_run(store, run if logged else replace(run, rows_tag=""), tmp_path)
     assert side.trials(["03"]) == {}
     path.write_bytes(content)
-
-
-# A saved run
 
 
 @pytest.mark.parametrize(

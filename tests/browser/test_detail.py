@@ -1,5 +1,3 @@
-"""A question of a comparison: texts side by side, Markdown, judges, and what leaves the page as text or file."""
-
 from __future__ import annotations
 
 import csv

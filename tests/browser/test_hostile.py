@@ -1,5 +1,3 @@
-"""Text from golden sets, targets and judges that would do something if a browser took it for more than text."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""A report of very many questions: small enough to send, and no more in the document than is seen."""
-
 from __future__ import annotations
 
 import time

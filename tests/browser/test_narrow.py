@@ -1,5 +1,3 @@
-"""Windows of all widths: no table scrolls sideways; one that does not fit becomes cards, and lists fit too."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""The pages as a person uses them, over a real MLflow server, and what MLflow's own UI shows of ours."""
-
 from __future__ import annotations
 
 import json
@@ -22,6 +20,7 @@ from evaltrack.tracking.baselines import get_baseline, set_baseline
 from evaltrack.tracking.reader import find_evaluation
 from evaltrack.tracking.store import connect
 from evaltrack.tracking.traces import trace_id_of
+from tests.files import put
 from tests.guarded_server import ADA, GRACE, PASSWORD, guarded_server
 from tests.mlflow_server import served_store
 from tests.report.test_run import EVIL
@@ -59,7 +58,6 @@ def opened(page: Any, where: str) -> Any:
 
 @pytest.mark.parametrize(("name", "look"), audits(*PAGES))
 def test_everybody_can_read_every_page(site: Handbook, tab: Open, name: str, look: str) -> None:
-    """No request leaves the server, nothing breaks the policy, axe-core finds nothing, nothing stands out sideways."""
     page = tab(look)
     seen = watch(page)
     opened(page, address(site, name))
@@ -114,8 +112,7 @@ def history(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> I
     """Five runs of a golden set in which questions break, stay broken and flicker; another k, a sweep, and two sets."""
     folder = tmp_path_factory.mktemp("history")
     for path in (folder / "went.jsonl", folder / "other.jsonl"):
-        lines = [{"id": name, "question": name, "expected_chunks": ["a"]} for name in WENT]
-        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        put(path, [{"id": name, "question": name, "expected_chunks": ["a"]} for name in WENT])
 
     def make(uri: str) -> None:
         options: dict[str, Any] = {"judge": "none", "tracking_uri": uri, "traces": "off", "experiment": "history"}

@@ -1,5 +1,3 @@
-"""The reports as a person opens and searches them: filters, search, order and addresses."""
-
 from __future__ import annotations
 
 import re

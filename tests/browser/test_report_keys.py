@@ -1,5 +1,3 @@
-"""The reports with the keys alone."""
-
 from __future__ import annotations
 
 import pytest

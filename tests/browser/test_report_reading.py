@@ -1,5 +1,3 @@
-"""What stands in the reports, on screen, on paper and on a phone, and that everybody can read it."""
-
 from __future__ import annotations
 
 from urllib.parse import quote

@@ -1,5 +1,3 @@
-"""The page of a review as a person uses it."""
-
 from __future__ import annotations
 
 import json
@@ -45,7 +43,6 @@ def address(golden: Path) -> Iterator[str]:
 
 @pytest.mark.parametrize("look", list(LOOKS))
 def test_everybody_can_read_the_page(address: str, tab: Open, look: str) -> None:
-    """With its chunks, its keys and its form: axe-core finds nothing, nothing breaks the policy or stands out."""
     page = tab(look)
     seen = watch(page)
     page.goto(address)
@@ -133,20 +130,6 @@ def test_a_key_is_for_the_question_that_is_shown(address: str, golden: Path, tab
     assert (first.draft, first.negative, second.draft, third.draft) == (False, False, True, True)
     assert first.expected_chunks
     assert second.expected_chunks
-
-
-def test_a_change_by_an_editor_is_told(address: str, golden: Path, tab: Open) -> None:
-    page = tab("phone")
-    page.goto(address)
-    page.locator(".chunk").first.wait_for()
-    question = next(iter(open_golden(golden, drafts=True))).question
-    golden.write_text(golden.read_text().replace(question, "Written by an editor?"))
-    page.locator(".chunk").first.get_by_role("button", name="Mark as expected").tap()
-    page.get_by_text("look again").wait_for()
-    page.get_by_role("heading", name="Written by an editor?").wait_for()
-    assert next(iter(open_golden(golden, drafts=True))).expected is None
-    page.locator(".chunk").first.get_by_role("button", name="Mark as expected").tap()
-    page.locator(".chunk.expected").wait_for()
 
 
 def test_a_question_that_an_editor_removed_is_left(address: str, golden: Path, tab: Open) -> None:

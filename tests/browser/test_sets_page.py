@@ -1,5 +1,3 @@
-"""The page of several golden sets as a person opens it, from files."""
-
 from __future__ import annotations
 
 import shutil
@@ -33,7 +31,6 @@ def overview(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> 
 
 @pytest.mark.parametrize("look", ["light-desktop", "dark-desktop", "phone"])
 def test_everybody_can_read_it(overview: Path, tab: Open, look: str) -> None:
-    """From a worst question into the page of its set, and back; axe-core finds nothing, nothing stands out sideways."""
     page = tab(look)
     seen = watch(page)
     page.goto(overview.as_uri())

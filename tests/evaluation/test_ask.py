@@ -1,5 +1,3 @@
-"""One question from asking to its row: what target and judges may do, and what is kept of it."""
-
 from __future__ import annotations
 
 import asyncio
@@ -204,9 +202,6 @@ def test_a_message_can_be_stored_anywhere(message: str, kept: str) -> None:
     assert len(found.message.encode()) <= 4 * MESSAGE_LIMIT == 8000
 
 
-# Judges
-
-
 def test_where_the_target_failed_nobody_is_asked() -> None:
     judge = Opinion()
     (row,) = rows(questions(1), raising(OSError("gone")), judges=[judge], count=never_counted)
@@ -326,9 +321,6 @@ def test_what_only_retrieves_is_not_judged(response: Response) -> None:
     assert len(judge.asked) == 1
 
 
-# What a failure costs
-
-
 class PaidError(Exception):
     """An error that tells what it cost, as those of the judges do."""
 
@@ -397,9 +389,6 @@ def test_what_a_late_failure_cost_is_kept() -> None:
 
     (row,) = rows(questions(1), instant, judges=[Opinion(first=pay_and_hang)], judge_timeout=0.05)
     assert row.failure == Failure(kind="judge_error", message="no response within 0.05 s", usage=spent(3, 4))
-
-
-# Tokens
 
 
 def never_counted(texts: Sequence[str], response: Response) -> Tokens:

@@ -1,5 +1,3 @@
-"""The settings of an evaluation: which are refused, and how they are logged."""
-
 from __future__ import annotations
 
 import json
@@ -18,6 +16,7 @@ from evaltrack.metrics.rubric import RubricWeights
 from evaltrack.metrics.tokens import Prices
 from evaltrack.records import Usage, Weights
 from tests.conftest import REPO
+from tests.files import data
 
 
 def test_every_setting_is_logged() -> None:
@@ -76,19 +75,7 @@ def test_a_number_has_bounds(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value", "asked"),
-    [
-        ("k", 2.5, "a whole number from 1 to 1000"),
-        ("k", 5.0, "a whole number from 1 to 1000"),
-        ("k", None, "a whole number from 1 to 1000"),
-        ("workers", 257, "a whole number from 1 to 256"),
-        ("timeout", 0, "a number of seconds above 0"),
-        ("pass_threshold", 75, "a number from 0 to 1"),
-        ("alpha", 10.5, "a number from 0 to 10"),
-        ("traces", "some", "auto, all, failed or off"),
-        ("rubric", "style", "answer or reasoning"),
-        ("in_process", "perhaps", "true or false"),
-        ("judge_price_out", -1, "a number from 0 to 1000000"),
-    ],
+    data("settings.json")["values_that_nothing_can_be_run_with"],
 )
 def test_values_that_nothing_can_be_run_with(name: str, value: float, asked: str) -> None:
     with pytest.raises(UsageError, match=f"^{re.escape(f'{name} is {value}; write {asked}')}$"):

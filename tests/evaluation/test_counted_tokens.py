@@ -1,5 +1,3 @@
-"""Where tokens are counted: a model is involved, or tokens are asked for."""
-
 from __future__ import annotations
 
 import json
@@ -13,6 +11,7 @@ import pytest
 
 from evaltrack import run_eval
 from tests.conftest import REPO
+from tests.files import data
 from tests.judging import labels_file
 
 LOADED = """
@@ -34,16 +33,7 @@ def test_a_plain_run_loads_no_vocabulary(store_uri: str, tmp_path: Path) -> None
 
 @pytest.mark.parametrize(
     ("settings", "answer", "counted"),
-    [
-        ({}, {}, False),
-        ({"require": "mrr>0.1"}, {}, False),
-        ({}, {"model": "gpt-4o"}, True),
-        ({"model": "gpt-4o"}, {}, True),
-        ({"judge": "labels.jsonl"}, {}, True),
-        ({"price_in": 1.0, "price_out": 1.0}, {}, True),
-        ({"require": "num_tokens<=500"}, {}, True),
-        ({"require": "target"}, {}, True),
-    ],
+    data("settings.json")["tokens_are_counted_where_a_model_is_involved"],
 )
 def test_tokens_are_counted_where_a_model_is_involved(
     store_uri: str, tmp_path: Path, settings: dict[str, Any], answer: dict[str, str], counted: bool

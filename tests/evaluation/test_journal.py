@@ -1,5 +1,3 @@
-"""The journal: a row that was kept is there again, whatever is killed, cut or full, and a broken one is no row."""
-
 from __future__ import annotations
 
 import os
@@ -76,9 +74,6 @@ def recalled(opened: Open, *numbers: int) -> list[Row | None]:
     return found
 
 
-# What is kept
-
-
 @pytest.mark.parametrize("made", [row(1), row(1, trial=3), row(1, failed=True)], ids=["answered", "trial 3", "failed"])
 def test_a_row_comes_back_as_it_was(opened: Open, made: Row) -> None:
     kept(opened, made)
@@ -118,7 +113,6 @@ def test_only_a_success_replaces_an_error(opened: Open) -> None:
 
 
 def test_rows_are_kept_all_or_none(opened: Open, path: Path) -> None:
-    """Where one row of a group cannot be written none of it is there, that is told, and nothing more is kept."""
     kept(opened, row(1))
     with closing(sqlite3.connect(path)) as other, other:
         other.execute(
@@ -155,9 +149,6 @@ def test_rows_are_kept_from_any_thread(opened: Open) -> None:
     assert (wrong, journal.problem) == ([], None)
     journal.close()
     assert None not in recalled(opened, *range(100, 180))
-
-
-# Its file
 
 
 @pytest.mark.parametrize(
@@ -209,9 +200,6 @@ def test_what_a_kill_left_is_removed_too(path: Path) -> None:
     delete_journal(path)
     delete_journal(path)
     assert list(path.parent.iterdir()) == []
-
-
-# Several processes
 
 
 WRITER = """
@@ -290,15 +278,11 @@ def test_one_that_is_just_ending_is_waited_for(opened: Open, path: Path) -> None
     lets_go.join()
 
 
-# Cut and damaged
-
-
 KEPT = 60
 
 
 @pytest.fixture(scope="module")
 def broken_off(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The files of a journal whose process was killed: rows are in the main file and in SQLite's log beside it."""
     path = tmp_path_factory.mktemp("broken off") / "journal.sqlite"
     code = (
         "import os, sys; from pathlib import Path; from evaltrack.evaluation.journal import Journal\n"
@@ -416,9 +400,6 @@ def test_one_that_was_killed_while_it_was_made(opened: Open, path: Path, tables:
     assert recalled(opened, 1) == [row(1)]
 
 
-# Content of others
-
-
 @pytest.mark.parametrize(
     "tables",
     [
@@ -506,9 +487,6 @@ def test_hostile_ids_are_data(opened: Open) -> None:
     kept(opened, *rows)
     journal = opened()
     assert [journal.recall(each.question, 1) for each in rows] == rows
-
-
-# Where it cannot work
 
 
 def test_a_disk_that_runs_full(opened: Open, small_disk: Path) -> None:

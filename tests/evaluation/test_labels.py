@@ -1,5 +1,3 @@
-"""Params, tags and a note of the user's own."""
-
 from __future__ import annotations
 
 from pathlib import Path

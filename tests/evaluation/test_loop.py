@@ -1,5 +1,3 @@
-"""The run loop: one row for each question, whatever target and judges do, and no task left behind."""
-
 from __future__ import annotations
 
 import asyncio
@@ -18,7 +16,6 @@ from evaltrack.records import PlainTarget, Question, Response, Row, Target, Toke
 from tests.actors import (
     FOUND,
     Blocking,
-    Opinion,
     evaluated,
     finish,
     instant,
@@ -260,9 +257,6 @@ def test_a_target_that_hangs_for_ever_is_left_behind(monkeypatch: pytest.MonkeyP
     assert resisted > 1
 
 
-# Trials
-
-
 @pytest.mark.parametrize(
     ("number", "trials", "concurrency"),
     [
@@ -305,18 +299,6 @@ def test_as_many_questions_are_under_way_as_are_in_flight(concurrency: int) -> N
     assert len(rows(questions(40), target, trials=range(1, 5), concurrency=concurrency)) == 160
     assert 1 <= most <= concurrency
     assert set(begun.values()) == set(ended.values()) == {4}
-
-
-def test_each_trial_has_its_own_judge() -> None:
-    class Careful(Opinion):
-        def on_trial(self, trial: int) -> Opinion:
-            return Opinion(f"trial {trial}")
-
-    found = rows(questions(2), instant, judges=[Careful()], trials=(1, 2, 3), concurrency=1)
-    assert [verdict.judge for row in found for verdict in row.verdicts] == ["trial 1", "trial 2", "trial 3"] * 2
-
-
-# Memory
 
 
 class Notebook:
@@ -450,9 +432,6 @@ def test_what_finishes_while_the_run_is_closed_is_kept() -> None:
     finish(work)
     assert sorted(row.question.id for row in memory.kept) == blocking.asked == ["0", "1", "2"]
     assert {row.passed for row in memory.kept} == {True}
-
-
-# A loop of one's own
 
 
 @pytest.mark.parametrize("error", [None, KeyError("gone"), KeyboardInterrupt("stop")])

@@ -1,5 +1,3 @@
-"""Scores of one's own in a row: values beside ours, failures as reasons, and what they see."""
-
 from __future__ import annotations
 
 import asyncio

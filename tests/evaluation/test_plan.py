@@ -1,8 +1,5 @@
-"""What a run says of questions with a history that a target cannot take."""
-
 from __future__ import annotations
 
-import json
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -13,6 +10,7 @@ from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.journal import Journal
 from evaltrack.evaluation.plan import planned
 from evaltrack.records import Row
+from tests.files import put
 
 TURNS = [{"role": "user", "content": "Before?"}]
 
@@ -20,13 +18,13 @@ TURNS = [{"role": "user", "content": "Before?"}]
 def golden_set(folder: Path, *questions: dict[str, Any]) -> str:
     path = folder / "set.jsonl"
     lines = [{"id": n, "question": f"What {n}?", "expected_chunks": ["a"], **each} for n, each in enumerate(questions)]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    put(path, lines)
     return str(path)
 
 
 def recorded(folder: Path, *lines: dict[str, Any]) -> str:
     path = folder / "recorded.jsonl"
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    put(path, lines)
     return f"recorded:{path}"
 
 

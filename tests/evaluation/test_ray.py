@@ -1,5 +1,3 @@
-"""Runs on a real Ray of this machine, where it is installed, and what is refused without one."""
-
 from __future__ import annotations
 
 import asyncio
@@ -46,7 +44,6 @@ def ask(question, k):
     return {"answer": f"It is {number % 1000}.", "sources": sources}
 """
 OF_THE_RUN = ("seconds", "started_at", "trace_id", "root_span_id")
-CLOCK = ("usage/target_seconds.mean", "usage/target_seconds.p95")
 ON_RAY = ("--set", "engine=ray", "--set", "engine_workers=2")
 PATIENCE = 180
 
@@ -219,25 +216,6 @@ def test_an_error_that_ends_the_run_in_a_worker_ends_it(
         )
     assert there.splitlines()[-1] == local.splitlines()[-1]
     assert there.splitlines()[-1].startswith("Error: ")
-
-
-@pytest.mark.long
-@NEEDS_RAY
-def test_a_sweep_may_run_on_ray(project: Project, store_uri: str) -> None:
-    settings = {"judge": "none", "engine": ["ray", "local"]}
-    sweep = {"golden": "golden.jsonl", "targets": ["python:mine:ask"], "settings": settings}
-    (project.folder / "sweep.json").write_text(json.dumps(sweep))
-    with project.start(uri=store_uri, command="sweep sweep.json") as process:
-        _, err = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 0, err
-    runs = connect(store_uri).client.search_runs(["0"], "params.target = 'python:mine:ask'")
-    assert {run.data.params.get("engine") for run in runs} == {None, "ray"}
-    one, other = (
-        {name: value for name, value in run.data.metrics.items() if name not in CLOCK and "sweep/" not in name}
-        for run in runs
-    )
-    assert one == other
-    assert len(project.asked()) == 2 * 60
 
 
 @NEEDS_RAY

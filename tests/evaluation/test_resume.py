@@ -1,5 +1,3 @@
-"""An evaluation that was broken off goes on where it was: the same run, the same numbers, and nothing asked twice."""
-
 from __future__ import annotations
 
 import json
@@ -22,9 +20,8 @@ import mlflow
 import pytest
 from mlflow.entities import Run
 
-from evaltrack import RunResult, resume_run, run_eval
+from evaltrack import RunResult, run_eval
 from evaltrack.cli import _run
-from evaltrack.errors import TrackingError
 from evaltrack.evaluation.journal import Journal
 from evaltrack.evaluation.resume import KEPT_DAYS, journals, remove_old
 from evaltrack.rows.reader import read_table
@@ -246,9 +243,6 @@ def check_whole(project: Project, run_id: str, metrics: dict[str, float]) -> Non
     assert project.journals() == []
 
 
-# Killed
-
-
 @pytest.mark.parametrize("way", ["resume RUN", "run --resume RUN", "API auto"])
 def test_it_goes_on(way: str, broken_off: Project, cli: CLI, reference: dict[str, float]) -> None:
     """Each way: the same run, the same metrics to the last bit, and nothing asked twice but what was in flight."""
@@ -338,9 +332,6 @@ def test_trials_are_kept_one_by_one(
     trials = list(read_table(Path(project.client.download_artifacts(run_id, "trials.parquet"))))
     assert len(trials) == 3 * QUESTIONS
     assert sorted(project.traced(run_id), key=int) == [str(number) for number in range(QUESTIONS)]
-
-
-# Which one
 
 
 def test_without_resume_it_is_pointed_out(broken_off: Project, cli: CLI) -> None:
@@ -507,9 +498,6 @@ def test_under_mlflow_run(broken_off: Project, cli: CLI, monkeypatch: pytest.Mon
     assert "`mlflow run` has opened a new run; resume with: evaltrack resume RUN" in err
 
 
-# Journals
-
-
 def test_a_damaged_journal_is_named(broken_off: Project, cli: CLI) -> None:
     run_id = broken_off.run().info.run_id
     (path,) = broken_off.journals()
@@ -557,7 +545,6 @@ def test_the_newest_is_taken(broken_off: Project) -> None:
 
 
 def test_old_journals_are_removed_when_a_new_one_is_begun(fresh: Project, cli: CLI) -> None:
-    """After 30 days nobody will resume it: it goes, with SQLite's files beside it, unless a process has it open."""
     state = fresh.folder / "state"
     made = {name: state / f"{name * 32}.sqlite" for name in "abcd"}
     for path in made.values():
@@ -596,9 +583,6 @@ def test_without_a_journal_it_is_evaluated_all_the_same(
     assert (code, warning.startswith("Warning: nothing can be resumed after a kill: ")) == (0, True)
     assert "nothing can be resumed after a kill" in out
     assert fresh.metrics(fresh.run().info.run_id) == reference
-
-
-# Errors
 
 
 def test_errors_are_asked_again_when_that_is_wanted(fresh: Project, cli: CLI, reference: dict[str, float]) -> None:
@@ -669,7 +653,6 @@ def test_a_function_that_was_edited_is_said_to_be_another(broken_off: Project, c
 
 
 def test_a_run_of_two_states_of_the_pages_holds_both(fresh: Project, cli: CLI) -> None:
-    """So that neither a run of the one nor of the other is said to have searched the same."""
     pages = fresh.folder / "pages"
     pages.mkdir()
     (pages / "a.md").write_text("# Numbers\n\nAll about number 1.\n")
@@ -684,9 +667,6 @@ def test_a_run_of_two_states_of_the_pages_holds_both(fresh: Project, cli: CLI) -
     assert now.startswith(f"{was} → 1 page, 1 chunk, ")
     assert words not in cli("resume", run.info.run_id, "--retry-errors")[1]
     assert fresh.run().data.tags["evaltrack.corpus"] == now
-
-
-# Stopped
 
 
 def meanwhile(project: Project, count: int, act: Callable[[], None]) -> threading.Thread:
@@ -803,34 +783,3 @@ def test_a_comparison_does_not_pass_over_a_newer_run_that_was_killed(fresh: Proj
     assert cli("compare", runs[1].run_id, "--no-log")[0] == 0
     assert cli("resume", killed)[0] == 0
     assert cli("compare", "--no-log", "--experiment", "kept")[0] == 0
-
-
-# The store takes no files
-
-
-def test_artifacts_that_cannot_be_logged_lose_nothing(
-    store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "golden.jsonl").write_text('{"id": 1, "question": "a?", "expected_chunks": ["c"]}\n')
-    (tmp_path / "spoiling.py").write_text(
-        "from pathlib import Path\n"
-        "def ask(question, k):\n"
-        "    with Path('asked').open('a') as file:\n"
-        "        file.write('x')\n"
-        "    for folder in Path().rglob('artifacts'):\n"
-        "        if folder.is_dir() and not Path('spoilt').exists():\n"
-        "            folder.rename('away')\n"
-        "            folder.touch()\n"
-        "            Path('spoilt').write_text(str(folder))\n"
-        "    return {'sources': ['c']}\n"
-    )
-    monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(TrackingError, match="no finished row is lost, go on with: evaltrack resume ") as caught:
-        run_eval(tmp_path / "golden.jsonl", target="python:spoiling:ask", experiment="spoilt", tracking_uri=store_uri)
-    spoilt = Path(Path("spoilt").read_text())
-    spoilt.unlink()
-    Path("away").rename(spoilt)
-
-    result = resume_run(str(caught.value).rpartition(" ")[2], tracking_uri=store_uri)
-
-    assert (result.status, len(result.rows), Path("asked").read_text()) == ("FINISHED", 1, "x")

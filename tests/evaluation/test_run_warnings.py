@@ -1,8 +1,5 @@
-"""Warnings of a run: what its numbers do not say."""
-
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +18,7 @@ from evaltrack.evaluation.run_warnings import (
 )
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Failure, Passage, Question, Response, Row, Source, Verdict
+from tests.files import put
 
 
 def row(question: Question, response: Response, *verdicts: Verdict) -> Row:
@@ -34,9 +32,6 @@ def texts(warning: NearIds | SmallK | UnmeasuredRetrieval | UnmeasuredScores, *r
     for each in rows:
         warning.add(each)
     return list(warning.texts())
-
-
-# Unmeasured retrieval
 
 
 BY_ID = Question(id="1", question="?", domain="d", expected_chunks=("a#1",))
@@ -119,9 +114,6 @@ def test_an_id_in_another_form_is_shown_beside_others_that_were_found(returned: 
     assert found == ([f"{what}: {shown}. {Guide.IDS.reference}"] if shown else [])
 
 
-# Small k
-
-
 CANNOT = "more than k = 2 sources, so that recall cannot reach 1"
 
 
@@ -141,9 +133,6 @@ def expecting(*expected: str, **fields: object) -> Row:
 )
 def test_how_many_and_the_k_that_would_do(rows: list[Row], note: str | None) -> None:
     assert texts(SmallK(2), *rows) == ([f"{note}. {Guide.RECALL.reference}"] if note else [])
-
-
-# Nothing that is expected
 
 
 WARNING = "no expected source of 10 questions ever came back: expected v2/a#1, returned e.g. a#1"
@@ -215,14 +204,10 @@ def test_a_run_says_it_on_stderr_and_in_its_notes(
     kind: type[PlainProgress | BarOfTqdm], store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "mine.jsonl"
-    lines = [{"id": n, "question": f"number {n}?", "expected_chunks": ["v2/a#1"]} for n in range(12)]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    put(path, [{"id": n, "question": f"number {n}?", "expected_chunks": ["v2/a#1"]} for n in range(12)])
     made = run_eval(path, target=lambda question: ["a#1"], tracking_uri=store_uri, traces="off", progress=kind())
     assert f"Warning: {WARNING}" in capsys.readouterr().err.replace("\n", " ")
     assert [note for note in made.notes if "no expected source of 12 questions ever came back" in note]
-
-
-# Unmeasured scores
 
 
 def gap(why: str | None) -> Row:
@@ -248,7 +233,7 @@ def test_a_judge_that_grades_from_one_upwards_is_noticed(tmp_path: Path, store_u
     lines = [
         {"id": each, "question": f"{each}?", "expected_answer": "a", "expected_chunks": ["a"]} for each in range(4)
     ]
-    golden.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    put(golden, lines)
 
     def notes(*grades: float) -> list[str]:
         def judge(question: Question, response: Response) -> dict[str, float]:

@@ -1,5 +1,3 @@
-"""Settings of the call, the environment and the settings file."""
-
 from __future__ import annotations
 
 import json
@@ -15,6 +13,7 @@ from evaltrack.errors import UsageError
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.settings_sources import read_settings, settings_of
 from tests.conftest import few_questions
+from tests.files import data
 
 
 @pytest.fixture(autouse=True)
@@ -60,14 +59,7 @@ def test_another_target_has_no_options_of_the_first(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize(
     ("line", "message"),
-    [
-        ("k = 3.5", "settings: k is 3.5; write a whole number from 1 to 1000"),
-        ("k = 2024-01-01", "settings: k is 2024-01-01; write a whole number from 1 to 1000"),
-        ("experiment = 2024-01-01", "settings: experiment is 2024-01-01; write a text"),
-        ("judge = 5", "settings: judge is 5; write texts"),
-        ('param = ["size"]', "settings: `param=`: one has no `=`, or nothing before it; write NAME=VALUE"),
-        ("concurency = 3", "settings: `concurency`: there is no such setting; did you mean `concurrency`?"),
-    ],
+    data("settings.json")["a_value_of_another_kind_is_refused"],
 )
 def test_a_value_of_another_kind_is_refused(line: str, message: str) -> None:
     with pytest.raises(UsageError) as refused:

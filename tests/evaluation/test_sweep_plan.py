@@ -1,8 +1,5 @@
-"""The configurations of a sweep."""
-
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +8,7 @@ import pytest
 from evaltrack.errors import GoldenError
 from evaltrack.evaluation.sweep_file import read_sweep
 from evaltrack.evaluation.sweep_plan import MAX_CONFIGURATIONS, SweepPlan, plan_sweep
+from tests.files import put
 
 
 @pytest.fixture
@@ -19,9 +17,7 @@ def golden(tmp_path: Path) -> Path:
         {"id": 1, "question": "One?", "expected_chunks": ["a"]},
         {"id": 2, "question": "Two?", "expected_chunks": ["b"]},
     ]
-    path = tmp_path / "set.jsonl"
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return path
+    return put(tmp_path / "set.jsonl", lines)
 
 
 def ask(question: str, k: int) -> list[str]:
@@ -56,8 +52,7 @@ def test_each_value_of_each_list_meets_every_other(golden: Path) -> None:
 def test_judges_are_counted_and_a_panel_is_a_list_in_a_list(golden: Path, tmp_path: Path) -> None:
     for name in "ab":
         scores = dict.fromkeys(("overall_score", "accuracy", "completeness", "relevance"), 1)
-        verdicts = [{"id": n, "judge": name, "reasoning": "r", **scores} for n in (1, 2)]
-        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(each) + "\n" for each in verdicts))
+        put(tmp_path / f"{name}.jsonl", [{"id": n, "judge": name, "reasoning": "r", **scores} for n in (1, 2)])
     (tmp_path / "plain.jsonl").write_text('{"id": 1, "question": "One?", "expected_chunks": ["a"]}\n')
     judges = [f"recorded:{tmp_path}/{name}.jsonl" for name in "ab"]
     made = plan(tmp_path / "plain.jsonl", settings={"judge": ["none", judges[0], judges]})
@@ -93,7 +88,6 @@ def test_a_digest_tells_what_is_evaluated_and_nothing_else(golden: Path) -> None
 
 
 def test_all_that_is_wrong_is_one_error(golden: Path, tmp_path: Path) -> None:
-    """Lines of the golden set beside names that stand twice; else every target and judge that cannot be opened."""
     golden.write_text(golden.read_text() + '{"id": 3}\n')
     with pytest.raises(GoldenError) as caught:
         plan(golden, k=[3, 3], settings={"price_in": 1})

@@ -1,5 +1,3 @@
-"""Trials of one question merged into one row: every way in which up to four can end, exact means, bounded memory."""
-
 from __future__ import annotations
 
 import gc
@@ -71,7 +69,6 @@ def decided(kinds: str, missing: int = 0) -> str | None:
 
 @pytest.mark.parametrize("asked", [0, 1, 3], ids=["all of them", "one is missing", "three are missing"])
 def test_every_way_to_end(asked: int) -> None:
-    """Whether a question passed, by how many, which trial is shown, and pass@n, pass^n and flaky: for all 340 ways."""
     for kinds in WAYS:
         merged = merge(trials(kinds), len(kinds) + asked if asked else None)
         counted, outcome = Counter(kinds), decided(kinds, asked)
@@ -185,9 +182,6 @@ def test_a_failure_in_some_trials_is_not_that_of_the_question() -> None:
     assert merge([failed, trial(2, "f")]).failure == merge([failed, trial(2, "e")]).failure == paid
 
 
-# A judge that failed leaves an answer and what was measured without it
-
-
 def judge_failed(number: int, hit: float) -> Row:
     scores, failure = {"hit": hit, "num_tokens": 100.0 * number}, Failure(kind="judge_error", message=f"in {number}")
     update = {"passed": None, "failure": failure, "scores": scores, "unmeasured": {"overall_score": "the judge failed"}}
@@ -225,9 +219,6 @@ def test_what_a_trial_measured_before_its_judge_failed_is_in_the_mean() -> None:
 def test_a_row_without_a_response_has_no_scores(second: Row) -> None:
     merged = merge([trial(1, "e"), second])
     assert (merged.response is None) == (not merged.scores)
-
-
-# Gathering
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -276,7 +267,6 @@ def test_what_was_broken_off_is_merged_at_the_end() -> None:
 
 
 def test_only_what_is_under_way_is_held() -> None:
-    """Of 2,000 questions the trials of each are let go with its last one; only what waits for more is alive."""
     gathering, came = Gathering(3, lambda row: None), list[weakref.ref[Row]]()
 
     def add(position: int, number: int) -> None:

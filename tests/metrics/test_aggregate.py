@@ -1,5 +1,3 @@
-"""From rows to the metrics of a run: exact means, counts, groups, and the rows that are kept to be shown."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -13,22 +11,10 @@ from evaltrack.evaluation.trials import merge
 from evaltrack.metrics.aggregate import SHOWN_ROWS, Kept, Summary
 from evaltrack.metrics.ledger import Ledger
 from evaltrack.metrics.measure import Rules, measure
-from evaltrack.records import Failure, FailureKind, Question, Response, Row, Source, Tokens, Usage, Verdict
+from evaltrack.records import Failure, FailureKind, Question, Response, Row, Tokens, Usage, Verdict
+from tests.metrics.test_measure import HIT, MISS, chunks, question
 
 repeatable = settings(deadline=None, derandomize=True)
-
-
-def question(**fields: Any) -> Question:
-    if not {"expected_chunks", "expected_sources"} & fields.keys():
-        fields["expected_chunks"] = ("a", "b")
-    return Question(**{"id": "1", "question": "What?", "domain": "travel"} | fields)
-
-
-def chunks(*ids: str) -> tuple[Source, ...]:
-    return tuple(Source(chunk_id=key) for key in ids)
-
-
-HIT, MISS = Response(answer="Paris.", sources=chunks("a")), Response(answer="Paris.", sources=chunks("x"))
 
 
 def verdict(overall: float | None = 0.85, judge: str = "j", *, spent: int | None = None, **fields: Any) -> Verdict:
@@ -92,7 +78,6 @@ NOTHING = Usage(prompt_tokens=0, completion_tokens=0)
 
 
 def test_an_empty_run_has_no_metric() -> None:
-    """Where no row came, every total is 0 and there is no mean, no group and no time."""
     empty, unused = summary(), ledger()
     assert (empty.metrics, empty.counts, empty.groups, empty.by_judge, unused.seconds()) == ({}, {}, {}, {}, {})
     assert set(empty.totals.values()) == set(unused.totals.values()) == {0}
@@ -197,7 +182,6 @@ def test_two_domains_are_never_one_group() -> None:
     ],
 )
 def test_times_are_those_of_the_answers(times: list[float], mean: float, p95: float) -> None:
-    """The mean and the 95th percentile by nearest rank are of the target's seconds, in whatever order they came."""
     whole = ledger(*(row(question(), Response(sources=()), seconds=second) for second in times))
     assert whole.seconds() == {"target_seconds.mean": mean, "target_seconds.p95": p95}
 
@@ -234,9 +218,6 @@ def test_a_summary_does_not_depend_on_the_order_of_the_rows(order: list[int]) ->
     first, second = ledger(*rows), ledger(*(rows[place] for place in order))
     assert (first.totals, first.seconds()) == (second.totals, second.seconds())
     assert (first.target_usage, first.judge_usage) == (second.target_usage, second.judge_usage)
-
-
-# Judges and tokens
 
 
 def test_judged_questions_have_means_of_their_own() -> None:
@@ -373,7 +354,6 @@ def test_each_judge_of_a_panel_has_a_mean() -> None:
 
 @pytest.mark.parametrize("verdicts", [[], [verdict()]])
 def test_one_judge_is_no_panel(verdicts: list[Verdict]) -> None:
-    """Where there is one judge or none, the mean is `judge_score` and stands nowhere twice."""
     assert summary(row(question(), HIT, verdicts)).by_judge == {}
 
 
@@ -412,12 +392,8 @@ def test_the_best_combined_score_is_of_one_question(order: int) -> None:
 
 
 def test_a_best_of_zero_is_measured() -> None:
-    """Where the only combined score is 0 the best is 0, not missing; where there is none there is no best."""
     assert summary(row(question(), MISS, [verdict()], count=9)).metrics["combined_score_best"] == 0
     assert "combined_score_best" not in summary(row(question(), HIT, [verdict()])).metrics
-
-
-# The rows that are shown
 
 
 def shown(position: int, passed: bool | None = None, kind: FailureKind | None = None) -> Row:

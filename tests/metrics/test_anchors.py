@@ -1,5 +1,3 @@
-"""The anchors of the rubric, and which grades a count allows."""
-
 from __future__ import annotations
 
 import json
@@ -12,6 +10,7 @@ from evaltrack import run_eval
 from evaltrack.metrics.anchors import misfits
 from evaltrack.metrics.rubric import DIMENSION_WEIGHTS
 from evaltrack.records import Observed
+from tests.files import data, put
 from tests.judging import RESPONSES, SHOWCASE
 from tests.metrics.test_rubric import WORKED
 from tests.metrics.test_rubric import observed as worked_example
@@ -25,26 +24,7 @@ def observed(hypotheses: int = 5, shifts: int = 4, **grades: float) -> Observed:
 
 @pytest.mark.parametrize(
     ("given", "allowed"),
-    [
-        ({"hypotheses": 1, "h_count": 8}, False),
-        ({"hypotheses": 1, "h_count": 5}, False),
-        ({"hypotheses": 1, "h_count": 4.9}, True),
-        ({"hypotheses": 2, "h_count": 7.5}, False),
-        ({"hypotheses": 2, "h_count": 7}, True),
-        ({"hypotheses": 4, "h_count": 10}, False),
-        ({"hypotheses": 4, "h_count": 9.5}, True),
-        ({"hypotheses": 5, "h_count": 10}, True),
-        ({"hypotheses": 9, "h_count": 1}, True),
-        ({"hypotheses": 9, "h_count": 0}, False),
-        ({"hypotheses": 2, "h_count": 0}, True),
-        ({"shifts": 0, "oscillation": 5}, False),
-        ({"shifts": 0, "oscillation": 4}, True),
-        ({"shifts": 1, "oscillation": 8}, False),
-        ({"shifts": 3, "oscillation": 10}, False),
-        ({"shifts": 4, "oscillation": 10}, True),
-        ({"shifts": 2, "oscillation": 0}, False),
-        ({"shifts": 1, "oscillation": 0}, True),
-    ],
+    data("metrics.json")["a_count_bounds_its_grade"],
 )
 def test_a_count_bounds_its_grade(given: dict[str, Any], allowed: bool) -> None:
     """From above by what one anchor more would be; a grade of 0 is for (almost) no count."""
@@ -62,7 +42,7 @@ def test_verdicts_from_a_file_count_as_they_are_and_the_run_says_which_contradic
     for row in rows[:4]:
         row["dimensions"]["h_count"], row["hypotheses"] = 8, 1
     verdicts = tmp_path / "verdicts.jsonl"
-    verdicts.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    put(verdicts, rows)
     made = run_eval(
         SHOWCASE,
         target=f"recorded:{RESPONSES / 'strong.jsonl'}",

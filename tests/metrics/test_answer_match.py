@@ -1,5 +1,3 @@
-"""Exact match, token F1 and contains, against values worked by hand from SQuAD's definition."""
-
 from __future__ import annotations
 
 import pytest

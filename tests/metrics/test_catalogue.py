@@ -1,5 +1,3 @@
-"""The table of metrics: each says which settings shape it, and what it says is true."""
-
 from __future__ import annotations
 
 import ast
@@ -10,11 +8,22 @@ import pytest
 
 import evaltrack
 from evaltrack.compare.engine import AFFECTED
-from evaltrack.metrics.catalogue import BY_NAME, HEADLINES, SCORES, depending_on, metric_form
+from evaltrack.metrics.catalogue import BY_NAME, HEADLINES, SCORES, MetricTable, depending_on, metric_form, metric_table
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.metrics.metric import Part
 from evaltrack.metrics.rubric import RubricWeights
-from evaltrack.records import Dimensions, Observed, Question, Response, Source, Tokens, ToolCall, Verdict, Weights
+from evaltrack.records import (
+    Dimensions,
+    Observed,
+    OwnScore,
+    Question,
+    Response,
+    Source,
+    Tokens,
+    ToolCall,
+    Verdict,
+    Weights,
+)
 
 RESPONSE = Response(
     answer="Paris.", sources=tuple(Source(chunk_id=key) for key in ("x", "b", "a")), tool_calls=(ToolCall(name="t"),)
@@ -75,6 +84,13 @@ def test_what_a_setting_changes_says_that_it_depends_on_it(part: Part) -> None:
     assert {name for name in moved if part not in BY_NAME[name].depends_on} == set()
 
 
+def test_a_declaration_never_replaces_one_of_ours() -> None:
+    """A signature from a store that others write to may declare anything."""
+    evil = OwnScore(name="recall_at_k", computed_by="x:y", digest="", higher_is_better=False)
+    mean = OwnScore(name="mrr", computed_by="x:y", digest="", gates=False)
+    assert metric_table((evil, mean)) == MetricTable()
+
+
 def test_the_comparison_leaves_out_what_the_metrics_say() -> None:
     assert AFFECTED["k"] == depending_on("k") >= {"recall_at_k", "combined_score", "pass_rate", "flaky_rate"}
     assert AFFECTED["judge"] == AFFECTED["judge_prompt"] == depending_on("judge") >= {"negative_pass_rate", "h_count"}
@@ -102,7 +118,6 @@ PLACES = {
 
 
 def test_no_list_of_metrics_is_kept_by_hand() -> None:
-    """What is shown, grouped, gated or left out derives from the table, so that a new metric is a line in it."""
     names = {name for score in SCORES for name in (score.name, score.metric)} - {"pass", "crux", "format"}
     package = Path(evaltrack.__file__).parent
     found = set()

@@ -1,5 +1,3 @@
-"""Citations by quote: which forms are read, and what holds a quotation. Pure."""
-
 from __future__ import annotations
 
 import time
@@ -96,7 +94,6 @@ def test_sources() -> None:
 
 
 def test_numbers_are_ids_where_ids_are_numbers() -> None:
-    """`[1]` is the chunk `1`, wherever it stands in the list."""
     sources = (Source(chunk_id="2", text="other words"), Source(chunk_id="1", text="ten clients may be open"))
     assert measured('"ten clients may" [1]', sources) == (1.0, 1.0)
     assert measured('"ten clients may" [2]', sources) == (0.0, 0.0)

@@ -1,5 +1,3 @@
-"""Whole evaluations of real data, question by question against numbers that others computed."""
-
 from __future__ import annotations
 
 import asyncio
@@ -24,7 +22,7 @@ from tests.actors import evaluated
 
 DATA = Path(os.environ.get("EVALTRACK_TEST_DATA", ""))
 
-pytestmark = pytest.mark.skipif(
+with_data = pytestmark = pytest.mark.skipif(
     not os.environ.get("EVALTRACK_TEST_DATA"), reason="EVALTRACK_TEST_DATA does not name the folder of real data"
 )
 
@@ -143,7 +141,6 @@ def test_every_question_scores_as_trec_eval_has_it(
 
 
 def test_trec_evals_own_fixture(tmp_path: Path) -> None:
-    """Of trec_eval's test run, put in the order that it sorts to, each printed value and each mean is the same."""
     folder = DATA / "trec_eval"
     grades = judgements(folder / "qrels.test")
     lines = [line.split() for line in (folder / "results.test").read_text().splitlines()]
@@ -169,11 +166,6 @@ def test_trec_evals_own_fixture(tmp_path: Path) -> None:
         if f"{score:.4f}" != value:
             wrong.append((measure, query, score, value))
     assert wrong == []
-
-
-def adi(folder: Path) -> tuple[Path, Path, list[str]]:
-    golden = golden_set(folder / "adi.jsonl", queries("adi"), judgements(DATA / "collections/adi/qrels.trec"))
-    return golden, folder / "other.run", text_of(DATA / "collections/adi/bm25_plain.run").splitlines(keepends=True)
 
 
 @pytest.mark.parametrize("system", ["bm25_plain", "bm25_porter"])
@@ -204,34 +196,8 @@ def test_judged_without_anything_relevant_is_a_negative(tmp_path: Path) -> None:
     """A query judged with grade 0 only expects nothing: it is in no retrieval mean, and to return anything fails it."""
     grades = judgements(DATA / "collections/adi/qrels.trec")
     grades["7"] = dict.fromkeys(grades["7"], 0)
-    _, run, lines = adi(tmp_path)
-    run.write_text("".join(lines))
+    run = tmp_path / "other.run"
+    run.write_text(text_of(DATA / "collections/adi/bm25_plain.run"))
     found = rows(golden_set(tmp_path / "none.jsonl", queries("adi"), grades), run, 5)
     assert found["7"].scores == {"negative_pass": 0, "pass": 0}
     assert summary(found.values(), 5).counts["recall_at_k"] == 34
-
-
-@pytest.mark.parametrize("first_rank", [0, 2])
-def test_tied_scores_and_odd_ranks_change_nothing(first_rank: int, tmp_path: Path) -> None:
-    """The order of lines is the ranking: tied scores and ranks that start at 0 or 2 leave every score as it was."""
-    golden, run, lines = adi(tmp_path)
-    run.write_text("".join(lines))
-    before = rows(golden, run, 10)
-    with run.open("w") as file:
-        for line in lines:
-            query, zero, document, rank, _, tag = line.split()
-            file.write(f"{query} {zero} {document} {int(rank) - 1 + first_rank} 1.0 {tag}\n")
-    after = rows(golden, run, 10)
-    assert {query: row.scores for query, row in after.items()} == {query: row.scores for query, row in before.items()}
-
-
-def test_ids_that_differ_by_zero_padding_never_match(tmp_path: Path) -> None:
-    """Documents `017` of a run are not the `17` that is expected: everything was measured, and scores 0."""
-    golden, run, lines = adi(tmp_path)
-    with run.open("w") as file:
-        for line in lines:
-            query, zero, document, *rest = line.split()
-            file.write(" ".join([query, zero, f"0{document}", *rest]) + "\n")
-    whole = summary(rows(golden, run, 10).values(), 10)
-    assert whole.totals["num_measured"] == whole.counts["mrr"] == 35
-    assert whole.metrics["hit_rate"] == whole.metrics["mrr"] == whole.metrics["ndcg_at_k"] == 0

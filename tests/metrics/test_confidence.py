@@ -1,5 +1,3 @@
-"""How sure a text says it is: words and phrases, numbers in any language, and what claims nothing."""
-
 from __future__ import annotations
 
 import time

@@ -1,8 +1,5 @@
-"""What a panel of judges says together, the same in the gate and in `judge agree`."""
-
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from evaltrack import run_eval
@@ -10,6 +7,7 @@ from evaltrack.api.judge_agreement import judges_agreement
 from evaltrack.metrics.measure import NO_OBSERVATION, Rules, measure
 from evaltrack.metrics.rubric import RubricWeights
 from evaltrack.records import Question, Response, Verdict
+from tests.files import put
 from tests.metrics.test_catalogue import observations
 
 GIVEN = (0.7, 0.7, 1.0)
@@ -17,16 +15,14 @@ GIVEN = (0.7, 0.7, 1.0)
 
 def recorded(folder: Path, name: str, score: float) -> str:
     path = folder / f"{name}.jsonl"
-    verdicts = [{"id": key, "overall_score": score, "reasoning": "so", "judge": name} for key in ("q0", "q1")]
-    path.write_text("".join(json.dumps(each) + "\n" for each in verdicts))
+    put(path, [{"id": key, "overall_score": score, "reasoning": "so", "judge": name} for key in ("q0", "q1")])
     return f"recorded:{path}"
 
 
 def test_a_panel_at_the_threshold_passes_in_the_gate_and_in_the_agreement(store_uri: str, tmp_path: Path) -> None:
     """Three judges whose mean is .8 pass at .8, in the run and where they are held against somebody who says so."""
     path = tmp_path / "two.jsonl"
-    lines = [{"id": key, "question": f"what of {key}?", "expected_chunks": ["a"]} for key in ("q0", "q1")]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    put(path, [{"id": key, "question": f"what of {key}?", "expected_chunks": ["a"]} for key in ("q0", "q1")])
     judges = [recorded(tmp_path, name, score) for name, score in zip("abc", GIVEN, strict=True)]
     made = run_eval(
         path,

@@ -1,5 +1,3 @@
-"""From what judges observed to scores, and a whole run of the showcase."""
-
 from __future__ import annotations
 
 import json
@@ -85,9 +83,6 @@ def test_the_tier_of_a_mean_agrees_with_whether_it_passes(points: tuple[int, int
     assert (made.reasoned.tier, made.passed) == (tier, tier == 3)
 
 
-# The showcase
-
-
 @dataclass(frozen=True)
 class Showcase:
     """The three runs of the showcase, judged by the verdicts that lie beside the responses, and their store."""
@@ -160,9 +155,6 @@ def test_strong_against_flawed_names_every_regression_with_its_cause(
     printed = capsys.readouterr().out
     assert "same sources, another answer: all 30 questions that got worse" in printed
     assert "broke (passed before, fails now): 30" in printed
-
-
-# A recorded verdict, weights, and what is refused
 
 
 def verdict_line(key: str = "pivot", **changes: Any) -> dict[str, Any]:

@@ -1,5 +1,3 @@
-"""What reasoning should reach over naive single-shot answers, in every rendering of a run and in a comparison."""
-
 from __future__ import annotations
 
 import io

@@ -1,5 +1,3 @@
-"""Which sources are relevant: by id, by title, or by the passages that their texts hold."""
-
 from __future__ import annotations
 
 from typing import Any

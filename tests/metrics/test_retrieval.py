@@ -1,5 +1,3 @@
-"""The retrieval scores: each convention in a table, and agreement with trec_eval on random cases."""
-
 from __future__ import annotations
 
 import random

@@ -1,5 +1,3 @@
-"""The reasoning rubric: every table row by row, the coupling table as a whole, rounding, weights."""
-
 from __future__ import annotations
 
 import re
@@ -16,6 +14,7 @@ from evaltrack.errors import UsageError
 from evaltrack.metrics import rubric
 from evaltrack.metrics.rubric import DIMENSION_WEIGHTS, TIERS, Grading, RubricWeights, grade
 from evaltrack.records import Dimensions, Observed
+from tests.files import data
 
 WORKED = (8, 8, 9, 8, 9, 9, 7, 8)
 
@@ -60,16 +59,7 @@ def test_the_worked_example() -> None:
 
 @pytest.mark.parametrize(
     ("name", "weight"),
-    [
-        ("h_count", 0.20),
-        ("oscillation", 0.20),
-        ("crux", 0.15),
-        ("epistemic_honesty", 0.15),
-        ("process_integrity", 0.10),
-        ("actionability", 0.10),
-        ("brevity", 0.05),
-        ("format", 0.05),
-    ],
+    data("metrics.json")["dimensions_and_weights"],
 )
 def test_dimensions_and_weights(name: str, weight: float) -> None:
     """Section 2: a 10 in one dimension and 0 in all others scores that dimension's weight, in percent."""
@@ -86,7 +76,6 @@ def test_hard_fails(code: str) -> None:
 
 
 def test_hard_fails_are_sorted_and_named_once() -> None:
-    """HF5 stands beside what was observed, in the order of the codes; a lesser gap still tells its penalty."""
     fails = ("HF4", "HF1", "HF4")
     assert grade(observed(hard_fails=fails, confidence=95, hypotheses=0)).hard_fails == ("HF1", "HF4", "HF5")
     graded = grade(observed(hard_fails=fails, confidence=95))
@@ -108,7 +97,6 @@ def test_bounds_of_the_bands(confidence: float | None, band: int | None) -> None
 
 @pytest.mark.parametrize("confidence", [-0.001, 100.001, float("nan"), float("inf")])
 def test_a_confidence_off_the_scale(confidence: float) -> None:
-    """What is no percentage from 0 to 100 has no band, not even the lowest."""
     with pytest.raises(ValueError, match="in percent, from 0 to 100"):
         rubric.claimed_band(confidence)
 

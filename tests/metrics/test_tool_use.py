@@ -1,5 +1,3 @@
-"""The order and the arguments of tool calls, against values worked by hand and against textbooks' ways."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
