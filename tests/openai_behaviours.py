@@ -101,9 +101,7 @@ def rate_limited(seconds: float = 1.0, form: Literal["seconds", "ms", "date", "n
 
 HTML = "<!DOCTYPE html><html><head><title>Sign in</title></head><body><h1>Sign in to the network</h1></body></html>"
 FAULTS: dict[str, Fault] = {
-    "rate_limit": lambda _: rate_limited(),
     "rate_limit_ms": lambda _: rate_limited(0.05, "ms"),
-    "rate_limit_date": lambda _: rate_limited(2, "date"),
     "server_error": lambda _: failure(500, "The server had an error while processing your request.", "server_error"),
     "overloaded": lambda _: failure(503, "The engine is currently overloaded.", "server_error"),
     "closed_before": lambda reply: replace(reply, wire="closed_before"),

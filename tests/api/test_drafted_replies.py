@@ -24,6 +24,15 @@ def answered(quote: str) -> dict[str, object]:
     )
 
 
+def test_a_quotation_stands_in_the_chunk_to_the_letter() -> None:
+    assert answered("Small dogs ride for free,\nin a basket.") == {
+        "question": "May my dog come?",
+        "expected_chunks": ["rail#dogs"],
+        "expected_passages": [{"quote": "Small dogs ride for free, in a basket.", "source": "Rail"}],
+        "expected_answer": "Yes, if small.",
+    }
+
+
 @pytest.mark.parametrize(
     ("quote", "why"),
     [

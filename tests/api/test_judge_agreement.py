@@ -272,6 +272,12 @@ def test_where_kappa_is_not_defined_that_is_said(
     assert "overall_score kappa (quadratic)" in shown
 
 
+@pytest.mark.parametrize("options", [{}, {"labels": SECOND, "other_run": "x"}])
+def test_labels_or_another_run_and_not_both(options: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="name the labels, or another run, to hold the judge against"):
+        judges_agreement("none", **options)
+
+
 def test_nothing_in_common_is_refused(judged: Judged, tmp_path: Path) -> None:
     rows = lines("middling.second.jsonl")
     other = labels_file(tmp_path / "other.jsonl", [{**row, "id": f"x-{row['id']}"} for row in rows])

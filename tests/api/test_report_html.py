@@ -315,6 +315,12 @@ def like(kept: Kept, summary: object = None, status: str = "FINISHED") -> str:
     return run_id
 
 
+@pytest.mark.parametrize("text", [b"", b"{", b"\xff", b"[" * 100_000, b"null", b"{}"], ids=lambda text: repr(text[:4]))
+def test_a_summary_that_is_none_is_told(kept: Kept, text: bytes) -> None:
+    with pytest.raises(TrackingError, match="is damaged or of another version: "):
+        report_html(like(kept, text), tracking_uri=kept.uri)
+
+
 def test_a_run_that_lacks_what_it_held_is_told(kept: Kept) -> None:
     for name, summary in (
         ("summary.json", None),

@@ -14,7 +14,6 @@ from evaltrack.tracking.store import connect
 from evaltrack.tracking.traces import trace_id_of
 
 from .conftest import Handbook, Open
-from .handbook import ASKED
 from .pages import apart, framed
 
 pytestmark = pytest.mark.long
@@ -29,17 +28,6 @@ def test_the_trace_of_a_question_opens_in_mlflow(site: Handbook, visit: Open) ->
     panel = opened.value.get_by_role("dialog")
     panel.get_by_text("May I bring a surfboard?").first.wait_for()
     assert trace_id_of(site.candidate, "8").removeprefix("tr-")[:8] in panel.inner_text()
-
-
-def test_both_runs_stand_side_by_side_in_mlflow(site: Handbook, visit: Open) -> None:
-    page = visit()
-    page.set_viewport_size({"width": 1800, "height": 2600})
-    page.goto(site.comparison.compare_link or "")
-    page.get_by_text("How long may I stay without a visa?").first.wait_for()
-    told = page.locator("body").inner_text()
-    assert "handbook of spring" in told
-    assert "handbook of summer" in told
-    assert re.search(rf"{len(ASKED)} of {len(ASKED)}", told)
 
 
 def test_any_two_runs_are_paired_question_by_question(site: Handbook, visit: Open) -> None:

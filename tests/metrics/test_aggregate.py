@@ -406,6 +406,7 @@ def shown(position: int, passed: bool | None = None, kind: FailureKind | None = 
 def test_the_first_of_the_golden_set_are_kept(order: list[int]) -> None:
     kept = Kept()
     for position in order:
+        kept.add(shown(position, passed=[True, None][position % 2]))
         kept.add(shown(position, passed=False))
         kept.add(shown(position, kind="target_error"))
     first = list(range(SHOWN_ROWS))

@@ -10,6 +10,7 @@ import mlflow
 import pytest
 
 from evaltrack import RunResult, compare_runs, run_eval
+from evaltrack.api.judge_agreement import judges_agreement
 from evaltrack.compare.pairing import NotComparableError
 from evaltrack.errors import UsageError
 from evaltrack.metrics.measure import NO_OBSERVATION, Rules, measure
@@ -34,6 +35,7 @@ from tests.judging import (
     serving,
     store_in,
 )
+from tests.metrics.test_catalogue import observations
 from tests.metrics.test_rubric import observed as seen
 
 
@@ -278,3 +280,39 @@ def test_the_verdicts_of_a_run_can_be_given_again_as_recorded_ones(
         traces="off",
     )
     assert again.metrics == showcase.middling.metrics
+
+
+def test_a_panel_at_the_threshold_passes_in_the_gate_and_in_the_agreement(store_uri: str, tmp_path: Path) -> None:
+    """Three judges whose mean is .8 pass at .8, in the run and where they are held against somebody who says so."""
+
+    def given(judge: str, score: float) -> Path:
+        return labels_file(
+            tmp_path / f"{judge}.jsonl", [{"id": key, "overall_score": score} for key in "ab"], judge=judge
+        )
+
+    path, _ = golden_set(tmp_path, dict.fromkeys("ab"), expected_chunks=["a"])
+    judges = [f"recorded:{given(*each)}" for each in (("one", 0.7), ("two", 0.7), ("three", 1.0))]
+    made = run_eval(
+        path,
+        target=lambda question: {"answer": "so", "sources": ["a"]},
+        judge=judges,
+        pass_threshold=0.8,
+        tracking_uri=store_uri,
+        traces="off",
+    )
+    assert (made.metrics["pass_rate"], made.metrics["judge_score"]) == (1, 0.8)
+    labels = given("people", 0.9)
+    agreed = judges_agreement(made.run_id[:12], labels=labels, resamples=100, tracking_uri=store_uri)
+    assert agreed.run_id == made.run_id
+    assert agreed.labels["outcome"].figures["accuracy"].value == 1
+
+
+def test_a_panel_of_which_one_observed_nothing_measures_nothing() -> None:
+    asked, given = Question(id="1", question="?", domain="d"), Response(answer="so")
+    silent = Verdict(judge="two", reasoning="nothing to see")
+    rules = Rules(reasoning=RubricWeights())
+    seen = observations(0)
+    assert "reasoning_score" in measure(asked, given, rules, seen * 2).scores
+    measured = measure(asked, given, rules, (*seen, silent))
+    assert (dict(measured.scores), dict(measured.unmeasured)) == ({}, {"reasoning_score": NO_OBSERVATION})
+    assert measured.passed is None

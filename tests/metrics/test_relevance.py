@@ -7,6 +7,7 @@ import pytest
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.metrics.relevance import NO_TEXTS, expected_of, relevance_of, relevant_keys, source_keys
 from evaltrack.records import Question, Response, Row, Source
+from tests.metrics.test_measure import chunks
 
 STAY = "Stays of up to 90 days in any 180-day period need no visa."
 FEE = "The fee is 80 euros."
@@ -14,10 +15,6 @@ FEE = "The fee is 80 euros."
 
 def question(**fields: Any) -> Question:
     return Question.model_validate({"id": 1, "question": "How long?", "domain": "travel"} | fields)
-
-
-def chunks(*ids: str) -> tuple[Source, ...]:
-    return tuple(Source(chunk_id=each) for each in ids)
 
 
 def titles(*names: str) -> tuple[Source, ...]:
