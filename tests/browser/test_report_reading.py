@@ -140,6 +140,15 @@ def test_on_a_phone_nothing_stands_out_and_a_press_leads_to_the_question(files: 
         assert box["height"] >= 40
 
 
+@BOTH
+@pytest.mark.parametrize("width", [640, 320])
+def test_enlarged_nothing_stands_out(files: Files, tab: Open, name: str, width: int) -> None:
+    page = tab(viewport={"width": width, "height": 512})
+    page.goto(files[name])
+    assert sideways(page) <= 0
+    assert page.locator(".item").first.is_visible()
+
+
 @pytest.mark.parametrize(("wish", "scroll"), [("reduce", "auto"), ("no-preference", "smooth")])
 def test_who_wants_no_motion_sees_none(files: Files, tab: Open, wish: str, scroll: str) -> None:
     page = tab(reduced_motion=wish)
