@@ -1,3 +1,14 @@
+"""The code blocks of the documents, and how they are run: those of a page in one folder, in their order.
+
+A `bash` block is run as it stands; variables and the working folder carry over to the next one. A `python` block is
+run, and any block with a `title` is written to the file of that name. A `text` block shows what the block before it
+printed: each of its lines but `...` must be there, in that order. A comment above a block says what is otherwise:
+
+    <!-- not run: why -->      it is only parsed
+    <!-- ends with 1 -->       its exit code is not 0
+    <!-- needs PACKAGE -->     it is run where that is installed
+"""
+
 from __future__ import annotations
 
 import json

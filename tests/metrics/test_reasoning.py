@@ -155,8 +155,8 @@ def test_strong_against_flawed_names_every_regression_with_its_cause(
     monkeypatch.setenv("MLFLOW_TRACKING_URI", showcase.uri)
     assert cli("compare", flawed.run_id, "--baseline-run", strong.run_id, "--no-log") == 1
     printed = capsys.readouterr().out
-    assert "same sources, another answer: all 30 questions that got worse" in printed
-    assert "broke (passed before, fails now): 30" in printed
+    assert "another answer (30 questions): look at prompt and model" in printed
+    assert printed.startswith("Regression: 30 questions broke, 0 were fixed.")
 
 
 def verdict_line(key: str = "pivot", **changes: Any) -> dict[str, Any]:
