@@ -120,7 +120,7 @@ def _floor_words(plan: Plan, summary: Summary) -> str | None:
     if not (declined := round(rate * measured)):
         return None
     questions = f"{count(declined, 'answerable question')} {verb(declined, 'was', 'were')}"
-    return f"{questions} below the floor {plan.target.floor:g} (setting `floor`), and declined"
+    return f"{questions} below the floor {plan.target.floor:g} (`--target-option floor=…`), and declined"
 
 
 def _of_costs(plan: Plan, ledger: Ledger) -> Iterator[str]:

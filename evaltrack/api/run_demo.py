@@ -13,8 +13,6 @@ from evaltrack.errors import UsageError
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.result import RunResult
 from evaltrack.evaluation.settings_sources import settings_of
-from evaltrack.golden.reader import open_golden
-from evaltrack.tracking.baselines import baseline_run
 from evaltrack.tracking.baselines import get_baseline as stored_baseline
 from evaltrack.tracking.store import choose_experiment, connect
 
@@ -25,6 +23,9 @@ GOLDEN = "travel.jsonl"
 BEFORE, AFTER = "pages cut by headings", "pages cut into 120 words"
 CHANGE = "chunk=words:120"
 """The change: means hardly move, and single questions break."""
+
+REASON = "evaltrack run --demo"
+"""The reason of the baseline that it sets."""
 
 
 class DemoRuns(NamedTuple):
@@ -66,7 +67,7 @@ def run_demo(
         **settings: As for `run_eval`.
 
     Raises:
-        UsageError: the experiment has a baseline of another golden set called `travel`, or a setting is wrong.
+        UsageError: the golden set `travel` has a baseline of the user's own in the experiment, or a setting is wrong.
         TrackingError: the MLflow store is out of reach, or does not hold what was written.
     """
     golden = demo_golden()
@@ -80,20 +81,16 @@ def run_demo(
         return run_eval(golden, target=target, tracking_uri=tracking_uri, ui_url=ui_url, progress=progress, **settings)
 
     before = evaluate(corpus, BEFORE)
-    set_baseline(before.run_id, reason="evaltrack run --demo", experiment=experiment, tracking_uri=tracking_uri)
+    set_baseline(before.run_id, reason=REASON, experiment=experiment, tracking_uri=tracking_uri)
     after = evaluate(f"{corpus}?{CHANGE}", AFTER)
     return DemoRuns(before, after)
 
 
 def _check_baseline(golden: Path, experiment: str | None, tracking_uri: str | None) -> None:
-    """Refuse to take the baseline of a user's own set of that name away."""
+    """Refuse to replace a baseline that a user has set."""
     store = connect(tracking_uri)
     baseline = stored_baseline(store, choose_experiment(store, experiment).experiment_id, golden.stem)
-    if baseline is None:
-        return
-    signature = baseline_run(store, baseline).signature
-    whole = signature.selection.whole_digest if signature.selection else signature.golden_digest
-    if whole != open_golden(golden).digest:
+    if baseline is not None and baseline.reason != REASON:
         raise UsageError(
             f"golden set `{golden.stem}` of this experiment has a baseline that is not of the showcase;"
             " name another experiment with `experiment=demo`"

@@ -59,7 +59,8 @@ def side_of_file(path: Path) -> Side:
         return _side(path.name, _saved(path))
     except OSError as error:
         raise UsageError(
-            f"{path}: cannot be read: {error.strerror}; save one with: evaltrack run GOLDEN > {path.name}",
+            f"{path}: cannot be read: {error.strerror}; save one with: evaltrack run GOLDEN > {path},"
+            " or name a run with --baseline-run",
             guide=Guide.BASELINE,
         ) from None
     except DamagedError as error:

@@ -58,5 +58,6 @@ def _print_end(plan: ProjectPlan) -> None:
     for note in plan.notes:
         click.echo(with_options(shown_text(note)), err=True)
     there = "" if plan.folder == Path() else f"cd {quoted(str(plan.folder))} && "
-    click.echo(f"Next:           {there}evaltrack run && evaltrack baseline set", err=True)
+    edit = "edit the examples and remove `draft`, then: " if plan.examples else ""
+    click.echo(f"Next:           {edit}{there}evaltrack run && evaltrack baseline set", err=True)
     click.echo("After a change: evaltrack run && evaltrack compare", err=True)

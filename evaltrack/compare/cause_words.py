@@ -54,12 +54,12 @@ CAUSES: Mapping[CulpritKind, CauseWords] = {
         "have other ids now",
     ),
     "rechunked": CauseWords(
-        "the expected text came back in other borders",
+        "the expected text is chunked differently now",
         "put the new ids into the golden set, and evaluate the baseline again; quoted passages (evaltrack golden "
         "anchor) need no ids",
-        "the text of `{first}` came back in other borders, in {other}",
-        "was cut in other borders",
-        "were cut in other borders",
+        "the text of `{first}` is chunked differently now, in {other}",
+        "was chunked differently",
+        "were chunked differently",
     ),
     "source_text_changed": CauseWords(
         "the text of a source changed",

@@ -180,7 +180,7 @@ def _reruns(
         made = rerun_questions(questions, rerunner)
     except EvaltrackError as error:
         return Reruns(dict.fromkeys(broke, Rerun("not rerun")), varied=varied, why_not=str(error))
-    return replace(made, varied=bool(made.varied or varied))
+    return replace(made, varied=varied or made.varied)
 
 
 def _outcome_table(paired: Paired) -> OutcomeTable:

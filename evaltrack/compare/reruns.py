@@ -27,6 +27,9 @@ RECORD_LEVEL, FLAKY_LEVEL = 0.03, 0.2
 LUCK_LEVEL, UNCLEAR_LEVEL = 0.07, 0.25
 """p of the test against luck below which questions are confirmed, and below which that is unclear."""
 
+UNMEASURED = 2
+"""Reruns of a question that were not measured, after which it is given up."""
+
 PROBES = 10
 """Questions that are rerun to see whether the target varies, or is another one."""
 
@@ -93,7 +96,8 @@ class Reruns:
     """All reruns of a comparison.
 
     `varied`: answers vary, by reruns or by trials; None where that is not known. `another_system`: the system that was
-    rerun is not the candidate. `why_not` says why nothing was rerun. `tokens` and `usd` are the price of it all.
+    rerun is not the candidate. `why_not` says why nothing was rerun, or that reruns were not measured. `tokens` and
+    `usd` are the price of it all.
     """
 
     by_id: Mapping[str, Rerun] = field(default_factory=dict)
@@ -137,8 +141,9 @@ class _Session:
 
     def __init__(self, questions: Questions, rerunner: Rerunner) -> None:
         self._questions, self._rerunner = questions, rerunner
-        self._calls, self._same, self._varied = 0, True, False
-        self._passed, self._failed = Counter[str](), Counter[str]()
+        self._calls, self._same = 0, True
+        self._varied: bool | None = None
+        self._passed, self._failed, self._unmeasured = Counter[str](), Counter[str](), Counter[str]()
         self._as_before: dict[str, bool] = {}
         self._records = rerunner.records(questions.broke) if questions.broke else {}
 
@@ -155,21 +160,35 @@ class _Session:
             states |= dict.fromkeys(consistent, "unclear" if cut_off else state)
         if not self._calls and self._questions.fell:
             self._ask(self._questions.fell[:PROBES])
+        failed = sum(self._unmeasured.values())
         return Reruns(
-            {key: self._rerun(key, state) for key, state in states.items()}, self._calls, self._varied, another
+            {key: self._rerun(key, state) for key, state in states.items()},
+            self._calls,
+            self._varied,
+            another,
+            why_not=f"{failed:,} of {self._calls:,} reruns were not measured" if failed else None,
         )
 
     def _ask(self, ids: Sequence[str], kept: int = 0) -> list[str]:
-        """Ask each question once, as far as calls are allowed but for those kept; returns those that were asked."""
-        asked = list(ids)[: max(self._rerunner.limit - kept - self._calls, 0)]
-        for key, answer in self._rerunner.rerun(asked).items() if asked else ():
-            self._passed[key] += answer.passed is True
-            self._failed[key] += answer.passed is False
+        """Ask each question once, as far as calls are allowed but for those kept; returns those that were asked.
+
+        A question whose reruns were not measured is given up.
+        """
+        open_ids = [key for key in ids if self._unmeasured[key] < UNMEASURED]
+        asked = open_ids[: max(self._rerunner.limit - kept - self._calls, 0)]
+        answers = self._rerunner.rerun(asked) if asked else {}
+        for key, answer in answers.items():
+            if answer.passed is None:
+                self._unmeasured[key] += 1
+                self._same = False
+                continue
+            self._passed[key] += answer.passed
+            self._failed[key] += not answer.passed
             self._same &= answer.same
-            self._varied |= not answer.same_scores
+            self._varied = bool(self._varied) or not answer.same_scores
             self._as_before.setdefault(key, answer.as_before)
-        self._calls += len(asked)
-        return asked
+        self._calls += len(answers)
+        return list(answers)
 
     def _ask_while_failing(self, ids: Sequence[str]) -> list[str]:
         """Rerun each question until it passes once; returns those that failed each of all reruns."""

@@ -41,6 +41,11 @@ def test_a_baseline_of_ones_own_stays(store_uri: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is not of the showcase; name another experiment with `experiment=demo`"):
         run_demo()
     assert get_baseline("travel").run_id == own
+    whole = evaltrack.run_eval(demo_golden(), target=f"bm25:{demo_golden().parent / 'corpus/travel'}").run_id
+    set_baseline(whole)
+    with pytest.raises(UsageError, match="is not of the showcase"):
+        run_demo()
+    assert get_baseline("travel").run_id == whole
 
 
 def test_an_installation_without_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

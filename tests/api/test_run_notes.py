@@ -15,9 +15,12 @@ PAGES = {"cats.md": "Cats sleep all day.", "dogs.md": "Dogs run in the park.", "
 @pytest.mark.parametrize(
     ("settings", "floor"),
     [
-        ("floor=0.1", "1 answerable question was below the floor 0.1 (setting `floor`), and declined"),
-        ("floor=50", "2 answerable questions were below the floor 50 (setting `floor`), and declined"),
-        ("floor=50&by=domain", "2 answerable questions were below the floor 50 (setting `floor`), and declined"),
+        ("floor=0.1", "1 answerable question was below the floor 0.1 (`--target-option floor=…`), and declined"),
+        ("floor=50", "2 answerable questions were below the floor 50 (`--target-option floor=…`), and declined"),
+        (
+            "floor=50&by=domain",
+            "2 answerable questions were below the floor 50 (`--target-option floor=…`), and declined",
+        ),
         ("floor=0", None),
     ],
 )

@@ -110,9 +110,9 @@ def test_a_new_page_among_the_first_with_another_answer_is_named(new: bool) -> N
     worse = [rows_of(TEN, now, 0.1)[place] if place < 3 else each for place, each in enumerate(after)]
     made = compare(side(before, judge="j"), side(worse, judge="j"), Gate(), resamples=50)
     assert behind_line(made) == (
-        "Behind it: “promo.md” is new in the results: all 3 questions that got worse"
+        "Cause: “promo.md” is new in the results: all 3 questions that got worse"
         if new
-        else "Behind it: no single document: changed sources, another answer: all 3 questions that got worse"
+        else "Cause: no single document: changed sources, another answer: all 3 questions that got worse"
     )
 
 
@@ -301,7 +301,7 @@ def test_pages_that_were_cut_anew_are_said_to_be() -> None:
     now = {f"q{n}": found(f"new{n}", f"more{n}") for n in range(10)}
     made = compared(now)
     assert culprits(made) == [("rechunked", "q0!.md", 1), *[("rechunked", f"q{n}!.md", 1) for n in range(1, 10)]]
-    assert made.flips[0].cause.detail == "the text of `q0!` came back in other borders, in sources with other ids"
+    assert made.flips[0].cause.detail == "the text of `q0!` is chunked differently now, in sources with other ids"
     assert "put the new ids into the golden set" in next_steps(made)[0]
     few = compared({key: found("x", "y") for key in now})
     assert "rechunked" not in few.causes

@@ -126,6 +126,24 @@ def test_a_target_that_gives_the_same_answers_is_deterministic() -> None:
     assert (made.by_id["q"].state, made.calls, made.varied) == ("confirmed", 0, False)
 
 
+def test_reruns_that_fail_say_nothing_and_end_early() -> None:
+    """A target that is down while it is rerun neither varies nor is it flaky; the broken question counts."""
+    made = rerun_questions(Questions(["q"], failing=TEN), Turns({"q": "e"}))
+    assert (made.by_id["q"].state, made.calls, made.varied) == ("not rerun", 2, None)
+    assert made.why_not == "2 of 2 reruns were not measured"
+    fell = rerun_questions(Questions([], fell=TEN), Turns(dict.fromkeys(TEN, "e")))
+    assert (fell.calls, fell.varied, fell.why_not) == (10, None, "10 of 10 reruns were not measured")
+
+
+def test_a_question_that_cannot_be_asked_is_no_call() -> None:
+    class Edited(Turns):
+        def rerun(self, ids: Sequence[str]) -> Mapping[str, Answer]:
+            return {}
+
+    made = rerun_questions(Questions(["q"]), Edited())
+    assert (made.by_id["q"].state, made.calls) == ("not rerun", 0)
+
+
 def test_no_more_calls_are_made_than_allowed() -> None:
     for limit in range(25):
         asker = Turns({"q": "X", "a": "X", "f": "X"}, limit=limit)

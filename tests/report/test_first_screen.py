@@ -297,7 +297,7 @@ def test_where_many_pages_have_one_fate_the_cause_is_behind_it() -> None:
     made = comparison(flips=flips, drops=(), lost=(), causes={"source_demoted": 8})
     words = behind_words(made)
     assert words.startswith("no single document: an expected source is returned lower (rank 1 → 6 …): all 8 questions")
-    assert behind_line(made) == f"Behind it: {words}"
+    assert behind_line(made) == f"Cause: {words}"
     first, *others = next_steps(made)
     assert first == "An expected source is returned lower (8 questions): look at what changed in search or ranking."
     assert others == []

@@ -126,9 +126,9 @@ def _message_part(comparison: Comparison, error: Culprit | None) -> str:
 
 
 def behind_line(comparison: Comparison) -> str:
-    """``Behind it: `` and what is; empty where nothing got worse."""
+    """``Cause: `` and what is; empty where nothing got worse."""
     words = behind_words(comparison)
-    return f"Behind it: {words}" if words else ""
+    return f"Cause: {words}" if words else ""
 
 
 def several_causes(comparison: Comparison) -> str:

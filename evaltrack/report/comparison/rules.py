@@ -100,7 +100,8 @@ def reruns_words(comparison: Comparison) -> str:
         price += [] if reruns.usd is None else [f"${reruns.usd:.3f}"]
         parts = ", ".join(f"{states[state]:,} {words}" for state, words in STATES.items() if states[state])
         cost = f" ({', '.join(price)})" if price else ""
-        return f"Reran in {count(reruns.calls, 'call')}{cost}{f': {parts}' if parts else ''}."
+        failed = f" ({reruns.why_not})" if reruns.why_not else ""
+        return f"Reran in {count(reruns.calls, 'call')}{cost}{f': {parts}' if parts else ''}{failed}."
     if states["not rerun"] and reruns.why_not:
         return f"Not rerun: {clip(reruns.why_not, 200).rstrip('.')}."
     return ""
