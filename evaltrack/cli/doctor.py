@@ -76,12 +76,10 @@ def _tokenizer() -> str:
 def _check_store() -> str:
     """Write a tag and an artifact to the experiment and take them away again; say which store that was."""
     from evaltrack.tracking.artifacts import check_artifact_place
-    from evaltrack.tracking.store import choose_experiment, connect, tracking_errors
+    from evaltrack.tracking.store import check_tags_are_taken, choose_experiment, connect
 
     store = connect()
     experiment = choose_experiment(store, None)
-    with tracking_errors("writing a tag"):
-        store.client.set_experiment_tag(experiment.experiment_id, "evaltrack.doctor", __version__)
-        store.client.delete_experiment_tag(experiment.experiment_id, "evaltrack.doctor")
+    check_tags_are_taken(store, experiment, "evaltrack.doctor")
     check_artifact_place(store, experiment)
     return f"{store.shown}, experiment {experiment.name}"

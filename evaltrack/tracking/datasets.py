@@ -10,6 +10,7 @@ from typing import Any
 from evaltrack.errors import UsageError
 from evaltrack.golden.mlflow_records import record_of
 from evaltrack.records import Question
+from evaltrack.tracking.mlflow_private import dataset_records_reader, tracing_client
 from evaltrack.tracking.patience import impatient, persist
 from evaltrack.tracking.replies import reason
 from evaltrack.tracking.store import Store, pages, tracking_errors
@@ -51,7 +52,7 @@ def _register(store: Store, experiment_id: str, name: str, tags: dict[str, str],
         if other is not dataset and _is_half_made(other.tags or {}, tags):
             client.delete_dataset(other.dataset_id)
     if WHOLE not in (dataset.tags or {}):
-        _inner(store).upsert_dataset_records(dataset.dataset_id, _records(list(questions)))
+        tracing_client(store.client).store.upsert_dataset_records(dataset.dataset_id, _records(list(questions)))
         client.set_dataset_tags(dataset.dataset_id, {WHOLE: "true"})
 
 
@@ -87,7 +88,7 @@ def dataset_records(store: Store, name: str) -> list[dict[str, Any]]:
         found = [each for each in datasets if name in (each.name, each.dataset_id)]
         if len(found) != 1:
             raise _not_one(name, found, datasets)
-        records, _ = persist(_inner(store)._load_dataset_records, found[0].dataset_id, max_results=None)  # noqa: SLF001
+        records, _ = persist(dataset_records_reader(store.client), found[0].dataset_id, max_results=None)
     return [
         {
             "inputs": each.inputs,
@@ -113,8 +114,3 @@ def _not_one(name: str, found: list[Any], datasets: list[Any]) -> UsageError:
     near = get_close_matches(name, names, 5) or names[:5]
     cure = f"did you mean {' or '.join(f'`{each}`' for each in near)}?" if near else "the store has none"
     return UsageError(f"there is no dataset `{name}`; {cure}")
-
-
-def _inner(store: Store) -> Any:
-    client: Any = store.client
-    return client._tracking_client.store  # noqa: SLF001 - the public functions for records take no store

@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evaltrack.system import retries
+from evaltrack.tracking.mlflow_private import read_span_files_with
 from evaltrack.tracking.replies import broke_off, no_reply
 
 if TYPE_CHECKING:
@@ -62,15 +63,14 @@ def client_of(uri: str) -> MlflowClient:
     from mlflow import MlflowClient
 
     client: Any = MlflowClient(uri)
-    traces = client._tracing_client  # noqa: SLF001 - it would look for spans in the store of the process
-    traces._get_artifact_repo_for_trace = partial(_spans_of_trace, uri)  # noqa: SLF001
+    read_span_files_with(client, partial(spans_file, uri))
     if has_wire(uri):
         client = Persistent(client)
     persistent: MlflowClient = client
     return persistent
 
 
-def _spans_of_trace(uri: str, info: TraceInfo) -> ArtifactRepository:
+def spans_file(uri: str, info: TraceInfo) -> ArtifactRepository:
     """Where the spans of a trace are that the store at `uri` holds as an artifact."""
     from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
     from mlflow.tracing.utils.artifact_utils import get_artifact_uri_for_trace

@@ -15,6 +15,7 @@ from typing import Any
 
 from evaltrack.records.question import Question
 from evaltrack.records.response import TraceHome, TracePlace
+from evaltrack.tracking.mlflow_private import has_child_spans
 
 QUEUE = "MLFLOW_ASYNC_TRACE_LOGGING_MAX_QUEUE_SIZE"
 LONG_QUEUE = "100000"
@@ -46,13 +47,7 @@ class SpanHabit:
 
     def note(self, place: TracePlace) -> None:
         """Take a call that is about to end; one of which MLflow does not say counts as one with spans."""
-        children = True
-        with suppress(Exception):  # the names are MLflow's own, not public
-            from mlflow.tracing.trace_manager import InMemoryTraceManager
-
-            manager: Any = InMemoryTraceManager
-            with manager.get_instance().get_trace(place.trace_id) as trace:
-                children = len(trace.span_dict) > 1
+        children = has_child_spans(place.trace_id)
         self.made |= children
         self.empty_calls += not children
 

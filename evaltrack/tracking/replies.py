@@ -30,12 +30,11 @@ NO_JSON = "not in a valid JSON format"
 def broke_off(error: BaseException) -> bool:
     """Whether a reply ended half-way: the server may have done what was asked of it."""
     from requests.exceptions import ChunkedEncodingError, ContentDecodingError
-    from sqlalchemy.exc import DBAPIError
 
     behind = _behind(error)
     if isinstance(behind, ChunkedEncodingError | ContentDecodingError):
         return True
-    if isinstance(behind, DBAPIError) and behind.connection_invalidated:
+    if getattr(behind, "connection_invalidated", False):
         return True
     return _body(error).lstrip().startswith("{") and (NO_JSON in str(error) or isinstance(error, json.JSONDecodeError))
 
@@ -44,10 +43,9 @@ def no_reply(error: BaseException) -> bool:
     """Whether no reply came at all, or only that the server is busy or gone."""
     from requests.exceptions import ConnectionError as NoConnectionError
     from requests.exceptions import InvalidProxyURL, RetryError, SSLError, Timeout
-    from sqlalchemy.exc import OperationalError
 
     behind = _behind(error)
-    if isinstance(behind, OperationalError):
+    if hasattr(behind, "connection_invalidated"):  # an error of SQLAlchemy, which mlflow-skinny has not
         return getattr(error, "error_code", "") == "TEMPORARILY_UNAVAILABLE"
     return isinstance(behind, NoConnectionError | RetryError | Timeout) and not isinstance(
         behind, SSLError | InvalidProxyURL

@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from evaltrack.system.files import replace_file
 from evaltrack.system.user_files import NotPrivateError, make_private_folder, state_folder
+from evaltrack.tracking.mlflow_private import make_tables
 
 SECONDS = 120
 """How long another process is waited for; making the tables takes some seconds."""
@@ -51,21 +52,13 @@ def _make_tables(uri: str, path: Path) -> None:
 
     A file with some of its tables can never be opened again. One that a killed process left is made anew.
     """
-    try:
-        from mlflow.store.db.utils import _initialize_tables, create_sqlalchemy_engine
-    except ImportError:
-        return  # MLflow makes them when the store is opened
     part = path.with_name(f"{path.name}.new")
     path.parent.mkdir(parents=True, exist_ok=True)
     _remove(part)
-    engine = create_sqlalchemy_engine(f"{uri}.new")  # type: ignore[no-untyped-call]
     try:
-        _initialize_tables(engine)  # type: ignore[no-untyped-call]
-        engine.dispose()
-        if not path.exists():  # as a program without our lock may have made it
+        if make_tables(f"{uri}.new") and not path.exists():  # as a program without our lock may have made it
             replace_file(part, path)
     finally:
-        engine.dispose()
         _remove(part)
 
 

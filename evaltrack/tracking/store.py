@@ -172,16 +172,20 @@ def check_is_there(uri: str | None = None) -> None:
 
     uri = uri or mlflow.get_tracking_uri()
     path = database_file(uri)
-    if path is not None and not path.exists() and find_spec("sqlalchemy"):  # else no database can be opened at all
+    if path is not None and not path.exists() and _opens_databases():
         cure = "evaluate first (evaltrack run GOLDEN), run this where that was done, or set MLFLOW_TRACKING_URI"
         raise UsageError(f"MLflow store {shown_url(uri)}: there is no such file; {cure}")
+
+
+def _opens_databases() -> bool:
+    return find_spec("sqlalchemy") is not None
 
 
 def _no_answer(uri: str, error: Exception) -> str:
     """What is wrong with a store that was asked the first time."""
     if is_web_page(error):
         return f"MLflow store {shown_url(uri)}: {reason(error)}"
-    if not is_http(uri) and find_spec("sqlalchemy") is None:
+    if not is_http(uri) and not _opens_databases():
         cure = "pip install mlflow, or set MLFLOW_TRACKING_URI to a server"
         return f"MLflow store {shown_url(uri)}: mlflow-skinny alone opens no database; {cure}"
     path = database_file(uri)
@@ -267,6 +271,17 @@ def _check_active(experiment: Experiment, or_else: str = "") -> None:
     if experiment.lifecycle_stage != "active":
         cure = f"restore it: mlflow experiments restore --experiment-id {experiment.experiment_id}{or_else}"
         raise TrackingError(f"MLflow experiment `{experiment.name}` is deleted; {cure}")
+
+
+def check_tags_are_taken(store: Store, experiment: Experiment, tag: str) -> None:
+    """Write a tag to an experiment, and take it away again.
+
+    Raises:
+        TrackingError: the store refuses.
+    """
+    with tracking_errors("writing a tag"):
+        store.client.set_experiment_tag(experiment.experiment_id, tag, "")
+        store.client.delete_experiment_tag(experiment.experiment_id, tag)
 
 
 def find_run(store: Store, run_id: str) -> Run:

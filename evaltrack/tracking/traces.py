@@ -21,7 +21,8 @@ from evaltrack.records.row import Traced
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.system import retries
 from evaltrack.tracking.assessments import assessment_id, assessments_of
-from evaltrack.tracking.patience import Persistent, has_wire
+from evaltrack.tracking.mlflow_private import forget_server_version, tracing_client
+from evaltrack.tracking.patience import Persistent, has_wire, persist, spans_file
 from evaltrack.tracking.spans import outcome, span_id, spans_of
 from evaltrack.tracking.store import Store, pages, tracking_errors
 
@@ -85,7 +86,7 @@ def write_traces(
             for info, own in traces:
                 client.start_trace(info)
                 counts += TraceCounts(1, len(own), len(info.assessments))
-            _send_spans(client, experiment_id, traces)
+            _send_spans(store, client, experiment_id, traces)
             on_progress(counts.traces)
     return counts
 
@@ -104,18 +105,18 @@ def _new_trace(
 
 
 def _client(store: Store) -> Any:
-    client = store.client._tracing_client  # noqa: SLF001 - the one client that logs spans in batches
+    client = tracing_client(store.client)
     return Persistent(client) if has_wire(store.uri) else client
 
 
-def _send_spans(client: Any, experiment_id: str, traces: Sequence[tuple[TraceInfo, list[Span]]]) -> None:
+def _send_spans(store: Store, client: Any, experiment_id: str, traces: Sequence[tuple[TraceInfo, list[Span]]]) -> None:
     """Send the spans of some traces; a store of files takes those of each trace as an artifact, which is replaced."""
     from mlflow.entities import TraceData
     from mlflow.exceptions import MlflowException
-    from mlflow.store.tracking.rest_store import RestStore
+    from mlflow.tracing.utils import TraceJSONEncoder
 
     def is_version_unknown(error: BaseException) -> bool:
-        RestStore._get_server_version.cache_clear()  # noqa: SLF001 - MLflow remembers for good that it got none
+        forget_server_version()
         return isinstance(client, Persistent) and isinstance(error, NotImplementedError)
 
     spans = [span for _, own in traces for span in own]
@@ -123,11 +124,13 @@ def _send_spans(client: Any, experiment_id: str, traces: Sequence[tuple[TraceInf
         retries.STORE_IS_LATE.call(lambda: client.log_spans(experiment_id, spans), is_version_unknown)
     except NotImplementedError:
         for info, own in traces:
-            ids = {span.span_id for span in own}
+            ids, file = {span.span_id for span in own}, spans_file(store.uri, info)
             with suppress(MlflowException):  # it has none yet, where its target made none
-                stored = client._download_trace_data(info).spans  # noqa: SLF001
+                stored = TraceData.from_dict(persist(file.download_trace_data)).spans
                 own += [span for span in stored if span.span_id not in ids]
-            client._upload_trace_data(info, TraceData(own))  # noqa: SLF001 - the client has no public name for it
+            persist(
+                file.upload_trace_data, json.dumps(TraceData(own).to_dict(), cls=TraceJSONEncoder, ensure_ascii=False)
+            )
 
 
 def trace_id_of(run_id: str, question_id: str) -> str:

@@ -7,20 +7,19 @@ what: the pages ask MLflow's API, with the credentials of their reader.
 from __future__ import annotations
 
 import os
-import secrets
 from typing import Any
 
 from flask import Blueprint, Flask
 from mlflow.server import app as mlflow_app
-from mlflow.server.fastapi_app import create_fastapi_app
 
+from evaltrack.tracking.mlflow_private import fastapi_app, share_gateway_token
 from evaltrack.ui.files import OF_REPORTS, OF_UI, static_file
 
 
 def create_app() -> Any:
     """Entry point `evaltrack`: open to everybody who reaches the server."""
     _mount(mlflow_app)
-    return create_fastapi_app(mlflow_app)
+    return fastapi_app(mlflow_app)
 
 
 def _create_app_with_auth() -> Any:
@@ -44,7 +43,7 @@ def __getattr__(name: str) -> Any:
     if not os.environ.get("MLFLOW_FLASK_SERVER_SECRET_KEY"):
         raise ValueError("set MLFLOW_FLASK_SERVER_SECRET_KEY to a secret of your own, as for MLflow's `basic-auth`")
     auth.bootstrap_admin_user()
-    os.environ.setdefault("_MLFLOW_INTERNAL_GATEWAY_AUTH_TOKEN", secrets.token_hex(32))  # which all workers share
+    share_gateway_token()
     return _create_app_with_auth
 
 

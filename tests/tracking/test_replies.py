@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 from mlflow.exceptions import MlflowException
@@ -48,6 +49,13 @@ def test_a_connection_to_a_database_that_ended_is_recognised() -> None:
     assert broke_off(ended)
     refused = MlflowException("duplicate key")
     refused.__cause__ = DBAPIError("insert", {}, Exception())
+    assert (broke_off(refused), no_reply(refused)) == (False, False)
+
+
+def test_a_reply_is_understood_without_sqlalchemy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`mlflow-skinny` comes without it."""
+    monkeypatch.setitem(sys.modules, "sqlalchemy.exc", None)
+    refused = MlflowException("duplicate key")
     assert (broke_off(refused), no_reply(refused)) == (False, False)
 
 

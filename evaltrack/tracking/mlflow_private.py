@@ -1,0 +1,105 @@
+"""The private names of MLflow that evaltrack uses, each with what happens in a release that drops it."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from evaltrack.errors import TrackingError
+
+if TYPE_CHECKING:
+    from flask import Flask
+    from mlflow import MlflowClient
+
+
+def tracing_client(client: MlflowClient) -> Any:
+    """The `TracingClient`, which sends spans in batches; `MlflowClient` needs two calls a span.
+
+    Without it writing traces is an error.
+    """
+    return _attribute(client, "_tracing_client", "run with --traces off")
+
+
+def read_span_files_with(client: MlflowClient, repository: Callable[..., Any]) -> None:
+    """Find the files of spans with `repository`, where MLflow asks the store of the process.
+
+    Without the name that is replaced, nothing happens: spans of a second store of files are then not found.
+    """
+    with suppress(TrackingError):
+        tracing_client(client)._get_artifact_repo_for_trace = repository
+
+
+def dataset_records_reader(client: MlflowClient) -> Any:
+    """What reads the records of a dataset; the public property asks the store of the process.
+
+    Without it reading a dataset is an error.
+    """
+    return _attribute(tracing_client(client).store, "_load_dataset_records", "export the dataset to a file")
+
+
+def forget_server_version() -> None:
+    """Have a server be asked for its version again, where MLflow remembers for good that it gave none.
+
+    Without it such a server gets no spans in batches until the process ends.
+    """
+    from mlflow.store.tracking.rest_store import RestStore
+
+    with suppress(AttributeError):
+        RestStore._get_server_version.cache_clear()
+
+
+def make_tables(uri: str) -> bool:
+    """Make MLflow's tables in a database; false without the name: MLflow then makes them in the file that is used."""
+    try:
+        import sqlalchemy
+        from mlflow.store.db import utils
+
+        initialize = utils._initialize_tables
+    except (ImportError, AttributeError):
+        return False
+    engine = sqlalchemy.create_engine(uri)
+    try:
+        initialize(engine)  # type: ignore[no-untyped-call]
+    finally:
+        engine.dispose()
+    return True
+
+
+def has_child_spans(trace_id: str) -> bool:
+    """Whether a trace that is being made has more than its root.
+
+    Without the name it is taken to: functions that make no spans are then called within one all the same.
+    """
+    with suppress(Exception):
+        from mlflow.tracing import trace_manager
+
+        manager: Any = trace_manager.InMemoryTraceManager
+        with manager.get_instance().get_trace(trace_id) as trace:
+            return len(trace.span_dict) > 1
+    return True
+
+
+def fastapi_app(app: Flask) -> Any:
+    """MLflow's server around its Flask application. Without it `mlflow server --app-name evaltrack` does not start."""
+    from mlflow.server import fastapi_app
+
+    return fastapi_app.create_fastapi_app(app)
+
+
+def share_gateway_token() -> None:
+    """Give all workers of the server one token for the gateway, as MLflow's `basic-auth` does before they start.
+
+    A release that reads another variable makes one token a worker: a judge behind the gateway is then refused.
+    """
+    os.environ.setdefault("_MLFLOW_INTERNAL_GATEWAY_AUTH_TOKEN", secrets.token_hex(32))
+
+
+def _attribute(owner: Any, name: str, cure: str) -> Any:
+    import mlflow
+
+    if not hasattr(owner, name):
+        raise TrackingError(f"MLflow {mlflow.__version__} has no `{name}`, which evaltrack needs; {cure}")
+    return getattr(owner, name)
