@@ -38,13 +38,8 @@ from evaltrack.metrics.ledger import Ledger
 from evaltrack.privacy.names import check_names
 from evaltrack.records import Row
 from evaltrack.records.response import TraceHome
-from evaltrack.report.html.screen import run_screen
-from evaltrack.scorers.opening import Functions
-from evaltrack.targets.models import ModelTarget
-from evaltrack.targets.traces import TracedAnswers
+from evaltrack.scorers.declaration import Functions
 from evaltrack.tracking.datasets import register_golden
-from evaltrack.tracking.models import link_model
-from evaltrack.tracking.past_traces import link_traces
 from evaltrack.tracking.patience import impatient
 from evaltrack.tracking.progress_tag import ProgressTag
 from evaltrack.tracking.reader import named_evaluation
@@ -239,7 +234,8 @@ class _Evaluation:
                 interruption = error
             takers.close()
             stop.log_from_now_on()
-            self.hints.append(link_evaluated(self.plan, self.store, self.run.run_id))
+            if self.plan.traces == "off" or not self.plan.target.has_traces:
+                self.hints.append(self.plan.target.link_to(trace_home(self.plan, self.store, self.run)))
             status = _status(takers.summary, interruption, stop.is_requested)
             result = self._result(takers, status)
             writer.log_rows(self.progress.note)
@@ -282,7 +278,7 @@ class _Evaluation:
             serve_command=self.store.serve_command,
             read_table=partial(read_table_of, self.store, run.run_id),
             settings=run.settings,
-            screen=run_screen,
+            screen=_first_screen,
         )
         others = filter(None, (*takers.warnings.texts(), left_out_words(result, held=run.held)))
         return replace(result, notes=(*result.notes, *others))
@@ -321,17 +317,10 @@ def _names(
             yield from ((f"`{name}=`", text) for text in (value if isinstance(value, tuple) else (str(value),)))
 
 
-def link_evaluated(plan: Plan, store: Store, run_id: str) -> str | None:
-    """Link the model or the traces that were evaluated, where they are in the store of the run.
+def _first_screen(result: RunResult) -> str:
+    from evaltrack.report.html.screen import run_screen  # half of `report`, for notebooks alone
 
-    A note where that fails.
-    """
-    target = plan.target
-    if isinstance(target, ModelTarget) and target.store_uri == store.uri and target.form.model_id:
-        return link_model(store, run_id, target.form.model_id)
-    if not isinstance(target, TracedAnswers) or target.store_uri != store.uri or plan.traces != "off":
-        return None
-    return link_traces(store, run_id, target.used)
+    return run_screen(result)
 
 
 def trace_home(plan: Plan, store: Store, run: OpenRun) -> TraceHome:

@@ -21,7 +21,7 @@ from evaltrack.golden.reader import open_golden
 from evaltrack.judges import judge_names
 from evaltrack.report.run.markdown import with_own_note
 from evaltrack.report.run.sets import sets_note
-from evaltrack.scorers.opening import Functions
+from evaltrack.scorers.declaration import Functions
 from evaltrack.tracking.parents import end_parent, open_parent
 from evaltrack.tracking.patience import impatient
 from evaltrack.tracking.runs import OpenRun, Place, Status

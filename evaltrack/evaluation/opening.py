@@ -19,7 +19,7 @@ from evaltrack.metrics.criteria import NAMED
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import Judge, Response, Scorer, Target, Tokens
-from evaltrack.scorers.opening import Functions, open_scorers
+from evaltrack.scorers.declaration import Functions
 from evaltrack.targets import default_target, open_target
 from evaltrack.tracking.prompts import registered_prompt
 from evaltrack.tracking.store import connect
@@ -103,6 +103,10 @@ def open_scores(
     specs: Sequence[str], functions: Functions, settings: EvaluationConfig, judge: Callable[[str], Judge]
 ) -> tuple[Scorer, ...]:
     """The scores with these names, with the settings of an evaluation."""
+    if not specs:
+        return ()
+    from evaltrack.scorers.opening import open_scorers
+
     return open_scorers(
         specs, functions, in_process=settings.in_process, prices=settings.prices, k=settings.k, judge=judge
     )

@@ -64,9 +64,8 @@ from evaltrack.records.settings import (
     packages_text,
 )
 from evaltrack.records.system import System
-from evaltrack.scorers.opening import Functions, asks_judge
+from evaltrack.scorers.declaration import Functions, asks_judge
 from evaltrack.system.files import check_result_file
-from evaltrack.targets.traces import TracedAnswers
 from evaltrack.tracking.provenance import caller_folder, work_tree
 from evaltrack.tracking.writer import TRACED_QUESTIONS, TraceChoice
 
@@ -139,7 +138,7 @@ class Plan:
     @property
     def traces(self) -> TraceChoice:
         """Which questions get a trace; those whose responses stand in traces already get no second one unasked."""
-        has_traces = isinstance(self.target, TracedAnswers) and self.settings.traces == "auto"
+        has_traces = self.target.has_traces and self.settings.traces == "auto"
         return "off" if has_traces else self.settings.traces
 
     @property

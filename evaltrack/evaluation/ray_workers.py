@@ -28,7 +28,7 @@ from evaltrack.judges import Models, judge_names, open_faithfulness_judge
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import Closable, Question, Row
-from evaltrack.scorers.opening import asks_judge
+from evaltrack.scorers.declaration import asks_judge
 from evaltrack.targets import open_target
 
 MOST_DEATHS = 10

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from evaltrack.compare.leaderboard import Leaderboard
 from evaltrack.metrics.catalogue import BY_METRIC, MetricTable, metric_table
 from evaltrack.metrics.criteria import Checked
 from evaltrack.metrics.reasoning_aims import MeasuredAim, measured_aims
@@ -19,6 +18,8 @@ from evaltrack.rows.stored_row import StoredRow
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from evaltrack.compare.leaderboard import Leaderboard
 
 METRICS = frozenset(BY_METRIC)
 

@@ -23,7 +23,7 @@ from evaltrack.judges import judge_names
 from evaltrack.metrics.catalogue import metric_table
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import OwnScore
-from evaltrack.scorers.opening import asks_judge
+from evaltrack.scorers.declaration import asks_judge
 
 MAX_CONFIGURATIONS = 200
 SEED = "{seed}"

@@ -90,6 +90,15 @@ class Target(Closable, Protocol):
         """Have the traces that it makes in MLflow belong to a run; called once that is open."""
         return
 
+    @property
+    def has_traces(self) -> bool:
+        """Whether its responses stand in traces of MLflow already."""
+        return False
+
+    def link_to(self, home: TraceHome) -> str | None:  # noqa: ARG002 - for those that MLflow holds
+        """Link what MLflow holds of it to the run that evaluated it; a note where that fails."""
+        return None
+
 
 class Judge(Closable, Protocol):
     """An opinion on answers: an async callable from a question and its response to a `Verdict`.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import json
+import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -18,7 +19,22 @@ from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import OwnScore, OwnValues
 
 ATTRIBUTE = "__evaltrack_score__"
+FAITHFULNESS = "faithfulness"
 F = TypeVar("F", bound=Callable[..., Any])
+
+Functions = Mapping[str, Callable[..., Any]]
+"""Functions that were given as objects, by the place that names them."""
+
+
+def split_name(spec: str) -> tuple[str, str]:
+    """The name and the score in ``NAME=SCORE``; the name is empty where there is none."""
+    match = re.fullmatch(r"([A-Za-z_]\w*)=(.+)", spec, re.DOTALL)
+    return (match[1], match[2]) if match else ("", spec)
+
+
+def asks_judge(spec: str) -> bool:
+    """Whether the score with this name asks a judge of evaltrack."""
+    return split_name(spec)[1].partition(":")[0] == FAITHFULNESS
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,7 @@ from typing import Self
 from evaltrack.metrics.citations import NO_ANSWER, NO_SOURCES
 from evaltrack.records import Judge, OwnScore, OwnValues, Question, Response
 from evaltrack.records.roles import Scorer
-from evaltrack.scorers.declaration import own_score
-
-FAITHFULNESS = "faithfulness"
+from evaltrack.scorers.declaration import FAITHFULNESS, own_score
 
 MOST_SOURCE_TEXT, MOST_ANSWER = 100_000, 12_000
 """Characters of all sources, and of an answer, that a judge is shown: of a part it could not say what is held."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import re
 
 from evaltrack.errors import UsageError
 from evaltrack.records import OwnScore, OwnValues, Question, Response
 from evaltrack.records.roles import Scorer
 from evaltrack.scorers.builtin import TOO_LONG, open_builtin
+from evaltrack.scorers.declaration import split_name
 from evaltrack.targets.child import Service
 from evaltrack.targets.processes import Order, Pool, ResponseCall
 
@@ -23,12 +23,6 @@ SCHEMA_SECONDS = 5.0
 
 MLFLOW = "mlflow:"
 """Before the name of a scorer of `mlflow.genai`."""
-
-
-def split_name(spec: str) -> tuple[str, str]:
-    """The name and the score in ``NAME=SCORE``; the name is empty where there is none."""
-    match = re.fullmatch(r"([A-Za-z_]\w*)=(.+)", spec, re.DOTALL)
-    return (match[1], match[2]) if match else ("", spec)
 
 
 def open_local(spec: str, *, own_loop: bool = True) -> Scorer:

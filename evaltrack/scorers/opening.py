@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from typing import Any
 
 from evaltrack.errors import UsageError
 from evaltrack.metrics.aggregate import Summary
@@ -17,11 +16,9 @@ from evaltrack.records.roles import Scorer
 from evaltrack.records.verdict import MOST_SCORES
 from evaltrack.rows.columns import COLUMNS
 from evaltrack.scorers.builtin import CONTEXT_PRECISION, COST, CostScorer, context_precision_scorer, open_builtin
-from evaltrack.scorers.faithfulness import FAITHFULNESS, FaithfulnessScorer
-from evaltrack.scorers.local import ProcessScorer, check_place, open_local, split_name
-
-Functions = Mapping[str, Callable[..., Any]]
-"""Functions that were given as objects, by the place that names them."""
+from evaltrack.scorers.declaration import Functions, asks_judge, split_name
+from evaltrack.scorers.faithfulness import FaithfulnessScorer
+from evaltrack.scorers.local import ProcessScorer, check_place, open_local
 
 
 def open_scorers(
@@ -59,11 +56,6 @@ def open_scorers(
         check_scores(scorers)
         opened.pop_all()  # nothing is closed but where one cannot be opened
     return tuple(scorers)
-
-
-def asks_judge(spec: str) -> bool:
-    """Whether the score with this name asks a judge of evaltrack."""
-    return split_name(spec)[1].partition(":")[0] == FAITHFULNESS
 
 
 def _open(spec: str, functions: Functions, *, in_process: bool) -> Scorer:

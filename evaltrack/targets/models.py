@@ -22,6 +22,7 @@ from typing import Any
 
 from evaltrack.errors import UsageError
 from evaltrack.records import Question, Response, Target
+from evaltrack.records.response import TraceHome
 from evaltrack.targets import no_more_settings
 from evaltrack.targets.child import Service
 from evaltrack.targets.failures import InvalidResponseError, refuse_error
@@ -32,8 +33,8 @@ from evaltrack.targets.python import Call, memory_bytes, worker_count
 from evaltrack.targets.responses import FIELDS, as_response
 from evaltrack.targets.threads import in_thread
 from evaltrack.targets.traced_answers import texts_in
-from evaltrack.tracking.models import ModelForm, loaded_model, model_form
-from evaltrack.tracking.store import connect
+from evaltrack.tracking.models import ModelForm, link_model, loaded_model, model_form
+from evaltrack.tracking.store import Store, connect
 
 KNOWN = "input, store, workers, memory, answer, sources, chunk_id, title, url, text, score, …"
 
@@ -57,17 +58,17 @@ def open_model(uri: str, settings: dict[str, str]) -> Target:
     form = model_form(store, uri, column)
     place = json.dumps({"store": store.uri, "form": asdict(form)})
     order = Order(place, "evaltrack.targets.models:serving", memory)
-    return ModelTarget(order, f"model `{uri}`", workers, form, store.uri, reader)
+    return ModelTarget(order, f"model `{uri}`", workers, form, store, reader)
 
 
 class ModelTarget(Pool, Target):
     """A model of MLflow in processes of its own."""
 
     def __init__(
-        self, order: Order, what: str, workers: int, form: ModelForm, store_uri: str, reader: ResponseReader | None
+        self, order: Order, what: str, workers: int, form: ModelForm, store: Store, reader: ResponseReader | None
     ) -> None:
         super().__init__(order, what, workers)
-        self.form, self.store_uri, self._reader = form, store_uri, reader
+        self.form, self._store, self._reader = form, store, reader
 
     @property
     def model(self) -> str | None:
@@ -83,6 +84,11 @@ class ModelTarget(Pool, Target):
     def takes_history(self) -> bool:
         """Whether it takes messages."""
         return self.form.form in ("chat", "responses")
+
+    def link_to(self, home: TraceHome) -> str | None:
+        """Name the model as an input of a run in its store."""
+        is_here = home.store == self._store.uri and self.form.model_id
+        return link_model(self._store, home.run_id, self.form.model_id) if is_here else None
 
     async def __call__(self, question: Question, k: int, /) -> Response:
         """What the model returns.

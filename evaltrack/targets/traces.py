@@ -24,13 +24,14 @@ from evaltrack.golden.importing.values import shown
 from evaltrack.golden.words import text_key
 from evaltrack.records import Question, Response, Target
 from evaltrack.records.amount import first_of
+from evaltrack.records.response import TraceHome
 from evaltrack.targets import no_more_settings
 from evaltrack.targets.failures import FailedElsewhereError, NotRecordedError
 from evaltrack.targets.mapping import Expression, compile_expression
 from evaltrack.targets.responses import as_response
 from evaltrack.targets.traced_answers import TraceReader
-from evaltrack.tracking.past_traces import PastTrace, past_traces
-from evaltrack.tracking.store import connect
+from evaltrack.tracking.past_traces import PastTrace, link_traces, past_traces
+from evaltrack.tracking.store import Store, connect
 
 SETTINGS = ("filter", "take", "question", "answer", "store")
 EXAMPLES = 3
@@ -48,9 +49,7 @@ def open_traces(place: str, settings: dict[str, str]) -> Target:
     values = _values(settings)
     reader = TraceReader(expression("question", values["question"]), expression("answer", values["answer"]))
     store = connect(values["store"] or None)
-    answers = TracedAnswers(place, past_traces(store, place, values["filter"]), reader, values["take"])
-    answers.store_uri = store.uri
-    return answers
+    return TracedAnswers(place, store, past_traces(store, place, values["filter"]), reader, values["take"])
 
 
 def trace_settings(source: str) -> tuple[str, dict[str, str]]:
@@ -84,11 +83,10 @@ class TracedAnswers(Target):
     takes_history: bool = True
     """They were given to whatever was asked then: nothing is left out here."""
 
-    store_uri = ""
-    """The MLflow store that holds the traces."""
+    has_traces: bool = True
 
-    def __init__(self, place: str, traces: Iterable[PastTrace], reader: TraceReader, take: str) -> None:
-        self._place, self._take = place, take
+    def __init__(self, place: str, store: Store, traces: Iterable[PastTrace], reader: TraceReader, take: str) -> None:
+        self._place, self._store, self._take = place, store, take
         self._packed: dict[str, bytes] = {}
         """What the trace of an id holds, the newest first: a response, or the text of a failure after `FAILED`."""
         self._by_text: dict[str, list[str]] = {}
@@ -148,6 +146,10 @@ class TracedAnswers(Target):
         """The first traces that no question took."""
         others = (key for key in self._packed if key not in self.used)
         return [key for key, _ in zip(others, range(EXAMPLES), strict=False)]
+
+    def link_to(self, home: TraceHome) -> str | None:
+        """Link the traces to a run in their store."""
+        return link_traces(self._store, home.run_id, self.used) if home.store == self._store.uri else None
 
     async def __call__(self, question: Question, _k: int, /) -> Response:
         """What the trace of the question holds.

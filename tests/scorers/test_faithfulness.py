@@ -9,8 +9,9 @@ import pytest
 
 from evaltrack.metrics.citations import NO_ANSWER, NO_SOURCES
 from evaltrack.records import Judge, OwnValues, Question, Response, Source, Verdict
+from evaltrack.scorers.declaration import asks_judge
 from evaltrack.scorers.faithfulness import DECLINED, MOST_ANSWER, MOST_SOURCE_TEXT, NO_CLAIM, FaithfulnessScorer
-from evaltrack.scorers.opening import asks_judge, open_scorers
+from evaltrack.scorers.opening import open_scorers
 
 QUESTION = Question(id="1", question="q", domain="d")
 SOURCE = Source(chunk_id="a", text="words")
