@@ -9,8 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from evaltrack.rows.columns import metadata, schema
-from evaltrack.rows.stored_parts import StoredSource, StoredTurn, StoredVerdict
-from evaltrack.rows.stored_row import StoredRow
+from evaltrack.rows.stored_row import StoredRow, StoredSource, StoredTurn, StoredVerdict
 
 SOURCES = (
     StoredSource(chunk_id="a", title="A", url="http://x", score=0.5, text="of a", text_digest="1" * 16, finds=("p",)),

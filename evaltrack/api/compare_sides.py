@@ -16,8 +16,7 @@ from evaltrack.errors import TrackingError
 from evaltrack.metrics.catalogue import BY_METRIC
 from evaltrack.rows.columns import own_scores_of, schema
 from evaltrack.rows.reader import check_rows, read_groups, slim_rows, stored_rows
-from evaltrack.rows.rows_error import damaged, rows_of_run
-from evaltrack.rows.stored_row import StoredRow
+from evaltrack.rows.stored_row import StoredRow, damaged, rows_of_run
 from evaltrack.tracking.reader import EvaluationRun
 from evaltrack.tracking.run_files import fetch_rows
 from evaltrack.tracking.store import Store

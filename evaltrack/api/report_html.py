@@ -23,7 +23,7 @@ from evaltrack.report.html.run_page import Around, run_html
 from evaltrack.report.html.screen import run_screen
 from evaltrack.report.run.stored_summary import StoredMean, StoredSummary, read_summary
 from evaltrack.rows.reader import check_rows, count_rows, read_table, stored_rows
-from evaltrack.rows.rows_error import rows_of_run
+from evaltrack.rows.stored_row import rows_of_run
 from evaltrack.tracking.judge_notes import accepted_words
 from evaltrack.tracking.reader import EvaluationRun, named_evaluation
 from evaltrack.tracking.run_files import fetch_rows, fetch_summary, read_run_table

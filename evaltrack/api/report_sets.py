@@ -22,8 +22,7 @@ from evaltrack.report.html.sets_page import SetPage, sets_html
 from evaltrack.report.leaderboard import leaderboard_parts
 from evaltrack.report.run.stored_summary import read_summary
 from evaltrack.rows.reader import read_table, stored_rows
-from evaltrack.rows.rows_error import rows_of_run
-from evaltrack.rows.stored_row import StoredRow
+from evaltrack.rows.stored_row import StoredRow, rows_of_run
 from evaltrack.system.files import check_result_file, write_result_file
 from evaltrack.tracking.reader import EvaluationRun, named_evaluations
 from evaltrack.tracking.run_files import fetch_rows, fetch_summary

@@ -24,9 +24,8 @@ from evaltrack.records.base import Count
 from evaltrack.records.row import Tally
 from evaltrack.report.run.json_form import RUN_SCHEMA
 from evaltrack.rows.columns import OBJECTS, schema
-from evaltrack.rows.rows_error import DamagedError
-from evaltrack.rows.stored_row import StoredRow
-from evaltrack.rows.values import check_values
+from evaltrack.rows.stored_row import DamagedError, StoredRow
+from evaltrack.rows.table import check_values
 
 HEAD = 200
 """Bytes at the head of a saved run in which it says what it is."""

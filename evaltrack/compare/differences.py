@@ -13,8 +13,7 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from evaltrack.compare.change import CauseKind
-from evaltrack.rows.stored_parts import StoredSource
-from evaltrack.rows.stored_row import NAMELESS, StoredRow
+from evaltrack.rows.stored_row import NAMELESS, StoredRow, StoredSource
 
 Ranked = dict[str, tuple[int, StoredSource]]
 """Each source returned with its rank, by the keys it is compared by; the best first.

@@ -23,7 +23,7 @@ from evaltrack.records import Dimensions, Judge, Observed, Question, Response, V
 from evaltrack.records.finding_words import finding_words
 from evaltrack.records.json_text import kind_of, other_encoding, parsed, refuse_repeats, spread_kind
 from evaltrack.records.recorded import strangers_note, take_id
-from evaltrack.rows.fields import text_digest
+from evaltrack.rows.columns import text_digest
 from evaltrack.system.files import content_digest
 
 NOT_IN_FILES = ("usage", "cached")

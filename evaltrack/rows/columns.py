@@ -6,29 +6,123 @@ the writer, the reader and its checks derive from `COLUMNS`.
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import KW_ONLY, dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, get_args
+from sys import float_info
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from evaltrack.metrics.catalogue import SCORES
 from evaltrack.metrics.relevance import expected_of
-from evaltrack.records import OwnScore, Row, Signature
+from evaltrack.records import OwnScore, Role, Row, Signature, Source, Usage
 from evaltrack.records.question import Difficulty
-from evaltrack.records.verdict import Mode
-from evaltrack.rows.column import LARGEST, MOST, Attribute, Column, ColumnType, ScoreOf
-from evaltrack.rows.fields import (
-    SOURCE_COLUMNS,
-    SOURCE_TEXT_LIMIT,
-    TEXT_LIMIT,
-    TURN_COLUMNS,
-    USAGE_PARTS,
-    VERDICT_COLUMNS,
-    text_digest,
-)
+from evaltrack.records.verdict import ANSWER_GRADES, Mode
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+MOST = 1 << 60
+"""The largest count, and the largest time in seconds."""
+
+LARGEST = float_info.max
+"""The largest finite number."""
+
+ColumnType = Literal["text", "texts", "number", "integer", "flag", "objects"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column, or one field of the objects in a column.
+
+    Args:
+        name: Its name in the file.
+        type: What it holds; `texts` and `objects` are lists.
+        value: Gives the value of a `Row` and k; of a `Source` and the number of characters of its text; of a `Verdict`.
+        fields: Of `objects`, their fields.
+        required: Whether no file of evaltrack has null there.
+        bounds: Least and largest number.
+        choices: The texts that it may hold; empty where any may stand there.
+    """
+
+    name: str
+    type: ColumnType
+    value: Callable[[Any, int], Any]
+    _: KW_ONLY
+    fields: tuple[Column, ...] = ()
+    required: bool = False
+    bounds: tuple[float, float] = (0, MOST)
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """The value of a column that is an attribute, such as `question.id`; None where a part on the way to it is None."""
+
+    path: str
+
+    def __call__(self, record: Any, _: int) -> Any:
+        """Of one record."""
+        for name in self.path.split("."):
+            if record is None:
+                return None
+            record = getattr(record, name)
+        return record
+
+
+@dataclass(frozen=True)
+class ScoreOf:
+    """The value of a column that is a score of a row; None where it was not measured."""
+
+    name: str
+
+    def __call__(self, row: Any, _: int) -> Any:
+        """Of one row."""
+        return row.scores.get(self.name)
+
+
+SOURCE_TEXT_LIMIT = 4000
+"""Characters of the text of each of the first k sources; `text_digest` covers all of it, for every source."""
+
+TEXT_LIMIT = 200_000
+"""Characters kept of an answer; behind them stands how many are left out."""
+
+USAGE_PARTS = tuple(Usage.model_fields)
+
+
+def text_digest(text: str) -> str:
+    """What tells one text from another."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _source_text(source: Source, limit: int) -> str | None:
+    return source.text[:limit] or None if source.text else None
+
+
+SOURCE_COLUMNS = (
+    *(Column(name, "text", Attribute(name)) for name in ("chunk_id", "title", "url")),
+    Column("score", "number", Attribute("score"), bounds=(-LARGEST, LARGEST)),
+    Column("text", "text", _source_text),
+    Column("text_digest", "text", lambda source, _: text_digest(source.text) if source.text else None),
+    Column("finds", "texts", lambda *_: None),  # of the row, which knows what is expected
+)
+
+VERDICT_COLUMNS = (
+    Column("judge", "text", Attribute("judge")),
+    Column("reasoning", "text", Attribute("reasoning")),
+    *(Column(name, "number", Attribute(name), bounds=(0, 1)) for name in ANSWER_GRADES),
+    Column("declined", "flag", Attribute("declined")),
+    Column("observed", "text", lambda verdict, _: verdict.observed.model_dump_json() if verdict.observed else None),
+    Column("cached", "flag", Attribute("cached")),
+    *(Column(name, "integer", Attribute(f"usage.{name}")) for name in USAGE_PARTS),
+)
+
+TURN_COLUMNS = (
+    Column("role", "text", Attribute("role"), choices=get_args(Role)),
+    Column("content", "text", Attribute("content")),
+)
 
 
 def _objects(columns: tuple[Column, ...], items: Iterable[Any], k: int) -> list[dict[str, Any]]:

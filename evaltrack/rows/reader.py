@@ -13,12 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evaltrack.records.verdict import MOST_SCORES, NAME_PATTERN
-from evaltrack.rows.columns import COLUMNS, OWN_KEY, ROWS_VERSION, VERSION_KEY, columns_with, schema
-from evaltrack.rows.fields import SOURCE_COLUMNS
-from evaltrack.rows.rows_error import DamagedError, damaged, newer
-from evaltrack.rows.stored_row import StoredRow
-from evaltrack.rows.table import GROUP_BYTES
-from evaltrack.rows.values import check_ids, check_values
+from evaltrack.rows.columns import COLUMNS, OWN_KEY, ROWS_VERSION, SOURCE_COLUMNS, VERSION_KEY, columns_with, schema
+from evaltrack.rows.stored_row import DamagedError, StoredRow, damaged, newer
+from evaltrack.rows.table import GROUP_BYTES, check_ids, check_values
 from evaltrack.system.limits import decoded_size
 
 if TYPE_CHECKING:

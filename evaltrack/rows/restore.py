@@ -13,8 +13,7 @@ from pydantic import ValidationError
 from evaltrack.errors import TrackingError
 from evaltrack.records import Observed, Question, Response, Source, Verdict
 from evaltrack.records.verdict import ANSWER_GRADES
-from evaltrack.rows.stored_parts import StoredSource, StoredVerdict
-from evaltrack.rows.stored_row import StoredRow
+from evaltrack.rows.stored_row import StoredRow, StoredSource, StoredVerdict
 
 
 @contextmanager

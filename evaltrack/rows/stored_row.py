@@ -2,17 +2,121 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
+from evaltrack.errors import TrackingError
 from evaltrack.metrics.catalogue import SCORES
-from evaltrack.records import Mode, Row
+from evaltrack.records import Mode, Role, Row
 from evaltrack.records.passage import title_key
 from evaltrack.records.row import FailureKind
-from evaltrack.rows.columns import COLUMNS, columns_with, flatten
-from evaltrack.rows.stored_parts import StoredSource, StoredTurn, StoredVerdict, object_of, parts_of
+from evaltrack.rows.columns import COLUMNS, ROWS_VERSION, columns_with, flatten
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredSource:
+    """One source that was returned.
+
+    `text` is None beyond the first k, `text_digest` is of all of it. `finds` names the expected passages that it holds
+    and no source above it does; a repeat has those of its first occurrence.
+    """
+
+    chunk_id: str | None = None
+    title: str | None = None
+    url: str | None = None
+    score: float | None = None
+    text: str | None = None
+    text_digest: str | None = None
+    finds: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredVerdict:
+    """What one judge said; `observed` is JSON of an `Observed`."""
+
+    judge: str
+    reasoning: str = ""
+    overall_score: float | None = None
+    accuracy: float | None = None
+    completeness: float | None = None
+    relevance: float | None = None
+    declined: bool | None = None
+    observed: str | None = None
+    cached: bool = False
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cached_tokens: int | None = None
+    reasoning_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredTurn:
+    """One message before the question."""
+
+    role: Role = "user"
+    content: str = ""
+
+
+P = TypeVar("P", StoredSource, StoredVerdict, StoredTurn)
+
+_NAMES = {kind: tuple(each.name for each in fields(kind)) for kind in (StoredSource, StoredVerdict, StoredTurn)}
+
+
+def parts_of(kind: type[P], items: Iterable[Mapping[str, Any]] | None) -> tuple[P, ...]:
+    """Objects of one kind, none where there is no list; fields of a newer version are left alone."""
+    return tuple([_part(kind, item) for item in items or ()])
+
+
+def _part(kind: type[P], item: Mapping[str, Any]) -> P:
+    values = {name: item[name] for name in _NAMES[kind] if name in item}
+    if "finds" in values:
+        values["finds"] = tuple(values["finds"] or ())
+    return kind(**values)
+
+
+def object_of(item: StoredSource | StoredVerdict | StoredTurn) -> dict[str, Any]:
+    """The object of a part as a table holds it."""
+    values = {name: getattr(item, name) for name in _NAMES[type(item)]}
+    return values | {"finds": list(values["finds"]) or None} if "finds" in values else values
+
+
+CURE = "restore the file, or evaluate again"
+
+
+class DamagedError(Exception):
+    """The rows are not those of an evaluation; the message says what is wrong."""
+
+
+class RowsError(TrackingError):
+    """A file of rows cannot be used. `name` is the file's, `problem` a predicate."""
+
+    def __init__(self, name: str, problem: str, cure: str = CURE, run_id: str | None = None) -> None:
+        self.name, self.problem, self.cure = name, problem, cure
+        super().__init__(f"{name}{f' of run {run_id}' if run_id else ''} {problem}; {cure}")
+
+
+@contextmanager
+def rows_of_run(run_id: str | None) -> Iterator[None]:
+    """What is wrong with rows that are read here is said of this run."""
+    try:
+        yield
+    except RowsError as error:
+        raise RowsError(error.name, error.problem, error.cure, run_id) from None
+
+
+def damaged(name: str, what: str) -> RowsError:
+    """The error of a file that is damaged, or of another program."""
+    return RowsError(name, f"is damaged, or was not written by evaltrack: {what}")
+
+
+def newer(name: str, version: int, run_id: str | None = None) -> RowsError:
+    """The error of a file that a version to come wrote."""
+    own = f"rows of version {version}, and this one reads version {ROWS_VERSION}"
+    return RowsError(name, f"was written by a newer version of evaltrack ({own})", "upgrade evaltrack", run_id)
+
 
 RowOutcome = Literal["pass", "fail", "error", "not measured"]
 

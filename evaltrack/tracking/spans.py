@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from evaltrack.records import Source
 from evaltrack.records.verdict import ANSWER_GRADES
-from evaltrack.rows.stored_parts import StoredSource
-from evaltrack.rows.stored_row import StoredRow
+from evaltrack.rows.stored_row import StoredRow, StoredSource
 
 if TYPE_CHECKING:
     from mlflow.entities import Span

@@ -10,7 +10,7 @@ from typing import Final, Literal
 from evaltrack.errors import TrackingError
 from evaltrack.records.base import Count, Record
 from evaltrack.rows.columns import ROWS_VERSION
-from evaltrack.rows.rows_error import CURE, RowsError, newer
+from evaltrack.rows.stored_row import CURE, RowsError, newer
 from evaltrack.tracking.tags import read_tag
 
 ROWS: Final = "per_question.parquet"

@@ -8,8 +8,7 @@ import pytest
 
 from evaltrack.records.verdict import Observed
 from evaltrack.report.html.question_parts import JUDGES, QUOTE, QUOTES, grade_titles, grades_in, more_judges, verdicts
-from evaltrack.rows.stored_parts import StoredVerdict
-from evaltrack.rows.stored_row import StoredRow
+from evaltrack.rows.stored_row import StoredRow, StoredVerdict
 
 DIMENSIONS = ("h_count", "oscillation", "crux", "epistemic_honesty", "process_integrity")
 GRADES = dict.fromkeys((*DIMENSIONS, "actionability", "brevity", "format"), 8.0)

@@ -45,8 +45,7 @@ from evaltrack.report.words import (
     number,
     one_line,
 )
-from evaltrack.rows.columns import flatten
-from evaltrack.rows.fields import text_digest
+from evaltrack.rows.columns import flatten, text_digest
 from evaltrack.rows.reader import read_table, stored_rows
 from evaltrack.rows.stored_row import StoredRow, stored_row
 from evaltrack.rows.table import TableWriter

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from evaltrack.judges.answer import judge_messages
 from evaltrack.records import Observed, Question, Response, Row, Source, ToolCall, Usage, Verdict
-from evaltrack.rows.columns import flatten
-from evaltrack.rows.fields import SOURCE_TEXT_LIMIT
+from evaltrack.rows.columns import SOURCE_TEXT_LIMIT, flatten
 from evaltrack.rows.reader import stored_rows
 from evaltrack.rows.restore import question_of, response_of, verdicts_of
 from evaltrack.rows.stored_row import StoredRow

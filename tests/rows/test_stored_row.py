@@ -12,12 +12,10 @@ from evaltrack.compare.differences import in_order
 from evaltrack.metrics.catalogue import SCORES
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Question, Response, Row, Source
-from evaltrack.rows.columns import COLUMNS, flatten
-from evaltrack.rows.fields import SOURCE_COLUMNS, VERDICT_COLUMNS
+from evaltrack.rows.columns import COLUMNS, SOURCE_COLUMNS, VERDICT_COLUMNS, flatten
 from evaltrack.rows.reader import read_table
 from evaltrack.rows.restore import question_of
-from evaltrack.rows.stored_parts import StoredSource, StoredVerdict
-from evaltrack.rows.stored_row import StoredRow, stored_row
+from evaltrack.rows.stored_row import StoredRow, StoredSource, StoredVerdict, stored_row
 from evaltrack.rows.table import TableWriter
 
 from .test_table import FAILED, FULL

@@ -27,8 +27,7 @@ from evaltrack.records import (
     ToolCall,
     Verdict,
 )
-from evaltrack.rows.columns import flatten, schema
-from evaltrack.rows.fields import SOURCE_TEXT_LIMIT, TEXT_LIMIT
+from evaltrack.rows.columns import SOURCE_TEXT_LIMIT, TEXT_LIMIT, flatten, schema
 from evaltrack.rows.reader import check_rows, count_rows, read_table, stored_rows
 from evaltrack.rows.table import BATCH, GROUP_BYTES, WINDOW, TableWriter
 from tests.conftest import REPO

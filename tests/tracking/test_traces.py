@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from evaltrack.errors import TrackingError
-from evaltrack.rows.stored_parts import StoredSource, StoredTurn, StoredVerdict
-from evaltrack.rows.stored_row import StoredRow
+from evaltrack.rows.stored_row import StoredRow, StoredSource, StoredTurn, StoredVerdict
 from evaltrack.tracking.store import Store, connect
 from evaltrack.tracking.traces import forget_traces, read_counts, trace_of, write_traces
 from tests import warm

@@ -20,8 +20,7 @@ from evaltrack.records import Signature
 from evaltrack.records.verdict import ANSWER_GRADES, Dimensions, Observed
 from evaltrack.report.html.page import safe_link, shown
 from evaltrack.report.words import metric_course, metric_number, metric_title, score_title
-from evaltrack.rows.stored_parts import StoredSource, StoredVerdict
-from evaltrack.rows.stored_row import StoredRow
+from evaltrack.rows.stored_row import StoredRow, StoredSource, StoredVerdict
 
 REASONING, JUDGED = "reasoning_score", "overall_score"
 

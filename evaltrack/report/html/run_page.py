@@ -40,8 +40,7 @@ from evaltrack.report.words import (
     model_words,
     selection_words,
 )
-from evaltrack.rows.columns import columns_with, own_scores_of
-from evaltrack.rows.fields import SOURCE_COLUMNS, USAGE_PARTS
+from evaltrack.rows.columns import SOURCE_COLUMNS, USAGE_PARTS, columns_with, own_scores_of
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.stats.intervals import share_interval
 

@@ -9,8 +9,7 @@ from pydantic import Field
 
 from evaltrack.records import Signature
 from evaltrack.report.schemas.form import CriterionState, Form, Mean, headed, schema_of
-from evaltrack.rows.column import Column
-from evaltrack.rows.columns import COLUMNS, OBJECTS
+from evaltrack.rows.columns import COLUMNS, OBJECTS, Column
 
 
 class RunCriterion(CriterionState):
