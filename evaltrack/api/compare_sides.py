@@ -20,7 +20,7 @@ from evaltrack.rows.stored_row import StoredRow, damaged, rows_of_run
 from evaltrack.tracking.reader import EvaluationRun
 from evaltrack.tracking.run_files import fetch_rows
 from evaltrack.tracking.store import Store
-from evaltrack.tracking.stored_rows import TRIALS
+from evaltrack.tracking.tags import TRIALS
 
 if TYPE_CHECKING:
     import pandas as pd

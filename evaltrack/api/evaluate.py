@@ -41,7 +41,6 @@ from evaltrack.records.response import TraceHome
 from evaltrack.scorers.declaration import Functions
 from evaltrack.tracking.datasets import register_golden
 from evaltrack.tracking.patience import impatient
-from evaltrack.tracking.progress_tag import ProgressTag
 from evaltrack.tracking.reader import named_evaluation
 from evaltrack.tracking.run_files import read_rows, read_table_of
 from evaltrack.tracking.runs import (
@@ -50,6 +49,7 @@ from evaltrack.tracking.runs import (
     Description,
     OpenRun,
     Place,
+    ProgressTag,
     Status,
     close_run,
     open_run,

@@ -14,8 +14,7 @@ from uuid import uuid4
 from evaltrack.errors import TrackingError
 from evaltrack.privacy.addresses import shown_url
 from evaltrack.tracking.patience import impatient
-from evaltrack.tracking.read_back import Expected, expect, write_until_held
-from evaltrack.tracking.store import Store, find_run, own_words, tracking_errors
+from evaltrack.tracking.store import Expected, Store, expect, find_run, own_words, tracking_errors, write_until_held
 
 if TYPE_CHECKING:
     from mlflow.entities import Experiment

@@ -19,8 +19,7 @@ from evaltrack.tracking.parents import CHILDREN_TAG, CONFIGURATION_TAG, KIND_TAG
 from evaltrack.tracking.provenance import settings_of
 from evaltrack.tracking.runs import JOURNAL_TAG
 from evaltrack.tracking.store import Store, find_run, is_missing, search_runs
-from evaltrack.tracking.stored_rows import ROWS_TAG
-from evaltrack.tracking.tags import read_tag, sound_count, sound_moment
+from evaltrack.tracking.tags import ROWS_TAG, read_tag, sound_count, sound_moment
 from evaltrack.tracking.traces import TRACES_TAG
 
 if TYPE_CHECKING:

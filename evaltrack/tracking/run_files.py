@@ -13,7 +13,7 @@ from evaltrack.rows.reader import check_rows, read_table, stored_rows
 from evaltrack.rows.stored_row import StoredRow, rows_of_run
 from evaltrack.tracking.reader import EvaluationRun, find_evaluation
 from evaltrack.tracking.store import Store, tracking_errors
-from evaltrack.tracking.stored_rows import ROWS, RowsFile, check_logged
+from evaltrack.tracking.tags import ROWS, RowsFile, check_logged
 from evaltrack.tracking.writer import SUMMARY
 
 

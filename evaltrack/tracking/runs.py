@@ -1,12 +1,15 @@
-"""Open, resume and end the MLflow run of one evaluation."""
+"""Open, resume and end the MLflow run of one evaluation, and say in it how far it is."""
 
 from __future__ import annotations
 
 import json
+import logging
 import os
 import sys
 import tempfile
-from collections.abc import Mapping
+import threading
+import time
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,13 +23,21 @@ from evaltrack.tracking.artifacts import Artifacts
 from evaltrack.tracking.metric_names import metric_name
 from evaltrack.tracking.patience import has_wire, impatient
 from evaltrack.tracking.provenance import GIT_COMMIT, caller_folder, context_tags, git_tags, settings_of
-from evaltrack.tracking.read_back import Expected, write_until_held
-from evaltrack.tracking.store import SAYS_NOTHING, Store, choose_experiment, find_run, tracking_errors
+from evaltrack.tracking.store import (
+    SAYS_NOTHING,
+    Expected,
+    Store,
+    choose_experiment,
+    find_run,
+    tracking_errors,
+    write_until_held,
+)
 from evaltrack.tracking.tags import tag_part
 from evaltrack.tracking.traces import forget_traces
 
 if TYPE_CHECKING:
     from mlflow.entities import Metric, Param, Run, RunInfo, RunTag
+
 
 SETTINGS = "settings.json"
 JOURNAL_TAG = "evaltrack.journal"
@@ -325,3 +336,41 @@ def _end_strays(store: Store, experiment_id: str, journal: str, but: str = "") -
             if run.info.run_id != but and run.info.status == "RUNNING" and not run.data.metrics:
                 store.client.set_terminated(run.info.run_id, status="FAILED")
                 store.client.delete_run(run.info.run_id)
+
+
+PROGRESS = "evaltrack.progress"
+
+SECONDS = 10.0
+"""Between two writes, and before the first: an evaluation that is over by then writes none."""
+
+_log = logging.getLogger(__name__)
+
+
+class ProgressTag:
+    """Counts finished questions and writes the tag now and then, beside the evaluation, which it cannot end."""
+
+    def __init__(self, store: Store, run_id: str, total: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._store, self._run_id, self._total, self._clock = store, run_id, total, clock
+        self._done, self._written_at = 0, clock()
+        self._thread: threading.Thread | None = None
+
+    def add(self) -> None:
+        """Count a finished question."""
+        self._done += 1
+        if self._clock() - self._written_at < SECONDS or (self._thread is not None and self._thread.is_alive()):
+            return
+        self._written_at = self._clock()
+        text = f"{self._done}/{self._total}"
+        self._thread = threading.Thread(target=self._write, args=(text,), name="evaltrack-progress", daemon=True)
+        self._thread.start()
+
+    def _write(self, text: str) -> None:
+        try:
+            self._store.client.set_tag(self._run_id, PROGRESS, text)
+        except Exception:
+            _log.debug("the progress of run %s was not noted", self._run_id, exc_info=True)
+
+    def close(self) -> None:
+        """Wait for a write that is under way, for a little."""
+        if self._thread is not None:
+            self._thread.join(SECONDS)

@@ -1,12 +1,12 @@
-"""Find the tracking store, check that it answers, and link into its UI."""
+"""Find the tracking store, check that it answers and holds what was written, and link into its UI."""
 
 from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.util import find_spec
 from json import JSONDecodeError
@@ -17,8 +17,7 @@ from urllib.parse import urlsplit
 from evaltrack.errors import Guide, TrackingError, UsageError
 from evaltrack.privacy.addresses import shown_url
 from evaltrack.system import retries
-from evaltrack.tracking.patience import client_of, impatient, is_http
-from evaltrack.tracking.replies import is_web_page, reason
+from evaltrack.tracking.patience import client_of, impatient, is_http, is_web_page, reason
 from evaltrack.tracking.sqlite_lock import database_file, one_at_a_time
 
 if TYPE_CHECKING:
@@ -326,3 +325,67 @@ def is_missing(error: TrackingError) -> bool:
     """Whether the error says that what was looked for is not there or deleted, not that the store is out of reach."""
     cause = error.__cause__
     return cause is None or getattr(cause, "error_code", "") in ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE")
+
+
+class _GapError(Exception):
+    """What a run does not hold, in words."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a run must hold."""
+
+    status: str = ""
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    params: Collection[str] = ()
+    tags: Mapping[str, str] = field(default_factory=dict)
+    inputs: int = 0
+
+    def gap(self, run: Run) -> str | None:
+        """What it does not hold, in words; None where it holds all."""
+        data, status = run.data, run.info.status
+        if self.status and status != self.status:
+            return f"the status {status or 'of nothing'}, not {self.status}"
+        for name, value in self.metrics.items():
+            if (actual := data.metrics.get(name)) != value:
+                return f"{actual!r} as metric {name}, not {value!r}"
+        for name, text in self.tags.items():
+            if data.tags.get(name) != text:
+                return f"another tag {name}, or none"
+        missing = sorted(set(self.params) - data.params.keys())
+        if missing:
+            return f"no param {missing[0]}"
+        datasets = len(run.inputs.dataset_inputs) if run.inputs else 0
+        return f"{datasets} datasets, not {self.inputs}" if datasets < self.inputs else None
+
+
+def write_until_held(store: Store, run_id: str, doing: str, write: Callable[[], object], expected: Expected) -> None:
+    """Write to a run, and read it back; again where it is not there, which is why `write` may be called twice.
+
+    Raises:
+        TrackingError: the store refused, or does not hold what was written.
+    """
+
+    def gap() -> str | None:
+        with tracking_errors(doing):
+            write()
+        return expected.gap(find_run(store, run_id))
+
+    expect(run_id, gap)
+
+
+def expect(run_id: str, gap: Callable[[], str | None]) -> None:
+    """Look a few times whether a run holds all.
+
+    Raises:
+        TrackingError: it does not.
+    """
+
+    def look() -> None:
+        if (problem := gap()) is not None:
+            raise _GapError(problem)
+
+    try:
+        retries.STORE_IS_LATE.call(look, lambda error: isinstance(error, _GapError))
+    except _GapError as problem:
+        raise TrackingError(f"MLflow holds {problem}, of run {run_id}, though it said that all was written") from None

@@ -8,29 +8,32 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
+import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 from evaltrack.errors import TrackingError
-from evaltrack.records import Row
+from evaltrack.metrics.catalogue import AGENT_SCORES, OF_TRIALS, REASONING_SCORES
+from evaltrack.records import Reasoned, Row
 from evaltrack.records.amount import count
 from evaltrack.records.clock import milliseconds_now
+from evaltrack.records.json_text import finite_json
 from evaltrack.records.row import Traced
+from evaltrack.rows.columns import columns_with
 from evaltrack.rows.reader import count_rows, read_lists, read_table, stored_rows
-from evaltrack.rows.stored_row import StoredRow
+from evaltrack.rows.stored_row import StoredRow, outcome_of
 from evaltrack.rows.table import TableWriter
 from evaltrack.tracking.artifacts import Artifacts
 from evaltrack.tracking.metric_names import metric_name
-from evaltrack.tracking.question_table import columns_of_table, table_json, table_of
-from evaltrack.tracking.read_back import Expected, expect, write_until_held
 from evaltrack.tracking.runs import OpenRun, run_params, run_tags
-from evaltrack.tracking.store import Store, find_run, tracking_errors
-from evaltrack.tracking.stored_rows import ROWS, TRIALS, rows_tag
+from evaltrack.tracking.store import Expected, Store, expect, find_run, tracking_errors, write_until_held
+from evaltrack.tracking.tags import ROWS, TRIALS, rows_tag
 from evaltrack.tracking.traces import TRACES_TAG, has_trace, joined_root, read_counts, trace_of, write_traces
-from evaltrack.tracking.working_folder import WorkingFolder
 
 if TYPE_CHECKING:
     from mlflow.entities import Metric
@@ -243,3 +246,129 @@ class RunWriter:
         expect(self._run_id, lambda: counts.gap(read_counts(*place, roots)))
         with tracking_errors("noting which questions have a trace"):
             self._store.client.set_tag(self._run_id, TRACES_TAG, traced)
+
+
+def columns_of_table(own: tuple[str, ...]) -> list[str]:
+    """The columns of a row that the table reads: of its sources the names alone."""
+    names = [column.name for column in columns_with(own) if column.name != "sources"]
+    return [*names, *(f"sources.list.element.{name}" for name in ("chunk_id", "title"))]
+
+
+def table_of(columns: Mapping[str, Sequence[Any]], own: tuple[str, ...] = ()) -> dict[str, list[Any]]:
+    """The rows as MLflow's table shows them: one column a list, lists and sources as short text.
+
+    `columns` are those of all rows, as `read_lists` reads them; `own` names the scores of one's own.
+    """
+    plain = [each.name for each in columns_with(own) if each.name not in _SHOWN_OTHERWISE]
+    table = {
+        **{name: list(columns[name]) for name in ("question", "answer", "id")},
+        "result": [
+            outcome_of(error, passed=passed) for error, passed in zip(columns["error"], columns["passed"], strict=True)
+        ],
+        "expected": [", ".join(names or ()) for names in columns["expected"]],
+        "retrieved": list(map(_retrieved, columns["sources"], columns["by_title"])),
+        "history": list(map(_history, columns["history"])),
+        **_of_verdicts(columns["verdicts"]),
+        **{name: list(columns[name]) for name in plain},
+    }
+    return {name: values for name, values in table.items() if name not in _RARE or any(v is not None for v in values)}
+
+
+def table_json(table: Mapping[str, Sequence[Any]]) -> str:
+    """The table in the form that MLflow's artifact view reads."""
+    return finite_json({"columns": list(table), "data": list(zip(*table.values(), strict=True))})
+
+
+def _of_verdicts(verdicts: Sequence[list[dict[str, Any]] | None]) -> dict[str, list[Any]]:
+    """The own score of each judge of a panel, and the reasoning of all."""
+    judges = {verdict["judge"] for each in verdicts for verdict in each or ()}
+    panel = sorted(judges) if len(judges) > 1 else []
+    return {
+        **{f"judge_score: {judge}": [_judge_score(judge, each) for each in verdicts] for judge in panel},
+        "reasoning": ["\n".join(verdict["reasoning"] for verdict in each or ()) for each in verdicts],
+    }
+
+
+def _retrieved(sources: list[dict[str, Any]] | None, by_title: bool | None) -> str:
+    """The names of the sources: what they are compared by, else their titles."""
+    name = "title" if by_title else "chunk_id"
+    return ", ".join(source[name] or source["title"] or "?" for source in sources or ())
+
+
+def _history(turns: list[dict[str, Any]] | None) -> str | None:
+    return "\n".join(f"{turn['role']}: {turn['content']}" for turn in turns or ()) or None
+
+
+def _judge_score(judge: str, verdicts: list[dict[str, Any]] | None) -> float | None:
+    """The own overall score of a judge of a panel."""
+    return next((each["overall_score"] for each in verdicts or () if each["judge"] == judge), None)
+
+
+_RARE = frozenset(
+    {
+        *(score.name for score in (*REASONING_SCORES, *AGENT_SCORES) if score.name != "tools_called"),
+        *Reasoned.model_fields,
+        *OF_TRIALS,
+        *("trial", "trials", "passes", "history", "model", "traceback"),
+    }
+)
+"""Columns of the rubric, an agent's checks, trials, history and a target's model: left out where empty."""
+
+_SHOWN_OTHERWISE = frozenset(
+    {
+        *("id", "question", "answer", "passed", "pass", "expected", "by_title", "sources", "verdicts", "history"),
+        *("tool_calls", "started_at", "position", "trace_id", "root_span_id"),
+    }
+)
+
+
+class WorkingFolder:
+    """Holds its files open, so that one that is removed is written again. Close it when its files are of no use."""
+
+    def __init__(self) -> None:
+        self._made = tempfile.TemporaryDirectory(prefix="evaltrack-", ignore_cleanup_errors=True)
+        self._held: dict[str, BinaryIO] = {}
+
+    @property
+    def path(self) -> Path:
+        """The folder; another one where it was removed."""
+        if not Path(self._made.name).is_dir():
+            _look_for_temporary_folder()
+            self._made.cleanup()
+            self._made = tempfile.TemporaryDirectory(prefix="evaltrack-", ignore_cleanup_errors=True)
+        return Path(self._made.name)
+
+    def hold(self, name: str) -> None:
+        """Hold the file of this name, which has just been opened to be written."""
+        self._held[name] = (self.path / name).open("rb")
+
+    def file(self, name: str) -> Path:
+        """The path of a file that is held, written again where it was removed."""
+        path = self.path / name
+        if not path.exists():
+            self._held[name].seek(0)
+            with path.open("wb") as copy:
+                shutil.copyfileobj(self._held[name], copy)
+        return path
+
+    def close(self) -> None:
+        """Remove it."""
+        for file in self._held.values():
+            file.close()
+        self._made.cleanup()
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Turn what the system says of its disk into a `TrackingError`."""
+        try:
+            yield
+        except OSError as error:
+            problem = os.strerror(error.errno) if error.errno else str(error)
+            cure = "make room, or set TMPDIR to another folder"
+            raise TrackingError(f"temporary folder {self._made.name}: {problem}; {cure}") from error
+
+
+def _look_for_temporary_folder() -> None:
+    """Let Python choose the system's temporary folder again where it is gone: MLflow needs one, too."""
+    if tempfile.tempdir is not None and not Path(tempfile.tempdir).is_dir():
+        tempfile.tempdir = None

@@ -19,7 +19,7 @@ from evaltrack.judges.cache import FILE, VerdictCache
 from evaltrack.records import Verdict
 from evaltrack.report.comparison.json_form import comparison_json
 from evaltrack.rows.reader import count_rows, read_table, slim_rows  # the readers of rows
-from evaltrack.tracking.stored_rows import ROWS
+from evaltrack.tracking.tags import ROWS
 from scripts.fuzzing.parquet import ParquetInputs, hostile_files
 from scripts.fuzzing.reader import OWN, Reader, writable
 from scripts.fuzzing.seeds import good_table

@@ -26,7 +26,7 @@ from evaltrack.tracking.baselines import Baseline, baseline_history, list_baseli
 from evaltrack.tracking.judge_notes import Accepted, accepted_questions
 from evaltrack.tracking.reader import EvaluationRun, find_evaluation, newest_evaluation
 from evaltrack.tracking.store import Store
-from evaltrack.tracking.stored_rows import ROWS
+from evaltrack.tracking.tags import ROWS
 from evaltrack.tracking.writer import SUMMARY
 from scripts.fuzzing.reader import OWN, Reader, writable
 from scripts.fuzzing.seeds import SIGNATURE, good_table

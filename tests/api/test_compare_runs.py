@@ -14,7 +14,7 @@ from evaltrack.errors import TrackingError, UsageError
 from evaltrack.report.comparison.files import write_comparison
 from evaltrack.report.comparison.rules import reasons
 from evaltrack.report.comparison.terminal import comparison_text
-from evaltrack.tracking.stored_rows import ROWS_TAG
+from evaltrack.tracking.tags import ROWS_TAG
 from tests.files import put
 from tests.judging import cli, store_in
 

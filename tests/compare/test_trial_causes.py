@@ -14,7 +14,7 @@ from evaltrack import Comparison, Response, RunResult, Source, compare_runs, run
 from evaltrack.compare.trial_causes import _distinct
 from evaltrack.records import Question, Row, Usage, Verdict
 from evaltrack.rows.stored_row import StoredRow, stored_row
-from evaltrack.tracking.stored_rows import TRIALS
+from evaltrack.tracking.tags import TRIALS
 from tests.judging import golden_set
 
 TARGET = f"python:{__name__}:ask"

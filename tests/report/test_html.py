@@ -59,8 +59,8 @@ from evaltrack.report.html.run_page import Around, run_html
 from evaltrack.rows.columns import schema
 from evaltrack.rows.reader import stored_rows
 from evaltrack.rows.stored_row import StoredRow
-from evaltrack.tracking.question_table import table_of
 from evaltrack.tracking.traces import has_trace, trace_id_of
+from evaltrack.tracking.writer import table_of
 from tests.compared import found, question, row, rows_of, side
 from tests.comparisons import (
     CANDIDATE,

@@ -8,7 +8,7 @@ from evaltrack.metrics.measure import Rules, measure
 from evaltrack.metrics.rubric import RubricWeights
 from evaltrack.records import Failure, Question, Row, Verdict
 from evaltrack.rows.stored_row import StoredRow, stored_row
-from evaltrack.tracking.assessments import assessments_of
+from evaltrack.tracking.traces import assessments_of
 from tests.compared import question
 from tests.compared import row as answered
 from tests.metrics.test_catalogue import RESPONSE, observations, verdicts

@@ -6,7 +6,7 @@ import threading
 from types import SimpleNamespace
 from typing import Any
 
-from evaltrack.tracking.progress_tag import PROGRESS, SECONDS, ProgressTag
+from evaltrack.tracking.runs import PROGRESS, SECONDS, ProgressTag
 from evaltrack.tracking.store import connect
 
 

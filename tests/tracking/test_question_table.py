@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evaltrack.rows.reader import read_lists, read_table
-from evaltrack.tracking.question_table import columns_of_table, table_json, table_of
+from evaltrack.tracking.writer import columns_of_table, table_json, table_of
 from tests.rows_file import rich_rows, written
 
 

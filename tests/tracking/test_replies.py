@@ -10,7 +10,7 @@ from mlflow.exceptions import MlflowException
 from sqlalchemy.exc import DBAPIError
 
 from evaltrack.errors import TrackingError
-from evaltrack.tracking.replies import LOGIN, UNICODE, broke_off, is_web_page, no_reply, reason
+from evaltrack.tracking.patience import LOGIN, UNICODE, broke_off, is_web_page, no_reply, reason
 from evaltrack.tracking.store import own_words, tracking_errors
 
 NO_JSON = "the response body was not in a valid JSON format. Response body: '{}'"

@@ -33,7 +33,7 @@ from evaltrack.report.words import (
     one_line,
     questions_words,
 )
-from evaltrack.tracking.stored_rows import ROWS
+from evaltrack.tracking.tags import ROWS
 from evaltrack.tracking.writer import TABLE, TABLE_ROWS
 
 SHOWN = 10
