@@ -18,7 +18,7 @@ from evaltrack.evaluation.plan import Plan, planned
 from evaltrack.metrics.ledger import Ledger
 from evaltrack.records import Row
 from evaltrack.records.amount import count
-from evaltrack.records.system import why_another_system
+from evaltrack.records.settings import why_another_system
 from evaltrack.rows.stored_row import StoredRow, stored_row
 from evaltrack.system.files import content_digest
 from evaltrack.tracking.reader import EvaluationRun, earlier_evaluations

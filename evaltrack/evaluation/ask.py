@@ -28,8 +28,8 @@ from evaltrack.records import (
     Verdict,
     together,
 )
-from evaltrack.records.clock import seconds_now
 from evaltrack.records.response import TracePlace
+from evaltrack.records.row import seconds_now
 from evaltrack.targets.failures import InvalidResponseError, described, trace_of, traceback_of, usage_of
 from evaltrack.targets.processes import InterruptedCallError, asked_twice
 from evaltrack.targets.threads import aside

@@ -60,10 +60,10 @@ from evaltrack.records.settings import (
     SYSTEM_TAG,
     THEN,
     VERDICTS,
+    System,
     both_states,
     packages_text,
 )
-from evaltrack.records.system import System
 from evaltrack.scorers.declaration import Functions, asks_judge
 from evaltrack.system.files import check_result_file
 from evaltrack.tracking.provenance import caller_folder, work_tree

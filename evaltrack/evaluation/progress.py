@@ -6,7 +6,7 @@ import time
 from typing import Any, Protocol, runtime_checkable
 
 from evaltrack.records import Row
-from evaltrack.records.clock import seconds_now
+from evaltrack.records.row import seconds_now
 
 
 class Progress(Protocol):

@@ -2,7 +2,6 @@
 
 `Question` -> (`Target`) -> `Response` -> (`Judge`) -> `Verdict` -> scores -> `Row`. All records are immutable, refuse
 unknown fields, and hold no NaN and no infinity: a score without a value is a reason in `Row.unmeasured`, no number.
-Beside them `system` holds what differs between operating systems.
 """
 
 from evaltrack.records.base import Count, ForeignText, FreeObject, Key, Record, Text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Literal
 
@@ -113,3 +114,13 @@ class Row(Record):
         """The trace that the target itself made for the question."""
         holder = self.response or self.failure
         return holder.trace if holder else None
+
+
+def seconds_now() -> float:
+    """Seconds since 1970, never negative: MLflow refuses earlier times, and a clock may be wrong."""
+    return max(0.0, time.time())
+
+
+def milliseconds_now() -> int:
+    """Milliseconds since 1970, never negative."""
+    return int(seconds_now() * 1000)

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from evaltrack.errors import TrackingError, UsageError
 from evaltrack.records import Signature
 from evaltrack.records.row import Traced
-from evaltrack.records.settings import SYSTEM_TAG
-from evaltrack.records.system import System
+from evaltrack.records.settings import SYSTEM_TAG, System
 from evaltrack.tracking.metric_names import means_of
 from evaltrack.tracking.naming import LISTED, RUN_ID, resolve_run, search_everywhere
 from evaltrack.tracking.parents import CHILDREN_TAG, CONFIGURATION_TAG, KIND_TAG, PARENT_TAG, runs_below

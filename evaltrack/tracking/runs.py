@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from evaltrack.errors import TrackingError
-from evaltrack.records.clock import milliseconds_now
+from evaltrack.records.row import milliseconds_now
 from evaltrack.system import retries
 from evaltrack.system.user_files import user_name
 from evaltrack.tracking.artifacts import Artifacts

@@ -21,9 +21,8 @@ from evaltrack.errors import TrackingError
 from evaltrack.metrics.catalogue import AGENT_SCORES, OF_TRIALS, REASONING_SCORES
 from evaltrack.records import Reasoned, Row
 from evaltrack.records.amount import count
-from evaltrack.records.clock import milliseconds_now
 from evaltrack.records.json_text import finite_json
-from evaltrack.records.row import Traced
+from evaltrack.records.row import Traced, milliseconds_now
 from evaltrack.rows.columns import columns_with
 from evaltrack.rows.reader import count_rows, read_lists, read_table, stored_rows
 from evaltrack.rows.stored_row import StoredRow, outcome_of

@@ -11,7 +11,7 @@ import pytest
 from evaltrack.api.progress_bar import BarOfTqdm, PlainProgress, in_notebook, shown_progress
 from evaltrack.evaluation.progress import Silent
 from evaltrack.records import Failure, Question, Row
-from evaltrack.records.clock import seconds_now
+from evaltrack.records.row import seconds_now
 
 CELLS = (
     """

@@ -5,7 +5,7 @@ import pytest
 from evaltrack.api.progress_bar import PLAIN_SECONDS, PlainProgress
 from evaltrack.evaluation.progress import Pace
 from evaltrack.records import Question, Response, Row
-from evaltrack.records.clock import seconds_now
+from evaltrack.records.row import seconds_now
 
 
 def row(started_at: float | None = None) -> Row:
