@@ -31,7 +31,7 @@ from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.html.screen import comparison_screen
 from evaltrack.report.run.markdown import comparison_note
 from evaltrack.report.words import clip
-from evaltrack.system.limits import give_back
+from evaltrack.system.processes import release_free_memory
 from evaltrack.tracking.comparisons import COMPARISON_PAGE, log_comparison
 from evaltrack.tracking.judge_notes import accepted_words
 from evaltrack.tracking.reader import EvaluationRun, shown_side_by_side, side_by_side
@@ -100,7 +100,7 @@ def compare_runs(
     reruns = comparison.reruns
     if reruns.calls and not isinstance(rerunner, str):
         reruns = replace(reruns, tokens=rerunner.tokens, usd=rerunner.usd)
-    give_back()  # before the reports are made
+    release_free_memory()  # before the reports are made
     comparison = replace(
         comparison,
         reruns=reruns,
@@ -125,7 +125,7 @@ def _log(store: Store, comparison: Comparison, candidate: EvaluationRun, baselin
         "cause": clip(behind_words(comparison), 300),
     }
     texts = {"comparison.md": comparison_markdown(comparison), COMPARISON_PAGE: comparison_html(comparison)}
-    give_back()  # the page takes many times its size while it is made
+    release_free_memory()  # the page takes many times its size while it is made
     beside = shown_side_by_side(candidate, baseline)
     note = comparison_note(comparison, candidate.experiment_id, side_by_side=beside)
     logged = comparison_json(comparison)

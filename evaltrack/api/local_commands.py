@@ -18,8 +18,7 @@ from uuid import uuid4
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.config import Command, EvaluationConfig
 from evaltrack.records import Signature
-from evaltrack.system.files import replace_file
-from evaltrack.system.user_files import NotPrivateError, check_owner, make_private_folder, state_folder
+from evaltrack.system.files import NotPrivateError, check_owner, make_private_folder, replace_file, state_folder
 
 KEPT_DAYS = 365
 SIZE_LIMIT = 1_000_000

@@ -17,7 +17,7 @@ from evaltrack.golden.review.actions import Action, Confirm, Grade, Mark, Negate
 from evaltrack.golden.review.expectation import Expectation, Shown, expectation_of, pooled
 from evaltrack.golden.review.session import Outcome, ReviewSession
 from evaltrack.records import Question
-from evaltrack.system.user_files import user_name
+from evaltrack.system.files import user_name
 
 DEPTH = 10
 """Chunks of each retriever that are shown by default."""

@@ -25,7 +25,7 @@ from evaltrack.report.run.json_form import (
 from evaltrack.report.run.markdown import run_note, with_own_note
 from evaltrack.report.run.reasoning import reasoning_page, verdict_lines
 from evaltrack.system.files import write_result_file
-from evaltrack.system.limits import give_back
+from evaltrack.system.processes import release_free_memory
 from evaltrack.tracking.metric_names import FIRST, logged_name, names_within
 from evaltrack.tracking.runs import OpenRun
 from evaltrack.tracking.store import Store
@@ -47,7 +47,7 @@ def log_reports(plan: Plan, store: Store, run: OpenRun, writer: RunWriter, resul
     writer.log_text(OUTCOMES, [outcomes_json(writer.plain_rows(OUTCOME_COLUMNS))])
     _log_verdicts(plan, writer)
     if result.totals["num_questions"] > LISTED:
-        give_back()  # the page takes the most of all, and stands beside what was freed
+        release_free_memory()  # the page takes the most of all, and stands beside what was freed
     writer.log_text(REPORT, [run_html(result, writer.rows, _around(plan, store, run, writer))])
     note = with_own_note(plan.settings.note, run_note(result, len(plan.settings.note)))
     metrics = logged_metrics(result, held=run.held)

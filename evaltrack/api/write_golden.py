@@ -18,7 +18,7 @@ from evaltrack.errors import GoldenError, UsageError
 from evaltrack.golden.lines import checked_question, line_of
 from evaltrack.golden.reader import GoldenSet, open_golden
 from evaltrack.records import Question
-from evaltrack.system.user_files import STATE_VARIABLE, NotPrivateError, make_private_folder, state_folder
+from evaltrack.system.files import STATE_VARIABLE, NotPrivateError, make_private_folder, state_folder
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -48,7 +48,7 @@ def _print_end(plan: ProjectPlan) -> None:
     """What was written, and what to do next."""
     from evaltrack.cli.wording import with_options
     from evaltrack.privacy.addresses import shown_text
-    from evaltrack.system.commands import quoted
+    from evaltrack.system.processes import quoted
 
     for name in plan.files:
         click.echo(shown_text(str(plan.folder / name)))

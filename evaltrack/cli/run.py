@@ -155,7 +155,7 @@ def run_showcase(settings: dict[str, Any], output: str) -> int:
     """Evaluate the showcase before and after its change, and print both; of JSON the run after it."""
     from evaltrack.api.run_demo import AFTER, BEFORE, run_demo
     from evaltrack.evaluation.settings_sources import settings_of
-    from evaltrack.system.commands import quoted
+    from evaltrack.system.processes import quoted
 
     with redirect_stdout(sys.stderr):
         runs = run_demo(progress=True, **settings)

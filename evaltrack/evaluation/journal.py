@@ -22,7 +22,7 @@ from pydantic import ValidationError
 
 from evaltrack.errors import UsageError
 from evaltrack.records import Question, Row
-from evaltrack.system.user_files import (
+from evaltrack.system.files import (
     NotPrivateError,
     check_owner,
     make_private_file,

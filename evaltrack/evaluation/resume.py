@@ -18,7 +18,7 @@ from evaltrack.evaluation.journal import ENDING, JournalBusyError, delete_journa
 from evaltrack.evaluation.plan import Plan
 from evaltrack.privacy.addresses import shown_text, shown_url
 from evaltrack.records.settings import CODE, CORPUS, last_state
-from evaltrack.system.user_files import NotPrivateError, check_owner
+from evaltrack.system.files import NotPrivateError, check_owner
 from evaltrack.tracking.naming import resolve_run
 from evaltrack.tracking.reader import find_journaled, is_there, journal_tag
 from evaltrack.tracking.store import Store

@@ -21,13 +21,13 @@ from evaltrack.errors import UsageError
 from evaltrack.records import Verdict
 from evaltrack.records.amount import count, verb
 from evaltrack.system import retries
-from evaltrack.system.files import replace_file
-from evaltrack.system.user_files import (
+from evaltrack.system.files import (
     NotPrivateError,
     cache_folder,
     check_owner,
     make_private_file,
     make_private_folder,
+    replace_file,
     sqlite_files,
     state_folder,
 )

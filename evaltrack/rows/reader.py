@@ -16,7 +16,7 @@ from evaltrack.records.verdict import MOST_SCORES, NAME_PATTERN
 from evaltrack.rows.columns import COLUMNS, OWN_KEY, ROWS_VERSION, SOURCE_COLUMNS, VERSION_KEY, columns_with, schema
 from evaltrack.rows.stored_row import DamagedError, StoredRow, damaged, newer
 from evaltrack.rows.table import GROUP_BYTES, check_ids, check_values
-from evaltrack.system.limits import decoded_size
+from evaltrack.system.processes import decoded_size
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -1,13 +1,20 @@
-"""A process with all that it starts: a process group, or where there are none what `taskkill` ends as a tree."""
+"""Processes: a group with all that it starts, their bounds and memory, and command lines as people write them."""
 
 from __future__ import annotations
 
+import ctypes
 import os
+import shlex
 import shutil
 import signal
 import subprocess
+import sys
 from contextlib import suppress
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 
 TASKKILL_SECONDS = 10
 
@@ -55,3 +62,75 @@ def end_group(process: subprocess.Popen[bytes], seconds: float) -> None:
             process.wait(seconds)
     kill_group(process.pid)
     process.wait()
+
+
+def can_limit() -> bool:
+    """Whether this system has such bounds."""
+    try:
+        import resource  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def limit_own_memory(size: int) -> None:
+    """Refuse this process more than `size` bytes of its own: what asks for more gets a MemoryError."""
+    import resource
+
+    # on Linux the files that a process maps, such as libraries, are not counted
+    kind = resource.RLIMIT_DATA if sys.platform == "linux" else resource.RLIMIT_AS
+    resource.setrlimit(kind, (size, size))
+
+
+def release_free_memory() -> None:
+    """Give back what Arrow and, on Linux, the C library hold for what comes next.
+
+    Worth its milliseconds after large tables were read of which little is left: what comes next is of another size,
+    and would stand beside what they left.
+    """
+    import pyarrow as pa
+
+    pa.default_memory_pool().release_unused()
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):  # a C library that is not glibc
+            ctypes.CDLL(None).malloc_trim(0)
+
+
+def decoded_size(array: pa.Array) -> int:
+    """Bytes of an array once each repeated text is written out."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(array.type):
+        lengths = pc.cast(pc.binary_length(array.dictionary), pa.int64())
+        return (pc.sum(lengths.take(array.indices)).as_py() or 0) + int(array.indices.nbytes)
+    if pa.types.is_list(array.type):
+        return decoded_size(array.flatten()) + int(array.offsets.nbytes)
+    if pa.types.is_struct(array.type):
+        return sum(map(decoded_size, array.flatten()))
+    return int(array.nbytes)
+
+
+def split_command(line: str) -> list[str]:
+    r"""The words of a command line, with quotes as in a POSIX shell.
+
+    Where paths are written with backslashes, as in ``C:\tools\ask.exe``, a backslash is one; else it quotes.
+
+    Raises:
+        ValueError: a quotation is not closed.
+    """
+    words = shlex.shlex(line, posix=True, punctuation_chars=False)
+    words.whitespace_split = True
+    words.commenters = ""
+    if _writes_backslashes():
+        words.escape = ""
+    return list(words)
+
+
+def quoted(word: str) -> str:
+    """A word as it is written in a shell of this system."""
+    return subprocess.list2cmdline([word]) if _writes_backslashes() else shlex.quote(word)
+
+
+def _writes_backslashes() -> bool:
+    return os.sep == "\\"

@@ -20,8 +20,7 @@ from typing import Any, BinaryIO
 
 from evaltrack.errors import EvaltrackError
 from evaltrack.records.response import TracePlace
-from evaltrack.system.limits import limit_own_memory
-from evaltrack.system.processes import end_own_group
+from evaltrack.system.processes import end_own_group, limit_own_memory
 from evaltrack.targets.failures import READ_LIMIT, InvalidResponseError, described, trace_of, traceback_of, usage_of
 from evaltrack.tracking.question_spans import expect_many_spans
 

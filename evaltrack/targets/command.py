@@ -27,9 +27,8 @@ from typing import Any, TypeVar, cast
 from evaltrack.errors import Guide, UsageError
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Question, Response, Target
-from evaltrack.system.commands import split_command
 from evaltrack.system.files import content_digest
-from evaltrack.system.processes import kill_group, own_group
+from evaltrack.system.processes import kill_group, own_group, split_command
 from evaltrack.targets import no_more_settings
 from evaltrack.targets.failures import ending
 from evaltrack.targets.mapping import EXCERPT_BYTES, FIELDS, MAX_BYTES, ResponseReader, excerpt, take_mapping

@@ -67,7 +67,7 @@ def open_python(place: str, settings: dict[str, str]) -> Target:
         if workers > 1 or memory:
             raise UsageError("python target: workers and memory are of processes of its own; leave in_process out")
         return function_target(import_function(place))
-    from evaltrack.system.limits import can_limit
+    from evaltrack.system.processes import can_limit
 
     if memory and not can_limit():
         raise UsageError("python target: memory cannot be bounded on this system; leave it out")

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from evaltrack.errors import Guide, TrackingError, UsageError
 from evaltrack.records.amount import count
 from evaltrack.records.base import Record
-from evaltrack.system.user_files import user_name
+from evaltrack.system.files import user_name
 from evaltrack.tracking.reader import EvaluationRun, find_evaluation, of_golden_set
 from evaltrack.tracking.store import LAST_FIRST, Store, is_missing, tracking_errors
 from evaltrack.tracking.tags import read_tag, tag_part

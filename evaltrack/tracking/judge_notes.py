@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from evaltrack.records.base import Record
-from evaltrack.system.user_files import user_name
+from evaltrack.system.files import user_name
 from evaltrack.tracking.reader import EvaluationRun
 from evaltrack.tracking.runs import run_metrics, run_params
 from evaltrack.tracking.store import Store, find_run, tracking_errors

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal
 from evaltrack.errors import TrackingError
 from evaltrack.records.row import milliseconds_now
 from evaltrack.system import retries
-from evaltrack.system.user_files import user_name
+from evaltrack.system.files import user_name
 from evaltrack.tracking.artifacts import Artifacts
 from evaltrack.tracking.metric_names import metric_name
 from evaltrack.tracking.patience import has_wire, impatient

@@ -10,8 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from evaltrack.system.files import replace_file
-from evaltrack.system.user_files import NotPrivateError, make_private_folder, state_folder
+from evaltrack.system.files import NotPrivateError, make_private_folder, replace_file, state_folder
 from evaltrack.tracking.mlflow_private import make_tables
 
 SECONDS = 120

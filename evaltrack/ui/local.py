@@ -19,7 +19,7 @@ from flask import Flask, abort, request
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
 from evaltrack.errors import Guide, UsageError
-from evaltrack.system.user_files import make_private_file, make_private_folder, state_folder
+from evaltrack.system.files import make_private_file, make_private_folder, state_folder
 
 BODY_LIMIT = 256 * 1024
 

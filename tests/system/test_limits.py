@@ -8,10 +8,10 @@ import sys
 import pytest
 
 from evaltrack.errors import UsageError
-from evaltrack.system.limits import can_limit
+from evaltrack.system.processes import can_limit
 from evaltrack.targets.python import open_python
 
-ASK = "from evaltrack.system.limits import *; limit_own_memory(300 << 20); bytearray(int({size}) << 20)"
+ASK = "from evaltrack.system.processes import *; limit_own_memory(300 << 20); bytearray(int({size}) << 20)"
 
 
 @pytest.mark.parametrize(("size", "code"), [(1, 0), (2000, 1)])
@@ -30,17 +30,17 @@ def test_windows_has_no_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
 CODE = """
 import sys
 from pathlib import Path
-from evaltrack.system.limits import give_back
+from evaltrack.system.processes import release_free_memory
 
 def resident():
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 >> 20
 
-give_back()
+release_free_memory()
 texts = [bytearray(50_000) for _ in range(2_000)]
 last = bytearray(1_000)
 full = resident()
 del texts
-give_back()
+release_free_memory()
 print(full - resident())
 """
 

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from evaltrack.system.user_files import user_name
+from evaltrack.system.files import user_name
 
 
 @pytest.mark.parametrize(("error", "has_number"), [(ImportError, False), (KeyError, True), (OSError, True)])

@@ -17,7 +17,7 @@ from evaltrack import run_eval
 from evaltrack.errors import TrackingError
 from evaltrack.privacy.addresses import shown_url
 from evaltrack.records import Question, Row, Signature
-from evaltrack.system.user_files import user_name
+from evaltrack.system.files import user_name
 from evaltrack.tracking.patience import reason
 from evaltrack.tracking.reader import EvaluationRun
 from evaltrack.tracking.run_files import read_rows

@@ -19,7 +19,7 @@ from evaltrack.errors import GoldenError, UsageError
 from evaltrack.golden.entries import MAX_ARRAY_BYTES, array_entries, line_entries
 from evaltrack.golden.importing.values import is_empty, plain, shown
 from evaltrack.records.json_text import InvalidJsonError, kind_of, parsed
-from evaltrack.system.limits import decoded_size
+from evaltrack.system.processes import decoded_size
 
 MAX_UNPACKED_BYTES = 256 << 20
 """Bytes of a table of Parquet once unpacked."""
