@@ -35,7 +35,7 @@ from evaltrack.metrics.aggregate import Kept, Summary
 from evaltrack.metrics.catalogue import metric_table
 from evaltrack.metrics.criteria import check_criteria
 from evaltrack.metrics.ledger import Ledger
-from evaltrack.privacy.names import check_names
+from evaltrack.privacy.redaction import check_names
 from evaltrack.records import Row
 from evaltrack.records.response import TraceHome
 from evaltrack.scorers.declaration import Functions

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evaltrack.llm.server import without_key
-from evaltrack.privacy.masking import SHORTEST_IN_ANSWERS
+from evaltrack.privacy.redaction import SHORTEST_IN_ANSWERS
 from evaltrack.records import Usage
 from evaltrack.records.usage_forms import read_usage
 

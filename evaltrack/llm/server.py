@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from evaltrack.errors import UsageError
-from evaltrack.privacy.addresses import shown_url
-from evaltrack.privacy.masking import MASK, SHORTEST_SECRET
+from evaltrack.privacy.addresses import MASK, shown_url
+from evaltrack.privacy.redaction import SHORTEST_SECRET
 
 OPENAI = "https://api.openai.com/v1"
 NO_KEY = "none"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from evaltrack.privacy.masking import MASK
+MASK = "***"
+"""In place of a value that is secret."""
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,40}://\S*")
 _USER = re.compile(r"(?<=://)[^/?#]*@|(?<=://)[^/?#@:]*:(?!\d{1,5}(?:[/?#]|$))[^@]*@")

@@ -1,25 +1,74 @@
-"""Take secrets out of what targets and judges return, before it is kept, judged or shown anywhere.
+"""Take secrets out of what targets and judges return, before it is kept, judged or shown, and refuse them in names.
 
-What is known to be a key by its form is always taken out, and so are the values that were configured (`masking`);
+What is known to be a key by its form is always taken out, and so are the values that were configured;
 `redact` adds patterns of one's own, say for names of customers. Golden sets are not touched: what is asked and
 expected was written to be read.
 """
 
 from __future__ import annotations
 
+import binascii
+import json
 import os
+import re
+from base64 import b64decode
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 import regex
 
 from evaltrack.errors import UsageError
-from evaltrack.privacy.masking import MASK, maskable, secrets_of, spellings
-from evaltrack.privacy.secret_patterns import SHORTEST, secret_spans
+from evaltrack.privacy.addresses import MASK
+from evaltrack.privacy.secret_patterns import SHORTEST, entropy, secret_spans
 from evaltrack.records import Response, Source, ToolCall, Verdict
 
+SHORTEST_SECRET = 8
+"""Characters from which a configured value is taken out of what a server says; a shorter one hits common words."""
+
+SHORTEST_IN_ANSWERS = 16
+"""The same for what a model writes, which is judged and kept word by word: `anything` and `not-needed` are keys too."""
+
+_WORDS = re.compile(r"[A-Za-z][a-z]*(?:[ _.-][A-Za-z]?[a-z]*)*")
+_SECRET_NAME = re.compile(r"(?:^|_)(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?)$", re.IGNORECASE)
+_PLACE = re.compile(r"[/~.]|[A-Za-z]:\\")
+
+
+def maskable(value: str) -> bool:
+    """Whether a value can be taken out of answers without hitting common words."""
+    return len(value) >= (SHORTEST_IN_ANSWERS if _WORDS.fullmatch(value) else SHORTEST_SECRET)
+
+
+def spellings(secrets: Iterable[str]) -> list[str]:
+    """The secrets as they may be written elsewhere, in URLs and in JSON too; the longest first."""
+    forms = {way for one in secrets for way in (one, quote(one, safe=""), json.dumps(one)[1:-1])}
+    return sorted(forms, key=len, reverse=True)
+
+
+def parts_of_header(value: str) -> set[str]:
+    """The value of a header and what stands in it: the token without its scheme, the password behind `Basic`."""
+    parts = {value, *value.split()}
+    scheme, _, coded = value.partition(" ")
+    if scheme.lower() == "basic":
+        try:
+            decoded = b64decode(coded, validate=True).decode()
+        except (binascii.Error, UnicodeDecodeError):
+            decoded = ""
+        parts |= {decoded, decoded.partition(":")[2]}
+    return parts
+
+
+def secrets_of(environment: Mapping[str, str]) -> set[str]:
+    """The values of the variables whose names say that they are secrets; the path of a file is none."""
+    return {
+        value.strip()
+        for name, value in environment.items()
+        if _SECRET_NAME.search(name) and not _PLACE.match(value) and "\n" not in value.strip()
+    }
+
+
 MARK = "[redacted]"
-"""In place of what was found by its form or a pattern; a configured value becomes `masking.MASK`."""
+"""In place of what was found by its form or a pattern; a configured value becomes `MASK`."""
 
 PATTERN_SECONDS = 2.0
 """For which a pattern of the user may look through one text."""
@@ -121,3 +170,59 @@ def _updated(record: T, **fields: Any) -> T:
     updates = {name: value for name, value in fields.items() if value != getattr(record, name)}
     copied: T = record.model_copy(update=updates) if updates else record  # type: ignore[attr-defined]
     return copied
+
+
+NAME_CURE = (
+    "names and settings are logged with the run, so give a secret through the environment: a header of an http target "
+    "as --target-option 'header.Authorization=Bearer MY_TOKEN_VARIABLE'; programs and functions read it themselves"
+)
+
+_PASSWORD_IN_URL = re.compile(r"://[^\s/?#@]*:[^\s/?#@]+@")
+_SURE = (
+    r"(?:pass(?:word|wd|phrase)?|pwd|secret|credential|api[_-]?key|(?:access|secret|private)[_-]?key"
+    r"|(?:access|auth|api|bearer|refresh|id)[_-]?token)"
+)
+"""Names that only a secret has, whatever stands before them."""
+
+_MAYBE = r"(?:key|token|auth|authorization|jwt|sig|signature)"
+"""Names of secrets and of other things: their value must look like a secret too."""
+
+_GIVEN = re.compile(
+    rf"""(?:^|[\s"'?&;-])(?:[\w.-]*?[_.-])??(?:({_SURE})|({_MAYBE}))(?:\s*[=:]\s*|\s+)["']?([^\s"'&;]+)""",
+    re.IGNORECASE,
+)
+"""A value given to a name: as an option, a variable, a header or in the query of a URL."""
+
+SHORTEST_VALUE, RANDOM_BITS = 6, 3.3
+"""Characters of a value whose name is sure, and bits of entropy of each character of one whose name is not."""
+
+
+def check_names(names: Iterable[tuple[str, str]]) -> None:
+    """Refuse a secret in one of the texts, each given with what it is.
+
+    Raises:
+        UsageError: the message says where the secret stands, and does not repeat it.
+    """
+    for what, text in names:
+        if holds_secret(text):
+            raise UsageError(f"{what} holds what looks like a key or a password (not shown here); {NAME_CURE}")
+
+
+def holds_secret(text: str) -> bool:
+    """Whether a name holds a key's form, a password in a URL, or a value given to what is named like a secret."""
+    if secret_spans(text) or ("://" in text and _PASSWORD_IN_URL.search(text)):
+        return True
+    return any(
+        _is_secret(value, (sure or maybe).lower(), sure=bool(sure)) for sure, maybe, value in _GIVEN.findall(text)
+    )
+
+
+def _is_secret(value: str, name: str, *, sure: bool) -> bool:
+    """Whether a value is one, and not the name of a variable or a file that holds it."""
+    if len(value) < SHORTEST_VALUE or value[0] in "{$/~.@<" or re.fullmatch(r"[A-Z][A-Z0-9_]*", value):
+        return False
+    has_both = re.search(r"\d", value) is not None and re.search(r"[A-Za-z]", value) is not None
+    if sure or (name == "token" and has_both):
+        return True
+    looks_random = has_both and entropy(value) >= RANDOM_BITS and re.fullmatch(r"[\w.~+/=-]{16,}", value)
+    return bool(maskable(value) and looks_random and "-" not in value[:8])

@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from evaltrack.errors import UsageError
-from evaltrack.privacy.addresses import shown_text
-from evaltrack.privacy.masking import MASK, SHORTEST_SECRET, parts_of_header, spellings
+from evaltrack.privacy.addresses import MASK, shown_text
+from evaltrack.privacy.redaction import SHORTEST_SECRET, parts_of_header, spellings
 from evaltrack.records import Question, Response, Target, Turn
 from evaltrack.targets import no_more_settings
 from evaltrack.targets.failures import InvalidResponseError

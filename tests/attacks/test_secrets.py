@@ -291,7 +291,7 @@ def test_no_part_of_a_key_is_left_where_a_message_is_cut(store_uri: str, tmp_pat
 
 
 def test_settings_of_headers_name_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    from evaltrack.privacy.names import check_names
+    from evaltrack.privacy.redaction import check_names
 
     for told in ("header.Authorization=Bearer MY_TOKEN_VARIABLE", "header.X-Api-Key=MY_API_KEY", "answer=data.token"):
         check_names([("a --target-option", told)])
