@@ -31,10 +31,9 @@ from evaltrack.evaluation.signals import Stop
 from evaltrack.evaluation.trials import Gathering
 from evaltrack.golden.reader import golden_name
 from evaltrack.golden.selection import FailedQuestions, Selection
-from evaltrack.metrics.aggregate import Kept, Summary
+from evaltrack.metrics.aggregate import Kept, Ledger, Summary
 from evaltrack.metrics.catalogue import metric_table
 from evaltrack.metrics.criteria import check_criteria
-from evaltrack.metrics.ledger import Ledger
 from evaltrack.privacy.redaction import check_names
 from evaltrack.records import Row
 from evaltrack.records.response import TraceHome

@@ -16,8 +16,7 @@ from evaltrack.compare.judge_agreement import (
 )
 from evaltrack.errors import UsageError
 from evaltrack.judges.recorded import RecordedJudge
-from evaltrack.metrics.reasoning import panel_mean, reasoned
-from evaltrack.metrics.rubric import RubricWeights
+from evaltrack.metrics.rubric import RubricWeights, panel_mean, reasoned
 from evaltrack.records import Signature, Verdict
 from evaltrack.rows.restore import verdicts_of
 from evaltrack.rows.stored_row import StoredRow

@@ -15,7 +15,7 @@ from evaltrack.compare.reruns import Answer
 from evaltrack.errors import TrackingError, UsageError
 from evaltrack.evaluation.config import Command
 from evaltrack.evaluation.plan import Plan, planned
-from evaltrack.metrics.ledger import Ledger
+from evaltrack.metrics.aggregate import Ledger
 from evaltrack.records import Row
 from evaltrack.records.amount import count
 from evaltrack.records.settings import why_another_system

@@ -9,8 +9,7 @@ from evaltrack.errors import Guide
 from evaltrack.evaluation.journal import Journal, Reuse
 from evaltrack.evaluation.plan import Plan
 from evaltrack.evaluation.result import RunResult
-from evaltrack.metrics.aggregate import Summary, domain_of
-from evaltrack.metrics.ledger import Ledger
+from evaltrack.metrics.aggregate import Ledger, Summary, domain_of
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records.amount import count, verb
 from evaltrack.records.settings import NOT_STATED, RECORDED_MODEL

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evaltrack.metrics.catalogue import BY_NAME
-from evaltrack.metrics.reasoning import DIMENSIONS
+from evaltrack.metrics.rubric import DIMENSIONS
 from evaltrack.records.verdict import ANSWER_GRADES
 from evaltrack.stats.agreement import Agreement, label_agreement, numeric_agreement
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from evaltrack.metrics.metric import Aim, Hint, Part, Score, Tolerance
-from evaltrack.metrics.reasoning import DIMENSIONS, MODES, TIER_SCORES
-from evaltrack.metrics.rubric import TIERS
+from evaltrack.metrics.rubric import DIMENSIONS, MODES, TIER_SCORES, TIERS
 from evaltrack.records import OwnScore
 
 NOTHING: frozenset[Part] = frozenset()

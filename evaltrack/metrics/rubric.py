@@ -10,13 +10,13 @@ import difflib
 import math
 import operator
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Literal, TypeAlias, get_args
 
 from evaltrack.errors import UsageError
-from evaltrack.records import CruxTreatment, Mode, Observed, UncertaintyTreatment
+from evaltrack.records import CruxTreatment, Dimensions, Mode, Observed, Reasoned, UncertaintyTreatment
 
 RUBRIC_VERSION = 2
 """Raised by one whenever a definition here changes; two runs compare only within one version."""
@@ -240,3 +240,63 @@ def _ranks(hypotheses: int, shifts: int, crux: CruxTreatment, uncertainty: Uncer
 def _exact(number: float) -> Fraction:
     """The decimal number a float prints as: 0.15 is 15/100, and no noise can flip a rounding."""
     return Fraction(str(number))
+
+
+DIMENSIONS = tuple(Dimensions.model_fields)
+MODES: tuple[str, ...] = get_args(Mode)
+TIER_SCORES = ("tier_0", "tier_1", "tier_2", "tier_3")
+
+
+def reasoned(observed: Sequence[Observed], weights: RubricWeights) -> tuple[dict[str, float], Reasoned]:
+    """The scores of one response that at least one judge observed, and what led to them."""
+    gradings = [grade(each, weights) for each in observed]
+    means = _means(gradings, observed)
+    score = means["reasoning_score"]
+    tier = tier_of(math.floor(score) or math.ceil(score))  # a mean of 69.5 does not pass, one of 0.5 is no hard fail
+    gaps = [grading.coupling_gap for grading in gradings if grading.coupling_gap is not None]
+    worst = max(gradings, key=lambda grading: -1 if grading.coupling_gap is None else grading.coupling_gap)
+    mode = _mode(gradings)
+    scores = {
+        **means,
+        **({"coupling_violation": float(any(gaps))} if gaps else {}),
+        **{name: float(name == f"tier_{tier}") for name in TIER_SCORES},
+        **{f"mode_{name}": float(name == mode) for name in MODES},
+    }
+    led_to = Reasoned(
+        tier=tier,
+        claimed_band=worst.claimed_band,
+        earned_band=worst.earned_band,
+        coupling_gap=worst.coupling_gap,
+        penalty=worst.penalty,
+        hard_fails=tuple(sorted({code for grading in gradings for code in grading.hard_fails})),
+        mode=mode,
+    )
+    return scores, led_to
+
+
+def _means(gradings: Sequence[Grading], observed: Sequence[Observed]) -> dict[str, float]:
+    """What is a mean over the panel, each of whose judges gave all of it."""
+    by_name: dict[str, list[float | None]] = {
+        "reasoning_score": [grading.score for grading in gradings],
+        "hypotheses": [each.hypotheses for each in observed],
+        "shifts": [each.shifts for each in observed],
+        **{name: [getattr(each.dimensions, name) for each in observed] for name in DIMENSIONS},
+    }
+    return {name: mean for name, values in by_name.items() if (mean := panel_mean(values)) is not None}
+
+
+def _mode(gradings: Sequence[Grading]) -> Mode:
+    """The mode most judges saw, of several such the first."""
+    modes = [grading.mode for grading in gradings]
+    return max(modes, key=modes.count)
+
+
+def panel_mean(values: Sequence[float | None]) -> float | None:
+    """The mean of what each judge of a panel gave, or None where one gave nothing: fewer judges are another measure.
+
+    It is exact in the decimals that were given: .7, .7 and 1.0 are .8, which passes at .8.
+    """
+    exact = [Fraction(str(value)) for value in values if value is not None]
+    if not exact or len(exact) < len(values):
+        return None
+    return float(sum(exact) / len(exact))

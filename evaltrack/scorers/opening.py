@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
 from evaltrack.errors import UsageError
-from evaltrack.metrics.aggregate import Summary
+from evaltrack.metrics.aggregate import Ledger, Summary
 from evaltrack.metrics.catalogue import LATENCIES, SCORES
-from evaltrack.metrics.ledger import Ledger
 from evaltrack.metrics.measure import Rules
 from evaltrack.metrics.tokens import Prices
 from evaltrack.records import Judge

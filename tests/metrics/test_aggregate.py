@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaltrack.evaluation.trials import merge
-from evaltrack.metrics.aggregate import SHOWN_ROWS, Kept, Summary
-from evaltrack.metrics.ledger import Ledger
+from evaltrack.metrics.aggregate import SHOWN_ROWS, Kept, Ledger, Summary
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Failure, FailureKind, Question, Response, Row, Tokens, Usage, Verdict
 from tests.metrics.test_measure import HIT, MISS, chunks, question

@@ -14,8 +14,7 @@ from evaltrack.api.judge_agreement import judges_agreement
 from evaltrack.compare.pairing import NotComparableError
 from evaltrack.errors import UsageError
 from evaltrack.metrics.measure import NO_OBSERVATION, Rules, measure
-from evaltrack.metrics.reasoning import MODES, reasoned
-from evaltrack.metrics.rubric import DEFAULT_WEIGHTS, RubricWeights, grade
+from evaltrack.metrics.rubric import DEFAULT_WEIGHTS, MODES, RubricWeights, grade, reasoned
 from evaltrack.records import Observed, Question, Response, Verdict
 from evaltrack.report.comparison.rules import reasons
 from tests.judging import (
