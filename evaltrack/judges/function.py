@@ -17,8 +17,8 @@ from evaltrack.judges.recorded import folded
 from evaltrack.judges.strict import findings, read_verdict
 from evaltrack.metrics.measure import lacking
 from evaltrack.records import Judge, Question, Response, Verdict
-from evaltrack.targets.call_shape import is_async
 from evaltrack.targets.child import Service
+from evaltrack.targets.functions import is_async
 from evaltrack.targets.processes import Order, Pool, ResponseCall
 from evaltrack.targets.python import import_function
 from evaltrack.targets.threads import in_thread

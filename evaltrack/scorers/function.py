@@ -18,7 +18,7 @@ from evaltrack.records import OwnScore, OwnValues, Question, Response
 from evaltrack.records.roles import Scorer
 from evaltrack.records.verdict import LARGEST_SCORE
 from evaltrack.scorers.declaration import declared_scores, measured_value
-from evaltrack.targets.call_shape import is_async
+from evaltrack.targets.functions import is_async
 from evaltrack.targets.threads import in_own_loop, in_thread
 
 MOST_NAMED = 5
