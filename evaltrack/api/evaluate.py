@@ -22,8 +22,8 @@ from evaltrack.api.run_artifacts import left_out_words, log_reports, model_words
 from evaltrack.errors import TrackingError, UsageError
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.journal import Journal
+from evaltrack.evaluation.loop import Progress, RunProgress, Silent
 from evaltrack.evaluation.plan import Plan, default_run_name, planned
-from evaltrack.evaluation.progress import Progress, RunProgress, Silent
 from evaltrack.evaluation.result import RunResult
 from evaltrack.evaluation.resume import Choice, choose_run, kept_of
 from evaltrack.evaluation.run_warnings import RunWarnings

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, TypeAlias
 
-from evaltrack.evaluation.progress import Pace, Progress, Silent
+from evaltrack.evaluation.loop import Pace, Progress, Silent
 from evaltrack.records import Row
 from evaltrack.records.amount import count
 

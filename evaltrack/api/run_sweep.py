@@ -13,8 +13,8 @@ from evaltrack.api.leaderboards import Line, leaderboard_of
 from evaltrack.api.progress_bar import ProgressChoice, shown_progress
 from evaltrack.api.report_html import stored_result
 from evaltrack.errors import EvaltrackError, TrackingError, UsageError
+from evaltrack.evaluation.loop import Progress
 from evaltrack.evaluation.plan import planned
-from evaltrack.evaluation.progress import Progress
 from evaltrack.evaluation.result import RunResult, SweepResult
 from evaltrack.evaluation.resume import AUTO, is_resumable
 from evaltrack.evaluation.signals import Stop

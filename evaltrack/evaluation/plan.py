@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from evaltrack import __version__
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.config import Command, EvaluationConfig
-from evaltrack.evaluation.loop import Memory, close_all, evaluate, run_to_end, take_all
+from evaltrack.evaluation.loop import Memory, Progress, close_all, evaluate, run_to_end, take_all
 from evaltrack.evaluation.opening import (
     check_engine,
     check_measurable,
@@ -30,7 +30,6 @@ from evaltrack.evaluation.opening import (
     open_judges,
     open_scores,
 )
-from evaltrack.evaluation.progress import Progress
 from evaltrack.golden.reader import GoldenSet, open_golden
 from evaltrack.golden.selection import Selection
 from evaltrack.judges import Models, judge_names, open_faithfulness_judge

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evaltrack.api.progress_bar import BarOfTqdm, PlainProgress, in_notebook, shown_progress
-from evaltrack.evaluation.progress import Silent
+from evaltrack.evaluation.loop import Silent
 from evaltrack.records import Failure, Question, Row
 from evaltrack.records.row import seconds_now
 

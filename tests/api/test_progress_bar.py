@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from evaltrack.api.progress_bar import PLAIN_SECONDS, PlainProgress
-from evaltrack.evaluation.progress import Pace
+from evaltrack.evaluation.loop import Pace
 from evaltrack.records import Question, Response, Row
 from evaltrack.records.row import seconds_now
 

@@ -19,7 +19,7 @@ import pytest
 
 from evaltrack import Question, Response, run_eval
 from evaltrack.errors import TrackingError
-from evaltrack.evaluation.progress import Silent
+from evaltrack.evaluation.loop import Silent
 from evaltrack.records import Row
 from evaltrack.tracking.store import connect
 from evaltrack.tracking.traces import read_counts
