@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from evaltrack.errors import UsageError
 from evaltrack.metrics.rubric import TIERS, acceptance
 from evaltrack.tracking.judge_notes import Accepted, note_accepted
-from evaltrack.tracking.reader import named_evaluation
-from evaltrack.tracking.run_files import read_rows
+from evaltrack.tracking.reader import named_evaluation, read_rows
 from evaltrack.tracking.store import connect_to_read
 
 MAX_WHY = 1000

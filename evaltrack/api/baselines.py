@@ -13,8 +13,7 @@ from evaltrack.records.settings import NOT_STATED, RECORDED_MODEL
 from evaltrack.tracking import baselines
 from evaltrack.tracking.baselines import Baseline
 from evaltrack.tracking.naming import experiment_to_read
-from evaltrack.tracking.reader import EvaluationRun, named_evaluation, newest_evaluation
-from evaltrack.tracking.run_files import fetch_rows
+from evaltrack.tracking.reader import EvaluationRun, fetch_rows, named_evaluation, newest_evaluation
 from evaltrack.tracking.store import Store, connect_to_read
 
 

@@ -17,8 +17,7 @@ from evaltrack.metrics.catalogue import BY_METRIC
 from evaltrack.rows.columns import own_scores_of, schema
 from evaltrack.rows.reader import check_rows, read_groups, slim_rows, stored_rows
 from evaltrack.rows.stored_row import StoredRow, damaged, rows_of_run
-from evaltrack.tracking.reader import EvaluationRun
-from evaltrack.tracking.run_files import fetch_rows
+from evaltrack.tracking.reader import EvaluationRun, fetch_rows
 from evaltrack.tracking.store import Store
 from evaltrack.tracking.tags import TRIALS
 

@@ -40,8 +40,7 @@ from evaltrack.records.response import TraceHome
 from evaltrack.scorers.declaration import Functions
 from evaltrack.tracking.datasets import register_golden
 from evaltrack.tracking.patience import impatient
-from evaltrack.tracking.reader import named_evaluation
-from evaltrack.tracking.run_files import read_rows, read_table_of
+from evaltrack.tracking.reader import named_evaluation, read_rows, read_table_of
 from evaltrack.tracking.runs import (
     JOURNAL_TAG,
     Dataset,

@@ -20,8 +20,7 @@ from evaltrack.metrics.rubric import RubricWeights, panel_mean, reasoned
 from evaltrack.records import Signature, Verdict
 from evaltrack.rows.restore import verdicts_of
 from evaltrack.rows.stored_row import StoredRow
-from evaltrack.tracking.reader import EvaluationRun, named_evaluation
-from evaltrack.tracking.run_files import read_rows
+from evaltrack.tracking.reader import EvaluationRun, named_evaluation, read_rows
 from evaltrack.tracking.store import Store, connect_to_read
 
 

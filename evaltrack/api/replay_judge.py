@@ -24,8 +24,7 @@ from evaltrack.rows.restore import question_of, response_of, verdicts_of
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.stats.repeatability import Replay, Replayed
 from evaltrack.tracking.judge_notes import log_child
-from evaltrack.tracking.reader import named_evaluation
-from evaltrack.tracking.run_files import read_rows
+from evaltrack.tracking.reader import named_evaluation, read_rows
 from evaltrack.tracking.store import connect_to_read
 
 MAX_TIMES = 100

@@ -25,8 +25,7 @@ from evaltrack.report.run.stored_summary import StoredMean, StoredSummary, read_
 from evaltrack.rows.reader import check_rows, count_rows, read_table, stored_rows
 from evaltrack.rows.stored_row import rows_of_run
 from evaltrack.tracking.judge_notes import accepted_words
-from evaltrack.tracking.reader import EvaluationRun, named_evaluation
-from evaltrack.tracking.run_files import fetch_rows, fetch_summary, read_run_table
+from evaltrack.tracking.reader import EvaluationRun, fetch_rows, fetch_summary, named_evaluation, read_run_table
 from evaltrack.tracking.store import Store, connect_to_read
 
 

@@ -24,8 +24,7 @@ from evaltrack.report.run.stored_summary import read_summary
 from evaltrack.rows.reader import read_table, stored_rows
 from evaltrack.rows.stored_row import StoredRow, rows_of_run
 from evaltrack.system.files import check_result_file, write_result_file
-from evaltrack.tracking.reader import EvaluationRun, named_evaluations
-from evaltrack.tracking.run_files import fetch_rows, fetch_summary
+from evaltrack.tracking.reader import EvaluationRun, fetch_rows, fetch_summary, named_evaluations
 from evaltrack.tracking.store import Store, connect_to_read
 
 WORST = 5

@@ -21,8 +21,7 @@ from evaltrack.records.amount import count
 from evaltrack.records.settings import why_another_system
 from evaltrack.rows.stored_row import StoredRow, stored_row
 from evaltrack.system.files import content_digest
-from evaltrack.tracking.reader import EvaluationRun, earlier_evaluations
-from evaltrack.tracking.run_files import read_rows
+from evaltrack.tracking.reader import EvaluationRun, earlier_evaluations, read_rows
 from evaltrack.tracking.store import Store
 
 REPLAYS = 100

@@ -239,8 +239,7 @@ def unjudged_chunks(path: str | os.PathLike[str], run: str, tracking_uri: str | 
         TrackingError: the store does not answer, or the run's rows are gone.
     """
     from evaltrack.rows.restore import response_of
-    from evaltrack.tracking.reader import named_evaluation
-    from evaltrack.tracking.run_files import read_rows
+    from evaltrack.tracking.reader import named_evaluation, read_rows
     from evaltrack.tracking.store import connect
 
     session = ReviewSession(path)

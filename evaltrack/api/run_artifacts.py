@@ -25,9 +25,9 @@ from evaltrack.report.run.markdown import run_note, with_own_note
 from evaltrack.report.run.reasoning import reasoning_page, verdict_lines
 from evaltrack.system.files import write_result_file
 from evaltrack.system.processes import release_free_memory
-from evaltrack.tracking.metric_names import FIRST, logged_name, names_within
 from evaltrack.tracking.runs import OpenRun
 from evaltrack.tracking.store import Store
+from evaltrack.tracking.tags import FIRST, logged_name, names_within
 from evaltrack.tracking.writer import OUTCOMES, REPORT, RunWriter
 
 

@@ -20,7 +20,6 @@ from evaltrack.records.row import milliseconds_now
 from evaltrack.system import retries
 from evaltrack.system.files import user_name
 from evaltrack.tracking.artifacts import Artifacts
-from evaltrack.tracking.metric_names import metric_name
 from evaltrack.tracking.patience import has_wire, impatient
 from evaltrack.tracking.provenance import GIT_COMMIT, caller_folder, context_tags, git_tags, settings_of
 from evaltrack.tracking.store import (
@@ -32,7 +31,7 @@ from evaltrack.tracking.store import (
     tracking_errors,
     write_until_held,
 )
-from evaltrack.tracking.tags import tag_part
+from evaltrack.tracking.tags import metric_name, tag_part
 from evaltrack.tracking.traces import forget_traces
 
 if TYPE_CHECKING:

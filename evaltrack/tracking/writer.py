@@ -28,10 +28,9 @@ from evaltrack.rows.reader import count_rows, read_lists, read_table, stored_row
 from evaltrack.rows.stored_row import StoredRow, outcome_of
 from evaltrack.rows.table import TableWriter
 from evaltrack.tracking.artifacts import Artifacts
-from evaltrack.tracking.metric_names import metric_name
 from evaltrack.tracking.runs import OpenRun, run_params, run_tags
 from evaltrack.tracking.store import Expected, Store, expect, find_run, tracking_errors, write_until_held
-from evaltrack.tracking.tags import ROWS, TRIALS, rows_tag
+from evaltrack.tracking.tags import ROWS, TRIALS, metric_name, rows_tag
 from evaltrack.tracking.traces import TRACES_TAG, has_trace, joined_root, read_counts, trace_of, write_traces
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from evaltrack import RunResult, run_eval
 from evaltrack.errors import TrackingError
 from evaltrack.records import Row
 from evaltrack.rows.stored_row import StoredRow
-from evaltrack.tracking.reader import find_evaluation
-from evaltrack.tracking.run_files import read_rows
+from evaltrack.tracking.reader import find_evaluation, read_rows
 from evaltrack.tracking.store import Store, connect
 from evaltrack.tracking.traces import TraceCounts, read_counts
 from evaltrack.tracking.writer import TABLE_ROWS

@@ -8,7 +8,7 @@ import pytest
 from evaltrack import run_eval
 from evaltrack.api.run_artifacts import left_out_words, logged_metrics
 from evaltrack.metrics.catalogue import SCORES
-from evaltrack.tracking.metric_names import FIRST, metric_name, names_within
+from evaltrack.tracking.tags import FIRST, metric_name, names_within
 from tests.api.test_evaluate import answers
 from tests.files import put
 from tests.report.test_run import result

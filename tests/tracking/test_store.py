@@ -19,8 +19,7 @@ from evaltrack.privacy.addresses import shown_url
 from evaltrack.records import Question, Row, Signature
 from evaltrack.system.files import user_name
 from evaltrack.tracking.patience import reason
-from evaltrack.tracking.reader import EvaluationRun
-from evaltrack.tracking.run_files import read_rows
+from evaltrack.tracking.reader import EvaluationRun, read_rows
 from evaltrack.tracking.runs import JOURNAL_TAG, Dataset, Description, OpenRun, close_run, open_run
 from evaltrack.tracking.store import Store, choose_experiment, connect, find_run
 from evaltrack.tracking.traces import TraceCounts, read_counts
