@@ -10,7 +10,7 @@ import pytest
 from evaltrack.golden.reader import open_golden
 from evaltrack.metrics.anchors import misfits
 from evaltrack.metrics.confidence import read_confidence
-from evaltrack.metrics.reasoning_aims import measured_aims
+from evaltrack.metrics.criteria import measured_aims
 from evaltrack.metrics.rubric import Grading, claimed_band, grade
 from evaltrack.records import Observed
 

@@ -21,7 +21,6 @@ from evaltrack.errors import UsageError
 from evaltrack.evaluation.ask import JUDGE_TIMEOUT, TIMEOUT
 from evaltrack.evaluation.loop import CONCURRENCY
 from evaltrack.golden.selection import Selection, filter_words, parse_filters
-from evaltrack.llm import CALL_SECONDS
 from evaltrack.metrics.measure import PASS_THRESHOLD, Rules
 from evaltrack.metrics.rubric import RubricWeights
 from evaltrack.metrics.tokens import MAX_PRICE, Prices
@@ -31,6 +30,7 @@ from evaltrack.records.base import storable
 from evaltrack.records.config import Config, OptionalText, Table, Texts, setting, traits
 from evaltrack.records.settings import OWN_PARAM
 from evaltrack.records.signature import MAX_K
+from evaltrack.system.retries import CALL_SECONDS
 from evaltrack.targets.python import MAX_WORKERS
 from evaltrack.tracking.writer import TraceChoice
 

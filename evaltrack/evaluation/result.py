@@ -9,8 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from evaltrack.metrics.catalogue import BY_METRIC, MetricTable, metric_table
-from evaltrack.metrics.criteria import Checked
-from evaltrack.metrics.reasoning_aims import MeasuredAim, measured_aims
+from evaltrack.metrics.criteria import Checked, MeasuredAim, measured_aims
 from evaltrack.records import Row, Signature
 from evaltrack.records.amount import count
 from evaltrack.rows.columns import own_scores_of

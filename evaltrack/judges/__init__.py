@@ -15,13 +15,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from evaltrack.errors import Guide, UsageError
 from evaltrack.judges.cache import VerdictCache
-from evaltrack.llm import CALL_SECONDS, LLM, has_server
 from evaltrack.records import Judge
+from evaltrack.system.retries import CALL_SECONDS
 from evaltrack.tracking.prompts import RegisteredPrompt
+
+if TYPE_CHECKING:
+    from evaltrack.llm import LLM
 
 DEFAULT_JUDGE_MODEL = "gpt-4o-mini"
 
@@ -61,6 +64,8 @@ class Models:
         Raises:
             UsageError: there is no server.
         """
+        from evaltrack.llm import LLM, has_server  # six modules that a run without a model does not need
+
         if not has_server():
             cure = "set OPENAI_API_KEY or OPENAI_BASE_URL first"
             raise UsageError(f"judge {name}: {cure}", guide=Guide.MODEL)

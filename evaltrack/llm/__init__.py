@@ -4,13 +4,12 @@
 how fast, `replies` reads what comes back, `refusals` tells what no second try cures.
 """
 
-from evaltrack.llm.client import CALL_SECONDS, LLM, WAITING, Schema, strict_schema
+from evaltrack.llm.client import LLM, WAITING, Schema, strict_schema
 from evaltrack.llm.refusals import AccessLostError, QuotaError, ServerBusyError, ServerRefusesError
 from evaltrack.llm.replies import Answer, AnswerError
 from evaltrack.llm.server import has_server
 
 __all__ = [
-    "CALL_SECONDS",
     "LLM",
     "WAITING",
     "AccessLostError",

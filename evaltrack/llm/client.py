@@ -38,14 +38,13 @@ from evaltrack.llm.replies import PUT_OFF, Answer, AnswerError, ServerFaultError
 from evaltrack.llm.server import ModelServer, usual_server
 from evaltrack.llm.throttle import Throttle, delay, retry_after
 from evaltrack.privacy.addresses import shown_text
+from evaltrack.system.retries import CALL_SECONDS
 
 if TYPE_CHECKING:
     from openai import APIStatusError, AsyncOpenAI
     from pydantic import BaseModel
 
 CONNECT_SECONDS = 30.0
-CALL_SECONDS = 120.0
-"""From sending a call to the last byte of its answer, unless set; a reasoning model may think for a minute."""
 ATTEMPTS = 8
 """Calls that may fail for one question. Calls that the server puts off (429) are not failures."""
 PATIENCE = LONGEST_WAIT

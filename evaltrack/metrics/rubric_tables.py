@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 from evaltrack.metrics.anchors import ANCHORS, Anchors, count_bounds
-from evaltrack.metrics.reasoning_aims import RUBRIC_AIMS, RubricAim
+from evaltrack.metrics.criteria import RUBRIC_AIMS, RubricAim
 from evaltrack.metrics.rubric import (
     DEFAULT_WEIGHTS,
     GATES,

@@ -9,9 +9,8 @@ from evaltrack.compare.differences import first_rank
 from evaltrack.compare.errors_by_message import message_kind
 from evaltrack.evaluation.result import RunResult
 from evaltrack.metrics.catalogue import HEADLINES, LATENCIES, SCORES, metric_form, named_score
-from evaltrack.metrics.criteria import Checked
+from evaltrack.metrics.criteria import Checked, RubricAim
 from evaltrack.metrics.metric import MINUS
-from evaltrack.metrics.reasoning_aims import RubricAim
 from evaltrack.metrics.rubric import TIERS, tier_words
 from evaltrack.records import Row, Signature
 from evaltrack.records.amount import count, first_of, verb

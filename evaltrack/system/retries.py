@@ -1,4 +1,4 @@
-"""The policies by which a call that failed is made again, each by its name.
+"""How long a model is waited for, and the policies by which a call that failed is made again, each by its name.
 
 Calls of a model are made again by `evaltrack.llm.client`, which lets all questions wait where one is told to.
 """
@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
+
+CALL_SECONDS = 120.0
+"""For which a call of a model is waited for, unless set; a reasoning model may think for a minute."""
 
 T = TypeVar("T")
 

@@ -1,8 +1,8 @@
 """Read what a target returned, in its short or long form, as a `Response`.
 
 Usage may be in any form of `evaltrack.records.usage_forms`. Results, documents and nodes may be objects of LangChain,
-LangGraph, LlamaIndex, Haystack and OpenAI's client, of which nothing is imported: an object is one of a library's where its
-class or one of its bases was defined there. Fields that nobody knows are not read; the response names them.
+LangGraph, LlamaIndex, Haystack and OpenAI's client, of which nothing is imported: an object is one of a library's where
+its class or one of its bases was defined there. Fields that nobody knows are not read; the response names them.
 
 Tool calls are names, our own fields, or in the form of OpenAI's API or of LangChain. OpenAI's arguments are JSON in a
 text; arguments that are no JSON object, as models write them now and then, are kept as a text under `UNREAD`.

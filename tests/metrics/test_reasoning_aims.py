@@ -10,7 +10,7 @@ from rich.console import Console
 
 from evaltrack import compare_runs, report_html, run_eval
 from evaltrack.evaluation.result import RunResult
-from evaltrack.metrics.reasoning_aims import measured_aims
+from evaltrack.metrics.criteria import measured_aims
 from evaltrack.report.comparison.notes import aim_words
 from evaltrack.report.run.json_form import run_json
 from evaltrack.report.run.markdown import run_note

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from evaltrack.compare.comparison import Comparison, MetricDelta
-from evaltrack.metrics.reasoning_aims import RUBRIC_AIMS
+from evaltrack.metrics.criteria import RUBRIC_AIMS
 from evaltrack.report.comparison.counts import error_words
 from evaltrack.report.comparison.words import NO_CHANGE, both_words, delta_cell
 from evaltrack.report.words import (
