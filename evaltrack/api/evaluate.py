@@ -39,7 +39,7 @@ from evaltrack.records import Row
 from evaltrack.records.response import TraceHome
 from evaltrack.scorers.declaration import Functions
 from evaltrack.tracking.datasets import register_golden
-from evaltrack.tracking.patience import impatient
+from evaltrack.tracking.patience import few_retries
 from evaltrack.tracking.reader import named_evaluation, read_rows, read_table_of
 from evaltrack.tracking.runs import (
     JOURNAL_TAG,
@@ -189,7 +189,7 @@ class _Evaluation:
         self.plan.target.trace_into(trace_home(self.plan, self.store, self.run))
         if isinstance(self.progress, RunProgress):
             self.progress.opened(self.run.run_id, "" if self.journal.problem else self._resuming)
-        self.plan.warn_of_strangers(self.progress)
+        self.plan.warn_of_other_questions(self.progress)
         self.hints.append(save_command(self.run.run_id, self.plan.command))
         golden = self.plan.golden
         if not golden.part:
@@ -205,7 +205,7 @@ class _Evaluation:
         """End the run if the store still answers."""
         stop.log_from_now_on()
         try:
-            with impatient():
+            with few_retries():
                 status: Status = "KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED"
                 close_run(self.store, self.run, status)
         except TrackingError:

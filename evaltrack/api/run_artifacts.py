@@ -27,7 +27,7 @@ from evaltrack.system.files import write_result_file
 from evaltrack.system.processes import release_free_memory
 from evaltrack.tracking.runs import OpenRun
 from evaltrack.tracking.store import Store
-from evaltrack.tracking.tags import FIRST, logged_name, names_within
+from evaltrack.tracking.tags import first_ones_first, logged_name, names_within
 from evaltrack.tracking.writer import OUTCOMES, REPORT, RunWriter
 
 
@@ -209,7 +209,7 @@ def left_out_words(result: RunResult, limit: int = LIMIT, *, held: Collection[st
 
 def _means(result: RunResult) -> dict[str, float]:
     """Means and their counts, the first ones first."""
-    ordered = sorted(result.metrics, key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST))
+    ordered = first_ones_first(result.metrics)
     own = result.table.own_names
     means = {name if name in own else logged_name(name): result.metrics[name] for name in ordered}
     return means | {f"n/{name}": result.counts[name] for name in ordered if name in result.table.metrics}
@@ -222,7 +222,7 @@ def _groups(result: RunResult) -> Iterator[Mapping[str, float]]:
     for group, means in sorted(result.groups.items(), key=lambda item: domain_of(item[0]) is not None):
         domain = domain_of(group)
         where = f"difficulty/{group}" if domain is None else f"domain/{parts[domain]}"
-        ordered = sorted(means, key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST))
+        ordered = first_ones_first(means)
         yield {f"{where}/{name}": means[name][0] for name in ordered} | {
             f"n/{where}/{name}": means[name][1] for name in ordered
         }

@@ -23,7 +23,7 @@ from evaltrack.report.run.markdown import with_own_note
 from evaltrack.report.run.sets import sets_note
 from evaltrack.scorers.declaration import Functions
 from evaltrack.tracking.parents import end_parent, open_parent
-from evaltrack.tracking.patience import impatient
+from evaltrack.tracking.patience import few_retries
 from evaltrack.tracking.runs import OpenRun, Place, Status
 from evaltrack.tracking.store import Store, connect
 
@@ -144,7 +144,7 @@ def _children(results: Sequence[RunResult]) -> list[str]:
 def _give_up(store: Store, parent: OpenRun, results: Sequence[RunResult], error: BaseException) -> None:
     """End the parent, with what was finished before, if the store still answers."""
     status: Status = "KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED"
-    with suppress(EvaltrackError), impatient():
+    with suppress(EvaltrackError), few_retries():
         note = sets_note(_results(store, parent, results))
         end_parent(store, parent, status, _children(results), note, "golden sets")
 

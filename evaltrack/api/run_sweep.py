@@ -39,7 +39,7 @@ from evaltrack.tracking.parents import (
     open_parent,
     reopen_sweep,
 )
-from evaltrack.tracking.patience import impatient
+from evaltrack.tracking.patience import few_retries
 from evaltrack.tracking.reader import find_evaluation
 from evaltrack.tracking.runs import OpenRun, Place, Status
 from evaltrack.tracking.store import Store, choose_experiment, connect, find_run
@@ -232,7 +232,7 @@ class _Running:
         """End the parent, with what was finished before, if the store still answers."""
         status: Status = "KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED"
         note = f"{len(self.results)} of {count(len(self.plan.configurations), 'configuration')} evaluated\n"
-        with suppress(EvaltrackError), impatient():
+        with suppress(EvaltrackError), few_retries():
             end_parent(self.store, self.parent, status, self._run_ids, note, "sweep")
 
     def placed(self, error: BaseException) -> BaseException:

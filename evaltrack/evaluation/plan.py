@@ -150,14 +150,14 @@ class Plan:
         workers = (self.workers,) if self.workers else ()
         return (self.target, *self.judges, *self.scorers, *workers)
 
-    def warn_of_strangers(self, progress: Progress) -> None:
+    def warn_of_other_questions(self, progress: Progress) -> None:
         """Tell at once of what target and judges hold of other questions than those of the golden set."""
         for note in self._strangers:
             progress.warn(note)
 
     @cached_property
     def _strangers(self) -> tuple[str, ...]:
-        return tuple(filter(None, (each.strangers(self.golden.ids) for each in self._opened)))
+        return tuple(filter(None, (each.note_on_other_questions(self.golden.ids) for each in self._opened)))
 
     def notes(self) -> tuple[str, ...]:
         """What target, judges, golden set and cache found worth saying."""

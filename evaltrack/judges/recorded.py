@@ -109,7 +109,7 @@ class RecordedJudge(Judge):
         """The digest of the file."""
         return content_digest(self._path)
 
-    def strangers(self, golden: Collection[str]) -> str:
+    def note_on_other_questions(self, golden: Collection[str]) -> str:
         """A note on verdicts of no question in the golden set."""
         return strangers_note(self._path, "verdicts", [key for key in self._verdicts if key not in golden])
 

@@ -23,7 +23,7 @@ class Closable(Protocol):
         """A digest of the file in which what it gives was recorded; empty where it reads none."""
         return ""
 
-    def strangers(self, golden: Collection[str]) -> str:  # noqa: ARG002 - for those that hold what was given before
+    def note_on_other_questions(self, golden: Collection[str]) -> str:  # noqa: ARG002 - for those that hold what was given before
         """A note on what it holds of other questions than those of the golden set; empty where there is nothing."""
         return ""
 

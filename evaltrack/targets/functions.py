@@ -17,7 +17,13 @@ from evaltrack.targets.mapping import MAX_BYTES
 from evaltrack.targets.packages import imported_files, packages_here
 from evaltrack.targets.responses import as_response
 from evaltrack.targets.threads import aside, in_own_loop, in_thread
-from evaltrack.tracking.question_spans import SpanHabit, lead_back, lead_to, question_span, write_spans
+from evaltrack.tracking.question_spans import (
+    SpanHabit,
+    question_span,
+    write_spans,
+    write_to_own_store,
+    write_to_store_of,
+)
 
 
 def function_target(function: Callable[..., Any], *, own_loop: bool = True) -> Target:
@@ -67,7 +73,7 @@ class FunctionTarget(Target):
 
     def trace_into(self, home: TraceHome) -> None:
         """Have the function's own traces belong to a run."""
-        self._led = lead_to(home) or self._led
+        self._led = write_to_store_of(home) or self._led
         self._home = home
 
     async def __call__(self, question: Question, k: int, /) -> Response:
@@ -92,7 +98,7 @@ class FunctionTarget(Target):
         if self._home:
             await aside(write_spans)
         if self._led:
-            lead_back()
+            write_to_own_store()
             self._led = False
 
 

@@ -42,7 +42,7 @@ from evaltrack.targets.failures import InvalidResponseError
 from evaltrack.targets.functions import function_target, small_enough
 from evaltrack.targets.packages import packages_here
 from evaltrack.targets.processes import Order, Pool
-from evaltrack.tracking.question_spans import settle_in
+from evaltrack.tracking.question_spans import write_to_experiment_of
 
 MAX_WORKERS = 256
 NAMES_SHOWN = 10
@@ -164,7 +164,7 @@ def answering(place: str) -> Service:
     async def answer(payload: bytes) -> bytes:
         call = Call.model_validate_json(payload)
         if call.home:
-            settle_in(call.home)
+            write_to_experiment_of(call.home)
             target.trace_into(call.home)
         response = await target(call.question, call.k)
         return response.model_dump_json(exclude_defaults=True).encode()

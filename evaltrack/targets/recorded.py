@@ -257,7 +257,7 @@ class RecordedResponses(Target):
             raise InvalidResponseError(f"`error` is {what}; write why there was no response, or take it out")
         return FailedElsewhereError(f"the file recorded: {error_text(error)}")
 
-    def strangers(self, golden: Collection[str]) -> str:
+    def note_on_other_questions(self, golden: Collection[str]) -> str:
         """A note on responses to no question of the golden set."""
         others = [key for key in self._places if key not in golden] if self._pairs_by_id else []
         return strangers_note(self._path, "responses", others)

@@ -68,7 +68,7 @@ class TrecRun(Target):
         """The digest of the file."""
         return content_digest(self._path)
 
-    def strangers(self, golden: Collection[str]) -> str:
+    def note_on_other_questions(self, golden: Collection[str]) -> str:
         """A note on queries that are no question of the golden set."""
         return strangers_note(self._path, "queries", [key for key in self._ranked if key not in golden])
 

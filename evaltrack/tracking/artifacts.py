@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from evaltrack.errors import TrackingError
 from evaltrack.privacy.addresses import shown_url
-from evaltrack.tracking.patience import impatient
+from evaltrack.tracking.patience import few_retries
 from evaltrack.tracking.store import Expected, Store, expect, find_run, own_words, tracking_errors, write_until_held
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def check_artifact_place(store: Store, experiment: Experiment) -> None:
 
     location, folder = experiment.artifact_location, f"evaltrack-doctor-{uuid4().hex}"
     doing = tracking_errors("writing an artifact")
-    with _place_errors(lambda: location), doing, own_words(), impatient(), TemporaryDirectory() as made:
+    with _place_errors(lambda: location), doing, own_words(), few_retries(), TemporaryDirectory() as made:
         local = Path(made) / "doctor.txt"
         local.write_text("evaltrack doctor\n", encoding="utf-8")
         artifacts: Any = get_artifact_repository(location, tracking_uri=store.uri)

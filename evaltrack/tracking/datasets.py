@@ -11,7 +11,7 @@ from evaltrack.errors import UsageError
 from evaltrack.golden.mlflow_records import record_of
 from evaltrack.records import Question
 from evaltrack.tracking.mlflow_private import dataset_records_reader, tracing_client
-from evaltrack.tracking.patience import impatient, persist, reason
+from evaltrack.tracking.patience import few_retries, persist, reason
 from evaltrack.tracking.store import Store, pages, tracking_errors
 
 REGISTERED_QUESTIONS = 1000
@@ -31,7 +31,7 @@ def register_golden(
     if count > REGISTERED_QUESTIONS:
         return None
     try:
-        with impatient():
+        with few_retries():
             _register(store, experiment_id, f"{name} {digest[:12]}", {"evaltrack.golden": name}, questions)
     except Exception as error:  # noqa: BLE001 - stores differ in what they lack and how they say so
         return f"the golden set is not among MLflow's datasets: {reason(error)}"

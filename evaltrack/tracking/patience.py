@@ -43,7 +43,7 @@ def persist(call: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
     """
 
     def once() -> T:
-        with impatient(timeout=30):
+        with few_retries(timeout=30):
             return call(*args, **kwargs)
 
     whole = partial(retries.REPLY_BROKE_OFF.call, once, broke_off)
@@ -92,7 +92,7 @@ def has_wire(uri: str) -> bool:
 
 
 @contextmanager
-def impatient(timeout: int = 10) -> Iterator[None]:
+def few_retries(timeout: int = 10) -> Iterator[None]:
     """Let MLflow repeat a request once; it repeats it for minutes by default. What the user set stays."""
     settings = {RETRIES: "1", TIMEOUT: str(timeout)}
     before = {name: os.environ.get(name) for name in settings}
@@ -116,7 +116,7 @@ UNICODE = (
 )
 """What MySQL says of a character that its tables cannot hold, and the message for it."""
 
-SHOWN = 400
+LONGEST_REASON = 400
 """Characters of an error's text that are shown."""
 
 SENTENCE_END = re.compile(r"(?<!e\.g)(?<!i\.e)[.!?](?= )")
@@ -178,12 +178,16 @@ def reason(error: BaseException) -> str:
 
 
 def _shortened(text: str) -> str:
-    """At most `SHOWN` characters: whole sentences where they are half of that, else whole words, and an ellipsis."""
-    if len(text) <= SHOWN:
+    """At most `LONGEST_REASON` characters: whole sentences where they fill half of it, else words, and an ellipsis."""
+    if len(text) <= LONGEST_REASON:
         return text
-    head = text[: SHOWN - 2]
-    ends = [match.end() for match in SENTENCE_END.finditer(text, 0, SHOWN) if SHOWN // 2 <= match.end() <= len(head)]
+    head = text[: LONGEST_REASON - 2]
+    ends = [
+        match.end()
+        for match in SENTENCE_END.finditer(text, 0, LONGEST_REASON)
+        if LONGEST_REASON // 2 <= match.end() <= len(head)
+    ]
     if ends:
         return f"{head[: ends[-1]]} …"
     words = head.rpartition(" ")[0]
-    return f"{words if len(words) >= SHOWN // 2 else head}…"
+    return f"{words if len(words) >= LONGEST_REASON // 2 else head}…"

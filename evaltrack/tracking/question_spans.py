@@ -100,13 +100,13 @@ def _place(span: Any) -> TracePlace | None:
     return None
 
 
-def settle_in(home: TraceHome) -> None:
+def write_to_experiment_of(home: TraceHome) -> None:
     """Have traces that are made outside of any call go to the experiment of the run, in a process of its own."""
     if not os.environ.get("MLFLOW_EXPERIMENT_NAME"):
         os.environ.setdefault("MLFLOW_EXPERIMENT_ID", home.experiment_id)
 
 
-def lead_to(home: TraceHome) -> bool:
+def write_to_store_of(home: TraceHome) -> bool:
     """Have MLflow in this process write to the store of the run where nobody has said where; whether that was so."""
     mlflow: Any = sys.modules.get("mlflow")
     if mlflow is None or mlflow.is_tracking_uri_set() or mlflow.get_tracking_uri() == home.store:
@@ -115,7 +115,7 @@ def lead_to(home: TraceHome) -> bool:
     return True
 
 
-def lead_back() -> None:
+def write_to_own_store() -> None:
     """Have MLflow's own settings say again where it writes to."""
     sys.modules["mlflow"].set_tracking_uri(None)
 

@@ -20,7 +20,7 @@ from evaltrack.records.row import milliseconds_now
 from evaltrack.system import retries
 from evaltrack.system.files import user_name
 from evaltrack.tracking.artifacts import Artifacts
-from evaltrack.tracking.patience import has_wire, impatient
+from evaltrack.tracking.patience import few_retries, has_wire
 from evaltrack.tracking.provenance import GIT_COMMIT, caller_folder, context_tags, git_tags, settings_of
 from evaltrack.tracking.store import (
     SAYS_NOTHING,
@@ -135,7 +135,7 @@ def open_run(store: Store, experiment: str | None, description: Description) -> 
         _describe(store, run, description)
         _log_settings(store, run.info.run_id, description)
     except BaseException:
-        with suppress(TrackingError), impatient():  # what failed before says more
+        with suppress(TrackingError), few_retries():  # what failed before says more
             close_run(store, opened, "FAILED")
         raise
     return opened
@@ -196,7 +196,7 @@ def new_run(store: Store, experiment_id: str, name: str, tags: Mapping[str, str]
             own = {"mlflow.user": user_name(), **context_tags(caller_folder()), **tags}
             run = store.client.create_run(experiment_id, run_name=name, tags=own)
     except BaseException:
-        with suppress(TrackingError), impatient():
+        with suppress(TrackingError), few_retries():
             _end_strays(store, experiment_id, tags[JOURNAL_TAG])
         raise
     if not run.info.run_id:
@@ -337,9 +337,9 @@ def _end_strays(store: Store, experiment_id: str, journal: str, but: str = "") -
                 store.client.delete_run(run.info.run_id)
 
 
-PROGRESS = "evaltrack.progress"
+PROGRESS_TAG = "evaltrack.progress"
 
-SECONDS = 10.0
+PROGRESS_SECONDS = 10.0
 """Between two writes, and before the first: an evaluation that is over by then writes none."""
 
 _log = logging.getLogger(__name__)
@@ -356,7 +356,9 @@ class ProgressTag:
     def add(self) -> None:
         """Count a finished question."""
         self._done += 1
-        if self._clock() - self._written_at < SECONDS or (self._thread is not None and self._thread.is_alive()):
+        if self._clock() - self._written_at < PROGRESS_SECONDS or (
+            self._thread is not None and self._thread.is_alive()
+        ):
             return
         self._written_at = self._clock()
         text = f"{self._done}/{self._total}"
@@ -365,11 +367,11 @@ class ProgressTag:
 
     def _write(self, text: str) -> None:
         try:
-            self._store.client.set_tag(self._run_id, PROGRESS, text)
+            self._store.client.set_tag(self._run_id, PROGRESS_TAG, text)
         except Exception:
             _log.debug("the progress of run %s was not noted", self._run_id, exc_info=True)
 
     def close(self) -> None:
         """Wait for a write that is under way, for a little."""
         if self._thread is not None:
-            self._thread.join(SECONDS)
+            self._thread.join(PROGRESS_SECONDS)

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from evaltrack.errors import Guide, TrackingError, UsageError
 from evaltrack.privacy.addresses import shown_url
 from evaltrack.system import retries
-from evaltrack.tracking.patience import client_of, impatient, is_http, is_web_page, reason
+from evaltrack.tracking.patience import client_of, few_retries, is_http, is_web_page, reason
 from evaltrack.tracking.sqlite_lock import database_file, one_at_a_time
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def connect(uri: str | None = None, ui_url: str | None = None) -> Store:
     uri = uri or mlflow.get_tracking_uri()
     _check_database_file(uri)
     try:
-        with impatient(), one_at_a_time(uri):
+        with few_retries(), one_at_a_time(uri):
             client = client_of(uri)
             client.search_experiments(max_results=1)
     except Exception as error:

@@ -132,13 +132,18 @@ def _read(name: str, run_id: str, tag: str) -> RowsTag:
 LONGEST_PART = 100
 """Characters of a domain or a judge within a name; MLflow takes 250 of the whole."""
 
-FIRST = tuple(score.metric for score in HEADLINES)
+FIRST_METRICS = tuple(score.metric for score in HEADLINES)
 """Logged before all others: MLflow's pages show metrics as they came."""
 
 ALWAYS = ("num_questions", "num_measured", "num_errors")
 
 _SECTIONS = {score.metric: score.section for score in SCORES}
 _USED = ("_tokens", "cached_verdicts", "_seconds.mean", "_seconds.p95", "_cost_usd")
+
+
+def first_ones_first(names: Iterable[str]) -> list[str]:
+    """The names in the order in which they are logged."""
+    return sorted(names, key=lambda name: FIRST_METRICS.index(name) if name in FIRST_METRICS else len(FIRST_METRICS))
 
 
 def metric_name(name: str) -> str:

@@ -8,7 +8,7 @@ import pytest
 from evaltrack import run_eval
 from evaltrack.api.run_artifacts import left_out_words, logged_metrics
 from evaltrack.metrics.catalogue import SCORES
-from evaltrack.tracking.tags import FIRST, metric_name, names_within
+from evaltrack.tracking.tags import FIRST_METRICS, metric_name, names_within
 from tests.api.test_evaluate import answers
 from tests.files import put
 from tests.report.test_run import result
@@ -51,7 +51,7 @@ def test_what_matters_most_comes_first_and_alone() -> None:
     metrics = {score.metric: 0.5 for score in SCORES} | {"precision_at_k.max": 0.8, "combined_score_best": 1.4}
     logged = logged_metrics(result(metrics=metrics, counts=dict.fromkeys(metrics, 4)))
 
-    assert list(logged)[: len(FIRST)] == list(FIRST)
+    assert list(logged)[: len(FIRST_METRICS)] == list(FIRST_METRICS)
     top = [name for name in logged if "/" not in name]
     assert len(top) == 16
     assert {"num_questions", "num_measured", "num_errors", "ndcg_at_k", "combined_score"} <= set(top)

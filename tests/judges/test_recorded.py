@@ -243,7 +243,7 @@ def test_it_is_chosen_by_its_name(tmp_path: Path) -> None:
 
 def test_verdicts_on_other_questions_are_counted(tmp_path: Path) -> None:
     judge = recorded(tmp_path, f"{line()}\n{line(id='x')}")
-    assert judge.strangers({"1"}) == (
+    assert judge.note_on_other_questions({"1"}) == (
         f"{tmp_path / 'verdicts.jsonl'}: verdicts of no question in the golden set: 1 (`x`); nothing was done with them"
     )
-    assert judge.strangers({"1", "x"}) == ""
+    assert judge.note_on_other_questions({"1", "x"}) == ""

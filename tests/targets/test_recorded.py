@@ -285,7 +285,7 @@ def test_a_recorded_error_is_a_failure_of_its_question(opened: Open, tmp_path: P
 @pytest.mark.parametrize(("content", "note"), data("targets.json")["lines_of_others"])
 def test_lines_of_other_questions_are_counted(opened: Open, tmp_path: Path, content: str, note: str) -> None:
     whole = f"{tmp_path / 'recorded'}: {note}; nothing was done with them" if note else ""
-    assert opened(content).strangers({"1", "2"}) == whole
+    assert opened(content).note_on_other_questions({"1", "2"}) == whole
 
 
 def test_what_is_of_no_question_is_said_before_anything_is_asked(
@@ -422,7 +422,7 @@ def test_responses_are_found_by_the_text_of_their_question(tmp_path: Path) -> No
     path.write_text('{"asked": " WHY?", "answer": "so"}\n{"asked": "How?", "answer": "thus"}\n')
     target = open_recorded(str(path), {"question": "asked"})
     assert ask(target, "any").answer == "so"
-    assert target.strangers({"1"}) == ""
+    assert target.note_on_other_questions({"1"}) == ""
     path.write_text('{"asked": "why?", "answer": "so"}\n{"asked": "Why?", "answer": "no"}\n{"asked": "", "answer": ""}')
     with pytest.raises(UsageError) as caught:
         open_recorded(str(path), {"question": "asked"})
