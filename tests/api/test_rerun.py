@@ -216,7 +216,8 @@ def test_every_rendering_says_what_the_reruns_showed(made: Made) -> None:
     for key, words in said.items():
         assert f"- {key} (small) broke: an expected source is no longer returned {words}" in shown
         assert words in page
-    line = f"Reran in {found.reruns.calls} calls: 4 flaky, 1 not rerun (2 of {found.reruns.calls} reruns were not measured)."
+    calls = found.reruns.calls
+    line = f"Reran in {calls} calls: 4 flaky, 1 not rerun (2 of {calls} reruns were not measured)."
     assert line in shown
     assert line in page
     document = comparison_json(found)
