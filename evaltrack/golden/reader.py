@@ -154,8 +154,8 @@ def open_golden(path: str | os.PathLike[str], selection: Selection | None = None
         command = f"`evaltrack golden lint {shlex.quote(str(path))} --output json` lists all"
         raise GoldenError(places, [line for line, _ in problems], rest=command, guide=Guide.GOLDEN_LINES)
     if stats.drafts and not stats.questions:
-        cure = "take `draft` from those that are right"
-        raise GoldenError([f"{path}: holds drafts alone ({stats.drafts}); {cure}"], guide=Guide.REVIEW)
+        cure = "remove `draft` from the questions that are right"
+        raise GoldenError([f"{path}: holds only drafts ({stats.drafts}); {cure}"], guide=Guide.REVIEW)
     if not stats.questions:
         cure = "write one JSON object a line, with `id` and `question`"
         raise GoldenError([f"{path}: holds no questions; {cure}"], guide=Guide.GOLDEN_LINES)

@@ -39,7 +39,7 @@ def test_a_new_project_runs_once_its_examples_are_edited(project: Path, capsys: 
     assert [each.expected_chunks for each in questions] == [("bicycles#renting-one",), ("boats#renting-one",), ()]
     assert _run(["golden", "lint", str(path)]) == 0
     assert _run(["run"]) == 2
-    assert "holds drafts alone (3)" in capsys.readouterr().err
+    assert "holds only drafts (3)" in capsys.readouterr().err
     path.write_text(path.read_text().replace(', "draft": true', "", 2))
     capsys.readouterr()
     assert _run(["run"]) == 0

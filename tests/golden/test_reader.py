@@ -383,7 +383,7 @@ def test_drafts_are_checked_and_not_given(tmp_path: Path) -> None:
     assert [(each.number, each.line, each.question.id) for each in both.numbered()] == [(0, 1, "2"), (1, 2, "1")]
     assert ids(open_golden(path, Selection(sample=5))) == ["1"]
     assert with_it.digest == open_golden(write(tmp_path, confirmed)).digest != both.digest
-    with pytest.raises(GoldenError, match=r"holds drafts alone \(1\)"):
+    with pytest.raises(GoldenError, match=r"holds only drafts \(1\)"):
         open_golden(write(tmp_path, draft))
     with pytest.raises(GoldenError, match="`question` is empty"):
         open_golden(write(tmp_path, confirmed + '{"id": 2, "question": "", "draft": true}'))

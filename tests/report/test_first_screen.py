@@ -15,6 +15,7 @@ from evaltrack.compare.cause_words import CAUSES, CulpritKind
 from evaltrack.compare.change import Cause, CauseKind, Change
 from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta, Rule, RuleState
 from evaltrack.records import Failure
+from evaltrack.records.signature import SelectedPart
 from evaltrack.report.comparison.ci import comparison_junit
 from evaltrack.report.comparison.culprit_words import STEPS, behind_line, behind_words, next_steps, worse_sentence
 from evaltrack.report.comparison.headline import change_sentence, headline_words, verdict_sentence
@@ -135,6 +136,11 @@ def test_the_next_step_comes_from_what_fell() -> None:
     ]
     assert next_steps(quiet()) == ["Nothing got worse: this run can be the next baseline (evaltrack baseline set)."]
     assert next_steps(quiet(verdict="unknown")) == []
+    part = SelectedPart(questions=3, total=12, by="sample 3", whole_digest="d")
+    assert (
+        next_steps(quiet(candidate=replace(CANDIDATE, signature=SIGNATURE.model_copy(update={"selection": part}))))
+        == []
+    )
 
 
 def test_what_differs_between_the_runs_is_named_at_the_head() -> None:

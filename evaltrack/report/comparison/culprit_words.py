@@ -190,7 +190,7 @@ def next_steps(comparison: Comparison) -> list[str]:
     errors = {each.kind: each for each in reversed(others) if each.message}  # all errors of a target are one step
     steps += [_step(comparison, [each]) for each in others if not each.message or each is errors[each.kind]]
     steps = steps[:STEPS]
-    if comparison.verdict == "ok" and not steps:
+    if comparison.verdict == "ok" and not steps and comparison.candidate.signature.selection is None:
         steps = ["Nothing got worse: this run can be the next baseline (evaltrack baseline set)."]
     return steps
 
