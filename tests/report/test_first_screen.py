@@ -230,8 +230,8 @@ def test_the_worst_questions_stand_in_one_line_each() -> None:
     assert (len(group.questions), group.title, group.fixed) == (3, "The worst of the 6 that broke", False)
     first = group.questions[0]
     assert (line(first.question), line(first.expected)) == ("Can I get a refund?", "Within 30 days.")
-    assert line(first.before) == "rank 1 · judge 0.900 · Yes, within 30 days."
-    assert line(first.now) == "not returned · judge 0.200 · No."
+    assert line(first.before) == "expected source at rank 1 · judge 0.900 · Yes, within 30 days."
+    assert line(first.now) == "expected source not returned · judge 0.200 · No."
     bare = comparison(flips=(replace(FLIP, before=None, after=None),), fixes=())
     ((without_rows,),) = (group.questions for group in first_screen(bare)["worst"])
     assert {line(each) for each in (without_rows.expected, without_rows.before, without_rows.now)} == {"–"}
@@ -262,7 +262,7 @@ def test_a_question_that_was_declined_says_where_its_source_stood_too() -> None:
     asked = found_question("7")
     before, now = (judged_row(asked, found("7!")), judged_row(asked, found("a", "7!", answer="No.", abstained=True)))
     made = comparison(flips=(replace(FLIP, before=before, after=now),), fixes=())
-    assert line(first_screen(made)["worst"][0].questions[0].now) == "rank 2 · declined · No."
+    assert line(first_screen(made)["worst"][0].questions[0].now) == "expected source at rank 2 · declined · No."
 
 
 FEE = "A change fee plus the fare difference, for every leg of the journey that is flown"

@@ -231,11 +231,11 @@ def _side(row: StoredRow | None, other: StoredRow | None) -> SideView:
 
 
 def _measured(row: StoredRow, other: StoredRow | None) -> Iterator[str]:
-    """``rank 2``, ``declined``, ``judge 0.310``; a rank that is the same on the other side is left out."""
+    """``expected source at rank 2``, ``declined``, ``judge 0.310``; a rank that both sides share is left out."""
     numbers_of = numbers(other, row)
     (was, rank), score = numbers_of.get("ranks", (None, None)), numbers_of.get("score", (None, None))[1]
     if rank is not None and (rank != was or other is None):
-        yield f"rank {rank}" if rank else "not returned"
+        yield f"expected source at rank {rank}" if rank else "expected source not returned"
     if row.declined:
         yield "declined" if row.abstained or row.negative else "no sources"
     if score is not None:
