@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -114,3 +115,19 @@ class Change:
         """Whether both sides scored the same ranked sources; None where that is not known."""
         digests = [row.retrieval_digest for row in (self.before, self.after) if row is not None]
         return digests[0] == digests[1] if len(digests) == 2 and None not in digests else None
+
+
+class ListedByFate:
+    """Changed questions in the lists of their fates."""
+
+    by_fate: Mapping[Fate, tuple[Change, ...]]
+
+    @property
+    def flips(self) -> tuple[Change, ...]:
+        """The questions that broke."""
+        return self.by_fate["broke"]
+
+    @property
+    def worse(self) -> list[Change]:
+        """The questions that broke, were lost, or have a lower score."""
+        return [change for fate in WORSE for change in self.by_fate[fate]]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, get_args
 
 from evaltrack.compare.causes import NOTHING_DIFFERS, causes_of
-from evaltrack.compare.change import BY_URGENCY, WORSE, Cause, Change, Fate, Outcome
+from evaltrack.compare.change import BY_URGENCY, WORSE, Cause, Change, Fate, ListedByFate, Outcome
 from evaltrack.compare.differences import AllSources
 from evaltrack.compare.errors_by_message import error_counts
 from evaltrack.compare.pairing import MAIN_SCORES, Paired, flipped, numbers
@@ -165,8 +165,10 @@ def without_lost(paired: Paired, lost: Any) -> pd.DataFrame:
     return frame.assign(**columns)
 
 
-class Changes:
+class Changes(ListedByFate):
     """The questions by what became of them: `by_fate` lists them, of very many the first; `counts` counts them."""
+
+    by_fate: dict[Fate, tuple[Change, ...]]
 
     def __init__(self, paired: Paired, fates: Fates, k: int) -> None:
         self._paired, self._k, self._scores = paired, k, fates.scores
@@ -182,16 +184,6 @@ class Changes:
         same = fates.part("identical", None if all_fit else SAMPLED)
         self.same = tuple(paired.candidate.rows(list(same["id"]), False).values())
         self.unchanged = self._outcomes(same) if all_fit else ()
-
-    @property
-    def flips(self) -> tuple[Change, ...]:
-        """The questions that broke."""
-        return self.by_fate["broke"]
-
-    @property
-    def worse(self) -> list[Change]:
-        """The questions that broke, were lost, or have a lower score."""
-        return [change for fate in WORSE for change in self.by_fate[fate]]
 
     def _ids_by_fate(self, fates: Fates) -> tuple[dict[Fate, list[str]], int]:
         """The ids that are listed, the worst first, and for how many identical ones there is room."""

@@ -12,7 +12,7 @@ from functools import cached_property
 from html import escape
 from typing import Literal
 
-from evaltrack.compare.change import WORSE, CauseKind, Change, Fate, Outcome
+from evaltrack.compare.change import WORSE, CauseKind, Change, Fate, ListedByFate, Outcome
 from evaltrack.compare.culprits import (
     Behind,
     ChangedDocument,
@@ -190,7 +190,7 @@ def aims_of(metrics: Iterable[MetricDelta]) -> Iterator[ComparedAim]:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(ListedByFate):
     """The result of comparing a candidate with a baseline.
 
     `by_fate` lists the questions that differ, the worst first; with very many questions only the first of them. `fates`
@@ -232,16 +232,6 @@ class Comparison:
     failed_again: int = 0
     texts: Mapping[str, str] = field(default_factory=dict)
     screen: Callable[[Comparison], str] | None = field(default=None, repr=False, compare=False)
-
-    @property
-    def flips(self) -> tuple[Change, ...]:
-        """The questions that broke."""
-        return self.by_fate["broke"]
-
-    @property
-    def worse(self) -> list[Change]:
-        """The questions that broke, were lost, or have a lower score."""
-        return [change for fate in WORSE for change in self.by_fate[fate]]
 
     @property
     def differences(self) -> tuple[RunDifference, ...]:

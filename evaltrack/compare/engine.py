@@ -165,15 +165,17 @@ def _reruns(
     if isinstance(rerunner, str):
         by_id = dict.fromkeys(broke, Rerun("not rerun")) if rerunner else {}
         return Reruns(by_id, varied=varied, why_not=rerunner or None)
-    others = {fate: [change.id for change in changes.by_fate[fate]] for fate in changes.by_fate}
+    fixed, changed, lower, higher = (
+        [change.id for change in changes.by_fate[fate]] for fate in ("fixed", "changed", "lower score", "higher score")
+    )
     frame = paired.frame
     failing = frame.loc[(~frame["passed_b"]).fillna(False) & (~frame["passed_c"]).fillna(False), "id"]
     questions = Questions(
         broke=broke,
-        fixed=others["fixed"],
+        fixed=fixed,
         failing=list(failing),
-        changed=[*others["changed"], *others["lower score"], *others["higher score"]],
-        fell=[*broke, *others["lower score"]] if means_fell else (),
+        changed=[*changed, *lower, *higher],
+        fell=[*broke, *lower] if means_fell else (),
         trials=ends[1],
     )
     try:
