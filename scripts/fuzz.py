@@ -41,13 +41,17 @@ def command_line() -> int:
         for name in ("EVALTRACK_STATE_DIR", "EVALTRACK_CACHE_DIR"):
             os.environ[name] = str(Path(own) / name)
         from scripts.fuzzing.loop import Fuzz, replay
-        from scripts.fuzzing.readers import readers
+        from scripts.fuzzing.replies import reply_readers
+        from scripts.fuzzing.tables import table_readers
+        from scripts.fuzzing.tags import tag_readers
+        from scripts.fuzzing.texts import text_readers
 
+        readers = text_readers() | reply_readers() | tag_readers() | table_readers()
         if chosen.replay:
-            replay(readers(), chosen.replay)
+            replay(readers, chosen.replay)
             return 0
         fuzz = Fuzz(chosen.keep)
-        fuzz.run(readers(), chosen.seconds, chosen.seed)
+        fuzz.run(readers, chosen.seconds, chosen.seed)
         fuzz.report()
         return int(bool(fuzz.findings))
 

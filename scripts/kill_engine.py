@@ -23,7 +23,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
@@ -34,7 +33,7 @@ from typing import Any
 REPO = Path(__file__).parent.parent
 sys.path.insert(0, str(REPO))
 
-from scripts.killing.chain import TARGET  # noqa: E402 - found through the path above
+from scripts.kill_loop import TARGET, num_calls  # noqa: E402 - found through the path above
 from tests.openai_server import server_process  # noqa: E402
 
 PATIENCE, CONCURRENCY, LATENCY = 300.0, 8, 0.1
@@ -146,11 +145,6 @@ def _make(folder: Path, questions: int) -> Path:
     return folder
 
 
-def _calls(base_url: str) -> int:
-    with urllib.request.urlopen(f"{base_url}/stats", timeout=30) as response:  # noqa: S310 - our own server
-        return int(json.load(response)["calls"])
-
-
 def _row(row: dict[str, Any]) -> dict[str, Any]:
     return {**row, **dict.fromkeys(OF_THE_RUN)}
 
@@ -190,10 +184,10 @@ def main() -> int:
         while done.total() < chosen.kills:
             number += 1
             chain = Chain(_make(Path(name) / f"chain{number}", chosen.questions), "ray", base_url)
-            before = _calls(base_url)
+            before = num_calls(base_url)
             kills = min(MOST_KILLS, chosen.kills - done.total())
             result = chain.run(kills, draw, chosen.questions)
-            paid = _calls(base_url) - before
+            paid = num_calls(base_url) - before
             problems = _problems(chain, result, reference, paid)
             bad, done, again = bad + bool(problems), done + chain.kills, again + paid - chosen.questions
             how = ", ".join(f"{count} {what}" for what, count in sorted(chain.kills.items())) or "no"

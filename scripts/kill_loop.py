@@ -1,18 +1,17 @@
 #!/usr/bin/env python3
-"""Kill evaluations again and again, at random moments from start-up to the end of logging, and check what comes out.
+"""Kill evaluations again and again, at random moments from start-up to the end of logging, and check the results.
 
-`evaltrack run --resume auto` is started, killed with SIGKILL, and started again; after some kills it may finish, and
-then MLflow must hold what it holds of an evaluation that nobody killed: the same metrics to the last bit, one run,
+`evaltrack run --resume auto` is started, killed with SIGKILL, and started again; after some kills it may finish. Then
+MLflow must hold the same as after an evaluation that nobody killed: the same metrics to the last bit, one run,
 FINISHED, with one row, one table line and one trace a question. No more than the questions in flight at each kill may
-be asked or paid for twice. In every other chain there is no verdict cache, so that the journal alone protects what was
-paid. The judge is a scripted OpenAI server in a process of its own, which counts its calls.
+be asked or paid for twice. Every other chain has no verdict cache, so that the journal alone protects what was
+paid. The judge is a scripted OpenAI server in its own process, which counts its calls.
 
-With `--store http` the runs are on a real MLflow server behind a proxy that answers 503, breaks connections off before
-or after the server has done what was asked, cuts, delays and doubles. With `--full-disk` the state folder of each
-evaluation is a disk that fills up; it is given more room when evaltrack asks for that.
+With `--server` the runs are on that MLflow server of this machine, behind a proxy that answers 503, breaks connections
+off before or after the server has done the work, cuts, delays and doubles.
 
     python scripts/kill_loop.py --kills 100 --questions 200 --seed 0
-    python scripts/kill_loop.py --store http --full-disk
+    python scripts/kill_loop.py --server http://127.0.0.1:5000
 
 Exits 1 if anything was lost, doubled or paid for too often; one line a chain, and a summary.
 """
@@ -20,26 +19,324 @@ Exits 1 if anything was lost, doubled or paid for too often; one line a chain, a
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import signal
+import sqlite3
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+import urllib.request
+from collections import Counter
+from contextlib import closing, nullcontext
+from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
+from random import Random
+from typing import Any
 
 REPO = Path(__file__).parent.parent
 sys.path.insert(0, str(REPO))
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
 
-from scripts.killing.loop import Loop, Plan, summary  # noqa: E402 - found through the path above
-from scripts.soaking.stores import Place, behind_proxy, mlflow_server  # noqa: E402
+from evaltrack.evaluation.journal import read_command  # noqa: E402 - found through the path above
+from evaltrack.rows.reader import read_table  # noqa: E402
+from evaltrack.tracking.store import Store, connect  # noqa: E402
+from evaltrack.tracking.traces import read_counts  # noqa: E402
+from tests import warm  # noqa: E402
+from tests.faulty_proxy import Chance, proxy_thread  # noqa: E402
 from tests.openai_server import server_process  # noqa: E402
 
 LATENCY = 0.05
+FAULTS = ("503", "dropped", "lost", "cut", "doubled", "delayed")
+MOST_KILLS = 6
+"""In one chain."""
+
+REFERENCE = "reference"
+"""The name of the chain that nobody kills."""
+
+CONCURRENCY = 8
+PATIENCE = 180.0
+"""Seconds after which a process that was left alone counts as hanging."""
+
+LEDGER = {"usage/judge_tokens", "usage/cached_verdicts"}
+"""What a killed process paid for and had no time to keep is in the cache, and no call of this evaluation any more."""
+
+TARGET = """
+import hashlib, os, time
+
+def ask(question, k):
+    with open("asked", "ab", buffering=0) as file:
+        file.write(question.encode() + b"\\n")
+    if not os.path.exists("first"):
+        open("first", "ab").close()
+    time.sleep(0.03)
+    number = int(hashlib.sha256(question.encode()).hexdigest(), 16)
+    return {"answer": f"It is {number % 1000}.", "sources": [{"chunk_id": f"c{number % n}"} for n in (2, 3, 5, 7, 11)]}
+"""
+
+
+@dataclass
+class Chain:
+    """One evaluation: its folder with golden set, target, MLflow store and journal, and what became of it."""
+
+    folder: Path
+    cached: bool
+    uri: str
+    plain_uri: str
+    """The same store, where nothing is lost on the way."""
+    forked: bool = False
+    kills: int = 0
+    phases: Counter[str] = field(default_factory=Counter)
+    paid: int = 0
+    asked: int = 0
+    problems: list[str] = field(default_factory=list)
+    metrics: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def experiment(self) -> str:
+        """Its own, also on a server that other loops use."""
+        return f"{self.folder.parent.name}-{self.folder.name}"
+
+    def start(self, base_url: str) -> subprocess.Popen[bytes] | warm.WarmProcess:
+        """Start the evaluation, or go on with it."""
+        options = ["--resume", "auto", "--judge", "openai:gpt-4o-mini", "--concurrency", str(CONCURRENCY)]
+        options += ["--experiment", self.experiment]
+        command = ["-m", "evaltrack", "run", "golden.jsonl", "-t", "python:target:ask", *options]
+        command += [] if self.cached else ["--set", "verdict_cache=false"]
+        own = {
+            "OPENAI_BASE_URL": base_url,
+            "MLFLOW_TRACKING_URI": self.uri,
+            "EVALTRACK_STATE_DIR": str(self.folder / "state"),
+            "EVALTRACK_CACHE_DIR": str(self.folder / "cache"),
+            "PYTHONPATH": str(REPO),
+        }
+        env = {**os.environ, **own}
+        with (self.folder / "log").open("ab") as log:
+            if self.forked:
+                return warm.WarmProcess(tuple(command), self.folder, env, log, new_session=True)
+            return subprocess.Popen(
+                [sys.executable, *command],
+                cwd=self.folder,
+                env=env,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def run(self, base_url: str, kill_after: float | None = None) -> bool:
+        """Let it run, for so many seconds at most where it is to be killed; whether it came to its end by itself."""
+        process = self.start(base_url)
+        try:
+            code = process.wait(PATIENCE if kill_after is None else kill_after)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            if kill_after is None:
+                self.problems.append(f"did not end within {PATIENCE:g} s")
+                return True
+            self.kills += 1
+            return False
+        if code:
+            end = (self.folder / "log").read_text(errors="replace").strip().splitlines()[-3:]
+            self.problems.append(f"ended with exit code {code}: {' / '.join(end)}")
+        return True
+
+    def kept(self) -> int:
+        """How many rows are in the journal."""
+        return max(map(_rows_in, (self.folder / "state").glob("*.sqlite")), default=0)
+
+    def phase(self, before: int, questions: int) -> str:
+        """Where a kill came, by what was in the journal before and is now."""
+        kept = self.kept()
+        return "logging" if kept == questions else "asking" if kept > before else "start"
+
+    def ended(self) -> bool:
+        """Whether all is done and nothing is left to be resumed: a kill may come even then."""
+        left = (self.folder / "state").glob("*.sqlite")
+        if not (self.folder / "log").exists() or any(map(read_command, left)):  # one without a command is of no run yet
+            return False
+        return any(run.info.status == "FINISHED" for run in _runs(self._store(), self.experiment))
+
+    def check(self, questions: int, reference: dict[str, float]) -> None:
+        """Hold what MLflow now has against an evaluation that nobody killed."""
+        store = self._store()
+        runs = _runs(store, self.experiment)
+        if [run.info.status for run in runs] != ["FINISHED"]:
+            said = [
+                line for line in (self.folder / "log").read_text(errors="replace").splitlines() if "resumed" in line
+            ]
+            self.problems.append(f"runs: {[run.info.status for run in runs]}; {' / '.join(said)}")
+            return
+        self.metrics = {name: value for name, value in runs[0].data.metrics.items() if "seconds" not in name}
+        names = (self.metrics.keys() | reference.keys()) - (LEDGER if self.cached else set())
+        for name in sorted(names):
+            if reference and self.metrics.get(name) != reference.get(name):
+                self.problems.append(f"{name} is {self.metrics.get(name)!r}, not {reference.get(name)!r}")
+        expected = {str(number) for number in range(questions)}
+        for what, ids in self._held(store, runs[0]).items():
+            if len(ids) != questions or set(ids) != expected:
+                self.problems.append(f"{what}: {len(ids)} of {len(set(ids))} questions, not {questions}")
+        counts = read_counts(store, runs[0].info.experiment_id, runs[0].info.run_id)
+        if (counts.traces, counts.spans) != (questions, 3 * questions):
+            self.problems.append(f"{counts}, of {questions} questions")
+        if doubled := [name for name in self.metrics if _is_doubled(store, runs[0], name)]:
+            self.problems.append(f"logged twice with the same value: {', '.join(doubled[:5])}")
+        if not runs[0].data.params:
+            self.problems.append("no params")
+        self._check_bounds(questions)
+
+    def _held(self, store: Store, run: Any) -> dict[str, list[str]]:
+        """The ids of the questions in each form that MLflow holds them in."""
+        with tempfile.TemporaryDirectory() as folder:
+            rows, table = (
+                Path(store.client.download_artifacts(run.info.run_id, f"per_question.{end}", folder))
+                for end in ("parquet", "json")
+            )
+            shown = json.loads(table.read_text())
+            ids = [str(line[shown["columns"].index("id")]) for line in shown["data"]]
+            return {"rows": [row["id"] for row in read_table(rows)], "table": ids}
+
+    def _check_bounds(self, questions: int) -> None:
+        asked = (self.folder / "asked").read_text().splitlines()
+        self.asked, most = len(asked), questions + self.kills * CONCURRENCY
+        for what, count in (("calls paid", self.paid), ("questions asked", self.asked)):
+            if not questions <= count <= most:
+                self.problems.append(f"{what}: {count}, not from {questions} to {most}")
+        if len(set(asked)) != questions:
+            self.problems.append(f"{len(set(asked))} questions were asked, not {questions}")
+
+    def _store(self) -> Store:
+        return connect(self.plain_uri)
+
+    def line(self, number: int) -> str:
+        """What became of it."""
+        where = ", ".join(f"{count} {phase}" for phase, count in sorted(self.phases.items())) or "none"
+        told = f"chain {number:>3} {'cache' if self.cached else 'no cache':<8} kills {self.kills} ({where})"
+        said = "; ".join(self.problems) or "same metrics"
+        return f"{told}: {self.paid} calls paid, {self.asked} questions asked: {said}"
+
+
+def _is_doubled(store: Store, run: Any, name: str) -> bool:
+    values = [each.value for each in store.client.get_metric_history(run.info.run_id, name)]
+    return any(first == second for first, second in pairwise(values))
+
+
+def _rows_in(path: Path) -> int:
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as database:
+            return int(database.execute("select count(*) from rows").fetchone()[0])
+    except sqlite3.Error:
+        return 0
+
+
+def _runs(store: Store, experiment: str) -> list[Any]:
+    found = store.client.get_experiment_by_name(experiment)
+    return list(store.client.search_runs([found.experiment_id])) if found else []
+
+
+def num_calls(base_url: str) -> int:
+    """How many calls the judge's server has answered."""
+    with urllib.request.urlopen(f"{base_url}/stats", timeout=30) as response:  # noqa: S310 - our own server
+        return int(json.load(response)["calls"])
+
+
+class Loop:
+    """Chains of kills, one after the other, until there were enough."""
+
+    def __init__(self, folder: Path, chosen: argparse.Namespace, proxy: str | None) -> None:
+        self._folder, self._server, self._proxy = folder, chosen.server, proxy
+        self._kills, self._questions, self._forked = chosen.kills, chosen.questions, chosen.forked
+        self._chance = Random(chosen.seed)  # noqa: S311 - no secret
+        self._starts = self._asks = self._takes = 0.0
+        connect(f"sqlite:///{folder}/mlflow.db")  # migrating takes seconds, copying does not
+
+    def chain(self, name: str, *, cached: bool) -> Chain:
+        """A folder of its own, with the same golden set and an empty store."""
+        folder = self._folder / name
+        own = f"sqlite:///{folder}/mlflow.db"
+        chain = Chain(folder, cached, self._proxy or own, self._server or own, self._forked)
+        chain.folder.mkdir()
+        shutil.copy(self._folder / "mlflow.db", chain.folder)
+        (chain.folder / "target.py").write_text(TARGET)
+        lines = [
+            {"id": number, "question": f"What is number {number}?", "expected_chunks": [f"c{number % 5}"]}
+            for number in range(self._questions)
+        ]
+        (chain.folder / "golden.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        return chain
+
+    def run(self, base_url: str) -> list[Chain]:
+        """Kill until there were enough kills; the first chain is the one that nobody kills."""
+        if self._forked:
+            warm.run(("-c", ""), self._folder, os.environ)  # its start is that of no evaluation
+        reference = self.chain(REFERENCE, cached=False)
+        began, start = time.time(), time.monotonic()
+        self._finish(reference, base_url, {}, 0)
+        self._takes = time.monotonic() - start
+        self._starts = (reference.folder / "first").stat().st_mtime - began
+        self._asks = (reference.folder / "asked").stat().st_mtime - began - self._starts
+        took = f"{self._starts:.1f} s to the first question, {self._takes:.1f} s in all"
+        print(f"{reference.line(0)}, {len(reference.metrics)} of them, {took}", flush=True)
+        chains = [reference]
+        while not reference.problems and (left := self._kills - sum(chain.kills for chain in chains)) > 0:
+            chain = self.chain(f"chain{len(chains)}", cached=len(chains) % 2 == 0)
+            self._break_off(chain, base_url, left, reference.metrics)
+            print(chain.line(len(chains)), flush=True)
+            chains.append(chain)
+            if not chain.problems:
+                shutil.rmtree(chain.folder)
+        return chains
+
+    def _break_off(self, chain: Chain, base_url: str, left: int, reference: dict[str, float]) -> None:
+        """Kill it some times, and let it finish."""
+        before = num_calls(base_url)
+        self._kill(chain, base_url, min(left, self._chance.randint(1, MOST_KILLS)))
+        if not chain.kills or chain.phases["end"]:  # the machine has become faster
+            self._takes = max(self._takes * 0.9, self._starts + self._asks)
+        self._finish(chain, base_url, reference, before)
+
+    def _kill(self, chain: Chain, base_url: str, kills: int) -> None:
+        while chain.kills < kills and not chain.problems:
+            before = chain.kept()
+            if chain.run(base_url, self._moment(before / self._questions)):
+                return
+            chain.phases["end" if chain.ended() else chain.phase(before, self._questions)] += 1
+            if chain.phases["end"]:
+                return
+
+    def _moment(self, done: float) -> float:
+        """Seconds after which a process is killed: in one of five cases while it starts, in two each while it asks
+        what is left and while it logs.
+        """
+        asked = self._starts + self._asks * (1 - done)
+        logged = asked + self._takes - self._starts - self._asks
+        between = self._chance.choice([(0, self._starts), *[(self._starts, asked), (asked, logged)] * 2])
+        return self._chance.uniform(*between)
+
+    def _finish(self, chain: Chain, base_url: str, reference: dict[str, float], before: int) -> None:
+        if not chain.problems and not chain.ended():
+            chain.run(base_url)
+        chain.paid = num_calls(base_url) - before
+        if not chain.problems:
+            chain.check(self._questions, reference)
+
+
+def summary(chains: list[Chain], seconds: float) -> str:
+    """The figures of all chains together."""
+    killed = [chain for chain in chains[1:] if chain.kills]
+    phases = sum((chain.phases for chain in chains), Counter[str]())
+    kills, questions = sum(chain.kills for chain in chains), chains[0].asked
+    again = {name: sum(getattr(chain, name) - questions for chain in chains[1:]) for name in ("paid", "asked")}
+    by_phase = ", ".join(f"{phases[name]} {name}" for name in ("start", "asking", "logging", "end"))
+    return (
+        f"{kills} kills ({by_phase}) in {len(killed)} chains of {questions} questions, "
+        f"{seconds:.0f} s: calls paid again {again['paid']}, questions asked again {again['asked']} "
+        f"(bound {kills * CONCURRENCY}), chains with a problem {sum(bool(chain.problems) for chain in chains)}"
+    )
 
 
 def _chosen() -> argparse.Namespace:
@@ -47,47 +344,30 @@ def _chosen() -> argparse.Namespace:
     parser.add_argument("--kills", type=int, default=100, help="how many processes are killed; default: 100")
     parser.add_argument("--questions", type=int, default=200, help="in each evaluation; default: 200")
     parser.add_argument("--seed", type=int, default=0, help="of the moments of the kills; default: 0")
-    parser.add_argument("--store", choices=("sqlite", "http"), default="sqlite", help="default: sqlite")
-    parser.add_argument("--server", type=int, metavar="PORT", help="with http: a server of this machine, not its own")
-    parser.add_argument("--mlflow-faults", type=float, default=0.03, help="share of requests, with http; default: 0.03")
-    parser.add_argument("--full-disk", action="store_true", help="state folders fill up (as root: a disk is mounted)")
+    parser.add_argument("--server", metavar="ADDRESS", help="an MLflow server of this machine; default: SQLite files")
+    parser.add_argument("--faults", type=float, default=0.03, help="share of the server's requests; default: 0.03")
     parser.add_argument("--forked", action="store_true", help="start without imports: quicker, and few kills come then")
     parser.add_argument("--keep", action="store_true", help="keep the folders of chains with a problem")
     return parser.parse_args()
 
 
-@contextmanager
-def _place(chosen: argparse.Namespace, folder: Path) -> Iterator[Place | None]:
-    """The server that all chains share, where one was chosen."""
-    if chosen.server:
-        with behind_proxy(chosen.server, chosen.mlflow_faults, chosen.seed) as place:
-            yield place
-        return
-    if chosen.store == "sqlite":
-        yield None
-        return
-    (folder / "server").mkdir()
-    with mlflow_server(folder / "server") as port, behind_proxy(port, chosen.mlflow_faults, chosen.seed) as place:
-        yield place
-
-
 def main() -> int:
     """Run the loop; the exit code."""
     chosen = _chosen()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was started and mounted is taken down
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the servers are stopped
     folder, start = Path(tempfile.mkdtemp(prefix="kill-loop-")), time.monotonic()
+    faults = Chance(FAULTS, chosen.faults, chosen.seed)
+    proxy = proxy_thread(chosen.server, faults) if chosen.server else nullcontext()
     try:
-        with server_process("--latency", str(LATENCY)) as base_url, _place(chosen, folder) as place:
-            own = (chosen.kills, chosen.questions, chosen.seed)
-            plan = Plan(*own, forked=chosen.forked, full_disk=chosen.full_disk, place=place)
-            chains = Loop(folder, plan).run(base_url)
-            if place is not None:
-                print(", ".join(f"{count} {name}" for name, count in place.faults().items()))
+        with server_process("--latency", str(LATENCY)) as base_url, proxy as address:
+            chains = Loop(folder, chosen, address).run(base_url)
     finally:
         if chosen.keep:
             print(f"kept: {folder}")
         else:
             shutil.rmtree(folder)
+    if faults.counts:
+        print(", ".join(f"{count} {name}" for name, count in faults.counts.items()))
     print(summary(chains, time.monotonic() - start))
     return int(any(chain.problems for chain in chains))
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
 import re
-import signal
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
@@ -36,8 +34,8 @@ Choice = Callable[[str], str | None]
 class FaultyProxy:
     """Passes HTTP on to one port, one request a connection."""
 
-    def __init__(self, upstream: int, choose: Choice, counts: MutableMapping[str, int]) -> None:
-        self._upstream, self._choose, self._counts = upstream, choose, counts
+    def __init__(self, upstream: int, choose: Choice) -> None:
+        self._upstream, self._choose = upstream, choose
         self._tasks = set[asyncio.Task[Any] | None]()  # asyncio itself would let go of them half-way
 
     async def serve(self, ready: Callable[[int], object]) -> None:
@@ -52,9 +50,6 @@ class FaultyProxy:
             head = await reader.readuntil(b"\r\n\r\n")
             request = head + await _body(reader, head)
             fault = self._choose(" ".join(head.decode("latin-1").split(" ", 2)[:2]))
-            self._counts["requests"] = self._counts.get("requests", 0) + 1
-            if fault:
-                self._counts[fault] = self._counts.get(fault, 0) + 1
             if not await self._answer(fault, request, writer):
                 writer.transport.abort()
         except (OSError, asyncio.IncompleteReadError):
@@ -134,6 +129,7 @@ class Chance:
         self._faults, self._rate = faults, rate
         self._chance = Random(seed)
         self._requests = self._in_a_row = 0
+        self.counts = Counter[str]()
 
     def __call__(self, _request: str) -> str | None:
         """The fault of a request; the first question asked of a store has one retry only."""
@@ -143,7 +139,9 @@ class Chance:
             self._in_a_row = 0
             return None
         self._in_a_row += 1
-        return self._chance.choice(self._faults)
+        fault = self._chance.choice(self._faults)
+        self.counts[fault] += 1
+        return fault
 
 
 @contextmanager
@@ -151,7 +149,7 @@ def proxy_thread(address: str, choose: Choice) -> Iterator[str]:
     """The proxy of a server, in a thread; its address."""
     loop, ports = asyncio.new_event_loop(), list[int]()
     ready = threading.Event()
-    proxy = FaultyProxy(int(address.rpartition(":")[2]), choose, Counter())
+    proxy = FaultyProxy(int(address.rpartition(":")[2]), choose)
     task = loop.create_task(proxy.serve(lambda port: (ports.append(port), ready.set())))
 
     def serve() -> None:
@@ -170,39 +168,3 @@ def proxy_thread(address: str, choose: Choice) -> Iterator[str]:
     finally:
         loop.call_soon_threadsafe(task.cancel)
         thread.join(10)
-
-
-def _serve(pipe: Any, upstream: int, faults: tuple[str, ...], rate: float, seed: int, counts: Any) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    asyncio.run(FaultyProxy(upstream, Chance(faults, rate, seed), _Shared(counts)).serve(pipe.send))
-
-
-class _Shared(dict[str, int]):
-    """Counts that are written to an array of another process as well."""
-
-    def __init__(self, array: Any) -> None:
-        super().__init__()
-        self._array = array
-
-    def __setitem__(self, name: str, count: int) -> None:
-        super().__setitem__(name, count)
-        self._array[("requests", *FAULTS).index(name)] = count
-
-
-@contextmanager
-def proxy_process(
-    upstream: int, faults: tuple[str, ...], rate: float, seed: int
-) -> Iterator[tuple[str, Callable[[], dict[str, int]]]]:
-    """The proxy in a process of its own, with faults at a rate: its address, and its counts by name."""
-    context = multiprocessing.get_context("spawn")
-    counts = context.Array("q", 1 + len(FAULTS), lock=False)
-    ours, theirs = context.Pipe()
-    process = context.Process(target=_serve, args=(theirs, upstream, faults, rate, seed, counts), daemon=True)
-    process.start()
-    try:
-        if not ours.poll(60):
-            raise SystemExit("the proxy did not come up")
-        yield f"http://127.0.0.1:{ours.recv()}", lambda: dict(zip(("requests", *FAULTS), counts, strict=True))
-    finally:
-        process.terminate()
-        process.join(10)

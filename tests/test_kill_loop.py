@@ -39,8 +39,7 @@ def test_kills_at_random_moments_lose_and_double_nothing(kills: int, questions: 
 
 @pytest.mark.parametrize(("kills", "questions"), [(1, 15), pytest.param(8, 15, marks=LONG)])
 def test_kills_before_a_server_that_loses_replies_double_nothing(server: str, kills: int, questions: int) -> None:
-    words = ("--kills", str(kills), "--questions", str(questions), "--seed", "3", "--forked")
-    words += ("--mlflow-faults", "0.08")
-    ended = kill_loop(*words, "--server", server.rpartition(":")[2])
+    words = ("--kills", str(kills), "--questions", str(questions), "--seed", "3", "--forked", "--faults", "0.08")
+    ended = kill_loop(*words, "--server", server)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert ended.stdout.splitlines()[-1].endswith("chains with a problem 0")

@@ -16,7 +16,7 @@ from evaltrack.llm.replies import read_answer
 from evaltrack.records import Response, Source, Verdict
 from evaltrack.targets.mapping import ResponseReader, compile_expression
 from evaltrack.targets.responses import InvalidResponseError, as_response
-from scripts.fuzzing.reader import OWN, QUESTION, Reader, kept
+from scripts.fuzzing.reader import QUESTION, Reader, kept
 from scripts.fuzzing.seeds import RECORDED, first
 from scripts.fuzzing.tokens import VALUES
 
@@ -71,12 +71,6 @@ def response(_folder: Path, raw: bytes) -> None:
         except InvalidResponseError:
             continue
         kept(found)
-
-
-def expression(_folder: Path, raw: bytes) -> None:
-    """A JMESPath expression from a setting, and what it finds."""
-    found = compile_expression("http", "url", raw.decode("utf-8", "replace"))
-    found.find({"a": [1, "x", None, {"b": 2}], "answer": "x", "docs": [{"id": 1}]})
 
 
 def python_object(_folder: Path, raw: bytes) -> None:
@@ -137,11 +131,9 @@ def reply_readers() -> dict[str, Reader]:
         b'{"choices": [{"message": {"content": "x"}}], "docs": [{"meta": {"key": 7}, "lines": ["a"], "score": "1"}]}'
     )
     plain = RECORDED.splitlines()[0].replace(b'"id": 1, ', b"")
-    path = b"docs[?id > `1`].{a: id, b: to_number(x)} | [0]"
     return {
         "completion": Reader(completion, (AnswerError,), (json.dumps(chat).encode(),)),
         "judge's reply": Reader(replies, (), (*said, b"<think>{}</think> ```json\n" + said[1] + b"\n```")),
         "response": Reader(response, (), (plain, foreign, b'["a", 2]')),
-        "expression": Reader(expression, (*OWN, InvalidResponseError), (path,), 1),
         "Python object": Reader(python_object, (InvalidResponseError,), (b"0",), 2),
     }

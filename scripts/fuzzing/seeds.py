@@ -11,7 +11,7 @@ from evaltrack.records import Question, Response, Row, Signature, Source
 from evaltrack.report.run.json_form import RUN_SCHEMA, machine_row
 from evaltrack.rows.columns import flatten
 from evaltrack.rows.table import TableWriter
-from scripts.fuzzing.reader import QUESTION, REPO
+from scripts.fuzzing.reader import REPO
 
 SIGNATURE = Signature(golden="g", golden_digest="d", k=5, target="t").model_dump_json()
 RECORDED = (
@@ -28,11 +28,6 @@ TABLES_OF_TOML = [
     b"[run]\nalpha = nan\nk = 1e5\n",
     b'[run]\ntimeout = -inf\nrequire = ["x"]\nredact = "("\ntarget-option = "a"\nconcurrency = 0\ntrials = 1\n',
 ]  # fmt: skip
-
-
-def small_row() -> Row:
-    """One row."""
-    return Row(position=0, question=QUESTION, response=Response(answer="x"), started_at=0, seconds=0)
 
 
 def small_rows() -> list[Row]:

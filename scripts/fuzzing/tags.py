@@ -1,12 +1,10 @@
-"""Readers of what a store holds beside tables: tags, numbers, `summary.json`; and of the command kept for a run."""
+"""Readers of what a store holds beside tables: tags, numbers, `summary.json`."""
 
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -14,10 +12,8 @@ from typing import Any
 from mlflow.entities import Experiment, ExperimentTag, Metric, Run, RunData, RunInfo, RunTag
 
 from evaltrack.api.compare_sides import info_of_run
-from evaltrack.api.local_commands import save_command, saved_command
 from evaltrack.api.report_html import around_run, run_page, stored_result
 from evaltrack.errors import EvaltrackError
-from evaltrack.evaluation.config import Command, EvaluationConfig
 from evaltrack.evaluation.result import RunResult
 from evaltrack.records import Signature
 from evaltrack.report.run.json_form import run_summary
@@ -119,30 +115,6 @@ def report(folder: Path, raw: bytes) -> None:
 GOOD = {"evaltrack.signature": SIGNATURE, "evaltrack.golden": "g"}
 
 
-def command(_folder: Path, raw: bytes) -> None:
-    """The command kept for a run in the state folder."""
-    kept_command().write_bytes(raw)
-    saved = saved_command(RUN_ID)
-    if saved is not None:
-        json.dumps(saved.as_json()).encode()
-
-
-@cache
-def kept_command() -> Path:
-    """The file that holds the command of the run."""
-    from evaltrack.evaluation.journal import state_folder
-
-    shutil.rmtree(state_folder(), ignore_errors=True)
-    save_command(RUN_ID, small_command())
-    (path,) = (each for each in state_folder().rglob("*") if RUN_ID in each.name)
-    return path
-
-
-def small_command() -> Command:
-    """A command that was given here."""
-    return Command("golden.jsonl", "bm25:docs", EvaluationConfig(target_options={"floor": "3"}), str(Path.cwd()))
-
-
 def small_summary() -> bytes:
     """What a run of four questions says of itself."""
     made = RunResult(
@@ -169,5 +141,4 @@ def tag_readers() -> dict[str, Reader]:
     return {
         "tags": Reader(tags, (), seeds),
         "summary and page": Reader(report, OWN, (small_summary(),), 2),
-        "command": Reader(command, OWN, (json.dumps(small_command().as_json()).encode(),)),
     }

@@ -1,23 +1,18 @@
-"""Readers of text: golden sets, recorded files, journals, saved runs, settings, pages, and the command line."""
+"""Readers of text: golden sets, recorded files, saved runs, settings, pages, and the command line."""
 
 from __future__ import annotations
 
 import asyncio
 import io
 import json
-import sqlite3
 from collections.abc import Callable
-from contextlib import chdir, closing, redirect_stderr, redirect_stdout
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
-from zlib import crc32
 
 from evaltrack.api.saved_side import side_of_file
-from evaltrack.cli import COMMANDS, cli, main
-from evaltrack.cli.settings import check_settings, in_lists, read_settings
+from evaltrack.cli import main
 from evaltrack.compare.engine import compare
-from evaltrack.errors import EvaltrackError
-from evaltrack.evaluation.journal import TABLES, Journal, read_command
 from evaltrack.golden.corpus import parse_chunker, read_corpus
 from evaltrack.golden.corpus.folder import READERS
 from evaltrack.golden.reader import open_golden
@@ -29,7 +24,7 @@ from evaltrack.targets.failures import NotRecordedError
 from evaltrack.targets.recorded import open_recorded
 from evaltrack.targets.responses import InvalidResponseError
 from scripts.fuzzing.reader import OWN, QUESTION, REPO, Reader, kept
-from scripts.fuzzing.seeds import ANSWERS, RECORDED, TABLES_OF_TOML, TOML, TREC, first, saved_run, small_row
+from scripts.fuzzing.seeds import ANSWERS, RECORDED, TABLES_OF_TOML, TOML, TREC, first, saved_run
 
 
 def golden(name: str) -> Callable[[Path, bytes], None]:
@@ -77,24 +72,6 @@ async def _judged(judge: RecordedJudge, question: Question) -> None:
         return
 
 
-def journal(folder: Path, raw: bytes) -> None:
-    """A row, and what was asked for, in a journal whose file is whole."""
-    path = folder / "journal.sqlite"
-    path.unlink(missing_ok=True)
-    with closing(sqlite3.connect(path)) as database:
-        database.executescript("pragma synchronous=off; pragma journal_mode=memory;" + TABLES)
-        line = ("1", QUESTION.digest, 1, 0, raw, crc32(raw))
-        database.execute("insert into rows values (?, ?, ?, ?, ?, ?)", line)
-        database.execute("insert into command values (1, ?)", [raw])
-        database.commit()
-    read_command(path)
-    opened = Journal(path, {})
-    try:
-        opened.recall(QUESTION, 1)
-    finally:
-        opened.close()
-
-
 def baseline(folder: Path, raw: bytes) -> None:
     """A saved run, compared with a good one."""
     path = folder / "baseline.json"
@@ -114,24 +91,6 @@ def good_side(folder: Path) -> Any:
 
 
 def settings(folder: Path, raw: bytes) -> None:
-    """Settings files of both names."""
-    own, project = folder / "evaltrack.toml", folder / "pyproject.toml"
-    for path in (own, project):
-        path.write_bytes(raw)
-        try:
-            found = read_settings(folder)
-            for name in COMMANDS:
-                command = cli.get_command(None, name)  # type: ignore[arg-type]
-                if command is not None:
-                    check_settings(found, COMMANDS, command)
-                    in_lists(found.get(name, {}), command)
-        except EvaltrackError:
-            continue
-        finally:
-            path.unlink()
-
-
-def command_line_settings(folder: Path, raw: bytes) -> None:
     """Settings files as the command line reads them: options of a command that then finds no golden set."""
     (folder / "evaltrack.toml").write_bytes(raw)
     try:
@@ -189,12 +148,8 @@ def text_readers() -> dict[str, Reader]:
         "TREC run": Reader(recorded_target, told, (TREC,), 2),
         "recorded judge, answer": Reader(recorded_judge, OWN, (ANSWERS,)),
         "recorded judge, reasoning": Reader(recorded_judge, OWN, verdicts),
-        "journal": Reader(
-            journal, OWN, (small_row().model_dump_json().encode(), b'{"run_id": "r", "finished": false}'), 2
-        ),
         "saved baseline": Reader(baseline, OWN, (saved_run(),), 3),
-        "settings file": Reader(settings, OWN, (TOML, b"[tool]\nx = 1\n" + TOML, *TABLES_OF_TOML), 2),
-        "settings, command line": Reader(command_line_settings, (), (TOML, *TABLES_OF_TOML), 2),
+        "settings file": Reader(settings, (), (TOML, *TABLES_OF_TOML), 2),
         "corpus page": Reader(corpus, OWN, (page, markdown, rst, html), 1),
         "golden lint": Reader(lint, (), (*lines, *arrays), 1),
     }

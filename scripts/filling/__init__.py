@@ -1,1 +1,0 @@
-"""A store with years in it: what `scripts/bench_store` measures."""
