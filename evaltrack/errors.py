@@ -64,6 +64,7 @@ class Guide(StrEnum):
     ALL_FAILED = "how-to/targets/#when-every-question-fails"
     MODEL = "how-to/judges/#a-model"
     JUDGES = "how-to/judges/#judge-answers"
+    JUDGE_FAILED = "how-to/judges/#cost-speed-and-errors"
     JUDGE_FUNCTION = "how-to/judges/#a-function-of-your-own"
     BASELINE = "how-to/ci/#the-baseline"
     COMPARABLE = "concepts/gate/#what-is-compared"

@@ -163,6 +163,7 @@ OPTIONAL_TOTALS = frozenset(
         "judge_reasoning_tokens",
         "cached_verdicts",
         "num_unanswered",
+        "empty_answers",
         "trial_errors",
     }
 )

@@ -90,6 +90,8 @@ def chosen_settings(
         UsageError: a value cannot be used, or two functions have the same name.
         TypeError: there is no such setting.
     """
+    if golden is not None and "golden" in settings:
+        raise UsageError("the golden set is given twice, by position and as `golden=`; leave one out")
     functions: dict[str, Callable[..., Any]] = {}
     given = dict(settings)
     for name in {"judge", "scores"} & given.keys():

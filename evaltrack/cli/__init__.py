@@ -105,7 +105,7 @@ def cli(ctx: click.Context, config: str) -> None:
     or in the settings file that --config or EVALTRACK_CONFIG names.
     """
     from evaltrack.cli.settings import check_environment, defaults_of
-    from evaltrack.evaluation.settings_sources import read_settings
+    from evaltrack.evaluation.settings_sources import read_settings, table_place
     from evaltrack.records.config import did_you_mean
 
     check_working_folder()
@@ -118,7 +118,7 @@ def cli(ctx: click.Context, config: str) -> None:
     settings, name = read_settings(), ctx.invoked_subcommand or ""
     for table in settings:
         if table not in COMMANDS:
-            raise UsageError(f"settings: there is no command `{table}`; {did_you_mean(table, COMMANDS)}")
+            raise UsageError(f"{table_place(table)}: there is no command `{table}`; {did_you_mean(table, COMMANDS)}")
     if command := cli.get_command(ctx, name):
         check_environment(os.environ, command)
         ctx.default_map = {name: defaults_of(command, settings.get(name, {}), name)}

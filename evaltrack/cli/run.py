@@ -117,7 +117,8 @@ def end_of(result: RunResult, min_coverage: float = 0.0, whose: str = "") -> int
         NothingMeasuredError: there is no number.
     """
     if not result.success:
-        raise NothingMeasuredError(result.why_nothing, guide=Guide.ALL_FAILED)
+        guide = Guide.JUDGE_FAILED if result.totals["judge_errors"] else Guide.ALL_FAILED
+        raise NothingMeasuredError(result.why_nothing, guide=guide)
     if any(checked.met is False for checked in result.criteria):
         click.echo(f"{whose}A required criterion was missed.", err=True)
         return EXIT_MISSED

@@ -10,7 +10,7 @@ import click
 
 from evaltrack.cli.options import fields_of, own_options
 from evaltrack.errors import UsageError
-from evaltrack.evaluation.settings_sources import underscored
+from evaltrack.evaluation.settings_sources import table_place, underscored
 from evaltrack.records.config import did_you_mean
 
 OTHER_VARIABLES = frozenset({"EVALTRACK_UI_URL"})
@@ -27,10 +27,10 @@ def defaults_of(command: click.Command, table: Mapping[str, Any], place: str) ->
         for name, below in table.items():
             if name not in command.commands:
                 nearest = did_you_mean(name, command.commands)
-                raise UsageError(f"settings: `{place}` has no command `{name}`; {nearest}")
+                raise UsageError(f"{table_place(place)} has no command `{name}`; {nearest}")
             if not isinstance(below, dict):
                 cure = f"write its options under [{place}.{name}]"
-                raise UsageError(f"settings: `{place}.{name}` is no table; {cure}")
+                raise UsageError(f"{table_place(place)} {name} is no table; {cure}")
         return {
             name: defaults_of(command.commands[name], underscored(below), f"{place}.{name}")
             for name, below in table.items()
@@ -39,9 +39,11 @@ def defaults_of(command: click.Command, table: Mapping[str, Any], place: str) ->
     for name in table:
         if name not in options and name not in fields:
             nearest = did_you_mean(name, {*options, *fields})
-            raise UsageError(f"settings: `{place}` has no option `{name}`; {nearest}")
+            raise UsageError(f"{table_place(place)} has no option `{name}`; {nearest}")
     return {
-        name: _default(options[name], value, f"{place}.{name}") for name, value in table.items() if name not in fields
+        name: _default(options[name], value, f"{table_place(place)} {name}")
+        for name, value in table.items()
+        if name not in fields
     }
 
 
@@ -60,7 +62,7 @@ def _default(option: click.Option, value: Any, place: str) -> Any:
     for each in values:
         if type(each) not in types or (isinstance(each, float) and not isfinite(each)):
             shown = "a list" if isinstance(each, list) else "a table" if isinstance(each, dict) else str(each).lower()
-            raise UsageError(f"settings: `{place}` is {shown}; write {wanted}")
+            raise UsageError(f"{place} is {shown}; write {wanted}")
     return values if option.multiple else value
 
 

@@ -20,6 +20,7 @@ Settings = TypeVar("Settings", bound=Config)
 OF_TARGET = ("target_options", "target_error", "model")
 """Settings that say something of a target, and nothing of another one."""
 
+FILE_VARIABLE, PROJECT = "EVALTRACK_CONFIG", "pyproject.toml"
 MAX_BYTES = 1 << 17
 """Of a settings file: Python's reader needs seconds for some of a few hundred thousand."""
 
@@ -33,7 +34,7 @@ def settings_of(record: type[Settings], given: Mapping[str, Any]) -> Settings:
         UsageError: a value cannot be used, or the settings file cannot be read.
         TypeError: no such setting was given.
     """
-    places = {"settings": _of_file(record), "environment": _of_environment(record), "": given}
+    places = {table_place(record.command): _of_file(record), "environment:": _of_environment(record), "": given}
     values: dict[str, Any] = {}
     for place in places.values():
         if place.get("target"):
@@ -47,18 +48,18 @@ def settings_of(record: type[Settings], given: Mapping[str, Any]) -> Settings:
 
 def _with_place(record: type[Config], places: Mapping[str, Mapping[str, Any]], problem: str) -> str:
     """What is wrong, with the place that says it, where that is not the call."""
-    for name in ("settings", "environment"):
+    for name, values in places.items():
         try:
-            record.of(**places[name])
+            record.of(**values)
         except UsageError as error:
-            if str(error) == problem:
-                return f"{name}: {problem}"
+            if name and str(error) == problem:
+                return f"{name} {problem}"
     return problem
 
 
 def _of_file(record: type[Config]) -> dict[str, Any]:
     table = read_settings().get(record.command, {})
-    return {name: table[name] for name in _known(record, table, "settings: `{}`")}
+    return {name: table[name] for name in _known(record, table, f"{table_place(record.command)} {{}}")}
 
 
 def _of_environment(record: type[Config]) -> dict[str, Any]:
@@ -87,20 +88,28 @@ def read_settings(folder: Path = Path()) -> dict[str, dict[str, Any]]:
         UsageError: a file is no TOML, a table is missing where one belongs, the named file cannot be read, or
             another user put a file into a shared folder.
     """
-    own, project = folder / "evaltrack.toml", folder / "pyproject.toml"
-    if config := os.environ.get("EVALTRACK_CONFIG"):
-        named = Path(config)
-        return _of_project(named) if named.name == project.name else _tables(named, _toml(named))
-    if own.is_file():
-        return _tables(own, _toml(own))
-    return _of_project(project) if project.is_file() else {}
-
-
-def _of_project(path: Path) -> dict[str, Any]:
+    path = _file(folder)
+    if not (path.is_file() or os.environ.get(FILE_VARIABLE)):
+        return {}
+    if path.name != PROJECT:
+        return _tables(path, _toml(path))
     if b"[tool.evaltrack" not in _content(path):
         return {}
     tool = _toml(path).get("tool", {})
     return _tables(path, tool.get("evaltrack", {}) if isinstance(tool, dict) else {})
+
+
+def table_place(command: str) -> str:
+    """The settings file and the table of a command in it, for messages: ``evaltrack.toml: [run]``."""
+    path = _file()
+    return f"{path}: [{'tool.evaltrack.' if path.name == PROJECT else ''}{command}]"
+
+
+def _file(folder: Path = Path()) -> Path:
+    if named := os.environ.get(FILE_VARIABLE):
+        return Path(named)
+    own = folder / "evaltrack.toml"
+    return own if own.is_file() else folder / PROJECT
 
 
 def _toml(path: Path) -> dict[str, Any]:

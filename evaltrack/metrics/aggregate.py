@@ -239,6 +239,7 @@ class Ledger:
             "judge_reasoning_tokens": self.judge_usage.reasoning_tokens or 0,
             "cached_verdicts": self.cached_verdicts,
             "num_unanswered": self.num_unanswered,
+            "empty_answers": self.num_empty + self.num_empty_answers,
             "trial_errors": self.trial_errors,
         }
 

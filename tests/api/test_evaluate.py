@@ -9,7 +9,7 @@ import mlflow
 import pytest
 
 from evaltrack import Question, Response, Source, run_eval
-from evaltrack.errors import GoldenError
+from evaltrack.errors import GoldenError, UsageError
 from evaltrack.tracking.store import connect
 from evaltrack.tracking.traces import read_counts
 from tests.conftest import REPO
@@ -32,6 +32,11 @@ def answers(question: Question, k: int) -> Response:
     return Response(
         answer="an answer", sources=(Source(chunk_id="x"), Source(chunk_id=(question.expected or ("",))[0]))
     )
+
+
+def test_a_golden_set_that_is_given_twice_is_refused(store_uri: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="^the golden set is given twice, by position and as `golden=`; leave one out"):
+        run_eval(golden(tmp_path), golden="other.jsonl", target=answers, tracking_uri=store_uri)
 
 
 def run_of(uri: str, run_id: str) -> mlflow.entities.Run:

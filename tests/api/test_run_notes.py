@@ -79,6 +79,24 @@ def test_empty_answers_are_counted_beside_responses_without_content(store_uri: s
     assert answers.startswith("1 of 4 responses has an empty answer beside something else, which never passes where it")
 
 
+def test_errors_of_trials_and_empty_answers_are_recorded(store_uri: str, tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def ask(question: str) -> Any:
+        asked.append(question)
+        if question == "number 1?" and asked.count(question) == 1:
+            raise ValueError("busy")
+        return "" if question == "number 2?" else ["a#1"]
+
+    made = run_eval(small_set(tmp_path), target=ask, trials=3, tracking_uri=store_uri, traces="off")
+    totals = load_run(made.run_id, tracking_uri=store_uri).totals
+    assert {name: totals[name] for name in ("num_errors", "trial_errors", "empty_answers")} == {
+        "num_errors": 0,
+        "trial_errors": 1,
+        "empty_answers": 3,
+    }
+
+
 def test_retrieval_that_could_not_be_measured_is_noted(store_uri: str, tmp_path: Path) -> None:
     made = run_eval(small_set(tmp_path), target=lambda _: "Yes.", tracking_uri=store_uri, traces="off")
     said = "the retrieval of 3 of 3 questions was not measured: the target reports no sources; return `sources`"

@@ -22,6 +22,7 @@ from tests.conftest import REPO
 
 APP = """
 def ask(question, k): return ["a"]
+def said(question): return {"answer": "a", "sources": ["a"]}
 def number(question): return 5
 def field(question): return {"anwser": "a"}
 def fails(question): raise KeyError("index")
@@ -86,8 +87,15 @@ def busy_port() -> Iterator[int]:
 
 @pytest.mark.parametrize("mistake", MISTAKES, ids=[each["command"] for each in MISTAKES])
 def test_a_mistake_is_explained(
-    project: Path, busy_port: int, capfd: pytest.CaptureFixture[str], store_uri: str, mistake: dict[str, Any]
+    project: Path,
+    busy_port: int,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    store_uri: str,
+    mistake: dict[str, Any],
 ) -> None:
+    for name, value in mistake.get("env", {}).items():
+        monkeypatch.setenv(name, value)
     ended = _run(mistake["command"].format(port=busy_port).split())
     shown = capfd.readouterr()
     said = " ".join((shown.err + shown.out).split())
