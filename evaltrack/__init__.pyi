@@ -16,13 +16,13 @@ from evaltrack.errors import EvaltrackError as EvaltrackError
 from evaltrack.errors import UsageError as UsageError
 from evaltrack.evaluation.result import RunResult as RunResult
 from evaltrack.golden.reader import open_golden as open_golden
+from evaltrack.judges.own_scores import score as score
 from evaltrack.records import Question as Question
 from evaltrack.records import Response as Response
 from evaltrack.records import Source as Source
 from evaltrack.records import ToolCall as ToolCall
 from evaltrack.records import Usage as Usage
 from evaltrack.records import Verdict as Verdict
-from evaltrack.scorers import score as score
 
 __version__: str
 __all__: list[str]

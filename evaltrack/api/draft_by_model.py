@@ -22,9 +22,10 @@ from evaltrack.golden.drafting import LEAST_WORDS, category_of, spread
 from evaltrack.golden.lint.library import Library
 from evaltrack.golden.reader import open_golden
 from evaltrack.golden.words import text_key
+from evaltrack.judges.client import LLM, strict_schema
 from evaltrack.judges.llm_judge import Messages, between, cut, read_reply, system_and_user, tagged
 from evaltrack.judges.neutral_text import inert, with_suffix
-from evaltrack.llm import LLM, AnswerError, has_server, strict_schema
+from evaltrack.judges.server import AnswerError, has_server
 from evaltrack.records import Passage, Question, Usage, together
 from evaltrack.records.base import storable
 from evaltrack.records.passage import words_of

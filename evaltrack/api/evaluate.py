@@ -31,13 +31,13 @@ from evaltrack.evaluation.signals import Stop
 from evaltrack.evaluation.trials import Gathering
 from evaltrack.golden.reader import golden_name
 from evaltrack.golden.selection import FailedQuestions, Selection
+from evaltrack.judges.own_scores import Functions
 from evaltrack.metrics.aggregate import Kept, Ledger, Summary
 from evaltrack.metrics.catalogue import metric_table
 from evaltrack.metrics.criteria import check_criteria
 from evaltrack.privacy.redaction import check_names
 from evaltrack.records import Row
 from evaltrack.records.response import TraceHome
-from evaltrack.scorers.declaration import Functions
 from evaltrack.tracking.datasets import register_golden
 from evaltrack.tracking.patience import few_retries
 from evaltrack.tracking.reader import named_evaluation, read_rows, read_table_of

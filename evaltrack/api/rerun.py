@@ -25,7 +25,7 @@ from evaltrack.tracking.reader import EvaluationRun, earlier_evaluations, read_r
 from evaltrack.tracking.store import Store
 
 REPLAYS = 100
-"""Trials that `evaltrack.api.replay_judge` may have numbered before."""
+"""Trials that `evaltrack.api.judges` may have numbered before."""
 
 FIXED = ("recorded:", "traces:", "trec:")
 """Targets and judges that begin so hold answers or verdicts given before."""

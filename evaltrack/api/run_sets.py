@@ -19,9 +19,9 @@ from evaltrack.evaluation.plan import Plan, planned
 from evaltrack.evaluation.result import RunResult, SetResults
 from evaltrack.golden.reader import open_golden
 from evaltrack.judges import judge_names
+from evaltrack.judges.own_scores import Functions
 from evaltrack.report.run.markdown import with_own_note
 from evaltrack.report.run.sets import sets_note
-from evaltrack.scorers.declaration import Functions
 from evaltrack.tracking.parents import end_parent, open_parent
 from evaltrack.tracking.patience import few_retries
 from evaltrack.tracking.runs import OpenRun, Place, Status

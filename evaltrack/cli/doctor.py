@@ -56,7 +56,7 @@ def _shadow() -> str:
 
 def _model_server() -> str:
     """Where models are asked; never the key."""
-    from evaltrack.llm.server import has_server, usual_server
+    from evaltrack.judges.server import has_server, usual_server
 
     return f"asked at {usual_server().shown}" if has_server() else "neither OPENAI_API_KEY nor OPENAI_BASE_URL is set"
 

@@ -51,8 +51,8 @@ def replay(run: str, times: int, share: float, judges: tuple[str, ...], output: 
 
     Reports how much the scores vary, and logs the result as a run below RUN.
     """
+    from evaltrack.api.judges import replay_judge
     from evaltrack.api.progress_bar import shown_progress
-    from evaltrack.api.replay_judge import replay_judge
     from evaltrack.report.judges import replay_json, replay_lines
 
     with redirect_stdout(sys.stderr), shown_progress(choice=True) as progress:
@@ -87,7 +87,7 @@ def agree(
     """
     from rich.console import Console
 
-    from evaltrack.api.judge_agreement import judges_agreement
+    from evaltrack.api.judges import judges_agreement
     from evaltrack.report.judges import agreement_json, print_agreement
 
     agreement = judges_agreement(run, labels=labels, other_run=other_run, tolerance=tolerance, needed=share)

@@ -13,8 +13,7 @@ from evaltrack.errors import UsageError
 from evaltrack.metrics.catalogue import HEADLINES, MetricTable
 from evaltrack.metrics.metric import Score
 from evaltrack.rows.fingerprints import NUM_EXPECTED
-from evaltrack.stats.intervals import paired_interval
-from evaltrack.stats.quantiles import quantile, quantile_interval, swap_test
+from evaltrack.stats.intervals import paired_interval, quantile, quantile_interval, swap_test
 from evaltrack.stats.significance import one_sided, sign_flip
 
 if TYPE_CHECKING:

@@ -15,11 +15,11 @@ from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.golden.reader import GoldenSet
 from evaltrack.judges import JudgeFunctions, Models, open_judge
 from evaltrack.judges.cache import VerdictCache, cache_folder
+from evaltrack.judges.own_scores import Functions
 from evaltrack.metrics.criteria import NAMED
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import Judge, Response, Scorer, Target, Tokens
-from evaltrack.scorers.declaration import Functions
 from evaltrack.targets import default_target, open_target
 from evaltrack.tracking.prompts import registered_prompt
 from evaltrack.tracking.store import connect
@@ -105,7 +105,7 @@ def open_scores(
     """The scores with these names, with the settings of an evaluation."""
     if not specs:
         return ()
-    from evaltrack.scorers.opening import open_scorers
+    from evaltrack.judges.open_scores import open_scorers
 
     return open_scorers(
         specs, functions, in_process=settings.in_process, prices=settings.prices, k=settings.k, judge=judge

@@ -34,6 +34,7 @@ from evaltrack.golden.reader import GoldenSet, open_golden
 from evaltrack.golden.selection import Selection
 from evaltrack.judges import Models, judge_names, open_faithfulness_judge
 from evaltrack.judges.cache import VerdictCache
+from evaltrack.judges.own_scores import Functions, asks_judge
 from evaltrack.metrics.catalogue import metric_table
 from evaltrack.metrics.criteria import Criterion, parse_criteria
 from evaltrack.privacy.addresses import shown_text
@@ -63,7 +64,6 @@ from evaltrack.records.settings import (
     both_states,
     packages_text,
 )
-from evaltrack.scorers.declaration import Functions, asks_judge
 from evaltrack.system.files import check_result_file
 from evaltrack.tracking.provenance import caller_folder, work_tree
 from evaltrack.tracking.writer import TRACED_QUESTIONS, TraceChoice

@@ -25,10 +25,10 @@ from evaltrack.evaluation.config import Command
 from evaltrack.evaluation.loop import close_all
 from evaltrack.evaluation.opening import evaluator_of, open_cache, open_judges, open_scores
 from evaltrack.judges import Models, judge_names, open_faithfulness_judge
+from evaltrack.judges.own_scores import asks_judge
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import Closable, Question, Row
-from evaltrack.scorers.declaration import asks_judge
 from evaltrack.targets import open_target
 
 MOST_DEATHS = 10

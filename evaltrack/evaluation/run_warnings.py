@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 from evaltrack.errors import Guide
 from evaltrack.golden.words import plain_form, told_apart
-from evaltrack.metrics.anchors import misfits
 from evaltrack.metrics.measure import NO_SOURCES
-from evaltrack.metrics.relevance import NO_IDS, NO_TEXTS, NO_TITLES, expected_of, relevant_keys, source_keys
+from evaltrack.metrics.retrieval import NO_IDS, NO_TEXTS, NO_TITLES, expected_of, relevant_keys, source_keys
+from evaltrack.metrics.rubric_tables import misfits
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Row
 from evaltrack.records.amount import count, first_of, verb

@@ -20,10 +20,10 @@ from evaltrack.evaluation.plan import planned
 from evaltrack.evaluation.sweep_file import SweepFile, SweepTarget, values_of
 from evaltrack.golden.reader import GoldenSet, open_golden
 from evaltrack.judges import judge_names
+from evaltrack.judges.own_scores import asks_judge
 from evaltrack.metrics.catalogue import metric_table
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import OwnScore
-from evaltrack.scorers.declaration import asks_judge
 
 MAX_CONFIGURATIONS = 200
 SEED = "{seed}"

@@ -24,7 +24,7 @@ from evaltrack.system.retries import CALL_SECONDS
 from evaltrack.tracking.prompts import RegisteredPrompt
 
 if TYPE_CHECKING:
-    from evaltrack.llm import LLM
+    from evaltrack.judges.client import LLM
 
 DEFAULT_JUDGE_MODEL = "gpt-4o-mini"
 
@@ -64,7 +64,8 @@ class Models:
         Raises:
             UsageError: there is no server.
         """
-        from evaltrack.llm import LLM, has_server  # six modules that a run without a model does not need
+        from evaltrack.judges.client import LLM
+        from evaltrack.judges.server import has_server  # six modules that a run without a model does not need
 
         if not has_server():
             cure = "set OPENAI_API_KEY or OPENAI_BASE_URL first"

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 from pydantic import StringConstraints
 
 from evaltrack.judges.cache import VerdictCache
+from evaltrack.judges.client import LLM, Schema, strict_schema
 from evaltrack.judges.llm_judge import (
     TEXT_LIMIT,
     LlmJudge,
@@ -29,7 +30,6 @@ from evaltrack.judges.llm_judge import (
     tagged,
 )
 from evaltrack.judges.neutral_text import TAG_RULE, inert
-from evaltrack.llm import LLM, Schema, strict_schema
 from evaltrack.records import ForeignText, Question, Response, Unit
 from evaltrack.tracking.prompts import RegisteredPrompt
 

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
 
+from evaltrack.judges.client import Schema, strict_schema
 from evaltrack.judges.llm_judge import (
     TEXT_LIMIT,
     LlmJudge,
@@ -29,9 +30,7 @@ from evaltrack.judges.llm_judge import (
     system_and_user,
     tagged,
 )
-from evaltrack.judges.neutral_text import TAG_RULE, inert
-from evaltrack.judges.quotes import occurs, plain, quoted_words
-from evaltrack.llm import Schema, strict_schema
+from evaltrack.judges.neutral_text import TAG_RULE, inert, occurs, plain, quoted_words
 from evaltrack.records import ForeignText, Question, Response, Source
 
 PROMPT = "faithfulness.txt"

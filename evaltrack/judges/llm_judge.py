@@ -20,9 +20,10 @@ from weakref import WeakValueDictionary
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from evaltrack.judges.cache import VerdictCache
+from evaltrack.judges.client import LLM, Schema
 from evaltrack.judges.neutral_text import SUFFIX, TAG_RULE, inert, with_suffix
+from evaltrack.judges.server import AnswerError
 from evaltrack.judges.strict import findings, object_in
-from evaltrack.llm import LLM, AnswerError, Schema
 from evaltrack.records import Judge, Question, Response, Usage, Verdict, together
 from evaltrack.records.json_text import no_repeats
 

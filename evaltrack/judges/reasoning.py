@@ -16,6 +16,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
 
+from evaltrack.judges.client import Schema, strict_schema
 from evaltrack.judges.llm_judge import (
     TEXT_LIMIT,
     DoubtfulReplyError,
@@ -30,12 +31,10 @@ from evaltrack.judges.llm_judge import (
     system_and_user,
     tagged,
 )
-from evaltrack.judges.neutral_text import TAG_RULE, inert
-from evaltrack.judges.quotes import occurs, plain, quoted_words
-from evaltrack.llm import Schema, strict_schema
-from evaltrack.metrics.anchors import ANCHORS, misfits
+from evaltrack.judges.neutral_text import TAG_RULE, inert, occurs, plain, quoted_words
 from evaltrack.metrics.confidence import read_confidence
 from evaltrack.metrics.rubric import RUBRIC_VERSION
+from evaltrack.metrics.rubric_tables import ANCHORS, misfits
 from evaltrack.records import (
     CruxTreatment,
     Dimensions,

@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import Literal
 
 from evaltrack.metrics.catalogue import HEADLINES, MetricTable
-from evaltrack.metrics.relevance import num_expected
+from evaltrack.metrics.retrieval import num_expected
 from evaltrack.records import Response, Row, Usage
 
 SHOWN_ROWS = 20

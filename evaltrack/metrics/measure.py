@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from evaltrack.metrics import retrieval
 from evaltrack.metrics.catalogue import SCORES
-from evaltrack.metrics.relevance import Relevance, graded_keys, relevance_of
+from evaltrack.metrics.retrieval import Relevance, graded_keys, relevance_of
 from evaltrack.metrics.rubric import PASS_SCORE, RubricWeights, panel_mean, reasoned
 from evaltrack.records import Question, Reasoned, Response, Tokens, Verdict, Weights
 from evaltrack.records.row import Finds

@@ -1,11 +1,14 @@
-"""The reasoning rubric as one object: all its tables, for people and programs that apply it."""
+"""The tables of the reasoning rubric: what each grade means, which grades a count allows, and all of it as one object.
+
+A judge is shown the anchors, `evaltrack rubric` prints them, and a verdict's grades are checked with them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 
-from evaltrack.metrics.anchors import ANCHORS, Anchors, count_bounds
 from evaltrack.metrics.criteria import RUBRIC_AIMS, RubricAim
 from evaltrack.metrics.rubric import (
     DEFAULT_WEIGHTS,
@@ -19,7 +22,7 @@ from evaltrack.metrics.rubric import (
     RubricWeights,
     Tier,
 )
-from evaltrack.records import CruxTreatment, UncertaintyTreatment
+from evaltrack.records import CruxTreatment, Observed, UncertaintyTreatment
 
 BANDS: Mapping[int, tuple[str, str]] = {
     4: (">90%", "certain"),
@@ -123,3 +126,112 @@ def reasoning_rubric(weights: str | RubricWeights = DEFAULT_WEIGHTS) -> Reasonin
 def _requirement(band: int) -> Requirement:
     (confidence, word), (hypotheses, shifts, crux, uncertainty) = BANDS[band], REQUIREMENTS[band]
     return Requirement(band, confidence, word, hypotheses, shifts, crux, uncertainty)
+
+
+@dataclass(frozen=True)
+class Anchors:
+    """What a dimension measures, and what a response is like that gets 0, 5 and 10 of it; in between is allowed."""
+
+    measures: str
+    fail: str
+    adequate: str
+    excellent: str
+
+    @property
+    def cells(self) -> Mapping[int, str]:
+        """Grade -> what it means."""
+        return {0: self.fail, 5: self.adequate, 10: self.excellent}
+
+
+ANCHORS: Mapping[str, Anchors] = {
+    "h_count": Anchors(
+        "Hypothesis generation breadth", "0-1 hypotheses", "3-4 hypotheses", "6+ hypotheses, with rationale"
+    ),
+    "oscillation": Anchors(
+        "Perspective shifts, genuine deliberation",
+        "No perspective shifts",
+        "2-3 shifts, surface level",
+        "4+ genuine shifts, with synthesis",
+    ),
+    "crux": Anchors(
+        "Identification of decision-critical factors",
+        "Crux not identified",
+        "Crux stated, weakly justified",
+        "Crux explicit, drives the conclusion",
+    ),
+    "epistemic_honesty": Anchors(
+        "Accuracy of the uncertainty acknowledged",
+        "False certainty or false doubt",
+        "Some hedging, not calibrated",
+        "Calibrated uncertainty",
+    ),
+    "process_integrity": Anchors(
+        "Logical coherence, no contradictions",
+        "Contradictions, circular logic",
+        "Minor gaps, recoverable",
+        "Fully coherent, traceable",
+    ),
+    "actionability": Anchors(
+        "Concrete, executable recommendations",
+        "Vague or no recommendations",
+        "General recommendations",
+        "Specific, scoped, prioritized",
+    ),
+    "brevity": Anchors("Information density", ">50% filler", "10-30% filler", "<10% filler, high density"),
+    "format": Anchors("Aid to comprehension", "Wall of text", "Basic structure", "Hierarchy aids comprehension"),
+}
+"""Dimension -> its anchors."""
+
+
+STEP = 5
+"""Points from one anchor to the next."""
+
+COUNTS: Mapping[str, tuple[str, Mapping[int, range]]] = {
+    "h_count": ("hypotheses", {0: range(2), 5: range(3, 5), 10: range(6, sys.maxsize)}),
+    "oscillation": ("shifts", {0: range(1), 5: range(2, 4), 10: range(4, sys.maxsize)}),
+}
+"""Dimension -> what is counted for it, and the counts that each of its anchors names."""
+
+
+def earned_by_count(dimension: str, count: int) -> float:
+    """The grade of the anchor that names a count, or halfway between its neighbours where none does.
+
+    Of hypotheses 0-1 are 0, 2 is 2.5, 3-4 are 5, 5 is 7.5 and 6 are 10; of shifts 0 is 0, 1 is 2.5, 2-3 are 5 and
+    4 are 10.
+    """
+    anchors = COUNTS[dimension][1]
+    grades = [grade for grade, counts in anchors.items() if count in counts]
+    below = max(grade for grade, counts in anchors.items() if counts.start <= count)
+    return float(grades[0]) if grades else below + STEP / 2
+
+
+def count_bounds(dimension: str) -> dict[int, float]:
+    """For each count that bounds its grade from above the grade that it stays below; empty where nothing is counted."""
+    if dimension not in COUNTS:
+        return {}
+    enough = COUNTS[dimension][1][2 * STEP].start
+    bounds = {count: earned_by_count(dimension, count) + STEP for count in range(enough)}
+    return {count: below for count, below in bounds.items() if below <= 2 * STEP}
+
+
+def misfits(observed: Observed) -> Iterator[str]:
+    """Each grade that its own count contradicts, in words.
+
+    - A count bounds its grade from above: the grade stays below what one anchor more would be, `earned_by_count` + 5.
+      One hypothesis allows less than 5, two less than 7.5, three or four less than 10, and from five on all.
+    - From below it bounds hardly anything, as many hypotheses may be poor ones: only a grade of 0 says that there was
+      (almost) nothing to count, and is refused from the count of the anchor of 5 on.
+    """
+    for dimension, (what, anchors) in COUNTS.items():
+        count, grade = getattr(observed, what), getattr(observed.dimensions, dimension)
+        below = count_bounds(dimension).get(count)
+        if below is not None and grade >= below:
+            yield f"{dimension} is {grade:g}, but with {_amount(count, what)} it is below {below:g}"
+        if grade == 0 and count >= anchors[STEP].start:
+            yield f"{dimension} is 0, but there are {_amount(count, what)}; 0 is for {ANCHORS[dimension].fail.lower()}"
+
+
+def _amount(count: int, what: str) -> str:
+    """``1 hypothesis``, ``4 shifts``."""
+    one = {"hypotheses": "hypothesis", "shifts": "shift"}[what]
+    return f"{count} {one if count == 1 else what}"

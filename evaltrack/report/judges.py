@@ -10,9 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from evaltrack.compare.judge_agreement import JudgesAgreement
-from evaltrack.metrics.anchors import COUNTS
-from evaltrack.metrics.rubric_tables import Dimension, ReasoningRubric
+from evaltrack.compare.judges import JudgesAgreement, Replay
+from evaltrack.metrics.rubric_tables import COUNTS, Dimension, ReasoningRubric
 from evaltrack.records.amount import count, verb
 from evaltrack.report.schemas.others import (
     AgreementForm,
@@ -24,7 +23,6 @@ from evaltrack.report.schemas.others import (
 )
 from evaltrack.report.words import aim_limit, aim_number, change_words, metric_title, number, one_line
 from evaltrack.stats.agreement import Agreement, Figure
-from evaltrack.stats.repeatability import Replay
 
 AGREEMENT_SCHEMA = "evaltrack.agreement/1"
 SHOWN = 10

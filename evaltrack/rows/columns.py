@@ -15,7 +15,7 @@ from sys import float_info
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from evaltrack.metrics.catalogue import SCORES
-from evaltrack.metrics.relevance import expected_of
+from evaltrack.metrics.retrieval import expected_of
 from evaltrack.records import OwnScore, Role, Row, Signature, Source, Usage
 from evaltrack.records.question import Difficulty
 from evaltrack.records.verdict import ANSWER_GRADES, Mode

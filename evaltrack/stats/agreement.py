@@ -18,14 +18,13 @@ from functools import partial
 from math import isnan
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from evaltrack.stats.bootstrap import TAIL, bca, drawn_counts, means_of
-from evaltrack.stats.pairs import distinct
+from evaltrack.stats.bootstrap import TAIL, bca, distinct, drawn_counts, means_of
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from evaltrack.stats.pairs import Floats, Integers
+    from evaltrack.stats.bootstrap import Floats, Integers
 
 How: TypeAlias = Literal["bca", "bca-grouped", "percentile", "all-equal", "one-pair"]
 Coefficient: TypeAlias = Callable[["Integers"], "Floats"]  # from how often each distinct pair is in each of r resamples

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from math import erfc, exp, log, sqrt
 from typing import TYPE_CHECKING
 
-from evaltrack.stats.pairs import distinct, merge_values
+from evaltrack.stats.bootstrap import distinct, merge_values
 
 if TYPE_CHECKING:
-    from evaltrack.stats.pairs import Floats, Integers, Scores
+    from evaltrack.stats.bootstrap import Floats, Integers, Scores
 
 LEVEL = 0.05
 """p-values below it show a difference."""

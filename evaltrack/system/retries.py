@@ -1,6 +1,6 @@
 """How long a model is waited for, and the policies by which a call that failed is made again, each by its name.
 
-Calls of a model are made again by `evaltrack.llm.client`, which lets all questions wait where one is told to.
+Calls of a model are made again by `evaltrack.judges.client`, which lets all questions wait where one is told to.
 """
 
 from __future__ import annotations

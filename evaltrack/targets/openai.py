@@ -15,9 +15,8 @@ to with MLflow's own variables.
 from __future__ import annotations
 
 from evaltrack.errors import Guide, UsageError
-from evaltrack.llm import LLM, has_server
-from evaltrack.llm.client import MAX_CONCURRENCY
-from evaltrack.llm.server import NO_KEY, ModelServer
+from evaltrack.judges.client import LLM, MAX_CONCURRENCY
+from evaltrack.judges.server import NO_KEY, ModelServer, has_server
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Question, Response, Target
 from evaltrack.targets import no_more_settings

@@ -9,10 +9,10 @@ from random import Random
 from typing import Any
 
 from evaltrack.judges.answer import AnswerReply, NegativeReply
+from evaltrack.judges.client import LLM
 from evaltrack.judges.llm_judge import read_reply
 from evaltrack.judges.reasoning import ReasoningJudge
-from evaltrack.llm import LLM, AnswerError
-from evaltrack.llm.replies import read_answer
+from evaltrack.judges.server import AnswerError, read_answer
 from evaltrack.records import Response, Source, Verdict
 from evaltrack.targets.mapping import ResponseReader, compile_expression
 from evaltrack.targets.responses import InvalidResponseError, as_response

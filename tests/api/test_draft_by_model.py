@@ -16,7 +16,7 @@ from evaltrack.api.draft_by_model import draft_by_model
 from evaltrack.cli import _run
 from evaltrack.errors import EXIT_INTERRUPTED, UsageError
 from evaltrack.golden.corpus import read_corpus
-from evaltrack.llm import QuotaError
+from evaltrack.judges.server import QuotaError
 from tests.in_process import same_signals
 from tests.openai_behaviours import Behaviour, Reply, Usage, failure, faulty, no_json_schema, quota, script
 from tests.openai_requests import Json, text_of

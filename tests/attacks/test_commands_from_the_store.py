@@ -15,8 +15,8 @@ import mlflow
 import pytest
 
 from evaltrack import RunResult, compare_runs, run_eval
+from evaltrack.api.judges import replay_judge
 from evaltrack.api.local_commands import saved_command
-from evaltrack.api.replay_judge import replay_judge
 from evaltrack.errors import EvaltrackError, UsageError
 from evaltrack.tracking.reader import find_evaluation
 from evaltrack.tracking.store import connect

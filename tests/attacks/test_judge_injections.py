@@ -20,9 +20,9 @@ import pytest
 
 from evaltrack.judges.answer import AnswerJudge
 from evaltrack.judges.cache import VerdictCache
+from evaltrack.judges.client import LLM
 from evaltrack.judges.llm_judge import LlmJudge
 from evaltrack.judges.reasoning import ReasoningJudge
-from evaltrack.llm import LLM
 from evaltrack.records import Question, Response, Source, Verdict
 from tests.conftest import REPO
 from tests.files import data

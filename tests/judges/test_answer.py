@@ -23,9 +23,10 @@ from evaltrack.judges.answer import (
     judge_messages,
 )
 from evaltrack.judges.cache import VerdictCache
+from evaltrack.judges.client import LLM, strict_schema
 from evaltrack.judges.llm_judge import CUT, TEXT_LIMIT, UnreadableVerdictError, prompt, read_reply
 from evaltrack.judges.neutral_text import BREAK, SUFFIX, TAG_RULE
-from evaltrack.llm import LLM, AnswerError, strict_schema
+from evaltrack.judges.server import AnswerError
 from evaltrack.records import Question, Response, Source, Turn, Usage, Verdict
 from tests.conftest import REPO
 from tests.openai_behaviours import FAULTS, Behaviour, Reply, script, slow

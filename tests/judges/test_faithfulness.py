@@ -12,10 +12,10 @@ import pytest
 from evaltrack.errors import UsageError
 from evaltrack.judges import Models, open_faithfulness_judge
 from evaltrack.judges.cache import VerdictCache
+from evaltrack.judges.client import LLM, strict_schema
 from evaltrack.judges.faithfulness import FaithfulnessJudge, FaithfulnessReply
 from evaltrack.judges.llm_judge import UnreadableVerdictError, prompt
 from evaltrack.judges.neutral_text import BREAK
-from evaltrack.llm import LLM, strict_schema
 from evaltrack.records import Question, Response, Source, Turn, Verdict
 from tests.judging import JUDGE, serving
 from tests.openai_requests import text_of

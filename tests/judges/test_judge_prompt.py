@@ -10,7 +10,7 @@ import mlflow
 import pytest
 
 from evaltrack import compare_runs, run_eval
-from evaltrack.api.replay_judge import replay_judge
+from evaltrack.api.judges import replay_judge
 from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.judges import Models, open_judge
 from evaltrack.tracking.prompts import RegisteredPrompt, registered_prompt

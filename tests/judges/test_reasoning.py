@@ -15,12 +15,12 @@ import pytest
 
 from evaltrack import run_eval
 from evaltrack.judges.cache import VerdictCache
+from evaltrack.judges.client import LLM, strict_schema
 from evaltrack.judges.llm_judge import CUT, TEXT_LIMIT, UnreadableVerdictError, prompt
 from evaltrack.judges.neutral_text import BREAK, SUFFIX, TAG_RULE
 from evaltrack.judges.reasoning import ReasoningJudge, ReasoningReply, reasoning_prompt
-from evaltrack.llm import LLM, strict_schema
-from evaltrack.metrics.anchors import ANCHORS
 from evaltrack.metrics.rubric import grade
+from evaltrack.metrics.rubric_tables import ANCHORS
 from evaltrack.records import Observed, Question, Response, Usage, Verdict
 from tests.conftest import REPO
 from tests.judging import (

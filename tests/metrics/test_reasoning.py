@@ -10,7 +10,7 @@ import mlflow
 import pytest
 
 from evaltrack import RunResult, compare_runs, run_eval
-from evaltrack.api.judge_agreement import judges_agreement
+from evaltrack.api.judges import judges_agreement
 from evaltrack.compare.pairing import NotComparableError
 from evaltrack.errors import UsageError
 from evaltrack.metrics.measure import NO_OBSERVATION, Rules, measure

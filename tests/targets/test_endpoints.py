@@ -13,8 +13,8 @@ from mlflow.utils.credentials import get_default_host_creds
 
 from evaltrack import run_eval
 from evaltrack.errors import UsageError
-from evaltrack.llm import LLM, Schema, ServerRefusesError
-from evaltrack.llm.server import ModelServer
+from evaltrack.judges.client import LLM, Schema
+from evaltrack.judges.server import ModelServer, ServerRefusesError
 from evaltrack.records import Question, Response, Target
 from evaltrack.targets import open_target
 from evaltrack.targets.openai import OpenAITarget

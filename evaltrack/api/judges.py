@@ -1,0 +1,325 @@
+"""How far the judge of a run can be trusted: compare its verdicts with others, or judge the stored responses again."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import ExitStack, aclosing
+from fractions import Fraction
+from hashlib import sha256
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+from evaltrack.api.local_commands import settings_to_repeat
+from evaltrack.compare.judges import (
+    COUNTED,
+    SCALES,
+    JudgesAgreement,
+    PairedVerdicts,
+    Replay,
+    Replayed,
+    Values,
+    tolerances_of,
+)
+from evaltrack.errors import InconclusiveError, UsageError
+from evaltrack.evaluation.ask import Evaluator
+from evaltrack.evaluation.config import EvaluationConfig
+from evaltrack.evaluation.loop import evaluate, take_all
+from evaltrack.evaluation.opening import open_cache, open_judges
+from evaltrack.judges import judge_names
+from evaltrack.judges.cache import VerdictCache
+from evaltrack.judges.recorded import RecordedJudge
+from evaltrack.metrics.measure import Measured, measure
+from evaltrack.metrics.rubric import RubricWeights, panel_mean, reasoned
+from evaltrack.records import Judge, PlainTarget, Question, Response, Row, Signature, Verdict
+from evaltrack.report.judges import replay_json
+from evaltrack.rows.restore import question_of, response_of, verdicts_of
+from evaltrack.rows.stored_row import StoredRow
+from evaltrack.tracking.judge_notes import log_child
+from evaltrack.tracking.reader import EvaluationRun, named_evaluation, read_rows
+from evaltrack.tracking.store import Store, connect_to_read
+
+
+def judges_agreement(
+    run_id: str,
+    *,
+    labels: str | Path | None = None,
+    other_run: str | None = None,
+    tolerance: float | None = None,
+    needed: float = 1.0,
+    resamples: int = 2000,
+    seed: int = 0,
+    tracking_uri: str | None = None,
+) -> JudgesAgreement:
+    """How well the judge of a run agrees with other verdicts on the same questions; stored as a tag of the run.
+
+    Args:
+        run_id: The MLflow run.
+        labels: Verdicts of people or of another judge, in the form that a ``recorded:`` judge reads.
+        other_run: Another run, instead; only questions count to which both got the same answer.
+        tolerance: Difference up to which they agree on a grade, as a share of its scale: 0.05 is 5 of 100 points. None:
+            0.05 of the reasoning score, and 0.1 of its dimensions and of all grades of answers.
+        needed: Share of the responses that have to lie within it for both judges to agree on the score.
+        resamples: Bootstrap resamples for the intervals.
+        seed: Of the bootstrap.
+        tracking_uri: MLflow store; None follows MLflow's own settings.
+
+    Raises:
+        UsageError: neither or both are named, a share is not one, the run was not judged, or nothing is judged on both
+            sides.
+        TrackingError: the store is out of reach, or a run or its rows are gone.
+    """
+    if (labels is None) == (other_run is None):
+        raise UsageError("name the labels, or another run, to hold the judge against")
+    _check_shares(tolerance=tolerance, share=needed)
+    store = connect_to_read(tracking_uri)
+    run, rows = _of_run(store, run_id)
+    signature = run.signature
+    own = {key: _values(verdicts_of(row), signature) for key, row in rows.items()}
+    if labels is not None:
+        other, others = _of_file(Path(labels), signature)
+    else:
+        other, others = _of_other(store, str(other_run), signature, rows)
+    pairs = PairedVerdicts(signature.rubric, tolerances_of(signature.rubric, tolerance), own, others)
+    numbers, label_figures = pairs.figures(resamples, seed)
+    if not any(figures.n for figures in (*numbers.values(), *label_figures.values())):
+        raise UsageError(f"no question was judged on both sides: {signature.judge} and {other}")
+    within = pairs.within(numbers, needed)
+    return JudgesAgreement(
+        run.run_id,
+        signature.judge,
+        other,
+        signature.rubric,
+        numbers,
+        label_figures,
+        tuple(pairs.apart()),
+        pairs.tolerances,
+        within,
+    )
+
+
+def _check_shares(**shares: float | None) -> None:
+    """Refuse what is no share."""
+    for name, share in shares.items():
+        if share is not None and not 0 <= share <= 1:
+            raise UsageError(f"{name} is {share:g}; write a number from 0 to 1")
+
+
+def _of_run(store: Store, run_id: str) -> tuple[EvaluationRun, dict[str, StoredRow]]:
+    """The run, and its rows that were judged; where one of a panel failed there is no verdict of it."""
+    run = named_evaluation(store, run_id)
+    rows = read_rows(store, run, ["id", "digest", "answer", "error", "verdicts"])
+    judged_rows = {row.id: row for row in rows if row.verdicts and not row.error}
+    if not judged_rows:
+        raise UsageError(f"run {run_id} holds no verdict; evaluate with `judge=` first")
+    return run, judged_rows
+
+
+def _of_other(
+    store: Store, run_id: str, signature: Signature, own: Mapping[str, StoredRow]
+) -> tuple[str, dict[str, Values]]:
+    """Another run's verdicts on the same questions and answers, scored as the first run's are."""
+    run, rows = _of_run(store, run_id)
+    if run.signature.rubric != signature.rubric:
+        rubric = run.signature.rubric
+        raise UsageError(f"run {run_id} was judged by the rubric {rubric}, the other by {signature.rubric}")
+    both = {key: row for key, row in rows.items() if key in own and _same_answer(own[key], row)}
+    if not both:
+        raise UsageError(f"run {run_id} judged no answer that the other has; judge the same responses")
+    values = {key: _values(verdicts_of(row), signature) for key, row in both.items()}
+    return f"{run.signature.judge} (run {run.run_id[:8]})", values
+
+
+def _same_answer(one: StoredRow, other: StoredRow) -> bool:
+    return (one.digest, one.answer) == (other.digest, other.answer)
+
+
+def _of_file(path: Path, signature: Signature) -> tuple[str, dict[str, Values]]:
+    recorded = RecordedJudge(path)
+    return recorded.name, {key: _values([verdict], signature) for key, verdict in recorded.verdicts.items()}
+
+
+def _values(verdicts: Sequence[Verdict], signature: Signature) -> Values:
+    """Everything comparable in what was said of one response; of a panel the mean, of labels the first."""
+    if signature.rubric == "reasoning":
+        return _reasoning_values(verdicts, signature)
+    values: dict[str, Any] = {
+        name: panel_mean([getattr(verdict, name) for verdict in verdicts]) for name in SCALES["answer"]
+    }
+    score = values["overall_score"]
+    values["outcome"] = None if score is None else "pass" if score >= signature.pass_threshold else "fail"
+    values["declined"] = verdicts[0].declined
+    return values
+
+
+def _reasoning_values(verdicts: Sequence[Verdict], signature: Signature) -> Values:
+    observed = [verdict.observed for verdict in verdicts if verdict.observed is not None]
+    if not observed or len(observed) < len(verdicts):
+        return {}  # as in the run itself: a mean over fewer judges is another measure
+    scores, led_to = reasoned(observed, RubricWeights.parse(signature.weights))
+    return {
+        **{name: scores[name] for name in (*SCALES["reasoning"], *COUNTED["reasoning"])},
+        "tier": led_to.tier,
+        "hard_fails": "+".join(led_to.hard_fails) or "none",
+        "mode": led_to.mode,
+        "crux_treatment": observed[0].crux_treatment,
+        "uncertainty_treatment": observed[0].uncertainty_treatment,
+    }
+
+
+MAX_TIMES = 100
+
+
+def replay_judge(
+    run_id: str,
+    *,
+    times: int = 3,
+    share: float = 1.0,
+    judge: str | Sequence[str] = (),
+    tracking_uri: str | None = None,
+    on_progress: Callable[[int, int], object] = lambda _done, _total: None,
+) -> Replay:
+    """Judge the responses of a run again, each `times` times, with the judge and the prompt it was judged with.
+
+    The result is logged as a child run, and the judge's noise as a tag of the run, where `compare_runs` finds it.
+
+    Args:
+        run_id: The MLflow run.
+        times: How often each response is judged again, from 1 to 100.
+        share: Share of the responses that are judged again, above 0; which ones depends on their ids alone.
+        judge: Who judged the run; needed where it was evaluated on another machine: what is executed never comes from
+            the tracking store.
+        tracking_uri: MLflow store; None follows MLflow's own settings.
+        on_progress: Receives how many verdicts are there, of how many.
+
+    Raises:
+        UsageError: the run was not judged by one LLM or function, or its judge has another prompt by now.
+        InconclusiveError: every verdict failed.
+        TrackingError: the store is out of reach, or the run or its rows are gone.
+    """
+    if not 1 <= times <= MAX_TIMES:
+        raise UsageError(f"times is {times}; write a number from 1 to {MAX_TIMES}")
+    if not 0 < share <= 1:
+        raise UsageError(f"share is {share:g}; write a number above 0, up to 1")
+    store = connect_to_read(tracking_uri)
+    run = named_evaluation(store, run_id)
+    named = (judge,) if isinstance(judge, str) else tuple(judge)
+    settings = settings_to_repeat(run.run_id, run.signature, named)
+    score = "reasoning_score" if run.signature.rubric == "reasoning" else "overall_score"
+    rows = {row.id: row for row in read_rows(store, run)}
+    judged = [row for row in rows.values() if row.verdicts and score in row.scores and not row.error]
+    if not judged:
+        raise UsageError(f"run {run_id} holds no judged response; evaluate with `judge=` first")
+    population, judged = len(judged), _sample(judged, share)
+    with ExitStack() as opened:
+        judges = _judges(settings, run.signature, open_cache(settings, opened), store_uri=store.uri)
+        again, tokens = _ask(judges, settings, judged, times, on_progress)
+    was = {row.id: _as_judged(row, settings) for row in judged}
+    replay = Replay(
+        run_id=run.run_id,
+        judge=run.signature.judge,
+        judge_prompt=run.signature.judge_prompt,
+        score=score,
+        times=times,
+        rows=tuple(_replayed(row.id, was[row.id], again[row.id], score) for row in judged),
+        left_out=len(rows) - population,
+        usage_tokens=tokens,
+        population=population,
+    )
+    if replay.noise is None:
+        raise InconclusiveError(
+            f"none of {replay.num_verdicts} verdicts succeeded; the last failure: {_last_failure(again)}"
+        )
+    params = {"judge": replay.judge, "times": str(times), "replayed_run": run.run_id}
+    log_child(store, run, "judge replay", params, replay.metrics, {"replay.json": replay_json(replay)})
+    return replay
+
+
+def _sample(rows: Sequence[StoredRow], share: float) -> list[StoredRow]:
+    """That share of the rows, rounded up, in their order; which ones depends on their ids alone."""
+    size = ceil(Fraction(str(share)) * len(rows))  # in floats 0.07 of 100 is more than 7
+    sampled_ids = sorted((row.id for row in rows), key=lambda key: sha256(key.encode()).digest())[:size]
+    sample = set(sampled_ids)
+    return [row for row in rows if row.id in sample]
+
+
+def _judges(
+    settings: EvaluationConfig, signature: Signature, cache: VerdictCache | None, *, store_uri: str
+) -> tuple[Judge, ...]:
+    """The judges of the run, with the prompts they had."""
+    if any(name.startswith("recorded:") for name in settings.judge):
+        raise UsageError(f"judge `{signature.judge}`: verdicts that were recorded cannot be given again")
+    names = judge_names(settings.judge)
+    if (judge := "+".join(names) or "none") != signature.judge:
+        raise UsageError(f"the run was judged by {signature.judge}, not by {judge}; name its judge with `judge=`")
+    judges = open_judges(names, settings, cache, store_uri=store_uri)
+    if (prompts := "+".join(judge.digest for judge in judges)) != signature.judge_prompt:
+        raise UsageError(f"the judge's prompt was {signature.judge_prompt} and is {prompts}; evaluate again")
+    return judges
+
+
+def _ask(
+    judges: Sequence[Judge],
+    settings: EvaluationConfig,
+    rows: Sequence[StoredRow],
+    times: int,
+    on_progress: Callable[[int, int], object],
+) -> tuple[dict[str, list[Row]], int]:
+    """Each response's rows, judged under trials of their own, so that no verdict of the run is used again."""
+    responses = {row.id: response_of(row) for row in rows}
+    rows_by_id: defaultdict[str, list[Row]] = defaultdict(list)
+    done = tokens = 0
+
+    async def stored(question: Question, _k: int, /) -> Response:
+        return responses[question.id]
+
+    def take(row: Row) -> None:
+        nonlocal done, tokens
+        rows_by_id[row.question.id].append(row)
+        tokens += _paid_tokens(row)
+        done += 1
+        on_progress(done, times * len(rows))
+
+    async def judging() -> AsyncGenerator[Row]:
+        evaluator = Evaluator(
+            PlainTarget(stored), rules=settings.rules, judges=judges, judge_timeout=settings.judge_timeout
+        )
+        first = settings.trials + 1  # the trials before are the run's own
+        trials = range(first, first + times)
+        asking = evaluate(map(question_of, rows), evaluator, trials=trials, concurrency=settings.concurrency)
+        async with aclosing(asking):
+            async for row in asking:
+                yield row
+
+    take_all(judging, take, judges)
+    return rows_by_id, tokens
+
+
+def _paid_tokens(row: Row) -> int:
+    """The tokens of the verdicts that were paid for, those of a failure too."""
+    usages = [verdict.usage for verdict in row.verdicts if not verdict.cached]
+    usages += [row.failure.usage] if row.failure else []
+    return sum(usage.total_tokens for usage in usages if usage is not None)
+
+
+def _as_judged(row: StoredRow, settings: EvaluationConfig) -> Measured:
+    """What the kept verdicts make of the kept response, as the new ones will be measured: of trials it is one."""
+    return measure(question_of(row), response_of(row), settings.rules, verdicts_of(row))
+
+
+def _replayed(key: str, was: Measured, again: Sequence[Row], score: str) -> Replayed:
+    by_trial = sorted(again, key=lambda one: one.trial or 0)
+    return Replayed(
+        id=key,
+        score=was.scores[score],
+        again=tuple(one.scores.get(score) for one in by_trial),
+        passed=was.passed,
+        passed_again=tuple(one.passed for one in by_trial),
+        tier=was.reasoned.tier if was.reasoned else None,
+        tiers_again=tuple(one.reasoned.tier if one.reasoned else None for one in by_trial),
+    )
+
+
+def _last_failure(again: dict[str, list[Row]]) -> str:
+    return next((str(row.failure) for rows in again.values() for row in rows if row.failure), "no reason was given")

@@ -1,0 +1,258 @@
+"""How far a judge can be trusted: its agreement with another, and how its scores vary when it judges again. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import fsum, sqrt
+from statistics import NormalDist
+from typing import Any
+
+from evaltrack.metrics.catalogue import BY_NAME
+from evaltrack.metrics.rubric import DIMENSIONS
+from evaltrack.records.verdict import ANSWER_GRADES
+from evaltrack.stats.agreement import Agreement, label_agreement, numeric_agreement
+
+Values = Mapping[str, Any]
+
+
+SCORE = {"answer": "overall_score", "reasoning": "reasoning_score"}
+"""What a judge's grades come to, by rubric."""
+SCALES = {
+    "answer": {name: BY_NAME[name].span or 1.0 for name in ANSWER_GRADES},
+    "reasoning": {name: BY_NAME[name].span or 1.0 for name in (SCORE["reasoning"], *DIMENSIONS)},
+}
+"""Each grade with its scale: a tolerance is a share of it."""
+COUNTED = {"answer": (), "reasoning": ("hypotheses", "shifts")}
+"""What is counted, and has no scale: two judges agree on it up to a difference of 1."""
+TOLERANCES = {
+    "answer": dict.fromkeys(SCALES["answer"], 0.1),
+    "reasoning": {"reasoning_score": 0.05, **dict.fromkeys(DIMENSIONS, 0.1)},
+}
+"""The share of its scale up to which two judges agree on each grade, where none is named."""
+LABELS = {
+    "answer": ("outcome", "declined"),
+    "reasoning": ("tier", "hard_fails", "crux_treatment", "uncertainty_treatment", "mode"),
+}
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """One response on which the scores lie apart by more than the tolerance."""
+
+    id: str
+    score: float
+    other: float
+
+    @property
+    def gap(self) -> float:
+        """How far they lie apart."""
+        return abs(self.score - self.other)
+
+
+@dataclass(frozen=True)
+class Within:
+    """Whether two judges agree on the score: `share` of `n` responses lie within the tolerance, `needed` have to.
+
+    `tolerance` is a share of the score's scale. `agree` is None where no response has both scores.
+    """
+
+    tolerance: float
+    needed: float
+    share: float | None
+    n: int
+
+    @property
+    def agree(self) -> bool | None:
+        """The answer."""
+        return None if self.share is None else self.share >= self.needed - 1e-9
+
+
+@dataclass(frozen=True)
+class JudgesAgreement:
+    """The judge of a run against another: each measure with its figures, and the disagreements, largest first.
+
+    `tolerances` are in the unit of each number: differences up to which both agree on it.
+    """
+
+    run_id: str
+    judge: str
+    other: str
+    rubric: str
+    numbers: Mapping[str, Agreement]
+    labels: Mapping[str, Agreement]
+    disagreements: tuple[Disagreement, ...]
+    tolerances: Mapping[str, float]
+    within: Within
+
+    @property
+    def kappa(self) -> float | None:
+        """Quadratic-weighted kappa of the score; None where it is not defined."""
+        return self.numbers[SCORE[self.rubric]].figures["quadratic_kappa"].value
+
+
+@dataclass(frozen=True)
+class PairedVerdicts:
+    """What both sides say of each question, and the differences up to which they agree."""
+
+    rubric: str
+    tolerances: Mapping[str, float]
+    own: Mapping[str, Values]
+    others: Mapping[str, Values]
+
+    def figures(self, resamples: int, seed: int) -> tuple[dict[str, Agreement], dict[str, Agreement]]:
+        """Of every number, and of every label."""
+        numbers = {
+            name: numeric_agreement(*self._columns(name), tolerance=tolerance, resamples=resamples, seed=seed)
+            for name, tolerance in self.tolerances.items()
+        }
+        labels = {
+            name: label_agreement(*self._columns(name), resamples=resamples, seed=seed) for name in LABELS[self.rubric]
+        }
+        return numbers, labels
+
+    def within(self, numbers: Mapping[str, Agreement], needed: float) -> Within:
+        """Whether both agree on the score."""
+        score = SCORE[self.rubric]
+        near = numbers[score].figures["share_within"]
+        return Within(self.tolerances[score] / SCALES[self.rubric][score], needed, near.value, near.n)
+
+    def apart(self) -> list[Disagreement]:
+        """The responses on which the scores lie apart by more than the tolerance, the widest first."""
+        score = SCORE[self.rubric]
+        pairs = zip(self._ids, *self._columns(score), strict=True)
+        both = [Disagreement(key, one, two) for key, one, two in pairs if one is not None and two is not None]
+        return sorted((each for each in both if each.gap > self.tolerances[score] + 1e-9), key=lambda each: -each.gap)
+
+    @property
+    def _ids(self) -> list[str]:
+        return sorted(set(self.own) | set(self.others))
+
+    def _columns(self, name: str) -> tuple[list[Any], list[Any]]:
+        one, other = ([side.get(key, {}).get(name) for key in self._ids] for side in (self.own, self.others))
+        return one, other
+
+
+def tolerances_of(rubric: str, share: float | None) -> dict[str, float]:
+    """Each number with the difference up to which two judges agree on it, in its own unit."""
+    scales, usual = SCALES[rubric], TOLERANCES[rubric]
+    graded = {name: scale * (usual[name] if share is None else share) for name, scale in scales.items()}
+    return graded | dict.fromkeys(COUNTED[rubric], 1.0)
+
+
+CONFIDENCE = 0.95
+
+TOLERANCE = {"overall_score": Fraction(5, 100), "reasoning_score": Fraction(5)}
+"""Within +-5 % of its scale a score counts as replayed (P3)."""
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """One response: its score in the run, and those of each time it was judged again (None: the judge failed)."""
+
+    id: str
+    score: float
+    again: tuple[float | None, ...]
+    passed: bool | None = None
+    passed_again: tuple[bool | None, ...] = ()
+    tier: int | None = None
+    tiers_again: tuple[int | None, ...] = ()
+
+    @property
+    def measured(self) -> list[float]:
+        """The scores of the times that worked."""
+        return [value for value in self.again if value is not None]
+
+    @property
+    def spread(self) -> float:
+        """Highest minus lowest score, the run's own included."""
+        return max([self.score, *self.measured]) - min([self.score, *self.measured])
+
+    @property
+    def changed(self) -> bool:
+        """Whether any time ended in another tier, or passed where it had not, or the other way round."""
+        tiers = {tier for tier in (self.tier, *self.tiers_again) if tier is not None}
+        outcomes = {passed for passed in (self.passed, *self.passed_again) if passed is not None}
+        return len(tiers) > 1 or len(outcomes) > 1
+
+
+@dataclass(frozen=True)
+class Replay:
+    """All responses of a run, judged again `times` times; `score` is `overall_score` or `reasoning_score`."""
+
+    run_id: str
+    judge: str
+    judge_prompt: str
+    score: str
+    times: int
+    rows: tuple[Replayed, ...]
+    left_out: int
+    usage_tokens: int
+    population: int = 0
+    """Judged responses of the run, of which `rows` may be a sample."""
+
+    @property
+    def num_verdicts(self) -> int:
+        """How many verdicts were asked for."""
+        return self.times * len(self.rows)
+
+    @property
+    def failed(self) -> int:
+        """How many of them could not be had."""
+        return sum(value is None for row in self.rows for value in row.again)
+
+    @property
+    def share_within(self) -> float | None:
+        """Share of the verdicts had that lie within `TOLERANCE` of the run's; None where none was had."""
+        tolerance = TOLERANCE[self.score]
+        near = [abs(_exact(value) - _exact(row.score)) <= tolerance for row in self.rows for value in row.measured]
+        return sum(near) / len(near) if near else None
+
+    @property
+    def mean_spread(self) -> float | None:
+        """Mean of the spreads of the responses."""
+        spreads = [row.spread for row in self.rows if row.measured]
+        return fsum(spreads) / len(spreads) if spreads else None
+
+    @property
+    def num_changed(self) -> int:
+        """Responses that changed tier or outcome."""
+        return sum(row.changed for row in self.rows)
+
+    @property
+    def noise(self) -> float | None:
+        """Half the width of the band in which the difference of two runs' means lies by the judge's scatter alone.
+
+        95 % of such differences: 1.96 * sqrt(2 * variance of one run's mean), from the scatter of each response's own
+        scores (unbiased variance over the run's score and the replayed ones); a sample speaks for the `population`.
+        None where no response was judged twice.
+        """
+        variances = [_variance([row.score, *row.measured]) for row in self.rows if row.measured]
+        if not variances:
+            return None
+        of_mean = fsum(variances) / len(variances) / max(self.population, len(variances))
+        return NormalDist().inv_cdf(0.5 + CONFIDENCE / 2) * sqrt(2 * of_mean)
+
+    @property
+    def metrics(self) -> Mapping[str, float]:
+        """What the child run's metrics hold."""
+        metrics = {
+            "replay.share_within": self.share_within,
+            "replay.mean_spread": self.mean_spread,
+            "replay.noise": self.noise,
+            "replay.num_responses": float(len(self.rows)),
+            "replay.num_changed": float(self.num_changed),
+            "replay.num_errors": float(self.failed),
+        }
+        return {name: value for name, value in metrics.items() if value is not None}
+
+
+def _variance(values: Sequence[float]) -> float:
+    mean = fsum(values) / len(values)
+    return fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
+
+
+def _exact(value: float) -> Fraction:
+    """The decimal number a float prints as, so that exactly the tolerance is within it."""
+    return Fraction(str(value))

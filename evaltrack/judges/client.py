@@ -1,0 +1,372 @@
+"""The only door to OpenAI: ask a model on an OpenAI-compatible server for a JSON object.
+
+One retry layer and one throttle for all calls of a model. The client's own retries are off: they call while others were
+told to wait, take no `Retry-After` above two minutes, repeat calls of an account whose quota is used up, and set no
+limit to the time of a whole answer. Servers differ in what they take: a parameter that is refused once is not sent
+again, and noted; JSON is asked for in the strictest form that the server takes. A question that is stopped while it
+waits says what for: the error carries a note that starts with `WAITING`.
+
+Calls are posted through the client's own `post`, past `chat.completions.create`: that halves the CPU of a call, and
+leaves no MLflow traces of it where the user's process has autologging on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from evaltrack.judges.server import (
+    KEPT,
+    LONGEST_WAIT,
+    PUT_OFF,
+    REFUSED_IN_A_ROW,
+    AccessLostError,
+    Answer,
+    AnswerError,
+    ModelServer,
+    ServerFaultError,
+    is_about_the_content,
+    is_from_a_gateway,
+    is_quota,
+    raise_if_final,
+    read_answer,
+    refusal_words,
+    usual_server,
+    words,
+)
+from evaltrack.judges.throttle import Throttle, delay, retry_after
+from evaltrack.privacy.addresses import shown_text
+from evaltrack.system.retries import CALL_SECONDS
+
+if TYPE_CHECKING:
+    from openai import APIStatusError, AsyncOpenAI
+    from pydantic import BaseModel
+
+CONNECT_SECONDS = 30.0
+ATTEMPTS = 8
+"""Calls that may fail for one question. Calls that the server puts off (429) are not failures."""
+PATIENCE = LONGEST_WAIT
+"""Seconds for which one question may be put off again and again; who asks may have less."""
+WAITING = "waiting: "
+"""How the note on the error of who is stopped begins."""
+CONCURRENCY, MAX_CONCURRENCY = 16, 64
+ILL_FORMED = frozenset({400, 415, 422})
+
+FORMATS = ("json_schema", "json_object", "text")
+"""From the strictest to what every server takes; a form is a place in this list."""
+
+NOT_SENT = frozenset({"title", "description", "default", "pattern", "minLength", "maxLength", "minItems", "maxItems"})
+"""Keywords of a schema that servers refuse, or need not know."""
+
+BROKEN = 3
+"""So many calls of one question that end with status 500 may be the form's fault."""
+
+Message = Mapping[str, str]
+
+
+def http_library() -> Any:
+    """What the installed client speaks HTTP with: httpx2 from its version 3 on, httpx before."""
+    from openai import DefaultAsyncHttpxClient
+
+    return import_module(DefaultAsyncHttpxClient.__mro__[1].__module__.partition(".")[0])
+
+
+@dataclass(frozen=True)
+class Schema:
+    """A JSON schema with the name that it is sent under; built once, because building it for each call is slow."""
+
+    name: str
+    schema: Mapping[str, Any]
+
+
+@cache
+def strict_schema(name: str, form: type[BaseModel]) -> Schema:
+    """The schema of a record: in each object all properties are required, and none besides."""
+    return Schema(name, _strict(form.model_json_schema()))
+
+
+def _strict(schema: Mapping[str, Any]) -> dict[str, Any]:
+    made = {key: value for key, value in schema.items() if key not in NOT_SENT}
+    for key in {"properties", "$defs"} & made.keys():
+        made[key] = {name: _strict(child) for name, child in made[key].items()}
+    if "items" in made:
+        made["items"] = _strict(made["items"])
+    if "properties" in made:
+        made |= {"required": list(made["properties"]), "additionalProperties": False}
+    return made
+
+
+class FormChoice:
+    """The form in which one server is asked, decided once: by its first answer, or where it names a form it refuses.
+
+    A refusal without a reason, and a status 500, may have another cause: the question that met it tries a weaker form
+    for itself.
+    """
+
+    def __init__(self) -> None:
+        self.form = 0
+        self.is_decided = False
+
+    def of(self, own: int) -> int:
+        """The form of a question's next call, given the one that it has reached itself."""
+        return self.form if self.is_decided else max(own, self.form)
+
+    def worked(self, form: int) -> None:
+        """A call in this form was answered; the strictest one that ever was is kept."""
+        if not self.is_decided or form < self.form:
+            self.form, self.is_decided = form, True
+
+    def refused(self, form: int) -> None:
+        """The server named the form in a refusal."""
+        if form == self.form < len(FORMATS) - 1:
+            self.form, self.is_decided = form + 1, False
+
+
+def response_format(schema: Schema | None, form: int) -> dict[str, Any] | None:
+    """The `response_format` of a request; None where there is none to be sent."""
+    if schema is None or FORMATS[form] == "text":
+        return None
+    if FORMATS[form] == "json_object":
+        return {"type": "json_object"}
+    return {"type": "json_schema", "json_schema": {"name": schema.name, "schema": schema.schema, "strict": True}}
+
+
+@dataclass
+class Asking:
+    """One question on its way: the form it has reached, and what went wrong so far.
+
+    `sent_at` is the monotonic time in seconds of the call that is under way; None between two calls.
+    """
+
+    messages: list[Message]
+    schema: Schema | None
+    form: int
+    question: str
+    failures: int = 0
+    times_put_off: int = 0
+    first_put_off: float | None = None
+    last: str = ""
+    sent_at: float | None = None
+
+    @property
+    def may_go_on(self) -> bool:
+        """Whether it may be asked once more."""
+        waited = 0.0 if self.first_put_off is None else time.monotonic() - self.first_put_off
+        return self.failures < ATTEMPTS and waited < PATIENCE
+
+    def weaken(self) -> bool:
+        """Go on to the next weaker form, if there is one."""
+        if self.schema is None or self.form == len(FORMATS) - 1:
+            return False
+        self.form += 1
+        return True
+
+    def gave_up(self) -> AnswerError:
+        """Why it is not asked once more."""
+        failed, put_off = f"failed {self.failures} times", f"put it off {self.times_put_off} times"
+        counts = [what for what, count in ((failed, self.failures), (put_off, self.times_put_off)) if count]
+        return AnswerError(f"the server {' and '.join(counts)}; last: {self.last}")
+
+    def waits_for(self, throttle: Throttle) -> str:
+        """What it waits for now, in words; a pause that another question got counts here too."""
+        if self.sent_at is not None:
+            before = f"; before that: {self.last}" if self.last else ""
+            return f"no answer for {time.monotonic() - self.sent_at:.1f} s{before}"
+        return throttle.pause_reason or self.last or f"one of the {int(throttle.limit)} calls in flight to end"
+
+
+class LLM:
+    """One model on one server. Use on one event loop, and `aclose` when done.
+
+    `temperature` and `max_completion_tokens` are sent unless None; `call_seconds` bounds one call. Without a
+    `server` the usual one is asked.
+
+    Raises:
+        UsageError: OPENAI_API_KEY or OPENAI_BASE_URL is malformed.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        temperature: float | None = 0.1,
+        max_completion_tokens: int | None = None,
+        concurrency: int = CONCURRENCY,
+        call_seconds: float = CALL_SECONDS,
+        server: ModelServer | None = None,
+    ) -> None:
+        self.model = model
+        self._refused: list[str] = []
+        sampling = {"temperature": temperature, "max_completion_tokens": max_completion_tokens}
+        self._sampling = {name: value for name, value in sampling.items() if value is not None}
+        self._parameters = dict(self._sampling)
+        self._forms = FormChoice()
+        self._answered = False
+        self._refused_by_gateway = set[str]()
+        self._call_seconds = call_seconds
+        self._server = server or usual_server()
+        self._throttle = Throttle(min(concurrency, MAX_CONCURRENCY))
+        self._client: AsyncOpenAI | None = None
+
+    async def ask(self, messages: Sequence[Message], schema: Schema | None = None, question: str = "") -> Answer:
+        """What the model answers; with a schema, asked for as JSON in the strictest way that the server takes.
+
+        The messages should say what JSON is wanted, and name it so, as some servers take no schema. Nothing is
+        validated here. Calls for one `question` count once where a gateway refuses several.
+
+        Raises:
+            AnswerError: it refused, was cut off, said nothing, or the server kept failing.
+            ServerRefusesError: key, model or access are refused, and nothing was answered before.
+            AccessLostError: they are refused now, and were not before; or a gateway refuses several questions.
+            QuotaError: the quota is used up.
+            ServerBusyError: the server asks for a pause of more than an hour.
+            CancelledError: with a note of what was waited for.
+        """
+        asking = Asking(list(messages), schema, self._forms.form, question or repr(messages))
+        try:
+            while asking.may_go_on:
+                if (body := await self._attempt(asking)) is not None:
+                    try:
+                        return read_answer(body)
+                    except ServerFaultError as error:
+                        await self._failed(asking, str(error))
+        except asyncio.CancelledError as error:
+            error.add_note(f"{WAITING}{asking.waits_for(self._throttle)}")
+            raise
+        raise asking.gave_up()
+
+    async def _attempt(self, asking: Asking) -> bytes | None:
+        """The body of an answer; None, after a wait, where the question should be asked again."""
+        from openai import APIConnectionError, APIStatusError
+
+        since, parameters = 0.0, dict[str, Any]()
+        try:
+            async with self._throttle.turn() as since:
+                parameters, asking.sent_at = dict(self._parameters), since
+                asking.form = self._forms.of(asking.form)  # others may have learnt meanwhile what it takes
+                body = await self._call(asking, parameters)
+        except APIStatusError as error:
+            asking.sent_at = None
+            if not self._adapt(asking, error, parameters):
+                await self._after(asking, error, since)
+        except (APIConnectionError, TimeoutError) as error:
+            asking.sent_at = None
+            await self._failed(asking, self._why(error))
+        else:
+            self._throttle.succeeded()
+            self._answered = True
+            self._refused_by_gateway.clear()
+            if asking.schema is not None:
+                self._forms.worked(asking.form)
+            return body
+        return None
+
+    @property
+    def notes(self) -> list[str]:
+        """What the server refused, in words."""
+        notes = [f"{self.model} refuses `{name}`; it was left out" for name in self._refused]
+        if form := self._forms.form:
+            notes.append(f"{self.model} does not take {FORMATS[0]}; asked for {FORMATS[form]}")
+        return notes
+
+    @property
+    def identity(self) -> str:
+        """What an answer depends on besides the messages: model, server and parameters asked for."""
+        return json.dumps([self.model, self._server.address, self._sampling], sort_keys=True)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        if self._client is not None:
+            await self._client.close()
+            self._client = None
+
+    async def _call(self, asking: Asking, parameters: Mapping[str, Any]) -> bytes:
+        """The body of one call; a pause that the server asks for begins before another call is made."""
+        from openai import APIStatusError
+
+        request = {"model": self.model, "messages": asking.messages, **parameters}
+        if (wanted := response_format(asking.schema, asking.form)) is not None:
+            request["response_format"] = wanted
+        try:
+            async with asyncio.timeout(self._call_seconds):
+                response = await self._open().post("/chat/completions", body=request, cast_to=http_library().Response)
+        except APIStatusError as error:
+            may_wait = error.status_code in PUT_OFF or error.status_code >= 500
+            wait = retry_after(error.response.headers) if may_wait else None
+            if wait and wait <= LONGEST_WAIT:  # a longer one ends the run
+                self._throttle.hold(wait, refusal_words(error))
+            raise
+        content: bytes = response.content
+        return content
+
+    def _open(self) -> AsyncOpenAI:
+        if self._client is None:
+            from openai import AsyncOpenAI, Timeout
+
+            server, timeout = self._server, Timeout(self._call_seconds, connect=CONNECT_SECONDS)
+            headers = {"Authorization": server.authorization} if server.authorization else None
+            self._client = AsyncOpenAI(
+                api_key=server.key, base_url=server.address, max_retries=0, timeout=timeout, default_headers=headers
+            )
+        return self._client
+
+    def _adapt(self, asking: Asking, error: APIStatusError, request: Mapping[str, Any]) -> bool:
+        """Whether something that the server refused is left out from now on, so that asking again may help at once."""
+        if error.status_code not in {404, *ILL_FORMED} or is_quota(error):
+            return False
+        why = words(error)
+        for name in request:
+            if error.param == name or re.search(rf"\b{name}\b", why):
+                if self._parameters.pop(name, None) is not None:  # else another call left it out before
+                    self._refused.append(name)
+                return True
+        if re.search("response_format|json_schema|json_object", why):
+            self._forms.refused(asking.form)
+            return asking.weaken()
+        return error.status_code != 404 and not self._forms.is_decided and asking.weaken()
+
+    async def _after(self, asking: Asking, error: APIStatusError, since: float) -> None:
+        """Wait as long as the server asks, and never less than a little; raise where asking again cannot help."""
+        status = error.status_code
+        if is_from_a_gateway(error):
+            self._refused_by_gateway.add(asking.question)
+            if (refused := len(self._refused_by_gateway)) >= REFUSED_IN_A_ROW:
+                what = f"{self._server.shown} refuses {refused} questions in a row ({refusal_words(error)})"
+                raise AccessLostError(f"{what}; ask for access, then go on: {KEPT}") from None
+        elif not is_about_the_content(error):
+            raise_if_final(error, self.model, answered=self._answered, server=self._server)
+        if status not in PUT_OFF and status < 500:
+            raise AnswerError(refusal_words(error)) from None
+        if status >= 500:
+            if status == 500 and asking.failures + 1 >= BROKEN and not self._forms.is_decided:
+                asking.weaken()
+            await self._failed(asking, refusal_words(error))
+            return
+        self._throttle.pushed_back(since)
+        asking.last = refusal_words(error)
+        asking.times_put_off += 1
+        asking.first_put_off = asking.first_put_off or time.monotonic()
+        await asyncio.sleep(delay(asking.times_put_off - 1))  # also where the server asks for less
+
+    async def _failed(self, asking: Asking, why: str) -> None:
+        """Count a failure and wait."""
+        asking.last = why
+        asking.failures += 1
+        if asking.failures < ATTEMPTS:
+            await asyncio.sleep(delay(asking.failures - 1))
+
+    def _why(self, error: Exception) -> str:
+        """A call without an answer, in words."""
+        from openai import APITimeoutError
+
+        if isinstance(error, TimeoutError | APITimeoutError):
+            return f"no whole answer within {self._call_seconds:g} s"
+        cause = error.__cause__ or error
+        return shown_text(f"{type(cause).__name__}: {cause}")

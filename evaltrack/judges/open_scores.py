@@ -1,0 +1,343 @@
+"""The scores that a run names, opened and checked before anything is asked.
+
+| name | what is scored |
+| --- | --- |
+| `package.module:function` | your own function, sync or async |
+| `exact_match`, `token_f1` | the answer's words against those of the expected answer, as SQuAD defines them |
+| `contains` | whether the words of the expected answer stand in the answer |
+| `citation_precision`, `citation_recall` | whether the sources that the answer cites hold the words that it quotes |
+| `context_precision` | how far relevant sources stand above others |
+| `faithfulness`, `faithfulness:openai:MODEL` | the share of the answer's claims that the sources hold, by a judge |
+| `tool_order` | how much of the expected sequence of tools was called in its order |
+| `tool_arguments` | of the calls whose arguments are expected, the share that was made with them |
+| `cost` | US dollars per 1,000 questions, by the tokens that the target reports and their prices |
+| `regex:PATTERN` | whether the pattern is found in the answer |
+| `json_schema:FILE` | whether the answer is JSON that holds to a schema |
+| `mlflow:Correctness` | a built-in scorer of `mlflow.genai`, as `Safety`, `RelevanceToQuery`, `Completeness` |
+| `mlflow:Guidelines:FILE` | guidelines, one on each line of a text file |
+| `mlflow:ragas.Faithfulness`, `mlflow:deepeval.AnswerRelevancy` | a metric of Ragas or DeepEval that MLflow wraps |
+| `mlflow:package.module:name` | the user's own `@scorer`, or an object as ``Guidelines(name=..., guidelines=...)`` |
+
+``NAME=`` before any of these gives it another name. `?model=openai:/gpt-4o-mini` behind a scorer of MLflow that is not
+the user's own names its judge; without it MLflow's default judges (`MLFLOW_GENAI_JUDGE_DEFAULT_MODEL`, else
+`openai:/gpt-4.1-mini`). MLflow calls the model, at the address in `OPENAI_BASE_URL` for ``openai:/``. The scorer is
+given ``{"question": ...}`` as inputs, the answer as outputs, and expectations by MLflow's names; yes is 1 and no 0. A
+metric of Ragas or DeepEval is given the texts of the sources too, and of what is expected the answer alone, as MLflow
+gives Ragas all expectations joined to one text.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Self
+
+from evaltrack.errors import UsageError
+from evaltrack.judges.builtin_scores import (
+    CONTEXT_PRECISION,
+    COST,
+    TOO_LONG,
+    CostScorer,
+    bounded_text,
+    context_precision_scorer,
+    open_builtin,
+)
+from evaltrack.judges.own_scores import (
+    FAITHFULNESS,
+    Functions,
+    FunctionScorer,
+    asks_judge,
+    measured_value,
+    own_score,
+    split_name,
+)
+from evaltrack.metrics.aggregate import Ledger, Summary
+from evaltrack.metrics.answers import NO_ANSWER, NO_SOURCES
+from evaltrack.metrics.catalogue import LATENCIES, SCORES
+from evaltrack.metrics.measure import Rules
+from evaltrack.metrics.tokens import Prices
+from evaltrack.records import Judge, OwnScore, OwnValues, Question, Response
+from evaltrack.records.roles import Scorer
+from evaltrack.records.verdict import MOST_SCORES
+from evaltrack.rows.columns import COLUMNS
+from evaltrack.targets.child import Service
+from evaltrack.targets.processes import Order, Pool, ResponseCall
+from evaltrack.targets.python import import_function
+from evaltrack.targets.threads import in_thread
+from evaltrack.tracking.genai import LIBRARIES, GenaiJudge, LibraryMetric, open_builtin_scorer
+
+
+def open_scorers(
+    specs: Sequence[str],
+    functions: Functions | None = None,
+    *,
+    in_process: bool,
+    prices: Prices | None = None,
+    k: int = Rules.k,
+    judge: Callable[[str], Judge] | None = None,
+) -> tuple[Scorer, ...]:
+    """The scores with these names, ready to be called, in their order.
+
+    A named function runs in a process of its own, or `in_process`; those in `functions` always run in this one.
+    `prices` are those of the target's tokens, `k` is how many sources are scored. `judge`
+    opens the judge of faithfulness by its name, or by an empty one that of the run.
+
+    Raises:
+        UsageError: there is no such score, it cannot be opened, or two have one name, or one is a name of ours.
+    """
+    scorers: list[Scorer] = []
+    with ExitStack() as opened:
+        for spec in specs:
+            name, place = split_name(spec)
+            if place == COST:
+                scorer: Scorer = CostScorer(name, prices)
+            elif place == CONTEXT_PRECISION:
+                scorer = context_precision_scorer(name, k)
+            elif judge is not None and asks_judge(spec):
+                scorer = FaithfulnessScorer(name, judge(place.partition(":")[2]))
+            else:
+                scorer = _open(spec, functions or {}, in_process=in_process)
+            opened.callback(scorer.close)
+            scorers.append(scorer)
+        check_scores(scorers)
+        opened.pop_all()  # nothing is closed but where one cannot be opened
+    return tuple(scorers)
+
+
+def _open(spec: str, functions: Functions, *, in_process: bool) -> Scorer:
+    name, place = split_name(spec)
+    if place in functions:
+        return FunctionScorer(functions[place], place, name)
+    builtin = open_builtin(place, name)
+    if builtin is None:
+        check_place(place)
+    elif in_process or not builtin.may_hang:
+        return builtin
+    if in_process:
+        return open_local(spec)
+    return ProcessScorer(spec, measures_raw=builtin is not None)
+
+
+def check_scores(scorers: Sequence[Scorer]) -> None:
+    """Scores are told apart by their names, from each other and from all that stands beside them.
+
+    Raises:
+        UsageError: a name is taken; every such name is listed.
+    """
+    names = [score.name for scorer in scorers for score in scorer.declared]
+    if len(names) > MOST_SCORES:
+        raise UsageError(f"`scores=`: {len(names)} scores; give at most {MOST_SCORES}")
+    taken = _taken()
+    problems = [f"`{name}` is a name of evaltrack's own" for name in dict.fromkeys(names) if name in taken]
+    problems += [f"two scores are called `{name}`" for name in dict.fromkeys(names) if names.count(name) > 1]
+    if problems:
+        raise UsageError(f"`scores=`: {'; '.join(problems)}; write NAME=SCORE, or @score(name=...) above the function")
+
+
+def _taken() -> set[str]:
+    """The names of metrics, columns, totals, and what a table shows beside them."""
+    shown = ("result", "retrieved", "reasoning", "status", "run_id", "num_expected", "combined_score_best")
+    totals = {*Summary(1).totals, *Ledger().totals}
+    ours = (*SCORES, *LATENCIES)
+    return {*(s.name for s in ours), *(s.metric for s in ours), *(c.name for c in COLUMNS), *totals, *shown}
+
+
+CHOICES = (
+    "exact_match, token_f1, contains, citation_precision, citation_recall, context_precision, faithfulness, "
+    "tool_order, tool_arguments, cost, regex:PATTERN, json_schema:FILE, mlflow:SCORER or "
+    "package.module:function"
+)
+
+SCHEMA_SECONDS = 5.0
+"""For which a schema may be held against one answer."""
+
+MLFLOW = "mlflow:"
+"""Before the name of a scorer of `mlflow.genai`."""
+
+
+def open_local(spec: str, *, own_loop: bool = True) -> Scorer:
+    """The score that ``[NAME=]SCORE`` names, called in this process.
+
+    Raises:
+        UsageError: there is no such score, or it cannot be opened.
+    """
+    name, place = split_name(spec)
+    builtin = open_builtin(place, name)
+    if builtin is not None:
+        return builtin
+    if place.startswith(MLFLOW):
+        return MlflowScorer(place, name)
+    check_place(place)
+    return FunctionScorer(import_function(place, "score"), place, name, own_loop=own_loop)
+
+
+def check_place(place: str) -> None:
+    """Refuse what cannot be the place of a function, nor a scorer of MLflow."""
+    if place.startswith(MLFLOW) and place != MLFLOW:
+        return
+    module, colon, function = place.partition(":")
+    if not (colon and all(map(str.isidentifier, (*module.split("."), *function.split("."))))):
+        raise UsageError(f"`scores=`: unknown score `{place:.100}`; write {CHOICES}")
+
+
+class ProcessScorer(Pool, Scorer):
+    """Calls a score for each response, in a process of its own, which ends where a built-in one takes too long.
+
+    Raises:
+        UsageError: it cannot be opened.
+    """
+
+    def __init__(self, spec: str, *, measures_raw: bool = False) -> None:
+        super().__init__(Order(spec, "evaltrack.judges.open_scores:answering"), f"score `{spec}`")
+        self.declared = tuple(map(OwnScore.model_validate, self.facts["scores"]))
+        self.measures_raw = measures_raw
+        self._turn = asyncio.Lock()
+
+    async def __call__(self, question: Question, response: Response, /) -> OwnValues:
+        """What it gives, by name.
+
+        Raises:
+            RaisedElsewhereError: a user's function raised.
+            ProcessEndedError: its process ended.
+        """
+        call = ResponseCall.model_construct(question=question, response=response)
+        if not self.measures_raw:
+            return OwnValues.model_validate_json(await self.call(call))
+        async with self._turn:  # so that an answer that holds it up costs no other its time
+            await self.ready()
+            try:
+                async with asyncio.timeout(SCHEMA_SECONDS):
+                    return OwnValues.model_validate_json(await self.call(call))
+            except TimeoutError:
+                self.close()
+                return OwnValues(reasons={score.name: TOO_LONG.format(SCHEMA_SECONDS) for score in self.declared})
+
+
+def answering(spec: str) -> Service:
+    """The score that ``[NAME=]SCORE`` names as a process serves it: from the JSON of a `ResponseCall` to `OwnValues`.
+
+    Raises:
+        UsageError: it cannot be opened.
+    """
+    scorer = open_local(spec, own_loop=False)
+
+    async def answer(payload: bytes) -> bytes:
+        call = ResponseCall.model_validate_json(payload)
+        return (await scorer(call.question, call.response)).model_dump_json().encode()
+
+    return Service(answer, lambda: {"scores": [score.model_dump() for score in scorer.declared]})
+
+
+MOST_SOURCE_TEXT, MOST_ANSWER = 100_000, 12_000
+"""Characters of all sources, and of an answer, that a judge is shown: of a part it could not say what is held."""
+
+DECLINED = "the target declined"
+NO_CLAIM = "the answer makes no claim"
+
+
+class FaithfulnessScorer(Scorer):
+    """The share of the answer's claims that the returned sources hold, as a judge sees it.
+
+    It sees the response without secrets. `judge` gives the share as the `overall_score` of its verdict.
+    """
+
+    def __init__(self, name: str, judge: Judge) -> None:
+        name = name or FAITHFULNESS
+        said = [name, FAITHFULNESS, judge.name, judge.digest]
+        self.declared: tuple[OwnScore, ...] = (own_score(name, f"{FAITHFULNESS} by {judge.name}", said, span=1.0),)
+        self._name, self._judge = name, judge
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What the judge's server refused."""
+        return self._judge.notes
+
+    def on_trial(self, trial: int) -> Self:
+        """The same with the judge of that trial."""
+        return type(self)(self._name, self._judge.on_trial(trial))
+
+    async def __call__(self, question: Question, response: Response, /) -> OwnValues:
+        """The share with the verdict, or why there is none; a declining answer is never asked about."""
+        if why := _why_not(response):
+            return OwnValues(reasons={self._name: why})
+        verdict = await self._judge(question, response)
+        verdicts = {self._name: verdict}
+        if verdict.overall_score is None:
+            return OwnValues(reasons={self._name: NO_CLAIM}, verdicts=verdicts)
+        return OwnValues(values={self._name: verdict.overall_score}, verdicts=verdicts)
+
+    async def aclose(self) -> None:
+        """Close the judge's connections."""
+        await self._judge.aclose()
+
+
+def _why_not(response: Response) -> str:
+    """Why a response cannot be held against its sources; empty where it can."""
+    answer, sources = response.answer or "", response.sources
+    if not answer.strip() or sources is None:
+        return NO_SOURCES if answer.strip() else NO_ANSWER
+    if response.declined:
+        return DECLINED
+    if without := sum(source.text is None for source in sources):
+        return f"{without} of {len(sources)} sources have no text"
+    length = sum(len(source.text or "") + len(source.title or "") for source in sources)
+    for what, characters, most in (
+        ("sources have", length, MOST_SOURCE_TEXT),
+        ("answer has", len(answer), MOST_ANSWER),
+    ):
+        if characters > most:
+            return f"the {what} {characters:,} characters; a judge is shown at most {most:,}"
+    return ""
+
+
+MAX_GUIDELINES = 100_000
+"""Bytes of a file of guidelines."""
+
+
+class MlflowScorer(Scorer):
+    """Calls a scorer of MLflow for each answer, in threads.
+
+    Raises:
+        UsageError: there is no such scorer, or it needs more than a question, an answer and what is expected.
+    """
+
+    def __init__(self, spec: str, name: str = "") -> None:
+        judge = _open_mlflow(spec.removeprefix(MLFLOW), spec)
+        rising = getattr(judge, "higher_is_better", True)
+        fields = {"binary": judge.binary, "span": 1.0 if judge.binary else None, "higher_is_better": rising}
+        self.declared = (own_score(name or judge.name, spec, list(judge.said), **fields),)
+        self._judge = in_thread(judge)
+
+    async def __call__(self, question: Question, response: Response, /) -> OwnValues:
+        """The value, or why there is none."""
+        (score,) = self.declared
+        if response.answer is None:
+            return OwnValues(reasons={score.name: NO_ANSWER})
+        return measured_value(score.name, await self._judge(question, response))
+
+
+def _open_mlflow(place: str, spec: str) -> GenaiJudge | LibraryMetric:
+    place, _, model = place.partition("?model=")
+    name, colon, rest = place.partition(":")
+    library, _, metric = name.partition(".")
+    if library in LIBRARIES and metric and not colon:
+        return LibraryMetric(library, metric, model, spec)
+    settings: dict[str, Any] = {"model": model} if model else {}
+    if not colon:
+        return open_builtin_scorer(name, settings, spec)
+    if name == "Guidelines":
+        lines = _lines(Path(rest), spec)
+        return open_builtin_scorer(name, {**settings, "guidelines": lines}, spec)
+    if model:
+        raise UsageError(f"`scores={spec}`: `?model=` is for scorers that are built in; name the model in your own")
+    return GenaiJudge(import_function(place, "score"), spec)
+
+
+def _lines(path: Path, spec: str) -> list[str]:
+    text = bounded_text(path, MAX_GUIDELINES, spec, "write fewer guidelines")
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if not lines:
+        raise UsageError(f"`scores={spec}`: {path}: holds no guideline; write one on each line")
+    return lines

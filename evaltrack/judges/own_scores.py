@@ -1,0 +1,243 @@
+"""`package.module:function`: your own score, sync or async, and `@score`, which says how it is called and read.
+
+It is called as ``score(question: Question, response: Response)`` and returns a number, a bool (1 or 0), a mapping of
+the names that `@score(values=...)` declares to any of these, or None where it could not be measured. What it raises is
+the reason why it was not measured, and the question goes on. It runs in a process of its own, as a judge does; one that
+is given as an object, or with `in_process`, in this one. It sees the response without secrets.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from math import isfinite
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from evaltrack.errors import UsageError
+from evaltrack.privacy.addresses import shown_text
+from evaltrack.records import OwnScore, OwnValues, Question, Response
+from evaltrack.records.roles import Scorer
+from evaltrack.records.verdict import LARGEST_SCORE
+from evaltrack.targets.functions import is_async
+from evaltrack.targets.threads import in_own_loop, in_thread
+
+ATTRIBUTE = "__evaltrack_score__"
+FAITHFULNESS = "faithfulness"
+F = TypeVar("F", bound=Callable[..., Any])
+
+Functions = Mapping[str, Callable[..., Any]]
+"""Functions that were given as objects, by the place that names them."""
+
+
+def split_name(spec: str) -> tuple[str, str]:
+    """The name and the score in ``NAME=SCORE``; the name is empty where there is none."""
+    match = re.fullmatch(r"([A-Za-z_]\w*)=(.+)", spec, re.DOTALL)
+    return (match[1], match[2]) if match else ("", spec)
+
+
+def asks_judge(spec: str) -> bool:
+    """Whether the score with this name asks a judge of evaltrack."""
+    return split_name(spec)[1].partition(":")[0] == FAITHFULNESS
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What `@score` says. `values` holds names and directions of a function that returns a mapping."""
+
+    name: str = ""
+    higher_is_better: bool = True
+    gates: bool = True
+    values: Mapping[str, bool] = field(default_factory=dict)
+
+
+def score(
+    *,
+    name: str = "",
+    higher_is_better: bool = True,
+    gates: bool = True,
+    values: Iterable[str] | Mapping[str, bool] = (),
+) -> Callable[[F], F]:
+    """Decorate a scoring function with its name and direction.
+
+    Args:
+        name: Name of the score; the function's own name if empty.
+        higher_is_better: Which way is better.
+        gates: Allow rules of the gate (`max_drop=`) on it.
+        values: The names of the values of a function that returns a mapping, or a mapping from each to whether higher
+            is better. Each is a score by itself.
+    """
+    directions = dict(values) if isinstance(values, Mapping) else dict.fromkeys(values, higher_is_better)
+    declaration = Declaration(name, higher_is_better, gates, directions)
+
+    def decorate(function: F) -> F:
+        setattr(function, ATTRIBUTE, declaration)
+        return function
+
+    return decorate
+
+
+def declared_scores(function: Callable[..., Any], computed_by: str, name: str = "") -> tuple[OwnScore, ...]:
+    """The scores that a function gives: as it declares them, under another `name` where that is given.
+
+    A function whose result is annotated `bool` gives 1 or 0.
+
+    Raises:
+        UsageError: a name is none that a score can have, or `name` is given to a function of several values.
+    """
+    declared = getattr(function, ATTRIBUTE, None)
+    declared = declared if isinstance(declared, Declaration) else Declaration()
+    if declared.values and name:
+        raise UsageError(f"`scores=`: `{computed_by}` declares its own names; leave `{name}=` out")
+    own_name = name or declared.name or getattr(function, "__name__", type(function).__name__)
+    values = dict(declared.values) or {own_name: declared.higher_is_better}
+    binary = not declared.values and _returns_bool(function)
+    code = _code(function)
+    scores = []
+    for each, higher_is_better in values.items():
+        said = [each, computed_by, higher_is_better, declared.gates, binary, code]
+        scores.append(
+            own_score(
+                each,
+                computed_by,
+                said,
+                higher_is_better=higher_is_better,
+                gates=declared.gates,
+                binary=binary,
+                span=1.0 if binary else None,
+            )
+        )
+    return tuple(scores)
+
+
+def own_score(name: str, computed_by: str, said: list[Any], **fields: Any) -> OwnScore:
+    """One declaration; its digest is of what is `said`.
+
+    Raises:
+        UsageError: the name is none that a score can have.
+    """
+    digest = sha256(json.dumps(said, default=str).encode()).hexdigest()[:16]
+    try:
+        return OwnScore(name=name, computed_by=shown_text(computed_by)[:200], digest=digest, **fields)
+    except ValidationError as error:
+        where = error.errors()[0]["loc"][0]
+        rule = "lower-case letters, digits and `_`, beginning with a letter, at most 60"
+        if where == "name":
+            cure = f"write {rule}; name it with NAME={computed_by} or @score(name=...)"
+            raise UsageError(f"`scores=`: `{name!s:.80}` cannot be the name of a score: {cure}") from None
+        raise UsageError(f"`scores=`: `{computed_by}`: `{where}` {error.errors()[0]['msg']}") from None
+
+
+def measured_value(name: str, measured: float | str) -> OwnValues:
+    """One value by its name, or the reason why there is none."""
+    named = {name: measured}
+    return OwnValues(reasons=named) if isinstance(measured, str) else OwnValues(values=named)
+
+
+def _returns_bool(function: Callable[..., Any]) -> bool:
+    annotations = getattr(function, "__annotations__", {})
+    return annotations.get("return") in (bool, "bool")
+
+
+def _code(function: Callable[..., Any]) -> str:
+    """The function's code, without comments, docstring and layout; empty where it cannot be read."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except (OSError, TypeError, SyntaxError, ValueError):
+        return ""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and ast.get_docstring(node) is not None:
+            del node.body[0]
+    return ast.dump(tree)
+
+
+MOST_NAMED = 5
+"""Undeclared names that a reason lists."""
+
+
+class FunctionScorer(Scorer):
+    """Calls a user's function for each response; a sync one runs in threads.
+
+    Raises:
+        UsageError: it does not take a question and a response, or a name is none that a score can have.
+    """
+
+    def __init__(self, function: Callable[..., Any], place: str, name: str = "", *, own_loop: bool = True) -> None:
+        try:
+            inspect.signature(function).bind("question", "response")
+        except TypeError:
+            raise UsageError(f"`scores=`: `{place}` must take (question, response)") from None
+        except ValueError:  # some builtins tell nothing of their arguments
+            pass
+        self.declared = declared_scores(function, place, name)
+        run: Callable[[Callable[..., Any]], Callable[..., Any]] = in_own_loop if own_loop else _as_it_is
+        self._call = run(function) if is_async(function) else in_thread(function)
+        self._finish = run(_awaited)
+
+    async def __call__(self, question: Question, response: Response, /) -> OwnValues:
+        """What the function returns, by name."""
+        returned = await self._call(question, response)
+        if inspect.isawaitable(returned):
+            returned = await self._finish(returned)
+        return read_values(returned, self.declared)
+
+
+def _as_it_is(function: Callable[..., Any]) -> Callable[..., Any]:
+    return function
+
+
+async def _awaited(returned: Any) -> Any:
+    return await returned
+
+
+def read_values(returned: object, declared: tuple[OwnScore, ...]) -> OwnValues:
+    """What a function returned, as values and reasons by the names that it declares."""
+    if isinstance(returned, Mapping):
+        return _read_mapping(returned, declared)
+    if len(declared) > 1:
+        names = ", ".join(score.name for score in declared)
+        why = f"the function returned {type(returned).__name__}, not a mapping with {names}"
+        return OwnValues(reasons={score.name: why for score in declared})
+    return measured_value(declared[0].name, _value(returned, declared[0]))
+
+
+def _read_mapping(returned: Mapping[Any, Any], declared: tuple[OwnScore, ...]) -> OwnValues:
+    names = {score.name for score in declared}
+    others = [str(name)[:60] for name in returned if name not in names]
+    if others:
+        listed = ", ".join(others[:MOST_NAMED])
+        cure = "declare the names of a mapping: @score(values=[...])"
+        why = f"the function returned names that it does not declare: {listed}; {cure}"
+        return OwnValues(reasons=dict.fromkeys(names, why))
+    read = {score.name: _value(returned[score.name], score) for score in declared if score.name in returned}
+    missing = {name: f"the function returned no `{name}`" for name in names - read.keys()}
+    return OwnValues(
+        values={name: value for name, value in read.items() if not isinstance(value, str)},
+        reasons={name: value for name, value in read.items() if isinstance(value, str)} | missing,
+    )
+
+
+def _value(value: object, declared: OwnScore) -> float | str:
+    """The number, or why there is none."""
+    if value is None:
+        return "the function returned None"
+    if declared.binary and type(value).__name__ not in ("bool", "bool_"):  # numpy's too
+        return f"the function returned {type(value).__name__}, and its result is annotated bool"
+    try:
+        number = float(value) if hasattr(value, "__float__") else None  # numpy's numbers too
+    except Exception:  # noqa: BLE001 - any object's own
+        number = None
+    if number is None:
+        return f"the function returned {type(value).__name__}; return a number, a bool, a mapping or None"
+    if not isfinite(number):
+        return f"the function returned {number}, which is no number"
+    if abs(number) > LARGEST_SCORE:
+        return f"the function returned {number:g}; the largest score is {LARGEST_SCORE:g}"
+    return number

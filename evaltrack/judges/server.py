@@ -1,0 +1,307 @@
+"""A server of models: where it is and what key it gets, what it answered, and what no second try cures.
+
+Key and address come from the variables that the OpenAI client itself reads.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NoReturn
+from urllib.parse import urlsplit
+
+from evaltrack.errors import InconclusiveError, UsageError
+from evaltrack.judges.throttle import retry_after
+from evaltrack.privacy.addresses import MASK, shown_text, shown_url
+from evaltrack.privacy.redaction import SHORTEST_IN_ANSWERS, SHORTEST_SECRET
+from evaltrack.records import Usage
+from evaltrack.records.usage_forms import read_usage
+
+if TYPE_CHECKING:
+    from openai import APIStatusError
+
+
+OPENAI = "https://api.openai.com/v1"
+NO_KEY = "none"
+"""Sent to local servers where no key is set; the client refuses to work without one."""
+
+
+@dataclass(frozen=True)
+class ModelServer:
+    """Where a model is asked.
+
+    Attributes:
+        address: Below which `/chat/completions` lies.
+        key: Sent as the bearer's token.
+        key_source: What sets the key, for messages.
+        address_source: What sets address and names, for messages.
+        authorization: A header in the place of the key; empty for none.
+    """
+
+    address: str
+    key: str = field(repr=False)
+    key_source: str = "OPENAI_API_KEY"
+    address_source: str = "OPENAI_BASE_URL"
+    authorization: str = field(default="", repr=False)
+
+    @property
+    def shown(self) -> str:
+        """The address for messages, without user, password and what its query holds."""
+        return shown_url(self.address)
+
+
+def usual_server() -> ModelServer:
+    """The server that `OPENAI_API_KEY` and `OPENAI_BASE_URL` name.
+
+    Raises:
+        UsageError: one of them is malformed; the message shows neither key, nor user, password and query of the URL.
+    """
+    address, key = _value("OPENAI_BASE_URL") or OPENAI, _value("OPENAI_API_KEY")
+    if not re.match(r"https?://[^/]", address) or not _is_url(address):
+        raise UsageError(f"OPENAI_BASE_URL is `{shown_url(address)}`; write http://HOST/v1 or https://HOST/v1")
+    if not re.fullmatch(r"[!-~]*", key):
+        raise UsageError("OPENAI_API_KEY holds a space, a line break or a sign outside ASCII; set it again")
+    return ModelServer(address, key or NO_KEY)
+
+
+def has_server() -> bool:
+    """Whether `OPENAI_API_KEY` or `OPENAI_BASE_URL` is set, so that a model can be asked at all."""
+    return bool(_value("OPENAI_API_KEY") or _value("OPENAI_BASE_URL"))
+
+
+def without_key(text: str, shortest: int = SHORTEST_SECRET) -> str:
+    """A foreign text that may be shown or kept: a server may repeat the key that it was sent.
+
+    A key below `shortest` characters is left in: local servers take any, and `x` or `test` is in every other text.
+    """
+    key = _value("OPENAI_API_KEY")
+    return text.replace(key, MASK) if len(key) >= shortest else text
+
+
+def _is_url(value: str) -> bool:
+    """Whether host and port can be read at all."""
+    try:
+        return urlsplit(value).port != 0
+    except ValueError:
+        return False
+
+
+def _value(variable: str) -> str:
+    return (os.environ.get(variable) or "").strip()
+
+
+BODY_SHOWN = 200
+"""Characters shown of what is no completion."""
+
+PUT_OFF = frozenset({408, 409, 425, 429})
+"""Statuses of a server that will answer later."""
+
+MOST_TOKENS = 10**12
+"""No call uses more; what counts above has not counted."""
+
+
+class AnswerError(Exception):
+    """The model was asked and gave nothing that could be used; `text` is what it said, `usage` what that cost."""
+
+    def __init__(self, message: str, text: str = "", usage: Usage | None = None) -> None:
+        super().__init__(message)
+        self.text, self.usage = text, usage
+
+
+class ServerFaultError(AnswerError):
+    """The server failed behind a good status: asking again may help."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the model wrote, and what it cost (None where the server does not say)."""
+
+    text: str
+    usage: Usage | None
+
+
+def read_answer(body: bytes) -> Answer:
+    """The answer in the body of a completion.
+
+    Raises:
+        AnswerError: there is none: no JSON, no completion, refused, cut off, held back or empty.
+        ServerFaultError: an empty body, an error in place of a completion, or one that broke it off.
+    """
+    value, choice, message = _completion(body)
+    usage, text = _usage(value.get("usage")), _text(message.get("content"))
+    if value.get("error") or choice.get("error"):
+        raise AnswerError(f"the server answered with an error: {_start(body)}", text, usage)
+    if refusal := message.get("refusal"):
+        raise AnswerError(f"the model refused: {_written(str(refusal))}", text, usage)
+    reason = choice.get("finish_reason")
+    if reason == "length":
+        raise AnswerError(f"the answer was cut off at the limit of tokens{_thought(usage)}", text, usage)
+    if reason == "content_filter":
+        raise AnswerError("the answer was held back by the server's content filter", text, usage)
+    if reason == "error":
+        raise ServerFaultError(f"the server broke the answer off: {_start(body)}", text, usage)
+    if not text.strip():
+        raise AnswerError(f"the answer is empty{_thought(usage)}", text, usage)
+    return Answer(text, usage)
+
+
+def _completion(body: bytes) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """The completion, its first choice and that one's message."""
+    if not body.strip():
+        raise ServerFaultError("the server answered with an empty body")
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        raise AnswerError(f"the server answered with something else than JSON: {_start(body)}") from None
+    try:
+        choice = value["choices"][0]
+        message = choice["message"]
+    except (LookupError, TypeError):
+        message = None
+    if not isinstance(message, dict):
+        error = value.get("error") if isinstance(value, dict) else None
+        code = error.get("code") if isinstance(error, dict) else None
+        is_final = not error or (isinstance(code, int) and 400 <= code < 500 and code not in PUT_OFF)
+        kind = AnswerError if is_final else ServerFaultError
+        raise kind(f"the server answered with something else than a completion: {_start(body)}")
+    return value, choice, message
+
+
+def _start(body: bytes) -> str:
+    return repr(without_key(body.decode("utf-8", "replace"))[:BODY_SHOWN])
+
+
+def _text(content: Any) -> str:
+    """The content as text that can be sent, stored and shown; some servers give a list of parts."""
+    if isinstance(content, list):
+        content = "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
+    return _written(content) if isinstance(content, str) else ""
+
+
+def _written(text: str) -> str:
+    """What the model wrote, as it may be kept; what looks like a dummy key is left as it is."""
+    return without_key(text.encode("utf-8", "replace").decode(), SHORTEST_IN_ANSWERS)
+
+
+def _usage(value: Any) -> Usage | None:
+    """What the call cost, in any form that servers count in; None where prompt or completion is no count."""
+    read = read_usage(value)
+    counts = {name: int(count) for name, count in read.items() if _is_count(count)} if isinstance(read, dict) else {}
+    return Usage(**counts) if {"prompt_tokens", "completion_tokens"} <= counts.keys() else None
+
+
+def _is_count(value: object) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and 0 <= value <= MOST_TOKENS and value == int(value)  # type: ignore[operator, call-overload]
+
+
+def _thought(usage: Usage | None) -> str:
+    """How many tokens a reasoning model spent before it wrote anything, where that explains what is missing."""
+    spent = usage and usage.reasoning_tokens
+    return f"; {spent:,} tokens went into reasoning" if spent else ""
+
+
+QUOTA_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
+
+LONGEST_WAIT = 3600.0
+"""Seconds: a server that asks for a longer pause has no more to give today, and the run ends."""
+
+KEPT = "verdicts in the cache are not paid for again"
+
+_MODERATED = re.compile(r"moderat|flagged|content_?(policy|filter)", re.IGNORECASE)
+_FLAGGED = re.compile(r"\b(input|prompt|content|request|message)s?\b[^.]*\bflagged\b|content policy|moderation", re.I)
+REFUSED_IN_A_ROW = 5
+"""Questions that a gateway may refuse one after the other, before it counts as refusing all."""
+
+WORDS_SHOWN = 300
+"""Characters shown of the server's own words."""
+
+
+class ServerRefusesError(UsageError):
+    """The server refuses key, access or model: asking again cannot help."""
+
+
+class AccessLostError(InconclusiveError):
+    """The server refuses in the middle of a run what it gave before."""
+
+
+class QuotaError(InconclusiveError):
+    """The account's quota is used up: asking again cannot help."""
+
+
+class ServerBusyError(InconclusiveError):
+    """The server asks for a pause that is too long to wait for."""
+
+
+def words(error: APIStatusError) -> str:
+    """The server's own words, on one short line, without the key and what URLs hold."""
+    body: Any = error.body
+    message = body.get("message") if isinstance(body, dict) else body
+    return " ".join(shown_text(without_key(str(message or error.response.text))).split())[:WORDS_SHOWN]
+
+
+def refusal_words(error: APIStatusError) -> str:
+    """What the server answered, in one line: status, what it asks for, and its words."""
+    wait = retry_after(error.response.headers)
+    advice = f" (told to wait {wait:,.3g} s)" if wait else ""
+    return f"status {error.status_code}{advice}: {words(error)}"
+
+
+def is_quota(error: APIStatusError) -> bool:
+    """Whether there is no credit left, which servers say in different ways."""
+    return error.status_code == 402 or not QUOTA_CODES.isdisjoint({str(error.code), str(error.type)})
+
+
+def is_about_the_content(error: APIStatusError) -> bool:
+    """Whether a 403 is about what this one request holds, as those who moderate word it, and not about the key.
+
+    By the error's code or type; by what OpenRouter sends beside it (`flagged_input`, `reasons`); else by its message.
+    """
+    if error.status_code != 403:
+        return False
+    body: Any = error.body
+    beside = body.get("metadata") if isinstance(body, dict) else None
+    if isinstance(beside, dict) and not {"flagged_input", "reasons"}.isdisjoint(beside):
+        return True
+    return bool(_MODERATED.search(f"{error.code} {error.type}") or _FLAGGED.search(words(error)))
+
+
+def is_from_a_gateway(error: APIStatusError) -> bool:
+    """Whether a 403 is no error of an API, as the page of a firewall that refuses one prompt for a word in it."""
+    return error.status_code == 403 and not (error.code or error.type)
+
+
+def raise_if_final(error: APIStatusError, model: str, *, answered: bool, server: ModelServer) -> None:
+    """Raise where asking again cannot help, now or for any other question.
+
+    Raises:
+        ServerRefusesError: status 401, 403 or 404, and nothing was `answered` before.
+        AccessLostError: the same in the middle of a run.
+        QuotaError: status 402, or an error that says so.
+        ServerBusyError: the server asks to wait for more than `LONGEST_WAIT`.
+    """
+    status, why = error.status_code, words(error)
+    if status == 401:  # its words are left out: they often hold a part of the key
+        _refuse(f"{server.shown} refuses the key (status 401); check {server.key_source}", answered)
+    if status == 403:
+        _refuse(f"{server.shown} refuses access to {model} (status 403: {why}); check the key's rights", answered)
+    if status == 404:
+        _refuse(
+            f"no model `{model}` at {server.shown} (status 404: {why}); check its name and {server.address_source}",
+            answered,
+        )
+    if is_quota(error):
+        raise QuotaError(f"the quota of the key is used up ({why}); add credit, or use another key") from None
+    wait = retry_after(error.response.headers)
+    if wait is not None and wait > LONGEST_WAIT:
+        raise ServerBusyError(
+            f"{server.shown} asks to wait {wait:,.0f} s (status {status}: {why}); run again later: {KEPT}"
+        ) from None
+
+
+def _refuse(message: str, answered: bool) -> NoReturn:
+    if answered:
+        raise AccessLostError(f"{message}. It answered before: once it does again, run again: {KEPT}") from None
+    raise ServerRefusesError(message) from None

@@ -1,0 +1,643 @@
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from pathlib import Path
+from typing import Any
+
+import mlflow
+import pytest
+from mlflow.entities import Run
+
+from evaltrack import RunResult, run_eval
+from evaltrack.api.judges import judges_agreement, replay_judge
+from evaltrack.compare.judges import COUNTED, LABELS, SCALES, JudgesAgreement
+from evaltrack.errors import InconclusiveError, UsageError
+from evaltrack.metrics.rubric import RubricWeights, grade
+from evaltrack.records import Question, Response
+from evaltrack.report.judges import agreement_json
+from evaltrack.stats.agreement import label_agreement, numeric_agreement
+from tests.files import put
+from tests.judging import (
+    JUDGE,
+    OPTIONS,
+    RESPONSES,
+    SHOWCASE,
+    by_text,
+    cli,
+    golden_set,
+    graded_reply,
+    labels_file,
+    lines,
+    observed,
+    recordings,
+    scored_reply,
+    serving,
+    store_in,
+)
+from tests.openai_behaviours import Behaviour, quota
+
+RESAMPLES = 100
+FIRST = RESPONSES / "middling.verdicts.jsonl"
+SECOND = RESPONSES / "middling.second.jsonl"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The middling answers of the showcase as a run judged by the reference, and as one judged by the second reader."""
+
+    uri: str
+    reference: RunResult
+    second: RunResult
+
+
+@pytest.fixture(scope="module")
+def judged(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judged]:
+    with store_in(tmp_path_factory.mktemp("agreeing"), empty_database) as uri:
+        yield Judged(uri, showcase_run(uri, f"recorded:{FIRST}"), showcase_run(uri, f"recorded:{SECOND}"))
+
+
+def showcase_run(uri: str, judge: str, **settings: Any) -> RunResult:
+    asked = {"target": f"recorded:{RESPONSES / 'middling.jsonl'}", "rubric": "reasoning", "traces": "off"}
+    return run_eval(SHOWCASE, judge=judge, tracking_uri=uri, **{**asked, **settings})
+
+
+def agreed(judged: Judged, **options: Any) -> JudgesAgreement:
+    return judges_agreement(judged.reference.run_id, resamples=RESAMPLES, tracking_uri=judged.uri, **options)
+
+
+def values(row: dict[str, Any], weights: RubricWeights | None = None) -> dict[str, Any]:
+    """Everything comparable in a reference verdict, by the rubric itself."""
+    seen = observed(row)
+    graded = grade(seen, weights or RubricWeights())
+    return {
+        **seen.dimensions.model_dump(),
+        "reasoning_score": graded.score,
+        "hypotheses": seen.hypotheses,
+        "shifts": seen.shifts,
+        "tier": graded.tier,
+        "hard_fails": "+".join(graded.hard_fails) or "none",
+        "crux_treatment": seen.crux_treatment,
+        "uncertainty_treatment": seen.uncertainty_treatment,
+        "mode": seen.mode,
+    }
+
+
+def by_hand(kind: str = "middling", weights: RubricWeights | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
+    return tuple(  # type: ignore[return-value]
+        {row["id"]: values(row, weights) for row in lines(f"{kind}.{part}.jsonl")} for part in ("verdicts", "second")
+    )
+
+
+def test_the_figures_are_those_of_the_coefficients_called_by_hand(judged: Judged) -> None:
+    made = agreed(judged, labels=SECOND)
+    own, other = by_hand()
+    ids = sorted(own)
+    assert (made.judge, made.other, made.rubric) == ("evaltrack-reference", "second-reader", "reasoning")
+    assert set(made.numbers) == {
+        "reasoning_score",
+        "hypotheses",
+        "shifts",
+        *observed(lines("strong.verdicts.jsonl")[0]).dimensions.model_dump(),
+    }
+    for name, found in made.numbers.items():
+        sides = [[side[key][name] for key in ids] for side in (own, other)]
+        tolerance = 5 if name == "reasoning_score" else 1
+        assert found == numeric_agreement(*sides, tolerance=tolerance, resamples=RESAMPLES), name
+    assert set(made.labels) == {"tier", "hard_fails", "crux_treatment", "uncertainty_treatment", "mode"}
+    for name, found in made.labels.items():
+        sides = [[side[key][name] for key in ids] for side in (own, other)]
+        assert found == label_agreement(*sides, resamples=RESAMPLES), name
+    assert made.kappa == made.numbers["reasoning_score"].figures["quadratic_kappa"].value
+    assert made.kappa is not None
+    assert 0.5 < made.kappa < 1
+
+
+def test_disagreements_come_largest_first(judged: Judged) -> None:
+    made = agreed(judged, labels=SECOND)
+    own, other = by_hand()
+    gaps = {key: abs(own[key]["reasoning_score"] - other[key]["reasoning_score"]) for key in own}
+    assert {each.id: each.gap for each in made.disagreements} == {key: gap for key, gap in gaps.items() if gap > 5}
+    assert [each.gap for each in made.disagreements] == sorted((gap for gap in gaps.values() if gap > 5), reverse=True)
+    for each in made.disagreements:
+        assert (each.score, each.other) == (own[each.id]["reasoning_score"], other[each.id]["reasoning_score"])
+
+
+def test_two_judges_agree_where_enough_responses_lie_within_the_tolerance(judged: Judged) -> None:
+    own, other = by_hand()
+    gaps = [abs(own[key]["reasoning_score"] - other[key]["reasoning_score"]) for key in own]
+    for tolerance in (None, 0.02, 0.05, 0.5):
+        made = agreed(judged, labels=SECOND, tolerance=tolerance)
+        limit = 100 * (0.05 if tolerance is None else tolerance)
+        share = sum(gap <= limit for gap in gaps) / len(gaps)
+        assert (made.within.tolerance, made.within.n, made.within.agree) == (limit / 100, 30, share == 1)
+        assert made.within.share == pytest.approx(share)
+        assert made.tolerances["crux"] == (1 if tolerance is None else 10 * tolerance)
+        assert made.tolerances["shifts"] == 1
+    near = sum(gap <= 2 for gap in gaps) / len(gaps)
+    assert 0 < near < 1
+    assert agreed(judged, labels=SECOND, tolerance=0.02, needed=near).within.agree
+    assert not agreed(judged, labels=SECOND, tolerance=0.02, needed=near + 0.01).within.agree
+
+
+@pytest.mark.parametrize(("option", "named"), [("tolerance", "tolerance"), ("needed", "share")])
+def test_a_share_is_from_zero_to_one(judged: Judged, option: str, named: str) -> None:
+    with pytest.raises(UsageError, match=f"{named} is 5; write a number from 0 to 1"):
+        agreed(judged, labels=SECOND, **{option: 5})
+
+
+def test_the_tolerance_and_the_answer_are_printed(judged: Judged, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ("judge", "agree", judged.reference.run_id, "--labels", str(SECOND), "--tolerance", "0.02")
+    assert cli(*asked) == 0
+    shown = capsys.readouterr().out
+    within = agreed(judged, labels=SECOND, tolerance=0.02).within
+    assert within.share is not None
+    said = f"{round(30 * within.share)} of 30 responses ({100 * within.share:.1f} %) lie within it, all have to"
+    assert f"agree within the tolerance of 0.02: no; {said}" in shown
+    assert "tolerated: reasoning_score 2; " in shown
+    assert cli(*asked, "--share", "0.1", "--output", "json") == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["within"] == {"tolerance": 0.02, "needed": 0.1, "share": within.share, "n": 30, "agree": True}
+    assert printed["tolerances"]["reasoning_score"] == 2
+
+
+def test_part_of_the_labels_and_labels_of_other_questions(judged: Judged, tmp_path: Path) -> None:
+    rows = lines("middling.second.jsonl")
+    extra = [{**rows[0], "id": f"extra-{n}"} for n in range(3)]
+    made = agreed(judged, labels=labels_file(tmp_path / "labels.jsonl", [*rows[:12], *extra]))
+    own, other = by_hand()
+    sides = [
+        [side[row["id"]]["reasoning_score"] for row in sorted(rows[:12], key=lambda row: row["id"])]
+        for side in (own, other)
+    ]
+    score = made.numbers["reasoning_score"]
+    assert (score.n, score.without_a, score.without_b) == (12, 3, 18)
+    alone = numeric_agreement(*sides, tolerance=5, resamples=RESAMPLES)
+    assert {name: figure.value for name, figure in score.figures.items()} == {
+        name: figure.value for name, figure in alone.figures.items()
+    }
+    assert {each.id for each in made.disagreements} <= {row["id"] for row in rows[:12]}
+
+
+def test_another_run_says_what_its_labels_would(judged: Judged) -> None:
+    labelled, other = agreed(judged, labels=SECOND), agreed(judged, other_run=judged.second.run_id)
+    assert (other.numbers, other.labels, other.disagreements) == (
+        labelled.numbers,
+        labelled.labels,
+        labelled.disagreements,
+    )
+    assert other.other == f"second-reader (run {judged.second.run_id[:8]})"
+
+
+def test_only_the_same_answers_are_held_against_each_other(judged: Judged, tmp_path: Path) -> None:
+    kept, others = lines("middling.jsonl")[:20], lines("flawed.jsonl")[20:]
+    given = tmp_path / "mixed.jsonl"
+    put(given, [*kept, *others])
+    mixed = showcase_run(judged.uri, f"recorded:{SECOND}", target=f"recorded:{given}")
+    score = agreed(judged, other_run=mixed.run_id).numbers["reasoning_score"]
+    assert (score.n, score.without_b) == (20, 10)
+    flawed = showcase_run(judged.uri, **recordings("flawed"))
+    with pytest.raises(UsageError, match="judged no answer that the other has; judge the same responses"):
+        agreed(judged, other_run=flawed.run_id)
+
+
+def test_both_sides_are_scored_by_the_weights_of_the_run(judged: Judged) -> None:
+    text = "crux=0.05,brevity=0.15"
+    heavy = showcase_run(judged.uri, f"recorded:{FIRST}", rubric_weights=text)
+    made = judges_agreement(heavy.run_id, labels=SECOND, resamples=RESAMPLES, tracking_uri=judged.uri)
+    through_a_run = judges_agreement(
+        heavy.run_id, other_run=judged.second.run_id, resamples=RESAMPLES, tracking_uri=judged.uri
+    )
+    own, other = by_hand(weights=RubricWeights.parse(text))
+    sides = [[side[key]["reasoning_score"] for key in sorted(own)] for side in (own, other)]
+    assert made.numbers["reasoning_score"] == numeric_agreement(*sides, tolerance=5, resamples=RESAMPLES)
+    assert through_a_run.numbers == made.numbers
+
+
+ANSWERS = {key: f"Answer {key}." for key in "abcdef"}
+OWN = {"a": 0.9, "b": 0.8, "c": 0.3, "d": 0.75, "e": 1.0, "f": 0.1}
+PEOPLE = {"a": 0.8, "b": 0.3, "c": 0.4, "d": 0.7, "e": 1.0, "f": 0.0}
+
+
+def scores(given: dict[str, float], parts: bool = False) -> list[dict[str, Any]]:
+    names = ("overall_score", "accuracy", "completeness", "relevance") if parts else ("overall_score",)
+    return [{"id": key, **dict.fromkeys(names, score)} for key, score in given.items()]
+
+
+def answer_run(uri: str, folder: Path, rows: list[dict[str, Any]], **fields: Any) -> RunResult:
+    golden, target = golden_set(folder, ANSWERS, **fields)
+    judge = labels_file(folder / "verdicts.jsonl", rows, judge="model")
+    return run_eval(golden, target=target, judge=f"recorded:{judge}", tracking_uri=uri, traces="off")
+
+
+def test_judges_of_answers_are_compared_too(store_uri: str, tmp_path: Path) -> None:
+    """By overall score within 0.1 and its parts, and by whether the answer passes at the run's threshold."""
+    run = answer_run(store_uri, tmp_path, scores(OWN, parts=True))
+    labels = labels_file(tmp_path / "people.jsonl", scores(PEOPLE))
+    made = judges_agreement(run.run_id, labels=labels, resamples=RESAMPLES, tracking_uri=store_uri)
+    sides = [list(side.values()) for side in (OWN, PEOPLE)]
+    assert set(made.numbers) == set(SCALES["answer"])
+    found = made.numbers["overall_score"]
+    assert found == numeric_agreement(*sides, tolerance=0.1, resamples=RESAMPLES)
+    assert found.figures["share_within"].value == 5 / 6
+    assert [(each.id, each.score, each.other) for each in made.disagreements] == [("b", 0.8, 0.3)]
+    assert set(made.labels) == set(LABELS["answer"])
+    outcomes = [["pass" if score >= 0.75 else "fail" for score in side] for side in sides]
+    assert made.labels["outcome"] == label_agreement(*outcomes, resamples=RESAMPLES)
+    assert (made.numbers["accuracy"].n, made.numbers["accuracy"].without_b) == (0, 6)
+    assert made.labels["declined"].n == 0
+    json.dumps(agreement_json(made), allow_nan=False)
+
+
+def test_negatives_are_compared_by_whether_they_were_seen_to_decline(
+    store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = answer_run(
+        store_uri, tmp_path, [{"id": key, "declined": key in "abcd"} for key in ANSWERS], expected_chunks=[]
+    )
+    people = [{"id": key, "declined": key in "abc", "overall_score": 0.5} for key in ANSWERS]
+    labels = labels_file(tmp_path / "people.jsonl", people)
+    made = judges_agreement(run.run_id, labels=labels, resamples=RESAMPLES, tracking_uri=store_uri)
+    sides = [[key in seen for key in ANSWERS] for seen in ("abcd", "abc")]
+    assert made.labels["declined"] == label_agreement(*sides, resamples=RESAMPLES)
+    assert (made.numbers["overall_score"].n, made.kappa, made.disagreements) == (0, None, ())
+    assert cli("judge", "agree", run.run_id, "--labels", labels) == 0
+    assert re.search(r"\ndeclined +6 ", capsys.readouterr().out)
+
+
+def test_a_row_whose_panel_failed_has_no_verdict(store_uri: str, tmp_path: Path) -> None:
+    golden, target = golden_set(tmp_path, ANSWERS)
+    files = [
+        labels_file(tmp_path / "one.jsonl", scores(OWN), judge="one"),
+        labels_file(tmp_path / "two.jsonl", scores({key: OWN[key] for key in "abcde"}), judge="two"),
+    ]
+    judges = [f"recorded:{file}" for file in files]
+    run = run_eval(golden, target=target, judge=judges, tracking_uri=store_uri, traces="off")
+    labels = labels_file(tmp_path / "people.jsonl", scores(PEOPLE))
+    made = judges_agreement(run.run_id, labels=labels, resamples=RESAMPLES, tracking_uri=store_uri)
+    assert made.judge == "one+two"
+    assert (made.numbers["overall_score"].n, made.numbers["overall_score"].without_a) == (5, 1)
+
+
+def test_where_kappa_is_not_defined_that_is_said(
+    store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = answer_run(store_uri, tmp_path, scores(dict.fromkeys(ANSWERS, 0.9)))
+    labels = labels_file(tmp_path / "people.jsonl", scores(dict.fromkeys(ANSWERS, 0.9)))
+    assert cli("judge", "agree", run.run_id, "--labels", labels) == 0
+    shown = capsys.readouterr().out
+    assert "not defined (" in shown
+    assert "overall_score kappa (quadratic)" in shown
+
+
+@pytest.mark.parametrize("options", [{}, {"labels": SECOND, "other_run": "x"}])
+def test_labels_or_another_run_and_not_both(options: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="name the labels, or another run, to hold the judge against"):
+        judges_agreement("none", **options)
+
+
+def test_nothing_in_common_is_refused(judged: Judged, tmp_path: Path) -> None:
+    rows = lines("middling.second.jsonl")
+    other = labels_file(tmp_path / "other.jsonl", [{**row, "id": f"x-{row['id']}"} for row in rows])
+    answers = labels_file(tmp_path / "answers.jsonl", [{"id": row["id"], "overall_score": 0.5} for row in rows])
+    for labels in (other, answers):
+        with pytest.raises(UsageError, match="no question was judged on both sides: evaltrack-reference and"):
+            agreed(judged, labels=labels)
+
+
+def test_runs_of_other_rubrics_unjudged_or_not_there_are_refused(judged: Judged, tmp_path: Path) -> None:
+    answer = answer_run(judged.uri, tmp_path, scores(OWN))
+    with pytest.raises(UsageError, match="was judged by the rubric answer, the other by reasoning"):
+        agreed(judged, other_run=answer.run_id)
+    golden, target = golden_set(tmp_path, ANSWERS, expected_chunks=["x"])
+    unjudged = run_eval(golden, target=target, judge="none", tracking_uri=judged.uri, traces="off")
+    with pytest.raises(UsageError, match="holds no verdict; evaluate with `judge=` first"):
+        agreed(judged, other_run=unjudged.run_id)
+    with pytest.raises(UsageError, match="there is no MLflow run `nothing`"):
+        agreed(judged, other_run="nothing")
+
+
+def test_bad_labels_are_named_by_their_line(judged: Judged, tmp_path: Path) -> None:
+    rows = lines("middling.second.jsonl")
+    rows[1]["dimensions"]["crux"] = 11
+    labels = labels_file(tmp_path / "labels.jsonl", rows)
+    with pytest.raises(UsageError, match=r"labels.jsonl:2: `dimensions.crux` is too large; write at most 10"):
+        agreed(judged, labels=labels)
+
+
+def test_the_command_line(judged: Judged, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", judged.uri)
+    monkeypatch.setenv("COLUMNS", "200")
+    run = judged.reference.run_id
+    assert cli("judge", "agree", run, "--labels", SECOND, "--output", "json") == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert (printed["schema"], printed["judge"], printed["other"]) == (
+        "evaltrack.agreement/1",
+        "evaltrack-reference",
+        "second-reader",
+    )
+    assert set(printed["numbers"]) == {*SCALES["reasoning"], *COUNTED["reasoning"]}
+    assert printed["kappa"] == printed["numbers"]["reasoning_score"]["figures"]["quadratic_kappa"]["value"]
+    confusion = printed["labels"]["tier"]["confusion"]
+    assert confusion["labels"] == [1, 2, 3]
+    assert sum(map(sum, confusion["counts"])) == 30
+    gaps = [each["gap"] for each in printed["disagreements"]]
+    assert gaps == sorted(gaps, reverse=True)
+
+    assert cli("judge", "agree", run, "--run", judged.second.run_id) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith(f"evaltrack-reference against second-reader (run {judged.second.run_id[:8]})\n")
+    for name in (*SCALES["reasoning"], *COUNTED["reasoning"], *LABELS["reasoning"]):
+        assert f"\n{name} " in shown
+    assert f"further apart than the tolerance: {len(gaps)}" in shown or not gaps
+    assert cli("judge", "agree", run) == 2
+    assert "Error: name the labels, or another run" in capsys.readouterr().err
+
+
+Z = 1.959963984540054
+GRADES = {"Answer a.": [7, 7.2, 7.4, 7], "Answer b.": [5, 5, 5.6, 5.5]}
+"""What the judge gives each response, one time after the other: in the run, then in the replay."""
+
+
+def graded(grades: Mapping[str, Sequence[float | str]] = GRADES) -> Behaviour:
+    return by_text(
+        {text: [one if isinstance(one, str) else graded_reply(one) for one in each] for text, each in grades.items()}
+    )
+
+
+def scored(scores: Mapping[str, Sequence[float]]) -> Behaviour:
+    return by_text({text: [scored_reply(one) for one in each] for text, each in scores.items()})
+
+
+def judged_run(folder: Path, uri: str, answers: Sequence[str] = tuple(GRADES), **settings: Any) -> RunResult:
+    golden, target = golden_set(folder, {answer[7]: f"{answer} {OPTIONS}" for answer in answers})
+    asked = {"target": target, "judge": JUDGE, "rubric": "reasoning", "concurrency": 1, "traces": "off"}
+    return run_eval(golden, tracking_uri=uri, **{**asked, **settings})
+
+
+def children(uri: str, run_id: str) -> list[Run]:
+    found = mlflow.MlflowClient(uri).search_runs(["0"])
+    return [run for run in found if run.data.tags.get("mlflow.parentRunId") == run_id]
+
+
+def test_it_measures_spread_share_tiers_and_noise(store_uri: str, tmp_path: Path) -> None:
+    """By hand: 70, 72, 74 and 50, 50, 56."""
+    told: list[tuple[int, int]] = []
+    asked: list[str] = []
+
+    def target(question: Question, k: int) -> Response:
+        asked.append(question.id)
+        return Response(answer=f"Answer {question.id}. {OPTIONS}")
+
+    with serving(behaviour=graded()) as server:
+        run = judged_run(tmp_path, store_uri, target=target)
+        before = mlflow.get_run(run.run_id)
+        made = replay_judge(run.run_id, times=2, tracking_uri=store_uri, on_progress=lambda *each: told.append(each))
+    assert server.calls == 6
+    assert sorted(asked) == ["a", "b"]
+    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert (made.run_id, made.judge, made.score, made.times) == (run.run_id, JUDGE, "reasoning_score", 2)
+    assert made.judge_prompt == run.signature.judge_prompt != ""
+    assert {row.id: (row.score, row.again, row.spread) for row in made.rows} == {
+        "a": (70, (72, 74), 4),
+        "b": (50, (50, 56), 6),
+    }
+    assert [(row.tier, row.tiers_again) for row in made.rows] == [(3, (3, 3)), (2, (2, 2))]
+    assert [(row.passed, row.passed_again) for row in made.rows] == [(True, (True, True)), (False, (False, False))]
+    assert (made.share_within, made.mean_spread, made.num_changed) == (3 / 4, 5, 0)
+    assert made.noise == pytest.approx(Z * sqrt(2 * (4 + 12) / 2**2))
+    assert (made.num_verdicts, made.failed, made.left_out, made.usage_tokens) == (4, 0, 0, 4 * 30)
+    (child,) = children(store_uri, run.run_id)
+    assert (child.info.status, child.info.run_name) == ("FINISHED", "judge replay")
+    assert child.data.params == {"judge": JUDGE, "times": "2", "replayed_run": run.run_id}
+    assert child.data.metrics == pytest.approx(dict(made.metrics))
+    kept = mlflow.artifacts.load_dict(f"runs:/{child.info.run_id}/replay.json")
+    assert [row["again"] for row in kept["rows"]] == [[72, 74], [50, 56]]
+    assert kept["noise"] == made.noise
+
+    after = mlflow.get_run(run.run_id)
+    assert (after.data.metrics, after.data.params) == (before.data.metrics, before.data.params)
+    assert set(after.data.tags) == set(before.data.tags)
+
+
+def test_a_second_replay_costs_nothing(store_uri: str, tmp_path: Path) -> None:
+    with serving(behaviour=graded()) as server:
+        run = judged_run(tmp_path, store_uri)
+        first = replay_judge(run.run_id, times=2, tracking_uri=store_uri)
+        second = replay_judge(run.run_id, times=2, tracking_uri=store_uri)
+        assert server.calls == 6
+        third = replay_judge(run.run_id, times=3, tracking_uri=store_uri)
+        assert server.calls == 8
+    assert second.rows == first.rows
+    assert (first.usage_tokens, second.usage_tokens, third.usage_tokens) == (120, 0, 60)
+    assert [row.again for row in third.rows] == [(72, 74, 70), (50, 56, 55)]
+    assert len(children(store_uri, run.run_id)) == 3
+
+
+def test_without_a_cache_every_verdict_is_paid_for(store_uri: str, tmp_path: Path) -> None:
+    with serving(behaviour=graded()) as server:
+        run = judged_run(tmp_path, store_uri, verdict_cache=False)
+        for _ in range(2):
+            replay_judge(run.run_id, times=1, tracking_uri=store_uri)
+    assert server.calls == 6
+
+
+def test_a_change_of_tier_is_counted(store_uri: str, tmp_path: Path) -> None:
+    with serving(behaviour=graded({"Answer a.": [7, 6.9], "Answer b.": [5, 4.9], "Answer c.": [9, 9.1]})):
+        run = judged_run(tmp_path, store_uri, ("Answer a.", "Answer b.", "Answer c."))
+        made = replay_judge(run.run_id, times=1, tracking_uri=store_uri)
+    assert [(row.tier, row.tiers_again, row.changed) for row in made.rows] == [
+        (3, (2,), True),
+        (2, (1,), True),
+        (3, (3,), False),
+    ]
+    assert made.num_changed == 2
+
+
+def test_a_verdict_that_failed_is_counted_and_in_no_number(store_uri: str, tmp_path: Path) -> None:
+    with serving(behaviour=graded({"Answer a.": [7, "no", "no", 7.2], "Answer b.": [5, 5, 5, 5]})) as server:
+        run = judged_run(tmp_path, store_uri)
+        made = replay_judge(run.run_id, times=2, tracking_uri=store_uri)
+    assert server.calls == 2 + 3 + 2
+    assert {row.id: row.again for row in made.rows} == {"a": (None, 72), "b": (50, 50)}
+    assert (made.failed, made.num_verdicts, made.share_within, made.usage_tokens) == (1, 4, 1, 5 * 30)
+    assert made.noise == pytest.approx(Z * sqrt(2 * 2 / 2**2))
+    (child,) = children(store_uri, run.run_id)
+    assert child.data.metrics["replay.num_errors"] == 1
+
+
+def test_where_no_verdict_can_be_had_nothing_is_logged(store_uri: str, tmp_path: Path) -> None:
+    with serving(behaviour=graded({"Answer a.": [7, "no"], "Answer b.": [5, "no"]})):
+        run = judged_run(tmp_path, store_uri)
+        with pytest.raises(InconclusiveError) as error:
+            replay_judge(run.run_id, times=2, tracking_uri=store_uri)
+    message = "none of 4 verdicts succeeded; the last failure: judge_error: UnreadableVerdictError"
+    assert str(error.value).startswith(message)
+    assert children(store_uri, run.run_id) == []
+
+
+def test_a_share_of_the_responses_can_be_judged(store_uri: str, tmp_path: Path) -> None:
+    answers = [f"Answer {key}." for key in "abcdefghij"]
+    with serving(behaviour=graded({answer: [7, 7.2, 7.2] for answer in answers})) as server:
+        run = judged_run(tmp_path, store_uri, answers)
+        some = replay_judge(run.run_id, times=1, share=0.3, tracking_uri=store_uri)
+        assert server.calls == 10 + 3
+        more = replay_judge(run.run_id, times=1, share=0.31, tracking_uri=store_uri)
+        every = replay_judge(run.run_id, times=1, tracking_uri=store_uri)
+    ids = [[row.id for row in made.rows] for made in (some, more, every)]
+    assert [len(each) for each in ids] == [3, 4, 10]
+    assert set(ids[0]) < set(ids[1]) < set(ids[2])
+    assert [each == sorted(each) for each in ids] == [True, True, True]
+    assert (some.population, some.left_out) == (10, 0)
+    assert some.noise == every.noise == pytest.approx(Z * sqrt(2 * 2 / 10))
+
+
+@pytest.mark.parametrize("share", [0, -0.1, 1.01])
+def test_a_share_has_bounds(store_uri: str, share: float) -> None:
+    with pytest.raises(UsageError, match=f"share is {share}; write a number above 0, up to 1"):
+        replay_judge("nothing", share=share, tracking_uri=store_uri)
+
+
+def test_rows_without_a_score_are_left_out(store_uri: str, tmp_path: Path) -> None:
+    golden, target = golden_set(tmp_path, {"a": f"Answer a. {OPTIONS}", "b": "Answer b.", "c": None})
+    with serving(behaviour=graded({"Answer a.": [7, 7], "Answer b.": ["no"]})):
+        run = run_eval(golden, target=target, judge=JUDGE, rubric="reasoning", tracking_uri=store_uri, traces="off")
+        made = replay_judge(run.run_id, times=1, tracking_uri=store_uri)
+    assert ([row.id for row in made.rows], made.left_out) == (["a"], 2)
+
+
+def test_answers_are_judged_again_too(store_uri: str, tmp_path: Path) -> None:
+    with serving(behaviour=scored({"Answer a.": [0.8, 0.85, 0.7], "Answer b.": [0.5, 0.5, 0.5]})):
+        run = judged_run(tmp_path, store_uri, rubric="answer")
+        made = replay_judge(run.run_id, times=2, tracking_uri=store_uri)
+    assert (made.score, made.share_within, made.num_changed) == ("overall_score", 3 / 4, 1)
+    assert [row.tier for row in made.rows] == [None, None]
+    assert made.noise == pytest.approx(Z * sqrt(2 * 0.0175 / 3 / 2**2))
+
+
+def test_what_the_judge_does_not_decide_is_no_change(store_uri: str, tmp_path: Path) -> None:
+    golden, target = golden_set(tmp_path, {"a": "Answer a."}, expected_tools=["search"])
+    with serving(behaviour=scored({"Answer a.": [0.9]})):
+        run = run_eval(golden, target=target, judge=JUDGE, tracking_uri=store_uri, traces="off")
+        made = replay_judge(run.run_id, times=2, tracking_uri=store_uri)
+    assert [row["passed"] for row in run.rows] == [False]
+    assert (made.num_changed, made.noise) == (0, 0)
+
+
+def test_of_trials_the_one_response_that_is_kept_is_judged(store_uri: str, tmp_path: Path) -> None:
+    with serving(behaviour=graded({"Answer a.": [8, 8.6, 8.2, 8.1, 8.3]})) as server:
+        run = judged_run(tmp_path, store_uri, ("Answer a.",), trials=3)
+        made = replay_judge(run.run_id, times=2, tracking_uri=store_uri)
+    assert server.calls == 5
+    assert [row["reasoning_score"] for row in run.rows] == [pytest.approx((80 + 86 + 82) / 3)]
+    assert [(row.score, row.again) for row in made.rows] == [(80, (81, 83))]
+
+
+def test_the_weights_of_the_run_make_the_scores(store_uri: str, tmp_path: Path) -> None:
+    replies = [json.loads(graded_reply(0)) for _ in range(2)]
+    replies[0]["dimensions"]["crux"], replies[1]["dimensions"]["crux"] = 8, 9
+    weights = (
+        "h_count=0,oscillation=0,crux=1,epistemic_honesty=0,process_integrity=0,actionability=0,brevity=0,format=0"
+    )
+    with serving(*map(json.dumps, replies)):
+        run = judged_run(tmp_path, store_uri, ("Answer a.",), rubric_weights=weights)
+        made = replay_judge(run.run_id, times=1, tracking_uri=store_uri)
+    assert [(row.score, row.again) for row in made.rows] == [(80, (90,))]
+
+
+def test_a_panel_is_asked_again_as_a_panel(store_uri: str, tmp_path: Path) -> None:
+    with serving(behaviour=graded({"Answer a.": [7, 7.4, 7.2, 7.8]})) as server:
+        run = judged_run(tmp_path, store_uri, ("Answer a.",), judge=[JUDGE, "openai:gpt-4o"])
+        made = replay_judge(run.run_id, times=1, tracking_uri=store_uri)
+    assert server.calls == 4
+    assert made.judge == "openai:gpt-4o-mini+openai:gpt-4o"
+    assert [(row.score, row.again) for row in made.rows] == [(72, (75,))]
+
+
+REPLAYED_BY_FUNCTION = (
+    "given = iter([0.5, 0.9, 0.7])\ndef judge(question, response):\n    return {'overall_score': next(given)}\n"
+)
+
+
+def test_a_function_of_ones_own_can_be_asked_again(store_uri: str, tmp_path: Path) -> None:
+    Path("replayed_judge.py").write_text(REPLAYED_BY_FUNCTION)
+    run = judged_run(tmp_path, store_uri, ("Answer a.",), judge="replayed_judge:judge", rubric="answer")
+    made = replay_judge(run.run_id, times=2, tracking_uri=store_uri)
+    assert [(row.score, row.again) for row in made.rows] == [(0.5, (0.5, 0.9))]  # a new process begins anew
+
+
+def test_recorded_verdicts_of_a_model_are_refused_too(store_uri: str, tmp_path: Path) -> None:
+    labels = labels_file(tmp_path / "labels.jsonl", [{"id": "a", "overall_score": 0.5}], judge="openai:gpt-4o")
+    run = judged_run(tmp_path, store_uri, ("Answer a.",), judge=f"recorded:{labels}", rubric="answer")
+    with serving(scored_reply(1)) as server, pytest.raises(UsageError, match="verdicts that were recorded"):
+        replay_judge(run.run_id, tracking_uri=store_uri)
+    assert server.calls == 0
+    assert children(store_uri, run.run_id) == []
+
+
+def test_another_prompt_is_refused(store_uri: str, tmp_path: Path) -> None:
+    with serving(behaviour=graded()) as server:
+        run = judged_run(tmp_path, store_uri)
+        older = run.signature.model_copy(update={"judge_prompt": "0123456789abcdef"})
+        mlflow.MlflowClient(store_uri).set_tag(run.run_id, "evaltrack.signature", older.model_dump_json())
+        with pytest.raises(UsageError) as refused:
+            replay_judge(run.run_id, tracking_uri=store_uri)
+    assert server.calls == 2
+    prompt = run.signature.judge_prompt
+    assert str(refused.value) == f"the judge's prompt was 0123456789abcdef and is {prompt}; evaluate again"
+
+
+def test_a_run_that_nobody_judged_is_refused(store_uri: str, tmp_path: Path) -> None:
+    golden, target = golden_set(tmp_path, {"a": "Answer a."}, expected_chunks=["x"])
+    run = run_eval(golden, target=target, judge="none", tracking_uri=store_uri, traces="off")
+    with pytest.raises(UsageError, match="holds no judged response; evaluate with `judge=` first"):
+        replay_judge(run.run_id, tracking_uri=store_uri)
+    with pytest.raises(UsageError, match="there is no MLflow run `nothing`"):
+        replay_judge("nothing", tracking_uri=store_uri)
+    with mlflow.start_run() as foreign:
+        pass
+    with pytest.raises(UsageError, match="is not an evaluation of evaltrack"):
+        replay_judge(foreign.info.run_id, tracking_uri=store_uri)
+
+
+@pytest.mark.parametrize("times", [0, -1, 101])
+def test_times_have_bounds(store_uri: str, times: int) -> None:
+    with pytest.raises(UsageError, match=f"times is {times}; write a number from 1 to 100"):
+        replay_judge("nothing", times=times, tracking_uri=store_uri)
+
+
+def test_what_stands_in_the_way_is_named(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(behaviour=graded()):
+        run = judged_run(tmp_path, store_uri)
+    with serving(behaviour=quota()), pytest.raises(InconclusiveError, match="quota"):
+        replay_judge(run.run_id, times=2, tracking_uri=store_uri)
+    assert children(store_uri, run.run_id) == []
+    with pytest.raises(UsageError, match="set OPENAI_API_KEY or OPENAI_BASE_URL first"):
+        replay_judge(run.run_id, tracking_uri=store_uri)
+    here = Path.cwd()
+    monkeypatch.chdir(tmp_path)
+    with serving(behaviour=graded()), pytest.raises(UsageError, match=f"the run was started in {here}; go there first"):
+        replay_judge(run.run_id, tracking_uri=store_uri)
+
+
+def test_a_replay_by_the_command_line(store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(behaviour=graded()):
+        run = judged_run(tmp_path, store_uri)
+        assert cli("judge", "replay", run.run_id, "--times", "2") == 0
+        shown = capsys.readouterr().out.splitlines()
+        assert shown[0] == "openai:gpt-4o-mini: 2 responses judged 2 times again, 120 tokens"
+        assert shown[1] == "within 5 % of the run's score: 75.0 %"
+        assert shown[3:] == [
+            "changed tier or outcome: 0 of 2",
+            "noise of the judge: two runs' means differ by up to 5.544 by it alone (95 %)",
+            "  b: 50.000, again 50.000, 56.000",
+            "  a: 70.000, again 72.000, 74.000",
+        ]
+        assert cli("judge", "replay", run.run_id, "--times", "2", "--output", "json") == 0
+        printed = json.loads(capsys.readouterr().out)
+        assert (printed["schema"], printed["judge_tokens"], printed["times"]) == ("evaltrack.replay/1", 0, 2)
+        assert cli("judge", "replay", run.run_id, "--times", "0") == 2
+        assert "Error: times is 0; write a number from 1 to 100" in capsys.readouterr().err

@@ -1,0 +1,207 @@
+"""Two judges on the same responses, without a store."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from math import sqrt
+from statistics import NormalDist, variance
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evaltrack.compare.judges import (
+    SCALES,
+    SCORE,
+    TOLERANCE,
+    Disagreement,
+    PairedVerdicts,
+    Replay,
+    Replayed,
+    Within,
+    tolerances_of,
+)
+from evaltrack.report.judges import replay_json, replay_lines
+
+
+def test_a_tolerance_is_a_share_of_the_scale_of_each_grade() -> None:
+    """The reasoning score has 100 points; grades of answers go from 0 to 1."""
+    assert SCALES["reasoning"]["reasoning_score"] == 100
+    assert set(SCALES["answer"].values()) == {1.0}
+    assert tolerances_of("reasoning", None)["reasoning_score"] == pytest.approx(5)
+    assert tolerances_of("reasoning", 0.2)["reasoning_score"] == pytest.approx(20)
+    assert tolerances_of("reasoning", 0.2)["hypotheses"] == 1.0
+    assert tolerances_of("answer", None)[SCORE["answer"]] == pytest.approx(0.1)
+
+
+def test_responses_far_apart_are_named_the_widest_first() -> None:
+    """Those at the tolerance agree, and one that a side did not judge is no disagreement."""
+    own = {key: {"overall_score": score} for key, score in {"a": 0.5, "b": 0.9, "c": 0.2, "d": 1.0}.items()}
+    others = {key: {"overall_score": score} for key, score in {"a": 0.6, "b": 0.3, "c": 0.5, "e": 0.0}.items()}
+    pairs = PairedVerdicts("answer", tolerances_of("answer", None), own, others)
+    apart = pairs.apart()
+    assert apart == [Disagreement("b", 0.9, 0.3), Disagreement("c", 0.2, 0.5)]
+    assert [round(each.gap, 9) for each in apart] == [0.6, 0.3]
+
+
+@pytest.mark.parametrize(("share", "agree"), [(0.9, True), (0.8, True), (0.79, False), (None, None)])
+def test_agreement_needs_its_share(share: float | None, agree: bool | None) -> None:
+    """At the share that is needed they agree; where nothing was judged twice it is not known."""
+    assert Within(0.1, 0.8, share, 10).agree is agree
+
+
+Z = 1.959963984540054
+"""The 97.5th percentile of the normal distribution."""
+
+
+def row(key: str, score: float, *again: float | None) -> Replayed:
+    return Replayed(key, score, again)
+
+
+def replay(*rows: Replayed, score: str = "reasoning_score", left_out: int = 0, tokens: int = 0) -> Replay:
+    times = max((len(each.again) for each in rows), default=1)
+    return Replay("r1", "openai:m", "0123", score, times, rows, left_out, tokens)
+
+
+def test_the_noise_is_that_of_a_difference_of_two_means() -> None:
+    """By hand: variances 1 and 4 of two responses; of the mean 5/4, of the difference 5/2."""
+    made = replay(row("a", 70, 71, 72), row("b", 50, 52, 54))
+    assert made.noise == pytest.approx(Z * sqrt(2 * (1 + 4) / 2**2))
+    assert made.noise == pytest.approx(3.0990, abs=1e-4)
+
+
+def test_a_sample_speaks_for_all() -> None:
+    """Its mean variance is taken for everybody's: with four times as many responses the noise is half."""
+    found = replay(row("a", 70, 71, 72), row("b", 50, 52, 54))
+    assert found.noise is not None
+    assert replace(found, population=8).noise == pytest.approx(found.noise / 2)
+    assert replace(found, population=2).noise == found.noise
+
+
+def test_a_judge_that_always_says_the_same_has_no_noise() -> None:
+    made = replay(row("a", 70, 70, 70), row("b", 0, 0))
+    assert (made.noise, made.mean_spread, made.share_within, made.num_changed) == (0, 0, 1, 0)
+
+
+def test_without_a_verdict_nothing_is_known() -> None:
+    made = replay(row("a", 70, None, None), row("b", 50, None, None))
+    assert (made.noise, made.mean_spread, made.share_within) == (None, None, None)
+    assert (made.num_verdicts, made.failed) == (4, 4)
+    assert made.metrics == {"replay.num_responses": 2, "replay.num_changed": 0, "replay.num_errors": 4}
+
+
+def test_a_failed_verdict_is_in_no_number() -> None:
+    """The other times count; a response that failed throughout is left out of means and noise."""
+    made = replay(row("a", 70, 72, None), row("b", 10, None, None))
+    assert (made.num_verdicts, made.failed) == (4, 3)
+    assert (made.mean_spread, made.share_within) == (2, 1)
+    assert made.noise == pytest.approx(Z * sqrt(2 * 2))
+
+
+@pytest.mark.parametrize(
+    ("score", "was", "now", "within"),
+    [
+        ("reasoning_score", 70.0, 75.0, True),
+        ("reasoning_score", 70.0, 65.0, True),
+        ("reasoning_score", 70.0, 75.1, False),
+        ("reasoning_score", 0.0, 5.0, True),
+        ("overall_score", 0.8, 0.85, True),
+        ("overall_score", 0.3, 0.35, True),
+        ("overall_score", 0.8, 0.75, True),
+        ("overall_score", 0.8, 0.8500001, False),
+    ],
+)
+def test_exactly_five_percent_of_the_scale_is_within(score: str, was: float, now: float, within: bool) -> None:
+    """5 points of a hundred, 0.05 of one, whatever floats make of the difference."""
+    assert replay(row("a", was, now), score=score).share_within == float(within)
+    assert float(TOLERANCE[score]) in (5, 0.05)
+
+
+def test_the_share_is_of_verdicts_and_not_of_responses() -> None:
+    assert replay(row("a", 70, 70, 71, 90), row("b", 50, 55, 56)).share_within == 3 / 5
+
+
+def test_the_spread_counts_the_score_of_the_run() -> None:
+    assert row("a", 70, 72, None, 75).spread == 5
+    assert row("a", 80, 72, 75).spread == 8
+    assert row("a", 80, None).spread == 0
+
+
+@pytest.mark.parametrize(
+    ("made", "changed"),
+    [
+        (Replayed("a", 70, (71,), True, (True,), 3, (3,)), False),
+        (Replayed("a", 70, (69,), True, (False,), 3, (2,)), True),
+        (Replayed("a", 60, (40,), False, (False,), 2, (1,)), True),
+        (Replayed("a", 0.8, (0.7,), True, (False,)), True),
+        (Replayed("a", 0.8, (None, 0.8), True, (None, True)), False),
+        (Replayed("a", 60, (None,), False, (None,), 2, (None,)), False),
+    ],
+)
+def test_another_tier_or_outcome_is_a_change_and_a_failure_is_none(made: Replayed, changed: bool) -> None:
+    assert made.changed is changed
+    assert replay(made).num_changed == changed
+
+
+scores = st.floats(0, 100)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(scores, st.lists(scores, min_size=1, max_size=5)), min_size=1, max_size=8))
+def test_the_noise_is_never_off(found: list[tuple[float, list[float]]]) -> None:
+    made = replay(*(row(str(n), score, *again) for n, (score, again) in enumerate(found)))
+    of_mean = sum(variance([score, *again]) for score, again in found) / len(found) ** 2
+    assert made.noise == pytest.approx(NormalDist().inv_cdf(0.975) * sqrt(2 * of_mean), abs=1e-9)
+    assert made.share_within is not None
+    assert 0 <= made.share_within <= 1
+
+
+def test_the_json_holds_every_response() -> None:
+    made = replay(Replayed("a", 70, (72, None), True, (True, None), 3, (3, None)), left_out=4, tokens=1234)
+    printed = json.loads(json.dumps(replay_json(made), allow_nan=False))
+    assert printed["schema"] == "evaltrack.replay/1"
+    assert (printed["num_responses"], printed["left_out"], printed["num_errors"]) == (1, 4, 1)
+    assert printed["judge_tokens"] == 1234
+    assert printed["noise"] == pytest.approx(Z * 2)
+    assert printed["rows"] == [
+        {
+            "id": "a",
+            "score": 70,
+            "again": [72, None],
+            "spread": 2,
+            "tier": 3,
+            "tiers_again": [3, None],
+            "passed": True,
+            "passed_again": [True, None],
+        }
+    ]
+
+
+def test_the_terminal_says_how_many_responses_it_leaves_out() -> None:
+    made = replay(*(row(f"r{number}", 50, 50 + number, 50) for number in range(1, 13)))
+    assert replay_lines(made)[-1] == "  … and 2 more responses"
+
+
+def test_the_terminal_says_how_stable_the_judge_is() -> None:
+    made = replay(
+        row("calm", 70, 71, 70), row("wild\nid", 50, 80, None), row("still", 9, 9, 9), left_out=2, tokens=4321
+    )
+    assert replay_lines(made) == [
+        "openai:m: 3 responses judged 2 times again, 4,321 tokens",
+        "left out without a score: 2 rows",
+        "1 of 6 verdicts failed and is in no number",
+        "within 5 % of the run's score: 80.0 %",
+        "mean spread of a response: 10.333",
+        "changed tier or outcome: 0 of 3",
+        f"noise of the judge: two runs' means differ by up to {made.noise:.3f} by it alone (95 %)",
+        "  wild id: 50.000, again 80.000, error",
+        "  calm: 70.000, again 71.000, 70.000",
+    ]
+
+
+def test_the_terminal_says_nothing_that_is_not_known() -> None:
+    assert replay_lines(replay(row("a", 70, None))) == [
+        "openai:m: 1 response judged once again, 0 tokens",
+        "1 of 1 verdict failed and is in no number",
+    ]

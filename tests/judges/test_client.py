@@ -1,0 +1,846 @@
+"""The door to OpenAI against a real HTTP server: what it sends, what it makes of the answers, and when it gives up."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import os
+import re
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from evaltrack.errors import EvaltrackError, InconclusiveError, UsageError
+from evaltrack.judges.client import ATTEMPTS, LLM, MAX_CONCURRENCY, WAITING, FormChoice, Schema
+from evaltrack.judges.server import (
+    AccessLostError,
+    Answer,
+    AnswerError,
+    QuotaError,
+    ServerBusyError,
+    ServerRefusesError,
+    without_key,
+)
+from evaltrack.judges.throttle import FIRST_DELAY
+from evaltrack.records import Usage
+from tests import warm
+from tests.conftest import REPO
+from tests.files import data
+from tests.openai_behaviours import (
+    FAULTS,
+    HTML,
+    Behaviour,
+    Reply,
+    answer_judge,
+    failure,
+    invalid,
+    no_json_schema,
+    plain_only,
+    quota,
+    rate_limited,
+    refuses_parameter,
+    script,
+    slow,
+    unauthorised,
+)
+from tests.openai_behaviours import Usage as ServerUsage
+from tests.openai_requests import Json, format_of
+from tests.openai_server import OpenAIServer
+
+KEY = "sk-not-to-be-seen-0123456789"
+MESSAGES = [{"role": "system", "content": "Reply in JSON."}, {"role": "user", "content": "How good is it?"}]
+FIELDS = {"reasoning": {"type": "string"}, "overall_score": {"type": "number", "minimum": 0, "maximum": 1}}
+SCHEMA = Schema(
+    "verdict",
+    {"type": "object", "properties": FIELDS, "required": list(FIELDS), "additionalProperties": False},
+)
+GOOD = Reply('{"reasoning": "so", "overall_score": 0.5}')
+Serve = Callable[..., OpenAIServer]
+Outcome = Answer | EvaltrackError | AnswerError
+
+
+@pytest.fixture(autouse=True)
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Retries come after milliseconds instead of half a second and more; who tests the delays takes this back."""
+    monkeypatch.setattr("evaltrack.judges.throttle.FIRST_DELAY", 0.002)
+
+
+@pytest.fixture
+def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
+    """Starts a server with a behaviour, or with a script of replies, that the LLM will ask."""
+    started: list[OpenAIServer] = []
+
+    def start(*replies: Reply, behaviour: Behaviour | None = None, **settings: Any) -> OpenAIServer:
+        server = OpenAIServer(behaviour or script(*replies), **settings).__enter__()
+        started.append(server)
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        return server
+
+    yield start
+    for server in started:
+        server.__exit__(None)
+
+
+def ask(times: int = 1, *, at_once: bool = False, schema: Schema | None = SCHEMA, **settings: Any) -> list[Outcome]:
+    """What comes of asking so many times, one after the other or all at once."""
+    return asked(times, at_once=at_once, schema=schema, **settings)[0]
+
+
+def asked(
+    times: int = 1, *, at_once: bool = False, schema: Schema | None = SCHEMA, **settings: Any
+) -> tuple[list[Outcome], LLM]:
+    llm = LLM("gpt-4o-mini", **settings)
+
+    async def one() -> Outcome:
+        try:
+            return await llm.ask(MESSAGES, schema)
+        except (EvaltrackError, AnswerError) as error:
+            return error
+
+    async def all_of_them() -> list[Outcome]:
+        try:
+            if at_once:
+                return list(await asyncio.gather(*(one() for _ in range(times))))
+            return [await one() for _ in range(times)]
+        finally:
+            await llm.aclose()
+
+    return asyncio.run(asyncio.wait_for(all_of_them(), 30)), llm
+
+
+def used(usage: ServerUsage) -> Usage:
+    """What the server counts, as a record."""
+    return Usage(
+        prompt_tokens=usage.prompt,
+        completion_tokens=usage.completion,
+        cached_tokens=usage.cached,
+        reasoning_tokens=usage.reasoning,
+    )
+
+
+def answered(outcomes: list[Outcome]) -> list[str]:
+    """The texts, all of them answers."""
+    assert all(isinstance(outcome, Answer) for outcome in outcomes), outcomes
+    return [outcome.text for outcome in outcomes if isinstance(outcome, Answer)]
+
+
+def error_of(outcomes: list[Outcome], kind: type[Exception]) -> Any:
+    """The one error that came of it."""
+    (outcome,) = outcomes
+    assert type(outcome) is kind, outcome
+    return outcome
+
+
+# What is sent
+
+
+def test_one_call_asks_for_a_strict_schema(serve: Serve) -> None:
+    server = serve(replace(GOOD, usage=ServerUsage(120, 30, cached=100, reasoning=8)), api_key="any")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_API_KEY", " any\n")
+        (answer,) = ask()
+
+    usage = Usage(prompt_tokens=120, completion_tokens=30, cached_tokens=100, reasoning_tokens=8)
+    assert answer == Answer(str(GOOD.content), usage)
+    named = {"name": "verdict", "schema": SCHEMA.schema, "strict": True}
+    assert server.bodies == [
+        {
+            "model": "gpt-4o-mini",
+            "messages": MESSAGES,
+            "temperature": 0.1,
+            "response_format": {"type": "json_schema", "json_schema": named},
+        }
+    ]
+
+
+def test_without_schema_and_parameters_nothing_else_is_sent(serve: Serve) -> None:
+    server = serve(Reply("Yes."))
+    assert answered(ask(schema=None, temperature=None)) == ["Yes."]
+    assert server.bodies == [{"model": "gpt-4o-mini", "messages": MESSAGES}]
+
+
+def test_what_an_answer_depends_on(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    serve(behaviour=refuses_parameter(script(GOOD), "temperature"))
+    _, llm = asked()
+    assert llm.identity == LLM("gpt-4o-mini").identity
+    assert llm.notes
+    others = [LLM("gpt-4o"), LLM("gpt-4o-mini", temperature=0), LLM("gpt-4o-mini", max_completion_tokens=9)]
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    others.append(LLM("gpt-4o-mini"))
+    assert len({llm.identity, *(other.identity for other in others)}) == 5
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "message"),
+    data("llm.json")["malformed_settings"],
+)
+def test_malformed_settings_are_found_before_anything_is_asked(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, message: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(UsageError) as error:
+        LLM("gpt-4o-mini")
+    assert str(error.value).startswith(message)
+    assert KEY not in str(error.value)
+
+
+def test_no_more_than_64_calls_are_in_flight(serve: Serve) -> None:
+    server = serve(behaviour=slow(script(GOOD), 0.3))
+    assert len(answered(ask(150, at_once=True, concurrency=500))) == 150
+    assert 16 < server.most_in_flight <= MAX_CONCURRENCY == 64
+
+
+# What servers refuse
+
+
+STRICT, WEAK = "json_schema", "json_object"
+DOWN = failure(503, "Loading the model", "server_error")
+BROKEN = failure(500, "The server had an error", "server_error")
+
+
+def breaks_on_json_schema(status: int) -> Behaviour:
+    """As some servers do: an error, and no word about the format."""
+    broken = failure(status, "Something went wrong", "server_error")
+    return lambda request, call: broken if format_of(request) == STRICT else GOOD
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "tried", "kept", "note"),
+    [
+        (no_json_schema(script(GOOD)), [STRICT], {"type": WEAK}, WEAK),
+        (plain_only(script(GOOD)), [STRICT, WEAK], None, "text"),
+        (breaks_on_json_schema(500), [STRICT] * 3, {"type": WEAK}, WEAK),
+        (breaks_on_json_schema(400), [STRICT], {"type": WEAK}, WEAK),
+    ],
+    ids=["named", "none", "500", "400"],
+)
+def test_a_format_that_the_server_does_not_take_is_given_up_once(
+    serve: Serve, behaviour: Behaviour, tried: list[str], kept: Json | None, note: str
+) -> None:
+    server = serve(behaviour=behaviour)
+    outcomes, llm = asked(4)
+
+    assert len(answered(outcomes)) == 4
+    assert [format_of(body) for body in server.bodies[: len(tried)]] == tried
+    assert [body.get("response_format") for body in server.bodies[len(tried) :]] == [kept] * 4
+    assert llm.notes == [f"gpt-4o-mini does not take json_schema; asked for {note}"]
+
+
+@pytest.mark.parametrize(("behaviour", "most"), [(no_json_schema(script(GOOD)), 16), (breaks_on_json_schema(500), 96)])
+def test_questions_at_once_give_a_format_up_together(serve: Serve, behaviour: Behaviour, most: int) -> None:
+    server = serve(behaviour=slow(behaviour, 0.02))
+    outcomes, llm = asked(32, at_once=True)
+
+    assert len(answered(outcomes)) == 32
+    assert [format_of(body) for body in server.bodies].count(STRICT) <= most
+    assert {format_of(body) for body in server.bodies} == {STRICT, WEAK}
+    assert llm.notes == ["gpt-4o-mini does not take json_schema; asked for json_object"]
+
+
+def test_a_format_that_worked_is_not_given_up(serve: Serve) -> None:
+    server = serve(GOOD, *[BROKEN] * 6, GOOD, invalid("This model's maximum context length is 8192 tokens."), GOOD)
+    outcomes, llm = asked(4)
+
+    assert [type(outcome) for outcome in outcomes] == [Answer, Answer, AnswerError, Answer]
+    assert str(outcomes[2]) == "status 400: This model's maximum context length is 8192 tokens."
+    assert {format_of(body) for body in server.bodies} == {STRICT}
+    assert (server.calls, llm.notes) == (10, [])
+
+
+@pytest.mark.parametrize(
+    ("outage", "calls"),
+    [
+        *itertools.product([DOWN, FAULTS["closed_before"](GOOD), rate_limited(form="none")], [1, 4, 7]),
+        (BROKEN, 1),
+        (BROKEN, 2),
+    ],
+)
+def test_an_outage_at_the_start_takes_no_format_away(serve: Serve, outage: Reply, calls: int) -> None:
+    server = serve(*[outage] * calls, GOOD)
+    outcomes, llm = asked(3)
+
+    assert len(answered(outcomes[1:])) == 2
+    assert {format_of(body) for body in server.bodies} == {STRICT}
+    assert llm.notes == []
+    assert llm.identity == LLM("gpt-4o-mini").identity
+
+
+def test_a_strict_form_that_is_answered_later_is_taken_after_all() -> None:
+    forms = FormChoice()
+    assert forms.of(1) == 1
+    forms.worked(1)
+    assert forms.of(0) == 1
+    forms.worked(0)
+    assert forms.of(1) == 0
+    forms.refused(0)
+    assert (forms.of(0), forms.of(2)) == (1, 2)
+
+
+@pytest.mark.parametrize("only", [None, 1])
+def test_a_refused_parameter_is_left_out_once(serve: Serve, only: int | None) -> None:
+    server = serve(behaviour=refuses_parameter(script(GOOD), "temperature", only))
+    outcomes, llm = asked(3)
+
+    assert len(answered(outcomes)) == 3
+    assert ["temperature" in body for body in server.bodies] == [True, False, False, False]
+    assert {format_of(body) for body in server.bodies} == {"json_schema"}
+    assert llm.notes == ["gpt-4o-mini refuses `temperature`; it was left out"]
+
+
+def test_two_parameters_and_a_format_may_be_refused(serve: Serve) -> None:
+    picky = refuses_parameter(plain_only(script(GOOD)), "temperature")
+    server = serve(behaviour=refuses_parameter(picky, "max_completion_tokens"))
+    outcomes, llm = asked(2, max_completion_tokens=500)
+
+    assert len(answered(outcomes)) == 2
+    assert server.bodies[0]["max_completion_tokens"] == 500
+    assert server.bodies[-1] == {"model": "gpt-4o-mini", "messages": MESSAGES}
+    assert len(llm.notes) == 3
+
+
+# Limits
+
+
+@pytest.mark.parametrize(("form", "seconds", "least"), [("seconds", 0.3, 0.3), ("ms", 0.3, 0.3), ("date", 2, 0.9)])
+def test_retry_after_is_waited_for_by_everybody(serve: Serve, form: Any, seconds: float, least: float) -> None:
+    server = serve(rate_limited(seconds, form), GOOD)
+
+    async def two() -> None:
+        llm = LLM("gpt-4o-mini")
+        first = asyncio.create_task(llm.ask(MESSAGES, SCHEMA))
+        while llm._throttle._held_until < 0:  # noqa: ASYNC110 - nothing tells of the answer that came
+            await asyncio.sleep(0.005)
+        await asyncio.gather(first, llm.ask(MESSAGES, SCHEMA))
+        await llm.aclose()
+
+    asyncio.run(asyncio.wait_for(two(), 20))
+    refused, *others = [request.at for request in server.requests]
+    assert len(others) == 2
+    assert min(others) - refused >= least
+
+
+def test_retry_after_above_two_minutes_is_honoured(serve: Serve) -> None:
+    server = serve(rate_limited(900), GOOD)
+
+    async def waits() -> None:
+        llm = LLM("gpt-4o-mini")
+        for _ in range(2):
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(llm.ask(MESSAGES, SCHEMA), 0.3)
+        await llm.aclose()
+
+    asyncio.run(waits())
+    assert server.calls == 1
+
+
+def test_a_pause_of_more_than_an_hour_ends_the_run(serve: Serve) -> None:
+    server = serve(rate_limited(86400))
+    error = error_of(ask(), ServerBusyError)
+
+    assert isinstance(error, InconclusiveError)
+    assert "asks to wait 86,400 s (status 429: Rate limit reached" in str(error)
+    assert server.calls == 1
+
+
+@pytest.fixture
+def unhurried(hasty: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The delays are what they are for users."""
+    monkeypatch.setattr("evaltrack.judges.throttle.FIRST_DELAY", FIRST_DELAY)
+
+
+@pytest.mark.parametrize("form", ["ms", "none"])
+def test_being_put_off_is_no_failure(serve: Serve, monkeypatch: pytest.MonkeyPatch, form: Any) -> None:
+    monkeypatch.setattr("evaltrack.judges.throttle.MAX_DELAY", 0.002)
+    server = serve(*[rate_limited(0, form)] * 150, GOOD)
+    assert len(answered(ask())) == 1
+    assert server.calls == 151
+
+
+@pytest.mark.parametrize("form", ["seconds", "ms"])
+def test_a_server_that_is_busy_and_says_come_at_once_is_given_time(serve: Serve, unhurried: None, form: Any) -> None:
+    until = time.monotonic() + 2
+    server = serve(behaviour=lambda request, call: rate_limited(0, form) if time.monotonic() < until else GOOD)
+    assert answered(ask()) == [GOOD.content]
+    assert server.calls <= 40
+
+
+def test_a_server_that_fails_and_says_come_at_once_is_given_time(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evaltrack.judges.throttle.FIRST_DELAY", 0.2)
+    until, down = time.monotonic() + 1, replace(DOWN, headers={"retry-after": "0"})
+    server = serve(behaviour=lambda request, call: down if time.monotonic() < until else GOOD)
+    assert answered(ask()) == [GOOD.content]
+    assert server.calls <= 1 + ATTEMPTS
+
+
+def test_patience_is_a_time_and_not_a_count(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evaltrack.judges.client.PATIENCE", 0.3)
+    server = serve(rate_limited(0))
+    start = time.monotonic()
+    error = error_of(ask(), AnswerError)
+    assert time.monotonic() - start >= 0.3
+    assert str(error) == (
+        f"the server put it off {server.calls} times; "
+        "last: status 429: Rate limit reached for requests. Please try again."
+    )
+
+
+def test_both_kinds_of_giving_up_are_counted(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    serve(rate_limited(0), *[BROKEN] * ATTEMPTS)
+    assert str(error_of(ask(), AnswerError)) == (
+        "the server failed 8 times and put it off 1 times; last: status 500: The server had an error"
+    )
+
+
+def test_concurrency_halves_on_429_and_grows_back(serve: Serve) -> None:
+    def four_at_a_time(request: Json, call: int) -> Reply:
+        full = server.in_flight > 4 and call < 60
+        return rate_limited(0.005, "ms") if full else replace(GOOD, latency=0.01)
+
+    server = serve(behaviour=four_at_a_time)
+    llm, limits = LLM("gpt-4o-mini", concurrency=16), list[float]()
+
+    async def all_of_them() -> None:
+        async def one() -> None:
+            await llm.ask(MESSAGES, SCHEMA)
+            limits.append(llm._throttle.limit)
+
+        await asyncio.gather(*(one() for _ in range(250)))
+        await llm.aclose()
+
+    asyncio.run(asyncio.wait_for(all_of_them(), 30))
+    assert len(limits) == 250
+    assert 4 < server.most_in_flight <= 16
+    assert server.calls > 250
+    assert min(limits) < 9
+    assert limits[-1] > min(limits) + 2
+
+
+# Being stopped while waiting
+
+
+async def stopped(llm: LLM, seconds: float = 0.6) -> list[str]:
+    """What a deadline that passes while the model is asked leaves on the error, as `asking` reads it."""
+    with pytest.raises(TimeoutError) as caught:
+        async with asyncio.timeout(seconds):
+            await llm.ask(MESSAGES, SCHEMA)
+    return getattr(caught.value.__cause__ or caught.value.__context__, "__notes__", [])
+
+
+def notes_of(*, times: int = 1, **settings: Any) -> list[list[str]]:
+    """What so many questions at once were waiting for when their deadline passed."""
+
+    async def all_of_them() -> list[list[str]]:
+        llm = LLM("gpt-4o-mini", **settings)
+        try:
+            return await asyncio.gather(*(stopped(llm) for _ in range(times)))
+        finally:
+            await llm.aclose()
+
+    return asyncio.run(asyncio.wait_for(all_of_them(), 20))
+
+
+BUSY = "Rate limit reached for requests. Please try again."
+
+
+def test_who_is_stopped_while_put_off_knows_by_what(serve: Serve) -> None:
+    server = serve(rate_limited(20))
+    said = [f"{WAITING}status 429 (told to wait 20 s): {BUSY}"]
+    assert notes_of(times=3, concurrency=1) == [said] * 3
+    assert server.calls == 1
+
+
+def test_who_is_stopped_between_two_attempts_knows_the_last_one(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evaltrack.judges.client.delay", lambda attempt: 60)
+    serve(rate_limited(form="none"))
+    assert notes_of() == [[f"waiting: status 429: {BUSY}"]]
+    serve(DOWN)
+    assert notes_of() == [["waiting: status 503: Loading the model"]]
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    ((note,),) = notes_of()
+    assert note.startswith("waiting: ConnectError: ")
+
+
+def test_who_is_stopped_during_a_call_knows_how_long_it_took(serve: Serve) -> None:
+    serve(FAULTS["hang"](GOOD))
+    ((note,),) = notes_of()
+    assert re.fullmatch(r"waiting: no answer for \d\.\d s", note)
+    serve(DOWN, FAULTS["hang"](GOOD))
+    ((note,),) = notes_of()
+    assert re.fullmatch(r"waiting: no answer for \d\.\d s; before that: status 503: Loading the model", note)
+
+
+def test_who_is_stopped_in_the_queue_knows_so(serve: Serve) -> None:
+    serve(FAULTS["hang"](GOOD))
+
+    async def two() -> tuple[list[str], list[str]]:
+        llm = LLM("gpt-4o-mini", concurrency=1)
+        first, second = await asyncio.gather(stopped(llm, 1.2), stopped(llm, 0.6))
+        await llm.aclose()
+        return first, second
+
+    first, second = asyncio.run(asyncio.wait_for(two(), 20))
+    assert first[0].startswith("waiting: no answer for")
+    assert second == ["waiting: one of the 1 calls in flight to end"]
+
+
+# Failures
+
+
+def test_a_failing_server_is_asked_so_many_times_and_no_more(serve: Serve) -> None:
+    server = serve(failure(500, "The server had\nan error", "server_error"))
+    error = error_of(ask(), AnswerError)
+
+    assert str(error) == f"the server failed {ATTEMPTS} times; last: status 500: The server had an error"
+    assert server.calls == ATTEMPTS == 8
+
+
+@pytest.mark.parametrize("fault", ["server_error", "overloaded", "closed_before", "closed_amid"])
+def test_failures_of_the_server_are_tried_again(serve: Serve, fault: str) -> None:
+    server = serve(FAULTS[fault](GOOD), GOOD)
+    assert answered(ask()) == [GOOD.content]
+    assert server.calls == 2
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Reply(raw='{"error": {"message": "Provider returned error", "code": 502}}'),
+        Reply(raw='{"error": {"message": "no capacity", "code": "rate_limit_exceeded"}}'),
+        Reply(raw=""),
+        replace(GOOD, finish_reason="error"),
+    ],
+)
+def test_a_fault_behind_a_good_status_is_tried_again(serve: Serve, fault: Reply) -> None:
+    """As gateways send it whose own server failed, at once or half-way."""
+    server = serve(fault, GOOD)
+    assert answered(ask()) == [GOOD.content]
+    assert server.calls == 2
+
+
+@pytest.mark.parametrize("piece", [b"", b" "], ids=["silent", "dribbling"])
+def test_the_deadline_is_for_the_whole_answer(monkeypatch: pytest.MonkeyPatch, piece: bytes) -> None:
+    whole = json.dumps({"choices": [{"message": {"content": "Yes"}}]}).encode()
+
+    def serve_twice(listener: socket.socket) -> None:
+        for last in (False, True):
+            connection, _ = listener.accept()
+            with connection:
+                request, head = connection.recv(65536), b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(whole)
+                connection.sendall(head + (whole if last else b""))
+                connection.settimeout(0.05)
+                while request:
+                    try:
+                        request = connection.recv(65536)
+                    except TimeoutError:
+                        connection.sendall(b"" if last else piece)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{listener.getsockname()[1]}/v1")
+        thread = threading.Thread(target=serve_twice, args=(listener,))
+        thread.start()
+        start = time.monotonic()
+        assert answered(ask(call_seconds=0.4)) == ["Yes"]
+        assert time.monotonic() - start >= 0.4
+        thread.join(5)
+
+
+def test_a_server_that_is_not_there_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://me:hush@127.0.0.1:9/v1")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("evaltrack.judges.client.ATTEMPTS", 1)
+        why = str(error_of(ask(), AnswerError))
+    assert "ConnectError" in why
+    assert KEY not in why
+    assert "hush" not in why
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "kind", "message"),
+    [
+        (quota(), QuotaError, "the quota of the key is used up (You exceeded your current quota"),
+        (
+            script(failure(400, "Billing hard limit has been reached", "x", "billing_hard_limit_reached")),
+            QuotaError,
+            "the quota of the key is used up (Billing hard limit",
+        ),
+        (script(failure(402, "Insufficient Balance", "unknown_error")), QuotaError, "the quota of the key is used up"),
+        (unauthorised(), ServerRefusesError, "refuses the key (status 401); check OPENAI_API_KEY"),
+        (
+            script(failure(403, "Country not supported", "request_forbidden")),
+            ServerRefusesError,
+            "refuses access to gpt-4o-mini (status 403: Country not supported); check the key's rights",
+        ),
+        (
+            script(failure(404, "The model does not exist", "invalid_request_error", "model_not_found")),
+            ServerRefusesError,
+            "(status 404: The model does not exist); check its name and OPENAI_BASE_URL",
+        ),
+    ],
+    ids=["quota", "billing", "402", "401", "403", "404"],
+)
+def test_what_no_retry_cures_is_raised_at_once(
+    serve: Serve, behaviour: Behaviour, kind: type[EvaltrackError], message: str
+) -> None:
+    server = serve(behaviour=behaviour)
+    error = error_of(ask(), kind)
+
+    assert message in str(error)
+    assert server.calls == 1
+
+
+@pytest.mark.parametrize("status", [401, 403, 404])
+def test_a_refusal_in_the_middle_of_a_run_is_no_wrong_usage(serve: Serve, status: int) -> None:
+    serve(GOOD, failure(status, "Not any more.", "x"))
+    first, error = ask(2)
+
+    assert isinstance(first, Answer)
+    assert type(error) is AccessLostError
+    assert not isinstance(error, UsageError)
+    assert error.exit_code == 3
+    assert f"status {status}" in str(error)
+    assert "It answered before: once it does again, run again" in str(error)
+
+
+FIREWALL = Reply(status=403, raw="<html><h1>Sorry, you have been blocked</h1></html>")
+
+
+def openrouter(message: str, **metadata: Any) -> Reply:
+    """A 403 as OpenRouter words it: the code is a number, and the reasons stand beside the message."""
+    return Reply(status=403, error={"message": message, "code": 403, "metadata": metadata})
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        failure(403, "Not allowed.", "invalid_request_error", "content_policy_violation"),
+        failure(403, "Not allowed.", "moderation_error"),
+        failure(403, "Not allowed.", "x", "content_filter"),
+        failure(403, "Your input was flagged for violence.", "x"),
+        failure(403, "This prompt goes against our content policy.", "x"),
+        openrouter("Not allowed.", reasons=["violence"], flagged_input="How do I ..."),
+        FIREWALL,
+        Reply(status=403, raw='{"message": "Forbidden"}'),
+    ],
+)
+def test_a_refusal_of_what_one_question_holds_is_that_questions_alone(serve: Serve, refusal: Reply) -> None:
+    serve(refusal, GOOD)
+    error, answer = ask(2)
+
+    assert type(error) is AnswerError
+    message = refusal.error["message"] if refusal.error else refusal.raw if "<" in str(refusal.raw) else "Forbidden"
+    assert str(error) == f"status 403: {message}"
+    assert isinstance(answer, Answer)
+
+
+def test_a_gateway_that_refuses_one_question_after_the_other_ends_the_run(serve: Serve) -> None:
+    """Calls for one question count once, and an answer between them lets the count begin again."""
+    server = serve(GOOD, *[FIREWALL] * 7, GOOD, *[FIREWALL] * 5)
+
+    async def all_of_them() -> list[type[Exception]]:
+        llm, kinds = LLM("gpt-4o-mini"), list[type[Exception]]()
+        for question in "01222344abcdef":
+            try:
+                await llm.ask(MESSAGES, SCHEMA, question)
+            except (EvaltrackError, AnswerError) as error:
+                kinds.append(type(error))
+        await llm.aclose()
+        return kinds
+
+    assert asyncio.run(all_of_them()) == [AnswerError] * 11 + [AccessLostError]
+    assert server.calls == 14
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        failure(403, "Your account was flagged.", "x"),
+        failure(403, "Country not supported", "request_forbidden"),
+        openrouter("Key limit exceeded.", provider="x"),
+    ],
+)
+def test_a_refusal_of_the_key_is_no_moderation(serve: Serve, refusal: Reply) -> None:
+    serve(refusal)
+    assert "refuses access to gpt-4o-mini (status 403" in str(error_of(ask(), ServerRefusesError))
+
+
+LONG = "a" * 1000
+
+
+@pytest.mark.parametrize(
+    ("reply", "message", "text"),
+    [
+        (FAULTS["refusal"](GOOD), "the model refused: I'm sorry, I can't assist with that.", ""),
+        (FAULTS["cut"](GOOD), "the answer was cut off at the limit of tokens", '{"reasoning": "so", '),
+        (
+            Reply("", finish_reason="length", usage=ServerUsage(20, 4096, reasoning=4096)),
+            "the answer was cut off at the limit of tokens; 4,096 tokens went into reasoning",
+            "",
+        ),
+        (
+            Reply("Half", finish_reason="content_filter"),
+            "the answer was held back by the server's content filter",
+            "Half",
+        ),
+        (FAULTS["empty"](GOOD), "the answer is empty", ""),
+        (Reply(" \n"), "the answer is empty", " \n"),
+        (Reply(None), "the answer is empty", ""),
+        (FAULTS["html"](GOOD), f"the server answered with something else than JSON: {HTML[:200]!r}", ""),
+        (FAULTS["truncated"](GOOD), 'the server answered with something else than JSON: \'{"id": ', ""),
+        (Reply(raw="{}"), "the server answered with something else than a completion: '{}'", ""),
+        (Reply(raw="[]"), "the server answered with something else than a completion: '[]'", ""),
+        (
+            Reply(raw='{"error": {"message": "down"}, "choices": [{"message": {"content": "Sorry."}}]}'),
+            "the server answered with an error: ",
+            "Sorry.",
+        ),
+        (Reply(raw='{"choices": []}'), "the server answered with something else than a completion: ", ""),
+        (
+            Reply(raw='{"choices": [{"message": null}]}'),
+            "the server answered with something else than a completion",
+            "",
+        ),
+        (
+            Reply(raw='{"error": {"message": "no such model", "code": 404}}'),
+            'the server answered with something else than a completion: \'{"error": {"message": "no such model"',
+            "",
+        ),
+        (Reply(raw=LONG), f"the server answered with something else than JSON: {'a' * 200!r}", ""),
+    ],
+)
+def test_an_answer_that_is_none_has_an_error_of_its_own(serve: Serve, reply: Reply, message: str, text: str) -> None:
+    server = serve(reply)
+    error = error_of(ask(), AnswerError)
+
+    assert str(error).startswith(message)
+    assert error.text == text
+    assert server.calls == 1
+    if reply.raw is None and reply.wire == "whole":
+        assert reply.usage is not None
+        assert error.usage == used(reply.usage)
+
+
+def test_a_message_in_parts_is_one_text(serve: Serve) -> None:
+    parts = [{"type": "thinking", "thinking": []}, {"type": "text", "text": "Yes"}, {"type": "text", "text": "!"}]
+    serve(Reply(raw=json.dumps({"choices": [{"message": {"content": parts}}]})))
+    assert answered(ask()) == ["Yes!"]
+
+
+def test_half_a_surrogate_pair_becomes_a_sign_that_can_be_stored(serve: Serve) -> None:
+    serve(Reply(raw='{"choices": [{"message": {"content": "a\\ud800b"}}]}'))
+    assert answered(ask()) == ["a?b"]
+
+
+@pytest.mark.parametrize(
+    ("usage", "expected"),
+    data("llm.json")["usage"],
+)
+def test_usage_is_what_the_server_counts_or_none(serve: Serve, usage: str, expected: tuple[int, int] | None) -> None:
+    serve(Reply(raw=f'{{"choices": [{{"message": {{"content": "Yes"}}}}], "usage": {usage}}}'))
+    ((answer,), _) = asked()
+    assert isinstance(answer, Answer)
+    known = None if expected is None else Usage(prompt_tokens=expected[0], completion_tokens=expected[1])
+    assert answer.usage == known
+
+
+@pytest.mark.parametrize(
+    ("details", "cached", "reasoning"),
+    data("llm.json")["token_details"],
+)
+def test_cached_and_reasoning_tokens_are_what_the_server_tells(
+    serve: Serve, details: str, cached: int | None, reasoning: int | None
+) -> None:
+    usage = f'{{"prompt_tokens": 7, "completion_tokens": 3, {details}}}'
+    serve(Reply(raw=f'{{"choices": [{{"message": {{"content": "Yes"}}}}], "usage": {usage}}}'))
+    (answer,) = ask()
+    assert isinstance(answer, Answer)
+    assert answer.usage == Usage(prompt_tokens=7, completion_tokens=3, cached_tokens=cached, reasoning_tokens=reasoning)
+
+
+# The key
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        *(failure(status, f"Wrong: {KEY}.", "x") for status in (400, 401, 402, 403, 404, 405, 422)),
+        failure(500, f"Wrong: {KEY}.", "x"),
+        Reply(status=500, raw=f"<html>{'.' * 290}Bearer {KEY}</html>"),
+        replace(failure(429, f"Wrong: {KEY}.", "x"), headers={"retry-after": "9999"}),
+        Reply(raw=f"Bearer {KEY}"),
+        Reply(raw="." * 180 + f"Bearer {KEY}"),
+        Reply(raw=json.dumps({"authorization": f"Bearer {KEY}"})),
+        Reply(refusal=f"I may not say {KEY}"),
+        Reply(KEY, finish_reason="length"),
+    ],
+)
+def test_the_key_is_in_no_error(serve: Serve, monkeypatch: pytest.MonkeyPatch, reply: Reply) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    server = serve(reply, api_key=KEY)
+    (error,) = ask()
+
+    assert isinstance(error, Exception)
+    assert server.calls >= 1
+    for text in (str(error), repr(error), getattr(error, "text", "")):
+        assert KEY[:12] not in text
+
+
+@pytest.mark.parametrize("key", ["x", "1", "test", "ollama", "lm-studio", "anything", "not-needed"])
+def test_a_dummy_key_is_not_taken_out_of_what_the_model_writes(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    written = f'{{"reasoning": "{key} x 1 test", "overall_score": 0.1}}'
+    serve(Reply(written), Reply(refusal=f"I may not say {key}."), Reply(written, finish_reason="length"), api_key=key)
+    answer, refused, cut = ask(3)
+
+    assert isinstance(answer, Answer)
+    assert answer.text == written
+    assert str(refused) == f"the model refused: I may not say {key}."
+    assert isinstance(cut, AnswerError)
+    assert cut.text == written
+
+
+@pytest.mark.parametrize(
+    ("key", "shown"), [("x", "an extra test"), ("test", "an extra test"), ("an extra", "*** test")]
+)
+def test_a_short_key_is_not_taken_out_of_errors(monkeypatch: pytest.MonkeyPatch, key: str, shown: str) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    assert without_key("an extra test") == shown
+
+
+# MLflow
+
+
+AUTOLOGGED = """
+import mlflow, os, sys
+from evaltrack import run_eval
+mlflow.openai.autolog()
+mlflow.set_tracking_uri(sys.argv[1])
+def answers(question):
+    return {"answer": "a", "sources": ["a"]}
+result = run_eval(sys.argv[2], target=answers, judge="openai:gpt-4o-mini", tracking_uri=sys.argv[1], traces="off")
+judged = mlflow.search_traces(locations=["0"], return_type="list")
+from openai import OpenAI
+with OpenAI() as client:
+    client.chat.completions.create(model="gpt-4o-mini", messages=[{"role": "user", "content": "mine"}])
+mlflow.flush_trace_async_logging()
+print(result.totals["num_judged"], len(judged), len(mlflow.search_traces(locations=["0"], return_type="list")))
+"""
+
+
+def test_the_judges_calls_leave_no_traces_where_autologging_is_on(store_uri: str, serve: Serve, tmp_path: Any) -> None:
+    server = serve(behaviour=answer_judge(script(Reply("Yes."))))
+    golden = tmp_path / "two.jsonl"
+    golden.write_text("".join(f'{{"id": {i}, "question": "q {i}?", "expected_chunks": ["a"]}}\n' for i in (1, 2)))
+    variables = {**os.environ, "OPENAI_API_KEY": "any", "PYTHONPATH": str(REPO)}
+    ended = warm.run(("-c", AUTOLOGGED, store_uri, str(golden)), tmp_path, variables)
+    assert ended.stdout.splitlines()[-1:] == ["2 0 1"], ended.stderr[-2000:]
+    assert server.calls == 3

@@ -1,0 +1,393 @@
+"""The scores that a run names: in which process they run, and names that are refused."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mlflow.exceptions import MlflowException
+
+from evaltrack import run_eval
+from evaltrack.errors import UsageError
+from evaltrack.judges.builtin_scores import BuiltinScorer
+from evaltrack.judges.open_scores import (
+    DECLINED,
+    MOST_ANSWER,
+    MOST_SOURCE_TEXT,
+    NO_CLAIM,
+    FaithfulnessScorer,
+    ProcessScorer,
+    open_local,
+    open_scorers,
+)
+from evaltrack.judges.own_scores import FunctionScorer, asks_judge
+from evaltrack.metrics.answers import NO_ANSWER, NO_SOURCES
+from evaltrack.records import Judge, OwnValues, Question, Response, Source, Verdict
+from evaltrack.records.verdict import MOST_SCORES
+from evaltrack.targets.failures import RaisedElsewhereError
+from tests.openai_behaviours import Reply
+from tests.openai_server import OpenAIServer
+
+QUESTION = Question(id="1", question="What?", domain="d", expected_answer="Paris")
+ANSWER = Response(answer="in Paris")
+CODE = """
+import os
+from evaltrack import score
+
+def length(question, response):
+    return len(response.answer)
+
+@score(values=["one", "two"], gates=False)
+async def several(question, response):
+    return {"one": 1, "two": None}
+
+def fails(question, response):
+    raise ValueError("no such word")
+
+def pid(question, response):
+    return os.getpid()
+"""
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The name of a module with scores, in the working directory."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    name = f"scores_of_{abs(hash(tmp_path))}"
+    (tmp_path / f"{name}.py").write_text(CODE)
+    return name
+
+
+def test_in_this_process(module: str) -> None:
+    """`in_process` calls functions here; the built-in ones of words always are, and what is given as an object."""
+    opened = open_scorers(["exact_match", "f1=token_f1", "regex:x", f"{module}:length"], in_process=True)
+    assert [type(each) for each in opened] == [BuiltinScorer, BuiltinScorer, BuiltinScorer, FunctionScorer]
+    assert [score.name for each in opened for score in each.declared] == ["exact_match", "f1", "regex", "length"]
+    assert [each.measures_raw for each in opened] == [True, True, True, False]
+
+    def given(question: Question, response: Response) -> int:
+        return 7
+
+    (own,) = open_scorers(["mine=m:given"], {"m:given": given}, in_process=False)
+    assert asyncio.run(own(QUESTION, ANSWER)).values == {"mine": 7.0}
+
+
+def test_in_processes_of_their_own(module: str) -> None:
+    """What is raised there is raised here."""
+    specs = [f"{module}:length", f"{module}:several", f"{module}:fails", "x=regex:^in"]
+    opened = open_scorers(specs, in_process=False)
+    assert [type(each) for each in opened] == [ProcessScorer] * 3 + [BuiltinScorer]
+    assert [each.measures_raw for each in opened] == [False, False, False, True]
+
+    async def work() -> list[OwnValues]:
+        length, several, fails, pattern = opened
+        with pytest.raises(RaisedElsewhereError, match="ValueError: no such word"):
+            await fails(QUESTION, ANSWER)
+        found = [await each(QUESTION, ANSWER) for each in (length, several, pattern)]
+        for each in opened:
+            await each.aclose()
+        return found
+
+    assert asyncio.run(work()) == [
+        OwnValues(values={"length": 8.0}),
+        OwnValues(values={"one": 1.0}, reasons={"two": "the function returned None"}),
+        OwnValues(values={"x": 1.0}),
+    ]
+    several = opened[1]
+    assert several.declared == open_local(f"{module}:several").declared  # the same whatever process reads it
+
+
+HOPELESS = "a" * 50 + "!"
+
+
+@pytest.mark.parametrize("kind", ["regex", "json_schema"])
+def test_a_pattern_that_does_not_end_costs_its_own_answer_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr("evaltrack.judges.builtin_scores.PATTERN_SECONDS", 0.5)
+    monkeypatch.setattr("evaltrack.judges.open_scores.SCHEMA_SECONDS", 0.5)
+    pattern, schema = "^(a|aa)+$", tmp_path / "schema.json"
+    schema.write_text(json.dumps({"pattern": pattern}))
+    (scorer,) = open_scorers([f"{kind}:{schema if kind == 'json_schema' else pattern}"], in_process=False)
+
+    async def measured() -> list[OwnValues]:
+        answers = ["aa", HOPELESS, "aaa", HOPELESS, "ab"]
+        texts = [json.dumps(each) for each in answers] if kind == "json_schema" else answers
+        found = await asyncio.gather(*(scorer(QUESTION, Response(answer=text)) for text in texts))
+        await scorer.aclose()
+        return found
+
+    found = asyncio.run(asyncio.wait_for(measured(), 30))
+    assert [each.values.get(kind) for each in found] == [1, None, 1, None, 0]
+    assert found[1].reasons == {kind: "the pattern did not end within 0.5 s"}
+
+
+@pytest.mark.parametrize(
+    ("specs", "message"),
+    [
+        (["words"], "unknown score `words`; write exact_match"),
+        (["http://x"], "unknown score"),
+        (["a-b:c"], "unknown score"),
+        (["no_such_module_at_all:f"], "cannot be imported: ModuleNotFoundError"),
+        (["contains", "contains"], "two scores are called `contains`"),
+        (
+            ["recall_at_k=contains", "mrr=contains", "question=contains"],
+            "`recall_at_k` is a name of evaltrack's own; `mrr`",
+        ),
+        (["num_errors=contains"], "`num_errors` is a name of evaltrack's own"),
+        (["judge_tokens=contains"], "`judge_tokens` is a name"),
+        ([f"n{number}=contains" for number in range(MOST_SCORES + 1)], "41 scores; give at most 40"),
+    ],
+)
+def test_names_that_are_refused(specs: list[str], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        open_scorers(specs, in_process=True)
+    with pytest.raises(UsageError, match=message):
+        open_scorers(specs, in_process=False)
+
+
+QUESTION = Question(id="1", question="q", domain="d")
+SOURCE = Source(chunk_id="a", text="words")
+
+
+class Half(Judge):
+    """A user's own judge, which gives one share and counts how often it is asked."""
+
+    name, digest = "openai:m", "abc"
+
+    def __init__(self, share: float | None = 0.5) -> None:
+        self.share, self.asked = share, 0
+
+    async def __call__(self, question: Question, response: Response, /) -> Verdict:
+        self.asked += 1
+        return Verdict(judge=self.name, reasoning="so", overall_score=self.share)
+
+
+def measured(judge: Judge, **fields: Any) -> OwnValues:
+    response = Response(**{"answer": "It is so.", "sources": (SOURCE,)} | fields)
+    return asyncio.run(FaithfulnessScorer("", judge)(QUESTION, response))
+
+
+def test_the_share_with_its_verdict() -> None:
+    """The value is the judge's; the verdict goes along for the ledger and the row."""
+    found = measured(Half())
+    assert found.values == {"faithfulness": 0.5}
+    assert found.verdicts["faithfulness"].reasoning == "so"
+
+
+def test_no_claim_is_no_number() -> None:
+    found = measured(Half(None))
+    assert (found.values, found.reasons, len(found.verdicts)) == ({}, {"faithfulness": NO_CLAIM}, 1)
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"answer": None}, NO_ANSWER),
+        ({"answer": " \n"}, NO_ANSWER),
+        ({"sources": None}, NO_SOURCES),
+        ({"sources": ()}, DECLINED),
+        ({"abstained": True}, DECLINED),
+        ({"sources": (SOURCE, Source(chunk_id="b"))}, "1 of 2 sources have no text"),
+        (
+            {"sources": (Source(chunk_id="b", text="x" * (MOST_SOURCE_TEXT + 1)),)},
+            "the sources have 100,001 characters",
+        ),
+        ({"answer": "x" * (MOST_ANSWER + 1)}, "the answer has 12,001 characters"),
+    ],
+)
+def test_what_no_judge_is_asked_about(fields: dict[str, Any], why: str) -> None:
+    judge = Half()
+    found = measured(judge, **fields)
+    assert (found.values, judge.asked) == ({}, 0)
+    assert found.reasons["faithfulness"].startswith(why)
+
+
+def test_model_and_prompt_are_in_the_declaration() -> None:
+
+    def digest(judge: Half) -> str:
+        return FaithfulnessScorer("", judge).declared[0].digest
+
+    other_prompt, other_model = Half(), Half()
+    other_prompt.digest, other_model.name = "abd", "openai:n"
+    assert len({digest(Half()), digest(other_prompt), digest(other_model)}) == 3
+    assert FaithfulnessScorer("", Half()).declared[0].computed_by == "faithfulness by openai:m"
+
+
+def test_names() -> None:
+    names: list[str] = []
+
+    def judge(name: str) -> Judge:
+        names.append(name)
+        return Half()
+
+    specs = ["faithfulness", "held=faithfulness:openai:m"]
+    opened = open_scorers(specs, in_process=False, judge=judge)
+    assert [each.declared[0].name for each in opened] == ["faithfulness", "held"]
+    assert names == ["", "openai:m"]
+    assert [asks_judge(each) for each in (*specs, "token_f1", "faithfulness.py:f")] == [True, True, False, False]
+
+
+ASKED = Question(id="1", question="What is the capital of France?", domain="d", expected_answer="Paris")
+
+OWN = """
+from mlflow.entities import Feedback
+from mlflow.genai.scorers import Guidelines, scorer
+
+polite = Guidelines(name="polite", guidelines="The answer is polite.", model="openai:/m")
+
+
+@scorer
+def length(outputs):
+    return len(outputs)
+
+
+@scorer
+def several(outputs):
+    return [Feedback(name="a", value=1), Feedback(name="b", value=2)]
+
+
+@scorer
+def words(outputs, expectations):
+    return "good" if outputs == expectations["expected_response"] else None
+
+
+@scorer
+def traced(trace):
+    return True
+
+
+def plain(outputs):
+    return 1
+"""
+
+
+def judge(body: Mapping[str, Any], call: int) -> Reply:
+    """Says yes where the answer names Paris."""
+    text = json.dumps(body["messages"])
+    return Reply(json.dumps({"result": "yes" if text.count("Paris") > 1 else "no", "rationale": "so"}))
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
+    """A judge on loopback."""
+    with OpenAIServer(judge) as running:
+        monkeypatch.setenv("OPENAI_BASE_URL", running.base_url)
+        monkeypatch.setenv("OPENAI_API_KEY", "any")
+        monkeypatch.delenv("OPENAI_API_BASE", raising=False)
+        yield running
+
+
+@pytest.fixture
+def own_scorers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A module with the user's own scorers."""
+    (tmp_path / "own_scorers_of_test.py").write_text(OWN)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return "own_scorers_of_test"
+
+
+def value(spec: str, answer: str | None = "Paris") -> float | str:
+    """What a score came to, or why it did not."""
+    scorer = open_local(spec)
+    made = asyncio.run(scorer(ASKED, Response(answer=answer)))  # type: ignore[arg-type]
+    (name,) = [score.name for score in scorer.declared]
+    return made.values[name] if name in made.values else made.reasons[name]
+
+
+def test_built_in_scorers_have_the_values_of_mlflow(server: OpenAIServer) -> None:
+    from mlflow.genai.scorers import Correctness
+
+    assert value("mlflow:Correctness?model=openai:/m") == 1.0
+    assert value("mlflow:Correctness?model=openai:/m", "Lyon") == 0.0
+    own = Correctness(model="openai:/m").run(
+        inputs={"question": ASKED.question}, outputs="Lyon", expectations={"expected_response": "Paris"}
+    )
+    assert own.value == "no"
+    bodies = [each.body for each in server.requests if each.body]
+    assert bodies[-1] == bodies[-2]
+
+
+def test_guidelines_from_a_file(server: OpenAIServer, tmp_path: Path) -> None:
+    path = tmp_path / "guidelines.txt"
+    path.write_text("Name Paris.\n\nBe short.\n", encoding="utf-8")
+    assert value(f"mlflow:Guidelines:{path}?model=openai:/m") == 1.0
+    assert "Be short." in json.dumps([each.body for each in server.requests])
+
+
+def test_scorers_of_the_user(server: OpenAIServer, own_scorers: str) -> None:
+    assert value(f"mlflow:{own_scorers}:length") == 5.0
+    assert value(f"named=mlflow:{own_scorers}:length") == 5.0
+    assert value(f"mlflow:{own_scorers}:polite") == 0.0
+    assert value(f"mlflow:{own_scorers}:words") == "the scorer returned `good`, which is no number, yes or no"
+    assert value(f"mlflow:{own_scorers}:several") == "the scorer returned 2 assessments; a score is one"
+    assert value(f"mlflow:{own_scorers}:length", None) == "the target gave no answer"
+
+
+def test_a_judge_that_fails_is_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = {"message": "no such model", "type": "invalid_request_error"}
+    with OpenAIServer(lambda body, call: Reply(status=400, error=refused)) as running:
+        monkeypatch.setenv("OPENAI_BASE_URL", running.base_url)
+        monkeypatch.setenv("OPENAI_API_KEY", "any")
+        with pytest.raises(MlflowException, match="Failed to invoke judge model: no such model"):
+            value("mlflow:Safety?model=openai:/m")
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("mlflow:Correctnes", "has no `Correctnes`; there are Correctness, Guidelines"),
+        ("mlflow:Scorer", "has no `Scorer`"),
+        ("mlflow:RetrievalGroundedness", "retrieval_groundedness reads a trace or a conversation"),
+        ("mlflow:UserFrustration", "reads a trace or a conversation"),
+        ("mlflow:Guidelines", "guidelines"),
+        ("mlflow:Guidelines:missing.txt", "missing.txt: cannot be read: No such file"),
+        ("mlflow:Guidelines:empty.txt", "empty.txt: holds no guideline"),
+        ("mlflow:PIIDetection?model=openai:/m", "PIIDetection takes no `model`"),
+        ("mlflow:own_scorers_of_test:traced", "traced reads a trace"),
+        ("mlflow:own_scorers_of_test:plain", "is function, no scorer of mlflow.genai"),
+        ("mlflow:own_scorers_of_test:length?model=openai:/m", r"`\?model=` is for scorers that are built in"),
+        ("mlflow:own_scorers_of_test:gone", "cannot be imported"),
+    ],
+)
+def test_what_is_no_scorer(spec: str, message: str, own_scorers: str) -> None:
+    Path("empty.txt").write_text("\n")
+    with pytest.raises(UsageError, match=message):
+        open_local(spec)
+
+
+def test_a_declaration_tells_judges_apart(server: OpenAIServer) -> None:
+    one, other, again = (open_local(f"mlflow:Correctness?model=openai:/{name}") for name in ("m", "n", "m"))
+    assert one.declared == again.declared
+    assert one.declared[0].digest != other.declared[0].digest
+    assert one.declared[0].binary
+
+
+def test_a_run_with_them(server: OpenAIServer, own_scorers: str, store_uri: str, tmp_path: Path) -> None:
+    golden = tmp_path / "cities.jsonl"
+    lines = [{"id": n, "question": f"Capital {n}?", "expected_answer": "Paris", "domain": "d"} for n in range(4)]
+    golden.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    answers = tmp_path / "answers.jsonl"
+    lines = [{"id": n, "answer": "Paris" if n else "Lyon", "sources": []} for n in range(4)]
+    answers.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    scores = ["mlflow:Correctness?model=openai:/m", f"mlflow:{own_scorers}:length"]
+    result = run_eval(
+        golden, target=f"recorded:{answers}", judge="none", traces="off", scores=scores, tracking_uri=store_uri
+    )
+    assert result.metrics["correctness"] == 0.75
+    assert (result.metrics["length"], result.counts["length"]) == (4.75, 4)
+
+
+@pytest.mark.parametrize("place", ["Safety", "Safety?model=openai:/m", "{own_scorers}:polite"])
+def test_without_a_key_nothing_is_asked(own_scorers: str, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A judge that MLflow would refuse at every question is refused before the run; other providers have other keys."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("MLFLOW_GENAI_JUDGE_DEFAULT_MODEL", raising=False)
+    with pytest.raises(UsageError, match="only with an API key; set OPENAI_API_KEY"):
+        open_local(f"mlflow:{place.format(own_scorers=own_scorers)}")
+    assert open_local("mlflow:Safety?model=anthropic:/m").declared[0].name == "safety"

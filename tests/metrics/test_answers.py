@@ -1,0 +1,271 @@
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from itertools import permutations
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaltrack.metrics.answers import (
+    NO_ANSWER,
+    NO_ARGUMENTS,
+    NO_CITATION,
+    NO_QUOTATION,
+    NO_SOURCES,
+    NO_TEXTS,
+    NO_TOOLS,
+    citation_precision,
+    citation_recall,
+    common_subsequence,
+    contains,
+    exact_match,
+    quotations,
+    squad_words,
+    token_f1,
+    tool_arguments,
+    tool_order,
+)
+from evaltrack.records import Question, Response, Source, ToolCall
+
+QUESTION = Question(id="1", question="q", domain="d")
+SOURCES = (
+    Source(chunk_id="setup#1", text="Run the installer, then restart the *whole* machine before you go on."),
+    Source(chunk_id="limits 2", text="At most ten clients may be open at once. Each has its own queue."),
+    Source(chunk_id="bare", title="No text"),
+)
+
+
+def cited(answer: str) -> list[tuple[str, ...]]:
+    return [each.citations for each in quotations(answer, frozenset({"limits 2"}))]
+
+
+def measured(answer: str | None, sources: tuple[Source, ...] | None = SOURCES) -> tuple[float | str, float | str]:
+    response = Response(answer=answer, sources=sources)
+    return citation_precision(QUESTION, response), citation_recall(QUESTION, response)
+
+
+@pytest.mark.parametrize(
+    ("answer", "citations"),
+    [
+        ('"one two three" [1]', [("1",)]),
+        ("“one two three” [setup#1].", [("setup#1",)]),
+        ("„one two three“ [1] «one two four»[2]", [("1",), ("2",)]),
+        ('"one two three" [1][2] and [3]', [("1", "2", "3")]),
+        ('"one two three" [1, setup#1; 2]', [("1", "setup#1", "2")]),
+        ('"one two three" [limits 2]', [("limits 2",)]),  # a chunk id with a space
+        ('"one two three" [see the page]', [()]),  # any other text with a space is no citation
+        ('"one two three" [1](https://example.org)', [("1",)]),
+        ('"one two three" says p. 3 of the page, e.g. there [1]', [("1",)]),  # the sentence goes on
+        ('"one two three." Another sentence [1]', [()]),
+        ('"one two three" is so. Another [1]', [()]),
+        ('"one two three". [1]', [("1",)]),
+        ('"one two three"\n[1]', [()]),
+        ("「no」 “一二三四”[1]。然后[2]", [("1",)]),
+        ('"one two three" and "four five six" [1]', [(), ("1",)]),
+        ('[1] says "one two three"', [()]),  # a citation stands behind what it is for
+        ('a "token bucket" [1] of 5" by 6" [2]', []),  # a term, and inches
+        ('"one two\nthree" [1]', []),
+        ('"… [1]', []),
+        ("", []),
+    ],
+)
+def test_forms(answer: str, citations: list[tuple[str, ...]]) -> None:
+    assert cited(answer) == citations
+
+
+@pytest.mark.parametrize(
+    ("answer", "precision", "recall"),
+    [
+        ('"restart the whole machine" [1]', 1.0, 1.0),  # markup, case and punctuation do not count
+        ('"Ten clients may be open" [limits 2]', 1.0, 1.0),
+        ('"ten clients may be open" [1]', 0.0, 0.0),  # of another source
+        ('"ten clients may be open" [1][2]', 0.5, 1.0),
+        ('"ten clients may be closed" [2]', 0.0, 0.0),
+        ('"ten clients may be" [2] and "restart the whole machine".', 1.0, 0.5),  # the second is not cited
+        ('"ten clients may be" [9]', 0.0, 0.0),  # nothing of that name was returned
+        ('"ten clients ... its own queue" [2]', 1.0, 1.0),
+        ('"ten clients [...] its own machine" [2]', 0.0, 0.0),
+        ('"ten clients may be" [3]', NO_TEXTS, NO_TEXTS),
+        ('"ten clients may be" [2][bare]', 1.0, 1.0),
+        ('"ten clients may be" [1][bare]', 0.0, NO_TEXTS),  # the one without text may hold it
+        ('"ten clients may be open"', NO_CITATION, 0.0),
+        ("At most ten clients may be open [2].", NO_QUOTATION, NO_QUOTATION),
+        ("", NO_QUOTATION, NO_QUOTATION),
+        (None, NO_ANSWER, NO_ANSWER),
+    ],
+)
+def test_worked_by_hand(answer: str | None, precision: float | str, recall: float | str) -> None:
+    assert measured(answer) == (precision, recall)
+
+
+def test_sources() -> None:
+    answer = '"ten clients may be" [1]'
+    assert measured(answer, None) == (NO_SOURCES, NO_SOURCES)
+    assert measured(answer, ()) == (0.0, 0.0)
+
+
+def test_numbers_are_ids_where_ids_are_numbers() -> None:
+    sources = (Source(chunk_id="2", text="other words"), Source(chunk_id="1", text="ten clients may be open"))
+    assert measured('"ten clients may" [1]', sources) == (1.0, 1.0)
+    assert measured('"ten clients may" [2]', sources) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("piece", "times"),
+    [*((mark, 200_000) for mark in ('"', "“", "„", "«", "[", ". ")), ('"a b c" [', 2000), ("“a b c” x. X [1]", 2000)],
+)
+def test_long_answers_take_no_time(piece: str, times: int) -> None:
+    began = time.process_time()
+    measured(piece * times)
+    assert time.process_time() - began < 5
+
+
+WORKED = [
+    ("The Norman dynasty", "a Norman Dynasty.", 1.0, 1.0, 1.0),  # case, article, full stop
+    ("10th and 11th centuries", "in the 10th and 11th centuries", 0.0, 8 / 9, 0.0),  # P 4/4, R 4/5
+    ("it was in the 10th century", "10th century", 0.0, 2 / 3.5, 1.0),  # P 2/5, R 2/2: 4/7
+    ("a b b c", "b b d", 0.0, 2 / 3, 0.0),  # `a` is an article; b twice of P 2/3 and R 2/3
+    ("Paris", "London", 0.0, 0.0, 0.0),
+    ("U.S.A.", "usa", 1.0, 1.0, 1.0),  # punctuation goes without leaving a space
+    ("twenty-two", "twentytwo", 1.0, 1.0, 1.0),
+    ("the", "", 1.0, 1.0, 1.0),  # both have no word
+    ("", "Paris", 0.0, 0.0, 0.0),
+    ("Paris", "the", 0.0, 0.0, 1.0),
+    ("a party", "art", 0.0, 0.0, 0.0),  # whole words
+    ("Theatre an der Wien", "theatre der wien", 1.0, 1.0, 1.0),  # `the` only as a word
+]
+
+
+@pytest.mark.parametrize(("answer", "expected", "exact", "f1", "inside"), WORKED)
+def test_words_worked_by_hand(answer: str, expected: str, exact: float, f1: float, inside: float) -> None:
+    assert exact_match(answer, expected) == exact
+    assert token_f1(answer, expected) == pytest.approx(f1, abs=1e-12)
+    assert contains(answer, expected) == inside
+
+
+def test_the_order_of_the_steps() -> None:
+    """Punctuation goes before articles are looked for, as in SQuAD: what it leaves together is one word."""
+    assert squad_words("the-end of A.") == ["theend", "of"]
+
+
+@given(st.text(), st.text())
+def test_bounds_and_symmetry(one: str, other: str) -> None:
+    """F1 is symmetric and within [0, 1]; a text matches itself; a match has F1 1 and contains the other."""
+    f1 = token_f1(one, other)
+    assert 0 <= f1 <= 1
+    assert f1 == pytest.approx(token_f1(other, one), abs=1e-12)
+    assert exact_match(one, one) == token_f1(one, one) == contains(one, one) == 1
+    if exact_match(one, other):
+        assert f1 == contains(one, other) == 1
+
+
+NAMES = st.lists(st.sampled_from("abcd"), max_size=12)
+
+
+def order(expected: str, called: str) -> float | str:
+    question = Question(id="1", question="q", domain="d", expected_tools=tuple(expected))
+    return tool_order(question, Response(tool_calls=tuple(ToolCall(name=name) for name in called)))
+
+
+@pytest.mark.parametrize(
+    ("expected", "called", "value"),
+    [
+        ("abc", "abc", 1.0),
+        ("abc", "xaxbxcx", 1.0),  # calls in between cost nothing
+        ("abc", "cba", 1 / 3),
+        ("abc", "acb", 2 / 3),
+        ("ab", "b", 0.5),
+        ("aba", "ab", 2 / 3),  # a tool that is expected twice is called twice
+        ("aa", "a", 0.5),
+        ("a", "", 0.0),
+        ("a", "b", 0.0),
+    ],
+)
+def test_orders_worked_by_hand(expected: str, called: str, value: float) -> None:
+    assert order(expected, called) == value
+
+
+def test_a_question_without_tools_is_not_measured() -> None:
+    assert order("", "abc") == NO_TOOLS
+
+
+@given(NAMES, NAMES)
+def test_the_bits_count_as_the_table_does(expected: list[str], called: list[str]) -> None:
+    table = [[0] * (len(called) + 1) for _ in range(len(expected) + 1)]
+    for i, one in enumerate(expected, start=1):
+        for j, other in enumerate(called, start=1):
+            table[i][j] = table[i - 1][j - 1] + 1 if one == other else max(table[i - 1][j], table[i][j - 1])
+    assert common_subsequence(expected, called) == table[-1][-1]
+
+
+def test_many_calls_take_no_time() -> None:
+    """100,000 calls against 1,000 expected ones: a table of 100,000,000 cells is never made."""
+    assert common_subsequence(["a", "b"] * 500, ["b", "a"] * 50_000) == 1000
+
+
+Calls = Sequence[tuple[str, dict[str, Any]]]
+
+
+def arguments(expected: Calls, called: Calls) -> float | str:
+    question = Question(
+        id="1",
+        question="q",
+        domain="d",
+        expected_tools=tuple(name for name, _ in expected),
+        expected_arguments=tuple(given for _, given in expected),
+    )
+    return tool_arguments(question, Response(tool_calls=tuple(ToolCall(name=n, arguments=a) for n, a in called)))
+
+
+@pytest.mark.parametrize(
+    ("expected", "called", "value"),
+    [
+        ([("f", {"x": 1})], [("f", {"x": 1})], 1.0),
+        ([("f", {"x": 1})], [("f", {"x": 1.0, "y": 2})], 1.0),  # further arguments cost nothing
+        ([("f", {"x": 1})], [("g", {"x": 1})], 0.0),
+        ([("f", {"x": 1})], [("f", {"x": True})], 0.0),
+        ([("f", {"x": 1})], [("f", {"x": "1"})], 0.0),
+        ([("f", {"x": "Kea"})], [("f", {"x": "kea"})], 0.0),
+        ([("f", {"x": None})], [("f", {})], 0.0),
+        ([("f", {"x": {"b": [1, 2.0], "a": 0}})], [("f", {"x": {"a": 0.0, "b": [1, 2]}})], 1.0),
+        ([("f", {"x": [1, 2]})], [("f", {"x": [2, 1]})], 0.0),
+        ([("f", {"x": 1})], [], 0.0),
+        ([("f", {"x": 1}), ("f", {"x": 1})], [("f", {"x": 1})], 0.5),  # expected twice, called once
+        ([("f", {"x": 1}), ("f", {"x": 1})], [("f", {"x": 1}), ("g", {}), ("f", {"x": 1})], 1.0),
+        ([("f", {"x": 1}), ("f", {"x": 1, "y": 2})], [("f", {"x": 1, "y": 2}), ("f", {"x": 1})], 1.0),
+        ([("f", {"x": 1}), ("f", {"x": 1, "y": 2})], [("f", {"x": 1, "y": 2})], 0.5),
+        ([("g", {}), ("f", {"x": 1})], [("f", {"x": 1})], 1.0),  # of g nothing is said
+        ([("search", {}), ("page", {"t": "Kea"}), ("page", {"t": "Kaka", "n": 5})],
+         [("search", {"q": "kea"}), ("page", {"t": "Kaka", "n": 5, "c": True}), ("page", {"t": "kea"})], 0.5),
+    ],
+)  # fmt: skip
+def test_arguments_worked_by_hand(expected: Calls, called: Calls, value: float) -> None:
+    assert arguments(expected, called) == value
+
+
+def test_without_expected_arguments_there_is_no_value() -> None:
+    assert arguments([("f", {})], [("f", {"x": 1})]) == arguments([], []) == NO_ARGUMENTS
+
+
+GIVEN = st.dictionaries(st.sampled_from("xyz"), st.integers(0, 1), max_size=3)
+
+
+@given(st.lists(GIVEN, min_size=1, max_size=4), st.lists(GIVEN, max_size=5))
+def test_the_best_assignment_is_chosen(expected: list[dict[str, int]], called: list[dict[str, int]]) -> None:
+    wanted = [each for each in expected if each]
+    calls: list[dict[str, int] | None] = [*called, *[None] * len(wanted)]
+    best = max(
+        sum(call is not None and want.items() <= call.items() for want, call in zip(wanted, chosen, strict=False))
+        for chosen in permutations(calls, len(wanted))
+    )
+    value = arguments([("f", each) for each in expected], [("f", each) for each in called])
+    assert value == (best / len(wanted) if wanted else NO_ARGUMENTS)
+
+
+def test_many_calls_with_arguments_take_no_time() -> None:
+    """100,000 calls against 500 expected ones, of which each could be any of them."""
+    expected = [("f", {"x": 1, "y": n % 3}) for n in range(500)]
+    assert arguments(expected, [("f", {"x": 1, "y": n % 3, "n": n}) for n in range(100_000)]) == 1.0
