@@ -26,14 +26,15 @@ def rubric(rubric_weights: str, output: str) -> None:
     People who label responses grade by the same anchors as an LLM that judges with `--rubric reasoning`.
     """
     from rich.console import Console
+    from rich.markdown import Markdown
 
     from evaltrack.metrics.rubric_tables import reasoning_rubric
-    from evaltrack.report.judges import print_rubric, rubric_json, rubric_markdown
+    from evaltrack.report.judges import rubric_json, rubric_markdown
 
     table = reasoning_rubric(rubric_weights)
     if output == "json":
         print_json(rubric_json(table))
     elif output == "markdown":
-        click.echo("\n".join(rubric_markdown(table)))
+        click.echo(rubric_markdown(table))
     else:
-        print_rubric(table, Console(file=sys.stdout))
+        Console(file=sys.stdout).print(Markdown(rubric_markdown(table)))

@@ -25,7 +25,8 @@ from evaltrack.compare.errors_by_message import ErrorCount
 from evaltrack.compare.gate import Gate, Threshold
 from evaltrack.compare.reruns import Reruns
 from evaltrack.compare.run_info import RunDifference, RunInfo, run_differences
-from evaltrack.metrics.criteria import RUBRIC_AIMS, Checked, relative
+from evaltrack.metrics.criteria import RUBRIC_AIMS, Checked
+from evaltrack.metrics.metric import relative
 from evaltrack.rows.stored_row import StoredRow
 
 Verdict = Literal["ok", "regression", "unknown"]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 
 from evaltrack.metrics.metric import Aim, Hint, Part, Score, Tolerance
 from evaltrack.metrics.rubric import DIMENSIONS, MODES, TIER_SCORES, TIERS
@@ -16,15 +15,21 @@ JUDGE: frozenset[Part] = frozenset({"judge"})
 WEIGHTED: frozenset[Part] = frozenset({"judge", "weights"})
 PASSING: frozenset[Part] = frozenset({"k", "judge", "pass_threshold"})
 
+_Retrieval = partial(Score, depends_on=K, retrieval=True)
+_Judged = partial(Score, depends_on=JUDGE, section="judge")
+_Agent = partial(Score, depends_on=NOTHING, binary=True)
+_Share = partial(Score, binary=True, form="percent")
+_Trials = partial(_Share, depends_on=PASSING, section="trials")
+_Reasoning = partial(Score, depends_on=JUDGE, section="reasoning")
+_ReasoningShare = partial(_Share, section="reasoning")
+
 RETRIEVAL_SCORES = (
-    Score(
+    _Retrieval(
         "recall_at_k",
         "recall_at_k",
         "Recall@{k}",
         "relevant in the first k / relevant",
-        depends_on=K,
         headline=2,
-        retrieval=True,
         tolerance=Tolerance(0.05),
         hint=Hint(
             0.8,
@@ -32,45 +37,26 @@ RETRIEVAL_SCORES = (
             of_embeddings=("the embedding model does not capture semantic similarity",),
         ),
     ),
-    Score(
+    _Retrieval(
         "precision_at_k",
         "precision_at_k",
         "Precision@{k}",
         "relevant in the first k / k",
-        depends_on=K,
-        retrieval=True,
         hint=Hint(
             0.6, ("too many irrelevant results", "better ranking or filtering is needed", "chunks might be too small")
         ),
     ),
-    Score(
+    _Retrieval(
         "reciprocal_rank",
         "mrr",
         "MRR",
         "1 / rank of the first relevant in the first k, else 0",
-        depends_on=K,
         headline=3,
-        retrieval=True,
         tolerance=Tolerance(0.10),
         hint=Hint(0.7, ("the first result is often wrong", "reranking is needed", "the scoring function needs tuning")),
     ),
-    Score(
-        "hit",
-        "hit_rate",
-        "Hit rate",
-        "1 if any relevant is in the first k, else 0",
-        depends_on=K,
-        binary=True,
-        retrieval=True,
-    ),
-    Score(
-        "ndcg_at_k",
-        "ndcg_at_k",
-        "nDCG@{k}",
-        "discounted gain of the first k / that of the ideal list",
-        depends_on=K,
-        retrieval=True,
-    ),
+    _Retrieval("hit", "hit_rate", "Hit rate", "1 if any relevant is in the first k, else 0", binary=True),
+    _Retrieval("ndcg_at_k", "ndcg_at_k", "nDCG@{k}", "discounted gain of the first k / that of the ideal list"),
     Score(
         "judged_at_k",
         "judged_at_k",
@@ -83,32 +69,27 @@ RETRIEVAL_SCORES = (
 )
 
 NEGATIVE_SCORES = (
-    Score(
+    _Share(
         "negative_pass",
         "negative_pass_rate",
         "Negatives passed",
         "negatives: 1 if the target declined, else 0",
         depends_on=JUDGE,
-        binary=True,
-        form="percent",
         tolerance=Tolerance(0.10),
     ),
-    Score(
+    _Share(
         "false_abstention",
         "false_abstention_rate",
         "False abstentions",
         "answerable: 1 if the target declined, else 0",
         depends_on=NOTHING,
         higher_is_better=False,
-        binary=True,
-        form="percent",
         tolerance=Tolerance(0.10, relative=False),  # its baseline is often 0
     ),
 )
 
-
-def _judge_scores() -> Iterator[Score]:
-    yield Score(
+JUDGE_SCORES = (
+    Score(
         "overall_score",
         "judge_score",
         "Judge score",
@@ -116,44 +97,40 @@ def _judge_scores() -> Iterator[Score]:
         depends_on=JUDGE,
         headline=4,
         tolerance=Tolerance(0.10),
-    )
-    for name, question in (
-        ("accuracy", "correctness of the answer's facts"),
-        ("completeness", "share of the expected facts in the answer"),
-        ("relevance", "how well it answers the question"),
-    ):
-        yield Score(name, name, name.capitalize(), f"the judge: {question}", depends_on=JUDGE, section="judge")
-    yield Score(
+    ),
+    _Judged("accuracy", "accuracy", "Accuracy", "the judge: correctness of the answer's facts"),
+    _Judged("completeness", "completeness", "Completeness", "the judge: share of the expected facts in the answer"),
+    _Judged("relevance", "relevance", "Relevance", "the judge: how well it answers the question"),
+    _Judged(
         "judge_spread",
         "judge_spread",
         "Judge spread",
         "a panel: highest minus lowest overall score",
-        depends_on=JUDGE,
-        section="judge",
         higher_is_better=False,
         tells_result=False,
-    )
+    ),
+)
 
-
-def _agent_scores() -> Iterator[Score]:
-    for name, title, meaning, section in (
-        ("tools_called", "Tools called", "1 if every expected tool was called, else 0", ""),
-        ("tool_invoked", "A tool invoked", "1 if an expected tool was called, else 0", "agent"),
-        (
-            "tools_coordinated",
-            "Tools coordinated",
-            "several expected tools: 1 if all of them were called, else 0",
-            "agent",
-        ),
-        (
-            "sources_included",
-            "Sources included",
-            "answerable, with expected tools: 1 if the output holds sources, else 0",
-            "agent",
-        ),
-    ):
-        yield Score(name, name, title, meaning, depends_on=NOTHING, section=section, binary=True)
-
+AGENT_SCORES = (
+    _Agent("tools_called", "tools_called", "Tools called", "1 if every expected tool was called, else 0"),
+    _Agent(
+        "tool_invoked", "tool_invoked", "A tool invoked", "1 if an expected tool was called, else 0", section="agent"
+    ),
+    _Agent(
+        "tools_coordinated",
+        "tools_coordinated",
+        "Tools coordinated",
+        "several expected tools: 1 if all of them were called, else 0",
+        section="agent",
+    ),
+    _Agent(
+        "sources_included",
+        "sources_included",
+        "Sources included",
+        "answerable, with expected tools: 1 if the output holds sources, else 0",
+        section="agent",
+    ),
+)
 
 COST_SCORES = (
     Score(
@@ -179,40 +156,27 @@ COST_SCORES = (
     ),
 )
 
-PASS = Score(
+PASS = _Share(
     "pass",
     "pass_rate",
     "Pass rate",
     "1 if the question passed, else 0",
     depends_on=PASSING,
     headline=1,
-    binary=True,
     tells_result=False,  # `passed` does
-    form="percent",
 )
 
+TRIAL_SCORES = (
+    _Trials("pass_at_n", "pass_at_n", "Passed in one trial", "trials: 1 if one of the n passed, else 0"),
+    _Trials("pass_hat_n", "pass_hat_n", "Passed in all trials", "trials: 1 if all n passed, else 0"),
+    _Trials(
+        "flaky", "flaky_rate", "Flaky", "trials: 1 if some passed and some did not, else 0", higher_is_better=False
+    ),
+)
+OF_TRIALS = tuple(score.name for score in TRIAL_SCORES)
 
-def _trial_scores() -> Iterator[Score]:
-    for name, metric, title, meaning, higher in (
-        ("pass_at_n", "pass_at_n", "Passed in one trial", "trials: 1 if one of the n passed, else 0", True),
-        ("pass_hat_n", "pass_hat_n", "Passed in all trials", "trials: 1 if all n passed, else 0", True),
-        ("flaky", "flaky_rate", "Flaky", "trials: 1 if some passed and some did not, else 0", False),
-    ):
-        yield Score(
-            name,
-            metric,
-            title,
-            meaning,
-            depends_on=PASSING,
-            section="trials",
-            higher_is_better=higher,
-            binary=True,
-            form="percent",
-        )
-
-
-def _reasoning_scores() -> Iterator[Score]:
-    yield Score(
+REASONING_SCORES = (
+    Score(
         "reasoning_score",
         "reasoning_score",
         "Reasoning score",
@@ -222,64 +186,72 @@ def _reasoning_scores() -> Iterator[Score]:
         tolerance=Tolerance(0.10),
         span=100.0,
         form="points",
-    )
-    for name, title, what, aim in (
-        ("hypotheses", "Hypotheses", "distinct hypotheses", Aim(3.5, published=1.2)),
-        ("shifts", "Perspective shifts", "genuine shifts of perspective", Aim(2.8, published=0.3)),
-    ):
-        meaning = f"{what} in the response"
-        yield Score(name, name, title, meaning, depends_on=JUDGE, section="reasoning", span=None, aim=aim)
-    for name in DIMENSIONS:
-        title = "H-count (of 10)" if name == "h_count" else name.replace("_", " ").capitalize()
-        meaning = f"the rubric's dimension {name.replace('_', ' ')}, from 0 to 10"
-        yield Score(name, name, title, meaning, depends_on=JUDGE, section="reasoning", span=10.0)
-    yield Score(
+    ),
+    _Reasoning(
+        "hypotheses",
+        "hypotheses",
+        "Hypotheses",
+        "distinct hypotheses in the response",
+        span=None,
+        aim=Aim(3.5, published=1.2),
+    ),
+    _Reasoning(
+        "shifts",
+        "shifts",
+        "Perspective shifts",
+        "genuine shifts of perspective in the response",
+        span=None,
+        aim=Aim(2.8, published=0.3),
+    ),
+    *(
+        _Reasoning(
+            name,
+            name,
+            "H-count (of 10)" if name == "h_count" else name.replace("_", " ").capitalize(),
+            f"the rubric's dimension {name.replace('_', ' ')}, from 0 to 10",
+            span=10.0,
+        )
+        for name in DIMENSIONS
+    ),
+    _Share(
         "coupling_violation",
         "coupling_violation_rate",
         "Coupling violations",
         "1 if the claimed confidence exceeds the earned one, else 0; only responses that express confidence",
         depends_on=JUDGE,
         higher_is_better=False,
-        binary=True,
-        form="percent",
-        aim=Aim(0.10, published=0.45),
-    )
-    yield from _reasoning_shares()
-
-
-def _reasoning_shares() -> Iterator[Score]:
-    """How the responses fall into tiers and modes; runs are compared by the hard fails alone."""
-    shares = [
-        (name, f"Tier {tier}, {each.label} ({each.action.lower()})", f"the response is of tier {tier}", WEIGHTED)
-        for name, (tier, each) in zip(TIER_SCORES, TIERS.items(), strict=True)
-    ]
-    shares += [(f"mode_{mode}", f"Mode {mode}", f"its mode is {mode}", JUDGE) for mode in MODES]
-    for name, title, what, parts in shares:
-        hard_fails = name == TIER_SCORES[0]
-        yield Score(
+        aim=Aim(0.10, published=0.45, higher_is_better=False),
+    ),
+    *(
+        _ReasoningShare(
             name,
             f"{name}_share",
-            title,
-            f"1 if {what}, else 0",
-            depends_on=parts,
-            section="reasoning",
-            binary=True,
-            form="percent",
-            compared=hard_fails,
-            higher_is_better=not hard_fails,
-            tolerance=Tolerance(0.10, relative=False) if hard_fails else None,
+            f"Tier {tier}, {each.label} ({each.action.lower()})",
+            f"1 if the response is of tier {tier}, else 0",
+            depends_on=WEIGHTED,
+            compared=tier == 0,  # hard fails
+            higher_is_better=tier != 0,
+            tolerance=None if tier else Tolerance(0.10, relative=False),
         )
-
-
-AGENT_SCORES = tuple(_agent_scores())
-TRIAL_SCORES = tuple(_trial_scores())
-OF_TRIALS = tuple(score.name for score in TRIAL_SCORES)
-REASONING_SCORES = tuple(_reasoning_scores())
+        for name, (tier, each) in zip(TIER_SCORES, TIERS.items(), strict=True)
+    ),
+    *(
+        _ReasoningShare(
+            f"mode_{mode}",
+            f"mode_{mode}_share",
+            f"Mode {mode}",
+            f"1 if its mode is {mode}, else 0",
+            depends_on=JUDGE,
+            compared=False,
+        )
+        for mode in MODES
+    ),
+)
 
 SCORES = (
     *RETRIEVAL_SCORES,
     *NEGATIVE_SCORES,
-    *_judge_scores(),
+    *JUDGE_SCORES,
     *AGENT_SCORES,
     *COST_SCORES,
     PASS,
@@ -290,16 +262,16 @@ SCORES = (
 LATENCIES = tuple(
     Score(
         "seconds",
-        f"latency_p{round(100 * share)}",
-        f"Latency p{round(100 * share)}, s",
-        f"seconds within which the target answered {round(100 * share)} % of the questions, by nearest rank",
-        depends_on=frozenset(),
+        f"latency_p{percent}",
+        f"Latency p{percent}, s",
+        f"seconds within which the target answered {percent} % of the questions, by nearest rank",
+        depends_on=NOTHING,
         higher_is_better=False,
         tells_result=False,
         span=None,
-        quantile=share,
+        quantile=percent / 100,
     )
-    for share in (0.5, 0.95)
+    for percent in (50, 95)
 )
 """The median, and what 95 % of the questions take at most."""
 
@@ -309,6 +281,7 @@ HEADLINES = tuple(sorted((score for score in SCORES if score.headline), key=lamb
 
 BY_NAME = {score.name: score for score in SCORES}
 BY_METRIC = {score.metric: score for score in SCORES}
+_NAMED = {**{score.metric: score for score in LATENCIES}, **BY_NAME, **BY_METRIC}
 
 
 def depending_on(part: Part) -> frozenset[str]:
@@ -316,12 +289,9 @@ def depending_on(part: Part) -> frozenset[str]:
     return frozenset(score.metric for score in SCORES if score.compared and part in score.depends_on)
 
 
-_LATENCIES = {score.metric: score for score in LATENCIES}
-
-
 def named_score(name: str) -> Score | None:
     """The record of a metric or score of ours."""
-    return BY_METRIC.get(name) or BY_NAME.get(name) or _LATENCIES.get(name)
+    return _NAMED.get(name)
 
 
 @lru_cache(maxsize=256)

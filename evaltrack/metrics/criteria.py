@@ -15,6 +15,7 @@ from typing import Literal
 
 from evaltrack.errors import UsageError
 from evaltrack.metrics.catalogue import SCORES
+from evaltrack.metrics.metric import Aim, relative
 
 NAMED = {
     "minimum": "hit_rate>0.80,mrr>0.70,judge_score>0.75",
@@ -123,29 +124,7 @@ def _check(criterion: Criterion, metrics: Mapping[str, float]) -> Checked:
     return Checked(criterion, value, holds(value, criterion.bound))
 
 
-@dataclass(frozen=True)
-class RubricAim:
-    """One aim of the rubric: the mean to reach, and that of the published baseline, naive single-shot answers."""
-
-    mean: float
-    published: float
-    higher_is_better: bool
-
-    @property
-    def improvement(self) -> float:
-        """The change from the published baseline to the aim, relative to the baseline: 1.92 is +192 %."""
-        return relative(self.mean, self.published)
-
-    def reached(self, measured: float) -> bool:
-        """Whether a mean reaches the aim; of what should be low it stays below it."""
-        return measured >= self.mean if self.higher_is_better else measured < self.mean
-
-
-RUBRIC_AIMS: Mapping[str, RubricAim] = {
-    score.metric: RubricAim(score.aim.mean, score.aim.published, score.higher_is_better)
-    for score in SCORES
-    if score.aim
-}
+RUBRIC_AIMS: Mapping[str, Aim] = {score.metric: score.aim for score in SCORES if score.aim}
 """Metric -> its aim."""
 
 
@@ -155,7 +134,7 @@ class MeasuredAim:
 
     metric: str
     measured: float
-    aim: RubricAim
+    aim: Aim
 
     @property
     def reached(self) -> bool:
@@ -173,8 +152,3 @@ def measured_aims(metrics: Mapping[str, float]) -> Iterator[MeasuredAim]:
     for name, aim in RUBRIC_AIMS.items():
         if name in metrics:
             yield MeasuredAim(name, metrics[name], aim)
-
-
-def relative(value: float, base: float) -> float:
-    """The change from a base that is not 0, relative to it."""
-    return (value - base) / base

@@ -43,6 +43,21 @@ class Aim:
 
     mean: float
     published: float
+    higher_is_better: bool = True
+
+    @property
+    def improvement(self) -> float:
+        """The change from the published baseline to the aim, relative to the baseline: 1.92 is +192 %."""
+        return relative(self.mean, self.published)
+
+    def reached(self, measured: float) -> bool:
+        """Whether a mean reaches the aim; of what should be low it stays below it."""
+        return measured >= self.mean if self.higher_is_better else measured < self.mean
+
+
+def relative(value: float, base: float) -> float:
+    """The change from a base that is not 0, relative to it."""
+    return (value - base) / base
 
 
 @dataclass(frozen=True)

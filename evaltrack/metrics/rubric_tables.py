@@ -8,8 +8,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from typing import Any
 
-from evaltrack.metrics.criteria import RUBRIC_AIMS, RubricAim
+from evaltrack.metrics.criteria import RUBRIC_AIMS
 from evaltrack.metrics.rubric import (
     DEFAULT_WEIGHTS,
     GATES,
@@ -18,9 +19,7 @@ from evaltrack.metrics.rubric import (
     PENALTIES,
     REQUIREMENTS,
     TIERS,
-    Gate,
     RubricWeights,
-    Tier,
 )
 from evaltrack.records import CruxTreatment, Observed, UncertaintyTreatment
 
@@ -51,19 +50,6 @@ READINGS = (
 
 
 @dataclass(frozen=True)
-class Dimension:
-    """One dimension: its share of the score, what grades of 0, 5 and 10 mean, and the bounds that counts set.
-
-    `bounds` holds for each count that sets one the grade that it stays below; it is empty where nothing is counted.
-    """
-
-    name: str
-    weight: float
-    anchors: Anchors
-    bounds: Mapping[int, float]
-
-
-@dataclass(frozen=True)
 class Requirement:
     """A row of the coupling table: what a confidence of this band has to be earned with, at least."""
 
@@ -76,28 +62,8 @@ class Requirement:
     uncertainty: UncertaintyTreatment
 
 
-@dataclass(frozen=True)
-class ReasoningRubric:
-    """Everything that a piece of reasoning is scored with.
-
-    `penalties` are points by the gap between the bands claimed and earned; a gap of 3 or more is HF5. `readings` say
-    how the rubric is applied where its tables leave it open.
-    """
-
-    dimensions: tuple[Dimension, ...]
-    hard_fails: Mapping[str, tuple[str, str]]
-    coupling: tuple[Requirement, ...]
-    penalties: Mapping[int, int]
-    tiers: Mapping[int, Tier]
-    gates: tuple[Gate, ...]
-    pass_score: int
-    aims: Mapping[str, RubricAim]
-    modes: Mapping[str, str]
-    readings: tuple[str, ...]
-
-
-def reasoning_rubric(weights: str | RubricWeights = DEFAULT_WEIGHTS) -> ReasoningRubric:
-    """The reasoning rubric: dimensions, weights, anchors, hard fails, coupling, tiers, gates and aims.
+def reasoning_rubric(weights: str | RubricWeights = DEFAULT_WEIGHTS) -> dict[str, Any]:
+    """The reasoning rubric: dimensions, weights, anchors, hard fails, coupling, tiers, gates and aims, as JSON has it.
 
     Args:
         weights: Other weights, as in ``h_count=0.3,oscillation=0.1``; they have to sum up to 1.
@@ -107,20 +73,32 @@ def reasoning_rubric(weights: str | RubricWeights = DEFAULT_WEIGHTS) -> Reasonin
     """
     shares = RubricWeights.parse(weights) if isinstance(weights, str) else weights
     shares.check()
-    return ReasoningRubric(
-        dimensions=tuple(
-            Dimension(name, weight, ANCHORS[name], count_bounds(name)) for name, weight in asdict(shares).items()
-        ),
-        hard_fails=HARD_FAILS,
-        coupling=tuple(map(_requirement, REQUIREMENTS)),
-        penalties=PENALTIES,
-        tiers=TIERS,
-        gates=GATES,
-        pass_score=PASS_SCORE,
-        aims=RUBRIC_AIMS,
-        modes=MODES,
-        readings=READINGS,
-    )
+    return {
+        "dimensions": [_dimension(name, weight) for name, weight in asdict(shares).items()],
+        "hard_fails": [
+            {"code": code, "condition": condition, "example": example}
+            for code, (condition, example) in HARD_FAILS.items()
+        ],
+        "coupling": [asdict(_requirement(band)) for band in REQUIREMENTS],
+        "penalties": {str(gap): points for gap, points in PENALTIES.items()},
+        "tiers": [{"tier": number, **asdict(tier)} for number, tier in TIERS.items()],
+        "gates": list(map(asdict, GATES)),
+        "pass_score": PASS_SCORE,
+        "aims": [{"metric": name, **asdict(aim), "improvement": aim.improvement} for name, aim in RUBRIC_AIMS.items()],
+        "modes": dict(MODES),
+        "readings": list(READINGS),
+    }
+
+
+def _dimension(name: str, weight: float) -> dict[str, Any]:
+    """A dimension with what its grades mean, and for each count that bounds its grade what the grade stays below."""
+    return {
+        "name": name,
+        "weight": weight,
+        "measures": ANCHORS[name].measures,
+        "anchors": {str(grade): text for grade, text in ANCHORS[name].cells.items()},
+        "below_by_count": {str(count): below for count, below in count_bounds(name).items()},
+    }
 
 
 def _requirement(band: int) -> Requirement:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
@@ -11,8 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from evaltrack.compare.judges import JudgesAgreement, Replay
-from evaltrack.metrics.rubric_tables import COUNTS, Dimension, ReasoningRubric
+from evaltrack.metrics.criteria import RUBRIC_AIMS
+from evaltrack.metrics.rubric_tables import COUNTS
 from evaltrack.records.amount import count, verb
+from evaltrack.report.html.page import templates
 from evaltrack.report.schemas.others import (
     AgreementForm,
     AgreementPart,
@@ -23,6 +25,9 @@ from evaltrack.report.schemas.others import (
 )
 from evaltrack.report.words import aim_limit, aim_number, change_words, metric_title, number, one_line
 from evaltrack.stats.agreement import Agreement, Figure
+
+Rubric = Mapping[str, Any]
+"""The tables that `evaltrack.metrics.rubric_tables.reasoning_rubric` gives."""
 
 AGREEMENT_SCHEMA = "evaltrack.agreement/1"
 SHOWN = 10
@@ -175,157 +180,25 @@ def replay_lines(replay: Replay) -> list[str]:
 
 
 RUBRIC_SCHEMA = "evaltrack.rubric/1"
-TITLE = "The reasoning rubric"
 
 
-@dataclass(frozen=True)
-class Section:
-    """One table of the rubric, and what is said below it."""
-
-    title: str
-    head: tuple[str, ...]
-    rows: Sequence[tuple[str, ...]]
-    notes: tuple[str, ...] = ()
-
-
-def rubric_json(rubric: ReasoningRubric) -> dict[str, Any]:
+def rubric_json(rubric: Rubric) -> dict[str, Any]:
     """Everything, each table as a list or an object."""
-    return {
-        "schema": RUBRIC_SCHEMA,
-        "dimensions": list(map(_dimension, rubric.dimensions)),
-        "hard_fails": [
-            {"code": code, "condition": condition, "example": example}
-            for code, (condition, example) in rubric.hard_fails.items()
-        ],
-        "coupling": [vars(each) for each in rubric.coupling],
-        "penalties": {str(gap): points for gap, points in rubric.penalties.items()},
-        "tiers": [{"tier": number, **vars(tier)} for number, tier in rubric.tiers.items()],
-        "gates": [vars(gate) for gate in rubric.gates],
-        "pass_score": rubric.pass_score,
-        "aims": [
-            {"metric": name, **vars(target), "improvement": target.improvement} for name, target in rubric.aims.items()
-        ],
-        "modes": dict(rubric.modes),
-        "readings": list(rubric.readings),
-    }
+    return {"schema": RUBRIC_SCHEMA, **rubric}
 
 
-def _dimension(dimension: Dimension) -> dict[str, Any]:
-    return {
-        "name": dimension.name,
-        "weight": dimension.weight,
-        "measures": dimension.anchors.measures,
-        "anchors": {str(grade): text for grade, text in dimension.anchors.cells.items()},
-        "below_by_count": {str(count): below for count, below in dimension.bounds.items()},
-    }
-
-
-def rubric_sections(rubric: ReasoningRubric) -> Iterator[Section]:
-    """The tables, in the order in which they are applied."""
-    yield Section(
-        "Dimensions",
-        ("dimension", "weight", "0 (fail)", "5 (adequate)", "10 (excellent)"),
-        [(each.name, f"{100 * each.weight:.3g} %", *each.anchors.cells.values()) for each in rubric.dimensions],
+def rubric_markdown(rubric: Rubric) -> str:
+    """All tables, in the order in which they are applied."""
+    aims = [
         (
-            "Grades between the anchors are allowed. Score = 10 x the weighted mean, less the penalty, from 0 to 100.",
-            *_bounds(rubric),
-        ),
-    )
-    yield Section(
-        "Hard fails",
-        ("code", "condition", "example"),
-        [(code, *texts) for code, texts in rubric.hard_fails.items()],
-        ("Each makes the score 0.",),
-    )
-    yield _coupling(rubric)
-    yield Section("Tiers", ("tier", "label", "score", "action required"), _tiers(rubric))
-    yield Section(
-        "Acceptance gates",
-        ("gate", "threshold", "bypass condition"),
-        [(gate.name, gate.threshold, gate.bypass) for gate in rubric.gates],
-    )
-    yield _aims(rubric)
-    yield Section("Modes, which are not scored", ("mode", "what it is like"), list(rubric.modes.items()))
-
-
-def _bounds(rubric: ReasoningRubric) -> Iterator[str]:
-    """What a count allows of its grade."""
-    for each in filter(lambda dimension: dimension.bounds, rubric.dimensions):
-        what = COUNTS[each.name][0]
-        bounds = ", ".join(f"{count}: below {below:g}" for count, below in each.bounds.items())
-        yield f"{each.name} has to fit the number of {what} ({bounds}); a grade of 0 is for (almost) none."
-
-
-def _tiers(rubric: ReasoningRubric) -> list[tuple[str, ...]]:
-    return [
-        (str(number), tier.label, f"{tier.low}-{tier.high}" if tier.high > tier.low else str(tier.low), tier.action)
-        for number, tier in rubric.tiers.items()
+            metric_title(each["metric"], 0),
+            aim_number(each["metric"], each["published"]),
+            aim_limit(each["metric"], RUBRIC_AIMS[each["metric"]]),
+            change_words(each["improvement"]),
+        )
+        for each in rubric["aims"]
     ]
-
-
-def _coupling(rubric: ReasoningRubric) -> Section:
-    costs = [f"{count(gap, 'band')} above: -{count(points, 'point')}" for gap, points in rubric.penalties.items()]
-    return Section(
-        "Coupling: what a confidence has to be earned with, at least",
-        ("confidence", "word", "hypotheses", "shifts", "crux", "uncertainty"),
-        [
-            (each.confidence, each.word, f"{each.hypotheses}+", f"{each.shifts}+", each.crux, each.uncertainty)
-            for each in rubric.coupling
-        ],
-        (f"A claim above the band earned: {'; '.join(costs)}; 3 or more: HF5.",),
-    )
-
-
-def _aims(rubric: ReasoningRubric) -> Section:
-    return Section(
-        "Aims over naive single-shot answers",
-        ("metric", "published baseline", "aim", "improvement"),
-        [
-            (
-                metric_title(name, 0),
-                aim_number(name, target.published),
-                aim_limit(name, target),
-                change_words(target.improvement),
-            )
-            for name, target in rubric.aims.items()
-        ],
-    )
-
-
-def rubric_markdown(rubric: ReasoningRubric) -> Iterator[str]:
-    """The tables as Markdown."""
-    yield f"# {TITLE}"
-    for section in rubric_sections(rubric):
-        yield from ("", f"## {section.title}", "")
-        yield _markdown_row(section.head)
-        yield _markdown_row(["---"] * len(section.head))
-        yield from map(_markdown_row, section.rows)
-        for note in section.notes:
-            yield from ("", note)
-    yield from ("", "## How it is applied", "", *(f"- {_escaped(reading)}" for reading in rubric.readings))
-
-
-def _markdown_row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(map(_escaped, cells))} |"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("<", "&lt;").replace(">", "&gt;").replace("|", "\\|")
-
-
-def print_rubric(rubric: ReasoningRubric, console: Console) -> None:
-    """The tables for a terminal."""
-    for section in rubric_sections(rubric):
-        console.print(Text(section.title, style="bold"))
-        table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-        for place, name in enumerate(section.head):
-            table.add_column(name, no_wrap=place == 0)
-        for row in section.rows:
-            table.add_row(*map(Text, row))
-        console.print(table)
-        for note in section.notes:
-            console.print(Text(note, style="dim"))
-        console.print()
-    console.print(Text("How it is applied", style="bold"))
-    for reading in rubric.readings:
-        console.print(Text(f"- {reading}"))
+    counted = {dimension: what for dimension, (what, _) in COUNTS.items()}
+    template = templates().overlay(autoescape=False).get_template("rubric.md")
+    text = template.render(**rubric, aim_cells=aims, counted=counted)
+    return text.rstrip().replace("<", "&lt;").replace(">", "&gt;")

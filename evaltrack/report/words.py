@@ -9,8 +9,8 @@ from evaltrack.compare.differences import first_rank
 from evaltrack.compare.errors_by_message import message_kind
 from evaltrack.evaluation.result import RunResult
 from evaltrack.metrics.catalogue import HEADLINES, LATENCIES, SCORES, metric_form, named_score
-from evaltrack.metrics.criteria import Checked, RubricAim
-from evaltrack.metrics.metric import MINUS
+from evaltrack.metrics.criteria import Checked
+from evaltrack.metrics.metric import MINUS, Aim
 from evaltrack.metrics.rubric import TIERS, tier_words
 from evaltrack.records import Row, Signature
 from evaltrack.records.amount import count, first_of, verb
@@ -119,7 +119,7 @@ def aim_cells(result: RunResult) -> Iterator[tuple[str, ...]]:
         )
 
 
-def aim_limit(metric: str, aim: RubricAim) -> str:
+def aim_limit(metric: str, aim: Aim) -> str:
     """``3.5``, ``below 10 %``."""
     mean = aim_number(metric, aim.mean)
     return mean if aim.higher_is_better else f"below {mean}"

@@ -78,8 +78,8 @@ def test_people_are_shown_every_cell(capsys: pytest.CaptureFixture[str], output:
 
 def test_python_has_the_same_rubric_with_other_weights_too() -> None:
     rubric = reasoning_rubric("h_count=0.3,oscillation=0.1")
-    assert {each.name: each.weight for each in rubric.dimensions}["h_count"] == 0.3
-    assert [each.anchors for each in rubric.dimensions] == list(ANCHORS.values())
+    assert {each["name"]: each["weight"] for each in rubric["dimensions"]}["h_count"] == 0.3
+    assert [each["measures"] for each in rubric["dimensions"]] == [each.measures for each in ANCHORS.values()]
     with pytest.raises(UsageError, match="the sum is"):
         reasoning_rubric("crux=0.5")
 
