@@ -5,23 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import ExitStack, aclosing
-from fractions import Fraction
-from hashlib import sha256
-from math import ceil
 from pathlib import Path
 from typing import Any
 
 from evaltrack.api.local_commands import settings_to_repeat
-from evaltrack.compare.judges import (
-    COUNTED,
-    SCALES,
-    JudgesAgreement,
-    PairedVerdicts,
-    Replay,
-    Replayed,
-    Values,
-    tolerances_of,
-)
+from evaltrack.compare.judges import COUNTED, SCALES, JudgesAgreement, Replay, Replayed, Values, agreement_of
 from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.evaluation.ask import Evaluator
 from evaltrack.evaluation.config import EvaluationConfig
@@ -49,7 +37,6 @@ def judges_agreement(
     tolerance: float | None = None,
     needed: float = 1.0,
     resamples: int = 2000,
-    seed: int = 0,
     tracking_uri: str | None = None,
 ) -> JudgesAgreement:
     """How well the judge of a run agrees with other verdicts on the same questions; stored as a tag of the run.
@@ -62,7 +49,6 @@ def judges_agreement(
             0.05 of the reasoning score, and 0.1 of its dimensions and of all grades of answers.
         needed: Share of the responses that have to lie within it for both judges to agree on the score.
         resamples: Bootstrap resamples for the intervals.
-        seed: Of the bootstrap.
         tracking_uri: MLflow store; None follows MLflow's own settings.
 
     Raises:
@@ -72,38 +58,24 @@ def judges_agreement(
     """
     if (labels is None) == (other_run is None):
         raise UsageError("name the labels, or another run, to hold the judge against")
-    _check_shares(tolerance=tolerance, share=needed)
+    for name, share in {"tolerance": tolerance, "share": needed}.items():
+        if share is not None and not 0 <= share <= 1:
+            raise UsageError(f"{name} is {share:g}; write a number from 0 to 1")
     store = connect_to_read(tracking_uri)
     run, rows = _of_run(store, run_id)
     signature = run.signature
     own = {key: _values(verdicts_of(row), signature) for key, row in rows.items()}
     if labels is not None:
-        other, others = _of_file(Path(labels), signature)
+        recorded = RecordedJudge(Path(labels))
+        other = recorded.name
+        others = {key: _values([verdict], signature) for key, verdict in recorded.verdicts.items()}
     else:
         other, others = _of_other(store, str(other_run), signature, rows)
-    pairs = PairedVerdicts(signature.rubric, tolerances_of(signature.rubric, tolerance), own, others)
-    numbers, label_figures = pairs.figures(resamples, seed)
-    if not any(figures.n for figures in (*numbers.values(), *label_figures.values())):
-        raise UsageError(f"no question was judged on both sides: {signature.judge} and {other}")
-    within = pairs.within(numbers, needed)
-    return JudgesAgreement(
-        run.run_id,
-        signature.judge,
-        other,
-        signature.rubric,
-        numbers,
-        label_figures,
-        tuple(pairs.apart()),
-        pairs.tolerances,
-        within,
-    )
-
-
-def _check_shares(**shares: float | None) -> None:
-    """Refuse what is no share."""
-    for name, share in shares.items():
-        if share is not None and not 0 <= share <= 1:
-            raise UsageError(f"{name} is {share:g}; write a number from 0 to 1")
+    judges = (signature.judge, other)
+    found = agreement_of(judges, run.run_id, signature.rubric, own, others, tolerance, needed, resamples)
+    if not any(figures.n for figures in (*found.numbers.values(), *found.labels.values())):
+        raise UsageError(f"no question was judged on both sides: {' and '.join(judges)}")
+    return found
 
 
 def _of_run(store: Store, run_id: str) -> tuple[EvaluationRun, dict[str, StoredRow]]:
@@ -124,20 +96,12 @@ def _of_other(
     if run.signature.rubric != signature.rubric:
         rubric = run.signature.rubric
         raise UsageError(f"run {run_id} was judged by the rubric {rubric}, the other by {signature.rubric}")
-    both = {key: row for key, row in rows.items() if key in own and _same_answer(own[key], row)}
+    answers = {key: (row.digest, row.answer) for key, row in own.items()}
+    both = {key: row for key, row in rows.items() if answers.get(key) == (row.digest, row.answer)}
     if not both:
         raise UsageError(f"run {run_id} judged no answer that the other has; judge the same responses")
     values = {key: _values(verdicts_of(row), signature) for key, row in both.items()}
     return f"{run.signature.judge} (run {run.run_id[:8]})", values
-
-
-def _same_answer(one: StoredRow, other: StoredRow) -> bool:
-    return (one.digest, one.answer) == (other.digest, other.answer)
-
-
-def _of_file(path: Path, signature: Signature) -> tuple[str, dict[str, Values]]:
-    recorded = RecordedJudge(path)
-    return recorded.name, {key: _values([verdict], signature) for key, verdict in recorded.verdicts.items()}
 
 
 def _values(verdicts: Sequence[Verdict], signature: Signature) -> Values:
@@ -175,7 +139,6 @@ def replay_judge(
     run_id: str,
     *,
     times: int = 3,
-    share: float = 1.0,
     judge: str | Sequence[str] = (),
     tracking_uri: str | None = None,
     on_progress: Callable[[int, int], object] = lambda _done, _total: None,
@@ -187,7 +150,6 @@ def replay_judge(
     Args:
         run_id: The MLflow run.
         times: How often each response is judged again, from 1 to 100.
-        share: Share of the responses that are judged again, above 0; which ones depends on their ids alone.
         judge: Who judged the run; needed where it was evaluated on another machine: what is executed never comes from
             the tracking store.
         tracking_uri: MLflow store; None follows MLflow's own settings.
@@ -200,8 +162,6 @@ def replay_judge(
     """
     if not 1 <= times <= MAX_TIMES:
         raise UsageError(f"times is {times}; write a number from 1 to {MAX_TIMES}")
-    if not 0 < share <= 1:
-        raise UsageError(f"share is {share:g}; write a number above 0, up to 1")
     store = connect_to_read(tracking_uri)
     run = named_evaluation(store, run_id)
     named = (judge,) if isinstance(judge, str) else tuple(judge)
@@ -211,11 +171,12 @@ def replay_judge(
     judged = [row for row in rows.values() if row.verdicts and score in row.scores and not row.error]
     if not judged:
         raise UsageError(f"run {run_id} holds no judged response; evaluate with `judge=` first")
-    population, judged = len(judged), _sample(judged, share)
     with ExitStack() as opened:
         judges = _judges(settings, run.signature, open_cache(settings, opened), store_uri=store.uri)
         again, tokens = _ask(judges, settings, judged, times, on_progress)
-    was = {row.id: _as_judged(row, settings) for row in judged}
+    was = {  # what the kept verdicts make of the kept response, as the new ones are measured: of trials it is one
+        row.id: measure(question_of(row), response_of(row), settings.rules, verdicts_of(row)) for row in judged
+    }
     replay = Replay(
         run_id=run.run_id,
         judge=run.signature.judge,
@@ -223,25 +184,15 @@ def replay_judge(
         score=score,
         times=times,
         rows=tuple(_replayed(row.id, was[row.id], again[row.id], score) for row in judged),
-        left_out=len(rows) - population,
+        left_out=len(rows) - len(judged),
         usage_tokens=tokens,
-        population=population,
     )
     if replay.noise is None:
-        raise InconclusiveError(
-            f"none of {replay.num_verdicts} verdicts succeeded; the last failure: {_last_failure(again)}"
-        )
+        last = next((str(row.failure) for each in again.values() for row in each if row.failure), "no reason was given")
+        raise InconclusiveError(f"none of {replay.num_verdicts} verdicts succeeded; the last failure: {last}")
     params = {"judge": replay.judge, "times": str(times), "replayed_run": run.run_id}
     log_child(store, run, "judge replay", params, replay.metrics, {"replay.json": replay_json(replay)})
     return replay
-
-
-def _sample(rows: Sequence[StoredRow], share: float) -> list[StoredRow]:
-    """That share of the rows, rounded up, in their order; which ones depends on their ids alone."""
-    size = ceil(Fraction(str(share)) * len(rows))  # in floats 0.07 of 100 is more than 7
-    sampled_ids = sorted((row.id for row in rows), key=lambda key: sha256(key.encode()).digest())[:size]
-    sample = set(sampled_ids)
-    return [row for row in rows if row.id in sample]
 
 
 def _judges(
@@ -303,11 +254,6 @@ def _paid_tokens(row: Row) -> int:
     return sum(usage.total_tokens for usage in usages if usage is not None)
 
 
-def _as_judged(row: StoredRow, settings: EvaluationConfig) -> Measured:
-    """What the kept verdicts make of the kept response, as the new ones will be measured: of trials it is one."""
-    return measure(question_of(row), response_of(row), settings.rules, verdicts_of(row))
-
-
 def _replayed(key: str, was: Measured, again: Sequence[Row], score: str) -> Replayed:
     by_trial = sorted(again, key=lambda one: one.trial or 0)
     return Replayed(
@@ -319,7 +265,3 @@ def _replayed(key: str, was: Measured, again: Sequence[Row], score: str) -> Repl
         tier=was.reasoned.tier if was.reasoned else None,
         tiers_again=tuple(one.reasoned.tier if one.reasoned else None for one in by_trial),
     )
-
-
-def _last_failure(again: dict[str, list[Row]]) -> str:
-    return next((str(row.failure) for rows in again.values() for row in rows if row.failure), "no reason was given")

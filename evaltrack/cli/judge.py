@@ -41,12 +41,9 @@ def judge() -> None:
 @judge.command(epilog=REPLAY_EXAMPLES)
 @click.argument("run")
 @click.option("--times", default=3, show_default=True, help="Number of times to judge each response again.")
-@click.option(
-    "--share", default=1.0, show_default=True, type=click.FloatRange(0, 1), help="Share of the responses to judge."
-)
 @click.option("--judge", "judges", multiple=True, help=JUDGE_HELP)
 @OUTPUT
-def replay(run: str, times: int, share: float, judges: tuple[str, ...], output: str) -> None:
+def replay(run: str, times: int, judges: tuple[str, ...], output: str) -> None:
     """Judge the stored responses of RUN again, without the target.
 
     Reports how much the scores vary, and logs the result as a run below RUN.
@@ -57,7 +54,7 @@ def replay(run: str, times: int, share: float, judges: tuple[str, ...], output: 
 
     with redirect_stdout(sys.stderr), shown_progress(choice=True) as progress:
         note = partial(progress.note, "judging again")
-        result = replay_judge(run, times=times, share=share, judge=judges, on_progress=note)
+        result = replay_judge(run, times=times, judge=judges, on_progress=note)
     if output == "json":
         print_json(replay_json(result))
     else:

@@ -92,46 +92,33 @@ class JudgesAgreement:
         return self.numbers[SCORE[self.rubric]].figures["quadratic_kappa"].value
 
 
-@dataclass(frozen=True)
-class PairedVerdicts:
-    """What both sides say of each question, and the differences up to which they agree."""
+def agreement_of(
+    judges: tuple[str, str],
+    run_id: str,
+    rubric: str,
+    own: Mapping[str, Values],
+    others: Mapping[str, Values],
+    tolerance: float | None,
+    needed: float,
+    resamples: int,
+) -> JudgesAgreement:
+    """How far two judges agree on what each said of the responses, by question id."""
+    ids, score, tolerances = sorted({*own, *others}), SCORE[rubric], tolerances_of(rubric, tolerance)
 
-    rubric: str
-    tolerances: Mapping[str, float]
-    own: Mapping[str, Values]
-    others: Mapping[str, Values]
-
-    def figures(self, resamples: int, seed: int) -> tuple[dict[str, Agreement], dict[str, Agreement]]:
-        """Of every number, and of every label."""
-        numbers = {
-            name: numeric_agreement(*self._columns(name), tolerance=tolerance, resamples=resamples, seed=seed)
-            for name, tolerance in self.tolerances.items()
-        }
-        labels = {
-            name: label_agreement(*self._columns(name), resamples=resamples, seed=seed) for name in LABELS[self.rubric]
-        }
-        return numbers, labels
-
-    def within(self, numbers: Mapping[str, Agreement], needed: float) -> Within:
-        """Whether both agree on the score."""
-        score = SCORE[self.rubric]
-        near = numbers[score].figures["share_within"]
-        return Within(self.tolerances[score] / SCALES[self.rubric][score], needed, near.value, near.n)
-
-    def apart(self) -> list[Disagreement]:
-        """The responses on which the scores lie apart by more than the tolerance, the widest first."""
-        score = SCORE[self.rubric]
-        pairs = zip(self._ids, *self._columns(score), strict=True)
-        both = [Disagreement(key, one, two) for key, one, two in pairs if one is not None and two is not None]
-        return sorted((each for each in both if each.gap > self.tolerances[score] + 1e-9), key=lambda each: -each.gap)
-
-    @property
-    def _ids(self) -> list[str]:
-        return sorted(set(self.own) | set(self.others))
-
-    def _columns(self, name: str) -> tuple[list[Any], list[Any]]:
-        one, other = ([side.get(key, {}).get(name) for key in self._ids] for side in (self.own, self.others))
+    def columns(name: str) -> tuple[list[Any], list[Any]]:
+        one, other = ([side.get(key, {}).get(name) for key in ids] for side in (own, others))
         return one, other
+
+    numbers = {
+        name: numeric_agreement(*columns(name), tolerance=allowed, resamples=resamples)
+        for name, allowed in tolerances.items()
+    }
+    labels = {name: label_agreement(*columns(name), resamples=resamples) for name in LABELS[rubric]}
+    near = numbers[score].figures["share_within"]
+    within = Within(tolerances[score] / SCALES[rubric][score], needed, near.value, near.n)
+    both = [Disagreement(*each) for each in zip(ids, *columns(score), strict=True) if None not in each]
+    apart = sorted((each for each in both if each.gap > tolerances[score] + 1e-9), key=lambda each: -each.gap)
+    return JudgesAgreement(run_id, *judges, rubric, numbers, labels, tuple(apart), tolerances, within)
 
 
 def tolerances_of(rubric: str, share: float | None) -> dict[str, float]:
@@ -189,8 +176,6 @@ class Replay:
     rows: tuple[Replayed, ...]
     left_out: int
     usage_tokens: int
-    population: int = 0
-    """Judged responses of the run, of which `rows` may be a sample."""
 
     @property
     def num_verdicts(self) -> int:
@@ -225,13 +210,13 @@ class Replay:
         """Half the width of the band in which the difference of two runs' means lies by the judge's scatter alone.
 
         95 % of such differences: 1.96 * sqrt(2 * variance of one run's mean), from the scatter of each response's own
-        scores (unbiased variance over the run's score and the replayed ones); a sample speaks for the `population`.
+        scores (unbiased variance over the run's score and the replayed ones).
         None where no response was judged twice.
         """
         variances = [_variance([row.score, *row.measured]) for row in self.rows if row.measured]
         if not variances:
             return None
-        of_mean = fsum(variances) / len(variances) / max(self.population, len(variances))
+        of_mean = fsum(variances) / len(variances) / len(self.rows)
         return NormalDist().inv_cdf(0.5 + CONFIDENCE / 2) * sqrt(2 * of_mean)
 
     @property

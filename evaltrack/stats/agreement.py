@@ -84,21 +84,13 @@ def numeric_agreement(
     intervals. `quadratic_kappa` (Cohen 1968), `alpha_interval` (Krippendorff 2011) and `spearman` have percentile
     intervals; where more than 2.5 % of the resamples have no value there is no interval, as these might all lie beyond
     one end. Kappa is over the values as given: rounded to steps they would have another.
-
-    Raises:
-        ValueError: The lengths differ, a value is not finite, or an option is out of its range.
     """
     import numpy as np
 
-    first, second = _paired(a, b)
-    x, y = (np.array(side, dtype=np.float64).round(DECIMALS) for side in (first, second))
-    if not (np.isfinite(x).all() and np.isfinite(y).all()):
-        raise ValueError("a value is no finite number; give None where there is no verdict")
-    if not tolerance >= 0:
-        raise ValueError(f"tolerance is {tolerance}; it is a largest difference and cannot be negative")
+    x, y = (np.array(side, dtype=np.float64).round(DECIMALS) for side in _paired(a, b))
     near = (abs(y - x) <= tolerance + 10.0**-DECIMALS).astype(np.float64)
     means = {"mean_absolute_difference": abs(y - x), "share_within": near, "bias": y - x}
-    u, v, counts = _distinct_pairs(x, y)
+    (u, v), counts = np.unique(np.stack([x, y]), axis=1, return_counts=True)  # few where a scale has steps
     scaled = _scaled(u, v)
     coefficients = {
         "quadratic_kappa": (partial(_quadratic_kappa, *scaled), ALL_ONE),
@@ -113,9 +105,6 @@ def label_agreement(a: Sequence[Any], b: Sequence[Any], *, resamples: int = RESA
 
     The intervals are as in `numeric_agreement`. To count a verdict that could not be read as a disagreement instead of
     leaving it out, give it a label of its own.
-
-    Raises:
-        ValueError: The lengths differ, or `resamples` is below 1.
     """
     import numpy as np
 
@@ -123,7 +112,7 @@ def label_agreement(a: Sequence[Any], b: Sequence[Any], *, resamples: int = RESA
     labels = sorted({*first, *second}, key=lambda label: (str(type(label)), label))
     place = {label: at for at, label in enumerate(labels)}
     x, y = (np.array([place[label] for label in side], dtype=np.float64) for side in (first, second))
-    u, v, counts = _distinct_pairs(x, y)
+    (u, v), counts = np.unique(np.stack([x, y]), axis=1, return_counts=True)
     coefficients = {
         "cohen_kappa": (partial(_nominal_kappa, u, v), ALL_ONE),
         "alpha_nominal": (partial(_nominal_alpha, u, v), ALL_ONE),
@@ -137,8 +126,6 @@ def label_agreement(a: Sequence[Any], b: Sequence[Any], *, resamples: int = RESA
 
 
 def _paired(a: Sequence[Any], b: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-    if len(a) != len(b):
-        raise ValueError(f"a has {len(a)} values and b {len(b)}; give one for each response, None where there is none")
     pairs = [pair for pair in zip(a, b, strict=True) if None not in pair]
     return [one for one, _ in pairs], [other for _, other in pairs]
 
@@ -147,14 +134,6 @@ def _missing(a: Sequence[Any], b: Sequence[Any]) -> tuple[int, int]:
     """How many pairs lack `a` alone, and how many `b` alone."""
     lacking = [(one is None, other is None) for one, other in zip(a, b, strict=True)]
     return lacking.count((True, False)), lacking.count((False, True))
-
-
-def _distinct_pairs(x: Floats, y: Floats) -> tuple[Floats, Floats, Integers]:
-    """Both sides of the distinct pairs, sorted, and how often each occurs: few where a scale has steps."""
-    import numpy as np
-
-    (u, v), counts = np.unique(np.stack([x, y]), axis=1, return_counts=True)
-    return u, v, counts
 
 
 def _figures(
@@ -168,8 +147,6 @@ def _figures(
     """All figures; a coefficient comes with why it is undefined where it is."""
     import numpy as np
 
-    if resamples < 1:
-        raise ValueError(f"resamples is {resamples}; an interval needs at least 1, better {RESAMPLES}")
     n = int(counts.sum())
     if not n:
         return dict.fromkeys((*means, *coefficients), Figure(None, 0, given, NO_PAIR))

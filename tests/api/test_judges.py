@@ -479,28 +479,6 @@ def test_where_no_verdict_can_be_had_nothing_is_logged(store_uri: str, tmp_path:
     assert children(store_uri, run.run_id) == []
 
 
-def test_a_share_of_the_responses_can_be_judged(store_uri: str, tmp_path: Path) -> None:
-    answers = [f"Answer {key}." for key in "abcdefghij"]
-    with serving(behaviour=graded({answer: [7, 7.2, 7.2] for answer in answers})) as server:
-        run = judged_run(tmp_path, store_uri, answers)
-        some = replay_judge(run.run_id, times=1, share=0.3, tracking_uri=store_uri)
-        assert server.calls == 10 + 3
-        more = replay_judge(run.run_id, times=1, share=0.31, tracking_uri=store_uri)
-        every = replay_judge(run.run_id, times=1, tracking_uri=store_uri)
-    ids = [[row.id for row in made.rows] for made in (some, more, every)]
-    assert [len(each) for each in ids] == [3, 4, 10]
-    assert set(ids[0]) < set(ids[1]) < set(ids[2])
-    assert [each == sorted(each) for each in ids] == [True, True, True]
-    assert (some.population, some.left_out) == (10, 0)
-    assert some.noise == every.noise == pytest.approx(Z * sqrt(2 * 2 / 10))
-
-
-@pytest.mark.parametrize("share", [0, -0.1, 1.01])
-def test_a_share_has_bounds(store_uri: str, share: float) -> None:
-    with pytest.raises(UsageError, match=f"share is {share}; write a number above 0, up to 1"):
-        replay_judge("nothing", share=share, tracking_uri=store_uri)
-
-
 def test_rows_without_a_score_are_left_out(store_uri: str, tmp_path: Path) -> None:
     golden, target = golden_set(tmp_path, {"a": f"Answer a. {OPTIONS}", "b": "Answer b.", "c": None})
     with serving(behaviour=graded({"Answer a.": [7, 7], "Answer b.": ["no"]})):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from math import sqrt
 from statistics import NormalDist, variance
 
@@ -16,10 +15,10 @@ from evaltrack.compare.judges import (
     SCORE,
     TOLERANCE,
     Disagreement,
-    PairedVerdicts,
     Replay,
     Replayed,
     Within,
+    agreement_of,
     tolerances_of,
 )
 from evaltrack.report.judges import replay_json, replay_lines
@@ -39,9 +38,8 @@ def test_responses_far_apart_are_named_the_widest_first() -> None:
     """Those at the tolerance agree, and one that a side did not judge is no disagreement."""
     own = {key: {"overall_score": score} for key, score in {"a": 0.5, "b": 0.9, "c": 0.2, "d": 1.0}.items()}
     others = {key: {"overall_score": score} for key, score in {"a": 0.6, "b": 0.3, "c": 0.5, "e": 0.0}.items()}
-    pairs = PairedVerdicts("answer", tolerances_of("answer", None), own, others)
-    apart = pairs.apart()
-    assert apart == [Disagreement("b", 0.9, 0.3), Disagreement("c", 0.2, 0.5)]
+    apart = agreement_of(("j", "k"), "r", "answer", own, others, None, 1, 20).disagreements
+    assert list(apart) == [Disagreement("b", 0.9, 0.3), Disagreement("c", 0.2, 0.5)]
     assert [round(each.gap, 9) for each in apart] == [0.6, 0.3]
 
 
@@ -71,14 +69,6 @@ def test_the_noise_is_that_of_a_difference_of_two_means() -> None:
     assert made.noise == pytest.approx(3.0990, abs=1e-4)
 
 
-def test_a_sample_speaks_for_all() -> None:
-    """Its mean variance is taken for everybody's: with four times as many responses the noise is half."""
-    found = replay(row("a", 70, 71, 72), row("b", 50, 52, 54))
-    assert found.noise is not None
-    assert replace(found, population=8).noise == pytest.approx(found.noise / 2)
-    assert replace(found, population=2).noise == found.noise
-
-
 def test_a_judge_that_always_says_the_same_has_no_noise() -> None:
     made = replay(row("a", 70, 70, 70), row("b", 0, 0))
     assert (made.noise, made.mean_spread, made.share_within, made.num_changed) == (0, 0, 1, 0)
@@ -92,11 +82,11 @@ def test_without_a_verdict_nothing_is_known() -> None:
 
 
 def test_a_failed_verdict_is_in_no_number() -> None:
-    """The other times count; a response that failed throughout is left out of means and noise."""
+    """The other times count; a response that failed throughout scatters as the others do."""
     made = replay(row("a", 70, 72, None), row("b", 10, None, None))
     assert (made.num_verdicts, made.failed) == (4, 3)
     assert (made.mean_spread, made.share_within) == (2, 1)
-    assert made.noise == pytest.approx(Z * sqrt(2 * 2))
+    assert made.noise == pytest.approx(Z * sqrt(2 * 2 / 2))
 
 
 @pytest.mark.parametrize(
