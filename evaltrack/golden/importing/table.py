@@ -289,6 +289,8 @@ def _parquet(path: Path, _: str = "") -> Iterator[tuple[str, Any]]:
     try:
         footer = pq.read_metadata(path)
         leaves = [footer.schema.column(place) for place in range(len(footer.schema))]
+        if not leaves:  # pyarrow makes as many rows as the file claims
+            raise ValueError("it has no columns")
         texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
         groups = [footer.row_group(place) for place in range(footer.num_row_groups)]
         columns = [group.column(place) for group in groups for place in range(group.num_columns)]

@@ -240,6 +240,15 @@ def test_a_far_cell_makes_no_wide_sheet(tmp_path: Path, monkeypatch: pytest.Monk
     assert "unpacks to more than 800,000 cells" in problems(tmp_path, tmp_path / "mine.xlsx", form="table")[0]
 
 
+def test_parquet_without_columns_is_refused_whatever_it_claims(tmp_path: Path) -> None:
+    """The footer claims 2^40 rows, which pyarrow would make."""
+    pq.write_table(pyarrow.table({}), tmp_path / "a.parquet")
+    footer = (tmp_path / "a.parquet").read_bytes()[4:-8]
+    footer = footer.replace(b"\x16\x00\x16\x00&", b"\x16\x00\x16\x80\x80\x80\x80\x80\x40&")
+    (tmp_path / "a.parquet").write_bytes(b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1")
+    assert problems(tmp_path, tmp_path / "a.parquet") == ["a.parquet: cannot be read as Parquet: it has no columns"]
+
+
 def test_parquet_keeps_lists_and_types(tmp_path: Path) -> None:
     rows = [
         {"question": "a?", "expected_chunks": ["x", "y"], "more": {"k": 1}, "n": float("nan"), "d": Decimal("2")},
