@@ -215,7 +215,8 @@ class _Evaluation:
         """The error, with the way to go on where there is one."""
         if self.journal.problem or not isinstance(error, KeyboardInterrupt | TrackingError):
             return error
-        return type(error)(f"{str(error) or 'stopped'}; no finished row is lost, go on with: {self._resuming}")
+        kind = TrackingError if isinstance(error, TrackingError) else KeyboardInterrupt
+        return kind(f"{str(error) or 'stopped'}; no finished row is lost, go on with: {self._resuming}")
 
     def _ask_and_log(self, stop: Stop) -> tuple[RunResult, BaseException | None]:
         """The result, and what ended the asking early, if anything did."""

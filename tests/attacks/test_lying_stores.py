@@ -105,6 +105,7 @@ def test_what_was_not_done_is_not_called_finished(served: Served, pattern: str, 
         ([(BATCH, None, 1), (BATCH + "$", "empty", 1000)], r"holds None as metric .*, of run .*evaltrack resume"),
         ([("", "login", 1000)], r"a web page, not with MLflow's API: .* Set MLFLOW_TRACKING_TOKEN"),
         *(([(pattern, "login", 1000)], "web page|holds") for pattern in (BATCH, START, SPANS)),
+        ([("GET .*parquet", "empty", 1000)], r"is damaged, .*; no finished row is lost, go on with"),
     ],
 )
 def test_a_fault_that_stays_leaves_no_run_finished(served: Served, rules: list[Any], said: str) -> None:
