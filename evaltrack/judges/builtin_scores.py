@@ -233,4 +233,4 @@ class CostScorer(Scorer):
         (score,) = self.declared
         if response.usage is None:
             return OwnValues(reasons={score.name: NO_USAGE})
-        return OwnValues(values={score.name: QUESTIONS * self._prices.cost(response.usage)})
+        return measured_value(score.name, QUESTIONS * self._prices.cost(response.usage))

@@ -16,7 +16,6 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
-from math import isfinite
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
@@ -135,8 +134,16 @@ def own_score(name: str, computed_by: str, said: list[Any], **fields: Any) -> Ow
         raise UsageError(f"`scores=`: `{computed_by}`: `{where}` {error.errors()[0]['msg']}") from None
 
 
+def bounded(value: float) -> float | str:
+    """The value, or the reason why it can be no score."""
+    if abs(value) <= LARGEST_SCORE:
+        return value
+    return f"the value is {value:g}; a score is a number from {-LARGEST_SCORE:g} to {LARGEST_SCORE:g}"
+
+
 def measured_value(name: str, measured: float | str) -> OwnValues:
     """One value by its name, or the reason why there is none."""
+    measured = measured if isinstance(measured, str) else bounded(measured)
     named = {name: measured}
     return OwnValues(reasons=named) if isinstance(measured, str) else OwnValues(values=named)
 
@@ -236,8 +243,4 @@ def _value(value: object, declared: OwnScore) -> float | str:
         number = None
     if number is None:
         return f"the function returned {type(value).__name__}; return a number, a bool, a mapping or None"
-    if not isfinite(number):
-        return f"the function returned {number}, which is no number"
-    if abs(number) > LARGEST_SCORE:
-        return f"the function returned {number:g}; the largest score is {LARGEST_SCORE:g}"
-    return number
+    return bounded(number)

@@ -248,6 +248,16 @@ def length(outputs):
 
 
 @scorer
+def nothing(outputs):
+    return float("nan")
+
+
+@scorer
+def huge(outputs):
+    return 9.2e124
+
+
+@scorer
 def several(outputs):
     return [Feedback(name="a", value=1), Feedback(name="b", value=2)]
 
@@ -325,6 +335,8 @@ def test_scorers_of_the_user(server: OpenAIServer, own_scorers: str) -> None:
     assert value(f"named=mlflow:{own_scorers}:length") == 5.0
     assert value(f"mlflow:{own_scorers}:polite") == 0.0
     assert value(f"mlflow:{own_scorers}:words") == "the scorer returned `good`, which is no number, yes or no"
+    assert value(f"mlflow:{own_scorers}:nothing") == "the value is nan; a score is a number from -1e+15 to 1e+15"
+    assert value(f"mlflow:{own_scorers}:huge") == "the value is 9.2e+124; a score is a number from -1e+15 to 1e+15"
     assert value(f"mlflow:{own_scorers}:several") == "the scorer returned 2 assessments; a score is one"
     assert value(f"mlflow:{own_scorers}:length", None) == "the target gave no answer"
 
