@@ -185,13 +185,17 @@ def _of_schema(text: str, spec: str) -> Callable[[Question, str], Measured]:
 
     def measure(_: Question, answer: str) -> Measured:
         try:
-            return float(validator.is_valid(json.loads(answer)))
+            return float(validator.is_valid(json.loads(answer, parse_constant=_refuse)))
         except (ValueError, RecursionError):
             return 0.0
         except Unresolvable as error:
             return f"the schema refers to what it does not hold: {error!s:.200}"
 
     return measure
+
+
+def _refuse(word: str) -> None:
+    raise ValueError(f"{word} is no JSON")
 
 
 def context_precision_scorer(name: str, k: int) -> BuiltinScorer:

@@ -24,6 +24,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from unicodedata import normalize
 
 from evaltrack.records import Passage, Question, Response, Source
 from evaltrack.records.passage import SourceText, words_of
@@ -153,8 +154,8 @@ _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 
 
 def squad_words(text: str) -> list[str]:
-    """The words that are compared: lower case, ASCII punctuation taken out, articles left out, split at white space."""
-    return _ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split()
+    """The words that are compared: NFC, lower case, no ASCII punctuation, no articles, split at white space."""
+    return _ARTICLES.sub(" ", normalize("NFC", text).lower().translate(_PUNCTUATION)).split()
 
 
 def exact_match(answer: str, expected: str) -> float:

@@ -68,6 +68,7 @@ def test_schemas(tmp_path: Path) -> None:
     path.write_text(json.dumps({"type": "object", "required": ["a"], "properties": {"a": {"type": "integer"}}}))
     spec = f"json_schema:{path}"
     assert [measured(spec, text) for text in ('{"a": 1}', '{"a": "1"}', "[]", "no", "[" * 100_000)] == [1, 0, 0, 0, 0]
+    assert [measured(spec, f'{{"a": 1, "b": {word}}}') for word in ("NaN", "-Infinity", "1e999")] == [0, 0, 1]
 
 
 def test_a_schema_never_reaches_for_another_document(tmp_path: Path) -> None:

@@ -135,6 +135,7 @@ WORKED = [
     ("", "Paris", 0.0, 0.0, 0.0),
     ("Paris", "the", 0.0, 0.0, 1.0),
     ("a party", "art", 0.0, 0.0, 0.0),  # whole words
+    ("Caf\u00e9 Zo\u00eb", "cafe\u0301 zoe\u0308", 1.0, 1.0, 1.0),  # a letter and its accent, in one sign or in two
     ("Theatre an der Wien", "theatre der wien", 1.0, 1.0, 1.0),  # `the` only as a word
 ]
 
