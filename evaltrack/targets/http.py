@@ -63,8 +63,11 @@ WITH_HISTORY = ALONE.model_copy(update={"history": (Turn(role="user", content="b
 """Questions on which a body is tried."""
 
 
-ILL_FORMED = (400, 415, 422)
-"""What a server answers to a request that lacks a field, or has one too many."""
+CURES = {
+    **dict.fromkeys((400, 415, 422), "; the target option `body=` gives a request another form"),
+    429: "; the setting `concurrency` limits the questions in flight",
+}
+"""What helps against an error status."""
 
 
 class HttpTargetError(RuntimeError):
@@ -231,7 +234,7 @@ class HttpTarget(Target):
         """The body of a response with a good status, of a bearable length."""
         if not response.is_success:
             beginning = excerpt(await _beginning(response), self._mask)
-            cure = "; the target option `body=` gives a request another form" * (response.status_code in ILL_FORMED)
+            cure = CURES.get(response.status_code, "")
             raise HttpTargetError(f"status {response.status_code}: {beginning or '(an empty body)'}{cure}")
         body = await _read(response, MAX_BYTES)
         if len(body) > MAX_BYTES:

@@ -28,7 +28,7 @@ from typing import Any
 
 from evaltrack.errors import UsageError
 from evaltrack.records import Response
-from evaltrack.records.json_text import from_program
+from evaltrack.records.json_text import from_program, other_encoding
 from evaltrack.records.usage_forms import read_usage
 from evaltrack.targets.failures import InvalidResponseError, refuse_error
 from evaltrack.targets.responses import MAX_ITEMS, as_response, with_contexts
@@ -162,7 +162,11 @@ class ResponseReader:
         try:
             value = from_program(raw, allow_inf_nan=False)
         except ValueError as error:
-            raise InvalidResponseError(f"is not JSON ({error}); it starts with `{excerpt(raw, mask)}`") from None
+            if words := other_encoding(raw):
+                raise InvalidResponseError(words) from None
+            is_stream = raw.lstrip().startswith((b"data:", b"event:"))
+            what = "a stream of events, not JSON; turn streaming off" if is_stream else f"not JSON ({error})"
+            raise InvalidResponseError(f"is {what}; it starts with `{excerpt(raw, mask)}`") from None
         return self(value)
 
     def __call__(self, value: object) -> Response:

@@ -91,9 +91,11 @@ def test_as_it_stands(raw: bytes, expected: Response) -> None:
         (b"\xef\xbb\xbf", "is empty; it must be JSON"),
         (b'{"answer": "Ye', "is not JSON (EOF while parsing a string at line 1 column 14); "),
         (b"<html>\n  <p>No</p>", "it starts with `<html> <p>No</p>`"),
-        (b"\xff\xfe", "it starts with `\ufffd\ufffd`"),
+        (b"\x80\x81", "it starts with `\ufffd\ufffd`"),
         (b'{"answer": "a"} {"answer": "b"}', "is not JSON (trailing characters at line 1 column 17); "),
         (b'[{"id": "a", "score": NaN}]', "is not JSON ("),
+        (b'data: {"answer": "a"}\n\n', "is a stream of events, not JSON; turn streaming off; it starts with `data: "),
+        ('{"answer": "a"}'.encode("utf-16"), "is UTF-16; save it as UTF-8"),
         (b"[" * 100_000, "is not JSON (recursion limit exceeded"),
     ],
 )
