@@ -14,6 +14,7 @@ its fields are: those of `evaltrack.targets.mapping`, and these.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -197,7 +198,8 @@ class RecordedResponses(Target):
         for number, place, raw in file:
             try:
                 key, fields = self._read(raw)
-                self._outcome(fields)
+                with suppress(FailedElsewhereError):
+                    self._outcome(fields)
             except ValueError as error:
                 problems.append(f"{file.shown(number)}: {error}")
                 continue

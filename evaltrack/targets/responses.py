@@ -4,8 +4,9 @@ Usage may be in any form of `evaltrack.records.usage_forms`. Results, documents 
 LangGraph, LlamaIndex, Haystack and OpenAI's client, of which nothing is imported: an object is one of a library's where
 its class or one of its bases was defined there. Fields that nobody knows are not read; the response names them.
 
-Tool calls are names, our own fields, or in the form of OpenAI's API or of LangChain. OpenAI's arguments are JSON in a
-text; arguments that are no JSON object, as models write them now and then, are kept as a text under `UNREAD`.
+Tool calls are names, our own fields, or in the form of OpenAI, Anthropic, LangChain or DeepEval. OpenAI's arguments
+are JSON in a text; arguments that are no JSON object, as models write them now and then, are kept as a text under
+`UNREAD`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from evaltrack.records import Response, Source, ToolCall
+from evaltrack.records import Response, Source
 from evaltrack.records.base import as_key
 from evaltrack.records.finding_words import finding_words
 from evaltrack.records.json_text import MAX_DEPTH, kind_of, too_deep
@@ -38,14 +39,17 @@ MOST_UNREAD = 20
 """Names of fields that a response says it has not read."""
 
 
+FAILED = ("error", "failed", "failure")
+"""What a `status` says, where there is neither an answer nor a source, when the target failed."""
+
 CLOSE = 0.8
 """How alike (of 1) a name must be to a field that is missing for it to be taken for a slip of the pen."""
 
 UNREAD = "unread"
 """The name under which arguments of a tool stand that are no JSON object."""
 
-FUNCTION_KEYS = tuple(ToolCall.model_fields)
-TOOL_KEYS = (*FUNCTION_KEYS, "id", "type", "index", "function", "args")
+ARGUMENTS = ("arguments", "args", "input", "input_parameters")
+TOOL_KEYS = ("name", *ARGUMENTS, "id", "type", "index", "function")
 
 
 def as_response(value: object) -> Response:
@@ -147,6 +151,9 @@ def _from_mapping(value: Mapping[Any, Any], within: str = "sources") -> Response
     if "tool_calls" in fields:
         calls = _list(fields["tool_calls"], "tool_calls", "it must be a list")
         fields["tool_calls"] = tuple(as_tool_call(place, item, unread) for place, item in enumerate(calls))
+    status = str(value.get("status"))
+    if status.lower() in FAILED and not fields.get("answer") and not fields.get("sources"):
+        refuse_error({"error": value.get("message") or status})
     if "usage" in fields:
         unread += [f"usage.{name}" for name in unread_counts(fields["usage"])]
         fields["usage"] = read_usage(fields["usage"])
@@ -198,8 +205,8 @@ def as_tool_call(place: int, value: object, unread: list[str]) -> object:
     if function is not None:
         if not isinstance(function, Mapping):
             raise InvalidResponseError(f"{within}.function: is {type(function).__name__}; return name and arguments")
-        fields = take_fields(function, (*FUNCTION_KEYS, "args"), f"{within}.function", unread)
-    arguments = fields.get("arguments", fields.get("args"))
+        fields = take_fields(function, ("name", *ARGUMENTS), f"{within}.function", unread)
+    arguments = next((fields[name] for name in ARGUMENTS if name in fields), None)
     call = {"name": fields["name"]} if "name" in fields else {}
     if arguments is not None:
         is_text = isinstance(arguments, str)

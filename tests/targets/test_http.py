@@ -344,7 +344,7 @@ def test_error_status(server: Server) -> None:
     message = error_of(server, lambda handler: handler.reply("<h1>No\n\n\x1b[31m</h1>" + "x" * 300_000, 500))
     assert message == "status 500: <h1>No \ufffd[31m</h1>" + "x" * (199 - len("<h1>No x[31m</h1>")) + "…"
     assert error_of(server, lambda handler: handler.reply({"detail": "slow down"}, 429)) == (
-        'status 429: {"detail": "slow down"}'
+        'status 429: {"detail": "slow down"}; the setting `concurrency` limits the questions in flight'
     )
     missing = error_of(server, lambda handler: handler.reply({"detail": "`query` is missing"}, 422))
     assert missing.endswith('is missing"}; the target option `body=` gives a request another form')
@@ -559,20 +559,20 @@ def test_a_body_that_fails_for_one_question_is_its_error() -> None:
 
 
 def test_a_server_that_says_elsewhere_that_it_failed(server: Server, store_uri: str) -> None:
-    down = {"answer": None, "sources": [], "status": "error", "message": "vector store timeout"}
+    down = {"answer": None, "sources": [], "state": "error", "message": "vector store timeout"}
     questions = [{"id": n, "question": f"{n}?", "expected_chunks": ["a"] if n < 3 else []} for n in range(1, 5)]
 
     def answer(handler: Handler) -> None:
         asked_of = json.loads(server.requests[-1].body)["id"]
-        handler.reply(down if asked_of in "13" else {"answer": "x", "sources": ["a"], "status": "ok"})
+        handler.reply(down if asked_of in "13" else {"answer": "x", "sources": ["a"], "state": "ok"})
 
     server.answer = answer
     shared = {"target": server.url, "tracking_uri": store_uri, "traces": "off", "concurrency": 1}
     made = run_eval(questions, **shared)
-    said = "2 responses (1, 3) are empty beside fields that are not read: status, message; where these say"
+    said = "2 responses (1, 3) are empty beside fields that are not read: state, message; where these say"
     assert any(note.startswith(said) for note in made.notes)
     assert (made.totals["num_errors"], made.metrics["recall_at_k"]) == (0, 0.5)
-    made = run_eval(questions, **shared, target_error="status == 'error' && message")
+    made = run_eval(questions, **shared, target_error="state == 'error' && message")
     assert (made.totals["num_errors"], made.metrics["recall_at_k"], made.metrics["negative_pass_rate"]) == (2, 1, 0)
     assert made.rows[0]["error"].endswith("the target returned an error: vector store timeout")
     assert not any("are not read" in note for note in made.notes)

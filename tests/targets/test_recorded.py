@@ -277,6 +277,8 @@ def test_a_recorded_error_is_a_failure_of_its_question(opened: Open, tmp_path: P
             ask(target, key)
         assert str(caught.value) == f"the file recorded: {text}"
     assert ask(target, "3") == Response(answer="yes")
+    with pytest.raises(FailedElsewhereError, match="no index"):
+        ask(opened('{"id": 1, "sources": [], "status": "error", "message": "no index"}'))
     (tmp_path / "array.json").write_text(f"[{', '.join(lines)}]")
     with pytest.raises(FailedElsewhereError, match="the file recorded: timeout after 30 s"):
         ask(open_recorded(str(tmp_path / "array.json"), {}))

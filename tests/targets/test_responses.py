@@ -20,7 +20,7 @@ from pydantic import BaseModel
 
 from evaltrack.records import Response, Source, ToolCall, Usage
 from evaltrack.records.response import MOST_TOKENS
-from evaltrack.targets.failures import InvalidResponseError
+from evaltrack.targets.failures import FailedElsewhereError, InvalidResponseError
 from evaltrack.targets.responses import UNREAD, as_response, as_source
 from tests.files import data
 
@@ -120,6 +120,15 @@ FORMS: dict[str, tuple[Any, Response]] = {
     "tool calls of OpenAI's client": (
         {"tool_calls": [ChatCompletionMessageFunctionToolCall.model_validate(openai_call("search", '{"q": "a"}'))]},
         Response(tool_calls=(ToolCall(name="search", arguments={"q": "a"}),)),
+    ),
+    "tool calls of Anthropic and DeepEval": (
+        {
+            "tool_calls": [
+                {"type": "tool_use", "id": "1", "name": "search", "input": {"q": "a"}},
+                {"name": "search", "input_parameters": {"q": "b"}},
+            ]
+        },
+        Response(tool_calls=tuple(ToolCall(name="search", arguments={"q": each}) for each in "ab")),
     ),
     "arguments that are no JSON object": (
         {"tool_calls": [openai_call("search", text) for text in ('{"q": ', "cats", "[1]", '{"n": NaN}')]},
@@ -230,6 +239,17 @@ NOT_READ: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
 def test_fields_that_nobody_knows_are_named(value: dict[str, Any], names: tuple[str, ...]) -> None:
     response = as_response(value)
     assert response.unread == names
+
+
+@pytest.mark.parametrize("status", ["error", "Failed", "failure"])
+@pytest.mark.parametrize("empty", [{"answer": ""}, {"answer": None, "sources": []}, {"contexts": []}])
+def test_a_status_of_failure_without_an_answer_is_an_error(status: str, empty: dict[str, Any]) -> None:
+    with pytest.raises(FailedElsewhereError, match="error: the index is down"):
+        as_response({**empty, "status": status, "message": "the index is down"})
+    with pytest.raises(FailedElsewhereError, match=f"error: {status}"):
+        as_response({**empty, "status": status})
+    assert as_response({"answer": "Yes.", "status": status}) == Response(answer="Yes.", unread=("status",))
+    assert as_response({**empty, "status": "ok"}).unread == ("status",)
 
 
 @pytest.mark.parametrize("calls", [5, "search", {"name": "search"}])
