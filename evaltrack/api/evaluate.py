@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -19,10 +19,10 @@ from typing import Any
 from evaltrack.api.local_commands import save_command
 from evaltrack.api.progress_bar import ProgressChoice, shown_progress
 from evaltrack.api.run_artifacts import left_out_words, log_reports, model_words, run_notes
-from evaltrack.errors import TrackingError, UsageError
+from evaltrack.errors import EvaltrackError, TrackingError, UsageError
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.journal import Journal
-from evaltrack.evaluation.loop import Progress, RunProgress, Silent
+from evaltrack.evaluation.loop import Progress, Silent
 from evaltrack.evaluation.plan import Plan, default_run_name, planned
 from evaltrack.evaluation.result import RunResult
 from evaltrack.evaluation.resume import Choice, choose_run, kept_of
@@ -39,6 +39,7 @@ from evaltrack.privacy.redaction import check_names
 from evaltrack.records import Row
 from evaltrack.records.response import TraceHome
 from evaltrack.tracking.datasets import register_golden
+from evaltrack.tracking.parents import Kind, end_parent
 from evaltrack.tracking.patience import few_retries
 from evaltrack.tracking.reader import named_evaluation, read_rows, read_table_of
 from evaltrack.tracking.runs import (
@@ -187,8 +188,8 @@ class _Evaluation:
         """Keep what goes on with this run, name its golden set in MLflow, and warn; hints where that fails."""
         self.journal.belongs_to(self.run.run_id)
         self.plan.target.trace_into(trace_home(self.plan, self.store, self.run))
-        if isinstance(self.progress, RunProgress):
-            self.progress.opened(self.run.run_id, "" if self.journal.problem else self._resuming)
+        if opened := getattr(self.progress, "opened", None):
+            opened(self.run.run_id, "" if self.journal.problem else self._resuming)
         self.plan.warn_of_other_questions(self.progress)
         self.hints.append(save_command(self.run.run_id, self.plan.command))
         golden = self.plan.golden
@@ -289,6 +290,35 @@ def _status(summary: Summary, interruption: BaseException | None, asked_to_stop:
     return "FINISHED" if interruption is None and summary.measures_anything else "FAILED"
 
 
+@contextmanager
+def ended_parent(
+    store: Store,
+    parent: OpenRun,
+    kind: Kind,
+    results: Sequence[RunResult],
+    note: Callable[[], str],
+    placed: Callable[[str], str],
+) -> Iterator[None]:
+    """End the parent of several evaluations where one of them raises, if the store still answers.
+
+    The parent has the `note` then, and the error is raised with the words that `placed` makes of its own.
+    """
+    try:
+        yield
+    except BaseException as error:
+        status: Status = "KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED"
+        with suppress(EvaltrackError), few_retries():
+            end_parent(store, parent, status, run_ids(results), note(), kind)
+        if type(error) in (KeyboardInterrupt, TrackingError, UsageError):
+            raise type(error)(placed(str(error) or "stopped")) from None
+        raise
+
+
+def run_ids(results: Iterable[RunResult]) -> list[str]:
+    """The ids of these runs."""
+    return [result.run_id for result in results]
+
+
 def check_evaluation(
     golden_path: str | os.PathLike[str], settings: EvaluationConfig, target: str | Callable[..., Any] | None
 ) -> None:
@@ -330,32 +360,24 @@ def trace_home(plan: Plan, store: Store, run: OpenRun) -> TraceHome:
 
 
 def select_questions(golden_path: str, settings: EvaluationConfig, store: Store) -> tuple[EvaluationConfig, Selection]:
-    """The selection, and the settings with the whole id of the run that `only_failed` names.
+    """The questions that did not pass in the run that `only_failed` names, those that ended in an error among them.
+
+    The settings are given back with the whole id of that run.
 
     Raises:
         UsageError: that run is none of evaltrack's, of another golden set, or still under way.
         TrackingError: the store does not answer, or the run's rows are gone.
     """
-    failed = failed_questions(golden_path, settings.only_failed, store)
-    return settings.with_(only_failed=failed.run_id), replace(settings.selection, failed=failed)
-
-
-def failed_questions(golden_path: str, run: str, store: Store) -> FailedQuestions:
-    """The questions that did not pass in a run of this golden set, those that ended in an error among them.
-
-    Raises:
-        UsageError: the run is none of evaltrack's, of another golden set, or still under way.
-        TrackingError: the store does not answer, or the run's rows are gone.
-    """
-    evaluation = named_evaluation(store, run)
+    given, evaluation = settings.only_failed, named_evaluation(store, settings.only_failed)
     of, name = evaluation.signature.golden, golden_name(Path(golden_path).name)
     if of != name:
-        raise UsageError(f"`only_failed={run}`: that run is of golden set `{of}`; name a run of `{name}`")
+        raise UsageError(f"`only_failed={given}`: that run is of golden set `{of}`; name a run of `{name}`")
     if evaluation.status in ("RUNNING", "SCHEDULED"):
         cure = f"wait until it ends, or go on with it: evaltrack resume {evaluation.run_id}"
-        raise UsageError(f"`only_failed={run}`: that run is still {evaluation.status}; {cure}")
+        raise UsageError(f"`only_failed={given}`: that run is still {evaluation.status}; {cure}")
     rows = read_rows(store, evaluation, ["id", "passed", "error"])
-    return FailedQuestions(evaluation.run_id, frozenset(row.id for row in rows if not row.passed or row.error))
+    failed = FailedQuestions(evaluation.run_id, frozenset(row.id for row in rows if not row.passed or row.error))
+    return settings.with_(only_failed=failed.run_id), replace(settings.selection, failed=failed)
 
 
 class Takers:

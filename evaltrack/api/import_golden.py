@@ -16,8 +16,7 @@ from evaltrack.golden.importing.presets import MLFLOW, detected_format, read_for
 from evaltrack.golden.importing.trec import CORPUS
 from evaltrack.golden.reader import open_golden
 from evaltrack.system.files import new_files
-from evaltrack.targets.traced_answers import TraceReader
-from evaltrack.targets.traces import expression, trace_settings
+from evaltrack.targets.traces import TraceReader, expression, trace_settings
 from evaltrack.tracking.datasets import dataset_records
 from evaltrack.tracking.past_traces import PastTrace, past_traces
 from evaltrack.tracking.store import connect

@@ -14,7 +14,7 @@ from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.evaluation.ask import Evaluator
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.loop import evaluate, take_all
-from evaltrack.evaluation.opening import open_cache, open_judges
+from evaltrack.evaluation.plan import open_cache, open_judges
 from evaltrack.judges import judge_names
 from evaltrack.judges.cache import VerdictCache
 from evaltrack.judges.recorded import RecordedJudge

@@ -156,8 +156,10 @@ class CandidateRerunner:
         """The plan, opened once: starting a target may take longer than asking it."""
         if self._opened is None:
             command, runner = self.command, self.resources.enter_context(asyncio.Runner())
-            store_uri = self.runs.store.uri
-            opening = planned(command.golden, command.settings, command.target, repeats=True, store_uri=store_uri)
+            # Scores say nothing of whether a question passes, and it is asked on this machine.
+            own = {"scores": (), "require": "", "evaluation_json": ""}
+            settings = command.settings.with_(**own, engine="local", engine_address="", engine_workers=0)
+            opening = planned(command.golden, settings, command.target, store_uri=self.runs.store.uri)
             plan = self.resources.enter_context(opening)
             _check_same(plan, self.runs.candidate)
             self.resources.callback(plan.close, runner)

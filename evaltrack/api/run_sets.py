@@ -5,17 +5,16 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from evaltrack.api.evaluate import check_evaluation, evaluate_plan
+from evaltrack.api.evaluate import check_evaluation, ended_parent, evaluate_plan, run_ids
 from evaltrack.api.progress_bar import ProgressChoice, shown_progress
 from evaltrack.api.run_eval import chosen_settings
-from evaltrack.errors import BadLinesError, EvaltrackError, GoldenError, TrackingError, UsageError
+from evaltrack.errors import BadLinesError, GoldenError, UsageError
 from evaltrack.evaluation.config import EvaluationConfig
-from evaltrack.evaluation.opening import check_measurable, named_target
-from evaltrack.evaluation.plan import Plan, planned
+from evaltrack.evaluation.plan import Plan, check_measurable, named_target, planned
 from evaltrack.evaluation.result import RunResult, SetResults
 from evaltrack.golden.reader import open_golden
 from evaltrack.judges import judge_names
@@ -23,8 +22,7 @@ from evaltrack.judges.own_scores import Functions
 from evaltrack.report.run.markdown import with_own_note
 from evaltrack.report.run.sets import sets_note
 from evaltrack.tracking.parents import end_parent, open_parent
-from evaltrack.tracking.patience import few_retries
-from evaltrack.tracking.runs import OpenRun, Place, Status
+from evaltrack.tracking.runs import OpenRun, Place
 from evaltrack.tracking.store import Store, connect
 
 if TYPE_CHECKING:
@@ -74,7 +72,16 @@ def run_sets(
         plan = opened.enter_context(_planned(paths[0], config, target, functions, tracking_uri))
         parent = open_parent(store, config.experiment, name, "golden sets", config.tag)
         results: list[RunResult] = []
-        try:
+
+        def note() -> str:
+            return sets_note(_results(store, parent, results))
+
+        def placed(words: str) -> str:
+            left = paths[len(results) :]
+            words = f"{left[0]}: {words}" if left else words
+            return f"{words}; not evaluated: {', '.join(left[1:])}" if left[1:] else words
+
+        with ended_parent(store, parent, "golden sets", results, note, placed):
             for place, path in enumerate(paths, start=1):
                 say(f"{path} ({place} of {len(paths)})")
                 if place > 1:
@@ -82,13 +89,8 @@ def run_sets(
                 results.append(evaluate_plan(plan, store, progress=bar, place=Place(parent)))
                 opened.close()
             sets = _results(store, parent, results)
-            note = with_own_note(config.note, sets_note(sets))
-            end_parent(store, parent, sets.status, _children(results), note, "golden sets")
-        except BaseException as error:
-            _give_up(store, parent, results, error)
-            if (placed := _with_place(error, paths[len(results) :])) is not error:
-                raise placed from None
-            raise
+            own_note = with_own_note(config.note, sets_note(sets))
+            end_parent(store, parent, sets.status, run_ids(results), own_note, "golden sets")
     return sets
 
 
@@ -135,25 +137,3 @@ def _check(paths: Sequence[str], settings: EvaluationConfig, target: str | Calla
 def _results(store: Store, parent: OpenRun, results: Sequence[RunResult]) -> SetResults:
     link = store.run_link(parent.experiment_id, parent.run_id)
     return SetResults(parent.run_id, parent.experiment_id, tuple(results), link, store.serve_command)
-
-
-def _children(results: Sequence[RunResult]) -> list[str]:
-    return [result.run_id for result in results]
-
-
-def _give_up(store: Store, parent: OpenRun, results: Sequence[RunResult], error: BaseException) -> None:
-    """End the parent, with what was finished before, if the store still answers."""
-    status: Status = "KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED"
-    with suppress(EvaltrackError), few_retries():
-        note = sets_note(_results(store, parent, results))
-        end_parent(store, parent, status, _children(results), note, "golden sets")
-
-
-def _with_place(error: BaseException, left: Sequence[str]) -> BaseException:
-    """What ended the evaluation, with the set in which it did, and which sets were not begun."""
-    if not left or not isinstance(error, KeyboardInterrupt | TrackingError):
-        return error
-    first, *others = left
-    words = f"{first}: {str(error) or 'stopped'}"
-    words += f"; not evaluated: {', '.join(others)}" if others else ""
-    return KeyboardInterrupt(words) if isinstance(error, KeyboardInterrupt) else TrackingError(words)

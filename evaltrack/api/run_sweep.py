@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from evaltrack.api.evaluate import check_evaluation, evaluate_plan
+from evaltrack.api.evaluate import check_evaluation, ended_parent, evaluate_plan, run_ids
 from evaltrack.api.leaderboards import Line, leaderboard_of
 from evaltrack.api.progress_bar import ProgressChoice, shown_progress
 from evaltrack.api.report_html import stored_result
-from evaltrack.errors import EvaltrackError, TrackingError, UsageError
+from evaltrack.errors import UsageError
 from evaltrack.evaluation.loop import Progress
 from evaltrack.evaluation.plan import planned
 from evaltrack.evaluation.result import RunResult, SweepResult
 from evaltrack.evaluation.resume import AUTO, is_resumable
 from evaltrack.evaluation.signals import Stop
-from evaltrack.evaluation.sweep_file import read_sweep
-from evaltrack.evaluation.sweep_plan import Configuration, SweepPlan, plan_sweep
+from evaltrack.evaluation.sweep import Configuration, SweepPlan, plan_sweep, read_sweep
 from evaltrack.privacy.addresses import shown_text
-from evaltrack.records import Row
 from evaltrack.records.amount import count
 from evaltrack.report.leaderboard import leaderboard_html, leaderboard_json, leaderboard_markdown, leaderboard_note
 from evaltrack.tracking.naming import resolve_run
@@ -39,9 +36,8 @@ from evaltrack.tracking.parents import (
     open_parent,
     reopen_sweep,
 )
-from evaltrack.tracking.patience import few_retries
 from evaltrack.tracking.reader import find_evaluation
-from evaltrack.tracking.runs import OpenRun, Place, Status
+from evaltrack.tracking.runs import OpenRun, Place
 from evaltrack.tracking.store import Store, choose_experiment, connect, find_run
 
 Sweep = str | os.PathLike[str] | Mapping[str, Any]
@@ -102,87 +98,65 @@ def run_sweep(
     with stop.handled(), shown_progress(progress) as shown:
         parent, hint = choose_parent(plan, store, resume)
         children = find_children(store, parent) if parent.resumed else {}
-        file = "SWEEP" if isinstance(sweep, Mapping) else os.fspath(sweep)
-        running = _Running(plan, store, parent, children, file, retry_errors, say, [hint] if hint else [])
-        try:
-            return running.run(shown, stop)
-        except BaseException as error:
-            running.give_up(error)
-            if (placed := running.placed(error)) is not error:
-                raise placed from None
-            raise
+        going_on = f"go on with: evaltrack sweep {'SWEEP' if isinstance(sweep, Mapping) else sweep} --resume "
+        running = _Running(plan, store, parent, children, retry_errors, say, going_on + parent.run_id)
+        with ended_parent(store, parent, "sweep", running.results, running.note, running.placed):
+            return running.run(shown, stop, [hint] if hint else [])
 
 
 @dataclass
 class _Running:
-    """A sweep under way: whatever happens, its parent ends."""
+    """A sweep under way."""
 
     plan: SweepPlan
     store: Store
     parent: OpenRun
     children: Mapping[str, Child]
-    file: str
     retry_errors: bool
     say: Callable[[str], object]
-    notes: list[str]
+    going_on: str
     results: list[RunResult] = field(default_factory=list)
-    reused: int = 0
 
-    def run(self, progress: Progress, stop: Stop) -> SweepResult:
+    def run(self, progress: Progress, stop: Stop, notes: list[str]) -> SweepResult:
         """Evaluate every configuration, log the leaderboard and end the parent."""
-        finished = list(self._finished())
-        total = finished.count(None) * len(self.plan.golden)
-        overall = SweepProgress(progress, total)
-        for note in self.notes:
+        states = list(map(self._state, self.plan.digests))
+        reused = sum(is_finished for _, is_finished in states)
+        overall = SweepProgress(progress, (len(states) - reused) * len(self.plan.golden))
+        for note in (*notes, f"MLflow run {self.parent.run_id}; if it is stopped, {self.going_on}"):
             self.say(note)
-        self.say(f"MLflow run {self.parent.run_id}; if it is stopped, {self._going_on}")
-        pairs = zip(self.plan.configurations, finished, strict=True)
-        for place, (configuration, child) in enumerate(pairs, start=1):
+        pairs = zip(self.plan.configurations, self.plan.digests, states, strict=True)
+        for place, (configuration, digest, (run_id, is_finished)) in enumerate(pairs, start=1):
             if stop.is_requested:
                 raise KeyboardInterrupt
             overall.label = configuration.label
-            if child is None:
-                self.say(f"{configuration.label or self.plan.name} ({place} of {len(finished)})")
-                self.results.append(self._evaluate(configuration, overall))
-                name_children(self.store, self.parent, self._run_ids)
-            else:
-                self.reused += 1
-                self.results.append(stored_result(self.store, find_evaluation(self.store, child)))
+            if is_finished and run_id:
+                self.results.append(stored_result(self.store, find_evaluation(self.store, run_id)))
+                continue
+            self.say(f"{configuration.label or self.plan.name} ({place} of {len(states)})")
+            self.results.append(self._evaluate(configuration, digest, run_id, overall))
+            name_children(self.store, self.parent, run_ids(self.results))
         self.say("leaderboard")
-        result = self._compared()
+        result = self._compared(reused, tuple(notes))
         if stop.is_requested:
             raise KeyboardInterrupt
         return result
 
-    @property
-    def _going_on(self) -> str:
-        return f"go on with: evaltrack sweep {self.file} --resume {self.parent.run_id}"
-
-    @property
-    def _run_ids(self) -> list[str]:
-        return [result.run_id for result in self.results]
-
-    def _finished(self) -> Iterator[str | None]:
-        """For each configuration the run that holds it; None where it is to be evaluated."""
-        for digest in self.plan.digests:
-            child = self.children.get(digest)
-            ended = child is not None and child.status in ("FINISHED", "FAILED")
-            if child is None or not ended or is_resumable(child.run_id, self.store) or self._is_retried(child):
-                yield None
-            else:
-                yield child.run_id
-
-    def _is_retried(self, child: Child) -> bool:
-        return self.retry_errors and find_evaluation(self.store, child.run_id).num_errors > 0
-
-    def _evaluate(self, configuration: Configuration, progress: Progress) -> RunResult:
-        """Evaluate one configuration, or resume its interrupted run."""
-        digest = configuration.digest(self.plan.golden.digest)
-        resumed, child = None, self.children.get(digest)
-        if child is not None and (self._is_retried(child) or is_resumable(child.run_id, self.store)):
-            resumed = child.run_id
-        elif child is not None and child.status == "RUNNING":
+    def _state(self, digest: str) -> tuple[str | None, bool]:
+        """The run that holds a configuration or is to be gone on with, if there is one, and whether it is finished."""
+        child = self.children.get(digest)
+        if child is None:
+            return None, False
+        is_retried = self.retry_errors and find_evaluation(self.store, child.run_id).num_errors > 0
+        if is_retried or is_resumable(child.run_id, self.store):
+            return child.run_id, False
+        if child.status == "RUNNING":
             end_child(self.store, child.run_id)
+        return (child.run_id, True) if child.status in ("FINISHED", "FAILED") else (None, False)
+
+    def _evaluate(
+        self, configuration: Configuration, digest: str, resumed: str | None, progress: Progress
+    ) -> RunResult:
+        """Evaluate one configuration, or go on with its interrupted run."""
         params = {f"sweep.{name}": value for name, value in configuration.axes.items()}
         place = Place(self.parent, params, {CONFIGURATION_TAG: digest})
         settings = configuration.settings.with_(run_name=configuration.label)
@@ -191,61 +165,48 @@ class _Running:
         with planned(golden, settings, configuration.target, settings.selection, store_uri=uri) as plan:
             return evaluate_plan(plan, self.store, resumed, retry_errors=retry, progress=progress, place=place)
 
-    def _compared(self) -> SweepResult:
+    def _compared(self, reused: int, notes: tuple[str, ...]) -> SweepResult:
         """Make the leaderboard, log it, and end the parent."""
-        names = list(dict.fromkeys(each.name for each in self.plan.configurations))
-        pairs = list(zip(self.plan.configurations, self.results, strict=True))
-        lines = [_line(name, [each for each in pairs if each[0].name == name]) for name in names]
-        file = self.plan.file
+        by_name: dict[str, list[tuple[Configuration, RunResult]]] = {}
+        for configuration, each in zip(self.plan.configurations, self.results, strict=True):
+            by_name.setdefault(configuration.name, []).append((configuration, each))
+        lines = [_line(name, runs) for name, runs in by_name.items()]
+        file, parent = self.plan.file, self.parent
         result = SweepResult(
-            run_id=self.parent.run_id,
-            experiment_id=self.parent.experiment_id,
-            name=self.parent.name,
+            run_id=parent.run_id,
+            experiment_id=parent.experiment_id,
+            name=parent.name,
             golden=self.plan.golden.name,
             leaderboard=leaderboard_of(self.store, lines, file.rank_by, file.reference),
             results=tuple(self.results),
-            reused=self.reused,
-            notes=tuple(self.notes),
-            link=self.store.run_link(self.parent.experiment_id, self.parent.run_id),
+            reused=reused,
+            notes=notes,
+            link=self.store.run_link(parent.experiment_id, parent.run_id),
             serve_command=self.store.serve_command,
         )
-        self._log(result)
-        note = leaderboard_note(result)
-        end_parent(self.store, self.parent, result.status, self._run_ids, note, "sweep")
-        return result
-
-    def _log(self, result: SweepResult) -> None:
         board = result.leaderboard
         texts = {
             "leaderboard.json": "".join(leaderboard_json(result)),
             "leaderboard.md": leaderboard_markdown(board, result.name),
             "leaderboard.html": leaderboard_html(board, result.name),
         }
-        log_texts(self.store, self.parent.run_id, texts.items())
-        log_metrics(self.store, self.parent.run_id, {"num_configurations": len(list(board.standings))})
-        for each in board.standings:
-            placed = {} if each.rank is None else {"sweep/rank": float(each.rank)}
-            for run in each.contender.runs if placed else ():
-                log_metrics(self.store, run.run_id or "", placed)
+        log_texts(self.store, parent.run_id, texts.items())
+        log_metrics(self.store, parent.run_id, {"num_configurations": len(list(board.standings))})
+        for standing in board.standings:
+            for run in standing.contender.runs if standing.rank is not None else ():
+                log_metrics(self.store, run.run_id or "", {"sweep/rank": float(standing.rank or 0)})
+        end_parent(self.store, parent, result.status, run_ids(self.results), leaderboard_note(result), "sweep")
+        return result
 
-    def give_up(self, error: BaseException) -> None:
-        """End the parent, with what was finished before, if the store still answers."""
-        status: Status = "KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED"
-        note = f"{len(self.results)} of {count(len(self.plan.configurations), 'configuration')} evaluated\n"
-        with suppress(EvaltrackError), few_retries():
-            end_parent(self.store, self.parent, status, self._run_ids, note, "sweep")
+    def note(self) -> str:
+        """How far the sweep came."""
+        return f"{len(self.results)} of {count(len(self.plan.configurations), 'configuration')} evaluated\n"
 
-    def placed(self, error: BaseException) -> BaseException:
+    def placed(self, words: str) -> str:
         """What ended the sweep, with the configuration in which it did, and the way to go on."""
         done, total = len(self.results), len(self.plan.configurations)
-        runs = f"{done} of {count(total, 'run')} finished"
         where = f"{self.plan.configurations[done].label}: " if done < total else ""
-        go_on = self._going_on
-        if isinstance(error, KeyboardInterrupt):
-            return KeyboardInterrupt(f"{where}stopped; {runs}, no row is lost; {go_on}")
-        if isinstance(error, TrackingError):
-            return TrackingError(f"{where}{error}; {runs}; {go_on}")
-        return UsageError(f"{where}{error}; {go_on}") if type(error) is UsageError else error
+        return f"{where}{words}; {done} of {count(total, 'run')} finished, no row is lost; {self.going_on}"
 
 
 def _line(name: str, runs: list[tuple[Configuration, RunResult]]) -> Line:
@@ -301,6 +262,7 @@ class SweepProgress:
 
     def __init__(self, progress: Progress, total: int) -> None:
         self._progress, self._total, self._is_started = progress, total, False
+        self.advance, self.note = progress.advance, progress.note
         self.label = ""
 
     def start(self, total: int) -> None:  # noqa: ARG002 - that of one evaluation
@@ -308,14 +270,6 @@ class SweepProgress:
         if not self._is_started:
             self._is_started = True
             self._progress.start(self._total)
-
-    def advance(self, row: Row) -> None:
-        """One question finished."""
-        self._progress.advance(row)
-
-    def note(self, phrase: str, done: int, total: int) -> None:
-        """Something else is under way."""
-        self._progress.note(phrase, done, total)
 
     def warn(self, text: str) -> None:
         """Something of one evaluation is likely wrong."""

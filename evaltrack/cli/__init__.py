@@ -104,7 +104,7 @@ def cli(ctx: click.Context, config: str) -> None:
     Every option and setting can also be set as EVALTRACK_<COMMAND>_<NAME>, or in evaltrack.toml or pyproject.toml,
     or in the settings file that --config or EVALTRACK_CONFIG names.
     """
-    from evaltrack.cli.settings import check_environment, defaults_of
+    from evaltrack.cli.options import check_environment, defaults_of
     from evaltrack.evaluation.settings_sources import read_settings, table_place
     from evaltrack.records.config import did_you_mean
 

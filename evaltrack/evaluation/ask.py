@@ -6,11 +6,12 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import lru_cache, reduce
 from operator import attrgetter
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from evaltrack.errors import EvaltrackError
+from evaltrack.metrics.criteria import NAMED
 from evaltrack.metrics.measure import Measured, Rules, measure
 from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import (
@@ -28,11 +29,13 @@ from evaltrack.records import (
     Verdict,
     together,
 )
-from evaltrack.records.response import TracePlace
 from evaltrack.records.row import seconds_now
 from evaltrack.targets.failures import InvalidResponseError, described, trace_of, traceback_of, usage_of
 from evaltrack.targets.processes import InterruptedCallError, asked_twice
 from evaltrack.targets.threads import aside
+
+if TYPE_CHECKING:
+    from evaltrack.evaluation.config import EvaluationConfig
 
 Outcome = TypeVar("Outcome", Response, Verdict, OwnValues)
 T = TypeVar("T")
@@ -58,52 +61,6 @@ CHAIN_LIMIT = 100
 """Errors looked at for what was being waited for."""
 
 
-@dataclass(frozen=True)
-class Broken:
-    """Why there is no response or verdict, in words that may still hold a secret."""
-
-    kind: FailureKind
-    message: str
-    usage: Usage | None = None
-    traceback: str | None = None
-    trace: TracePlace | None = None
-
-
-async def within(
-    seconds: float | None, ask: Callable[[], Awaitable[Outcome]], who: Literal["target", "judge"]
-) -> Outcome | Broken:
-    """What was asked for, or why it did not come.
-
-    Only an error of evaltrack itself, being stopped, and that the call must be made again go further.
-    """
-    outcome: Outcome | BaseException
-    deadline = None if seconds is None else asyncio.timeout(seconds)
-    try:
-        if deadline is None:
-            return await ask()
-        async with deadline:
-            outcome = await ask()
-    except (EvaltrackError, InterruptedCallError):
-        raise  # e.g. a key that the server refuses: no question could be answered
-    except (Exception, SystemExit, asyncio.CancelledError) as error:
-        task = asyncio.current_task()
-        if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
-            raise  # we are being stopped; otherwise it is the target's own
-        outcome = error
-    if deadline is not None and deadline.expired():  # also where it was swallowed: late is late
-        kind: FailureKind = "judge_error" if who == "judge" else "target_timeout"
-        return Broken(kind, f"no response within {seconds:g} s{_waited_for(outcome)}", usage_of(outcome))
-    if not isinstance(outcome, BaseException):
-        return outcome
-    if isinstance(outcome, InvalidResponseError) and who == "target":
-        problem = str(outcome)
-        joint = " " if problem.startswith(("is ", "has ", "holds ")) else ": "
-        return Broken("target_invalid", f"what the target returned{joint}{problem}", trace=trace_of(outcome))
-    if who == "judge":
-        return Broken("judge_error", described(outcome), usage_of(outcome))
-    return Broken("target_error", described(outcome), usage_of(outcome), traceback_of(outcome), trace_of(outcome))
-
-
 def _waited_for(outcome: object) -> str:
     """What was being waited for when the time was up, as the notes of what was broken off tell."""
     error = outcome if isinstance(outcome, BaseException) else None
@@ -116,11 +73,11 @@ def _waited_for(outcome: object) -> str:
     return ""
 
 
-def failure(kind: FailureKind, message: str, usage: Usage | None = None) -> Failure:
+def failure(kind: FailureKind, message: str, usage: Usage | None = None, **more: Any) -> Failure:
     """A failure whose message can be stored anywhere: bounded, and valid Unicode."""
     text = storable(message)
     bounded = text if len(text) <= MESSAGE_LIMIT else text[: MESSAGE_LIMIT - 1] + "…"
-    return Failure(kind=kind, message=bounded, usage=usage)
+    return Failure(kind=kind, message=bounded, usage=usage, **more)
 
 
 def storable(text: str) -> str:
@@ -234,14 +191,44 @@ class Evaluator:
     async def _within(
         self, seconds: float | None, ask: Callable[[], Awaitable[Outcome]], who: Literal["target", "judge"]
     ) -> Outcome | Failure:
-        """What was asked for, or why it did not come, with nothing secret in the reason."""
-        outcome = await within(seconds, ask, who)
-        if not isinstance(outcome, Broken):
+        """What was asked for, or why it did not come, with nothing secret in the reason.
+
+        Only an error of evaltrack itself, being stopped, and that the call must be made again go further.
+        """
+        outcome: Outcome | BaseException
+        deadline = None if seconds is None else asyncio.timeout(seconds)
+        try:
+            if deadline is None:
+                return await ask()
+            async with deadline:
+                outcome = await ask()
+        except (EvaltrackError, InterruptedCallError):
+            raise  # e.g. a key that the server refuses: no question could be answered
+        except (Exception, SystemExit, asyncio.CancelledError) as error:
+            task = asyncio.current_task()
+            if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+                raise  # we are being stopped; otherwise it is the target's own
+            outcome = error
+        if deadline is not None and deadline.expired():  # also where it was swallowed: late is late
+            kind: FailureKind = "judge_error" if who == "judge" else "target_timeout"
+            return self._failure(kind, f"no response within {seconds:g} s{_waited_for(outcome)}", usage_of(outcome))
+        if not isinstance(outcome, BaseException):
             return outcome
+        if who == "judge":
+            return self._failure("judge_error", described(outcome), usage_of(outcome))
+        if isinstance(outcome, InvalidResponseError):
+            problem = str(outcome)
+            joint = " " if problem.startswith(("is ", "has ", "holds ")) else ": "
+            what = f"what the target returned{joint}{problem}"
+            return self._failure("target_invalid", what, trace=trace_of(outcome))
         clean = self.redactor.text if self.redactor else str  # before it is cut
-        broken = failure(outcome.kind, clean(outcome.message), outcome.usage)
-        traceback = storable(clean(outcome.traceback))[-TRACEBACK_LIMIT:] if outcome.traceback else None
-        return broken.model_copy(update={"traceback": traceback, "trace": outcome.trace})
+        text = traceback_of(outcome)
+        traceback = storable(clean(text))[-TRACEBACK_LIMIT:] if text else None
+        told = {"traceback": traceback, "trace": trace_of(outcome)}
+        return self._failure("target_error", described(outcome), usage_of(outcome), **told)
+
+    def _failure(self, kind: FailureKind, message: str, usage: Usage | None = None, **more: Any) -> Failure:
+        return failure(kind, self.redactor.text(message) if self.redactor else message, usage, **more)
 
 
 def _own(own_values: Sequence[OwnValues], measured: Measured) -> dict[str, Any]:
@@ -293,3 +280,45 @@ def _tokens(asked: Sequence[str], response: Response, k: int, count: Counter | N
         return None
     sources = (source.text or "" for source in (response.sources or ())[:k])
     return count([*asked, *sources, response.answer or ""], response)
+
+
+def evaluator_of(
+    settings: EvaluationConfig, target: Target, judges: Sequence[Judge], scorers: Sequence[Scorer], redactor: Redactor
+) -> Evaluator:
+    """The evaluator of a target, with the settings of an evaluation."""
+    model = settings.model or target.model
+    bounds = [NAMED.get(part.strip(), part) for part in settings.require.split(",")]
+    asks_for_tokens = any("num_tokens" in bound or "combined_score" in bound for bound in bounds)
+    return Evaluator(
+        target,
+        rules=settings.rules,
+        judges=judges,
+        count=_counter(model, always=bool(model or judges or settings.prices or asks_for_tokens)),
+        timeout=settings.timeout,
+        judge_timeout=settings.judge_timeout,
+        redactor=redactor,
+        scorers=scorers,
+    )
+
+
+def _counter(model: str | None, *, always: bool) -> Counter:
+    """Counts tokens as the target's model would; without one, as `o200k_base` does.
+
+    Where no model is involved the vocabulary, which takes 0.3 s and 70 MB, is not loaded. `always`: one is, whatever a
+    response says.
+    """
+    from evaltrack.metrics.tokens import count_tokens
+
+    def count(texts: Sequence[str], response: Response) -> Tokens | None:
+        if not (always or response.model):
+            return None
+        tokens = count_tokens(texts, model)
+        return _tokens_record(tokens.tokens, "estimated" if model and tokens.estimated else "counted")
+
+    return count
+
+
+@lru_cache(maxsize=4096)
+def _tokens_record(number: int, method: Literal["counted", "estimated"]) -> Tokens:
+    """The record of so many tokens, which many responses share."""
+    return Tokens(count=number, known=method)

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar
 
 from evaltrack.records import Closable, Question, Row
 from evaltrack.records.row import seconds_now
@@ -68,70 +68,51 @@ def evaluate(
     if concurrency < 1:
         raise ValueError(f"concurrency is {concurrency}; at least 1 question must be in flight")
     numbered = ((*one, trial) for one in enumerate(questions) for trial in trials)
-    return _rows_of(_Loop(evaluator, memory, stop, numbered, asyncio.Semaphore(concurrency)), concurrency)
+    return _rows_of(_Loop(evaluator, memory, stop, numbered), concurrency)
 
 
 async def _rows_of(loop: _Loop, concurrency: int) -> AsyncGenerator[Row]:
     """The rows of a loop, whose questions are asked by so many workers."""
-    workers = [asyncio.create_task(loop.work()) for _ in range(concurrency)]
-    whole = asyncio.create_task(loop.end_with(workers))
+    finished = asyncio.Queue[Row | None](concurrency)
+    workers = [asyncio.create_task(loop.work(finished)) for _ in range(concurrency)]
+
+    async def end() -> None:
+        await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
+        await finished.put(None)
+
+    ending = asyncio.create_task(end())
     try:
-        while rows := await loop.finished_rows():
-            for row in rows:
-                yield row
+        while row := await finished.get():
+            yield row
         for worker in workers:
             if worker.done():
                 worker.result()  # raises what ended it: the golden set changed, or a fault of our own
     finally:
         loop.stopping = True
-        await _cancel({whole, *workers})
+        await _cancel({ending, *workers})
         loop.save()
 
 
 @dataclass
 class _Loop:
-    """What the workers share: the questions still to ask, and the rows that are finished but not yet yielded."""
+    """What the workers share: the questions still to ask, and the rows that are not kept yet."""
 
     evaluator: RowMaker
     memory: Memory | None
     stop: Callable[[], bool]
     numbered: Iterator[Numbered]
-    room: asyncio.Semaphore
-    """Rows that may still be added to `finished`; workers wait for it in turn, or one could starve the others."""
-
-    finished: list[Row] = field(default_factory=list)
-    changed: asyncio.Event = field(default_factory=asyncio.Event)
     unsaved: list[Row] = field(default_factory=list)
     """Rows whose workers wait until they are kept."""
 
     saved: asyncio.Future[None] = field(init=False)
-    ended: bool = False
     stopping: bool = False
 
-    async def work(self) -> None:
+    async def work(self, finished: asyncio.Queue[Row | None]) -> None:
         for position, question, trial in self.numbered:
             if self.stopping or self.stop():
                 return
-            row = await self._row(position, question, trial)
-            await self.room.acquire()
-            self.finished.append(row)
-            self.changed.set()
-
-    async def end_with(self, workers: Sequence[asyncio.Task[None]]) -> None:
-        """Mark the end once all workers are done, or one failed."""
-        await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
-        self.ended = True
-        self.changed.set()
-
-    async def finished_rows(self) -> list[Row]:
-        """All rows finished by now, at least one; none once nothing more will come."""
-        await self.changed.wait()
-        if not self.ended:
-            self.changed.clear()
-        rows, self.finished = self.finished, []
-        for _ in rows:
-            self.room.release()
-        return rows
+            await finished.put(await self._row(position, question, trial))
+            await asyncio.sleep(0)  # else one whose target answers at once would fill all places
 
     async def _row(self, position: int, question: Question, trial: int) -> Row:
         """A row that is durable: until it is, its worker begins nothing else, and no more than that can be lost."""
@@ -228,7 +209,11 @@ def run_to_end(work: Callable[[], Any], runner: asyncio.Runner | None = None) ->
 
 
 class Progress(Protocol):
-    """Receives the progress of an evaluation. All calls come from one thread."""
+    """Receives the progress of an evaluation. All calls come from one thread.
+
+    It may have a method ``opened(run_id, resuming)``, too: a run is open, and nothing is asked yet; `resuming` is the
+    command that goes on with it, if one can.
+    """
 
     def start(self, total: int) -> None:
         """The run is open and `total` questions are about to be asked."""
@@ -241,14 +226,6 @@ class Progress(Protocol):
 
     def warn(self, text: str) -> None:
         """Something is likely wrong; said once, while there is time to stop."""
-
-
-@runtime_checkable
-class RunProgress(Protocol):
-    """What a `Progress` may have besides."""
-
-    def opened(self, run_id: str, resuming: str) -> None:
-        """A run is open, and nothing is asked yet; `resuming` is the command that goes on with it, if one can."""
 
 
 class Silent:

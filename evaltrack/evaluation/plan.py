@@ -11,29 +11,20 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evaltrack import __version__
-from evaltrack.errors import UsageError
+from evaltrack.errors import Guide, UsageError
+from evaltrack.evaluation.ask import evaluator_of
 from evaltrack.evaluation.config import Command, EvaluationConfig
 from evaltrack.evaluation.loop import Memory, Progress, close_all, evaluate, run_to_end, take_all
-from evaltrack.evaluation.opening import (
-    check_engine,
-    check_measurable,
-    check_names,
-    evaluator_of,
-    model_of,
-    named_target,
-    open_cache,
-    open_judges,
-    open_scores,
-)
 from evaltrack.golden.reader import GoldenSet, open_golden
 from evaltrack.golden.selection import Selection
-from evaltrack.judges import Models, judge_names, open_faithfulness_judge
-from evaltrack.judges.cache import VerdictCache
+from evaltrack.judges import JudgeFunctions, Models, judge_names, open_faithfulness_judge, open_judge
+from evaltrack.judges.cache import VerdictCache, cache_folder
 from evaltrack.judges.own_scores import Functions, asks_judge
 from evaltrack.metrics.catalogue import metric_table
 from evaltrack.metrics.criteria import Criterion, parse_criteria
@@ -65,46 +56,138 @@ from evaltrack.records.settings import (
     packages_text,
 )
 from evaltrack.system.files import check_result_file
+from evaltrack.targets import default_target, open_target
+from evaltrack.tracking.prompts import registered_prompt
 from evaltrack.tracking.provenance import caller_folder, work_tree
+from evaltrack.tracking.store import connect
 from evaltrack.tracking.writer import TRACED_QUESTIONS, TraceChoice
 
 if TYPE_CHECKING:
     from evaltrack.evaluation.ray_workers import RayWorkers
 
 
-def signature_of(
-    golden: GoldenSet, target: str, model: str, judges: Sequence[Judge], settings: EvaluationConfig
-) -> Signature:
-    """The signature of an evaluation without scores of its own; `target` is its name, which is cleaned."""
-    return Signature(
-        golden=golden.name,
-        golden_digest=golden.digest,
-        k=settings.k,
-        target=shown_text(target),
-        judge="+".join(judge.name for judge in judges) or "none",
-        judge_prompt="+".join(judge.digest for judge in judges),
-        weights=settings.weights_text,
-        pass_threshold=settings.pass_threshold,
-        rubric=settings.rubric,
-        model=model,
-        selection=golden.part,
-    )
+OF_PROCESSES = ("python:", "models:", "runs:")
+"""How the names of targets begin that run in processes of their own."""
 
 
-LONGEST_SIGNATURE = 7900
-"""Characters; a tag of MLflow holds 8,000."""
-
-
-def with_scores(signature: Signature, declared: tuple[OwnScore, ...]) -> Signature:
-    """The signature with the declarations of one's own scores.
+def named_target(
+    target: str | Callable[..., Any] | None,
+    golden: GoldenSet,
+    settings: EvaluationConfig,
+    store_uri: str | None = None,
+) -> tuple[Target, str]:
+    """The target and its name; the default of the golden set where there is none.
 
     Raises:
-        UsageError: they are longer than MLflow holds.
+        UsageError: it cannot be opened, or a setting is for other targets.
     """
-    whole = signature.model_copy(update={"scores": declared})
-    if declared and len(whole.model_dump_json()) > LONGEST_SIGNATURE:
-        raise UsageError(f"`scores=`: the declarations of {len(declared)} scores are too long; give fewer of them")
-    return whole
+    if target is None or isinstance(target, str):
+        name = target or default_target(golden.path, golden.stats.by["domain"])
+        if (settings.workers != 1 or settings.target_memory) and not name.startswith(OF_PROCESSES):
+            own = "`workers=` and `target_memory=` are for python: targets and models"
+            raise UsageError(f"{own}, not for `{shown_text(name)}`")
+        return open_target(name, settings.options_of_target, store_uri), name
+    from evaltrack.targets.functions import function_target
+
+    if not callable(target):
+        raise UsageError(f"target is {target!r}; name one, or give a function")
+    if settings.workers != 1 or settings.target_memory:
+        own = "a function that is given as an object runs in this process"
+        raise UsageError(f"`workers=` or `target_memory=`: {own}; name it as python:package.module:function")
+    own = getattr(target, "__qualname__", type(target).__name__)
+    return function_target(target), f"python:{target.__module__}:{own}"
+
+
+def open_judges(
+    names: Sequence[str],
+    settings: EvaluationConfig,
+    cache: VerdictCache | None,
+    functions: JudgeFunctions = MappingProxyType({}),
+    *,
+    store_uri: str | None = None,
+    models: Models | None = None,
+) -> tuple[Judge, ...]:
+    """The judges with these names, with the settings and the cache of an evaluation; some are `functions` by name.
+
+    `store_uri` is the MLflow store of their prompt, where it is not the usual one. Models come from `models`, where
+    others ask them too.
+
+    Raises:
+        UsageError: one cannot be opened, or there is no such prompt.
+        TrackingError: the store of the prompt does not answer.
+    """
+    judges: list[Judge] = []
+    models = models or Models(settings.concurrency, settings.call_timeout)
+    own = registered_prompt(connect(store_uri), settings.judge_prompt) if settings.judge_prompt and names else None
+    with ExitStack() as opened:
+        for name in names:
+            judge = open_judge(
+                name,
+                rubric=settings.rubric,
+                cache=cache,
+                in_process=settings.in_process,
+                own=own,
+                function=functions.get(name),
+                models=models,
+            )
+            opened.callback(judge.close)
+            judges.append(judge)
+        opened.pop_all()  # nothing is closed but where one cannot be opened
+    return tuple(judges)
+
+
+OF_MLFLOW = ("traces:", "models:", "runs:", "endpoints:")
+"""How the names of targets begin that ask MLflow, which workers cannot reach."""
+
+
+def check_measurable(golden: GoldenSet, settings: EvaluationConfig, judges: Sequence[str]) -> None:
+    """Refuse an evaluation that could measure nothing."""
+    if settings.rubric == "reasoning" and not judges:
+        cure = "name one: `judge=openai` or `judge=recorded:FILE`"
+        raise UsageError(f"`rubric=reasoning`: there is no judge to observe the reasoning; {cure}", guide=Guide.JUDGES)
+    if golden.stats.judged_only == len(golden) and not (judges or settings.scores):
+        missing = "no question has expected_chunks, expected_sources or expected_passages, and there is no judge"
+        raise UsageError(
+            f"{golden.path}: {missing}, so nothing could be measured; add one, or name a judge with `judge=`",
+            guide=Guide.JUDGES,
+        )
+
+
+def check_engine(settings: EvaluationConfig, target: str | Callable[..., Any] | None, functions: Functions) -> None:
+    """Refuse settings that cannot hold where the questions are asked.
+
+    Raises:
+        UsageError: with all of them; or Ray is not installed.
+    """
+    if settings.engine == "local":
+        if own := [name for name in ("engine_address", "engine_workers") if getattr(settings, name)]:
+            names = ", ".join(f"`{name}={shown_text(str(getattr(settings, name)))}`" for name in own)
+            raise UsageError(f"{names}: set `engine=ray` too, or leave it out")
+        return
+    if problems := list(_engine_problems(settings, target, functions)):
+        raise UsageError("\n".join(f"`engine=ray`: {problem}" for problem in problems))
+    if find_spec("ray") is None:
+        raise UsageError("`engine=ray`: ray is not installed; pip install 'ray>=2.40', here and on workers")
+
+
+def _engine_problems(
+    settings: EvaluationConfig, target: str | Callable[..., Any] | None, functions: Functions
+) -> Iterator[str]:
+    if callable(target):
+        yield "a function that is given as an object stays in this process; name it as python:package.module:function"
+    for function in functions:
+        yield f"`{function}` is given as an object, which stays in this process; name it as package.module:function"
+    if isinstance(target, str) and target.startswith(OF_MLFLOW):
+        yield f"a {target.partition(':')[0]}: target asks MLflow, which workers cannot reach; take `engine=local`"
+    if settings.judge_prompt:
+        yield "`judge_prompt=` is read from MLflow, which workers cannot reach; take `engine=local`"
+    if settings.in_process:
+        yield "`in_process=True` is for a debugger in this process; leave it out"
+    if settings.workers != 1:
+        yield "`workers=` are processes of this machine; set `engine_workers=`"
+    if settings.engine_workers > settings.concurrency:
+        many, few = settings.engine_workers, settings.concurrency
+        yield f"`engine_workers={many}` share `concurrency={few}`, and each needs 1; set `concurrency={many}` or more"
 
 
 @dataclass(frozen=True)
@@ -113,11 +196,11 @@ class Plan:
 
     command: Command
     golden: GoldenSet
+    criteria: tuple[Criterion, ...]
+    signature: Signature
     target: Target
     judges: tuple[Judge, ...]
     scorers: tuple[Scorer, ...]
-    criteria: tuple[Criterion, ...]
-    signature: Signature
     cache: VerdictCache | None
     redactor: Redactor
     made_from_before: Mapping[str, str] = field(default_factory=dict)
@@ -250,6 +333,59 @@ class Plan:
         run_to_end(lambda: close_all(self._opened), runner)
 
 
+def open_cache(settings: EvaluationConfig, opened: ExitStack) -> VerdictCache | None:
+    """The cache of verdicts, if it may be used; `opened` closes it."""
+    if not settings.verdict_cache:
+        return None
+    cache = VerdictCache(cache_folder())
+    opened.callback(cache.close)
+    return cache
+
+
+class Opened(NamedTuple):
+    """What the settings of an evaluation name, ready to be asked."""
+
+    target: Target
+    judges: tuple[Judge, ...]
+    scorers: tuple[Scorer, ...]
+    cache: VerdictCache | None
+    redactor: Redactor
+
+
+def open_named(
+    settings: EvaluationConfig,
+    target: Callable[[], Target],
+    opened: ExitStack,
+    functions: Functions = MappingProxyType({}),
+    store_uri: str | None = None,
+) -> Opened:
+    """Open scores, then the `target`, then judges; `opened` closes them."""
+    names, models = judge_names(settings.judge), Models(settings.concurrency, settings.call_timeout)
+    cache = open_cache(settings, opened) if names or any(map(asks_judge, settings.scores)) else None
+    scorers: tuple[Scorer, ...] = ()
+    if settings.scores:
+        from evaltrack.judges.open_scores import open_scorers
+
+        judge = partial(open_faithfulness_judge, names, models, cache)
+        scorers = open_scorers(
+            settings.scores,
+            functions,
+            in_process=settings.in_process,
+            prices=settings.prices,
+            k=settings.k,
+            judge=judge,
+        )
+    for scorer in scorers:
+        opened.callback(scorer.close)
+    opened_target = target()
+    opened.callback(opened_target.close)  # also where it is never asked
+    judges = open_judges(names, settings, cache, functions, store_uri=store_uri, models=models)
+    for each in judges:
+        opened.callback(each.close)
+    redactor = Redactor.with_environment(settings.redact, opened_target.secrets)
+    return Opened(opened_target, judges, scorers, cache, redactor)
+
+
 @contextmanager
 def planned(
     golden_path: str,
@@ -257,55 +393,72 @@ def planned(
     target: str | Callable[..., Any] | None,
     selection: Selection | None = None,
     *,
-    repeats: bool = False,
     functions: Functions = MappingProxyType({}),
     store_uri: str | None = None,
 ) -> Iterator[Plan]:
-    """Check everything, and open target, judges and scores; what only `repeats` questions writes no file.
+    """Check everything, and open target, judges and scores.
 
     The golden set is that of a `selection`, or whole. `functions` are judges and scores that were given as objects, by
-    the names that stand for them in the settings. A repeat asks whether questions pass, of which scores say nothing.
-    `store_uri` is the MLflow store, where it is not the usual one.
+    the names that stand for them in the settings. `store_uri` is the MLflow store, where it is not the usual one.
 
     Raises:
         UsageError: golden set, target, judge or a setting is wrong.
     """
     Redactor(settings.redact)  # a wrong pattern is found before anything is opened
-    with ExitStack() as opened:
-        specs, models = () if repeats else settings.scores, Models(settings.concurrency, settings.call_timeout)
-        cache = open_cache(settings, opened) if any(map(asks_judge, specs)) else None
-        names = judge_names(settings.judge)
-        scorers = open_scores(specs, functions, settings, partial(open_faithfulness_judge, names, models, cache))
-        for scorer in scorers:
-            opened.callback(scorer.close)
-        declared = tuple(score for scorer in scorers for score in scorer.declared)
-        criteria = () if repeats else _criteria(settings, declared)
-        if not repeats:  # they are asked on this machine
-            check_engine(settings, target, functions)
-        golden = open_golden(golden_path, selection)
-        if settings.evaluation_json and not repeats:
-            named = (target if isinstance(target, str) else "", *settings.judge, *settings.scores)
-            reads = [golden_path, *(each.partition(":")[2].partition("?")[0] for each in named)]
-            check_result_file(Path(settings.evaluation_json), "evaluation_json", reads)
-        opened_target, target_name = named_target(target, golden, settings, store_uri)
-        opened.callback(opened_target.close)  # also where it is never asked
-        check_measurable(golden, settings, names)
-        if names and cache is None:
-            cache = open_cache(settings, opened)
-        judges = open_judges(names, settings, cache, functions, store_uri=store_uri, models=models)
-        for judge in judges:
-            opened.callback(judge.close)
-        check_names(judges)
-        signature = signature_of(golden, target_name, model_of(opened_target, target_name, settings), judges, settings)
-        signature = with_scores(signature, declared)
-        redactor = Redactor.with_environment(settings.redact, opened_target.secrets)
-        command = Command(golden_path, target_name, settings, str(Path.cwd()))
-        yield Plan(command, golden, opened_target, judges, scorers, criteria, signature, cache, redactor)
+    check_engine(settings, target, functions)
+    golden, target_name = open_golden(golden_path, selection), ""
+    if settings.evaluation_json:
+        named = (target if isinstance(target, str) else "", *settings.judge, *settings.scores)
+        reads = [golden_path, *(each.partition(":")[2].partition("?")[0] for each in named)]
+        check_result_file(Path(settings.evaluation_json), "evaluation_json", reads)
+
+    def opened_target() -> Target:
+        nonlocal target_name
+        made, target_name = named_target(target, golden, settings, store_uri)
+        check_measurable(golden, settings, judge_names(settings.judge))
+        return made
+
+    with ExitStack() as resources:
+        opened = open_named(settings, opened_target, resources, functions, store_uri)
+        declared = tuple(score for scorer in opened.scorers for score in scorer.declared)
+        criteria = parse_criteria(settings.require, metric_table(declared).metrics | {"combined_score_best"})
+        signature = signature_of(golden, target_name, opened, settings, declared)
+        yield Plan(Command(golden_path, target_name, settings, str(Path.cwd())), golden, criteria, signature, *opened)
 
 
-def _criteria(settings: EvaluationConfig, declared: tuple[OwnScore, ...]) -> tuple[Criterion, ...]:
-    """What the run must reach, in metrics of ours and its own scores."""
-    return parse_criteria(settings.require, metric_table(declared).metrics | {"combined_score_best"})
+LONGEST_SIGNATURE = 7900
+"""Characters; a tag of MLflow holds 8,000."""
+
+
+def signature_of(
+    golden: GoldenSet, target: str, opened: Opened, settings: EvaluationConfig, declared: tuple[OwnScore, ...]
+) -> Signature:
+    """The signature of an evaluation; `target` is its name, which is cleaned.
+
+    Raises:
+        UsageError: two judges have one name, or the declarations of scores are longer than MLflow holds.
+    """
+    names = [judge.name for judge in opened.judges]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"`judge=`: two judges are called `{name}`; name each in the `judge` field of its lines")
+    signature = Signature(
+        golden=golden.name,
+        golden_digest=golden.digest,
+        k=settings.k,
+        target=shown_text(target),
+        judge="+".join(names) or "none",
+        judge_prompt="+".join(judge.digest for judge in opened.judges),
+        weights=settings.weights_text,
+        pass_threshold=settings.pass_threshold,
+        rubric=settings.rubric,
+        model=settings.model or opened.target.model or ("bm25" if target.startswith("bm25:") else ""),
+        selection=golden.part,
+        scores=declared,
+    )
+    if declared and len(signature.model_dump_json()) > LONGEST_SIGNATURE:
+        raise UsageError(f"`scores=`: the declarations of {len(declared)} scores are too long; give fewer of them")
+    return signature
 
 
 TARGET_SHOWN = 60

@@ -15,19 +15,15 @@ import socket
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from functools import partial
 from typing import Any
 
 from evaltrack import __version__
 from evaltrack.errors import EvaltrackError, InconclusiveError, UsageError
-from evaltrack.evaluation.ask import Evaluator
+from evaltrack.evaluation.ask import Evaluator, evaluator_of
 from evaltrack.evaluation.config import Command
 from evaltrack.evaluation.loop import close_all
-from evaltrack.evaluation.opening import evaluator_of, open_cache, open_judges, open_scores
-from evaltrack.judges import Models, judge_names, open_faithfulness_judge
-from evaltrack.judges.own_scores import asks_judge
+from evaltrack.evaluation.plan import open_named
 from evaltrack.privacy.addresses import shown_text
-from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import Closable, Question, Row
 from evaltrack.targets import open_target
 
@@ -82,18 +78,11 @@ class RowWorker:
         os.environ.update(self._environment)
         with suppress(OSError):  # another machine may have no such folder
             os.chdir(self._command.folder)
-        settings, target_name = self._command.settings, self._command.target
-        names, models = judge_names(settings.judge), Models(settings.concurrency, settings.call_timeout)
-        asks_model = names or any(map(asks_judge, settings.scores))
-        cache = open_cache(settings, self._resources) if asks_model else None
-        faithfulness = partial(open_faithfulness_judge, names, models, cache)
-        scorers = open_scores(settings.scores, {}, settings, faithfulness)
-        target = open_target(target_name, settings.options_of_target, None)
-        judges = open_judges(names, settings, cache, models=models)
+        settings, name = self._command.settings, self._command.target
+        target, judges, scorers, _, redactor = open_named(
+            settings, lambda: open_target(name, settings.options_of_target), self._resources
+        )
         self._opened += (target, *judges, *scorers)
-        for each in self._opened:
-            self._resources.callback(each.close)
-        redactor = Redactor.with_environment(settings.redact, target.secrets)
         return evaluator_of(settings, target, judges, scorers, redactor)
 
 

@@ -113,11 +113,20 @@ def _file(folder: Path = Path()) -> Path:
 
 
 def _toml(path: Path) -> dict[str, Any]:
-    import tomllib
-
     content = _content(path, trusted=True)
     if len(content) > MAX_BYTES:
         raise UsageError(f"{path}: is longer than {MAX_BYTES:,} bytes; write the settings to a short evaltrack.toml")
+    return parsed_toml(path, content)
+
+
+def parsed_toml(path: Path, content: bytes) -> dict[str, Any]:
+    """What a TOML file holds.
+
+    Raises:
+        UsageError: it is none.
+    """
+    import tomllib
+
     try:
         return tomllib.loads(content.decode("utf-8-sig"))
     except ValueError as error:

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from evaltrack.compare.leaderboard import ContenderMean, Group, Leaderboard, Standing
 from evaltrack.evaluation.result import SweepResult
-from evaltrack.evaluation.sweep_plan import SweepPlan
+from evaltrack.evaluation.sweep import SweepPlan
 from evaltrack.records.amount import count
 from evaltrack.report.ci_commands import json_without_commands
 from evaltrack.report.html.page import document, render, safe_link, shown

@@ -13,15 +13,17 @@ import json
 import os
 import threading
 from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
 from importlib import import_module
 from traceback import clear_frames
 from typing import Any, BinaryIO
+from weakref import WeakValueDictionary
 
 from evaltrack.errors import EvaltrackError
-from evaltrack.records.response import TracePlace
 from evaltrack.system.processes import end_own_group, limit_own_memory
 from evaltrack.targets.failures import READ_LIMIT, InvalidResponseError, described, trace_of, traceback_of, usage_of
+from evaltrack.targets.threads import loop_in_thread
 from evaltrack.tracking.question_spans import expect_many_spans
 
 READY, REFUSED = b"ready", b"refused"
@@ -59,13 +61,13 @@ def main(order: dict[str, Any]) -> None:
         os.dup2(nothing.fileno(), 0)
     os.dup2(2, 1)
     faulthandler.enable()
-    server = _Server(calls, answers)
+    server = _Server(answers)
     try:
         service = _open(**order)
     except EvaltrackError as error:
         server.send(b"0", REFUSED, {"text": str(error), "guide": error.guide})
         return
-    server.run(service)
+    server.run(service, calls)
     timer = threading.Timer(THREAD_SECONDS, end_own_group)  # a thread of the function may go on for ever
     timer.daemon = True
     timer.start()
@@ -83,22 +85,30 @@ def _open(opener: str, place: str, memory: int | None, store: str | None) -> Ser
 
 
 class _Server:
-    """Answers each call in a task of its own."""
+    """Answers each call in a task of its own, in an event loop beside the thread that takes the lines."""
 
-    def __init__(self, calls: BinaryIO, answers: BinaryIO) -> None:
-        self._calls, self._answers = calls, answers
-        self._loop = asyncio.new_event_loop()
-        self._tasks: dict[bytes, asyncio.Task[None]] = {}
-        self._is_over = False
-        threading.Thread(target=self._listen, daemon=True, name="evaltrack-calls").start()
+    def __init__(self, answers: BinaryIO) -> None:
+        self._answers = answers
 
-    def run(self, service: Service) -> None:
-        """Answer calls until goodbye is said."""
-        self._service = service
-        asyncio.set_event_loop(self._loop)
+    def run(self, service: Service, calls: BinaryIO) -> None:
+        """Answer calls until goodbye is said; whatever else ends the lines ends the process."""
+        loop, running = loop_in_thread(self), WeakValueDictionary[bytes, Future[None]]()
         self.send(b"0", READY, service.facts())
-        while not self._is_over:  # the function may stop the loop
-            self._loop.run_forever()
+        number = b""
+        try:
+            for line in calls:
+                number, _, payload = line.rstrip(b"\n").partition(b" ")
+                if number == GOODBYE:
+                    asyncio.run_coroutine_threadsafe(self._end(service), loop).result()
+                    return
+                if payload:
+                    work = self._serve(service, number, payload)
+                    running[number] = asyncio.run_coroutine_threadsafe(work, loop)
+                elif call := running.get(number):
+                    call.cancel()
+        finally:
+            if number != GOODBYE:
+                end_own_group()
 
     def send(self, number: bytes, word: bytes, content: bytes | Mapping[str, Any]) -> None:
         """Write an answer."""
@@ -106,60 +116,33 @@ class _Server:
         self._answers.write(b"%b %b %b\n" % (number, word, body))
         self._answers.flush()
 
-    def _listen(self) -> None:
-        """Take lines in a thread, also where the event loop is held up; whatever ends this ends the process."""
-        try:
-            for line in self._calls:
-                number, _, payload = line.rstrip(b"\n").partition(b" ")
-                self._loop.call_soon_threadsafe(self._take, number, payload)
-        finally:
-            end_own_group()
-
-    def _take(self, number: bytes, payload: bytes) -> None:
-        if number == GOODBYE:
-            self._last = self._loop.create_task(self._end())
-        elif payload:
-            self._tasks[number] = self._loop.create_task(self._serve(number, payload))
-        elif task := self._tasks.get(number):
-            task.cancel()
-
-    async def _serve(self, number: bytes, payload: bytes) -> None:
+    async def _serve(self, service: Service, number: bytes, payload: bytes) -> None:
         content: bytes | dict[str, Any]
         try:
-            word, content = RESULT, await self._service.answer(payload)
+            word, content = RESULT, await service.answer(payload)
             if len(content) > MOST_BYTES:
                 raise InvalidResponseError(f"is {len(content):,} bytes long; return at most {MOST_BYTES:,}")
         except InvalidResponseError as error:
-            word, content = INVALID, {"text": str(error)[:READ_LIMIT], "trace": _plain(trace_of(error))}
+            word, content = INVALID, _description(error) | {"text": str(error)[:READ_LIMIT]}
         except MemoryError as error:
             clear_frames(error.__traceback__)  # else what filled the memory leaves none for the answer
             word, content = OUT_OF_MEMORY, _description(error)
         except BaseException as error:  # noqa: BLE001 - also SystemExit: a call that fails ends nothing but itself
             word, content = RAISED, _description(error)
-        finally:
-            self._tasks.pop(number, None)
         self.send(number, word, content)
 
-    async def _end(self) -> None:
-        self._is_over = True
-        try:
-            self.send(b"0", READY, self._service.facts())
-            if self._service.finish:
-                await self._service.finish()
-        finally:
-            self._loop.stop()
+    async def _end(self, service: Service) -> None:
+        self.send(b"0", READY, service.facts())
+        if service.finish:
+            await service.finish()
 
 
 def _description(error: BaseException) -> dict[str, Any]:
     """The type and text of an error, the usage that it names, its traceback, and the trace it was raised in."""
-    usage = usage_of(error)
+    usage, trace = usage_of(error), trace_of(error)
     return {
         "text": described(error),
         "usage": usage and usage.model_dump(exclude_none=True),
         "traceback": traceback_of(error),
-        "trace": _plain(trace_of(error)),
+        "trace": trace and trace.model_dump(),
     }
-
-
-def _plain(trace: TracePlace | None) -> dict[str, Any] | None:
-    return trace.model_dump() if trace else None

@@ -21,7 +21,7 @@ import asyncio
 import json
 import os
 import re
-from collections.abc import AsyncGenerator, Collection
+from collections.abc import Collection
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -176,7 +176,7 @@ def _result(expression: Expression, question: Question) -> Any:
 
 
 class HttpTarget(Target):
-    """Posts questions to one URL, over connections that are kept for each event loop until the loop ends.
+    """Posts questions to one URL, over connections that are kept for each event loop until `aclose`.
 
     `secrets` are the values of its headers: errors hold none of them, and a `Redactor` takes them out of responses once
     these are scored.
@@ -190,9 +190,7 @@ class HttpTarget(Target):
         self.takes_history = body.takes_history
         self.secrets = {piece for value in self._headers.values() for piece in parts_of_header(value)}
         self._masked = spellings(piece for piece in self.secrets if len(piece) >= SHORTEST_SECRET)
-        self._clients: WeakKeyDictionary[
-            asyncio.AbstractEventLoop, tuple[httpx2.AsyncClient, AsyncGenerator[None, None]]
-        ] = WeakKeyDictionary()
+        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, httpx2.AsyncClient] = WeakKeyDictionary()
 
     async def __call__(self, question: Question, k: int, /) -> Response:
         """Post the question and read the response.
@@ -213,13 +211,12 @@ class HttpTarget(Target):
 
     async def aclose(self) -> None:
         """Close the connections of the running event loop; asking again opens new ones."""
-        _, closer = self._clients.pop(asyncio.get_running_loop(), (None, None))
-        if closer is not None:
-            await closer.aclose()
+        if client := self._clients.pop(asyncio.get_running_loop(), None):
+            await client.aclose()
 
     async def _post(self, content: bytes) -> bytes:
         """The body of the response, after redirects."""
-        client = await self._client()
+        client = self._client()
         url, method, body = self._url, "POST", content
         for _ in range(MAX_REDIRECTS + 1):
             async with client.stream(method, url, content=body) as response:
@@ -255,17 +252,12 @@ class HttpTarget(Target):
             )
         return url
 
-    async def _client(self) -> httpx2.AsyncClient:
-        """The client of the running loop.
-
-        A loop closes its async generators before it ends, so one that is suspended here closes the client with it.
-        """
+    def _client(self) -> httpx2.AsyncClient:
+        """The client of the running loop."""
         loop = asyncio.get_running_loop()
         if loop not in self._clients:
-            client = _new_client(self._headers)
-            self._clients[loop] = client, (closer := _closes(client))
-            await anext(closer)
-        return self._clients[loop][0]
+            self._clients[loop] = _new_client(self._headers)
+        return self._clients[loop]
 
     def _mask(self, text: str) -> str:
         """Take out the values of the headers and of queries, which a server may send back."""
@@ -300,13 +292,6 @@ def _new_client(headers: dict[str, str]) -> httpx2.AsyncClient:
         # the run loop bounds how many are asked at once
         limits=httpx2.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=IDLE_SECONDS),
     )
-
-
-async def _closes(client: httpx2.AsyncClient) -> AsyncGenerator[None, None]:
-    try:
-        yield
-    finally:
-        await client.aclose()
 
 
 async def _read(response: httpx2.Response, limit: int) -> bytes:

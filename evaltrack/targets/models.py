@@ -32,7 +32,7 @@ from evaltrack.targets.processes import Order, Pool
 from evaltrack.targets.python import Call, memory_bytes, worker_count
 from evaltrack.targets.responses import FIELDS, as_response
 from evaltrack.targets.threads import in_thread
-from evaltrack.targets.traced_answers import texts_in
+from evaltrack.targets.traces import texts_in
 from evaltrack.tracking.models import ModelForm, link_model, loaded_model, model_form
 from evaltrack.tracking.store import Store, connect
 

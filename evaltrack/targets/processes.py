@@ -1,7 +1,8 @@
 """A user's function in processes of its own, so that nothing it does can end, alter or hold up an evaluation.
 
 `evaltrack.targets.child` runs inside of them. A process makes many calls at a time, which those of the standard
-library's pools do not: one is enough for a function that waits for servers.
+library's pools do not: one is enough for a function that waits for servers. An event loop in a thread of its own
+speaks to all processes.
 """
 
 from __future__ import annotations
@@ -9,18 +10,16 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-import queue
+import os
 import re
-import subprocess
 import sys
 import threading
-import time
 from codecs import getincrementaldecoder
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
-from contextvars import ContextVar
 from dataclasses import asdict, dataclass
+from functools import cache
 from typing import Any, TypeVar
 
 from evaltrack.errors import Guide, UsageError
@@ -107,87 +106,72 @@ async def asked_twice(ask: Callable[[], Awaitable[T]]) -> T:
             return await ask()
 
 
-class Process:
-    """One process and the calls that wait for it.
-
-    Raises:
-        OSError: it cannot be started.
-    """
+class Process(asyncio.SubprocessProtocol):
+    """One process and the calls that wait for it. Only `kill` is called from outside of the loop of `_loop`."""
 
     def __init__(self, order: Order) -> None:
-        self.waiting: dict[int, asyncio.Future[bytes]] = {}
         self.facts: dict[str, Any] | None = None
         """What the process told of its function; None before it can be called."""
         self.problem: UsageError | None = None
+        self.waiting: dict[int, asyncio.Future[bytes]] = {}
         self.answered = self.cancelled = 0
-        self.is_over = False
-        self._why = ""
+        self.over = asyncio.Event()
+        self._order, self._why = order, ""
         self._unheard: set[int] = set()
-        self._numbers, self._lock = itertools.count(1), threading.Lock()
-        self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-        self._lines.put(json.dumps({**asdict(order), "path": sys.path}).encode())
-        command = [sys.executable, "-P", "-c", BOOTSTRAP]
-        pipe = subprocess.PIPE
-        self._popen = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, **own_group())  # noqa: S603 - this Python
+        self._numbers = itertools.count(1)
+        self._answers, self._printed = bytearray(), getincrementaldecoder("utf-8")("replace")
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Say what to serve."""
+        self._transport: Any = transport
+        self._send(json.dumps({**asdict(self._order), "path": sys.path}).encode())
         self._kill_later(START_SECONDS, lambda: self.facts is None, f"was not ready within {START_SECONDS:g} s")
-        for work in (self._write, self._wait):
-            threading.Thread(target=work, daemon=True, name="evaltrack-process").start()
 
-    def _write(self) -> None:
-        with suppress(OSError), self._popen.stdin as calls:  # type: ignore[union-attr]  # it may have ended
-            while not self.is_over:
-                calls.write(self._lines.get() + b"\n")
-                calls.flush()
-
-    def _read(self) -> None:
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        """Take answers, and write to stderr what the function prints, without commands to a terminal."""
+        if fd == 2:
+            with suppress(OSError, ValueError):  # stderr may be closed
+                sys.stderr.write(TO_TERMINALS.sub("", self._printed.decode(data)))
+                sys.stderr.flush()
+            return
+        self._answers += data
         try:
-            with self._popen.stdout as answers:  # type: ignore[union-attr]
-                while line := answers.readline(2 * MOST_BYTES):
-                    self._take(*line.removesuffix(b"\n").split(b" ", 2))
+            if b"\n" in data:
+                *lines, self._answers = self._answers.split(b"\n")
+                for line in lines:
+                    self._take(*map(bytes, line.split(b" ", 2)))
+            elif len(self._answers) > 2 * MOST_BYTES:
+                raise ValueError
         except (ValueError, KeyError, TypeError, RecursionError):
             self.kill("sent what is no answer, and was killed")
-        self._kill_later(DRAIN_SECONDS, lambda: True, "closed its pipe, and was killed")
 
-    def _pass_on(self) -> None:
-        """Write what the function prints to this program's stderr, without commands to a terminal.
+    def process_exited(self) -> None:
+        """End what it left behind, which may hold its pipes open."""
+        kill_group(self._transport.get_pid())
+        asyncio.get_running_loop().call_later(DRAIN_SECONDS, self.connection_lost, None)
 
-        Commands to CI runners are taken out there.
-        """
-        decoder = getincrementaldecoder("utf-8")("replace")
-        with self._popen.stderr as printed:  # type: ignore[union-attr]
-            while chunk := printed.read1():  # type: ignore[union-attr]  # it is buffered
-                with suppress(OSError, ValueError):  # stderr may be closed, and the pipe must not fill up
-                    sys.stderr.write(TO_TERMINALS.sub("", decoder.decode(chunk)))
-                    sys.stderr.flush()
-
-    def _wait(self) -> None:
-        works = (self._read, self._pass_on)
-        readers = [threading.Thread(target=work, daemon=True, name="evaltrack-answers") for work in works]
-        for reader in readers:
-            reader.start()
-        self._popen.wait()
-        kill_group(self._popen.pid)  # what it left behind
-        for reader in readers:
-            reader.join(DRAIN_SECONDS)
-        with self._lock:
-            self.is_over, calls, self.waiting = True, list(self.waiting.values()), {}
-        self._lines.put(b"")
-        for future in calls:
-            _give(future, ProcessEndedError(f"its process {self.ending}"))
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - of the protocol
+        """Fail the calls that wait."""
+        self.over.set()
+        self._transport.close()
+        for future in self.waiting.values():
+            if not future.done():
+                future.set_exception(ProcessEndedError(f"its process {self.ending}"))
 
     def _take(self, number: bytes, word: bytes, body: bytes) -> None:
         if word == READY:
             self.facts = json.loads(body)
         elif word == REFUSED:
             content = json.loads(body)
-            self.problem = UsageError(content["text"], guide=next((g for g in Guide if g == content["guide"]), None))
+            self.problem = UsageError(content["text"], guide=content["guide"] and Guide(content["guide"]))
+            self._why = f"cannot be started again: {self.problem}"
         else:
             self._unheard.discard(int(number))
-            outcome = _outcome(word, body)
+            error = None if word == RESULT else _error(word, json.loads(body))
             is_crowded = word == OUT_OF_MEMORY and len(self.waiting) > 1  # which call took the memory is not known
-            if not is_crowded and (future := self.waiting.pop(int(number), None)):
+            if not is_crowded and (future := self.waiting.pop(int(number), None)) and not future.done():
                 self.answered += 1
-                _give(future, outcome)
+                future.set_exception(error) if error else future.set_result(body)
             if word == OUT_OF_MEMORY:
                 self.kill("ran out of memory, and was killed")
 
@@ -199,12 +183,9 @@ class Process:
             RaisedElsewhereError: it raised.
             ProcessEndedError: the process ended meanwhile.
         """
-        number, future = next(self._numbers), asyncio.get_running_loop().create_future()
-        with self._lock:
-            if self.is_over:
-                raise ProcessEndedError(f"its process {self.ending}")
-            self.waiting[number] = future
-        self._lines.put(b"%d %b" % (number, payload))
+        number = next(self._numbers)
+        self.waiting[number] = future = asyncio.get_running_loop().create_future()
+        self._send(b"%d %b" % (number, payload))
         try:
             result: bytes = await future
         except asyncio.CancelledError:
@@ -214,11 +195,14 @@ class Process:
             self.waiting.pop(number, None)
         return result
 
+    def _send(self, line: bytes) -> None:
+        self._transport.get_pipe_transport(0).write(line + b"\n")
+
     def _cancel(self, number: int) -> None:
         """Have the function's own call cancelled; a process that does not even hear of it is killed."""
         self.cancelled += 1
         self._unheard.add(number)
-        self._lines.put(b"%d" % number)
+        self._send(b"%d" % number)
         self._kill_later(UNHEARD_SECONDS, lambda: number in self._unheard, "was held up, and was killed")
         if self.cancelled >= MOST_CANCELLED:
             self.kill(f"had {MOST_CANCELLED} calls that were late, and was killed")
@@ -226,57 +210,32 @@ class Process:
     @property
     def is_ready(self) -> bool:
         """Whether it can be called."""
-        return self.facts is not None and not self.is_over and not self._why
+        return self.facts is not None and not self.over.is_set() and not self._why
 
     @property
     def ending(self) -> str:
         """How it ended."""
-        if self.problem:
-            return f"cannot be started again: {self.problem}"
-        return self._why or ending(self._popen.returncode or 0)
+        return self._why or ending(self._transport.get_returncode() or 0)
 
     def kill(self, why: str = "") -> None:
         """End it now, with the processes of its group, and say in its errors why."""
-        if self._popen.poll() is None:
+        if self._transport.get_returncode() is None:
             self._why = self._why or why
-            kill_group(self._popen.pid)
+            kill_group(self._transport.get_pid())
 
     def _kill_later(self, seconds: float, if_still: Callable[[], bool], why: str) -> None:
-        timer = threading.Timer(seconds, lambda: self.kill(why) if if_still() else None)
-        timer.daemon = True
-        timer.start()
+        asyncio.get_running_loop().call_later(seconds, lambda: self.kill(why) if if_still() else None)
 
     async def end(self) -> None:
         """Have it write what it must and end by itself, and kill it where it does not."""
-        self._lines.put(GOODBYE)
+        self._send(GOODBYE)
         seconds = 0.0 if self.facts is None else END_SECONDS if self.cancelled else FINISH_SECONDS
-        deadline = time.monotonic() + seconds
-        while not self.is_over:
-            if time.monotonic() >= deadline:
-                self.kill()
-            await asyncio.sleep(LOOK_SECONDS)
+        self._kill_later(seconds, lambda: True, "")
+        await self.over.wait()
 
 
-def _give(future: asyncio.Future[bytes], outcome: bytes | Exception) -> None:
-    """Give a call its outcome, in the loop of its caller."""
-
-    def settle() -> None:
-        if not future.done():  # it may have been cancelled meanwhile
-            future.set_result(outcome) if isinstance(outcome, bytes) else future.set_exception(outcome)
-
-    with suppress(RuntimeError):  # the loop was closed meanwhile
-        future.get_loop().call_soon_threadsafe(settle)
-
-
-def _outcome(word: bytes, body: bytes) -> bytes | Exception:
-    """The outcome of a call.
-
-    Raises:
-        ValueError, KeyError, TypeError: the function itself wrote the line.
-    """
-    if word == RESULT:
-        return body
-    content = json.loads(body)
+def _error(word: bytes, content: dict[str, Any]) -> Exception:
+    """The error of a call; it raises one itself where the function wrote the line."""
     trace = TracePlace.model_validate(content["trace"]) if content["trace"] else None
     if word == INVALID:
         return InvalidResponseError(str(content["text"]), trace)
@@ -284,8 +243,12 @@ def _outcome(word: bytes, body: bytes) -> bytes | Exception:
     return RaisedElsewhereError(str(content["text"]), usage, content["traceback"], trace)
 
 
-_lone_pool: ContextVar[Pool | None] = ContextVar("_lone_pool", default=None)
-"""The pool whose calls in this context are made alone in a process."""
+@cache
+def _loop(_pid: int) -> asyncio.AbstractEventLoop:
+    """The loop that speaks to the processes of this one, in a daemon thread; a fork has no thread of its parent."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, daemon=True, name="evaltrack-processes").start()
+    return loop
 
 
 class Pool(Closable):
@@ -302,23 +265,35 @@ class Pool(Closable):
         self._order, self._what, self._workers = order, what, workers
         self._processes: list[Process] = []
         self._lone: list[Process] = []
-        self._is_lone_taken = False
+        self._lone_task: asyncio.Task[Any] | None = None
+        """The one whose calls are made alone in a process."""
+        self._starting = asyncio.Lock()
         self._endings: Counter[str] = Counter()
         self._in_vain = 0
         try:
-            self._processes += (Process(order) for _ in range(workers))  # all at once: importing may take long
-            for process in self._processes:
-                while process.facts is None and not process.is_over:
-                    time.sleep(LOOK_SECONDS)
-                if process.facts is None:
-                    why = f"{what}: its process {process.ending}; see what it wrote above"
-                    raise process.problem or UsageError(why)
+            asyncio.run_coroutine_threadsafe(self._start(), _loop(os.getpid())).result()
         except BaseException as error:
             self.close()
             if isinstance(error, OSError):
                 raise UsageError(f"{what}: its process cannot be started: {error.strerror}") from None
             raise
         self.facts = self._processes[0].facts or {}
+
+    async def _start(self) -> None:
+        while len(self._processes) < self._workers:  # all at once: importing may take long
+            await self._add(self._processes)
+        for process in self._processes:
+            while process.facts is None and not process.over.is_set():  # noqa: ASYNC110 - of two things
+                await asyncio.sleep(LOOK_SECONDS)
+            if process.facts is None:
+                why = f"{self._what}: its process {process.ending}; see what it wrote above"
+                raise process.problem or UsageError(why)
+
+    async def _add(self, processes: list[Process]) -> None:
+        """Start a process, which can be called a little later."""
+        command = (sys.executable, "-P", "-c", BOOTSTRAP)
+        made = asyncio.get_running_loop().subprocess_exec(lambda: Process(self._order), *command, **own_group())
+        processes.append((await made)[1])
 
     @property
     def notes(self) -> list[str]:
@@ -330,42 +305,53 @@ class Pool(Closable):
 
     async def call(self, call: Record) -> bytes:
         """What the function returns for a call, as JSON; raises as `Process.call` does."""
-        process = await self._process()
+        payload, is_alone = call.model_dump_json(exclude_defaults=True).encode(), self._is_alone
         try:
-            return await process.call(call.model_dump_json(exclude_defaults=True).encode())
+            return await self._in_loop(self._call(payload, is_alone=is_alone))
         except ProcessEndedError as error:
-            if _lone_pool.get() is self:
+            if is_alone:
                 raise ProcessEndedError(f"{error} (asked twice, the second time alone)") from None
             raise InterruptedCallError(str(error), self) from None
 
+    async def _call(self, payload: bytes, *, is_alone: bool) -> bytes:
+        return await (await self._process(is_alone=is_alone)).call(payload)
+
     async def ready(self) -> None:
         """Wait until a process can be called, or none will be."""
-        with suppress(ProcessEndedError, OSError):
-            await self._process()
+        is_alone = self._is_alone
+        if not any(each.is_ready for each in (self._lone if is_alone else self._processes)):
+            with suppress(ProcessEndedError, OSError):
+                await self._in_loop(self._process(is_alone=is_alone))
+
+    @property
+    def _is_alone(self) -> bool:
+        return self._lone_task is asyncio.current_task()
+
+    async def _in_loop(self, work: Coroutine[Any, Any, T]) -> T:
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, _loop(os.getpid())))
 
     @asynccontextmanager
     async def alone(self) -> AsyncIterator[None]:
-        """Have one process make the calls of this context, and no other calls meanwhile."""
-        while self._is_lone_taken:  # noqa: ASYNC110 - a lock of asyncio belongs to one loop
+        """Have one process make the calls of this task, and no other calls meanwhile."""
+        while self._lone_task is not None:  # noqa: ASYNC110 - a lock of asyncio belongs to one loop
             await asyncio.sleep(LOOK_SECONDS)
-        self._is_lone_taken, token = True, _lone_pool.set(self)
+        self._lone_task = asyncio.current_task()
         try:
             yield
         finally:
-            self._is_lone_taken = False
-            _lone_pool.reset(token)
+            self._lone_task = None
 
-    async def _process(self) -> Process:
+    async def _process(self, *, is_alone: bool) -> Process:
         """The process with the least to do, in place of those that ended."""
-        is_alone = _lone_pool.get() is self
         processes, number = (self._lone, 1) if is_alone else (self._processes, self._workers)
         while True:
-            for process in [each for each in processes if each.is_over]:
+            for process in [each for each in processes if each.over.is_set()]:
                 processes.remove(process)
                 self._endings[process.ending] += 1
                 self._in_vain = 0 if process.answered else self._in_vain + 1
-            while len(processes) < number and self._in_vain < MOST_IN_VAIN:
-                processes.append(Process(self._order))
+            async with self._starting:
+                while len(processes) < number and self._in_vain < MOST_IN_VAIN:
+                    await self._add(processes)
             if not processes:
                 last = next(reversed(self._endings))
                 raise ProcessEndedError(f"its process {last}, {MOST_IN_VAIN} times in a row without an answer")
@@ -376,8 +362,8 @@ class Pool(Closable):
     async def aclose(self) -> None:
         """Let all processes end, and kill those that do not."""
         processes = [*self._processes, *self._lone]
-        self._endings.update(each.ending for each in processes if each.is_over)
-        await asyncio.gather(*(each.end() for each in processes))
+        self._endings.update(each.ending for each in processes if each.over.is_set())
+        await asyncio.gather(*(self._in_loop(each.end()) for each in processes))
 
     def close(self) -> None:
         """Kill the processes."""

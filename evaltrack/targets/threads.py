@@ -66,13 +66,13 @@ def in_own_loop(function: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[.
 
     async def call(*arguments: Any) -> Any:
         if not own:
-            own.append(_loop_in_thread(call))
+            own.append(loop_in_thread(call))
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(guarded(*arguments), own[0]))
 
     return call
 
 
-def _loop_in_thread(owner: object) -> asyncio.AbstractEventLoop:
+def loop_in_thread(owner: object) -> asyncio.AbstractEventLoop:
     """An event loop that runs in a daemon thread until its owner is gone."""
     loop = asyncio.new_event_loop()
     ended_event = threading.Event()

@@ -35,7 +35,7 @@ def answers(question: Question, k: int) -> Response:
 
 
 def test_a_golden_set_that_is_given_twice_is_refused(store_uri: str, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="^the golden set is given twice, by position and as `golden=`; leave one out"):
+    with pytest.raises(UsageError, match="the golden set is given twice"):
         run_eval(golden(tmp_path), golden="other.jsonl", target=answers, tracking_uri=store_uri)
 
 

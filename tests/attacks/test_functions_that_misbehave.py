@@ -19,7 +19,7 @@ import pytest
 
 from evaltrack import run_eval
 from evaltrack.errors import UsageError
-from evaltrack.evaluation.opening import _counter
+from evaltrack.evaluation.ask import _counter
 from evaltrack.judges import Models, open_judge
 from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import Question, Row, Target

@@ -1,16 +1,19 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.ask import REASON_LIMIT
-from evaltrack.evaluation.plan import with_scores
+from evaltrack.evaluation.config import EvaluationConfig
+from evaltrack.evaluation.plan import planned
 from evaltrack.privacy.redaction import Redactor
-from evaltrack.records import OwnScore, OwnValues, Question, Response, Row, Scorer, Signature
+from evaltrack.records import OwnScore, OwnValues, Question, Response, Row, Scorer
 from tests.actors import evaluator, failing, instant, questions
+from tests.files import put
 
 
 class Own(Scorer):
@@ -69,11 +72,12 @@ def test_they_see_no_secret() -> None:
     assert "Paris" not in str(made.unmeasured)
 
 
-def test_declarations_fit_into_a_tag() -> None:
-    signature = Signature(golden="g", golden_digest="0", k=5, target="t")
-    assert with_scores(signature, ()) == signature
-    assert with_scores(signature, Own({}, "a", "b").declared).own_names == ("a", "b")
-    long = Own({})
-    long.declared = tuple(OwnScore(name=f"n{n}", computed_by="x" * 200, digest="0" * 16) for n in range(40))
-    with pytest.raises(UsageError, match="the declarations of 40 scores are too long"):
-        with_scores(signature, long.declared)
+def test_declarations_fit_into_a_tag(tmp_path: Path) -> None:
+    golden = put(tmp_path / "g.jsonl", [{"id": 1, "question": "q?", "expected_chunks": ["a"]}])
+    functions = {f"{'m' * 200}:f{number}": lambda question, response: 1.0 for number in range(40)}
+    settings = EvaluationConfig.of(scores=tuple(f"n{number}={name}" for number, name in enumerate(functions)))
+    with (
+        pytest.raises(UsageError, match="the declarations of 40 scores are too long"),
+        planned(str(golden), settings, lambda question: ["a"], functions=functions),
+    ):
+        pass

@@ -20,8 +20,7 @@ import pytest
 
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.config import Command, EvaluationConfig
-from evaltrack.evaluation.opening import check_engine
-from evaltrack.evaluation.plan import planned
+from evaltrack.evaluation.plan import check_engine, planned
 from evaltrack.evaluation.ray_workers import RowWorker, environment_of
 from evaltrack.records import Row
 from evaltrack.rows.reader import read_table
@@ -301,7 +300,7 @@ def test_all_of_it_is_said_in_one_error() -> None:
 
 
 def test_a_missing_package_has_a_cure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evaltrack.evaluation.opening.find_spec", lambda _: None)
+    monkeypatch.setattr("evaltrack.evaluation.plan.find_spec", lambda _: None)
     assert "pip install 'ray>=2.40', here and on workers" in refusal(engine="ray")
 
 
@@ -311,7 +310,7 @@ def test_settings_of_ray_want_it() -> None:
 
 
 def test_what_holds_is_let_through(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evaltrack.evaluation.opening.find_spec", lambda _: object())
+    monkeypatch.setattr("evaltrack.evaluation.plan.find_spec", lambda _: object())
     config = EvaluationConfig.of(engine="ray", engine_workers=16, trials=3, redact="x", scores="exact_match")
     check_engine(config, "python:m:f", {})
     check_engine(config, None, {})

@@ -240,7 +240,7 @@ def test_a_judge_that_grades_from_one_upwards_is_noticed(tmp_path: Path, store_u
             return dict.fromkeys(["overall_score", "accuracy", "completeness", "relevance"], grades[int(question.id)])
 
         target = {"answer": "a", "sources": ["a"]}
-        result = run_eval(golden, target=lambda _: target, judge=judge, tracking_uri=store_uri, progress=False)
+        result = run_eval(golden, target=lambda _: target, judge=judge, tracking_uri=store_uri, concurrency=1)
         return [note for note in result.notes if "above 1" in note]
 
     (note,) = notes(1, 9, 7, 1)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from evaltrack.errors import GoldenError, UsageError
-from evaltrack.evaluation.sweep_file import MAX_BYTES, read_sweep
+from evaltrack.evaluation.sweep import MAX_BYTES, read_sweep
 from tests.files import data
 
 YAML = """\

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from evaltrack.errors import GoldenError
-from evaltrack.evaluation.sweep_file import read_sweep
-from evaltrack.evaluation.sweep_plan import MAX_CONFIGURATIONS, SweepPlan, plan_sweep
+from evaltrack.evaluation.sweep import MAX_CONFIGURATIONS, SweepPlan, plan_sweep, read_sweep
 from tests.files import put
 
 

@@ -116,11 +116,14 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 
 
 def asked(target: HttpTarget, timeout: float = 30) -> Response:
-    """One question, on an event loop of its own that nobody tidies up behind."""
+    """One question, on an event loop of its own."""
 
     async def one() -> Response:
-        async with asyncio.timeout(timeout):
-            return await target(QUESTION, 5)
+        try:
+            async with asyncio.timeout(timeout):
+                return await target(QUESTION, 5)
+        finally:
+            await target.aclose()
 
     return asyncio.run(one())
 

@@ -24,8 +24,7 @@ from evaltrack.errors import SAVED, BadLinesError, UsageError
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Question, Response, Source, Target, ToolCall, Usage
 from evaltrack.targets.failures import FailedElsewhereError, NotRecordedError
-from evaltrack.targets.recorded import open_recorded
-from evaltrack.targets.trec_run import MAX_LINE_BYTES
+from evaltrack.targets.recorded import MAX_LINE_BYTES, open_recorded
 from tests.conftest import REPO
 from tests.files import data
 

@@ -21,7 +21,7 @@ from evaltrack.targets import open_target
 from evaltrack.targets.failures import NotRecordedError
 from evaltrack.targets.mapping import compile_expression
 from evaltrack.targets.responses import as_response
-from evaltrack.targets.traced_answers import TraceReader
+from evaltrack.targets.traces import TraceReader
 from evaltrack.tracking.past_traces import PastTrace
 from evaltrack.tracking.store import connect
 from evaltrack.tracking.traces import forget_traces

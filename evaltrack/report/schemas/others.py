@@ -8,7 +8,7 @@ from pydantic import Field
 
 from evaltrack.compare.leaderboard import CostUnit, ReferenceKind
 from evaltrack.evaluation.config import EvaluationConfig
-from evaltrack.evaluation.sweep_file import ELSEWHERE, OF_ALL, SweepFile
+from evaltrack.evaluation.sweep import ELSEWHERE, OF_ALL, SweepFile
 from evaltrack.golden.lint.finding import Finding
 from evaltrack.metrics.rubric import Gate
 from evaltrack.metrics.rubric_tables import Requirement

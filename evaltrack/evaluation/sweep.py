@@ -1,0 +1,387 @@
+"""The file of a sweep, and its configurations: each target with each k, each value of each setting, and each seed.
+
+A list names the values to try; each configuration has one of each list. What is in lists of its own, as several judges
+of a panel, is a list in a list.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, ValidationError
+
+from evaltrack import __version__
+from evaltrack.compare.ranking import check_metric
+from evaltrack.errors import GoldenError, UsageError
+from evaltrack.evaluation.config import EvaluationConfig
+from evaltrack.evaluation.plan import open_judges, planned
+from evaltrack.evaluation.settings_sources import parsed_toml
+from evaltrack.golden.importing.table import read_yaml
+from evaltrack.golden.reader import GoldenSet, open_golden
+from evaltrack.judges import judge_names
+from evaltrack.judges.own_scores import asks_judge
+from evaltrack.metrics.catalogue import metric_table
+from evaltrack.privacy.addresses import shown_text
+from evaltrack.records import OwnScore
+from evaltrack.records.config import did_you_mean
+from evaltrack.records.signature import MAX_K
+
+MAX_BYTES = 1 << 20
+"""Of the file of a sweep."""
+
+SUFFIXES = (".yaml", ".yml", ".json", ".toml")
+MAX_CONFIGURATIONS = 200
+SEED = "{seed}"
+"""Stands for the seed in the name of a target and in its options."""
+
+DIGEST_LENGTH = 16
+
+OF_ALL = ("filter", "sample", "sample_seed", "redact", "scores", "experiment")
+"""Settings of the whole sweep, whose lists are no values to try."""
+
+ELSEWHERE = {
+    "k": "write it outside of `settings`",
+    "run_name": "write `name` outside of `settings`",
+    "evaluation_json": "it is of one run",
+    "only_failed": "it is of one run",
+}
+"""Settings that cannot stand among those of a sweep, and why."""
+
+Value = StrictBool | StrictInt | StrictFloat | str
+Values = Value | list[Value]
+Setting = Value | list[Value | list[Value]] | dict[str, Values] | None
+
+
+def _as_list(value: Any) -> Any:
+    return value if isinstance(value, list) else [value]
+
+
+def _targets(value: Any) -> Any:
+    """Each target as a table."""
+    return [{"target": each} if isinstance(each, str) or callable(each) else each for each in _as_list(value)]
+
+
+class SweepTarget(BaseModel):
+    """A target with a name of its own, and settings that hold for it alone, such as its prices."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
+
+    target: str | Annotated[Callable[..., Any], Field(json_schema_extra={})]
+    name: str = Field("", max_length=200, description="What it is called in tables; else what `target` says.")
+    settings: dict[str, Setting] = Field({}, description="Settings of this target alone; a list names values to try.")
+
+
+class SweepFile(BaseModel):
+    """The file of a sweep, checked but for its settings."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    golden: str = Field(min_length=1, description="The golden set, .jsonl or .json.")
+    name: str = Field("", max_length=200, description="Name of the parent run.  [default: golden set and sweep]")
+    targets: Annotated[list[SweepTarget], BeforeValidator(_targets)] = Field(
+        [SweepTarget(target="auto")],
+        min_length=1,
+        description="Targets to try, each a name as of `evaltrack run -t`, or a table with settings of its own.",
+    )
+    k: Annotated[list[Annotated[int, Field(ge=1, le=MAX_K, strict=True)]], BeforeValidator(_as_list)] = Field(
+        [5], min_length=1, description="Number of retrieved sources to score."
+    )
+    seeds: list[StrictInt] = Field(
+        [], description="Each configuration is evaluated once with each; `{seed}` in a target or an option is the seed."
+    )
+    settings: dict[str, Setting] = Field({}, description="Settings of `evaltrack run`; a list names values to try.")
+    rank_by: str = Field("", description="Metric that decides the order.  [default: judge score, else recall]")
+    reference: Literal["best", "first"] = Field("best", description="What the others are compared with.")
+
+
+def read_sweep(source: str | os.PathLike[str] | Mapping[str, Any]) -> SweepFile:
+    """The sweep in a YAML, JSON or TOML file, or in a mapping of the same fields.
+
+    Raises:
+        UsageError: it cannot be read, or fields are wrong; all of them are listed.
+    """
+    place = "sweep" if isinstance(source, Mapping) else os.fspath(source)
+    raw = source if isinstance(source, Mapping) else _content(Path(place))
+    if not isinstance(raw, Mapping):
+        raise UsageError(f"{place}: holds no table; write `golden: FILE` and `targets:`, see `evaltrack sweep --help`")
+    values = {name: os.fspath(each) if isinstance(each, os.PathLike) else each for name, each in raw.items()}
+    problems = []
+    try:
+        sweep = SweepFile.model_validate(values)
+    except ValidationError as error:
+        problems = list(dict.fromkeys(_words(each) for each in error.errors(include_url=False)))
+    problems += _of_table("settings", raw.get("settings"))
+    for number, target in enumerate(_as_list(raw.get("targets"))):
+        if isinstance(target, Mapping):
+            problems += _of_table(f"targets.{number}.settings", target.get("settings"), is_own=True)
+    if problems:
+        raise GoldenError([f"{place}: {problem}" for problem in problems])
+    return sweep
+
+
+def _content(path: Path) -> Any:
+    if path.suffix not in SUFFIXES:
+        raise UsageError(f"{path}: is no file of a sweep; its name ends in {', '.join(SUFFIXES)}")
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise UsageError(f"{path}: is larger than {MAX_BYTES:,} bytes; a sweep takes some lines")
+        return parsed_toml(path, path.read_bytes()) if path.suffix == ".toml" else read_yaml(path)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from None
+
+
+def _words(error: Any) -> str:
+    """One problem of a field, with its cure."""
+    fields = {*SweepFile.model_fields, *SweepTarget.model_fields}
+    first, name = str(error["loc"][0])[:80], str(error["loc"][-1])[:80]
+    place = ".".join(str(each) for each in error["loc"] if isinstance(each, int) or each in fields)
+    if error["type"] == "missing":
+        return f"`{place}` is missing; write it"
+    if error["type"] == "extra_forbidden":
+        known = SweepFile.model_fields if len(error["loc"]) == 1 else SweepTarget.model_fields
+        return f"there is no field `{shown_text(name)}`; {did_you_mean(name, known)}"
+    shown = shown_text(json.dumps(error["input"], default=str)[:80])
+    return f"`{shown_text(place or first)}` is {shown}; {_CURES.get(first, 'write a text')}"
+
+
+_CURES = {
+    "targets": "write targets as of `evaltrack run -t`, or tables of `target`, `name` and `settings`",
+    "k": f"write a whole number from 1 to {MAX_K:,}, or a list of such",
+    "seeds": "write a list of whole numbers",
+    "settings": "write a table of settings, each with a value or a list of values",
+    "reference": "write best or first",
+    "golden": "write the path of a golden set",
+}
+
+
+def _of_table(where: str, settings: Any, *, is_own: bool = False) -> Iterator[str]:
+    """What is wrong with settings and their values, of the whole sweep or of one target."""
+    for name, value in settings.items() if isinstance(settings, Mapping) else ():
+        place = f"`{where}.{shown_text(str(name)[:80])}`"
+        if name in ELSEWHERE:
+            yield f"{place}: {ELSEWHERE[name]}"
+        elif name not in EvaluationConfig.model_fields:
+            yield f"{place}: there is no such setting; {did_you_mean(str(name), EvaluationConfig.model_fields)}"
+        elif is_own and name in OF_ALL:
+            yield f"{place}: it is of the whole sweep; move it up"
+        elif name == "target_options":
+            if not isinstance(value, Mapping):
+                yield f"{place}: write a table of the target's own settings"
+        elif value == [] and name not in OF_ALL:
+            yield f"{place}: the list is empty; name a value, or leave it out"
+        elif not name.endswith(("price_in", "price_out")):  # they come in pairs, which are looked at together
+            yield from (f"{place}: {problem}" for each in _values(name, value) for problem in _of_value(name, each))
+
+
+def _of_value(name: str, value: Any) -> Iterator[str]:
+    try:
+        EvaluationConfig.of(**{name: tuple(value) if isinstance(value, list) else value})
+    except (UsageError, TypeError) as error:
+        yield shown_text(str(error))
+
+
+def _values(name: str, value: Any) -> list[Any]:
+    """The values to try of a setting: those of a list, or the one."""
+    return value if isinstance(value, list) and name not in OF_ALL else [value]
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """One evaluation of a sweep. `axes` holds its value of each part that differs between configurations.
+
+    `name` is without the seed: those that differ by it alone are one line of the leaderboard.
+    """
+
+    target: str | Callable[..., Any] | None
+    settings: EvaluationConfig
+    axes: Mapping[str, str]
+    name: str
+    seed: int | None = None
+
+    @property
+    def label(self) -> str:
+        """Its name, with its seed."""
+        return self.name if self.seed is None else f"{self.name} seed={self.seed}".strip()
+
+    @property
+    def target_name(self) -> str:
+        """The target as a text; `auto` is the default one of the golden set."""
+        if self.target is None or isinstance(self.target, str):
+            return self.target or "auto"
+        return f"python:{self.target.__module__}:{_function_name(self.target)}"
+
+    def digest(self, golden_digest: str) -> str:
+        """What tells a run of this configuration: golden set, target, judges, seed, and what shapes its rows."""
+        judges = judge_names(self.settings.judge)
+        parts = [golden_digest, self.target_name, self.settings.shaping(), judges, self.seed, __version__]
+        text = json.dumps(parts, sort_keys=True, default=str)
+        return sha256(text.encode()).hexdigest()[:DIGEST_LENGTH]
+
+
+@dataclass(frozen=True)
+class SweepPlan:
+    """What a sweep will do: its configurations, in the order of its file, over the questions of one golden set."""
+
+    file: SweepFile
+    golden: GoldenSet
+    configurations: tuple[Configuration, ...]
+    store_uri: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Of the parent run."""
+        return self.file.name or f"{self.golden.name} sweep"
+
+    @cached_property
+    def digests(self) -> tuple[str, ...]:
+        """The digest of each configuration."""
+        return tuple(each.digest(self.golden.digest) for each in self.configurations)
+
+    @property
+    def digest(self) -> str:
+        """What tells the same sweep again: its configurations, whatever their order."""
+        return sha256("".join(sorted(self.digests)).encode()).hexdigest()[:DIGEST_LENGTH]
+
+    def target_calls(self, configuration: Configuration) -> int:
+        """How often a configuration asks its target."""
+        return len(self.golden) * configuration.settings.trials
+
+    def judge_calls(self, configuration: Configuration) -> int:
+        """How often it asks judges at most; verdicts of the cache, and responses without an answer, take none."""
+        settings = configuration.settings
+        asked = len(judge_names(settings.judge)) + sum(map(asks_judge, settings.scores))
+        return self.target_calls(configuration) * asked
+
+
+def plan_sweep(file: SweepFile, place: str = "sweep", store_uri: str | None = None) -> SweepPlan:
+    """The configurations of a sweep, each of them checked as `evaltrack run` would.
+
+    Each target is opened once, and each judge.
+
+    Args:
+        file: The sweep.
+        place: What errors name.
+        store_uri: The MLflow store, where it is not the usual one.
+
+    Raises:
+        UsageError: the golden set, a target, a judge or a setting is wrong; all of them are listed.
+    """
+    problems: list[str] = []
+    configurations = tuple(_configurations(file, place, problems))
+    labels = Counter(each.label for each in configurations)
+    if repeated := [label for label, times in labels.items() if times > 1]:
+        words = f"{len(repeated)} configurations stand there twice, such as `{repeated[0]}`"
+        problems.append(f"{place}: {words}; name each value once, and give targets that differ a `name`")
+    settings = configurations[0].settings if configurations else EvaluationConfig()
+    try:
+        golden = open_golden(file.golden, settings.selection)
+        problems += _check_opened(file, configurations, store_uri)
+    except UsageError as error:
+        problems += _listed(error)
+    if problems:
+        raise GoldenError(list(dict.fromkeys(problems)))
+    return SweepPlan(file, golden, configurations, store_uri)
+
+
+def _listed(error: UsageError) -> Sequence[str]:
+    return error.problems if isinstance(error, GoldenError) else [str(error)]
+
+
+def _configurations(file: SweepFile, place: str, problems: list[str]) -> Iterator[Configuration]:
+    """Every configuration whose settings fit together; what is wrong with the others is added to `problems`."""
+    combinations = [each for target in file.targets for each in _combinations(file, target)]
+    if len(combinations) > MAX_CONFIGURATIONS:
+        words = f"{len(combinations):,} configurations; a sweep has {MAX_CONFIGURATIONS:,} at most"
+        problems.append(f"{place}: its lists make {words}")
+        return
+    names = dict.fromkeys(name for _, axes in combinations for name in axes)
+    varying = [name for name in names if len({repr(axes.get(name)) for _, axes in combinations}) > 1]
+    for target, axes in combinations:
+        try:
+            settings = EvaluationConfig.of(**_settings(target, axes))
+        except (UsageError, TypeError) as error:
+            problems.append(f"{place}: {shown_text(str(error))}")
+            continue
+        shown = {name: shown_text(_text(axes[name])) for name in varying if name in axes}
+        name = " ".join(value if key == "target" else f"{key}={value}" for key, value in shown.items() if key != "seed")
+        asked = _seeded(target.target, axes) if isinstance(target.target, str) else target.target
+        yield Configuration(None if asked == "auto" else asked, settings, shown, name, axes.get("seed"))
+
+
+def _combinations(file: SweepFile, target: SweepTarget) -> Iterator[tuple[SweepTarget, dict[str, Any]]]:
+    """The values of each axis for one target: k, settings, options of the target, seed."""
+    settings = {**file.settings, **target.settings}
+    tables: list[Any] = [each.get("target_options") or {} for each in (file.settings, target.settings)]
+    options = tables[0] | tables[1]
+    name = target.name or (target.target if isinstance(target.target, str) else _function_name(target.target))
+    axes: dict[str, list[Any]] = {"target": [name], "k": list(file.k)}
+    axes |= {name: _values(name, value) for name, value in settings.items() if name != "target_options"}
+    axes |= {f"target.{name}": value if isinstance(value, list) else [value] for name, value in options.items()}
+    axes |= {"seed": list(file.seeds)} if file.seeds else {}
+    for values in product(*axes.values()):
+        yield target, dict(zip(axes, values, strict=True))
+
+
+def _settings(target: SweepTarget, axes: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of one configuration."""
+    options = {
+        name.removeprefix("target."): _seeded(_text(value), axes)
+        for name, value in axes.items()
+        if name.startswith("target.")
+    }
+    if options and callable(target.target):
+        names = ", ".join(options)
+        raise UsageError(f"target options ({names}) are of targets that are named, not of a function in this process")
+    own = {name: value for name, value in axes.items() if name in EvaluationConfig.model_fields and name != "target"}
+    lists = {name: tuple(value) for name, value in own.items() if isinstance(value, list)}
+    return {**own, **lists, "target_options": options}
+
+
+def _seeded(text: str, axes: Mapping[str, Any]) -> str:
+    return text.replace(SEED, str(axes["seed"])) if "seed" in axes else text
+
+
+def _text(value: Any) -> str:
+    """A value of an axis, as the command line has it."""
+    if isinstance(value, list):
+        return ",".join(map(_text, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _function_name(function: Callable[..., Any]) -> str:
+    return str(getattr(function, "__qualname__", type(function).__name__))
+
+
+def _check_opened(file: SweepFile, configurations: Iterable[Configuration], store_uri: str | None) -> Iterator[str]:
+    """What is wrong with targets, judges, scores and what is ranked by; each target and judge is opened once."""
+    tried: dict[str, str] = {}
+    declared: tuple[OwnScore, ...] = ()
+    for each in configurations:
+        settings = each.settings
+        target = json.dumps([each.target_name, settings.options_of_target], sort_keys=True)
+        judge = json.dumps([settings.judge, settings.rubric])
+        if target in tried and (judge in tried or tried[target]):
+            continue
+        tried |= {target: "", judge: ""}
+        try:
+            with planned(file.golden, settings, each.target, settings.selection, store_uri=store_uri) as plan:
+                declared = plan.signature.scores
+        except UsageError as error:
+            tried[target] = str(error)
+            yield from _listed(error)
+            try:  # they were not opened, because the target could not be
+                for opened in open_judges(judge_names(settings.judge), settings, None, store_uri=store_uri):
+                    opened.close()
+            except UsageError as other:
+                yield str(other)
+    if not any(tried.values()):
+        check_metric(file.rank_by, metric_table(declared))
