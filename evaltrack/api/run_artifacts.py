@@ -151,23 +151,8 @@ def model_words(ledger: Ledger, plan: Plan) -> str:
     )
 
 
-OPTIONAL_TOTALS = frozenset(
-    {
-        "num_judged",
-        "judge_errors",
-        "total_tokens",
-        "judge_tokens",
-        "cached_tokens",
-        "reasoning_tokens",
-        "judge_cached_tokens",
-        "judge_reasoning_tokens",
-        "cached_verdicts",
-        "num_unanswered",
-        "empty_answers",
-        "trial_errors",
-    }
-)
-"""Totals that are logged only where they are not 0."""
+ALWAYS_LOGGED = frozenset({"num_questions", "num_measured", "num_errors", "num_negatives", "duplicates"})
+"""Totals that are logged also where they are 0."""
 
 LIMIT = 600
 """Metrics of a run: MLflow takes 1,000 in one call, and its page of charts slows down before."""
@@ -183,7 +168,7 @@ def logged_metrics(result: RunResult, limit: int = LIMIT, *, held: Collection[st
     logged |= {
         name: n
         for key, n in result.totals.items()
-        if n or key not in OPTIONAL_TOTALS or {key, logged_name(key)} & set(held)
+        if n or key in ALWAYS_LOGGED or {key, logged_name(key)} & set(held)
         for name in [logged_name(key)]
     }
     parts = names_within(result.by_judge)
