@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
+import secrets
 import shutil
 import signal
 import socket
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -23,10 +25,9 @@ class MlflowServer(WarmProcess):
     With `--artifacts-only` it has no database.
     """
 
-    def __init__(self, folder: Path, *options: str, port: int = 0, env: dict[str, str] | None = None) -> None:
-        self.folder, self.port = folder, port or free_port()
-        self.address = f"http://127.0.0.1:{self.port}"
-        command = ["-m", "mlflow", "server", "--port", str(self.port), "--workers", "1", *options]
+    def __init__(self, folder: Path, *options: str, env: dict[str, str] | None = None) -> None:
+        self.folder, self.address = folder, ""
+        command = ["-m", "mlflow", "server", "--port", "0", "--workers", "1", *options]
         own = {**os.environ, **(env or {}), "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
         with self.log.open("ab") as log:
             store = () if "--artifacts-only" in options else ("--backend-store-uri", f"sqlite:///{folder}/mlflow.db")
@@ -37,16 +38,16 @@ class MlflowServer(WarmProcess):
         return self.folder / "log"
 
     def wait_until_ready(self, path: str = "/health") -> None:
-        """Wait until it answers."""
+        """Wait until it has told its address and answers there."""
         deadline = time.monotonic() + 90
         while time.monotonic() < deadline:
             if self.poll() is not None:
                 pytest.fail(f"the MLflow server ended: {self.log.read_text()[-2000:]}")
-            try:
-                with urllib.request.urlopen(self.address + path, timeout=2):
+            if told := re.search(r"running on (http://\S+)", self.log.read_text()):
+                self.address = told[1]
+                with suppress(OSError), urllib.request.urlopen(self.address + path, timeout=2):
                     return
-            except OSError:
-                time.sleep(0.05)
+            time.sleep(0.05)
         pytest.fail(f"the MLflow server did not come up: {self.log.read_text()[-2000:]}")
 
     def stop(self, number: int = signal.SIGTERM) -> None:
@@ -73,6 +74,9 @@ def served_store(folder: Path, database: Path, *options: str) -> Iterator[str]:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port for a server that cannot choose one: below those that the system gives away, so that no other takes it."""
+    while True:
+        port = 20_000 + secrets.randbelow(10_000)
+        with suppress(OSError), socket.socket() as probe:
+            probe.bind(("127.0.0.1", port))
+            return port

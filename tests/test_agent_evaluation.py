@@ -5,7 +5,6 @@ import os
 import shutil
 import signal
 import subprocess
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,16 +22,12 @@ from . import warm
 from .conftest import REPO
 from .files import put
 from .openai_behaviours import (
-    FAULTS,
     Behaviour,
     Reply,
     Usage,
     answer_judge,
-    faulty,
     quota,
-    rate_limited,
     script,
-    slow,
     unauthorised,
 )
 from .openai_requests import Json
@@ -231,29 +226,6 @@ def test_the_key_is_nowhere(evaluation: Evaluation) -> None:
             assert KEY not in json.dumps(list(read_table(path)), default=str), path
 
 
-def out_of_range(reply: Reply) -> Reply:
-    return replace(reply, content=json.dumps({**json.loads(reply.content or "{}"), "overall_score": 1.7}))
-
-
-KINDS = [
-    lambda _: rate_limited(0.05),
-    lambda _: rate_limited(0.05, "ms"),
-    lambda _: rate_limited(form="none"),
-    *(FAULTS[name] for name in ("server_error", "closed_before", "closed_amid", "truncated", "html", "empty")),
-    out_of_range,
-]
-
-
-def about(request: Json) -> str:
-    return str(request["messages"][1]["content"])
-
-
-def good(reply: Reply) -> bool:
-    if reply.status != 200 or reply.wire != "whole" or reply.raw is not None or not reply.content:
-        return False
-    return 0 <= json.loads(reply.content)["overall_score"] <= 1
-
-
 def many(folder: Path, size: int) -> Path:
     return put(
         folder / "many.jsonl",
@@ -282,55 +254,6 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Behaviour], Ope
 
 
 Serve = Callable[[Behaviour], OpenAIServer]
-
-
-def test_three_calls_in_ten_fail_and_the_run_ends(serve: Serve, store_uri: str, tmp_path: Path) -> None:
-    spoilt, history = faulty(answer_judge(), 0.3, KINDS), list[tuple[str, bool]]()
-
-    def judge(request: Json, call: int) -> Reply:
-        reply = spoilt(request, call)
-        history.append((about(request), good(reply)))
-        return reply
-
-    server = serve(slow(judge, 0.005))
-    path = many(tmp_path, 200)
-    result = run_eval(path, target=finds, judge=JUDGE, traces="off", concurrency=32, tracking_uri=store_uri)
-
-    assert result.status == "FINISHED"
-    assert [row["id"] for row in result.rows] == [str(number) for number in range(200)]
-    failed = [row for row in result.rows if row["error"]]
-    judged = [row for row in result.rows if not row["error"]]
-    assert 10 <= len(failed) <= 50
-    assert {row["error"].partition(":")[0] for row in failed} == {"judge_error"}
-    words = " ".join(row["error"] for row in failed)
-    assert all(part in words for part in ("something else than JSON", "<!DOCTYPE html>", "the answer is empty"))
-    assert all((row["overall_score"], row["passed"], row["combined_score"]) == (None, None, None) for row in failed)
-    assert all(row["recall_at_k"] == 1 for row in failed)
-
-    assert result.metrics["judge_score"] == pytest.approx(fmean(row["overall_score"] for row in judged))
-    assert all(
-        result.counts[name] == len(judged) for name in ("judge_score", "accuracy", "combined_score", "pass_rate")
-    )
-    assert (result.totals["num_judged"], result.totals["judge_errors"]) == (len(judged), len(failed))
-    assert result.counts["recall_at_k"] == 200
-
-    page = Path(mlflow.MlflowClient(store_uri).download_artifacts(result.run_id, "judge/reasoning.md")).read_text()
-    sections = page.split("\n## ")[1:]
-    assert len(sections) == 200
-    shown_failed = [r"- **the judge failed\: " in section for section in sections]
-    assert shown_failed == [True] * len(failed) + [False] * len(judged)
-
-    verdicts = Counter(question for question, was_good in history if was_good)
-    assert set(verdicts.values()) == {1}
-    assert len(verdicts) == len(judged)
-    last = dict(history)
-    assert all(last[question] for question in verdicts), "asked again after its verdict had come"
-    assert len(history) == server.calls >= 250
-
-    server.behaviour = answer_judge()
-    again = run_eval(path, target=finds, judge=JUDGE, traces="off", concurrency=32, tracking_uri=store_uri)
-    assert (again.totals["cached_verdicts"], again.totals["judge_errors"]) == (len(judged), 0)
-    assert server.calls == len(history) + len(failed)
 
 
 @pytest.fixture

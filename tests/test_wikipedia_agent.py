@@ -6,14 +6,11 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-import openai
 import pytest
 
-from evaltrack.errors import UsageError
 from evaltrack.golden.corpus import read_corpus
 from evaltrack.records import Question, Response
 from evaltrack.targets import open_target
@@ -98,34 +95,6 @@ def test_search_then_page_then_answer(model: Serve) -> None:
     assert all(chunks[chunk].text in told(server, 2) for chunk in page)
 
 
-def test_default_model_and_no_key(model: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "")
-    server = model(ANSWER)
-    assert ask().answer == "Fewer bought."
-    assert server.bodies[0]["model"] == "gpt-4o-mini"
-    monkeypatch.delenv("OPENAI_BASE_URL")
-    with pytest.raises(openai.OpenAIError, match="OPENAI_API_KEY"):
-        ask()
-
-
-def test_calls_at_once(model: Serve) -> None:
-    queries = ("word of mouth", "net promoter score")
-    both = Reply(tool_calls=tuple(("wikipedia_search", {"query": query}) for query in queries))
-    server = model(both, PAGE, PAGE, ANSWER)
-    response = ask(k=2)
-    assert [call.arguments.get("query") for call in response.tool_calls[:2]] == list(queries)
-    assert [message["role"] for message in server.bodies[1]["messages"][-2:]] == ["tool", "tool"]
-    chunks = [source.chunk_id for source in response.sources or ()]
-    assert len(chunks) == len(set(chunks))
-    assert titles(response)[0] == "Word-of-mouth marketing"
-
-
-@pytest.mark.parametrize("title", ["loyalty_PROGRAM", " Loyalty program "])
-def test_titles_as_people_write_them(model: Serve, title: str) -> None:
-    model(Reply(tool_calls=(("wikipedia_page", {"title": title}),)), ANSWER)
-    assert set(titles(ask())) == {"Loyalty program"}
-
-
 @pytest.mark.parametrize(
     ("name", "arguments", "recorded", "message"),
     [
@@ -172,16 +141,6 @@ def test_does_not_know(model: Serve) -> None:
     assert response.abstained
     assert response.declined
     assert len(titles(response)) == 3
-
-
-def test_own_folder(model: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "jam.md").write_text("# Jam\n\nFruit and sugar.\n\n## Kinds\n\nStrawberry jam, too.\n")
-    monkeypatch.setenv("EVALTRACK_WIKIPEDIA", str(tmp_path))
-    model(SEARCH, ANSWER)
-    assert [(source.chunk_id, source.url) for source in ask().sources or ()] == [("jam#kinds", "jam.md#kinds")]
-    monkeypatch.setenv("EVALTRACK_WIKIPEDIA", str(tmp_path / "none"))
-    with pytest.raises(UsageError, match="no such directory"):
-        ask()
 
 
 @contextmanager
@@ -237,15 +196,3 @@ def test_live(model: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (page["prop"], page["titles"], page["redirects"]) == ("extracts", "Overchoice", "1")
     assert all(each["action"] == "query" and each["formatversion"] == "2" for each in asked)
     assert all(each["agent"].startswith("evaltrack-wikipedia-agent") for each in asked)
-
-
-@pytest.mark.parametrize(
-    ("status", "content", "why"),
-    [(200, {"error": {"code": "maxlag", "info": "Waiting"}}, "refused .*maxlag"), (503, {}, "503"), (429, {}, "429")],
-)
-def test_live_failure(model: Serve, monkeypatch: pytest.MonkeyPatch, status: int, content: Any, why: str) -> None:
-    model(SEARCH, ANSWER)
-    with wiki((status, content)) as (address, _):
-        monkeypatch.setenv("EVALTRACK_WIKIPEDIA", address)
-        with pytest.raises(Exception, match=why):
-            ask()

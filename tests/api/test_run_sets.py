@@ -9,7 +9,7 @@ from typing import Any
 import mlflow
 import pytest
 
-from evaltrack import Question, Response, run_eval
+from evaltrack import run_eval
 from evaltrack.api.report_sets import run_ids_of
 from evaltrack.api.run_sets import run_sets
 from evaltrack.cli import _run
@@ -50,10 +50,6 @@ def runs() -> list[mlflow.entities.Run]:
     return list(mlflow.MlflowClient().search_runs(["0"], max_results=50))
 
 
-def names_itself(question: Question, response: Response) -> bool:
-    return [source.chunk_id for source in response.sources or ()] == [question.question.replace(" ", "")]
-
-
 def test_each_set_is_a_run_below_one_parent(store_uri: str, paths: list[Path]) -> None:
     said: list[str] = []
     sets = run_sets(paths, target=target, traces="off", run_name="nightly", say=said.append)
@@ -74,19 +70,6 @@ def test_each_set_is_a_run_below_one_parent(store_uri: str, paths: list[Path]) -
         f"{name}.jsonl ({n} of 3)" for n, name in enumerate(NAMES, start=1)
     ]
     assert len(runs()) == 4
-
-
-def test_each_set_has_the_default_target_of_its_own(store_uri: str, paths: list[Path]) -> None:
-    sets = run_sets(paths, traces="off")
-    for result, name in zip(sets.results, NAMES, strict=True):
-        assert result.signature.target.endswith(f"/{name}_responses/strong.jsonl")
-        assert result.metrics["recall_at_k"] == 1
-
-
-def test_a_selection_is_of_each_set(store_uri: str, paths: list[Path]) -> None:
-    sets = run_sets(paths, target=target, traces="off", sample=2)
-    assert [result.totals["num_questions"] for result in sets.results] == [2, 2, 2]
-    assert "| one | 2 of 3 |" in run_of(sets.run_id).data.tags["mlflow.note.content"]
 
 
 def test_the_run_that_mlflow_opened_is_the_parent(
@@ -136,20 +119,17 @@ def test_all_bad_lines_of_all_files_are_one_error(store_uri: str, tmp_path: Path
         ({"k": 0}, "k is 0"),
         ({"filter": "domain=one"}, "`filter=domain=one` selects none of its 3 questions; there are: domain two"),
         ({"run_name": "sk-proj-" + "a1B2" * 12}, "run_name"),
+        ({"target": "python:nosuchmodule:ask"}, "nosuchmodule"),
+        ({"judge": "recorded:nosuch.jsonl"}, "judge"),
     ],
 )
 def test_settings_are_checked_for_all_sets(
     store_uri: str, paths: list[Path], settings: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(UsageError) as caught:
-        run_sets(paths, target=target, **settings)
+        run_sets(paths, **{"target": target} | settings)
     assert message in str(caught.value)
     assert runs() == []
-
-
-def test_no_set_is_no_evaluation() -> None:
-    with pytest.raises(UsageError, match="no golden set was named"):
-        run_sets([])
 
 
 def test_a_stop_in_the_second_set_leaves_the_first_finished(store_uri: str, paths: list[Path]) -> None:
@@ -209,14 +189,6 @@ def test_a_store_that_loses_a_run_ends_it(store_uri: str, paths: list[Path]) -> 
     parent = next(run for run in runs() if CHILDREN_TAG in run.data.tags)
     assert parent.info.status == "FAILED"
     assert "| one | 3 | 100.0 % |" in parent.data.tags["mlflow.note.content"]
-
-
-def test_a_target_that_cannot_be_opened_opens_no_run(store_uri: str, paths: list[Path]) -> None:
-    with pytest.raises(UsageError, match="nosuchmodule"):
-        run_sets(paths, target="python:nosuchmodule:ask")
-    with pytest.raises(UsageError, match="judge"):
-        run_sets(paths, target=target, judge="recorded:nosuch.jsonl")
-    assert runs() == []
 
 
 def test_one_table_and_the_worst_exit_code(
@@ -283,10 +255,3 @@ def test_the_parent_is_told_from_an_evaluation(
     assert _run(["baseline", "set", sets.run_id]) == 2
     children = ", ".join(result.run_id for result in sets.results)
     assert f"is the parent of several evaluations; name one of them: {children}" in capsys.readouterr().err
-
-
-def test_scores_given_as_functions_are_of_every_set(store_uri: str, paths: list[Path]) -> None:
-    sets = run_sets(paths, target=target, judge="none", traces="off", scores=[names_itself, "twos=regex:two"])
-    assert [each.metrics["names_itself"] for each in sets.results] == [1, pytest.approx(2 / 3), 1]
-    with pytest.raises(UsageError, match="lambda"):
-        run_sets(paths, target=target, judge="none", scores=[lambda question, response: 1])

@@ -10,15 +10,12 @@ from typing import Any
 import mlflow
 import pytest
 from jsonschema import Draft202012Validator
-from mlflow.entities import Document
 
 from evaltrack import compare_runs, run_eval, run_sweep, set_baseline
 from evaltrack.api.report_sets import report_sets
 from evaltrack.api.run_sweep import check_sweep
 from evaltrack.cli import _run
 from evaltrack.errors import UsageError
-from evaltrack.evaluation import resume
-from evaltrack.evaluation.journal import JournalBusyError
 from evaltrack.report.schemas import made_schemas
 from evaltrack.tracking.parents import CHILDREN_TAG, CONFIGURATION_TAG
 from tests.files import put
@@ -185,23 +182,6 @@ def test_a_run_that_cannot_be_gone_on_with_is_made_anew(golden: Path, tmp_path: 
     assert sorted(Counter(digests).values()) == [1, 2]
 
 
-def test_a_sweep_that_another_process_is_at_is_left_alone(golden: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = run_sweep(sweep(golden, k=1))
-    client = mlflow.MlflowClient()
-    client.update_run(first.results[1].run_id, status="RUNNING")
-    journal = resume.journal_named(client.get_run(first.results[1].run_id).data.tags["evaltrack.journal"])
-    assert journal is not None
-    journal.touch()
-
-    def busy(path: Path) -> dict[str, Any]:
-        raise JournalBusyError(f"{path}: another process is at work on this run; wait for it")
-
-    monkeypatch.setattr(resume, "read_command", busy)
-    with pytest.raises(JournalBusyError, match="another process"):
-        run_sweep(sweep(golden, k=1), resume=first.run_id)
-    assert client.get_run(first.run_id).info.status == "FINISHED"
-
-
 def test_a_configuration_that_fails_leaves_the_others(golden: Path, capsys: pytest.CaptureFixture[str]) -> None:
     targets = [{"target": each, "name": each.__name__} for each in (good, down)]
     result = run_sweep(sweep(golden, targets=targets, k=1))
@@ -231,24 +211,6 @@ def test_nothing_is_run_where_anything_is_wrong(golden: Path) -> None:
         with pytest.raises(UsageError, match=message):
             check_sweep(sweep(golden) | fields)
     assert mlflow.MlflowClient().search_runs(["0"]) == []
-
-
-@pytest.mark.filterwarnings("ignore")  # MLflow makes no spans where its own warnings are errors
-def test_targets_read_the_store_that_is_named(golden: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    uri = mlflow.get_tracking_uri()
-    monkeypatch.setenv("MLFLOW_ENABLE_ASYNC_TRACE_LOGGING", "false")
-    for number in range(8):
-        with mlflow.start_span("ask") as span:
-            span.set_inputs({"question": f"q{number}"})
-            with mlflow.start_span("find", span_type="RETRIEVER") as found:
-                found.set_outputs([Document(page_content="page", id=f"q{number}")])
-            span.set_outputs("yes")
-    mlflow.flush_trace_async_logging()
-    mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/elsewhere.db")
-    made = sweep(golden, targets=[{"target": "traces:Default", "name": "live"}])
-    result = run_sweep(made, tracking_uri=uri)
-    assert [each.metrics["recall_at_k"] for each in result.results] == [1, 1]
-    assert not (tmp_path / "elsewhere.db").exists()
 
 
 FILE = """\

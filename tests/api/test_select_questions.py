@@ -84,13 +84,6 @@ def test_a_run_says_which_part_it_asked(store_uri: str, tmp_path: Path, capsys: 
     assert words in capsys.readouterr().out
 
 
-def test_a_run_of_the_whole_set_says_nothing_of_it(store_uri: str, tmp_path: Path) -> None:
-    everything, sampled = (evaluated(tmp_path, Target(), **{"sample": size}) for size in (0, 12))
-    signatures = [json.loads(tags(run)["evaltrack.signature"]) for run in (everything, sampled)]
-    assert signatures[0] == signatures[1]
-    assert "selection" not in signatures[0]
-
-
 def test_the_command_line_selects(
     store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -220,15 +213,6 @@ def test_a_whole_run_against_a_part_says_so(store_uri: str, tmp_path: Path) -> N
     assert comparison_json(both)["headline"] == words
 
 
-def test_what_was_removed_from_the_set_is_told_apart_only_where_that_is_known(store_uri: str, tmp_path: Path) -> None:
-    before = evaluated(tmp_path, Target())
-    after = run_eval(write(tmp_path, QUESTIONS[1:]), target=Target(), traces="off", filter="domain=air")
-    edited = "the golden set was edited between the runs: of those not selected some may be added or removed"
-    assert edited in comparison_text(compared(before, after), 400)
-    same = evaluated(tmp_path, Target(), filter="domain=air")
-    assert edited not in comparison_text(compared(before, same), 400)
-
-
 def test_a_rule_for_a_domain_that_was_not_selected_is_not_applied(store_uri: str, tmp_path: Path) -> None:
     before = evaluated(tmp_path, Target())
     part = evaluated(tmp_path, Target(), filter="domain=air")
@@ -247,14 +231,3 @@ def test_a_baseline_of_a_part_warns(store_uri: str, tmp_path: Path, capsys: pyte
     said: list[str] = []
     set_baseline(evaluated(tmp_path, Target()).run_id, say=said.append)
     assert said == []
-
-
-def test_a_saved_part_is_a_baseline_too(store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    answers = tmp_path / "answers.jsonl"
-    answers.write_text("".join(json.dumps({"id": n, "sources": [{"chunk_id": f"c{n}"}]}) + "\n" for n in range(12)))
-    words = ["run", str(write(tmp_path)), "-t", f"recorded:{answers}", "--traces", "off", "--output", "json"]
-    assert _run([*words, "--sample", "5"]) == 0
-    saved = tmp_path / "saved.json"
-    saved.write_text(capsys.readouterr().out)
-    made = compare_runs(evaluated(tmp_path, Target()).run_id, baseline_file=saved, log=False)
-    assert (made.num_common, len(made.not_selected)) == (5, 7)
