@@ -287,8 +287,6 @@ class Loop:
             self._break_off(chain, base_url, left, reference.metrics)
             print(chain.line(len(chains)), flush=True)
             chains.append(chain)
-            if not chain.problems:
-                shutil.rmtree(chain.folder)
         return chains
 
     def _break_off(self, chain: Chain, base_url: str, left: int, reference: dict[str, float]) -> None:
@@ -347,7 +345,6 @@ def _chosen() -> argparse.Namespace:
     parser.add_argument("--server", metavar="ADDRESS", help="an MLflow server of this machine; default: SQLite files")
     parser.add_argument("--faults", type=float, default=0.03, help="share of the server's requests; default: 0.03")
     parser.add_argument("--forked", action="store_true", help="start without imports: quicker, and few kills come then")
-    parser.add_argument("--keep", action="store_true", help="keep the folders of chains with a problem")
     return parser.parse_args()
 
 
@@ -355,17 +352,14 @@ def main() -> int:
     """Run the loop; the exit code."""
     chosen = _chosen()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the servers are stopped
-    folder, start = Path(tempfile.mkdtemp(prefix="kill-loop-")), time.monotonic()
-    faults = Chance(FAULTS, chosen.faults, chosen.seed)
+    start, faults = time.monotonic(), Chance(FAULTS, chosen.faults, chosen.seed)
     proxy = proxy_thread(chosen.server, faults) if chosen.server else nullcontext()
-    try:
-        with server_process("--latency", str(LATENCY)) as base_url, proxy as address:
-            chains = Loop(folder, chosen, address).run(base_url)
-    finally:
-        if chosen.keep:
-            print(f"kept: {folder}")
-        else:
-            shutil.rmtree(folder)
+    with (
+        tempfile.TemporaryDirectory(prefix="kill-loop-") as folder,
+        server_process("--latency", str(LATENCY)) as base_url,
+        proxy as address,
+    ):
+        chains = Loop(Path(folder), chosen, address).run(base_url)
     if faults.counts:
         print(", ".join(f"{count} {name}" for name, count in faults.counts.items()))
     print(summary(chains, time.monotonic() - start))

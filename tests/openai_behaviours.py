@@ -1,7 +1,7 @@
 """What a scripted OpenAI server answers: replies, ready-made behaviours, and ways to spoil them.
 
-A behaviour is a function of the request's body and the number of the call, from 0. It runs on the server's loop and
-must not block: waiting is `Reply.latency`. The wording of errors is OpenAI's, as clients decide by it.
+A behaviour is a function of the request's body and the number of the call, from 0. It must not
+block: waiting is `Reply.latency`. The wording of errors is OpenAI's, as clients decide by it.
 """
 
 from __future__ import annotations
@@ -9,15 +9,13 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from functools import cache
-from random import Random
 from typing import Any, Literal
 
-from tests.openai_requests import Json, fill, format_of, schema_in, text_of
+from tests.openai_requests import Json, fill, format_of, text_of
 
 
 @dataclass(frozen=True)
@@ -124,30 +122,6 @@ def slow(inner: Behaviour, seconds: float) -> Behaviour:
     return lambda request, call: replace(reply := inner(request, call), latency=reply.latency + seconds)
 
 
-def faulty(inner: Behaviour, rate: float, kinds: Sequence[str | Fault], seed: int = 0) -> Behaviour:
-    """Of each hundred calls exactly `rate * 100` are spoilt, at seeded places, each kind as often as the others.
-
-    Raises:
-        ValueError: the rate is not a whole number of hundredths in 0 to 1.
-        KeyError: `FAULTS` has no such kind.
-    """
-    faults = [FAULTS[kind] if isinstance(kind, str) else kind for kind in kinds]
-    share = round(rate * 100)
-    if abs(share - rate * 100) > 1e-6 or not 0 <= share <= 100:
-        raise ValueError(f"a rate of {rate}: write hundredths, from 0 to 1")
-
-    @cache
-    def spoilt(hundred: int) -> dict[int, Fault]:
-        places = Random(f"{seed}/{hundred}").sample(range(100), share)
-        return {place: faults[(hundred * share + turn) % len(faults)] for turn, place in enumerate(places)}
-
-    def behave(request: Json, call: int) -> Reply:
-        reply, fault = inner(request, call), spoilt(call // 100).get(call % 100)
-        return fault(reply) if fault else reply
-
-    return behave
-
-
 def no_json_schema(inner: Behaviour, status: int = 400) -> Behaviour:
     """Knows `json_object` only: a 400 as OpenAI's older models give, or the 500 of other servers."""
     why = "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model."
@@ -188,24 +162,18 @@ def unauthorised() -> Behaviour:
 
 
 def answer_judge(otherwise: Behaviour | None = None) -> Behaviour:
-    """A verdict for whoever asks for one, the same for the same user message, whatever the suffix of its tags.
+    """A verdict by the schema of `response_format`, the same for the same message but for suffixes of its tags.
 
     `otherwise` serves other requests.
-
-    The schema is that of `response_format`, else one that stands in the messages, else the fields of this project's
-    verdicts that the messages name in quotes. Without a response_format the verdict comes in prose and a code fence.
     """
     otherwise = otherwise or script(Reply("A plain answer, as nobody asked for a verdict."))
 
     def behave(request: Json, call: int) -> Reply:
         form: Json = request.get("response_format") or {}
         schema = form.get("json_schema", {}).get("schema") or form.get("schema")
-        if not schema and not request.get("tools"):
-            schema = schema_in("\n".join(text_of(request)))
         if not schema:
             return otherwise(request, call)
         asked = re.sub(r"(?<=[a-z])-[0-9a-f]{12}>", ">", next(text_of(request, "user"), ""))
-        content = json.dumps(fill(schema, asked, schema))
-        return Reply(content if form else f"Here is my verdict:\n```json\n{content}\n```\nAsk if you need more.")
+        return Reply(json.dumps(fill(schema, asked, schema)))
 
     return behave

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
-import json
-import re
-import struct
 from collections.abc import Iterator
 from typing import Any
 
@@ -80,23 +76,6 @@ def _tool_problem(messages: list[Json]) -> str | None:
     return f"{rule} The following tool_call_ids did not have response messages: {min(waiting)}" if waiting else None
 
 
-UNIT, COUNT, TEXT = {"type": "number"}, {"type": "integer"}, {"type": "string"}
-DIMENSIONS = ["h_count", "oscillation", "crux", "epistemic_honesty"]
-DIMENSIONS += ["process_integrity", "actionability", "brevity", "format"]
-FIELDS: dict[str, Json] = {
-    "reasoning": TEXT,
-    **dict.fromkeys(["accuracy", "completeness", "relevance", "overall_score"], UNIT),
-    "declined": {"type": "boolean"},
-    "dimensions": {"type": "object", "properties": dict.fromkeys(DIMENSIONS, COUNT)},
-    **dict.fromkeys(["hypotheses", "shifts"], COUNT),
-    "crux_treatment": {"enum": ["none", "attempted", "stated", "explicit", "justified"]},
-    "uncertainty_treatment": {"enum": ["none", "limits", "quantified", "caveats", "counterarguments"]},
-    "confidence": {"type": ["integer", "null"], "maximum": 100},
-    "hard_fails": {"type": "array", "items": {"enum": ["HF1", "HF2", "HF3", "HF4"]}, "maxItems": 1},
-    "mode": {"enum": ["explore", "converge", "hybrid"]},
-}
-
-
 def fill(schema: Json, key: str, root: Json) -> Any:
     """A value for a JSON schema, drawn from a hash of `key`: numbers in [0, 1], integers in 0..10 unless bounded.
 
@@ -110,7 +89,7 @@ def fill(schema: Json, key: str, root: Json) -> Any:
         return {name: fill(child, f"{key}/{name}", root) for name, child in schema.get("properties", {}).items()}
     if kind == "array":
         size = min(max(schema.get("minItems", 0), int(3 * _draw(key) ** 3)), schema.get("maxItems", 9))
-        return [fill(schema.get("items", TEXT), f"{key}/{place}", root) for place in range(size)]
+        return [fill(schema.get("items", {"type": "string"}), f"{key}/{place}", root) for place in range(size)]
     return _scalar(kind, schema, _draw(key))
 
 
@@ -143,33 +122,3 @@ def _scalar(kind: str, schema: Json, draw: float) -> Any:
 def _draw(key: str) -> float:
     """A number in [0, 1) that is always the same for a key."""
     return int.from_bytes(hashlib.sha256(key.encode()).digest()[:6]) / 2**48
-
-
-def schema_in(text: str) -> Json | None:
-    """A JSON schema that stands in a text, else one of the known fields that it names in quotes, if two or more."""
-    if '"properties"' in text:
-        for brace in re.finditer(r"{", text):
-            try:
-                found, _ = json.JSONDecoder().raw_decode(text, brace.start())
-            except ValueError:
-                continue
-            if "properties" in found:
-                return dict(found)
-    named = set(re.findall(r"[`\"'](\w+)[`\"']", text))
-    fields = {name: schema for name, schema in FIELDS.items() if name in named}
-    return {"type": "object", "properties": fields} if len(fields) > 1 else None
-
-
-def embedded(request: Json) -> Json:
-    """A vector for each text: how often its words fall into each of 64 places."""
-    texts = [request["input"]] if isinstance(request["input"], str) else request["input"]
-    data = []
-    for index, text in enumerate(texts):
-        vector = [0.0] * 64
-        for word in re.findall(r"\w+", text.lower()):
-            vector[hashlib.sha256(word.encode()).digest()[0] % 64] += 1.0
-        packed = base64.b64encode(struct.pack("<64f", *vector)).decode()
-        value = packed if request.get("encoding_format") == "base64" else vector
-        data.append({"object": "embedding", "index": index, "embedding": value})
-    usage = {"prompt_tokens": len(texts), "total_tokens": len(texts)}
-    return {"object": "list", "data": data, "model": request["model"], "usage": usage}

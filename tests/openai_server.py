@@ -1,32 +1,27 @@
 """An OpenAI-compatible server on loopback with a scripted behaviour: real sockets and HTTP, no model behind it.
 
-    with OpenAIServer(faulty(answer_judge(), rate=0.2, kinds=["rate_limit_ms", "truncated"])) as server:
+    with OpenAIServer(slow(answer_judge(), 0.2)) as server:
         client = AsyncOpenAI(base_url=server.base_url, api_key="any")
 
-runs it in a thread. `with server_process("--latency", "0.2") as base_url` runs it in a process of its own, so that its
-work is not done in the client's; that is `python tests/openai_server.py --latency 0.2`. It serves POST
-/v1/chat/completions and /v1/embeddings, GET /v1/models and GET /v1/stats, and refuses ill-formed requests as OpenAI
-does. HTTP is parsed by hand on an `asyncio.Protocol`, because benchmarks run against it: a call costs it a fraction of
-a millisecond.
+runs it in this process. `with server_process("--latency", "0.2") as base_url` runs it in its own process; that is
+`python tests/openai_server.py --latency 0.2`. It serves POST /v1/chat/completions, GET /v1/models and GET /v1/stats,
+and refuses ill-formed requests as OpenAI does.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
-import re
 import signal
-import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Self
 
@@ -35,25 +30,20 @@ if not __package__:  # run as a script
 
 from tests import openai_behaviours as ready
 from tests.openai_behaviours import Behaviour, Reply, answer_judge, failure, invalid
-from tests.openai_requests import Json, embedded, ill_formed
+from tests.openai_requests import Json, ill_formed
 
 CHAT = "/v1/chat/completions"
 
 
 @dataclass(frozen=True)
 class Request:
-    """What came in: `body` is the parsed JSON (None where there was none), `at` a monotonic time in seconds."""
+    """`headers` have names in lower case, `body` is the parsed JSON or None, `at` a monotonic time in seconds."""
 
     method: str
     path: str
-    head: bytes
+    headers: Mapping[str, str]
     body: Any
     at: float
-
-    @cached_property
-    def headers(self) -> dict[str, str]:
-        lines = self.head.decode("latin-1").split("\r\n")[1:]
-        return {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
 
 
 class OpenAIServer:
@@ -75,7 +65,6 @@ class OpenAIServer:
         self.port, self.api_key, self.models = port, api_key, models
         self.calls = self.in_flight = self.most_in_flight = 0
         self.failures: list[Exception] = []
-        self.connections: set[_Connection] = set()
         self._requests: list[Request] = []
         self._lock = threading.Lock()
 
@@ -93,36 +82,34 @@ class OpenAIServer:
         return [request.body for request in self.requests if request.path == CHAT]
 
     def __enter__(self) -> Self:
-        listener = socket.create_server(("127.0.0.1", self.port), backlog=1024)
-        self.port = listener.getsockname()[1]
-        self._loop = asyncio.new_event_loop()
-        self._end = self._loop.create_future()
-        self._thread = threading.Thread(target=self._run, args=(listener,), name="openai-server", daemon=True)
+        self._http = _Http(("127.0.0.1", self.port), _Handler)
+        self._http.openai, self.port = self, self._http.server_port
+        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True)
         self._thread.start()
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
-        self._loop.call_soon_threadsafe(self._end.set_result, None)
+        self._http.ended.set()
+        self._http.shutdown()
         self._thread.join(10)
+        self._http.server_close()
         if self.failures and kind is None:
             raise self.failures[0]
 
-    def _run(self, listener: socket.socket) -> None:
-        self._loop.run_until_complete(self._serve(listener))
-        self._loop.close()
+    def in_turn(self, request: Request) -> tuple[Reply, bytes]:
+        """The reply to a request, which is in flight until `sent`, and its body."""
+        with self._lock:
+            self.in_flight += 1
+            self.most_in_flight = max(self.most_in_flight, self.in_flight)
+            return self.answer(request)
 
-    async def _serve(self, listener: socket.socket) -> None:
-        server = await self._loop.create_server(lambda: _Connection(self), sock=listener, backlog=1024)
-        await self._end
-        server.close()
-        for connection in tuple(self.connections):
-            connection.transport.abort()
-        await asyncio.sleep(0)  # lets each of them close its socket
+    def sent(self) -> None:
+        with self._lock:
+            self.in_flight -= 1
 
     def answer(self, request: Request) -> tuple[Reply, bytes]:
         """The reply to a request, which is recorded, and its body."""
-        with self._lock:
-            self._requests.append(request)
+        self._requests.append(request)
         call = self.calls
         try:
             reply = self._refusal(request) or self._other(request) or self._behave(request.body)
@@ -147,10 +134,8 @@ class OpenAIServer:
             case "GET", "/v1/models":
                 models = [{"id": name, "object": "model", "created": 0, "owned_by": "tests"} for name in self.models]
                 return Reply(raw=json.dumps({"object": "list", "data": models}))
-            case "POST", "/v1/embeddings":
-                return Reply(raw=json.dumps(embedded(request.body)))
             case "GET", "/v1/stats":
-                return Reply(raw=json.dumps(self.stats()))
+                return Reply(raw=json.dumps({"calls": self.calls}))
             case method, path:
                 return failure(404, f"Invalid URL ({method} {path})", "invalid_request_error")
 
@@ -159,72 +144,51 @@ class OpenAIServer:
         self.calls += 1
         return self.behaviour(body, call)
 
-    def stats(self) -> dict[str, float]:
-        return {"calls": self.calls, "most_in_flight": self.most_in_flight, "cpu_seconds": time.process_time()}
+
+class _Http(ThreadingHTTPServer):
+    daemon_threads, block_on_close, request_queue_size = True, False, 1024
+    openai: OpenAIServer
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.ended = threading.Event()
+
+    def handle_error(self, *_: object) -> None:
+        """A client that hung up is no news."""
 
 
-class _Connection(asyncio.Protocol):
-    """One client's connection, kept alive; requests on it are answered one after the other."""
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version, disable_nagle_algorithm = "HTTP/1.1", True
+    server: _Http
 
-    transport: asyncio.Transport
+    def do_POST(self) -> None:
+        size = int(self.headers.get("content-length", 0))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        request = Request(self.command, self.path, headers, _parsed(self.rfile.read(size)), time.monotonic())
+        reply, body = self.server.openai.in_turn(request)
+        try:
+            if reply.latency > 0 and self.server.ended.wait(reply.latency):
+                self.close_connection = True
+                return
+        finally:
+            self.server.openai.sent()
+        self._send(reply, body)
 
-    def __init__(self, server: OpenAIServer) -> None:
-        self.server = server
-        self.buffer = b""
-        self.busy = False
-        self.timer: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
-        self.server.connections.add(self)
-
-    def connection_lost(self, _error: Exception | None) -> None:
-        self.server.connections.discard(self)
-        if self.timer:
-            self.timer.cancel()
-        if self.busy:
-            self.server.in_flight -= 1
-
-    def data_received(self, data: bytes) -> None:
-        self.buffer += data
-        if not self.busy:
-            self._next()
-
-    def _next(self) -> None:
-        """Answer the next request if all of it is there."""
-        head, blank, rest = self.buffer.partition(b"\r\n\r\n")
-        length = re.search(rb"\r\ncontent-length: *(\d+)", head, re.IGNORECASE)
-        size = int(length[1]) if length else 0
-        if not blank or len(rest) < size:
-            return
-        self.buffer = rest[size:]
-        self.busy, server = True, self.server
-        server.in_flight += 1
-        server.most_in_flight = max(server.most_in_flight, server.in_flight)
-        method, path, _ = head.split(b"\r\n", 1)[0].decode("latin-1").split(" ", 2)
-        reply, body = server.answer(Request(method, path, head, _parsed(rest[:size]), time.monotonic()))
-        if reply.latency > 0:
-            self.timer = asyncio.get_running_loop().call_later(reply.latency, self._send, reply, body)
-        else:
-            self._send(reply, body)
+    do_GET = do_POST  # noqa: N815 - the name that http.server looks for
 
     def _send(self, reply: Reply, body: bytes) -> None:
-        self.busy, self.timer = False, None
-        self.server.in_flight -= 1
         half = body[: len(body) // 2]
         if reply.wire == "truncated":
             body = half
         headers = {"content-type": "application/json", "content-length": str(len(body)), **reply.headers}
         lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         head = f"HTTP/1.1 {reply.status} {HTTPStatus(reply.status).phrase}\r\n{lines}\r\n".encode("latin-1")
-        if reply.wire.startswith("closed"):
-            self.transport.write(head + half if reply.wire == "closed_amid" else b"")
-            self.transport.close()
-        else:
-            self.transport.write(head + body)
-            if self.buffer:
-                self._next()
+        self.close_connection = self.close_connection or reply.wire.startswith("closed")
+        if reply.wire != "closed_before":
+            self.wfile.write(head + (half if reply.wire == "closed_amid" else body))
+
+    def log_message(self, *_: object) -> None:
+        pass
 
 
 def _parsed(body: bytes) -> Any:

@@ -60,26 +60,15 @@ def test_thirty_prompts_have_an_answer_of_each_kind_and_two_verdicts_of_each_ans
             assert [row["id"] for row in lines(name)] == ids, name
 
 
-def test_every_quote_stands_in_its_answer_letter_for_letter(showcase: list[Judged], naive: list[Read]) -> None:
-    missing = [
-        (one.kind, one.id, quote)
-        for one in (*showcase, *naive)
-        for quote in chain.from_iterable(one.reference.quotes.values())
-        if quote not in one.answer
-    ]
-    assert missing == []
-
-
-def test_counts_are_those_of_the_quotes(showcase: list[Judged], naive: list[Read]) -> None:
+def test_what_is_observed_is_quoted_letter_for_letter_and_nothing_else(
+    showcase: list[Judged], naive: list[Read]
+) -> None:
     for one in (*showcase, *naive):
-        for name, count in (("hypotheses", one.reference.hypotheses), ("shifts", one.reference.shifts)):
-            quotes = one.reference.quotes.get(name, ())
-            assert len(quotes) == len(set(quotes)) == count, (one.kind, one.id, name)
-
-
-def test_what_is_observed_is_quoted_and_nothing_else(showcase: list[Judged], naive: list[Read]) -> None:
-    for one in (*showcase, *naive):
-        seen = one.reference
+        seen, where = one.reference, (one.kind, one.id)
+        assert [quote for quote in chain.from_iterable(seen.quotes.values()) if quote not in one.answer] == [], where
+        for name, count in (("hypotheses", seen.hypotheses), ("shifts", seen.shifts)):
+            quotes = seen.quotes.get(name, ())
+            assert len(quotes) == len(set(quotes)) == count, where
         expected = {
             *(["hypotheses"] if seen.hypotheses else []),
             *(["shifts"] if seen.shifts else []),
@@ -87,7 +76,7 @@ def test_what_is_observed_is_quoted_and_nothing_else(showcase: list[Judged], nai
             *(["confidence"] if seen.confidence is not None else []),
             *seen.hard_fails,
         }
-        assert {name for name, quotes in seen.quotes.items() if quotes} == expected, (one.kind, one.id)
+        assert {name for name, quotes in seen.quotes.items() if quotes} == expected, where
 
 
 def test_each_quoted_confidence_reads_as_the_band_of_its_verdict(showcase: list[Judged], naive: list[Read]) -> None:

@@ -116,25 +116,6 @@ def test_mistakes_of_the_model(model: Serve, name: str, arguments: Any, recorded
     assert (response.answer, response.sources) == ("Fewer bought.", ())
 
 
-def test_last_round(model: Serve) -> None:
-    server = model(*[SEARCH] * 5, ANSWER)
-    response = ask()
-    assert [body["tool_choice"] for body in server.bodies] == [*["auto"] * 5, "none"]
-    assert len(response.tool_calls) == 5
-    server = model(SEARCH)
-    with pytest.raises(RuntimeError, match="gpt-4o-mini gave no answer after 6 rounds and 5 tool calls"):
-        ask()
-    assert server.calls == 6
-
-
-def test_no_answer(model: Serve) -> None:
-    model(Reply(""))
-    with pytest.raises(RuntimeError, match="no answer after 1 rounds"):
-        ask()
-    model(Reply(refusal="I can't help with that."))
-    assert ask().answer == "I can't help with that."
-
-
 def test_does_not_know(model: Serve) -> None:
     model(SEARCH, Reply("I do not know: Wikipedia does not say."))
     response = ask()

@@ -18,7 +18,7 @@ from evaltrack.errors import EXIT_INTERRUPTED, UsageError
 from evaltrack.golden.corpus import read_corpus
 from evaltrack.judges.server import QuotaError
 from tests.in_process import same_signals
-from tests.openai_behaviours import Behaviour, Reply, Usage, failure, faulty, no_json_schema, quota, script
+from tests.openai_behaviours import Behaviour, Reply, Usage, failure, no_json_schema, quota, rate_limited, script
 from tests.openai_requests import Json, text_of
 from tests.openai_server import OpenAIServer
 
@@ -189,7 +189,8 @@ def test_categories_are_given_in_turn(tmp_path: Path, pages: Path, serve: Serve)
 
 
 def test_faults_of_a_server_are_waited_out(tmp_path: Path, pages: Path, serve: Serve) -> None:
-    serve(no_json_schema(faulty(proposer(), rate=0.3, kinds=["rate_limit_ms"])))
+    inner = proposer()
+    serve(no_json_schema(lambda body, call: rate_limited(0.05, "ms") if call % 3 == 1 else inner(body, call)))
     made = draft_by_model(tmp_path / "set.jsonl", pages, "m", number=4, negatives=2)
     assert (len(made.questions), dict(made.left_out)) == (6, {})
     assert any("does not take" in note for note in made.notes)

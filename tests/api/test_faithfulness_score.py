@@ -86,12 +86,6 @@ def test_a_reply_that_cannot_be_read_is_a_reason(golden: Path, store_uri: str) -
     assert "after one repair attempt" in reason
 
 
-def test_trials_are_judged_each_by_itself(golden: Path, store_uri: str) -> None:
-    with serving(behaviour=model()) as server:
-        result = run(golden, store_uri, judge="none", scores=["faithfulness:openai:m"], trials=2)
-    assert (server.calls, result.metrics["faithfulness"]) == (4, 0.5)
-
-
 def test_runs_by_another_model_are_not_compared_by_it(golden: Path, store_uri: str) -> None:
     with serving(behaviour=model()):
         one, other = (

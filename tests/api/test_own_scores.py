@@ -215,17 +215,6 @@ def test_a_run_of_own_scores_alone(golden: Path, store_uri: str, tmp_path: Path)
         run(path, store_uri, answer, scores=[])
 
 
-def test_trials_are_their_mean(golden: Path, store_uri: str) -> None:
-    calls: list[str] = []
-
-    def sometimes(question: Question, response: Response) -> float | None:
-        calls.append(question.id)
-        return None if question.id == "1" else float(calls.count(question.id))
-
-    result = run(golden, store_uri, scores=[sometimes], trials=2)
-    assert (result.metrics["sometimes"], result.counts["sometimes"]) == (1.5, NUMBER - 1)
-
-
 def test_what_was_scored_is_not_scored_again(golden: Path, store_uri: str) -> None:
     scored: list[str] = []
     state = {"down": True}
@@ -256,13 +245,6 @@ def test_what_was_scored_is_not_scored_again(golden: Path, store_uri: str) -> No
     assert sorted(scored, key=int) == [str(number) for number in range(NUMBER)]
     assert before == [str(number) for number in range(10)]
     assert result.metrics["counted"] == sum(range(NUMBER)) / NUMBER
-
-
-def test_recorded_responses(golden: Path, store_uri: str, tmp_path: Path) -> None:
-    path = tmp_path / "responses.jsonl"
-    path.write_text("".join(json.dumps({"id": str(n), "answer": f"answer {n}"}) + "\n" for n in range(NUMBER)))
-    result = run(golden, store_uri, f"recorded:{path}", scores=["exact_match", "n=regex:^answer 1"])  # type: ignore[arg-type]
-    assert (result.metrics["exact_match"], result.metrics["n"]) == (1.0, 11 / NUMBER)
 
 
 def test_functions_need_a_name(golden: Path, store_uri: str) -> None:

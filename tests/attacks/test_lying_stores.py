@@ -155,14 +155,3 @@ def test_a_slow_server_is_waited_for(served: Served) -> None:
     served.rules.rules = [(pattern, "delayed", 1) for pattern in (CREATE, BATCH)]
     assert served.run().status == "FINISHED"
     served.check_whole()
-
-
-def test_metrics_of_a_run_that_is_resumed_are_there_once(served: Served) -> None:
-    served.rules.rules = [(SPANS, "503", 1000)]
-    with suppress(TrackingError):
-        served.run()
-    (run,) = served.runs()
-    assert len(run.data.metrics) > 20
-    served.rules.rules = []
-    served.run(run.info.run_id)
-    served.check_whole()

@@ -8,30 +8,15 @@ import signal
 import time
 from pathlib import Path
 
-import pytest
 from mlflow import MlflowClient
 
 from evaltrack.evaluation.signals import stop_signals
 from tests.api.test_evaluate import golden
 from tests.attacks.test_outputs import ended
-from tests.attacks.test_surroundings import NEEDED, found, many, status
+from tests.attacks.test_surroundings import found, many, status
 from tests.warm import WarmProcess
 
 SLOW = "import time\ndef ask(question):\n    open('asked', 'a').write('1')\n    time.sleep(0.05)\n    return ['a']\n"
-
-
-@pytest.mark.parametrize("name", ["SIGALRM", "SIGUSR1"])
-def test_a_signal_that_ends_a_process_ends_the_run_as_killed(store_uri: str, tmp_path: Path, name: str) -> None:
-    (tmp_path / "slow.py").write_text(SLOW)
-    words = ("run", str(many(tmp_path, 2000)), "-t", "python:slow:ask", "--concurrency", "2")
-    asked, deadline = tmp_path / "asked", time.monotonic() + 60
-    with WarmProcess(("-m", "evaltrack", *words), tmp_path, {**os.environ, "MLFLOW_TRACKING_URI": store_uri}) as run:
-        while (not asked.exists() or asked.stat().st_size < NEEDED) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        run.send_signal(getattr(signal, name))
-        _, errors = run.communicate(60)
-    assert (run.returncode, status(store_uri)) == (130, "KILLED")
-    assert "go on with: evaltrack resume" in errors
 
 
 def test_a_run_that_is_killed_at_once_has_said_how_to_go_on(store_uri: str, tmp_path: Path) -> None:

@@ -82,23 +82,21 @@ def project(**parameters: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(["bash", "-c", command], cwd=REPO, env=env, capture_output=True, text=True, timeout=60)
 
 
-@pytest.mark.parametrize("golden", ["--help", "--version", "--set", "-k", "--set=evaluation_json=x"])
-def test_a_golden_set_is_no_option(golden: str) -> None:
-    ended = project(golden=golden)
+NAMES = ("target", "k", "judge", "experiment", "trials", "require", "run_name", "rubric")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        *(({"golden": each}, f"Error: {each}: no such file") for each in ("--help", "--set", "-k", "--set=k=3")),
+        *(({"golden": "none.jsonl", name: "--help"}, "") for name in NAMES),
+        ({"golden": "none.jsonl", "nonsense": "x"}, "there is no setting `nonsense`"),
+    ],
+)
+def test_no_value_becomes_an_option(parameters: dict[str, str], said: str) -> None:
+    ended = project(**parameters)
     assert (ended.returncode, ended.stdout) == (2, "")
-    assert f"Error: {golden}: no such file" in ended.stderr
-
-
-@pytest.mark.parametrize("name", ["target", "k", "judge", "experiment", "trials", "require", "run_name", "rubric"])
-def test_no_value_becomes_an_option(name: str) -> None:
-    ended = project(golden="none.jsonl", **{name: "--help"})
-    assert (ended.returncode, ended.stdout) == (2, "")
-
-
-def test_what_is_no_option_is_refused() -> None:
-    ended = project(golden="none.jsonl", nonsense="x")
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert "there is no setting `nonsense`" in ended.stderr
+    assert said in ended.stderr
 
 
 def test_values_are_no_shell(tmp_path: Path) -> None:

@@ -115,7 +115,7 @@ def test_a_server_prints_no_links_with_its_password(server: str, tmp_path: Path)
 
 @pytest.mark.parametrize(
     ("number", "gap"),
-    [(signal.SIGINT, None), (signal.SIGTERM, None), (signal.SIGINT, 0.1), (signal.SIGINT, 0.7)],
+    [(signal.SIGINT, None), (signal.SIGTERM, None), (signal.SIGUSR1, None), (signal.SIGINT, 0.1), (signal.SIGINT, 0.7)],
 )
 def test_a_signal_ends_the_run_as_killed(
     store_uri: str, folder: Path, number: signal.Signals, gap: float | None
@@ -134,6 +134,7 @@ def test_a_signal_ends_the_run_as_killed(
     (run,) = mlflow.MlflowClient(store_uri).search_runs(["0"])
     assert (process.returncode, run.info.status) == (130, "KILLED")
     assert 0 < run.data.metrics["num_questions"] < MANY
+    assert "go on with: evaltrack resume" in errors
     assert "Traceback" not in errors
 
 

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from evaltrack import run_eval
 from evaltrack.cli import main
 from evaltrack.cli.output import TEXT_ESCAPES, wants_json
 from tests.api.test_evaluate import golden
-from tests.small_targets import good, worse
-
-TARGET = "python:tests.small_targets:good"
 
 
 def code(*arguments: str | Path) -> int:
@@ -27,41 +21,6 @@ def code(*arguments: str | Path) -> int:
     found = ended.value.code
     assert isinstance(found, int)
     return found
-
-
-@pytest.fixture
-def unread(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Stdout and stderr are pipes that nobody reads any more, as behind `| head`."""
-    streams = []
-    for name in ("stdout", "stderr"):
-        reader, writer = os.pipe()
-        os.close(reader)
-        streams.append(os.fdopen(writer, "w", encoding="utf-8"))
-        monkeypatch.setattr(sys, name, streams[-1])
-    yield
-    for stream in streams:
-        stream.close()
-
-
-@pytest.mark.parametrize("output", ["table", "json"])
-def test_a_finished_run_exits_0_whoever_reads_its_output(
-    unread: None, store_uri: str, tmp_path: Path, output: str
-) -> None:
-    assert code("run", golden(tmp_path), "-t", TARGET, "--traces", "off", "--output", output) == 0
-
-
-def test_a_failed_run_is_not_hidden(unread: None, store_uri: str, tmp_path: Path) -> None:
-    common = ("run", golden(tmp_path), "--traces", "off", "-t")
-    assert code(*common, "python:tests.small_targets:raising") == 3
-    assert code(*common, "python:tests.small_targets:worse", "--require", "recall_at_k>=0.9") == 1
-
-
-def test_a_regression_is_not_hidden(unread: None, store_uri: str, tmp_path: Path) -> None:
-    path = golden(tmp_path)
-    was, now = (run_eval(path, target=ask, tracking_uri=store_uri, traces="off").run_id for ask in (good, worse))
-    for output in ("table", "json", "markdown"):
-        assert code("compare", now, "--baseline-run", was, "--no-log", "--github", "--output", output) == 1
-    assert code("report", now, "-o", "-") == 0
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
