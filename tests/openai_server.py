@@ -66,7 +66,7 @@ class OpenAIServer:
         self.calls = self.in_flight = self.most_in_flight = 0
         self.failures: list[Exception] = []
         self._requests: list[Request] = []
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # behaviours look at `requests`
 
     @property
     def base_url(self) -> str:
