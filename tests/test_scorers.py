@@ -14,7 +14,7 @@ import pytest
 import evaltrack.scorers as own
 from evaltrack import open_golden, run_eval
 from evaltrack.errors import UsageError
-from evaltrack.golden.mlflow_records import record_of
+from evaltrack.golden.lines import record_of
 from evaltrack.targets import open_target
 from tests.conftest import REPO
 

@@ -6,28 +6,48 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from evaltrack.api.lint_golden import libraries
 from evaltrack.errors import UsageError
-from evaltrack.golden.file import digest_of, only_writer, read_objects, write_objects
+from evaltrack.golden.file import digest_of, is_empty_file, only_writer, read_objects, write_objects
+from evaltrack.golden.findings import Entry
 from evaltrack.golden.lines import checked_question
+from evaltrack.golden.lint_expectations import check_ids
 from evaltrack.golden.reader import open_golden
 from evaltrack.golden.words import text_key
 from evaltrack.records import Question
 
 
-def add_question(path: str | os.PathLike[str], **fields: object) -> Question:
+def add_question(
+    path: str | os.PathLike[str],
+    *,
+    corpus: str | os.PathLike[str] | None = None,
+    else_target: str | None = None,
+    **fields: object,
+) -> Question:
     """Add a question to a golden set, which is made if it is not there.
 
     Args:
         path: A `.jsonl` or `.json` golden set.
+        corpus: As of `lint_golden`; what is expected must be in it, where there is one, unless the question is a draft.
+        else_target: As of `lint_golden`.
         fields: Those of a golden line: `question`, `expected_chunks`, `expected_answer`, ... What is None is left out.
             Without an `id` it gets one more than the largest that is a whole number.
 
     Raises:
-        UsageError: a field is wrong, or the set has a question with this id or this text.
+        UsageError: a field is wrong, the corpus does not hold what is expected, or the set has a question with this id
+            or this text.
         GoldenError: lines of the set are bad, or it cannot be written.
     """
-    (question,) = _added(Path(path), [fields], repeats_allowed=False)
-    return question
+    domain = str(fields.get("domain") or Path(path).stem)
+    question = checked_question({"id": "new", "domain": domain} | _given(fields))
+    if isinstance(question, Question) and question.expected and not question.draft:
+        places = (Path(path), [domain])
+        for library, _ in libraries(*places, corpus, None) or libraries(*places, None, else_target):
+            if missing := list(check_ids([Entry(str(path), 0, 0, question)], library)):
+                cure = "or add it as a draft (`draft=True`)"
+                raise UsageError("\n".join(f"{each.message}; {each.cure}, {cure}" for each in missing))
+    (made,) = _added(Path(path), [fields], repeats_allowed=False)
+    return made
 
 
 def add_questions(path: str | os.PathLike[str], lines: Iterable[Mapping[str, object]]) -> list[Question]:
@@ -43,32 +63,31 @@ def add_questions(path: str | os.PathLike[str], lines: Iterable[Mapping[str, obj
 def _added(path: Path, lines: Iterable[Mapping[str, object]], *, repeats_allowed: bool) -> list[Question]:
     if path.suffix not in (".jsonl", ".json"):
         raise UsageError(f"{path}: a golden set is a .jsonl file (one object a line) or a .json file (one array)")
-    with only_writer(path):  # else two who add at once take the same id
-        return _written(path, lines, repeats_allowed)
-
-
-def _written(path: Path, lines: Iterable[Mapping[str, object]], repeats_allowed: bool) -> list[Question]:
-    digest = digest_of(path)
-    is_empty = not path.exists() or path.read_bytes().strip() in (b"", b"[]")
-    questions = {} if is_empty else {each.id: each.question for each in open_golden(path, drafts=True)}
-    texts = {text_key(text): key for key, text in questions.items()}
     added: list[tuple[Question, Mapping[str, object]]] = []
-    for fields in lines:
-        line = {"id": _next_id(questions)} | {name: value for name, value in fields.items() if value is not None}
-        question = checked_question({"domain": path.stem} | line)
-        if not isinstance(question, Question):
-            raise UsageError("; ".join(question))
-        if question.id in questions:
-            raise UsageError(f"{path} has a question `{question.id}`; give another `id=`")
-        if (other := texts.get(text_key(question.question))) is None:
-            questions[question.id], texts[text_key(question.question)] = question.question, question.id
-            added.append((question, line))
-        elif not repeats_allowed:
-            raise UsageError(f"question `{other}` of {path} asks the same; reword one of them")
-    if added:
-        objects = [] if is_empty else read_objects(path)
-        write_objects(path, [*objects, *(line for _, line in added)], digest)
+    with only_writer(path):  # else two who add at once take the same id
+        digest, is_empty = digest_of(path), is_empty_file(path)
+        questions = {} if is_empty else {each.id: each.question for each in open_golden(path, drafts=True)}
+        texts = {text_key(text): key for key, text in questions.items()}
+        for fields in lines:
+            line = {"id": _next_id(questions)} | _given(fields)
+            question = checked_question({"domain": path.stem} | line)
+            if not isinstance(question, Question):
+                raise UsageError("; ".join(question))
+            if question.id in questions:
+                raise UsageError(f"{path} has a question `{question.id}`; give another `id=`")
+            if (other := texts.get(text_key(question.question))) is None:
+                questions[question.id], texts[text_key(question.question)] = question.question, question.id
+                added.append((question, line))
+            elif not repeats_allowed:
+                raise UsageError(f"question `{other}` of {path} asks the same; reword one of them")
+        if added:
+            objects = [] if is_empty else read_objects(path)
+            write_objects(path, [*objects, *(line for _, line in added)], digest)
     return [question for question, _ in added]
+
+
+def _given(fields: Mapping[str, object]) -> dict[str, object]:
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _next_id(ids: Iterable[str]) -> int:

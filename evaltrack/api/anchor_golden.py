@@ -9,10 +9,10 @@ from pathlib import Path
 
 from evaltrack.api.lint_golden import all_entries, libraries
 from evaltrack.golden.file import digest_of, read_objects, write_objects
-from evaltrack.golden.lint.finding import Entry
-from evaltrack.golden.lint.library import Library
-from evaltrack.golden.quotes import Choice, QuoteChooser
+from evaltrack.golden.findings import Library
+from evaltrack.golden.quotes import QuoteChooser
 from evaltrack.golden.reader import open_golden
+from evaltrack.records import Question
 
 LEAST_SHARE = 0.2
 """Share of the weight of answer and question from which the words of a quotation are theirs."""
@@ -34,11 +34,6 @@ class Anchored:
 
     anchors: Sequence[Anchor]
     left: Sequence[tuple[str, str]]
-
-    @property
-    def questions(self) -> int:
-        """How many questions got quotations."""
-        return len({anchor.question for anchor in self.anchors})
 
 
 def anchor_golden(
@@ -67,13 +62,15 @@ def anchor_golden(
     digest = digest_of(Path(path))
     checked = open_golden(path, drafts=True)
     objects = read_objects(checked.path)
-    entries = all_entries(checked)
+    entries = [
+        each for each in all_entries(checked) if each.question.expected_chunks and not each.question.expected_passages
+    ]
     anchors: list[Anchor] = []
-    left: dict[str, str] = {each.question.id: "there is no corpus with its chunks" for each in entries if _lacks(each)}
-    for library, _ in libraries(checked, corpus, target):
+    left = {each.question.id: "there is no corpus with its chunks" for each in entries}
+    for library, _ in libraries(checked.path, checked.stats.by["domain"], corpus, target):
         chooser = QuoteChooser(library)
-        for entry in filter(_lacks, library.entries(entries)):
-            chosen = _quotes(entry, library, chooser)
+        for entry in library.entries(entries):
+            chosen = _quotes(entry.question, library, chooser)
             if isinstance(chosen, str):
                 left[entry.question.id] = chosen
                 continue
@@ -86,23 +83,15 @@ def anchor_golden(
     return Anchored(anchors, list(left.items()))
 
 
-def _lacks(entry: Entry) -> bool:
-    return bool(entry.question.expected_chunks) and entry.question.expected_passages is None
-
-
-def _quotes(entry: Entry, library: Library, chooser: QuoteChooser) -> list[Anchor] | str:
+def _quotes(question: Question, library: Library, chooser: QuoteChooser) -> list[Anchor] | str:
     """A quotation of each expected chunk, or why there is none."""
-    question = entry.question
-    expected = dict.fromkeys(question.expected_chunks or ())
-    if missing := [key for key in expected if key not in library.by_id]:
-        return f"`{missing[0]}` is not in {library.name}"
-    choices = {key: chooser.choose(library.by_id[key], question) for key in expected}
-    if empty := [key for key, choice in choices.items() if choice is None]:
-        return f"`{empty[0]}` holds no words"
-    return [Anchor(question.id, key, choice.quote, _doubt(choice)) for key, choice in choices.items() if choice]
-
-
-def _doubt(choice: Choice) -> str:
-    if not choice.unique:
-        return "other chunks hold it too"
-    return "it has few words of the answer and the question" if choice.share < LEAST_SHARE else ""
+    anchors: list[Anchor] = []
+    for key in dict.fromkeys(question.expected_chunks or ()):
+        if key not in library.by_id:
+            return f"`{key}` is not in {library.name}"
+        if (choice := chooser.choose(library.by_id[key], question)) is None:
+            return f"`{key}` holds no words"
+        doubt = "it has few words of the answer and the question" if choice.share < LEAST_SHARE else ""
+        doubt = doubt if choice.unique else "other chunks hold it too"
+        anchors.append(Anchor(question.id, key, choice.quote, doubt))
+    return anchors

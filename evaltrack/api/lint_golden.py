@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from difflib import get_close_matches
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evaltrack.errors import GoldenError, UsageError
 from evaltrack.golden.corpus import Chunk, domain_folders, read_corpus
-from evaltrack.golden.lint import answers, chunks, ids, questions, size
-from evaltrack.golden.lint.finding import RULES, Entry, Finding
-from evaltrack.golden.lint.library import Library
+from evaltrack.golden.findings import RULES, Entry, Finding, Library, finding_of_set
+from evaltrack.golden.lint_expectations import check_expectations, check_negatives
+from evaltrack.golden.lint_questions import check_questions, check_size
 from evaltrack.golden.reader import GoldenSet, open_golden
 from evaltrack.privacy.addresses import shown_text
 
@@ -37,7 +36,7 @@ def lint_golden(
             or the folders of its domains there, as far as they are there.
         target: ``bm25:DIR`` or ``bm25:DIR?by=domain``, in whose index what is expected must be, instead of a corpus.
         else_target: Such a target for a set without a corpus beside it.
-        ignore: Codes of `evaltrack.golden.lint.finding.RULES` that are not reported.
+        ignore: Codes of `evaltrack.golden.findings.RULES` that are not reported.
 
     Returns:
         The findings in the order of their lines, those about the whole set last. Where lines are bad, these alone.
@@ -51,18 +50,14 @@ def lint_golden(
     except GoldenError as error:
         findings = list(_bad_lines(str(Path(path)), error))
     else:
-        shelves = libraries(checked, corpus, target) or libraries(checked, None, else_target)
-        findings = list(_findings(checked, shelves))
+        domains = checked.stats.by["domain"]
+        found = libraries(checked.path, domains, corpus, target) or libraries(checked.path, domains, None, else_target)
+        findings = list(_findings(checked, found))
     reported = (finding for finding in findings if finding.code not in ignore)
     return sorted(reported, key=lambda finding: (finding.line is None, finding.line or 0))
 
 
 def _check_codes(codes: Collection[str]) -> None:
-    """Refuse unknown codes.
-
-    Raises:
-        UsageError: a code is none of `RULES`, or that of errors in reading, which cannot be ignored.
-    """
     for code in codes:
         if code == "bad-line":
             raise UsageError("`ignore=bad-line`: a line that is no question cannot be ignored; correct it")
@@ -78,28 +73,23 @@ def _bad_lines(file: str, error: GoldenError) -> Iterator[Finding]:
         line = error.lines[place] if error.lines else None
         prefix = f"{file}: " if line is None else f"{file}:{line}: "
         message, _, cure = problem[len(prefix) :].partition("; ")
-        yield Finding(file=file, line=line, id=None, code="bad-line", message=message, cure=cure or "correct it")
+        yield finding_of_set(file, "bad-line", message, cure or "correct it", line)
 
 
-def _findings(checked: GoldenSet, shelves: Sequence[tuple[Library, Bm25Target | None]]) -> Iterator[Finding]:
+def _findings(checked: GoldenSet, found: Sequence[tuple[Library, Bm25Target | None]]) -> Iterator[Finding]:
     entries = all_entries(checked)
-    yield from chain(ids.check_repeats(entries), ids.check_blanks(entries))
-    yield from questions.check_questions(entries)
-    yield from chain(answers.check_empty_answers(entries), answers.check_unused_answers(entries))
-    for library, index in shelves:
+    yield from check_questions(entries)
+    for library, index in found:
         part = library.entries(entries)
-        yield from chain(ids.check_ids(part, library), ids.check_titles(part, library))
-        yield from answers.check_answers(part, library)
-        yield from chunks.check_copies(part, library)
+        yield from check_expectations(part, library)
         negatives = [entry for entry in part if entry.question.negative]
         if negatives and (index := index or index_of(library)):
-            yield from chunks.check_negatives(_best(negatives, index), library)
+            yield from check_negatives(_best(negatives, index), library)
     file, stats = str(checked.path), checked.stats
-    if not shelves and stats.questions > stats.judged_only:
+    if not found and stats.questions > stats.judged_only:
         message = "there is no corpus beside the file, and what is expected is not looked up"
-        cure = "name the folder of its pages (`corpus=`)"
-        yield Finding(file=file, line=None, id=None, code="no-corpus", message=message, cure=cure)
-    yield from chain(size.check_domains(file, stats), size.check_size(file, stats))
+        yield finding_of_set(file, "no-corpus", message, "name the folder of its pages (`corpus=`)")
+    yield from check_size(file, stats)
 
 
 def all_entries(checked: GoldenSet) -> list[Entry]:
@@ -108,9 +98,9 @@ def all_entries(checked: GoldenSet) -> list[Entry]:
 
 
 def libraries(
-    checked: GoldenSet, corpus: str | os.PathLike[str] | None, target: str | None
+    path: Path, domains: Iterable[str], corpus: str | os.PathLike[str] | None, target: str | None
 ) -> list[tuple[Library, Bm25Target | None]]:
-    """The chunks that the questions of a set are held against, with the target's index of them where one is named.
+    """The chunks that the questions of some domains are held against, with the target's index of them if one is named.
 
     Raises:
         UsageError: the corpus or the target cannot be read, both are named, or the target does not say what it holds.
@@ -118,11 +108,9 @@ def libraries(
     if corpus is not None and target is not None:
         raise UsageError("`corpus=` and `target=` are both named; leave one out")
     if target is not None:
-        return list(_indexed(target, frozenset(checked.stats.by["domain"])))
-    return [
-        (Library(str(folder), tuple(read_corpus(folder)), domains), None)
-        for folder, domains in _folders(checked, Path(corpus) if corpus is not None else None)
-    ]
+        return list(_indexed(target, frozenset(domains)))
+    folders = _folders(path, frozenset(domains), Path(corpus) if corpus is not None else None)
+    return [(Library(str(folder), tuple(read_corpus(folder)), names), None) for folder, names in folders]
 
 
 def _indexed(target: str, domains: frozenset[str]) -> Iterator[tuple[Library, Bm25Target]]:
@@ -162,10 +150,9 @@ def _best(negatives: Sequence[Entry], index: Bm25Target) -> Iterator[tuple[Entry
                 yield entry, chunk
 
 
-def _folders(checked: GoldenSet, corpus: Path | None) -> Iterator[tuple[Path, frozenset[str]]]:
+def _folders(path: Path, domains: frozenset[str], corpus: Path | None) -> Iterator[tuple[Path, frozenset[str]]]:
     """The folders of pages that are beside a set, or were named, each with the domains that are looked up in it."""
-    domains = frozenset(checked.stats.by["domain"])
-    folder = corpus or checked.path.parent / "corpus" / checked.path.stem
+    folder = corpus or path.parent / "corpus" / path.stem
     if corpus or folder.is_dir():
         yield folder, domains
     else:

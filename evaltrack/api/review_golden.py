@@ -2,61 +2,48 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from evaltrack.api.review_sources import Ranked, Retrievers, Shelves
-from evaltrack.errors import UsageError
-from evaltrack.golden.review.actions import Action, Confirm, Grade, Mark, Negate, Quote, Reword, Unquote
-from evaltrack.golden.review.expectation import Expectation, Shown, expectation_of, pooled
-from evaltrack.golden.review.session import Outcome, ReviewSession
-from evaltrack.records import Question
+from evaltrack.api.lint_golden import index_of, libraries
+from evaltrack.errors import EvaltrackError, UsageError
+from evaltrack.evaluation.ask import Evaluator
+from evaltrack.evaluation.loop import close_all
+from evaltrack.golden.corpus import Chunk
+from evaltrack.golden.findings import Library
+from evaltrack.golden.reader import GoldenSet
+from evaltrack.golden.review import Expectation, Fields, Outcome, ReviewSession, Shown, pooled
+from evaltrack.metrics.measure import Rules
+from evaltrack.privacy.redaction import Redactor
+from evaltrack.records import Passage, Question, Source, Target
+from evaltrack.records.passage import title_key
+from evaltrack.report.html.page import shown
 from evaltrack.system.files import user_name
+from evaltrack.targets import open_target
 
 DEPTH = 10
-"""Chunks of each retriever that are shown by default."""
+"""Chunks of each retriever that are shown by default, and of a search."""
 
-FOUND = 10
-"""Chunks that a search shows."""
+HOLDERS = 3
+"""Chunks in which a quotation is looked for: those that rank first for its words."""
 
+MOST_OF_TITLE = 20
+"""Chunks of an expected page that are shown though no retriever returned them."""
 
-@dataclass(frozen=True)
-class ReviewedChunk:
-    """A chunk beside a question: whether it is expected, and its grade, if it has one."""
+TEXT_LIMIT = 100_000
+"""Characters of a chunk that are shown."""
 
-    key: str
-    id: str
-    title: str
-    text: str
-    is_expected: bool
-    grade: int | None
-
-
-@dataclass(frozen=True)
-class ReviewedQuestion:
-    """A question as a person sees it.
-
-    Attributes:
-        question: As the file holds it now.
-        is_negative: Whether the target should say that it does not know.
-        passages: `(key, words)` of each expected passage.
-        chunks: What the retrievers returned, pooled, and what is expected besides.
-        matches: What the search found; None where nothing was searched for.
-        problems: Why a retriever returned nothing.
-    """
-
-    question: Question
-    is_negative: bool
-    passages: Sequence[tuple[str, str]]
-    chunks: Sequence[ReviewedChunk]
-    matches: Sequence[ReviewedChunk] | None
-    problems: Sequence[str]
+CLOSING = 10.0
+"""Seconds that the targets have to close."""
 
 
 class GoldenReview:
@@ -89,18 +76,11 @@ class GoldenReview:
         self.session = ReviewSession(path)
         self.by, self.unjudged, self._k = by or reviewer_name(), unjudged, k
         own = next((each for each in targets if each.startswith("bm25:")), None) if corpus is None else None
-        self._shelves = Shelves(self.session.checked, corpus, own)
-        self._homes = self._shelves if own is None else self._homes_beside()
-        self._retrievers = Retrievers([each for each in targets if each != own], k)
-        if not targets and not self._shelves.has_chunks and unjudged is None:
-            self.close()
+        self._corpus = _Corpus(self.session.checked, corpus, own)
+        if not targets and not self._corpus.libraries and unjudged is None:
             cure = "name the folder of its pages (`corpus=`), or a target"
             raise UsageError(f"{self.session.path}: there is no corpus beside the golden set; {cure}")
-
-    @property
-    def path(self) -> str:
-        """The file."""
-        return str(self.session.path)
+        self._retrievers = _Retrievers([each for each in targets if each != own], k)
 
     def close(self) -> None:
         """Close the targets."""
@@ -110,7 +90,8 @@ class GoldenReview:
         """The questions in their order: all, or the drafts alone; of unjudged chunks those that have some to judge."""
         questions = [each.question for each in self.session.questions.values()]
         if self.unjudged is not None:
-            questions = [each for each in questions if self._to_judge(each)]
+            chunks = self.unjudged
+            return [each for each in questions if _left(chunks.get(each.id, ()), self.session.expectation(each.id))]
         return [each for each in questions if each.draft or not drafts]
 
     def prefetch(self, key: str) -> None:
@@ -118,31 +99,39 @@ class GoldenReview:
         if key in self.session.questions and self.unjudged is None:
             self._retrievers.ask(self.session.question(key))
 
-    def view(self, key: str, query: str = "") -> ReviewedQuestion:
-        """A question with its chunks, and those that a search finds.
+    def view(self, key: str, query: str = "") -> dict[str, Any]:
+        """A question with its chunks, and those that a search finds, in texts that are fit to be shown.
 
         Raises:
             UsageError: the question is gone, or the file is no golden set any more.
         """
-        raw = self.session.raw(key)
-        question = self.session.question(key)
-        expectation = expectation_of(question, raw, self.session.by_title)
+        self.session.refresh()
+        question, expectation = self.session.question(key), self.session.expectation(key)
         pool, problems = self._pool(question)
-        there = {each.key for each in pool}
-        rest = {each.key: each for each in self._shelves.expected(expectation, question) if each.key not in there}
-        matches = self._shelves.search(query, question.domain, FOUND) if query.strip() else None
-        shown = partial(_reviewed, expectation)
-        return ReviewedQuestion(
-            question=question,
-            is_negative=expectation.is_negative,
-            passages=[
-                (each.key, each.quote if each.quote is not None else " or ".join(each.any_of))
+        if self.unjudged is None:
+            pool = pooled([[*pool, *self._corpus.expected(expectation, question)]])
+        matches = self._corpus.search(query, question.domain, DEPTH) if query.strip() else None
+        reviewed = question.metadata.get("reviewed")
+        return {
+            "id": question.id,
+            "question": question.question,
+            "history": [shown(str(turn), TEXT_LIMIT) for turn in question.history],
+            "expected_answer": question.expected_answer or "",
+            "notes": shown(question.notes, TEXT_LIMIT),
+            "facts": [each for each in (question.domain, question.difficulty, question.category) if each],
+            "draft": question.draft,
+            "drafts": self.session.drafts,
+            "state": state_of(question),
+            "negative": expectation.is_negative,
+            "reviewed": shown(" ".join(map(str, reviewed.values())), 200) if isinstance(reviewed, dict) else "",
+            "passages": [
+                {"key": each.key, "words": shown(each.quote or " or ".join(each.any_of), TEXT_LIMIT)}
                 for each in question.expected_passages or ()
             ],
-            chunks=[shown(each) for each in (*pool, *(() if self.unjudged is not None else rest.values()))],
-            matches=None if matches is None else [shown(each) for each in matches],
-            problems=problems,
-        )
+            "chunks": [_chunk_json(expectation, each) for each in pool],
+            "matches": None if matches is None else [_chunk_json(expectation, each) for each in matches],
+            "problems": [shown(each, 500) for each in problems],
+        }
 
     def act(self, key: str, kind: str, **values: Any) -> Outcome:
         """Do one action on a question, in the file.
@@ -157,39 +146,44 @@ class GoldenReview:
             UsageError: it cannot be done.
             GoldenError: the file cannot be written, or is no golden set any more.
         """
-        return self.session.act(key, self._action(self.session.question(key), kind, values))
+        return self.session.act(key, partial(self._changed, kind, values))
 
-    def _action(self, question: Question, kind: str, values: Mapping[str, Any]) -> Action:
+    def _changed(self, kind: str, values: Mapping[str, Any], question: Question, raw: Fields) -> Fields:
+        before = Expectation.of(question, raw, self.session.by_title)
+        chunk, words = partial(self._chunk, question, str(values.get("chunk", ""))), str(values.get("words", ""))
         match kind:
-            case "mark" | "unmark":
-                return Mark(self._chunk(question, values), kind == "mark")
+            case "mark":
+                after = before.mark(chunk())
+            case "unmark":
+                after = before.unmark(chunk())
             case "grade":
-                return Grade(self._chunk(question, values), values.get("grade"))
+                after = before.give(chunk(), values.get("grade"))
             case "quote":
-                titles = partial(self._shelves.ids_of_title, domain=question.domain)
-                home = partial(self._homes.home, domain=question.domain)
-                return Quote(self._chunk(question, values), str(values.get("words", "")), titles, home)
+                home = self._corpus.home(chunk(), words, question.domain)
+                after = before.quote(chunk(), words, home, partial(self._corpus.ids_of_title, domain=question.domain))
             case "unquote":
-                return Unquote(str(values.get("passage", "")), partial(self._text_of, question))
+                known = {each.id: each for each in self._pool(question)[0]}
+                chunks = [*self._corpus.expected(before, question), *known.values()]
+                after = before.unquote(str(values.get("passage", "")), chunks)
+            case "negate":
+                after = before.negate()
             case "reword":
-                return Reword(str(values.get("question", "")), str(values.get("expected_answer", "")))
-        simple: dict[str, Action] = {
-            "negate": Negate(),
-            "confirm": Confirm(self.by, datetime.now(UTC).isoformat(timespec="seconds")),
-        }
-        if kind in simple:
-            return simple[kind]
-        raise UsageError(f"there is no action `{kind}`")
+                return {"question": values.get("question"), "expected_answer": values.get("expected_answer") or None}
+            case "confirm":
+                at = datetime.now(UTC).isoformat(timespec="seconds")
+                return {"draft": None, "metadata": {**question.metadata, "reviewed": {"by": self.by, "at": at}}}
+            case _:
+                raise UsageError(f"there is no action `{kind}`")
+        return after.fields(before)
 
-    def _chunk(self, question: Question, values: Mapping[str, Any]) -> Shown:
+    def _chunk(self, question: Question, key: str) -> Shown:
         """The chunk that an action names.
 
         Raises:
             UsageError: nothing shown has that id.
         """
-        key = str(values.get("chunk", ""))
         pool = {each.key: each for each in self._pool(question)[0]}
-        if chunk := pool.get(key) or self._shelves.chunk(key, question.domain):
+        if chunk := pool.get(key) or self._corpus.chunk(key, question.domain):
             return chunk
         if key in (question.expected_names or ()) or any(
             key in each.any_of for each in question.expected_passages or ()
@@ -197,38 +191,163 @@ class GoldenReview:
             return Shown(key, "", "")  # expected, and not in the corpus: it can be taken away
         raise UsageError(f"chunk `{key}` is not in the corpus; look for another one")
 
-    def _text_of(self, question: Question, key: str) -> Shown | None:
-        """The chunk with an id: of the corpus, else of a target."""
-        of_corpus = self._homes.chunk(key, question.domain) or self._shelves.chunk(key, question.domain)
-        return of_corpus or next((each for each in self._pool(question)[0] if each.id == key), None)
-
     def _pool(self, question: Question) -> tuple[list[Shown], Sequence[str]]:
+        """The chunks of all retrievers, and why one returned none; a chunk without a text has that of the corpus."""
         if self.unjudged is not None:
-            return [self._with_text(each, question) for each in self.unjudged.get(question.id, ())], ()
-        ranked: Ranked = self._retrievers.ask(question).result()
-        ours = self._shelves.search(question.question, question.domain, self._k)
-        pool = pooled([ours, *ranked.rankings], question.id)
-        return [self._with_text(each, question) for each in pool], ranked.problems
-
-    def _with_text(self, chunk: Shown, question: Question) -> Shown:
-        """A chunk whose target returned no text has that of the corpus."""
-        return chunk if chunk.text else self._shelves.chunk(chunk.id, question.domain) or chunk
-
-    def _homes_beside(self) -> Shelves:
-        """The corpus beside the set where more of the expected ids are in it than in the target; else the target's."""
-        questions = [each.question for each in self.session.questions.values()]
-        beside = Shelves(self.session.checked, None, None)
-        return max(self._shelves, beside, key=lambda shelves: shelves.count(questions))
-
-    def _to_judge(self, question: Question) -> bool:
-        expectation = expectation_of(question, by_title=self.session.by_title)
-        chunks = (self.unjudged or {}).get(question.id, ())
-        return any(not expectation.expects(each) and expectation.grade(each) is None for each in chunks)
+            answers: list[list[Shown] | str] = [list(self.unjudged.get(question.id, ()))]
+        else:
+            own = self._corpus.search(question.question, question.domain, self._k)
+            answers = [own, *self._retrievers.ask(question).result()]
+        rankings = [each for each in answers if not isinstance(each, str)]
+        problems = [each for each in answers if isinstance(each, str)]
+        pool = pooled(rankings, question.id)
+        return [each if each.text else self._corpus.chunk(each.id, question.domain) or each for each in pool], problems
 
 
-def _reviewed(expectation: Expectation, chunk: Shown) -> ReviewedChunk:
-    expects, grade = expectation.expects(chunk), expectation.grade(chunk)
-    return ReviewedChunk(chunk.key, chunk.id, chunk.title, chunk.text, expects, grade)
+def state_of(question: Question) -> str:
+    """The state of a question in a word or two; empty where there is nothing to say."""
+    if question.draft:
+        return "draft"
+    if question.negative:
+        return "negative"
+    if question.expected is None:
+        return "expects nothing"
+    return "reviewed" if "reviewed" in question.metadata else ""
+
+
+def _chunk_json(expectation: Expectation, chunk: Shown) -> dict[str, Any]:
+    """A chunk with texts that are fit to be shown; its key is what actions name."""
+    texts = {"id": shown(chunk.id, 500), "title": shown(chunk.title, 500), "text": shown(chunk.text, TEXT_LIMIT)}
+    return {"key": chunk.key, **texts, "is_expected": expectation.expects(chunk), "grade": expectation.grade(chunk)}
+
+
+def _left(chunks: Sequence[Shown], expectation: Expectation) -> list[Shown]:
+    """The chunks that a question neither expects nor grades."""
+    return [each for each in chunks if not expectation.expects(each) and expectation.grade(each) is None]
+
+
+def _shown_source(source: Source) -> Shown:
+    return Shown(source.chunk_id or "", source.title or "", source.text or "")
+
+
+def _shown_chunk(chunk: Chunk) -> Shown:
+    """A chunk as a target returns it, under its heading."""
+    return Shown(chunk.id, chunk.title, chunk.headed_text)
+
+
+class _Corpus:
+    """The chunks of a corpus, or of one for each domain; none where a set has no corpus."""
+
+    def __init__(self, checked: GoldenSet, corpus: str | os.PathLike[str] | None, target: str | None) -> None:
+        found = libraries(checked.path, checked.stats.by["domain"], corpus, target)
+        self.libraries = [(library, index or index_of(library)) for library, index in found]
+        expected = [(key, each.domain) for each in checked for key in each.expected_chunks or ()]
+        self._has_expected = not expected or any(self.chunk(key, domain) for key, domain in expected)
+
+    def _of(self, domain: str) -> Library | None:
+        return next((each for each, _ in self.libraries if domain in each.domains), None)
+
+    def search(self, text: str, domain: str, depth: int) -> list[Shown]:
+        """The chunks that rank first for a text; for an id, its chunk before them."""
+        index = next((index for library, index in self.libraries if domain in library.domains), None)
+        found = [_shown_chunk(chunk) for chunk, _ in index.search(text, depth)] if index else []
+        return pooled([[*filter(None, [self.chunk(text.strip(), domain)]), *found]])
+
+    def chunk(self, key: str, domain: str) -> Shown | None:
+        """The chunk with an id; None where it is not in the corpus."""
+        library = self._of(domain)
+        chunk = library.by_id.get(key) if library else None
+        return _shown_chunk(chunk) if chunk else None
+
+    def home(self, chunk: Shown, words: str, domain: str) -> Shown | None:
+        """The chunk of the corpus that holds words of a chunk; the chunk itself where there is no corpus.
+
+        None where none holds them, or where the ids that the set expects are those of another corpus.
+        """
+        if self._of(domain) is None:
+            return chunk
+        candidates = [self.chunk(chunk.id, domain), *self.search(words, domain, HOLDERS)]
+        holders = (each for each in candidates if each and each.holds({"quote": words, "share": 1}))
+        return next(holders, None) if self._has_expected else None
+
+    def ids_of_title(self, title: str, domain: str) -> list[str]:
+        """The chunks of a page."""
+        library = self._of(domain)
+        return [chunk.id for chunk in library.by_title.get(title_key(title), [])] if library else []
+
+    def expected(self, expectation: Expectation, question: Question) -> Iterator[Shown]:
+        """The chunks that a question expects, as far as they can be named; one that is not there has no text."""
+        passages: Sequence[Passage] = question.expected_passages or ()
+        keys = [key for passage in passages for key in passage.any_of]
+        for name in expectation.expected_names:
+            keys += self.ids_of_title(name, question.domain)[:MOST_OF_TITLE] if expectation.by_title else [name]
+        for passage in passages:
+            if passage.quote is not None:
+                found = self.search(passage.quote, question.domain, HOLDERS)
+                yield from (each for each in found if each.holds(passage.model_dump()))
+        for key in keys:
+            yield self.chunk(key, question.domain) or Shown(key, "", "")
+
+
+class _Retrievers:
+    """Targets that are asked in a thread of their own; a question is asked once, ahead of time where it is known."""
+
+    def __init__(self, names: Sequence[str], k: int) -> None:
+        self._targets: list[Target] = []
+        try:
+            for name in names:
+                self._targets.append(open_target(name))
+        except BaseException:
+            self._close_targets()
+            raise
+        self._evaluators = {
+            name: Evaluator(each, Rules(k=k), redactor=Redactor.with_environment(secrets=each.secrets))
+            for name, each in zip(names, self._targets, strict=True)
+        }
+        self._k = k
+        self._asked: dict[tuple[str, str], Future[list[list[Shown] | str]]] = {}
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True, name="evaltrack-review")
+        self._thread.start()
+
+    def ask(self, question: Question) -> Future[list[list[Shown] | str]]:
+        """A ranking of each target, or why it has none."""
+        key = (question.domain, question.question)
+        if key not in self._asked:
+            self._asked[key] = asyncio.run_coroutine_threadsafe(self._rankings(question), self._loop)
+        return self._asked[key]
+
+    async def _rankings(self, question: Question) -> list[list[Shown] | str]:
+        return await asyncio.gather(*(self._ranking(name, question) for name in self._evaluators))
+
+    async def _ranking(self, name: str, question: Question) -> list[Shown] | str:
+        try:
+            row = await self._evaluators[name].row(0, question, 1)
+        except EvaltrackError as error:
+            return f"{name}: {error.message}"
+        if row.failure is not None or row.response is None:
+            return f"{name}: {row.failure}"
+        return [_shown_source(source) for source in (row.response.sources or ())[: self._k]]
+
+    def close(self) -> None:
+        """Break off what is being asked, and close the targets."""
+        with suppress(TimeoutError):
+            asyncio.run_coroutine_threadsafe(self._end(), self._loop).result(CLOSING)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(CLOSING)
+        if not self._thread.is_alive():
+            self._loop.close()
+        self._close_targets()
+
+    async def _end(self) -> None:
+        for task in (tasks := asyncio.all_tasks() - {asyncio.current_task()}):
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await close_all(self._targets)
+
+    def _close_targets(self) -> None:
+        for each in self._targets:
+            each.close()
 
 
 def unjudged_chunks(path: str | os.PathLike[str], run: str, tracking_uri: str | None = None) -> dict[str, list[Shown]]:
@@ -251,21 +370,12 @@ def unjudged_chunks(path: str | os.PathLike[str], run: str, tracking_uri: str | 
     chunks: dict[str, list[Shown]] = {}
     for row in read_rows(store, evaluation):
         if row.id in session.questions:
-            expectation = expectation_of(session.question(row.id), by_title=session.by_title)
-            first = _first(response_of(row).sources or (), signature.k)
-            left = [each for each in first if not expectation.expects(each) and expectation.grade(each) is None]
-            if left:
+            sources = pooled([[_shown_source(each) for each in response_of(row).sources or ()]])
+            if left := _left(sources[: signature.k], session.expectation(row.id)):
                 chunks[row.id] = left
     if not chunks:
         raise UsageError(f"`unjudged={run}`: every source in the first {signature.k} of that run is judged")
     return chunks
-
-
-def _first(sources: Sequence[Any], k: int) -> list[Shown]:
-    """The first k sources without repeats."""
-    from evaltrack.golden.review.expectation import shown_source
-
-    return pooled([[shown_source(each) for each in sources]])[:k]
 
 
 def reviewer_name() -> str:

@@ -8,17 +8,16 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from hashlib import sha256
-from itertools import count
 from math import isnan
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import uuid4
 
 from evaltrack.errors import GoldenError, UsageError
 from evaltrack.golden.lines import checked_question, line_of
 from evaltrack.golden.reader import GoldenSet, open_golden
 from evaltrack.records import Question
-from evaltrack.system.files import STATE_VARIABLE, NotPrivateError, make_private_folder, state_folder
+from evaltrack.system.files import STATE_VARIABLE, make_private_file, make_private_folder, new_files, state_folder
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -44,19 +43,14 @@ def write_golden(questions: Questions, path: str | os.PathLike[str]) -> GoldenSe
     Raises:
         GoldenError: questions are bad, all of which are listed; no file was written.
         UsageError: `path` is no `.jsonl` file, or cannot be written.
+        InconclusiveError: the disk is full or fails.
     """
     path = Path(path)
     if path.suffix != ".jsonl":
         raise UsageError(f"`path={path}`: write the name of a .jsonl file")
-    part = path.with_name(f".{path.name}.{uuid4().hex}.part")
-    try:
-        with part.open("w", encoding="utf-8") as file:
-            _write(questions, path.stem, file)
-        part.replace(path)
-    except OSError as error:
-        raise UsageError(f"`path={path}`: cannot be written: {error.strerror}") from None
-    finally:
-        part.unlink(missing_ok=True)
+    lines = _lines(questions, path.stem)
+    with new_files(force=True) as new, new.open(path) as file:
+        file.writelines(lines)
     return open_golden(path)
 
 
@@ -72,39 +66,39 @@ def golden_file(golden: GoldenLike) -> str:
     if isinstance(golden, str | os.PathLike):
         return os.fspath(golden)
     if isinstance(golden, GoldenSet):
-        return _whole(golden)
-    folder = state_folder() / "golden"
-    part = folder / f"{uuid4().hex}.part"
+        if golden.part is not None:
+            cure = "give the whole, and choose by `filter=` or `sample=`"
+            raise UsageError(f"golden_path is a part of a golden set; {cure}")
+        return os.fspath(golden.path)
+    lines, folder = _lines(golden, NAME), state_folder() / "golden"
+    path = folder / sha256("".join(lines).encode()).hexdigest()[:16] / f"{NAME}.jsonl"
+    part = path.with_name(f"{uuid4().hex}.part")
     try:
         make_private_folder(folder)
         _remove_old(folder)
-        try:
-            with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-                digest = _write(golden, NAME, file)
-            home = folder / digest[:16]
-            make_private_folder(home)
-            part.replace(home / f"{NAME}.jsonl")
-        finally:
-            part.unlink(missing_ok=True)
-    except NotPrivateError:
-        raise
+        make_private_folder(path.parent)
+        make_private_file(part)
+        part.write_text("".join(lines), encoding="utf-8")
+        part.replace(path)
     except OSError as error:
         cure = f"set {STATE_VARIABLE} to a folder that can be written to, or use `write_golden`"
         raise UsageError(f"the questions cannot be stored in {folder}: {error.strerror}; {cure}") from None
-    return str(home / f"{NAME}.jsonl")
+    return str(path)
 
 
-def _whole(golden: GoldenSet) -> str:
-    if golden.part is not None:
-        raise UsageError("golden_path is a part of a golden set; give the whole, and choose by `filter=` or `sample=`")
-    return os.fspath(golden.path)
+def _remove_old(folder: Path) -> None:
+    """Remove sets that no evaluation read for `STORED_DAYS`."""
+    for path in folder.glob("*/*"):
+        with suppress(OSError):
+            if time.time() - path.stat().st_mtime > STORED_DAYS * 86_400:
+                path.unlink()
+                path.parent.rmdir()
 
 
-def _write(questions: Questions, name: str, file: IO[str]) -> str:
-    """Write each question as a line; the SHA-256 of all lines."""
-    digest, problems = sha256(), list[tuple[int, str]]()
-    places: dict[object, int] = {}
-    for place, entry in zip(count(1), _entries(questions), strict=False):
+def _lines(questions: Questions, name: str) -> list[str]:
+    """Each question as a line."""
+    lines, problems, places = list[str](), list[tuple[int, str]](), dict[object, int]()
+    for place, entry in enumerate(_entries(questions), start=1):
         line = _line(entry, place, name)
         if isinstance(line, list):
             problems.extend((place, problem) for problem in line)
@@ -112,15 +106,12 @@ def _write(questions: Questions, name: str, file: IO[str]) -> str:
         first = places.setdefault(line["id"], place)
         if first != place:
             problems.append((place, f"id `{line['id']}` is already that of entry {first}; give it another"))
-        text = json.dumps(line, ensure_ascii=False) + "\n"
-        digest.update(text.encode("utf-8", "surrogatepass"))
-        if not problems:  # else nothing will be read
-            file.write(text)
+        lines.append(json.dumps(line, ensure_ascii=False) + "\n")
     if problems:
         raise GoldenError([f"entry {place}: {what}" for place, what in problems], [place for place, _ in problems])
-    if not places:
+    if not lines:
         raise GoldenError(["the golden set holds no questions; give mappings with `question` and what it expects"])
-    return digest.hexdigest()
+    return lines
 
 
 def _entries(questions: object) -> Iterator[object]:
@@ -152,14 +143,3 @@ def _plain(value: Any) -> Any:
         return [_plain(each) for each in value]
     missing = type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and isnan(value))
     return None if missing else value
-
-
-def _remove_old(folder: Path) -> None:
-    """Remove sets that no evaluation read for `STORED_DAYS`, and parts that a kill left."""
-    now = time.time()
-    for path in (*folder.glob(f"*/{NAME}.jsonl"), *folder.glob("*.part")):
-        with suppress(OSError):
-            if now - path.stat().st_mtime > (1 if path.suffix == ".part" else STORED_DAYS) * 86_400:
-                path.unlink()
-                if path.suffix != ".part":
-                    path.parent.rmdir()

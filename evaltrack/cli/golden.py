@@ -20,7 +20,7 @@ from evaltrack.records.amount import count, verb
 
 if TYPE_CHECKING:
     from evaltrack.api.draft_by_model import ModelDrafts
-    from evaltrack.golden.lint.finding import Finding
+    from evaltrack.golden.findings import Finding
     from evaltrack.records import Question
 
 LINT_EXAMPLES = """\b
@@ -83,6 +83,13 @@ def lint(
     return EXIT_MISSED if strict and "warning" in severities else 0
 
 
+def _corpus_of_settings() -> str | None:
+    """The corpus under [golden.lint] in the settings file, which is that of all golden sets of a project."""
+    group = click.get_current_context().parent
+    lint_settings = ((group and group.default_map) or {}).get("lint", {})
+    return lint_settings.get("corpus") or None
+
+
 def _target_of_runs() -> str | None:
     """The target of `evaltrack run`, where that says what it holds."""
     from evaltrack.evaluation.config import EvaluationConfig
@@ -109,6 +116,10 @@ def _print_findings(findings: Iterable[Finding]) -> None:
         click.echo(Guide.LINT.reference, err=True)
 
 
+CORPUS_HELP = (
+    "Folder of the pages.  [default: that of golden.lint in the settings file, else corpus/NAME next to the file]"
+)
+
 ANCHOR_EXAMPLES = """\b
 Examples:
   evaltrack golden anchor golden/travel.jsonl --dry-run
@@ -119,7 +130,7 @@ SHOWN_TEXT = 300
 
 @golden.command(epilog=ANCHOR_EXAMPLES)
 @click.argument("file", type=click.Path())
-@click.option("--corpus", default=None, help="Folder of the pages.  [default: corpus/NAME next to the file]")
+@click.option("--corpus", default=None, help=CORPUS_HELP)
 @click.option("-t", "--target", default=None, help="bm25:DIR with the expected chunks.")
 @click.option("--dry-run", is_flag=True, help="Show the changes without writing them.")
 @output_option()
@@ -131,7 +142,8 @@ def anchor(file: str, corpus: str | None, target: str | None, dry_run: bool, out
     from evaltrack.api.anchor_golden import anchor_golden
     from evaltrack.report.words import one_line
 
-    result = anchor_golden(file, corpus or None, target=target or None, dry_run=dry_run)
+    corpus = corpus or (None if target else _corpus_of_settings())
+    result = anchor_golden(file, corpus, target=target or None, dry_run=dry_run)
     result_is_in(file)
     if output == "json":
         anchors = [vars(each) for each in result.anchors]
@@ -145,7 +157,8 @@ def anchor(file: str, corpus: str | None, target: str | None, dry_run: bool, out
     change = "would get" if dry_run else "got"
     doubts = sum(bool(each.doubt) for each in result.anchors)
     quotations = f"{count(len(result.anchors), 'quotation')}, {doubts} of them in doubt"
-    click.echo(f"{count(result.questions, 'question')} {change} {quotations}", err=True)
+    questions = count(len({each.question for each in result.anchors}), "question")
+    click.echo(f"{questions} {change} {quotations}", err=True)
 
 
 REVIEW_EXAMPLES = """\b
@@ -159,7 +172,7 @@ UNJUDGED_HELP = "Judge the ungraded sources in the first k of this run."
 
 @golden.command(epilog=REVIEW_EXAMPLES)
 @click.argument("file", type=click.Path())
-@click.option("--corpus", default=None, help="Folder of the pages.  [default: corpus/NAME next to the file]")
+@click.option("--corpus", default=None, help=CORPUS_HELP)
 @click.option("-t", "--target", "targets", multiple=True, help="Retriever whose chunks to show; repeatable.")
 @click.option("-k", default=10, show_default=True, type=click.IntRange(1, 100), help="Chunks of each retriever.")
 @click.option("--unjudged", default="", metavar="RUN", help=UNJUDGED_HELP)
@@ -186,15 +199,17 @@ def review(
 
     chunks = unjudged_chunks(file, unjudged) if unjudged else None
     named = [from_caller(each) for each in targets]
-    made = GoldenReview(file, corpus or None, named, k=k, by=by, unjudged=chunks)
+    has_own = any(each.startswith("bm25:") for each in named)
+    corpus = corpus or (None if has_own else _corpus_of_settings())
+    made = GoldenReview(file, corpus, named, k=k, by=by, unjudged=chunks)
     try:
         serve(partial(review_app, made), port, lambda address, file: _announce(address, file, opens=not no_open))
     except KeyboardInterrupt:
         click.echo(err=True)
     finally:
         made.close()
-    left = f"{count(made.session.drafts, 'draft')} left" if made.session.drafts else "no drafts left"
-    click.echo(f"{count(len(made.session.confirmed), 'question')} confirmed, {left}", err=True)
+    drafts = made.session.drafts
+    click.echo(f"{count(drafts, 'draft')} left" if drafts else "no drafts left", err=True)
 
 
 def _announce(address: str, file: str, *, opens: bool) -> None:
@@ -233,6 +248,7 @@ Examples:
 @click.option("--notes", default=None, help="Why the question is there.")
 @click.option("--id", "key", default=None, help="The question's id.  [default: one more than the largest number]")
 @click.option("--draft", is_flag=True, help="Add it as a draft, which no run asks.")
+@click.option("--corpus", default=None, help=CORPUS_HELP)
 @output_option()
 def add(
     file: str,
@@ -242,9 +258,13 @@ def add(
     source: tuple[str, ...],
     quote: tuple[str, ...],
     negative: bool,
+    corpus: str | None,
     **fields: Any,
 ) -> None:
-    """Add a question to the golden set FILE (.jsonl or .json); creates the file if needed."""
+    """Add a question to the golden set FILE (.jsonl or .json); creates the file if needed.
+
+    Exits 2 if the corpus does not hold what the question expects, unless it is a draft.
+    """
     from evaltrack.api.add_question import add_question
 
     if negative and (expect or source or quote):
@@ -260,7 +280,8 @@ def add(
     if all(fields[name] is None for name in expectations):
         cure = "give --expect, --source, --quote, --negative or --answer, or add it as a --draft"
         raise UsageError(f"nothing says what the question expects; {cure}")
-    made = add_question(file, id=key, **fields)
+    corpus = corpus or _corpus_of_settings()
+    made = add_question(file, corpus=corpus, else_target=_target_of_runs(), id=key, **fields)
     result_is_in(file)
     if output == "json":
         print_json(made.model_dump(mode="json", exclude_defaults=True))
@@ -297,11 +318,11 @@ Examples:
 @click.option("--model", required=True, help="Model that writes the questions; key and server as for judges.")
 @click.option("--category", "categories", multiple=True, help="Category of the questions; repeatable, in turn.")
 @output_option()
-def draft(file: str, model: str, categories: tuple[str, ...], output: str, **options: Any) -> None:
+def draft(file: str, model: str, categories: tuple[str, ...], output: str, **options: Any) -> int:
     """Let a model propose questions on a corpus, as drafts at the end of FILE.
 
     The model writes question, quotation and answer; the quotation must be in the chunk word for word. Reword them, and
-    remove `draft` from the good ones: no run asks a draft.
+    remove `draft` from the good ones: no run asks a draft. Exits 1 if every proposal was left out.
     """
     from evaltrack.api.draft_by_model import draft_by_model
     from evaltrack.api.progress_bar import shown_progress
@@ -322,6 +343,7 @@ def draft(file: str, model: str, categories: tuple[str, ...], output: str, **opt
             raise KeyboardInterrupt(kept if done else "nothing was proposed yet") from None
     _print_drafts(file, made.questions, output)
     _print_ledger(file, made)
+    return EXIT_MISSED if made.left_out and not made.questions else 0
 
 
 def _print_drafts(file: str, questions: Iterable[Question], output: str) -> None:
@@ -399,15 +421,11 @@ def import_command(
 
     Exits 2 if any line is not a valid question; all bad lines are listed, and nothing is written.
     """
-    from evaltrack.api.import_golden import import_golden, import_traces
+    from evaltrack.api.import_golden import import_golden
+    from evaltrack.cli.wording import with_options
 
     options["fields"] = _mapped_fields(options["fields"])
-    if any(each.startswith("traces:") for each in files):
-        if len(files) > 1:
-            raise click.UsageError("traces: are imported alone; name them and no other file")
-        made = import_traces(files[0], output_file, domain=options["domain"], force=force)
-    else:
-        made = import_golden(files, output_file, form, corpus=corpus or None, force=force, **options)
+    made = import_golden(files, output_file, form, corpus=corpus or None, force=force, **options)
     result_is_in(output_file)
     if output == "json":
         print_json({**asdict(made), "path": str(made.path)})
@@ -417,7 +435,7 @@ def import_command(
         f"{made.judged_only:,} that {verb(made.judged_only, 'expects', 'expect')} nothing of retrieval"
     )
     for note in made.notes:
-        click.echo(f"  {note}", err=True)
+        click.echo(f"  {with_options(note)}", err=True)
 
 
 def _mapped_fields(pairs: tuple[str, ...]) -> dict[str, str]:

@@ -35,12 +35,9 @@ def init(folder: Path, corpus: str | None, target: str, golden: str | None, ci: 
     Without pages and a golden set it writes a sample that runs at once. Existing files are kept unless --force is
     given.
     """
-    from evaltrack.api.init_project import ProjectChoices, find_corpus, find_golden, plan_project, write_project
+    from evaltrack.api.init_project import init_project
 
-    golden = find_golden(folder) if golden is None else golden
-    corpus = find_corpus(folder) if corpus is None else corpus
-    plan = plan_project(folder, ProjectChoices(corpus, target, golden, ci, package))
-    write_project(plan, force=force)
+    plan = init_project(folder, corpus=corpus, target=target, golden=golden, ci=ci, package=package, force=force)
     _print_end(plan)
 
 

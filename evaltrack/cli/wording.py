@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import re
 
-NAMES = ("baseline_run", "corpus", "encoding", "force", "id_prefix", "package", "port", "resume", "retry_errors", "why")
+NAMES = (
+    "baseline_run",
+    "corpus",
+    "draft",
+    "encoding",
+    "force",
+    "id_prefix",
+    "package",
+    "port",
+    "resume",
+    "retry_errors",
+    "why",
+)
 OTHERS = {name: f"--{name.replace('_', '-')}" for name in NAMES} | {
     "baseline_file": "--baseline",
     "fields": "--map",

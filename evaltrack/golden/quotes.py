@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import log
 
 from evaltrack.golden.corpus import Chunk
-from evaltrack.golden.lint.library import Library
+from evaltrack.golden.findings import Library
 from evaltrack.golden.words import ContentWords
 from evaltrack.records import Passage, Question
 from evaltrack.records.passage import words_of

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from unicodedata import normalize
 
 from evaltrack.errors import GoldenError, Guide
-from evaltrack.golden.entries import ARRAY, array_entries, line_entries
+from evaltrack.golden.file import ARRAY, array_entries, line_entries
 from evaltrack.golden.lines import checked_question
 from evaltrack.golden.selection import ALL, Sample, Selection, empty_words
 from evaltrack.records import Question

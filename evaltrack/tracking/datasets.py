@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from evaltrack.errors import UsageError
-from evaltrack.golden.mlflow_records import record_of
+from evaltrack.golden.lines import record_of
 from evaltrack.records import Question
 from evaltrack.tracking.mlflow_private import dataset_records_reader, tracing_client
 from evaltrack.tracking.patience import few_retries, persist, reason

@@ -185,7 +185,7 @@ def test_categories_are_given_in_turn(tmp_path: Path, pages: Path, serve: Serve)
     assert sorted(str(question.category) for question in made.questions) == ["x", "x", "y", "y"]
     assert any("Category of the question: y" in text for body in server.bodies for text in text_of(body, "user"))
     made = draft_by_model(tmp_path / "b.jsonl", pages, "m", number=1, negatives=0)
-    assert made.questions[0].category == "usage"
+    assert made.questions[0].category is None
 
 
 def test_faults_of_a_server_are_waited_out(tmp_path: Path, pages: Path, serve: Serve) -> None:
@@ -255,6 +255,26 @@ def test_the_command_line_says_what_was_used(
     assert len(printed.out.splitlines()) == 3
     assert _run([*arguments, "--number", "3", "--negatives", "0", "--output", "json"]) == 0
     assert json.loads(capsys.readouterr().out) == []
+
+
+@pytest.mark.parametrize(("number", "code"), [("1", 1), ("9", 2)])
+def test_a_server_that_does_not_answer_is_no_success(
+    tmp_path: Path,
+    pages: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    number: str,
+    code: int,
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9")
+    monkeypatch.setattr("evaltrack.api.draft_by_model.CONCURRENCY", 2)
+    monkeypatch.setattr("evaltrack.judges.client.ATTEMPTS", 1)
+    for name in ("a", "b", "c"):
+        (pages / f"{name}.md").write_text((pages / "air.md").read_text())
+    command = ["golden", "draft", str(tmp_path / "set.jsonl"), "--corpus", str(pages), "--model", "m"]
+    assert _run([*command, "--number", number, "--negatives", "0"]) == code
+    assert "All connection attempts failed" in capsys.readouterr().err
+    assert not (tmp_path / "set.jsonl").exists()
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from evaltrack.api.draft_by_model import (
-    NearMissReply,
-    QuestionReply,
-    answered_line,
-    near_miss_line,
-)
+from evaltrack.api.draft_by_model import NearMissReply, QuestionReply, spread
 from evaltrack.golden.corpus import Chunk
-from evaltrack.golden.lint.library import Library
+from evaltrack.golden.findings import Library
 from tests.files import data
 
 TEXT = "A late train is repaid.\nSmall dogs  ride for free, in a basket.\n\nAll who travel need a ticket."
@@ -19,9 +14,8 @@ LIBRARY = Library("corpus", (CHUNK, OTHER), frozenset({"set"}))
 
 
 def answered(quote: str) -> dict[str, object]:
-    return answered_line(
-        QuestionReply(question="May my\ndog come?", quote=quote, answer="Yes, \n if small."), CHUNK, LIBRARY
-    )
+    reply = QuestionReply(question="May my\ndog come?", quote=quote, answer="Yes, \n if small.")
+    return reply.line(CHUNK, LIBRARY)
 
 
 def test_a_quotation_stands_in_the_chunk_to_the_letter() -> None:
@@ -53,7 +47,7 @@ def test_a_quotation_that_is_too_long() -> None:
     chunk = Chunk("a", "A", "", "a.md", "word " * 61)
     reply = QuestionReply(question="q", quote="word " * 61, answer="a")
     with pytest.raises(ValueError, match="has 61 words"):
-        answered_line(reply, chunk, Library("c", (chunk,), frozenset()))
+        reply.line(chunk, Library("c", (chunk,), frozenset()))
 
 
 @pytest.mark.parametrize(
@@ -64,8 +58,18 @@ def test_a_near_miss_asks_for_what_stands_nowhere(question: str, missing: str, w
     reply = NearMissReply(question=question, missing=missing)
     if why:
         with pytest.raises(ValueError, match=f"^missing: {why}"):
-            near_miss_line(reply, LIBRARY)
+            reply.line(CHUNK, LIBRARY)
     else:
-        line = near_miss_line(reply, LIBRARY)
+        line = reply.line(CHUNK, LIBRARY)
         assert (line["question"], line["expected_chunks"]) == (question, [])
         assert line["notes"] == f"nothing in the corpus says: {missing}"
+
+
+def test_chunks_are_spread_over_pages() -> None:
+    texts = {"a#1": "word " * 20, "a#2": "word " * 20, "b#1": "word " * 20, "c#1": "Too short."}
+    chunks = [Chunk(key, key[0], "", f"{key[0]}.md", text) for key, text in texts.items()]
+    ids = [chunk.id for chunk in spread(chunks, 9)]
+    assert sorted(ids) == ["a#1", "a#2", "b#1"]
+    assert {key[0] for key in ids[:2]} == {"a", "b"}
+    assert ids == [chunk.id for chunk in spread(chunks, 9)]
+    assert [chunk.id for chunk in spread(chunks, 1)] == ids[:1]

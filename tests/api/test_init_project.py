@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from evaltrack import open_golden
-from evaltrack.api import init_project as origin_module
-from evaltrack.api.init_project import CI, OWN_FUNCTION, find_corpus, find_golden, init_project, origin_of_package
+from evaltrack.api import init_project as module
+from evaltrack.api.init_project import CI, OWN_FUNCTION, init_project
 from evaltrack.cli import _run
 from evaltrack.errors import UsageError
 from tests.files import data
@@ -52,7 +52,7 @@ def test_without_pages_the_set_is_a_sample_that_runs(
     store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     plan = init_project(tmp_path / "new")
-    assert plan.notes == ("no pages were named: the set is a sample about a library",)
+    assert plan.notes == ["no pages were named: the set is a sample about a library"]
     monkeypatch.chdir(tmp_path / "new")
     assert _run(["run", "--output", "json"]) == 0
     data = json.loads(capsys.readouterr().out)
@@ -99,7 +99,6 @@ def test_the_baseline_of_a_target_that_may_vary_has_trials(project: Path, ci: CI
 def test_what_is_there_is_taken(project: Path) -> None:
     (project / "golden").mkdir()
     (project / "golden/mine.jsonl").write_text('{"id": 1, "question": "Q?", "expected_sources": ["Boats"]}\n')
-    assert (find_corpus(project), find_golden(project)) == ("docs", "golden/mine.jsonl")
     assert _run(["init", "-t", "http://127.0.0.1:9/ask"]) == 0
     made = tomllib.loads((project / "evaltrack.toml").read_text())
     assert made["run"] == {"golden": "golden/mine.jsonl", "target": "http://127.0.0.1:9/ask", "k": 5}
@@ -111,14 +110,6 @@ def test_settings_that_no_longer_count_are_named(project: Path) -> None:
     assert init_project(project).notes[-1] == (
         "evaltrack.toml counts from now on, and [tool.evaltrack] of pyproject.toml no more"
     )
-
-
-def test_a_checkout_that_is_not_installed_gets_a_placeholder(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(name: str) -> None:
-        raise PackageNotFoundError(name)
-
-    monkeypatch.setattr(origin_module, "distribution", missing)
-    assert "OWNER" in origin_of_package().package
 
 
 @pytest.mark.parametrize(
@@ -164,13 +155,21 @@ def test_a_ci_is_told_of_a_target_that_it_does_not_reach(project: Path, host: st
     data("api.json")["the_ci_installs_what_is_installed_here"],
 )
 def test_the_ci_installs_what_is_installed_here(
-    monkeypatch: pytest.MonkeyPatch, noted: dict[str, object] | None, package: str, action: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, noted: dict[str, object] | None, package: str, action: str
 ) -> None:
     class Installed:
         def read_text(self, name: str) -> str | None:
             return None if noted is None else json.dumps(noted)
 
-    monkeypatch.setattr(origin_module, "distribution", lambda name: Installed())
-    made = origin_of_package()
-    assert made.package.startswith(package)
-    assert made.action.startswith(action)
+    monkeypatch.setattr(module, "distribution", lambda name: Installed())
+    text = init_project(tmp_path, ci="github").files[".github/workflows/evaltrack.yml"]
+    assert f"pip install '{package}" in text.replace("pip install ", "pip install '").replace("''", "'")
+    assert f"uses: {action}" in text
+
+
+def test_a_checkout_that_is_not_installed_gets_a_placeholder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> None:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(module, "distribution", missing)
+    assert any("in place of OWNER" in note for note in init_project(tmp_path, ci="github").notes)

@@ -12,11 +12,9 @@ from evaltrack.api.import_golden import import_golden
 from evaltrack.api.lint_golden import lint_golden
 from evaltrack.errors import UsageError
 from evaltrack.golden.corpus import Chunk
-from evaltrack.golden.lint.answers import check_answers
-from evaltrack.golden.lint.chunks import check_copies
-from evaltrack.golden.lint.finding import RULES, Entry
-from evaltrack.golden.lint.library import Library
-from evaltrack.golden.lint.questions import check_questions
+from evaltrack.golden.findings import RULES, Entry, Library
+from evaltrack.golden.lint_expectations import check_expectations
+from evaltrack.golden.lint_questions import check_questions
 from evaltrack.golden.reader import open_golden
 from evaltrack.records import Question
 from tests.conftest import REPO
@@ -133,7 +131,6 @@ def test_public_sets_raise_no_false_alarm(tmp_path: Path) -> None:
         entries = [Entry("set", place, place + 1, question) for place, question in enumerate(asked)]
         library = Library("docs", tuple(chunks), frozenset({"docs"}))
         assert list(check_questions(entries)) == []
-        assert list(check_answers(entries, library)) == []
-        assert list(check_copies(entries, library)) == []
+        assert list(check_expectations(entries, library)) == []
         number += len(entries)
     assert number == 453

@@ -102,8 +102,8 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
         write_golden([{"question": "\ud800"}], path)
     with pytest.raises(UsageError, match=r"\.jsonl"):
         write_golden(LINES, tmp_path / "mine.txt")
-    with pytest.raises(UsageError, match="cannot be written: No such file"):
-        write_golden(LINES, tmp_path / "nowhere/mine.jsonl")
+    with pytest.raises(UsageError, match="cannot be written: "):
+        write_golden(LINES, path / "mine.jsonl")
 
 
 def test_a_state_folder_that_cannot_be_written_is_named(own_state: Path) -> None:

@@ -179,6 +179,38 @@ def test_the_index_is_shown_to_people(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 @pytest.mark.parametrize(
+    ("expectation", "message"),
+    [
+        (
+            ["--expect", "rail"],
+            "`rail` is not in docs; add the page, or correct the question, or add it as a draft (--draft)",
+        ),
+        (["--expect", "Visa"], "`Visa` is not in docs, `visa` is; write `visa`"),
+        (["--source", "Rail"], "`Rail` is not in docs"),
+        (["--quote", "Guests leave"], "no chunk of docs holds"),
+    ],
+)
+@pytest.mark.parametrize("settings", ["[golden.lint]\ncorpus = 'docs'", "[run]\ntarget = 'bm25:docs'", ""])
+def test_what_the_corpus_does_not_hold_is_not_added(
+    expectation: list[str], message: str, settings: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, before = written(MANY), Path("mine.jsonl").read_text()
+    Path("evaltrack.toml").write_text(settings)
+    add = ["add", path, "--question", "b?", *([] if settings else ["--corpus", "docs"])]
+    code, _, err = called(capsys, *add, *expectation)
+    assert (code, message.replace("docs", "bm25:docs") in err if "bm25" in settings else message in err) == (2, True)
+    assert Path(path).read_text() == before
+    assert called(capsys, *add, "--expect", "visa", "--quote", "guests stay")[0] == 0
+    assert called(capsys, *add[:3], "c?", *add[4:], *expectation, "--draft")[0] == 0
+
+
+def test_anchor_reads_the_corpus_of_the_settings_file(capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(MANY)
+    Path("evaltrack.toml").write_text("[golden.lint]\ncorpus = 'docs'\n")
+    assert "1 question would get 1 quotation" in called(capsys, "anchor", path, "--dry-run")[2]
+
+
+@pytest.mark.parametrize(
     ("fields", "message"),
     [
         ({"question": "a?", "id": 1}, "has a question `1`"),
@@ -246,6 +278,22 @@ def test_a_table_becomes_a_golden_set(capsys: pytest.CaptureFixture[str]) -> Non
     assert (code, out) == (0, "out.jsonl (table): 1 question, 0 negatives, 0 that expect nothing of retrieval\n")
     assert err == "  `tags` is no field of a golden set: kept in `metadata`: 1 (mine.csv:2)\n"
     assert called(capsys, "lint", "out.jsonl")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("column", "field"),
+    [("answer", "expected_answer"), ("Doc IDs", "expected_chunks"), ("sources", "expected_sources")],
+)
+def test_a_column_that_is_likely_a_field_is_suggested(
+    column: str, field: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("mine.csv").write_text(f"question,{column}\na?,x\n")
+    command = ["import", "mine.csv", "-o", "out.jsonl", "--force"]
+    assert (
+        f"`{column}` is no field of a golden set; to read it, write --map {field}={column}"
+        in called(capsys, *command)[2]
+    )
+    assert "--map" not in called(capsys, *command, "--map", f"{field}={column}")[2]
 
 
 @pytest.mark.parametrize(

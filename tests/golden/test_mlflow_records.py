@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaltrack.golden.lines import checked_question, line_of
-from evaltrack.golden.mlflow_records import question_of, record_of
+from evaltrack.golden.lines import checked_question, line_of, question_of, record_of
 from evaltrack.records import Question
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)

@@ -6,7 +6,8 @@ import pytest
 
 from evaltrack.golden.quotes import LEAST_WORDS, MOST_WORDS, QuoteChooser
 from evaltrack.records import Passage, Question
-from tests.golden.lint.library import library
+
+from .test_lint import library
 
 VISA = (
     "The Schengen area is a group of countries. All rights reserved by the authors of this page.\n\n"

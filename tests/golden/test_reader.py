@@ -15,7 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from evaltrack.errors import GoldenError
-from evaltrack.golden.entries import MAX_ARRAY_BYTES, MAX_QUESTION_BYTES
+from evaltrack.golden.file import MAX_ARRAY_BYTES, MAX_QUESTION_BYTES
 from evaltrack.golden.lines import FIELDS
 from evaltrack.golden.reader import GoldenSet, open_golden
 from evaltrack.golden.selection import Selection

@@ -14,7 +14,7 @@ from mlflow.entities import Document, SpanType
 from openai import OpenAI
 
 from evaltrack import run_eval
-from evaltrack.api.import_golden import import_traces
+from evaltrack.api.import_golden import import_golden
 from evaltrack.errors import UsageError
 from evaltrack.records import Question, Source
 from evaltrack.targets import open_target
@@ -169,7 +169,7 @@ def test_several_traces_of_a_question(store_uri: str, tmp_path: Path, traced: Ca
 def test_a_golden_set_of_what_was_asked(store_uri: str, tmp_path: Path, traced: Callable[..., str]) -> None:
     traced("Same?", text="1")
     traced("Same?", text="2")
-    made = import_traces("traces:prod", tmp_path / "asked.jsonl")
+    made = import_golden("traces:prod", tmp_path / "asked.jsonl")
     assert (made.questions, made.judged_only) == (2, 2)
     names = ("accuracy", "completeness", "relevance", "overall_score")
     verdict = dict.fromkeys(names, 0.9) | {"reasoning": "right"}

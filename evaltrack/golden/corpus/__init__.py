@@ -6,6 +6,6 @@ default each heading starts one (`guides/schengen-visa#overstay`).
 """
 
 from evaltrack.golden.corpus.chunkers import Chunk, Chunker, by_page, parse_chunker
-from evaltrack.golden.corpus.folder import domain_folders, parse_suffixes, read_corpus
+from evaltrack.golden.corpus.folder import READERS, domain_folders, parse_suffixes, read_corpus
 
-__all__ = ["Chunk", "Chunker", "by_page", "domain_folders", "parse_chunker", "parse_suffixes", "read_corpus"]
+__all__ = ["READERS", "Chunk", "Chunker", "by_page", "domain_folders", "parse_chunker", "parse_suffixes", "read_corpus"]

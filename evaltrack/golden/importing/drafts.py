@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, TypeAlias
@@ -14,9 +14,8 @@ import jmespath
 from jmespath.exceptions import JMESPathError
 
 from evaltrack.errors import GoldenError, UsageError
-from evaltrack.golden.corpus.passages import CorpusIds
-from evaltrack.golden.entries import MAX_QUESTION_BYTES
-from evaltrack.golden.importing.table import Rows
+from evaltrack.golden.file import MAX_QUESTION_BYTES
+from evaltrack.golden.importing.table import CorpusIds, Rows
 from evaltrack.golden.importing.values import (
     cell,
     identifier,
@@ -38,14 +37,19 @@ LISTS = ("expected_chunks", "expected_sources", "expected_tools")
 SHAPED = ("history", "expected_passages", "expected_arguments", "grades", "relevant_grade", "draft")
 """Fields that are JSON in a cell of a table."""
 
+USUAL = {
+    "expected_answer": ("answer", "answers", "ground_truth", "reference", "expected_output"),
+    "expected_chunks": ("chunks", "chunk_ids", "doc_ids", "contexts", "documents"),
+    "expected_sources": ("sources", "files", "titles"),
+    "expected_tools": ("tools", "tool_calls"),
+}
+"""What columns are often called that hold a field; in a table they are read only where they are named."""
+
 _OBJECT = re.compile(r"""\s*(\{["']|\[\{)""")
 """How an object, or a list of messages, begins in a cell."""
 
 EXAMPLES, MAX_TEXTS = 3, 200
 """Places that a note names, and different notes that are counted apart: files may invent a column for each line."""
-
-MAX_SIGNS = 100
-"""Of those between texts, in one text of a corpus."""
 
 PASSAGE_TEXTS = ("text", "content", "page_content", "quote")
 """Keys of an object under which the text of a passage is."""
@@ -57,10 +61,8 @@ ANSWERED = {"answerable", "is_answerable"}
 Line: TypeAlias = dict[str, Any]
 """The fields of one golden line."""
 
-Draft: TypeAlias = tuple[str, Line | ValueError]
-"""A place in a source file (`mine.csv:7`), and the golden line that it holds, or why it holds none."""
-
-Drafts: TypeAlias = Iterator[Draft]
+Drafts: TypeAlias = Iterator[tuple[str, Line | ValueError]]
+"""Places in a source file (`mine.csv:7`), each with the golden line that it holds, or why it holds none."""
 
 
 class Notes:
@@ -112,29 +114,49 @@ class Preset:
     """How a tool calls what its rows hold.
 
     Attributes:
-        name: The format.
-        shown_by: Columns that show it, any one of the sets.
         fields: For each field of a golden line the columns or JMESPaths that may hold it; the first that does counts.
+        fields_in: What is before the name of any other field in its path; None where only `fields` are read.
+        shown_by: Columns that show the format, any one of the sets.
         not_with: A column that no row of it has.
         ignored: Columns with results of a system, or with what its store keeps for itself.
         texts: The column with the texts of the passages that an answer needs; these have no ids.
         joint: What is between several such texts in one cell.
         left_out: JMESPaths of rows that are no questions, and the note of each.
-        prepare: Changes a row first, where a path cannot say it.
+        prefixes: Objects whose keys are columns of a table, as in `input_question`.
+        quoted: Whether texts in a table are JSON.
+        of_log: The columns that are no results, in rows with the column `epoch`.
     """
 
-    name: str
-    shown_by: tuple[Collection[str], ...]
-    fields: Mapping[str, tuple[str, ...]]
+    fields: Mapping[str, Collection[str]]
+    fields_in: str | None = None
+    shown_by: Collection[Collection[str]] = ()
     not_with: str = ""
     ignored: Collection[str] = ()
     texts: str = ""
     joint: str = ""
     left_out: Mapping[str, str] = field(default_factory=dict)
-    prepare: Callable[[dict[str, Any]], dict[str, Any]] = dict
+    prefixes: Collection[str] = ()
+    quoted: bool = False
+    of_log: Collection[str] = ()
+
+    def paths(self, name: str) -> tuple[str, ...]:
+        """Where a field may be."""
+        usual = (name,) if name in ("id", "metadata") else ()
+        return tuple(self.fields.get(name, usual if self.fields_in is None else (f"{self.fields_in}{name}",)))
+
+    def columns(self, row: Mapping[str, Any]) -> Line:
+        """The columns of a row, without what belongs to a log, and with objects where a table has parts of them."""
+        columns: Line = {}
+        for name, value in row.items():
+            part, _, key = name.partition("_")
+            if part in self.prefixes and key:
+                columns.setdefault(part, {}).update({} if is_empty(value) else {key: value})
+            elif not (self.of_log and "epoch" in row and name not in self.of_log):
+                columns[name] = cell(value, ('"',), strict=False) if self.quoted else value
+        return plain(columns)  # type: ignore[no-any-return]
 
 
-TABLE = Preset("table", (), {"question": ("question",)})
+TABLE = Preset({"question": ("question",)})
 """Rows with columns of any names; one that is called as a field need not be named."""
 
 
@@ -160,6 +182,11 @@ def _nearest(name: str, names: Collection[str]) -> str:
     return "".join(f"did you mean `{shown(near)}`?" for near in get_close_matches(name, names, n=1))
 
 
+def _words(path: str) -> list[str]:
+    """The names in a path."""
+    return re.findall(r"\w+", path)
+
+
 def _found(name: str, path: str, row: Mapping[str, Any]) -> Any:
     """The value of a column, or what a JMESPath finds in a row, whose cells may hold JSON; None where there is nothing.
 
@@ -168,17 +195,15 @@ def _found(name: str, path: str, row: Mapping[str, Any]) -> Any:
     """
     if path in row or path.isidentifier():
         return row.get(path)
-    for column in row.keys() & set(re.findall(r"\w+", path)) if name not in TEXTS else ():
+    for column in row.keys() & set(_words(path)) if name not in TEXTS else ():
         try:
             cell(row[column])
         except ValueError as error:
             raise ValueError(f"`{shown(column)}` {error}") from None
-    value = _searched(path, row)
-    start = path.partition("[")[0]
+    value, start = _searched(path, row), path.partition("[")[0]
     if value == [] and "?" not in path and start != path and _searched(start, row):
-        raise ValueError(
-            f"`{shown(path)}` finds nothing in `{shown(start)}`; where nothing is right, filter the list: `[?…]`"
-        )
+        cure = "where nothing is right, filter the list: `[?…]`"
+        raise ValueError(f"`{shown(path)}` finds nothing in `{shown(start)}`; {cure}")
     return None if value is False else value
 
 
@@ -220,7 +245,7 @@ class _Line:
     preset: Preset
     settings: ImportSettings
     notes: Notes
-    row: dict[str, Any]
+    row: Line
     fields: Line = field(default_factory=dict)
     metadata: Line = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
@@ -232,7 +257,7 @@ class _Line:
         Raises:
             ValueError: a value is none of its field, or there is no question.
         """
-        self.row = plain(self.preset.prepare(self.row))
+        self.row = self.preset.columns(self.row)
         paths = self._paths()
         for name, places in paths.items():
             for path in places:
@@ -245,9 +270,10 @@ class _Line:
                     self.used.add(path)
                 if took:
                     break
+        read = {word for places in paths.values() for path in places for word in _words(path)}
         for column, value in self.row.items():
             if column not in self.used and not is_empty(value) and value not in ([], {}):
-                self._take_rest(column, value, paths)
+                self._take_rest(column, value, read)
         self._decide_negative()
         if "question" not in self.fields:
             raise ValueError(self._without_question(paths["question"]))
@@ -256,12 +282,12 @@ class _Line:
     def _paths(self) -> dict[str, tuple[str, ...]]:
         """Where each field may be; what the user named takes the place of the usual columns."""
         named = self.settings.fields
-        usual = {"id": ("id",), "metadata": ("metadata",), **self.preset.fields}
-        if self.preset is TABLE:
-            usual |= {name: (column,) for column in reversed(self.row) if (name := field_name(column)) in FIELDS}
         taken = {name for path in named.values() for name in (path, path.partition("[")[0])}
-        free = {name: tuple(path for path in paths if path not in taken) for name, paths in usual.items()}
-        return {**free, **{name: (path,) for name, path in named.items()}}
+        paths = {name: self.preset.paths(name) for name in FIELDS}
+        if self.preset is TABLE:
+            paths |= {name: (column,) for column in reversed(self.row) if (name := field_name(column)) in FIELDS}
+        free = {name: tuple(path for path in places if path not in taken) for name, places in paths.items()}
+        return free | {name: (path,) for name, path in named.items()}
 
     def _took(self, name: str, path: str, value: Any) -> bool:
         """Whether a value says something of a field, which it then is."""
@@ -315,22 +341,29 @@ class _Line:
             self.notes.add(f"`{shown(column)}` {why}: kept in `metadata`", self.place)
             self.metadata[column] = value
 
-    def _take_rest(self, column: str, value: Any, paths: Mapping[str, tuple[str, ...]]) -> None:
-        """A column that is no field."""
+    def _take_rest(self, column: str, value: Any, read: Collection[str]) -> None:
+        """A column that is no field; `read` are the names in all paths."""
         if column == self.preset.texts:
             self._take_texts(column, value)
         elif column not in self.preset.ignored:
-            is_read = any(column in re.findall(r"\w+", path) for path in self.settings.fields.values())
-            self._keep(column, "holds more than its field" if is_read else "is no field of a golden set", value)
-        elif not any(column in re.findall(r"\w+", path) for each in paths.values() for path in each):
+            is_read = any(column in _words(path) for path in self.settings.fields.values())
+            why = "holds more than its field" if is_read else f"is no field of a golden set{self._suggestion(column)}"
+            self._keep(column, why, value)
+        elif column not in read:
             self.notes.add(f"`{shown(column)}` is no part of a golden set: left out", self.place)
+
+    def _suggestion(self, column: str) -> str:
+        """The setting that reads a column of a table which is called as those of a field often are."""
+        plain_name = "_".join(column.lower().replace("-", " ").split())
+        names = [name for name, columns in USUAL.items() if plain_name in columns and name not in self.fields]
+        return f"; to read it, write `fields={names[0]}={shown(column)}`" if names and self.preset is TABLE else ""
 
     def _take_texts(self, column: str, value: Any) -> None:
         """Texts of passages: their ids, where a corpus holds each of them."""
         texts, corpus, joint = cell(value, strict=False), self.settings.corpus, self.preset.joint
         is_joined = isinstance(texts, str) and bool(joint) and joint in texts
         if is_joined:
-            texts = _parted(texts, joint, corpus)
+            texts = [text for text in texts.split(joint) if text.strip()]
         texts = texts if isinstance(texts, list) else [texts]
         ids = [corpus.of_text(str(text)) for text in texts] if corpus else [None]
         if None in ids:
@@ -349,16 +382,16 @@ class _Line:
             return
         is_negative = said == (column.lower() in REFUSED)
         given = [name for name in EXPECTATIONS if name in self.fields]
-        against = [name for name in given if bool(self.fields[name]) == is_negative]
-        for name in against:
-            decided = "a negative" if is_negative else "none, and nothing is expected of retrieval"
-            why = f"contradicts `{shown(column)}`, which decides: the question is {decided}"
-            self.notes.add(f"`{name}` {why}: kept in `metadata`", self.place)
-            self.metadata[name] = self.fields.pop(name)
+        for name in given:
+            if bool(self.fields[name]) == is_negative:
+                decided = "a negative" if is_negative else "none, and nothing is expected of retrieval"
+                why = f"contradicts `{shown(column)}`, which decides: the question is {decided}"
+                self.notes.add(f"`{name}` {why}: kept in `metadata`", self.place)
+                self.metadata[name] = self.fields.pop(name)
         if is_negative and not any(name in self.fields for name in EXPECTATIONS):
             self.fields["expected_chunks"] = []
 
-    def _without_question(self, usual: tuple[str, ...]) -> str:
+    def _without_question(self, usual: Collection[str]) -> str:
         if any(column in self.row for column in usual):
             return "has no question; write one, or remove the row"
         columns = ", ".join(f"`{shown(each)}`" for each in list(self.row)[:9]) or "none"
@@ -380,17 +413,6 @@ def _check_keys(name: str, path: str, items: list[Any]) -> None:
             setting = f"expected_passages={shown(path)}[].{{quote: {key}}}"
         cure = f"say which to take: `fields={setting}`"
         raise ValueError(f"holds objects with the keys {', '.join(map(shown, list(odd)[:9]))}; {cure}")
-
-
-def _parted(cell: str, joint: str, corpus: CorpusIds | None) -> list[str]:
-    """The texts in a cell with signs between them: where a corpus has a longer one, its own signs stay in it."""
-    parts, texts = cell.split(joint), list[str]()
-    while parts:
-        ends = range(min(len(parts), MAX_SIGNS), 1, -1) if corpus else ()
-        end = next((each for each in ends if corpus and corpus.of_text(joint.join(parts[:each]))), 1)
-        texts.append(joint.join(parts[:end]))
-        del parts[:end]
-    return [text for text in texts if text.strip()]
 
 
 def graded(grades: Mapping[str, int]) -> list[str] | dict[str, int]:
@@ -432,17 +454,16 @@ def checked_lines(drafts: Drafts, settings: ImportSettings, notes: Notes) -> Ite
             cure = "a question must be shorter"
             problems.append(f"{place}: is longer than {MAX_QUESTION_BYTES:,} bytes as a golden line; {cure}")
         else:
-            if settings.corpus:
-                _look_up(place, question, settings.corpus, notes)
+            _look_up(place, question, settings.corpus, notes)
             yield question, text
     if problems:
         raise GoldenError(problems)
 
 
-def _look_up(place: str, question: Question, corpus: CorpusIds, notes: Notes) -> None:
+def _look_up(place: str, question: Question, corpus: CorpusIds | None, notes: Notes) -> None:
     passages = question.expected_passages or ()
     for key in (*(question.expected_chunks or ()), *(key for each in passages for key in each.any_of)):
-        if key not in corpus.ids:
+        if corpus and key not in corpus.ids:
             near = corpus.nearest(key)
             meant = f", did you mean `{shown(near)}`?" if near else ""
             notes.add("expected chunks that are not in the corpus", f"{place}: `{shown(key)}`{meant}")

@@ -1,13 +1,16 @@
-"""Files of rows, each an object with its place: CSV, TSV, Excel, Parquet, JSON, JSON Lines, YAML."""
+"""Files of rows, each an object with its place: CSV, TSV, Excel, Parquet, JSON Lines, JSON, YAML; and corpora."""
 
 from __future__ import annotations
 
 import csv
+import gzip
 import re
 import stat
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import cached_property
+from hashlib import blake2b
 from io import StringIO
 from itertools import zip_longest
 from pathlib import Path
@@ -16,8 +19,11 @@ from typing import Any, TypeAlias
 from pydantic_core import from_json
 
 from evaltrack.errors import GoldenError, UsageError
-from evaltrack.golden.entries import MAX_ARRAY_BYTES, array_entries, line_entries
+from evaltrack.golden.corpus import read_corpus
+from evaltrack.golden.file import MAX_ARRAY_BYTES, array_entries, line_entries
 from evaltrack.golden.importing.values import is_empty, plain, shown
+from evaltrack.golden.words import plain_form
+from evaltrack.records.base import as_key
 from evaltrack.records.json_text import InvalidJsonError, kind_of, parsed
 from evaltrack.system.processes import decoded_size
 
@@ -323,3 +329,73 @@ FORMS: Mapping[str, Callable[[Path, str], Iterator[tuple[str, Any]]]] = {
     ".yml": _items,
 }
 """The reader for each suffix."""
+
+
+ID_KEYS = ("_id", "id", "doc_id", "docno", "chunk_id")
+PASSAGE_KEYS = ("text", "contents", "content")
+
+
+class CorpusIds:
+    """The ids of all passages of a corpus, and which passage has a given text; texts are held as digests of 8 bytes."""
+
+    def __init__(self, path: Path) -> None:
+        """Read a folder of pages, or a file of passages (`_id`, `text`): `.jsonl`, `.jsonl.gz` or `.parquet`.
+
+        Raises:
+            GoldenError: lines are no passages.
+            UsageError: the folder holds no pages.
+        """
+        self.ids: set[str] = set()
+        self._by_text: dict[bytes, str] = {}
+        for key, text in _passages(path):
+            self.ids.add(key)
+            self._by_text.setdefault(_digest(text), key)
+        if not self.ids:
+            raise GoldenError([f"{path}: holds no passages; write one JSON object a line, with `_id` and `text`"])
+
+    def of_text(self, text: str) -> str | None:
+        """The id of the passage with this text, whatever its spaces; None where there is none."""
+        return self._by_text.get(_digest(text))
+
+    @cached_property
+    def _forms(self) -> dict[str, str]:
+        return {plain_form(key): key for key in self.ids}
+
+    def nearest(self, key: str) -> str | None:
+        """An id that differs from `key` in its form alone."""
+        return self._forms.get(plain_form(key))
+
+
+def _digest(text: str) -> bytes:
+    return blake2b(" ".join(text.split()).encode("utf-8", "replace"), digest_size=8).digest()
+
+
+def _passages(path: Path) -> Iterator[tuple[str, str]]:
+    if path.is_dir():
+        yield from ((chunk.id, chunk.text) for chunk in read_corpus(path))
+        return
+    problems = list[str]()
+    try:
+        for place, row in read_rows(path) if path.suffix.lower() == ".parquet" else _lines(path):
+            keys = [as_key(row.get(name)) for name in ID_KEYS] if isinstance(row, dict) else []
+            if isinstance(row, ValueError):
+                problems.append(f"{place}: {row}")
+            elif named := [key for key in keys if isinstance(key, str)]:
+                yield named[0], next((row[name] for name in PASSAGE_KEYS if isinstance(row.get(name), str)), "")
+            else:
+                cure = f"write an object with `_id` (or {', '.join(ID_KEYS[1:])}) and `text`"
+                problems.append(f"{place}: has no id; {cure}")
+    except (OSError, EOFError) as error:
+        raise GoldenError([f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}"]) from None
+    if problems:
+        raise GoldenError(problems)
+
+
+def _lines(path: Path) -> Iterator[tuple[str, Any]]:
+    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+        for number, raw in enumerate(file, start=1):
+            if raw.strip():
+                try:
+                    yield f"{path}:{number}", parsed(raw.removeprefix(b"\xef\xbb\xbf"))
+                except InvalidJsonError as error:
+                    yield f"{path}:{number}", error

@@ -9,7 +9,7 @@ from pydantic import Field
 from evaltrack.compare.leaderboard import CostUnit, ReferenceKind
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.sweep import ELSEWHERE, OF_ALL, SweepFile
-from evaltrack.golden.lint.finding import Finding
+from evaltrack.golden.findings import Finding
 from evaltrack.metrics.rubric import Gate
 from evaltrack.metrics.rubric_tables import Requirement
 from evaltrack.records import Mode, Question, Response, Source

@@ -12,7 +12,7 @@ from evaltrack import open_golden
 from evaltrack.api.import_golden import import_golden
 from evaltrack.cli.golden import FORMAT_NAMES
 from evaltrack.errors import UsageError
-from evaltrack.golden.importing.presets import FORMATS
+from evaltrack.golden.importing.formats import FORMATS
 from evaltrack.records import Passage
 from tests.conftest import REPO
 from tests.files import data, put
@@ -161,18 +161,12 @@ def test_expected_texts_of_trulens_are_quotations(tmp_path: Path) -> None:
     assert [each.quote for each in question.expected_passages or ()] == ["Ninety days."]
 
 
-def test_a_text_with_the_sign_between_texts_stays_whole(tmp_path: Path) -> None:
-    """As in DeepEval's CSV, where a corpus holds it; else the message says what divides it."""
-    corpus = put(
-        tmp_path / "c.jsonl", [{"_id": "plans", "text": "| Plan |\n| Pro |"}, {"_id": "logs", "text": "a | b"}]
-    )
-    text = 'input,expected_output,context,retrieval_context\nq?,a,"| Plan |\n| Pro ||a | b",x\n'
-    path = put(tmp_path / "d.csv", text)
-    ((question,), _) = imported(tmp_path, path, corpus=corpus)
-    assert question.expected_chunks == ("plans", "logs")
-    ((question,), made) = imported(tmp_path, path)
-    assert "a `|` inside of a text divides it here, and not in a JSON file" in noted(made, "`context`")
-    assert all(question.metadata["context"])
+def test_texts_in_one_cell_are_divided(tmp_path: Path) -> None:
+    corpus = put(tmp_path / "c.jsonl", [{"_id": "plans", "text": "Plan: Pro"}, {"_id": "logs", "text": "a log"}])
+    cells = "input,expected_output,context,retrieval_context\nq?,a,Plan: Pro|a log,x\nr?,a,| Plan |,x\n"
+    (whole, cut), made = imported(tmp_path, put(tmp_path / "d.csv", cells), corpus=corpus)
+    assert (whole.expected_chunks, cut.expected_chunks) == (("plans", "logs"), None)
+    assert "a `|` inside of a text divides it here, and not in a JSON file" in noted(made, "`context` holds")
 
 
 def test_what_deepeval_holds_besides(tmp_path: Path) -> None:

@@ -1,17 +1,50 @@
-"""Questions that ask what another one asks."""
+"""What is wrong with the questions of a golden set, each alone and among each other; pure functions."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
+from math import ceil
 
-from evaltrack.golden.lint.alike import similar_pairs
-from evaltrack.golden.lint.finding import Entry, Finding
+from evaltrack.golden.findings import Entry, Finding, finding_of_set
+from evaltrack.golden.reader import GoldenStats
 from evaltrack.golden.words import ContentWords
 from evaltrack.records import Question
+from evaltrack.records.amount import count
 from evaltrack.records.passage import title_key
+from evaltrack.stats.significance import MIN_CHANGED
+
+MAX_COMPARED = 50
+"""Earlier sets that one is compared with at least, where so many share its rarest members; of thousands, not all."""
+
+
+def similar_pairs(sets: Sequence[Set[int]], least: float) -> Iterator[tuple[int, int, float]]:
+    """The places (lower first) and the similarity of all pairs of sets that are at least so similar.
+
+    Jaccard similarity: members in both over members in either, in [0, 1]. Empty sets are like nothing. Where a set has
+    more than `MAX_COMPARED` candidates some of its pairs may be left out.
+    """
+    counts = Counter(member for each in sets for member in each)
+    holders: dict[int, list[int]] = defaultdict(list)
+    for place, members in enumerate(sets):
+        rare = sorted(members, key=lambda member: (counts[member], member))
+        prefix = rare[: len(rare) - ceil(least * len(rare) - 1e-9) + 1] if rare else []
+        candidates: set[int] = set()
+        for member in prefix:
+            candidates.update(holders[member])
+            if len(candidates) >= MAX_COMPARED:
+                break
+        for other in sorted(candidates):
+            shared = len(members & sets[other])
+            if (similarity := shared / (len(members) + len(sets[other]) - shared)) >= least - 1e-9:
+                yield other, place, similarity
+        for member in prefix:
+            if len(holders[member]) < MAX_COMPARED:
+                holders[member].append(place)
+
 
 LIKE = 0.8
 """Share of content words in common from which two questions that expect the same may ask the same."""
@@ -53,6 +86,15 @@ class _Wording:
 
 
 def check_questions(entries: Sequence[Entry]) -> Iterator[Finding]:
+    """What is wrong with questions, each alone and among each other."""
+    yield from _asking_the_same(entries)
+    for entry in entries:
+        yield from _repeats(entry)
+        yield from _blanks(entry)
+        yield from _useless_answer(entry)
+
+
+def _asking_the_same(entries: Sequence[Entry]) -> Iterator[Finding]:
     """Questions of one domain that ask the same, each with the first that does; and those that contradict it.
 
     After other turns the same words ask something else.
@@ -131,3 +173,68 @@ def _difference(one: Question, other: Question) -> str:
     if set(one.expected_tools) != set(other.expected_tools):
         return "expects other tools"
     return ""
+
+
+TEXTS = ("id", "question", "expected_answer", "domain", "category")
+LISTS = ("expected_chunks", "expected_sources", "expected_tools")
+
+PLACEHOLDERS = frozenset(
+    ["tbd", "todo", "fixme", "xxx", "na", "placeholder", "answer", "empty", "null", "undefined", "pending"]
+)
+
+
+def _repeats(entry: Entry) -> Iterator[Finding]:
+    """What is expected twice in one question; it counts once."""
+    by_title, keys = entry.question.by_title, set[str]()
+    for expected in entry.question.expected_names or ():
+        key = title_key(expected) if by_title else expected
+        if key in keys:
+            field = "expected_sources" if by_title else "expected_chunks"
+            yield entry.finding("repeated-id", f"`{expected}` is twice in `{field}`", "remove one")
+        keys.add(key)
+
+
+def _blanks(entry: Entry) -> Iterator[Finding]:
+    """Texts with blanks around them: as parts of ids they match nothing, as parts of labels they make another label."""
+    texts = [(field, f"`{field}`", getattr(entry.question, field) or "") for field in TEXTS]
+    for field in LISTS:
+        texts += ((field, f"`{text}` in `{field}`", text) for text in getattr(entry.question, field) or ())
+    for field, place, text in texts:
+        if text.strip() not in ("", text) and not (field == "domain" and entry.has_default_domain):
+            yield entry.finding("surrounding-blanks", f"{place} begins or ends with blanks", "remove them")
+
+
+def _useless_answer(entry: Entry) -> Iterator[Finding]:
+    """An answer that holds no word but one for an answer to come; and that of a negative, which is never looked at."""
+    answer = entry.question.expected_answer
+    if answer is None:
+        return
+    words = set(re.findall(r"\w+", re.sub(r"\bn/a\b", "na", answer.casefold())))
+    if entry.question.negative:
+        message = "is a negative with an `expected_answer`, which is not used"
+        yield entry.finding("unused-answer", message, "remove it, or say which sources are expected")
+    elif words <= PLACEHOLDERS:
+        message = f"`expected_answer` is `{answer.strip()}`, which says nothing"
+        yield entry.finding("empty-answer", message, "write the answer, or leave the field out")
+
+
+MIN_QUESTIONS, MIN_NEGATIVES = 10, 2
+"""Each domain has at least 10 questions, 2 or 3 of them negatives."""
+
+
+def check_size(file: str, stats: GoldenStats) -> Iterator[Finding]:
+    """Domains with few questions or negatives in a set with both; and a set in which no exact paired test shows a loss.
+
+    Such a test shows nothing even where every answerable question breaks.
+    """
+    has_both = stats.questions not in (stats.judged_only, stats.negatives)
+    for domain, questions in stats.by["domain"].items() if has_both else ():
+        negatives = stats.negatives_by_domain[domain]
+        if questions < MIN_QUESTIONS or negatives < MIN_NEGATIVES:
+            message = f"domain {domain} has {count(questions, 'question')}, of which {count(negatives, 'negative')}"
+            cure = f"at least {MIN_QUESTIONS} with {MIN_NEGATIVES} or 3 negatives make a set"
+            yield finding_of_set(file, "thin-domain", message, cure)
+    answerable = stats.questions - stats.negatives - stats.judged_only
+    if 0 < answerable < MIN_CHANGED:
+        message = f"has {count(answerable, 'answerable question')}; even if all break, no exact test shows it at 95 %"
+        yield finding_of_set(file, "too-small", message, f"write at least {MIN_CHANGED}")

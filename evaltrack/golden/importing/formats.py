@@ -1,0 +1,244 @@
+"""The formats that can be imported, and what shows each: tables by a preset; promptfoo, TREC and BEIR by readers."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from importlib.resources import files as resources
+from itertools import chain
+from pathlib import Path
+from typing import Any
+from unicodedata import normalize
+
+from evaltrack.errors import GoldenError, UsageError
+from evaltrack.golden.importing.drafts import (
+    TABLE,
+    Drafts,
+    ImportSettings,
+    Notes,
+    Preset,
+    drafts,
+    field_name,
+    graded,
+)
+from evaltrack.golden.importing.table import FORMS, Rows, check_file, document, read_rows, read_text
+from evaltrack.golden.importing.values import TEXT_KEYS, shown
+from evaltrack.records.base import as_key
+
+PRESETS = {
+    name: Preset(**preset)
+    for name, preset in tomllib.loads(resources(__package__).joinpath("presets.toml").read_text("utf-8")).items()
+}
+
+FORMATS = ("trec", "beir", "table", *PRESETS)
+
+
+def read_format(name: str, files: list[Path], settings: ImportSettings, notes: Notes) -> Drafts:
+    """The golden lines that files of a format hold.
+
+    Raises:
+        GoldenError: a file cannot be read.
+        UsageError: there is no such format.
+    """
+    if name in ("trec", "beir"):
+        return _judged(files, settings, notes)
+    if name not in FORMATS:
+        raise UsageError(f"`form=`: there is no format `{name}`; formats are {', '.join(FORMATS)}")
+    if name == "promptfoo":
+        rows = chain.from_iterable(_test_cases(path, settings.encoding, notes) for path in files)
+    else:
+        rows = chain.from_iterable(read_rows(path, settings.encoding) for path in files)
+    return drafts(rows, PRESETS.get(name, TABLE), settings, notes)
+
+
+def detected_format(files: list[Path], settings: ImportSettings) -> str:
+    """The format that the content of files shows; a field that the user named makes it a table, where nothing does.
+
+    Raises:
+        GoldenError: a file cannot be read.
+        UsageError: the content shows no format, or more than one.
+    """
+    if any((path / QUERIES).is_file() for path in files):
+        return "beir"
+    if kinds := {_kind_of_judgements(path, settings.encoding) for path in files} - {""}:
+        return min(kinds)
+    names = {_by_content(path, settings.encoding) for path in files}
+    if len(names) == 1 and (only := names.pop()):
+        return only
+    if settings.fields:
+        return "table"
+    raise UsageError(f"{files[0]}: its content does not show its format; name it with `form=`: {', '.join(FORMATS)}")
+
+
+def _by_content(path: Path, encoding: str) -> str:
+    """The one format that the first row shows; empty where none or several do."""
+    check_file(path)
+    if path.suffix.lower() not in FORMS:
+        return ""
+    if _is_config(document(path)):
+        return "promptfoo"
+    place, row = next(read_rows(path, encoding), ("", {}))
+    if isinstance(row, ValueError):
+        raise GoldenError([f"{place}: {row}"])
+    names = [
+        name
+        for name, preset in PRESETS.items()
+        if any(row.keys() >= set(each) for each in preset.shown_by) and preset.not_with not in row
+    ]
+    if not names and any(field_name(name) == "question" for name in row):
+        return "table"
+    return names[0] if len(names) == 1 else ""
+
+
+# promptfoo: the test cases of a configuration, or of a file of their own
+
+_VARIABLE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
+
+
+def _is_config(value: Any) -> bool:
+    """Whether a document is a configuration of promptfoo."""
+    return isinstance(value, dict) and "tests" in value
+
+
+def _test_cases(path: Path, encoding: str, notes: Notes) -> Rows:
+    """The test cases that a file holds, as rows of their variables."""
+    config, common, cases = document(path), dict[str, Any](), read_rows(path, encoding)
+    if _is_config(config):
+        common, cases = _object(config, "defaultTest"), _cases_in(path, config["tests"])
+        if config.get("scenarios"):
+            notes.add("`scenarios`: left out; write their tests under `tests`", str(path))
+    for place, case in cases:
+        yield place, case if isinstance(case, ValueError) else _variables(case, common)
+
+
+def _cases_in(path: Path, tests: Any) -> Rows:
+    for number, test in enumerate(tests if isinstance(tests, list) else [tests], start=1):
+        named = f"is in a file of its own, {shown(test)}; import that file" if isinstance(test, str) else ""
+        is_case = isinstance(test, dict)
+        yield f"{path}: tests[{number}]", test if is_case else ValueError(named or "is no test case")
+
+
+def _object(case: Mapping[str, Any], name: str) -> dict[str, Any]:
+    value = case.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def _variables(case: dict[str, Any], common: Mapping[str, Any]) -> dict[str, Any] | ValueError:
+    """A test case with the variables as columns; assertions that are one variable have its value."""
+    variables, metadata = ({**_object(common, name), **_object(case, name)} for name in ("vars", "metadata"))
+    asserts = [
+        {**each, "value": variables.get(match[1])} if match else each
+        for test in (case, common)
+        for each in (test["assert"] if isinstance(test.get("assert"), list) else [])
+        if isinstance(each, dict)
+        for match in [_VARIABLE.fullmatch(str(each.get("value")).strip())]
+    ]
+    for name, value in variables.items():
+        if str(value).startswith("file://"):
+            return ValueError(f"`{shown(name)}` is a file, {shown(value)}; write its text")
+    rest = {name: value for name, value in {**common, **case, "metadata": metadata}.items() if name != "vars"}
+    row = {**{f"vars.{name}" if name in rest else name: value for name, value in variables.items()}, **rest}
+    if len(variables) == 1 and not row.keys() & set(TEXT_KEYS):
+        row["question"] = row.pop(next(iter(variables)), None)
+    return {**row, "assert": asserts}
+
+
+# TREC and BEIR: queries in files of their own, and judgements (qrels) of the documents that they should find
+
+HEADER = "query-id\tcorpus-id\tscore"
+"""First line of BEIR's qrels."""
+
+CORPUS, QUERIES, QRELS = "corpus.jsonl", "queries.jsonl", "qrels/test.tsv"
+
+TOPICS = Preset(
+    {"id": ("_id", "id", "qid", "query_id", "num", "number"), "question": ("text", "query", "title", "question")}
+)
+
+
+def _judged(files: list[Path], settings: ImportSettings, notes: Notes) -> Drafts:
+    """The queries with what was judged relevant of each; those without judgements are left out, and noted.
+
+    Raises:
+        GoldenError: queries or judgements are missing, or lines are no judgements.
+    """
+    named = [each for path in files for each in ([path / QUERIES, path / QRELS] if path.is_dir() else [path])]
+    kinds = {path: _kind_of_judgements(path, settings.encoding) for path in named if path.name != CORPUS}
+    if len(set(map(bool, kinds.values()))) < 2:
+        what = "topics: `id<tab>text` or JSON Lines" if any(kinds.values()) else "judgements (qrels)"
+        raise GoldenError([f"{', '.join(map(str, files))}: none of these files holds {what}; name both"])
+    grades = _judgements([path for path, kind in kinds.items() if kind], settings.encoding)
+    missing = set(grades)
+    rows = (row for path, kind in kinds.items() if not kind for row in _queries(path, settings.encoding))
+    for place, query in drafts(rows, TOPICS, settings, notes):
+        if isinstance(query, ValueError):
+            yield place, query
+        elif (key := str(as_key(query.get("id")))) in grades:
+            missing.discard(key)
+            yield place, {**query, "expected_chunks": graded(grades[key])}
+        else:
+            notes.add("queries without judgements: left out", place)
+    for key in sorted(missing):
+        notes.add("judged queries whose text is missing: left out", f"query `{shown(key)}`")
+
+
+def _is_table(path: Path) -> bool:
+    return path.suffix.lower() in FORMS.keys() - {".tsv"}
+
+
+def _kind_of_judgements(path: Path, encoding: str) -> str:
+    """`beir` or `trec` where the first lines of a file are judgements: a header, or four columns with a grade.
+
+    A line with one tab is a topic, even if its text has three words and ends in a number.
+    """
+    if _is_table(path):
+        return ""
+    lines = [line.strip() for line in read_text(path, encoding).split("\n", 20)[:20]]
+    if lines[0] == HEADER:
+        return "beir"
+    lines = [line for line in lines if line and not line.startswith("#")]
+    is_judged = [line.count("\t") != 1 and len(line.split()) == 4 and _judgement(line) for line in lines]
+    return "trec" if lines and all(is_judged) else ""
+
+
+def _judgements(files: Iterable[Path], encoding: str) -> dict[str, dict[str, int]]:
+    """The grades by query and document: `query iteration document grade`, or BEIR's three columns below their header.
+
+    The same judgement again counts once. Lines that begin with `#` are comments, unless they are judgements.
+    """
+    grades: dict[str, dict[str, int]] = {}
+    problems: list[str] = []
+    for path in files:
+        for number, line in enumerate(read_text(path, encoding).split("\n"), start=1):
+            if judgement := _judgement(line):
+                query, document, grade = judgement
+                if (before := grades.setdefault(query, {}).setdefault(document, grade)) != grade:
+                    problem = f"judges `{document}` for query {query} as {grade}, but before as {before}"
+                    problems.append(f"{path}:{number}: {problem}")
+            elif line.strip() and line.strip() != HEADER and not line.startswith("#"):
+                problem = f"is no judgement: {shown(line.strip())}; write `query iteration document grade`"
+                problems.append(f"{path}:{number}: {problem}")
+    if problems:
+        raise GoldenError(problems)
+    return grades
+
+
+def _judgement(line: str) -> tuple[str, str, int] | None:
+    columns = line.strip().split("\t" if line.count("\t") == 2 else None)
+    with suppress(ValueError):
+        query, _, document, grade = (columns[0], "", *columns[1:]) if len(columns) == 3 else columns
+        return normalize("NFC", query), normalize("NFC", document), int(grade)
+    return None
+
+
+def _queries(path: Path, encoding: str) -> Rows:
+    if _is_table(path):
+        yield from read_rows(path, encoding)
+        return
+    for number, line in enumerate(read_text(path, encoding).split("\n"), start=1):
+        key, tab, query = line.partition("\t")
+        if tab and key.strip():
+            yield f"{path}:{number}", {"num": key.strip(), "title": query.strip()}
+        elif line.strip():
+            yield f"{path}:{number}", ValueError("is no topic; write the id, a tab, and the text")

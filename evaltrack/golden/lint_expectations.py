@@ -1,0 +1,241 @@
+"""What questions expect, held against a corpus; pure functions."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from zlib import crc32
+
+from evaltrack.golden.corpus import Chunk
+from evaltrack.golden.findings import SHOWN_NAMES, Entry, Finding, Library, first_names
+from evaltrack.golden.lint_questions import similar_pairs
+from evaltrack.golden.words import ContentWords, plain_form, told_apart
+from evaltrack.records import Passage
+from evaltrack.records.passage import title_key
+
+NEAR = 60
+"""Likeness (0 to 100, by the longest common subsequence) from which a missing id is likely meant as another."""
+
+MAX_HINTS = 200
+"""Missing ids for which the nearest is looked for; of a set with more, the corpus is another one."""
+
+
+ADD_PAGE = "add the page, or correct the question"
+
+
+def check_expectations(entries: Sequence[Entry], library: Library) -> Iterator[Finding]:
+    """What questions expect, held against the chunks of a library."""
+    yield from check_ids(entries, library)
+    yield from _ambiguous_titles(entries, library)
+    yield from _foreign_answers(entries, library)
+    yield from _copies(entries, library)
+
+
+class _Names:
+    """The ids or titles of a library: as they are written, by the form in which they compare."""
+
+    def __init__(self, names: Iterable[str], *, by_title: bool) -> None:
+        self.key: Callable[[str], str] = title_key if by_title else str
+        self.exact = {self.key(name): name for name in names}
+        self.forms: dict[str, set[str]] = {}
+        for name in self.exact.values():
+            self.forms.setdefault(plain_form(name), set()).add(name)
+
+    def meant(self, name: str) -> list[str]:
+        """The names that differ from this in their form alone."""
+        return sorted(self.forms.get(plain_form(name), ()))
+
+    def cure(self, name: str) -> str:
+        """What to do about a name that is missing: to take the one that is meant, or likely meant."""
+        from rapidfuzz import fuzz, process
+
+        if meant := self.meant(name):
+            return f"did you mean `{'` or `'.join(meant[:SHOWN_NAMES])}`?"
+        near = process.extractOne(self.key(name), self.exact.keys(), scorer=fuzz.ratio, score_cutoff=NEAR)
+        return f"did you mean `{self.exact[near[0]]}`?" if near else ADD_PAGE
+
+
+def check_ids(entries: Iterable[Entry], library: Library) -> Iterator[Finding]:
+    """What is expected and is not in the library, or only in another form.
+
+    A page that is not there is one finding, whatever its questions expect of it.
+    """
+    ids = _Names((chunk.id for chunk in library.chunks), by_title=False)
+    titles = _Names((chunk.title for chunk in library.chunks), by_title=True)
+    pages = {_page(chunk.id) for chunk in library.chunks}
+    missing: dict[tuple[bool, str], list[tuple[Entry, str]]] = {}
+    for entry in entries:
+        question, are_missing = entry.question, False
+        names = titles if question.by_title else ids
+        for expected in question.expected_names or ():
+            if names.key(expected) in names.exact or names.key(expected.strip()) in names.exact:
+                continue
+            if len(meant := names.meant(expected)) == 1:
+                wrong, right = told_apart(expected, meant[0])
+                message = f"`{wrong}` is not in {library.name}, `{right}` is"
+                yield entry.finding("other-form-id", message, f"write `{right}`")
+                continue
+            page = expected if question.by_title or _page(expected) in pages else _page(expected)
+            missing.setdefault((question.by_title, page), []).append((entry, expected))
+            are_missing = True
+        yield from _check_passages(entry, library, are_missing=are_missing)
+    for number, ((by_title, page), found) in enumerate(missing.items()):
+        names = titles if by_title else ids
+        entry, expected = found[0]
+        name = expected if all(each == expected for _, each in found) else page
+        questions = list(dict.fromkeys(each.question.id for each, _ in found))
+        several = f", and {len(questions)} questions expect it: {first_names(questions)}" if len(questions) > 1 else ""
+        cure = names.cure(name) if number < MAX_HINTS else ADD_PAGE
+        yield entry.finding("missing-id", f"`{name}` is not in {library.name}{several}", cure)
+
+
+def _page(key: str) -> str:
+    """The page of a chunk's id."""
+    return re.split("[#@]", key, maxsplit=1)[0]
+
+
+def _ambiguous_titles(entries: Iterable[Entry], library: Library) -> Iterator[Finding]:
+    """Expected titles that several pages have: a source from any of them counts."""
+    for entry in entries:
+        for title in entry.question.expected_names or () if entry.question.by_title else ():
+            pages = sorted({chunk.id.partition("#")[0] for chunk in library.by_title.get(title_key(title), ())})
+            if len(pages) > 1:
+                message = f"`{title}` is the title of {len(pages)} pages: {first_names(pages)}"
+                yield entry.finding("ambiguous-source", message, "any of them counts; rename those that do not answer")
+
+
+MOST_CHUNKS = 3
+"""Chunks that may hold one quotation whole: chunks overlap, and a page may say a thing twice."""
+
+
+def _check_passages(entry: Entry, library: Library, *, are_missing: bool) -> Iterator[Finding]:
+    """Quotations that no chunk holds or that many hold whole, and chunks to choose from of which none is there.
+
+    Those of a question whose ids `are_missing` are likely on the same page, and are not named too.
+    """
+    for passage in entry.question.expected_passages or ():
+        if passage.any_of and not set(passage.any_of) & library.by_id.keys() and not are_missing:
+            message = f"none of `{'`, `'.join(passage.any_of)}` is in {library.name}"
+            yield entry.finding("missing-id", message, "name the chunks that hold the passage, or quote it")
+        if passage.quote is not None:
+            found = _check_quote(entry, passage, library)
+            yield from (each for each in found if each.code != "missing-quote" or not are_missing)
+
+
+def _check_quote(entry: Entry, passage: Passage, library: Library) -> Iterator[Finding]:
+    whole = passage.model_copy(update={"share": 1.0})
+    places = sum(text.holds(whole) for text in library.texts.values())
+    if places > MOST_CHUNKS:
+        message = f"{places} chunks hold {passage.key}, and any of them counts"
+        yield entry.finding("common-quote", message, "quote words that stand in no other place")
+    elif not places and not any(text.holds(passage) for text in library.texts.values()):
+        message = f"no chunk of {library.name} holds {passage.key}"
+        yield entry.finding("missing-quote", message, "quote the page word by word, or add the page")
+
+
+COPY = 0.9
+"""Share of the runs of three words that two chunks have in common, from which one is nearly the other."""
+
+RUN = 3
+MIN_RUNS, MIN_LIKE_RUNS = 3, 20
+"""Runs in a chunk, below which it is too short to be a copy, and below which it is one only if all runs are equal."""
+
+MIN_NEGATIVE_WORDS = 4
+"""Content words of a negative, below which some chunk holds them all by chance."""
+
+WINDOW = 50
+"""Content words of a passage in which those of a negative must be: in a long chunk they may be far from each other."""
+
+
+def _copies(entries: Sequence[Entry], library: Library) -> Iterator[Finding]:
+    """Chunks that are nearly equal to an expected one and not expected: the target that returns one is punished."""
+    copies = _copies_of(library.chunks)
+    for entry in entries:
+        question = entry.question
+        if question.expected_passages is not None or not question.expected_chunks:
+            continue
+        expected = set(question.expected_chunks)
+        unmarked = sorted({twin for key in expected for twin in copies.get(key, ()) if twin not in expected})
+        if unmarked:
+            verbs = "has {}, and is" if len(unmarked) == 1 else "have {}, and are"
+            message = f"{first_names(unmarked)} {verbs.format('nearly the text of an expected chunk')} not expected"
+            yield entry.finding("unmarked-duplicate", message, "expect the copy too, or remove it from the corpus")
+
+
+def _copies_of(chunks: Sequence[Chunk]) -> dict[str, list[str]]:
+    """The ids of the chunks that are nearly equal to each, by its id; those that differ in a number are not."""
+    copies: dict[str, list[str]] = defaultdict(list)
+    words = [re.findall(r"\w+", chunk.text.casefold()) for chunk in chunks]
+    sets = [_runs(each) for each in words]
+    numbers: dict[int, list[str]] = {}
+    for one, other, similarity in similar_pairs(sets, COPY):
+        fewer = min(len(sets[one]), len(sets[other]))
+        for place in (one, other):
+            if place not in numbers:
+                numbers[place] = sorted(word for word in words[place] if any(map(str.isdigit, word)))
+        if fewer >= (MIN_RUNS if similarity == 1 else MIN_LIKE_RUNS) and numbers[one] == numbers[other]:
+            copies[chunks[one].id].append(chunks[other].id)
+            copies[chunks[other].id].append(chunks[one].id)
+    return copies
+
+
+def _runs(words: Sequence[str]) -> frozenset[int]:
+    """The runs of three words of a text, as numbers."""
+    runs = zip(*(words[start:] for start in range(RUN)), strict=False)
+    return frozenset(crc32(" ".join(run).encode()) for run in runs)
+
+
+def check_negatives(best: Iterable[tuple[Entry, Chunk]], library: Library) -> Iterator[Finding]:
+    """Negatives whose best chunk holds every content word that is asked for, in its title or close to each other.
+
+    Args:
+        best: negatives, each with the chunk that a lexical search ranks first, where its score is above the floor.
+        library: where these chunks are from.
+    """
+    split = ContentWords()
+    for entry, chunk in best:
+        words = set(split(entry.question.question))
+        if len(words) >= MIN_NEGATIVE_WORDS and words <= library.words[chunk.id]:
+            rest = words.difference(split(f"{chunk.title} {chunk.heading}"))
+            if _are_near(rest, split(chunk.text)):
+                message = f"is a negative, and `{chunk.id}` holds all {len(words)} content words of the question"
+                yield entry.finding("answered-negative", message, "read the chunk: where it answers, expect it")
+
+
+def _are_near(words: Set[str], text: Sequence[str]) -> bool:
+    """Whether some passage of `WINDOW` words holds all of these."""
+    last: dict[str, int] = {}
+    for place, word in enumerate(text):
+        if word in words:
+            last[word] = place
+            if len(last) == len(words) and place - min(last.values()) < WINDOW:
+                return True
+    return not words
+
+
+MOST_IN_CHUNKS = 0.25
+"""Share of an answer's content words in the expected chunks up to which it is likely not from there.
+
+Of the 417 answers of the golden sets and of a public set on software documentation, the lowest share is 0.32; of a
+neighbour of the expected chunk on its page 79 % stay below, of any other chunk 94 %.
+"""
+
+MIN_ANSWER_WORDS = 4
+"""Content words of an answer, below which a paraphrase may share none."""
+
+
+def _foreign_answers(entries: Iterable[Entry], library: Library) -> Iterator[Finding]:
+    """Answers of which hardly a content word is in the text of the expected chunks."""
+    split = ContentWords()
+    for entry in entries:
+        chunks = library.expected_chunks(entry.question)
+        if not chunks or not entry.question.expected_answer:
+            continue
+        words = split.by_stem(entry.question.expected_answer)
+        text = frozenset[str]().union(*(library.words[chunk.id] for chunk in chunks))
+        missing = [word for stem, word in words.items() if stem not in text]
+        if len(words) >= MIN_ANSWER_WORDS and len(words) - len(missing) <= MOST_IN_CHUNKS * len(words):
+            message = f"of the answer's {len(words)} content words {len(missing)} are not in the expected chunks"
+            cure = "expect the chunk that answers, or correct the answer"
+            yield entry.finding("answer-not-in-chunks", f"{message}: {first_names(missing)}", cure)

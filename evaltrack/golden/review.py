@@ -1,0 +1,421 @@
+"""A person makes a golden set right: what a question expects, how that is changed, and the file that holds it.
+
+Each action is on the disk before the next one. The file may change meanwhile, by an editor or another reviewer. Its
+digest is looked at before each write; where it is another one the set is read again, and an action on a question that
+is still the same is done all the same.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, zip_longest
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+from evaltrack.errors import UsageError
+from evaltrack.golden.file import ChangedMeanwhileError, digest_of, only_writer, read_objects, write_objects
+from evaltrack.golden.lines import checked_question
+from evaltrack.golden.reader import NumberedQuestion, open_golden
+from evaltrack.records import Passage, Question
+from evaltrack.records.passage import SourceText, title_key, words_of
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A chunk as a person sees it; `id` is empty where a target returns titles alone."""
+
+    id: str
+    title: str
+    text: str
+
+    @property
+    def key(self) -> str:
+        """What the chunk is told apart by."""
+        return self.id or f"\0{title_key(self.title)}"
+
+    def holds(self, written: Mapping[str, Any]) -> bool:
+        """Whether a passage, as the file writes it, is in the chunk."""
+        passage = Passage.model_validate(written)
+        return self.id in passage.any_of or (passage.quote is not None and SourceText(self.text).holds(passage))
+
+    def holds_any(self, passages: Iterable[Mapping[str, Any]]) -> bool:
+        """Whether any of the passages is in the chunk."""
+        return any(map(self.holds, passages))
+
+
+def pooled(rankings: Sequence[Sequence[Shown]], seed: str = "") -> list[Shown]:
+    """Round robin: the first of each ranking, then the second of each, and so on, without repeats.
+
+    Of a chunk that several returned the text is that of the first who returned one. The `seed` says which ranking comes
+    first, so that places in the list do not give retrievers away.
+    """
+    pool: dict[str, Shown] = {}
+    first = crc32(seed.encode()) % len(rankings) if seed and rankings else 0
+    for chunk in filter(None, chain.from_iterable(zip_longest(*rankings[first:], *rankings[:first]))):
+        if not (before := pool.get(chunk.key)) or (chunk.text and not before.text):
+            pool[chunk.key] = chunk
+    return list(pool.values())
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What a question expects of retrieval, in a form that can be changed.
+
+    Attributes:
+        names: Chunk ids, or titles, each with its grade; None where it is expected and nobody graded it.
+        by_title: Whether the names are titles.
+        passages: As the file writes them; None where there are none, and the names decide.
+        least: The least grade of what is expected.
+        is_negative: Whether the target should say that it does not know.
+    """
+
+    names: Mapping[str, int | None] = field(default_factory=dict)
+    by_title: bool = False
+    passages: tuple[Mapping[str, Any], ...] | None = None
+    least: int = 1
+    is_negative: bool = False
+
+    @classmethod
+    def of(cls, question: Question, raw: Mapping[str, object], by_title: bool = False) -> Expectation:
+        """What a question expects.
+
+        Args:
+            question: The question.
+            raw: Its object in the file.
+            by_title: Whether chunks are expected by their titles where nothing is expected yet.
+        """
+        passages, nothing_yet = raw.get("expected_passages"), question.expected is None
+        titles = question.expected_chunks is None and (
+            question.expected_sources is not None or (nothing_yet and by_title)
+        )
+        graded_titles = isinstance(raw.get("expected_sources"), dict)
+        grades = question.grades if titles or not graded_titles else {}
+        listed = dict.fromkeys((question.expected_sources if titles else question.expected_chunks) or ())
+        return cls(
+            names={**grades, **{name: None for name in listed if name not in grades}},
+            by_title=titles,
+            passages=tuple(passages) if isinstance(passages, list) else None,
+            least=question.relevant_grade,
+            is_negative=question.negative,
+        )
+
+    @property
+    def expected_names(self) -> list[str]:
+        """The ids or titles that are expected."""
+        return [name for name, grade in self.names.items() if grade is None or grade >= self.least]
+
+    @property
+    def _is_graded(self) -> bool:
+        return any(grade is not None for grade in self.names.values())
+
+    def expects(self, chunk: Shown) -> bool:
+        """Whether a chunk should be retrieved; passages decide before names."""
+        return self._name(chunk) in self.expected_names if self.passages is None else chunk.holds_any(self.passages)
+
+    def grade(self, chunk: Shown) -> int | None:
+        """The grade of a chunk; None where nobody graded it."""
+        return self.names.get(self._name(chunk))
+
+    def _name(self, chunk: Shown) -> str:
+        """The id or title by which a chunk is expected; empty where it has none."""
+        if not self.by_title:
+            return chunk.id
+        return next((name for name in self.names if title_key(name) == title_key(chunk.title)), chunk.title)
+
+    def mark(self, chunk: Shown) -> Expectation:
+        """Expect a chunk.
+
+        Raises:
+            UsageError: it has no id, or no title, and the question expects by these.
+        """
+        after = self.positive()
+        if after.passages and not after.expects(chunk):
+            after = replace(after, passages=(*after.passages, {"any_of": [_needed(chunk.id, "id")]}))
+        return after.with_name(chunk)
+
+    def unmark(self, chunk: Shown) -> Expectation:
+        """Expect a chunk no longer: a quotation that it holds goes, and where there are grades its own becomes 0."""
+        if self.is_negative:
+            return self.graded(chunk, 0) if self._is_graded else self
+        after = self
+        if self.passages is not None:
+            passages = tuple(filter(None, (_without(chunk, each) for each in self.passages)))
+            after = replace(self, passages=passages or None)
+        return after.graded(chunk, 0) if self._is_graded else after.without_name(chunk)
+
+    def give(self, chunk: Shown, grade: int | None) -> Expectation:
+        """Grade a chunk (None: relevant); names that were expected without a grade get the least one.
+
+        Raises:
+            UsageError: as `mark`.
+        """
+        grade = self.least if grade is None else grade
+        names = {name: self.least if known is None else known for name, known in self.names.items()}
+        start = replace(self, names=names)
+        after = start.mark(chunk) if grade >= self.least else start.unmark(chunk)
+        return after.graded(chunk, grade)
+
+    def quote(
+        self, chunk: Shown, words: str, home: Shown | None, ids_of_title: Callable[[str], Sequence[str]]
+    ) -> Expectation:
+        """Expect the words of a chunk, and their chunk by its name, for targets that return no texts.
+
+        As quotations decide before names, what was expected by name before is expected as passages too.
+
+        Args:
+            chunk: Where the words were selected.
+            words: The selection.
+            home: The chunk of the corpus that holds the words; None: no name is expected for them.
+            ids_of_title: The chunks of a page.
+
+        Raises:
+            UsageError: the chunk does not hold the words, or no chunk of an expected title is in the corpus.
+        """
+        quote = " ".join(words.split())
+        if not words_of(quote):
+            raise UsageError("the selection holds no words; select the words that answer the question")
+        made = {"quote": quote, **({"source": chunk.title} if chunk.title else {})}
+        if not chunk.holds(made):
+            raise UsageError("these words are not in that chunk; select words of one chunk alone")
+        start = self.positive()
+        named = chunk if start.by_title or chunk.id in start.expected_names else home
+        old = start.passages if start.passages is not None else start.as_passages(named or chunk, ids_of_title)
+        own = [(named or chunk).id]
+        others = tuple(each for each in old if each.get("any_of") != own and each.get("quote") != quote)
+        after = replace(start, passages=(*others, made))
+        return after.with_name(named) if named else after
+
+    def as_passages(self, chunk: Shown, ids_of_title: Callable[[str], Sequence[str]]) -> tuple[dict[str, Any], ...]:
+        """What names expect besides one chunk, as passages."""
+        names = [name for name in self.expected_names if name != self._name(chunk)]
+        if not self.by_title:
+            return tuple({"any_of": [name]} for name in names)
+        pages = {name: list(ids_of_title(name)) for name in names}
+        if missing := [name for name, ids in pages.items() if not ids]:
+            raise UsageError(f"no chunk of the expected page `{missing[0]}` is in the corpus; unmark it first")
+        return tuple({"any_of": ids} for ids in pages.values())
+
+    def unquote(self, key: str, chunks: Iterable[Shown]) -> Expectation:
+        """Take a passage away by its key, and the names of those of `chunks` that hold it and no other passage.
+
+        Raises:
+            UsageError: there is no such passage.
+        """
+        old = self.passages or ()
+        gone = [each for each in old if Passage.model_validate(each).key == key]
+        rest = tuple(each for each in old if each not in gone)
+        if not gone:
+            raise UsageError("there is no such passage any more; look again")
+        after = replace(self, passages=rest or None)
+        for chunk in chunks:
+            if chunk.holds_any(gone) and not chunk.holds_any(rest):
+                after = after.without_name(chunk)
+        return after
+
+    def negate(self) -> Expectation:
+        """A negative question, or no longer one; grades that say that a chunk is irrelevant stay."""
+        if self.is_negative:
+            return self.positive()
+        names = {name: grade for name, grade in self.names.items() if name not in self.expected_names}
+        return replace(self, names=names, passages=None, is_negative=True)
+
+    def positive(self) -> Expectation:
+        """As it is, or expecting nothing in particular where it was a negative."""
+        return replace(self, passages=None, is_negative=False) if self.is_negative else self
+
+    def with_name(self, chunk: Shown) -> Expectation:
+        """The chunk's id, or title, among those that are expected."""
+        if not (self.by_title or self.names or chunk.id):
+            return replace(self, by_title=True).with_name(chunk)
+        name = _needed(self._name(chunk), "title" if self.by_title else "id")
+        grade = max(self.names.get(name) or 0, self.least) if self._is_graded else None
+        return replace(self, names={**self.names, name: grade})
+
+    def without_name(self, chunk: Shown) -> Expectation:
+        """Neither id nor title of the chunk, nor its grade."""
+        names = {name: grade for name, grade in self.names.items() if name != self._name(chunk)}
+        return replace(self, names=names)
+
+    def graded(self, chunk: Shown, grade: int) -> Expectation:
+        """The chunk with a grade; one without a name has none."""
+        name = self._name(chunk)
+        return replace(self, names={**self.names, name: grade}) if name else self
+
+    def fields(self, before: Expectation) -> dict[str, object]:
+        """The fields of a golden line that say so, None of those to take away; none where it is as `before`."""
+        if self == before:
+            return {}
+        names = ["expected_chunks", "expected_sources"]
+        own, other = reversed(names) if self.by_title else names
+        made: dict[str, object] = {own: [] if self.is_negative else None, "grades": None}
+        made["expected_passages"] = list(self.passages) if self.passages else None
+        if self._is_graded and self.expected_names:
+            made[own] = {name: self.least if grade is None else grade for name, grade in self.names.items()}
+        elif self._is_graded:
+            made["grades"] = dict(self.names)
+        elif self.names:
+            made[own] = list(self.names)
+        return made if self.is_negative == before.is_negative else {other: None, **made}
+
+
+def _needed(value: str, what: str) -> str:
+    if not value:
+        raise UsageError(f"that chunk has no {what}, by which the question expects; choose another one")
+    return value
+
+
+def _without(chunk: Shown, written: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """A passage that a chunk does not hold; None where nothing is left of it."""
+    if not chunk.holds(written):
+        return written
+    ids = [each for each in written.get("any_of", ()) if str(each) != chunk.id]
+    return {**written, "any_of": ids} if ids else None
+
+
+Fields = Mapping[str, object]
+"""Values of fields of a golden line; None takes the field away."""
+
+Change = Callable[[Question, Fields], Fields]
+"""The new fields of a question, of which the object in the file is given too."""
+
+
+def changed_fields(raw: Fields, question: Question, change: Change) -> dict[str, object]:
+    """The new values of the fields that a change touches.
+
+    Raises:
+        UsageError: it would make the line a bad one.
+    """
+    made = dict(change(question, raw))
+    for name in ("expected_chunks", "expected_sources"):
+        if isinstance(old := raw.get(name), list) and isinstance(new := made.get(name), list):
+            written = {str(each): each for each in old}  # an id that is written as a number stays one
+            made[name] = [written.get(each, each) for each in new]
+    changes = {name: value for name, value in made.items() if raw.get(name) != value}
+    checked = checked_question(after(raw, changes) | {"id": question.id, "domain": question.domain})
+    if isinstance(checked, list):
+        raise UsageError(checked[0])
+    return changes
+
+
+def after(raw: Fields, changes: Fields) -> dict[str, object]:
+    """The object of a question with its changed fields."""
+    return {name: value for name, value in {**raw, **changes}.items() if value is not None}
+
+
+UNDO = 1000
+"""Actions that can be undone."""
+
+
+class NoQuestionError(UsageError):
+    """A question is not in the file any more."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Whether an action is in the file, and what to tell the person where something is unusual."""
+
+    done: bool
+    message: str = ""
+    reloaded: bool = False
+
+
+class ReviewSession:
+    """The questions of a golden set, drafts among them, and the file that holds them. Threads may share it."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self._lock = threading.RLock()
+        self._undo: list[tuple[str, Fields]] = []
+        self._read()
+
+    def _read(self) -> None:
+        digest = digest_of(self.path)
+        self.checked = checked = open_golden(self.path, drafts=True)
+        self.questions: dict[str, NumberedQuestion] = {each.question.id: each for each in checked.numbered()}
+        questions = [each.question for each in self.questions.values()]
+        self.by_title = any(each.expected_sources for each in questions) and not any(
+            each.expected_chunks or each.expected_passages for each in questions
+        )
+        self._objects = read_objects(self.path)
+        self._digest = digest  # of before it was read: a change since then shows at the next write
+
+    @property
+    def drafts(self) -> int:
+        """How many drafts are left."""
+        return sum(each.question.draft for each in self.questions.values())
+
+    def question(self, key: str) -> Question:
+        """The question with an id.
+
+        Raises:
+            NoQuestionError: there is none.
+        """
+        if (numbered := self.questions.get(key)) is None:
+            raise NoQuestionError(f"there is no question `{key}` any more; the file was changed")
+        return numbered.question
+
+    def expectation(self, key: str) -> Expectation:
+        """What a question expects, as the file was read last."""
+        return Expectation.of(self.question(key), self._objects[self.questions[key].number], self.by_title)
+
+    def refresh(self) -> bool:
+        """Read the file again where it was changed; whether it was.
+
+        Raises:
+            GoldenError: it is no golden set any more.
+        """
+        with self._lock:
+            if digest_of(self.path) == self._digest:
+                return False
+            self._read()
+            return True
+
+    def act(self, key: str, change: Change, *, undoes: bool = False) -> Outcome:
+        """Change a question in the file.
+
+        Raises:
+            UsageError: it cannot be done, or the question is gone.
+            GoldenError: the file cannot be written, or was changed into what is no golden set.
+        """
+        with self._lock, only_writer(self.path):
+            seen, reloaded = self.question(key), self.refresh()
+            if reloaded and self.question(key) != seen:
+                return Outcome(False, f"question {key} was changed in the file by somebody else; look again", True)
+            message = "the file was changed by somebody else, and read again" if reloaded else ""
+            try:
+                before = self._write(key, change)
+            except ChangedMeanwhileError:
+                return Outcome(False, "the file was changed at the same moment; do it once more", True)
+            if before and not undoes:
+                self._undo = [*self._undo[-UNDO:], (key, before)]
+            return Outcome(True, message, reloaded)
+
+    def undo(self) -> tuple[str, Outcome]:
+        """Take the last action of this session back, and say on which question.
+
+        Raises:
+            UsageError: there is none.
+        """
+        with self._lock:
+            if not self._undo:
+                raise UsageError("there is nothing to undo")
+            key, before = self._undo.pop()
+            return key, self.act(key, lambda *_: before, undoes=True)
+
+    def _write(self, key: str, change: Change) -> Fields:
+        """Write a change; what its fields were before."""
+        numbered = self.questions[key]
+        raw = self._objects[numbered.number]
+        if changes := changed_fields(raw, numbered.question, change):
+            objects = list(self._objects)
+            objects[numbered.number] = after(raw, changes)
+            self._digest = write_objects(self.path, objects, self._digest)
+            self._objects = objects
+            made = checked_question(objects[numbered.number] | {"id": key, "domain": numbered.question.domain})
+            if isinstance(made, Question):
+                self.questions[key] = numbered._replace(question=made)
+        return {name: raw.get(name) for name in changes}

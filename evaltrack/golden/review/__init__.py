@@ -1,1 +1,0 @@
-"""A person makes a golden set right: what one sees of a question, and what each action changes in the file."""
