@@ -8,8 +8,7 @@ import shutil
 import subprocess
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -24,7 +23,7 @@ from evaltrack.golden.reader import GoldenSet
 from evaltrack.golden.review import Expectation, Fields, Outcome, ReviewSession, Shown, pooled
 from evaltrack.metrics.measure import Rules
 from evaltrack.privacy.redaction import Redactor
-from evaltrack.records import Passage, Question, Source, Target
+from evaltrack.records import Passage, Question, Source
 from evaltrack.records.passage import title_key
 from evaltrack.report.html.page import shown
 from evaltrack.system.files import user_name
@@ -94,11 +93,6 @@ class GoldenReview:
             return [each for each in questions if _left(chunks.get(each.id, ()), self.session.expectation(each.id))]
         return [each for each in questions if each.draft or not drafts]
 
-    def prefetch(self, key: str) -> None:
-        """Ask the retrievers of a question that will be shown next."""
-        if key in self.session.questions and self.unjudged is None:
-            self._retrievers.ask(self.session.question(key))
-
     def view(self, key: str, query: str = "") -> dict[str, Any]:
         """A question with its chunks, and those that a search finds, in texts that are fit to be shown.
 
@@ -149,47 +143,30 @@ class GoldenReview:
         return self.session.act(key, partial(self._changed, kind, values))
 
     def _changed(self, kind: str, values: Mapping[str, Any], question: Question, raw: Fields) -> Fields:
-        before = Expectation.of(question, raw, self.session.by_title)
-        chunk, words = partial(self._chunk, question, str(values.get("chunk", ""))), str(values.get("words", ""))
-        match kind:
-            case "mark":
-                after = before.mark(chunk())
-            case "unmark":
-                after = before.unmark(chunk())
-            case "grade":
-                after = before.give(chunk(), values.get("grade"))
-            case "quote":
-                home = self._corpus.home(chunk(), words, question.domain)
-                after = before.quote(chunk(), words, home, partial(self._corpus.ids_of_title, domain=question.domain))
-            case "unquote":
-                known = {each.id: each for each in self._pool(question)[0]}
-                chunks = [*self._corpus.expected(before, question), *known.values()]
-                after = before.unquote(str(values.get("passage", "")), chunks)
-            case "negate":
-                after = before.negate()
-            case "reword":
-                return {"question": values.get("question"), "expected_answer": values.get("expected_answer") or None}
-            case "confirm":
-                at = datetime.now(UTC).isoformat(timespec="seconds")
-                return {"draft": None, "metadata": {**question.metadata, "reviewed": {"by": self.by, "at": at}}}
-            case _:
-                raise UsageError(f"there is no action `{kind}`")
-        return after.fields(before)
-
-    def _chunk(self, question: Question, key: str) -> Shown:
-        """The chunk that an action names.
-
-        Raises:
-            UsageError: nothing shown has that id.
-        """
-        pool = {each.key: each for each in self._pool(question)[0]}
-        if chunk := pool.get(key) or self._corpus.chunk(key, question.domain):
-            return chunk
-        if key in (question.expected_names or ()) or any(
-            key in each.any_of for each in question.expected_passages or ()
-        ):
-            return Shown(key, "", "")  # expected, and not in the corpus: it can be taken away
-        raise UsageError(f"chunk `{key}` is not in the corpus; look for another one")
+        if kind == "reword":
+            return {"question": values.get("question"), "expected_answer": values.get("expected_answer") or None}
+        if kind == "confirm":
+            at = datetime.now(UTC).isoformat(timespec="seconds")
+            return {"draft": None, "metadata": {**question.metadata, "reviewed": {"by": self.by, "at": at}}}
+        before, domain = Expectation.of(question, raw, self.session.by_title), question.domain
+        key, words = str(values.get("chunk", "")), str(values.get("words", ""))
+        known = {each.key: each for each in (*self._corpus.expected(before, question), *self._pool(question)[0])}
+        chunk = known.get(key) or self._corpus.chunk(key, domain)
+        if key and chunk is None:
+            raise UsageError(f"chunk `{key}` is not in the corpus; look for another one")
+        chunk = chunk or Shown("", "", "")
+        ids_of_title = partial(self._corpus.ids_of_title, domain=domain)
+        edits = {
+            "mark": lambda: before.mark(chunk),
+            "unmark": lambda: before.unmark(chunk),
+            "grade": lambda: before.give(chunk, values.get("grade")),
+            "quote": lambda: before.quote(chunk, words, self._corpus.home(chunk, words, domain), ids_of_title),
+            "unquote": lambda: before.unquote(str(values.get("passage", "")), known.values()),
+            "negate": before.negate,
+        }
+        if kind not in edits:
+            raise UsageError(f"there is no action `{kind}`")
+        return edits[kind]().fields(before)
 
     def _pool(self, question: Question) -> tuple[list[Shown], Sequence[str]]:
         """The chunks of all retrievers, and why one returned none; a chunk without a text has that of the corpus."""
@@ -197,7 +174,7 @@ class GoldenReview:
             answers: list[list[Shown] | str] = [list(self.unjudged.get(question.id, ()))]
         else:
             own = self._corpus.search(question.question, question.domain, self._k)
-            answers = [own, *self._retrievers.ask(question).result()]
+            answers = [own, *self._retrievers.ask(question)]
         rankings = [each for each in answers if not isinstance(each, str)]
         problems = [each for each in answers if isinstance(each, str)]
         pool = pooled(rankings, question.id)
@@ -290,31 +267,26 @@ class _Corpus:
 
 
 class _Retrievers:
-    """Targets that are asked in a thread of their own; a question is asked once, ahead of time where it is known."""
+    """Targets that are asked for each question once, on one event loop."""
 
     def __init__(self, names: Sequence[str], k: int) -> None:
-        self._targets: list[Target] = []
-        try:
-            for name in names:
-                self._targets.append(open_target(name))
-        except BaseException:
-            self._close_targets()
-            raise
+        with ExitStack() as opened:
+            self._targets = {name: opened.enter_context(closing(open_target(name))) for name in names}
+            self._opened = opened.pop_all()
         self._evaluators = {
             name: Evaluator(each, Rules(k=k), redactor=Redactor.with_environment(secrets=each.secrets))
-            for name, each in zip(names, self._targets, strict=True)
+            for name, each in self._targets.items()
         }
         self._k = k
-        self._asked: dict[tuple[str, str], Future[list[list[Shown] | str]]] = {}
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True, name="evaltrack-review")
-        self._thread.start()
+        self._asked: dict[tuple[str, str], list[list[Shown] | str]] = {}
+        self._runner, self._lock = asyncio.Runner(), threading.Lock()
 
-    def ask(self, question: Question) -> Future[list[list[Shown] | str]]:
+    def ask(self, question: Question) -> list[list[Shown] | str]:
         """A ranking of each target, or why it has none."""
         key = (question.domain, question.question)
         if key not in self._asked:
-            self._asked[key] = asyncio.run_coroutine_threadsafe(self._rankings(question), self._loop)
+            with self._lock:
+                self._asked[key] = self._asked.get(key) or self._runner.run(self._rankings(question))
         return self._asked[key]
 
     async def _rankings(self, question: Question) -> list[list[Shown] | str]:
@@ -330,24 +302,11 @@ class _Retrievers:
         return [_shown_source(source) for source in (row.response.sources or ())[: self._k]]
 
     def close(self) -> None:
-        """Break off what is being asked, and close the targets."""
-        with suppress(TimeoutError):
-            asyncio.run_coroutine_threadsafe(self._end(), self._loop).result(CLOSING)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(CLOSING)
-        if not self._thread.is_alive():
-            self._loop.close()
-        self._close_targets()
-
-    async def _end(self) -> None:
-        for task in (tasks := asyncio.all_tasks() - {asyncio.current_task()}):
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        await close_all(self._targets)
-
-    def _close_targets(self) -> None:
-        for each in self._targets:
-            each.close()
+        """Close the targets; one that is being asked for longer than `CLOSING` ends with the process."""
+        if self._lock.acquire(timeout=CLOSING):
+            self._runner.run(close_all(self._targets.values()))
+            self._runner.close()
+            self._opened.close()
 
 
 def unjudged_chunks(path: str | os.PathLike[str], run: str, tracking_uri: str | None = None) -> dict[str, list[Shown]]:

@@ -45,9 +45,7 @@ def review_app(review: GoldenReview, token: str) -> Flask:
 
     @pages.get("/question")
     def question() -> Response:
-        answer = viewed(request.args.get("id", ""), request.args.get("query", ""))
-        review.prefetch(request.args.get("next", ""))
-        return answer
+        return viewed(request.args.get("id", ""), request.args.get("query", ""))
 
     @pages.post("/act")
     def act() -> Response:

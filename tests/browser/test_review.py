@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -32,13 +32,12 @@ def golden(tmp_path: Path) -> Path:
 def address(golden: Path) -> Iterator[str]:
     review = GoldenReview(golden, by="Ada", k=5)
     server, address = open_server(partial(review_app, review))
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield address
-    server.shutdown()
-    server.server_close()
-    thread.join()
-    review.close()
+    with ThreadPoolExecutor(1) as thread:  # this one has the event loop of the browser
+        thread.submit(server.serve_forever)
+        yield address
+        server.shutdown()
+        server.server_close()
+        thread.submit(review.close).result()
 
 
 @pytest.mark.parametrize("look", list(LOOKS))

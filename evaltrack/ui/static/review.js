@@ -75,9 +75,8 @@ async function show(place) {
   query = el("search").value = "";
   open.clear();
   el("place").textContent = "Asking the retrievers…";
-  const { id } = listed[at], next = listed[at + 1];
-  const asked = new URLSearchParams(next ? { id, next: next.id } : { id });
-  const data = await ask(`question?${asked}`).catch((error) => leave(id, error));
+  const { id } = listed[at], next = listed[at + 1], asked = (id) => ask(`question?${new URLSearchParams({ id })}`);
+  const data = await asked(id).catch((error) => leave(id, error));
   if (!data) return;
   current = judging ? firstUnjudged(data) : -1;
   stopEditing();
@@ -86,6 +85,7 @@ async function show(place) {
   window.scrollTo(0, 0);
   if (current < 0) el("question").focus({ preventScroll: true });
   else focusChunk();
+  if (next) asked(next.id).catch(() => {}); // the retrievers are asked ahead
 }
 
 const firstUnjudged = (data) => data.chunks.findIndex((chunk) => chunk.grade === null && !chunk.is_expected);
