@@ -17,31 +17,24 @@ from evaltrack.golden.corpus.chunkers import Page, PageError, Section
 MAX_NESTING = 1_000
 """Elements in one another; the time that HTML's own algorithm takes grows with their square."""
 
-DROPPED = ", ".join(
-    (
-        *("script", "style", "template", "noscript", "iframe", "object", "svg", "canvas", "audio", "video", "dialog"),
-        *("nav", "footer", "button", "select", "textarea", "[hidden]", "[aria-hidden=true]"),
-        *(f"[role={role}]" for role in ("navigation", "banner", "search", "contentinfo")),
-    )
+DROPPED = (
+    "script, style, template, noscript, iframe, object, svg, canvas, audio, video, dialog, nav, footer, button, select,"
+    "textarea, [hidden], [aria-hidden=true], [role=navigation], [role=banner], [role=search], [role=contentinfo],"
+    "header:not(:has(h1))"
 )
 """What is no text of the page, as CSS selectors."""
 
-OPEN_AT_WILL = frozenset(
-    (
-        *("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"),
-        *("p", "li", "dt", "dd", "tr", "td", "th", "thead", "tbody", "tfoot", "colgroup", "caption", "option"),
-        *("optgroup", "rp", "rt", "html", "head", "body"),
-    )
+OPEN_AT_WILL = (
+    "area base br col embed hr img input link meta source track wbr p li dt dd tr td th thead tbody tfoot colgroup "
+    "caption option optgroup rp rt html head body"
 )
 """Elements that need no end tag, and so do not stand in one another."""
 
-BLOCKS = frozenset(
-    (
-        *("address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details", "div", "dl", "dt"),
-        *("fieldset", "figcaption", "figure", "form", "header", "hr", "html", "li", "main", "menu", "ol", "p"),
-        *("section", "summary", "table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul"),
-    )
+_BLOCKS = (
+    "address article aside blockquote body caption center dd details div dl dt fieldset figcaption figure form header "
+    "hr html li main menu ol p section summary table tbody td tfoot th thead tr ul"
 )
+BLOCKS = frozenset(_BLOCKS.split())
 HEADINGS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
 
 
@@ -56,36 +49,23 @@ def read_html(text: str, name: str) -> Page:
     document = LexborHTMLParser(text)
     if document.body is None:
         return Page(name, ())
-    _drop_what_is_no_text(document)
-    content, title = _content(document, document.body), document.css_first("title")
-    writer = _Writer()
-    sections = tuple(writer.sections(content))
-    return Page(writer.title or (_words(title) if title else "") or name, sections)
-
-
-def _drop_what_is_no_text(document: LexborHTMLParser) -> None:
     for node in document.css(DROPPED):
         node.decompose()
-    for header in document.css("header"):
-        if header.css_first("h1") is None:
-            header.decompose()
+    title, articles = document.css_first("title"), document.css("article")
+    content = document.css_first("main") or document.css_first("[role=main]")
+    writer = _Writer()
+    sections = tuple(writer.sections(content or (articles[0] if len(articles) == 1 else document.body)))
+    return Page(writer.title or (_words(title) if title else "") or name, sections)
 
 
 def _nesting(text: str) -> int:
     """How deep elements may stand in one another at most."""
-    depth = deepest = 0
+    depth, deepest, at_will = 0, 0, frozenset(OPEN_AT_WILL.split())
     for end, tag in re.findall(r"<(/?)([a-zA-Z][a-zA-Z0-9-]*)", text):
-        if tag.lower() not in OPEN_AT_WILL:
+        if tag.lower() not in at_will:
             depth = max(depth - 1, 0) if end else depth + 1
             deepest = max(deepest, depth)
     return deepest
-
-
-def _content(document: LexborHTMLParser, body: LexborNode) -> LexborNode:
-    articles = document.css("article")
-    return (
-        document.css_first("main") or document.css_first("[role=main]") or (articles[0] if len(articles) == 1 else body)
-    )
 
 
 class _Writer:

@@ -8,14 +8,13 @@ and is left out. The highest level of headings below the title starts sections: 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any
 
 from evaltrack.golden.corpus.chunkers import Page, Section
 
-MAX_FRONT, MAX_DEPTH = 16 * 2**10, 16
-"""Characters of a front matter in which its title is looked for, and how deep they may nest."""
+MAX_FRONT = 16 * 2**10
+"""Characters of a front matter in which its title is looked for."""
 
 
 def read_markdown(text: str, name: str) -> Page:
@@ -40,40 +39,19 @@ def read_markdown(text: str, name: str) -> Page:
 
 
 def _front_title(front: str) -> str:
-    """The `title` of a front matter where it is a string, else nothing; what is no YAML behind it does not matter."""
+    """The `title` of a front matter where it is a string, else nothing; what is no YAML beside it does not matter."""
     import yaml
 
-    resolver: Any = yaml.resolver.Resolver()
-    events = _top_level(yaml.parse(front[:MAX_FRONT], yaml.SafeLoader))
-    try:
-        for key, value in zip(events, events, strict=False):
-            if getattr(key, "value", None) == "title" and isinstance(value, yaml.ScalarEvent):
-                tag = value.tag or resolver.resolve(yaml.ScalarNode, value.value, value.implicit)
-                value.value.encode()
-                return " ".join(value.value.split()) if tag == "tag:yaml.org,2002:str" else ""
-    except (yaml.YAMLError, ValueError, OverflowError):
+    entry = re.search(r"^title[ \t]*:.*(?:\n[ \t]+.*)*", front[:MAX_FRONT], re.MULTILINE)
+    try:  # no values are made of what is composed, so that it may refer to itself
+        document = yaml.compose(entry[0], yaml.SafeLoader) if entry else None
+        value = document.value[0][1] if document else None
+        if value is None or value.tag != "tag:yaml.org,2002:str":
+            return ""
+        value.value.encode()
+        return " ".join(value.value.split())
+    except (yaml.YAMLError, ValueError, OverflowError, RecursionError):
         return ""
-    return ""
-
-
-def _top_level(events: Iterable[Any]) -> Iterator[Any]:
-    """The events of keys and values of a mapping, in turn; none where the document is something else.
-
-    No values are made of the events, so that a page may refer to itself; what follows deep nesting is not read, as
-    PyYAML's time grows with the square of the depth.
-    """
-    import yaml
-
-    depth = 0
-    for event in events:
-        if isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        elif isinstance(event, yaml.NodeEvent):
-            if depth == 1:
-                yield event
-            elif depth > MAX_DEPTH or (depth == 0 and not isinstance(event, yaml.MappingStartEvent)):
-                return
-            depth += isinstance(event, yaml.CollectionStartEvent)
 
 
 def _headings(text: str) -> Iterator[tuple[int, int, int, str]]:
