@@ -20,7 +20,7 @@ from evaltrack.golden.lines import question_of
 from evaltrack.judges.builtin_scores import measured_precision, open_builtin
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Question, Response
-from evaltrack.records.signature import MAX_K
+from evaltrack.records.run import MAX_K
 from evaltrack.targets.failures import FailedElsewhereError, InvalidResponseError
 from evaltrack.targets.responses import as_response
 from evaltrack.tracking.genai import GenaiScorer, genai_scorer

@@ -7,10 +7,10 @@ from typing import Any
 
 from evaltrack.api.compare_sides import side_of_rows
 from evaltrack.compare.pairing import Side
-from evaltrack.compare.run_info import RunInfo
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Failure, Question, Response, Row, Signature, Source, Verdict
-from evaltrack.rows.stored_row import StoredRow, stored_row
+from evaltrack.records.run import Run
+from evaltrack.records.stored_row import StoredRow, stored_row
 
 K = 5
 
@@ -45,7 +45,7 @@ def row(asked: Question, given: Response | Failure, position: int = 0, score: fl
 
 def side(rows: Iterable[StoredRow], name: str = "run", **signature: Any) -> Side:
     made = Signature(**{"golden": "set", "golden_digest": "0", "k": K, "target": name, **signature})
-    return side_of_rows(RunInfo(name, name, made), list(rows))
+    return side_of_rows(Run(name, name, made), list(rows))
 
 
 def rows_of(

@@ -9,16 +9,16 @@ from evaltrack.compare.change import BY_URGENCY, Cause, Change, Fate
 from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta, OutcomeTable, Rule
 from evaltrack.compare.gate import Gate, Threshold
 from evaltrack.compare.reruns import Reruns
-from evaltrack.compare.run_info import RunInfo
 from evaltrack.metrics.criteria import Checked, Criterion
 from evaltrack.records import Question, Response, Row, Signature, Source
-from evaltrack.rows.stored_row import StoredRow, stored_row
+from evaltrack.records.run import Run
+from evaltrack.records.stored_row import StoredRow, stored_row
 
 from .stored import patched
 
 SIGNATURE = Signature(golden="travel", golden_digest="0123", k=3, target="bm25:docs")
 MADE = {"k": "3", "target": "bm25:docs", "commit": "1a2b3c4d5e6f (main)"}
-BASELINE = RunInfo(
+BASELINE = Run(
     "b1",
     "bm25 floor 0",
     SIGNATURE,
@@ -26,7 +26,7 @@ BASELINE = RunInfo(
     26,
     settings=MADE | {"target.floor": "0"},
 )
-CANDIDATE = RunInfo(
+CANDIDATE = Run(
     "c1",
     "bm25 floor 3",
     SIGNATURE,
@@ -214,7 +214,7 @@ def hostile() -> Comparison:
         before=patched(row, answer=EVIL, sources=[source], error=EVIL),
         after=patched(row, answer=f"{EVIL} {EVIL}", sources=[source | {"chunk_id": None}], expected=[EVIL]),
     )
-    run = RunInfo(
+    run = Run(
         EVIL,
         EVIL,
         SIGNATURE.model_copy(update={"golden": EVIL}),

@@ -12,7 +12,7 @@ from evaltrack.compare.pairing import Side
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.metrics.rubric import RubricWeights
 from evaltrack.records import Failure, Question, Response, Row, Verdict
-from evaltrack.rows.stored_row import StoredRow, stored_row
+from evaltrack.records.stored_row import StoredRow, stored_row
 
 from .compared import K, found, question, row, rows_of, side
 from .metrics.test_reasoning import seen

@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from evaltrack.rows.columns import metadata, schema
-from evaltrack.rows.stored_row import StoredRow, StoredSource, StoredTurn, StoredVerdict
+from evaltrack.records.stored_row import StoredRow, StoredSource, StoredTurn, StoredVerdict, compared_columns
+from evaltrack.tracking.rows import columns_of, file_schema
 
 SOURCES = (
     StoredSource(chunk_id="a", title="A", url="http://x", score=0.5, text="of a", text_digest="1" * 16, finds=("p",)),
@@ -52,7 +52,6 @@ def _sound(row: StoredRow, position: int) -> StoredRow:
 
 
 def written(rows: list[StoredRow], path: Path, own: tuple[str, ...] = ()) -> Path:
-    fields = schema(own).with_metadata(metadata(own))
-    table = pa.Table.from_pylist([{name: row.columns().get(name) for name in fields.names} for row in rows], fields)
+    table = pa.Table.from_pylist([columns_of(row) | compared_columns(row) for row in rows], file_schema(own))
     pq.write_table(table, path, compression="zstd")
     return path

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from evaltrack.rows.stored_row import StoredRow
+from evaltrack.records import Row
+from evaltrack.records.stored_row import StoredRow, stored_row
+from evaltrack.tracking.rows import columns_of
 
 
 def patched(row: StoredRow, **columns: Any) -> StoredRow:
-    return StoredRow.of(row.columns() | columns)
+    return StoredRow.of(columns_of(row) | columns)
+
+
+def flatten(row: Row, k: int) -> dict[str, Any]:
+    """The columns of a row."""
+    return columns_of(stored_row(row, k))

@@ -16,7 +16,7 @@ import pytest
 
 from evaltrack import Question, Response, Source, run_eval
 from evaltrack.cli import _run
-from evaltrack.rows.reader import read_table
+from evaltrack.tracking.rows_reader import read_table
 
 from . import warm
 from .conftest import REPO

@@ -17,10 +17,11 @@ from rich.console import Console
 from evaltrack.compare.causes import causes_of
 from evaltrack.compare.change import Change
 from evaltrack.compare.comparison import Comparison, GroupDelta
-from evaltrack.compare.run_info import RunInfo
 from evaltrack.evaluation.result import RunResult
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Failure, Question, Response, Row, Signature, Source, ToolCall, Verdict
+from evaltrack.records.run import Run
+from evaltrack.records.stored_row import StoredRow, stored_row
 from evaltrack.report.comparison import ci as github
 from evaltrack.report.comparison.ci import comparison_junit
 from evaltrack.report.comparison.files import json_text
@@ -32,7 +33,7 @@ from evaltrack.report.run.json_form import evaluation_json, run_json
 from evaltrack.report.run.markdown import run_note
 from evaltrack.report.run.reasoning import reasoning_page, verdict_lines
 from evaltrack.report.run.terminal import print_run
-from evaltrack.rows.stored_row import StoredRow, stored_row
+from evaltrack.tracking.rows import columns_of
 
 from .comparisons import RECALL, comparison
 from .conftest import REPO
@@ -113,7 +114,7 @@ def template() -> tuple[RunResult, list[StoredRow], Comparison]:
 def compared(flat: list[StoredRow], signature: Signature) -> Comparison:
     """The first of these rows against each of the others, with the causes that are found."""
     sides = [
-        RunInfo(run_id, PLACES["run"], signature, f"http://a.example/{run_id}", 4, 1, "all", "http://a.example/t")
+        Run(run_id, PLACES["run"], signature, f"http://a.example/{run_id}", 4, 1, "all", "http://a.example/t")
         for run_id in "bc"
     ]
     changes = []
@@ -184,7 +185,7 @@ def terminal(run: RunResult) -> str:
 
 
 def whole_run(run: RunResult, flat: list[StoredRow]) -> str:
-    return "".join(run_json(dataclasses.replace(run, read_table=lambda: map(StoredRow.columns, flat))))
+    return "".join(run_json(dataclasses.replace(run, read_table=lambda: map(columns_of, flat))))
 
 
 def run_html_of(run: RunResult, flat: list[StoredRow], place: str, text: str) -> str:
@@ -197,7 +198,7 @@ RENDERINGS: dict[str, Callable[[Made, str, str], str]] = {
     "run, page": lambda made, place, text: run_html_of(made[0], made[1], place, text),
     "run, JSON": lambda made, *_: whole_run(made[0], made[1]),
     "run, evaluation.json": lambda made, *_: "".join(
-        evaluation_json(made[0], "golden.jsonl", map(StoredRow.columns, made[1]))
+        evaluation_json(made[0], "golden.jsonl", map(columns_of, made[1]))
     ),
     "run, reasoning.md": lambda made, *_: "".join(reasoning_page(made[1])),
     "run, verdicts.jsonl": lambda made, *_: "".join(verdict_lines(made[1], made[1][0].verdicts[0].judge)),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from evaltrack.errors import UsageError
 from evaltrack.metrics.rubric import TIERS, acceptance
-from evaltrack.tracking.judge_notes import Accepted, note_accepted
+from evaltrack.tracking.notes import Accepted, note_accepted
 from evaltrack.tracking.reader import named_evaluation, read_rows
 from evaltrack.tracking.store import connect_to_read
 

@@ -9,11 +9,10 @@ from pathlib import Path
 from evaltrack.errors import Guide, UsageError
 from evaltrack.golden.reader import golden_name
 from evaltrack.records import Signature
-from evaltrack.records.settings import NOT_STATED, RECORDED_MODEL
+from evaltrack.records.run import NOT_STATED, RECORDED_MODEL, Run
 from evaltrack.tracking import baselines
 from evaltrack.tracking.baselines import Baseline
-from evaltrack.tracking.naming import experiment_to_read
-from evaltrack.tracking.reader import EvaluationRun, fetch_rows, named_evaluation, newest_evaluation
+from evaltrack.tracking.reader import experiment_to_read, fetch_rows, named_evaluation, newest_evaluation
 from evaltrack.tracking.store import Store, connect_to_read
 
 
@@ -86,7 +85,7 @@ def check_baseline(store: Store, baseline: Baseline) -> None:
     check_rows(store, baselines.baseline_run(store, baseline))
 
 
-def check_rows(store: Store, run: EvaluationRun) -> None:
+def check_rows(store: Store, run: Run) -> None:
     """Refuse a run whose rows are gone, or not those that it logged.
 
     Raises:

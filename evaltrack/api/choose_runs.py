@@ -6,11 +6,12 @@ from evaltrack.errors import Guide, InconclusiveError, UsageError
 from evaltrack.evaluation.resume import was_killed
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records.amount import first_of
+from evaltrack.records.run import Run
 from evaltrack.tracking.baselines import baseline_run, get_baseline, list_baselines, no_baseline
-from evaltrack.tracking.naming import experiment_to_read, names_experiment
 from evaltrack.tracking.reader import (
-    EvaluationRun,
+    experiment_to_read,
     named_evaluation,
+    names_experiment,
     newest_evaluation,
     newest_of_each,
     running_evaluations,
@@ -26,7 +27,7 @@ def choose_runs(
     *,
     baseline_is_file: bool,
     golden: str | None = None,
-) -> tuple[EvaluationRun, EvaluationRun | None]:
+) -> tuple[Run, Run | None]:
     """Candidate and baseline: those named, else the newest finished run, and the baseline of its golden set.
 
     The newest run is looked for in `experiment`, in that of MLflow's variables, or in that of a baseline that is named.
@@ -54,9 +55,7 @@ def choose_runs(
     return candidate, baseline
 
 
-def _newest_candidate(
-    store: Store, experiment: str | None, golden: str | None, baseline: EvaluationRun | None
-) -> EvaluationRun:
+def _newest_candidate(store: Store, experiment: str | None, golden: str | None, baseline: Run | None) -> Run:
     """The newest finished run of the golden set, that of a named baseline where there is one, which it is not itself.
 
     Raises:
@@ -78,7 +77,7 @@ def _newest_candidate(
     return candidate
 
 
-def check_two_runs(candidate: EvaluationRun, baseline: EvaluationRun) -> None:
+def check_two_runs(candidate: Run, baseline: Run) -> None:
     """Refuse to compare a run with itself, which is always the same and tells nothing.
 
     Raises:
@@ -89,7 +88,7 @@ def check_two_runs(candidate: EvaluationRun, baseline: EvaluationRun) -> None:
         raise InconclusiveError(f"run {candidate.run_id} would be compared with itself, which tells nothing; {cure}")
 
 
-def _check_newest(store: Store, experiment_id: str, golden: str | None, candidate: EvaluationRun | None) -> None:
+def _check_newest(store: Store, experiment_id: str, golden: str | None, candidate: Run | None) -> None:
     """Refuse to compare an older run where the newest evaluation failed or was stopped: green would be a lie.
 
     One that runs may be another's. It was killed where this machine has its journal, and no process has that open.
@@ -116,7 +115,7 @@ def _check_one_set(store: Store, experiment_id: str) -> None:
         raise UsageError(f"{len(waiting)} golden sets have runs newer than their baselines ({names}); {cure}")
 
 
-def _tagged(store: Store, candidate: EvaluationRun) -> EvaluationRun:
+def _tagged(store: Store, candidate: Run) -> Run:
     golden = candidate.signature.golden
     baseline = get_baseline(store, candidate.experiment_id, golden)
     if baseline is None:

@@ -23,6 +23,7 @@ from evaltrack.evaluation.settings_sources import settings_of
 from evaltrack.golden.reader import golden_name
 from evaltrack.metrics.catalogue import metric_table
 from evaltrack.metrics.criteria import parse_criteria
+from evaltrack.records.run import Run
 from evaltrack.report.comparison.culprit_words import behind_words
 from evaltrack.report.comparison.json_form import comparison_json
 from evaltrack.report.comparison.markdown import comparison_markdown
@@ -32,9 +33,8 @@ from evaltrack.report.html.screen import comparison_screen
 from evaltrack.report.run.markdown import comparison_note
 from evaltrack.report.words import clip
 from evaltrack.system.processes import release_free_memory
-from evaltrack.tracking.comparisons import COMPARISON_PAGE, log_comparison
-from evaltrack.tracking.judge_notes import accepted_words
-from evaltrack.tracking.reader import EvaluationRun, shown_side_by_side, side_by_side
+from evaltrack.tracking.notes import COMPARISON_PAGE, accepted_words, log_comparison
+from evaltrack.tracking.reader import shown_side_by_side, side_by_side
 from evaltrack.tracking.store import Store, connect_to_read
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def compare_runs(
     return comparison
 
 
-def _log(store: Store, comparison: Comparison, candidate: EvaluationRun, baseline: EvaluationRun | None) -> None:
+def _log(store: Store, comparison: Comparison, candidate: Run, baseline: Run | None) -> None:
     """Record a comparison on the candidate's run."""
     deltas = {f"delta/{metric.name}": metric.delta for metric in comparison.metrics if metric.shows_change}
     passes = next((metric for metric in comparison.metrics if metric.name == "pass_rate"), None)

@@ -21,11 +21,11 @@ from evaltrack.judges.recorded import RecordedJudge
 from evaltrack.metrics.measure import Measured, measure
 from evaltrack.metrics.rubric import RubricWeights, panel_mean, reasoned
 from evaltrack.records import Judge, PlainTarget, Question, Response, Row, Signature, Verdict
+from evaltrack.records.run import Run
+from evaltrack.records.stored_row import StoredRow, question_of, response_of, verdicts_of
 from evaltrack.report.judges import replay_json
-from evaltrack.rows.restore import question_of, response_of, verdicts_of
-from evaltrack.rows.stored_row import StoredRow
-from evaltrack.tracking.judge_notes import log_child
-from evaltrack.tracking.reader import EvaluationRun, named_evaluation, read_rows
+from evaltrack.tracking.notes import log_child
+from evaltrack.tracking.reader import named_evaluation, read_rows
 from evaltrack.tracking.store import Store, connect_to_read
 
 
@@ -78,7 +78,7 @@ def judges_agreement(
     return found
 
 
-def _of_run(store: Store, run_id: str) -> tuple[EvaluationRun, dict[str, StoredRow]]:
+def _of_run(store: Store, run_id: str) -> tuple[Run, dict[str, StoredRow]]:
     """The run, and its rows that were judged; where one of a panel failed there is no verdict of it."""
     run = named_evaluation(store, run_id)
     rows = read_rows(store, run, ["id", "digest", "answer", "error", "verdicts"])

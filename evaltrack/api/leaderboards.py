@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from evaltrack.api.compare_sides import info_of_run, side_of_run
+from evaltrack.api.compare_sides import side_of_run
 from evaltrack.compare.leaderboard import Contender, Leaderboard, ReferenceKind
 from evaltrack.compare.ranking import rank
 from evaltrack.evaluation.result import RunResult
@@ -42,7 +42,7 @@ def _contender(store: Store, line: Line, folder: Path) -> Contender:
     runs = [find_evaluation(store, result.run_id) for result in line.results]
     return Contender(
         name=line.name,
-        runs=tuple(info_of_run(store, run) for run in runs),
+        runs=tuple(runs),
         columns=tuple(side_of_run(store, run, folder).frame for run in runs),
         settings=line.settings,
         usd=_mean([_usd(result) for result in line.results]),

@@ -13,19 +13,18 @@ from typing import Any
 
 from evaltrack.api.choose_runs import choose_runs
 from evaltrack.api.compare_runs import compare_runs
-from evaltrack.api.compare_sides import info_of_run
-from evaltrack.compare.run_info import RunInfo
 from evaltrack.evaluation.result import RunResult
 from evaltrack.metrics.catalogue import metric_table
 from evaltrack.metrics.criteria import Checked
+from evaltrack.records.run import Run
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.html.run_page import Around, run_html
 from evaltrack.report.html.screen import run_screen
 from evaltrack.report.run.stored_summary import StoredMean, StoredSummary, read_summary
-from evaltrack.rows.reader import check_rows, count_rows, read_table, stored_rows
-from evaltrack.rows.stored_row import rows_of_run
-from evaltrack.tracking.judge_notes import accepted_words
-from evaltrack.tracking.reader import EvaluationRun, fetch_rows, fetch_summary, named_evaluation, read_run_table
+from evaltrack.tracking.notes import accepted_words
+from evaltrack.tracking.reader import fetch_rows, fetch_summary, named_evaluation, read_run_table
+from evaltrack.tracking.rows import rows_of_run
+from evaltrack.tracking.rows_reader import check_rows, count_rows, read_table, stored_rows
 from evaltrack.tracking.store import Store, connect_to_read
 
 
@@ -69,10 +68,10 @@ def report_html(
     with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder:
         stored = read_summary(fetch_summary(store, run.run_id, Path(folder)), run.run_id)
         rows = fetch_rows(store, run, Path(folder))
-        return run_page(info_of_run(store, run), stored, rows, around_run(store, run))
+        return run_page(run, stored, rows, around_run(store, run))
 
 
-def around_run(store: Store, run: EvaluationRun) -> Around:
+def around_run(store: Store, run: Run) -> Around:
     """What the store knows of a run besides its artifacts.
 
     Raises:
@@ -81,12 +80,12 @@ def around_run(store: Store, run: EvaluationRun) -> Around:
     return Around(
         name=run.name,
         traces=run.traces,
-        trace_link=store.trace_link(run.experiment_id, run.run_id),
+        trace_link=run.trace_link,
         accepted=accepted_words(store, run.run_id),
     )
 
 
-def run_page(run: RunInfo, stored: StoredSummary, rows: Path, around: Around, back: str = "") -> str:
+def run_page(run: Run, stored: StoredSummary, rows: Path, around: Around, back: str = "") -> str:
     """The page of one run, from its summary and its downloaded rows; how much is listed depends on the rows alone.
 
     Raises:
@@ -94,11 +93,11 @@ def run_page(run: RunInfo, stored: StoredSummary, rows: Path, around: Around, ba
     """
     with rows_of_run(run.run_id):
         check_rows(rows, run.num_questions)
-        result = result_of(stored, run.run_id or "", run.link, None, partial(read_table, rows))
+        result = result_of(run, stored, partial(read_table, rows))
         return run_html(result, partial(stored_rows, rows), replace(around, num_rows=count_rows(rows)), back)
 
 
-def stored_result(store: Store, run: EvaluationRun) -> RunResult:
+def stored_result(store: Store, run: Run) -> RunResult:
     """A run's result, from what it holds of itself; without the rows that a rendering in a terminal shows.
 
     Raises:
@@ -106,20 +105,15 @@ def stored_result(store: Store, run: EvaluationRun) -> RunResult:
     """
     with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder:
         stored = read_summary(fetch_summary(store, run.run_id, Path(folder)), run.run_id)
-    link, rows = store.run_link(run.experiment_id, run.run_id), partial(read_run_table, store, run)
-    return result_of(stored, run.run_id, link, store.serve_command, rows)
+    return result_of(run, stored, partial(read_run_table, store, run), store.serve_command)
 
 
 def result_of(
-    stored: StoredSummary,
-    run_id: str,
-    link: str | None,
-    serve_command: str | None,
-    read: Callable[[], Iterable[dict[str, Any]]],
+    run: Run, stored: StoredSummary, read: Callable[[], Iterable[dict[str, Any]]], serve_command: str | None = None
 ) -> RunResult:
     """A run's result out of its summary; `read` gives its rows."""
     return RunResult(
-        run_id=run_id,
+        run_id=run.run_id,
         experiment_id=stored.experiment_id,
         status=stored.status,
         signature=stored.signature,
@@ -134,7 +128,7 @@ def result_of(
         notes=stored.notes,
         errors=(),
         missed=(),
-        link=link,
+        link=run.link,
         serve_command=serve_command,
         read_table=read,
         settings=stored.settings,

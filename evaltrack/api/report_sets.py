@@ -13,18 +13,19 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from evaltrack.api.compare_sides import info_of_run
 from evaltrack.api.leaderboards import Line, leaderboard_of
 from evaltrack.api.report_html import around_run, result_of, run_page
 from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.metrics.catalogue import HEADLINES
+from evaltrack.records.run import Run
+from evaltrack.records.stored_row import StoredRow
 from evaltrack.report.html.sets_page import SetPage, sets_html
 from evaltrack.report.leaderboard import leaderboard_parts
 from evaltrack.report.run.stored_summary import read_summary
-from evaltrack.rows.reader import read_table, stored_rows
-from evaltrack.rows.stored_row import StoredRow, rows_of_run
 from evaltrack.system.files import check_result_file, write_result_file
-from evaltrack.tracking.reader import EvaluationRun, fetch_rows, fetch_summary, named_evaluations
+from evaltrack.tracking.reader import fetch_rows, fetch_summary, named_evaluations
+from evaltrack.tracking.rows import rows_of_run
+from evaltrack.tracking.rows_reader import read_table, stored_rows
 from evaltrack.tracking.store import Store, connect_to_read
 
 WORST = 5
@@ -93,13 +94,13 @@ def report_sets(
     return [path, *(path.with_suffix("") / f"{name}.html" for name in names)]
 
 
-def _repeated(evaluations: Sequence[EvaluationRun]) -> list[str]:
+def _repeated(evaluations: Sequence[Run]) -> list[str]:
     """The golden sets that have several runs."""
     times = Counter(each.signature.golden for each in evaluations)
     return [golden for golden, count in times.items() if count > 1]
 
 
-def _board(store: Store, golden: str, pages: Sequence[SetPage], evaluations: Sequence[EvaluationRun]) -> dict[str, Any]:
+def _board(store: Store, golden: str, pages: Sequence[SetPage], evaluations: Sequence[Run]) -> dict[str, Any]:
     """The leaderboard of the runs of one golden set."""
     own = [pair for pair in zip(evaluations, pages, strict=True) if pair[0].signature.golden == golden]
     names = Counter(each.name for each, _ in own)
@@ -110,7 +111,7 @@ def _board(store: Store, golden: str, pages: Sequence[SetPage], evaluations: Seq
     return leaderboard_parts(leaderboard_of(store, lines), f"Runs of {golden}, compared")
 
 
-def _file_names(evaluations: Sequence[EvaluationRun]) -> list[str]:
+def _file_names(evaluations: Sequence[Run]) -> list[str]:
     """A name for the page of each run: that of its golden set, with the run's id where there are several of one."""
     stems = [re.sub(r"[^\w.-]+", "-", each.signature.golden).strip(".-")[:80] or "set" for each in evaluations]
     folded = [stem.casefold() for stem in stems]  # some file systems know no case
@@ -120,15 +121,15 @@ def _file_names(evaluations: Sequence[EvaluationRun]) -> list[str]:
     ]
 
 
-def _write_set(store: Store, run: EvaluationRun, overview: Path, name: str) -> SetPage:
+def _write_set(store: Store, run: Run, overview: Path, name: str) -> SetPage:
     """Write the page of one run, which leads back to that of all."""
     folder = overview.with_suffix("")
     back = f"../{quote(overview.name)}"
     with tempfile.TemporaryDirectory(prefix="evaltrack-") as temporary, rows_of_run(run.run_id):
         stored = read_summary(fetch_summary(store, run.run_id, Path(temporary)), run.run_id)
-        rows, info = fetch_rows(store, run, Path(temporary)), info_of_run(store, run)
-        write_result_file(folder / f"{name}.html", [run_page(info, stored, rows, around_run(store, run), back)])
-        result = result_of(stored, run.run_id, info.link, None, partial(read_table, rows))
+        rows = fetch_rows(store, run, Path(temporary))
+        write_result_file(folder / f"{name}.html", [run_page(run, stored, rows, around_run(store, run), back)])
+        result = result_of(run, stored, partial(read_table, rows))
         return SetPage(result, _worst(rows), f"{quote(folder.name)}/{quote(name)}.html")
 
 

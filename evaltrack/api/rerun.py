@@ -18,10 +18,10 @@ from evaltrack.evaluation.plan import Plan, planned
 from evaltrack.metrics.aggregate import Ledger
 from evaltrack.records import Row
 from evaltrack.records.amount import count
-from evaltrack.records.settings import why_another_system
-from evaltrack.rows.stored_row import StoredRow, stored_row
+from evaltrack.records.run import Run, why_another_system
+from evaltrack.records.stored_row import StoredRow, stored_row
 from evaltrack.system.files import content_digest
-from evaltrack.tracking.reader import EvaluationRun, earlier_evaluations, read_rows
+from evaltrack.tracking.reader import earlier_evaluations, read_rows
 from evaltrack.tracking.store import Store
 
 REPLAYS = 100
@@ -41,8 +41,8 @@ class ComparedRuns:
     """The runs of a comparison and their rows; the baseline is None where it is a file."""
 
     store: Store
-    candidate: EvaluationRun
-    baseline: EvaluationRun | None
+    candidate: Run
+    baseline: Run | None
     now: Side
     was: Side
 
@@ -179,7 +179,7 @@ def _scores(row: StoredRow) -> object:
     return [row.scores.get(name) for name in names]
 
 
-def _check_same(plan: Plan, run: EvaluationRun) -> None:
+def _check_same(plan: Plan, run: Run) -> None:
     """System and judge must be the same as in the run; a file that was imported late is looked at where it stands."""
     was, now = run.signature, plan.signature
     for part in ("target", "judge", "judge_prompt", "k", "pass_threshold", "weights", "rubric", "metrics_version"):

@@ -316,7 +316,7 @@ def unjudged_chunks(path: str | os.PathLike[str], run: str, tracking_uri: str | 
         UsageError: the run is none of evaltrack's, of another golden set, or nothing of it is unjudged.
         TrackingError: the store does not answer, or the run's rows are gone.
     """
-    from evaltrack.rows.restore import response_of
+    from evaltrack.records.stored_row import response_of
     from evaltrack.tracking.reader import named_evaluation, read_rows
     from evaltrack.tracking.store import connect
 

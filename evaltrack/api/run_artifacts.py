@@ -12,7 +12,7 @@ from evaltrack.evaluation.result import RunResult
 from evaltrack.metrics.aggregate import Ledger, Summary, domain_of
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records.amount import count, verb
-from evaltrack.records.settings import NOT_STATED, RECORDED_MODEL
+from evaltrack.records.run import NOT_STATED, RECORDED_MODEL
 from evaltrack.report.html.run_page import LISTED, Around, run_html
 from evaltrack.report.run.json_form import (
     OUTCOME_COLUMNS,

@@ -21,7 +21,6 @@ from evaltrack.evaluation.sweep import Configuration, SweepPlan, plan_sweep, rea
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records.amount import count
 from evaltrack.report.leaderboard import leaderboard_html, leaderboard_json, leaderboard_markdown, leaderboard_note
-from evaltrack.tracking.naming import resolve_run
 from evaltrack.tracking.parents import (
     CONFIGURATION_TAG,
     SWEEP_TAG,
@@ -36,7 +35,7 @@ from evaltrack.tracking.parents import (
     open_parent,
     reopen_sweep,
 )
-from evaltrack.tracking.reader import find_evaluation
+from evaltrack.tracking.reader import find_evaluation, resolve_run
 from evaltrack.tracking.runs import OpenRun, Place
 from evaltrack.tracking.store import Store, choose_experiment, connect, find_run
 

@@ -13,19 +13,17 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, RootModel
 
 from evaltrack.api.compare_sides import other_mean, side_of_rows
-from evaltrack.compare.deltas import GROUP_METRICS
 from evaltrack.compare.pairing import Side
-from evaltrack.compare.run_info import RunInfo
 from evaltrack.errors import Guide, UsageError, listed, printable
 from evaltrack.metrics.measure import NO_OVERALL, passes
 from evaltrack.records import Signature
 from evaltrack.records.amount import count
 from evaltrack.records.base import Count
 from evaltrack.records.row import Tally
+from evaltrack.records.run import Run
+from evaltrack.records.stored_row import StoredRow
 from evaltrack.report.run.json_form import RUN_SCHEMA
-from evaltrack.rows.columns import OBJECTS, schema
-from evaltrack.rows.stored_row import DamagedError, StoredRow
-from evaltrack.rows.table import check_values
+from evaltrack.tracking.rows import OBJECTS, DamagedError, check_values, schema
 
 HEAD = 200
 """Bytes at the head of a saved run in which it says what it is."""
@@ -86,8 +84,8 @@ def _side(name: str, saved: Mapping[str, Any]) -> Side:
     table = pa.Table.from_pylist(columns, schema=schema(own))
     check_values(table)
     stored = [StoredRow.of(each, own) for each in columns]
-    info = RunInfo(
-        None,
+    info = Run(
+        "",
         name,
         signature,
         num_questions=num_questions,
@@ -95,14 +93,13 @@ def _side(name: str, saved: Mapping[str, Any]) -> Side:
         settings=_Settings.model_validate(saved.get("settings", {})).root,
     )
     _check_rows(stored, info)
-    side = side_of_rows(info, stored, table)
-    means = {metric: value for metric, value in saved.get("metrics", {}).items() if metric in GROUP_METRICS}
-    if metric := other_mean(side.frame, means):
+    side = side_of_rows(info, stored)
+    if metric := other_mean(side.frame, saved.get("metrics", {})):
         raise DamagedError(f"the mean of its rows is not its {metric}")
     return side
 
 
-def _check_rows(rows: Sequence[StoredRow], run: RunInfo) -> None:
+def _check_rows(rows: Sequence[StoredRow], run: Run) -> None:
     """Refuse rows that are there twice, that pass against their scores, or that are not of the golden set."""
     times = Counter(row.id for row in rows)
     problems = [f"`{key}` is there {number} times" for key, number in times.items() if number > 1]
@@ -118,7 +115,7 @@ def _check_rows(rows: Sequence[StoredRow], run: RunInfo) -> None:
         raise DamagedError(listed(list(map(printable, problems))))
 
 
-def _passed(row: StoredRow, run: RunInfo) -> bool | None:
+def _passed(row: StoredRow, run: Run) -> bool | None:
     """Whether a row passes by its scores, or by its trials; None where something was not measured."""
     if row.trials is not None:
         return Tally(trials=int(run.settings["trials"]), measured=row.trials, passed=row.passes or 0).majority

@@ -15,7 +15,7 @@ from evaltrack.compare.change import Cause, CauseKind
 from evaltrack.compare.differences import AllSources, Differences, Found, in_order
 from evaltrack.records.amount import count, verb
 from evaltrack.records.passage import title_key
-from evaltrack.rows.stored_row import StoredRow, StoredSource
+from evaltrack.records.stored_row import StoredRow, StoredSource
 
 ORDER: tuple[CauseKind, ...] = get_args(CauseKind)
 

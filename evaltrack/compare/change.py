@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from evaltrack.compare.reruns import Rerun
-from evaltrack.rows.stored_row import StoredRow
+from evaltrack.records.stored_row import StoredRow
 
 Fate = Literal["broke", "lost", "lower score", "fixed", "newly measured", "higher score", "changed", "identical"]
 """What became of a question that both sides asked, one of them for each; the names that people and machines read.

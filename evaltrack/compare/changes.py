@@ -11,8 +11,7 @@ from evaltrack.compare.differences import AllSources
 from evaltrack.compare.errors_by_message import error_counts
 from evaltrack.compare.pairing import MAIN_SCORES, Paired, flipped, numbers
 from evaltrack.compare.trial_causes import explain_by_trials, trials_of
-from evaltrack.rows.fingerprints import PARTS
-from evaltrack.rows.stored_row import JUDGE_ERROR, StoredRow
+from evaltrack.records.stored_row import JUDGE_ERROR, PRINTS, StoredRow
 
 if TYPE_CHECKING:
     import numpy as np
@@ -130,7 +129,7 @@ class Fates:
 
     def _same_content(self) -> Any:
         same = self.frame["id"].notna()
-        for name in PARTS:
+        for name in PRINTS:
             if name in self.frame and (name != "verdict_print" or "judge_score" not in self._left_out):
                 same &= self.frame[name]
         return same

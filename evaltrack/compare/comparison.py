@@ -24,10 +24,11 @@ from evaltrack.compare.culprits import (
 from evaltrack.compare.errors_by_message import ErrorCount
 from evaltrack.compare.gate import Gate, Threshold
 from evaltrack.compare.reruns import Reruns
-from evaltrack.compare.run_info import RunDifference, RunInfo, run_differences
+from evaltrack.compare.run_differences import RunDifference, run_differences
 from evaltrack.metrics.criteria import RUBRIC_AIMS, Checked
 from evaltrack.metrics.metric import relative
-from evaltrack.rows.stored_row import StoredRow
+from evaltrack.records.run import Run
+from evaltrack.records.stored_row import StoredRow
 
 Verdict = Literal["ok", "regression", "unknown"]
 
@@ -203,8 +204,8 @@ class Comparison(ListedByFate):
     `screen` renders the comparison for a notebook.
     """
 
-    baseline: RunInfo
-    candidate: RunInfo
+    baseline: Run
+    candidate: Run
     verdict: Verdict
     rules: tuple[Rule, ...]
     gate: Gate

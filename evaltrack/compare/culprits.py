@@ -10,8 +10,8 @@ from evaltrack.compare.cause_words import CAUSES, CulpritKind
 from evaltrack.compare.change import CauseKind, Change
 from evaltrack.compare.differences import page_of, source_id
 from evaltrack.compare.errors_by_message import message_kind
-from evaltrack.compare.run_info import RunDifference, about_answers, about_sources
-from evaltrack.rows.stored_row import StoredRow, StoredSource
+from evaltrack.compare.run_differences import RunDifference, about_answers, about_sources
+from evaltrack.records.stored_row import StoredRow, StoredSource
 
 FALLS: tuple[CauseKind, ...] = ("source_lost", "source_demoted")
 ERRORS: tuple[CauseKind, ...] = ("target_failed", "judge_failed")

@@ -12,7 +12,7 @@ from evaltrack.compare.pairing import flipped, numbers
 from evaltrack.errors import UsageError
 from evaltrack.metrics.catalogue import HEADLINES, MetricTable
 from evaltrack.metrics.metric import Score
-from evaltrack.rows.fingerprints import NUM_EXPECTED
+from evaltrack.records.stored_row import NUM_EXPECTED
 from evaltrack.stats.intervals import paired_interval, quantile, quantile_interval, swap_test
 from evaltrack.stats.significance import one_sided, sign_flip
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from evaltrack.compare.change import CauseKind
-from evaltrack.rows.stored_row import NAMELESS, StoredRow, StoredSource
+from evaltrack.records.stored_row import NAMELESS, StoredRow, StoredSource
 
 Ranked = dict[str, tuple[int, StoredSource]]
 """Each source returned with its rank, by the keys it is compared by; the best first.

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from evaltrack.compare.run_info import RunInfo
+from evaltrack.records.run import Run
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,7 +27,7 @@ class Contender:
     """
 
     name: str
-    runs: tuple[RunInfo, ...]
+    runs: tuple[Run, ...]
     columns: tuple[pd.DataFrame, ...]
     settings: Mapping[str, str]
     usd: float | None = None

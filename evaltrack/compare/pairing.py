@@ -6,12 +6,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from evaltrack.compare.run_info import RunInfo
 from evaltrack.errors import Guide, InconclusiveError
-from evaltrack.metrics.catalogue import HEADLINES, SCORES, metric_table
-from evaltrack.rows.columns import own_scores_of
-from evaltrack.rows.fingerprints import EXPECTED, NUM_EXPECTED, PARTS, fingerprint, with_num_expected
-from evaltrack.rows.stored_row import StoredRow
+from evaltrack.metrics.catalogue import HEADLINES, SCORES, metric_table, own_scores_of
+from evaltrack.records.run import Run
+from evaltrack.records.stored_row import NUM_EXPECTED, PRINTS, StoredRow
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,9 +22,8 @@ ALWAYS = (
 SECONDS = "seconds"
 """Column of the target's time."""
 
-LIGHT_COLUMNS = list(
-    dict.fromkeys((*ALWAYS, SECONDS, "trials", "passes", *(score.name for score in SCORES if score.compared)))
-)
+_SCORES = (score.name for score in SCORES if score.compared)
+LIGHT_COLUMNS = list(dict.fromkeys((*ALWAYS, SECONDS, "trials", "passes", *_SCORES, *PRINTS, NUM_EXPECTED)))
 """The columns that are read of every question; all others only of those that changed."""
 
 MAIN_SCORES = tuple(score.name for score in HEADLINES if score.tells_result)
@@ -37,43 +34,28 @@ MAIN_SCORES = tuple(score.name for score in HEADLINES if score.tells_result)
 class Side:
     """One run, ready to be compared.
 
-    `frame` holds its light columns, and a number for each of `PARTS`, in the order of the golden set. `rows` gives rows
-    by id, with the texts of their sources or without, and `trials` the single trials of questions that were asked
-    several times, without texts; a saved file has none.
+    `frame` holds its light columns in the order of the golden set. `rows` gives rows by id, with the texts of their
+    sources or without, and `trials` the single trials of questions that were asked several times, without texts; a
+    saved file has none.
     """
 
-    info: RunInfo
+    info: Run
     frame: pd.DataFrame
     rows: Callable[[Collection[str], bool], Mapping[str, StoredRow]]
     trials: Callable[[Collection[str]], Mapping[str, Sequence[StoredRow]]] = lambda _ids: {}
 
 
-def side_frame(tables_of: Callable[[Sequence[str]], Iterable[pa.Table]], names: Sequence[str]) -> pd.DataFrame:
-    """The frame of a side: flags are `boolean`, texts of few values categories, numbers floats.
-
-    Args:
-        tables_of: Gives all rows with these columns, as far as they have them, in tables one after the other.
-        names: The light columns.
-    """
-    import pandas as pd
+def side_frame(tables: Iterable[pa.Table]) -> pd.DataFrame:
+    """The frame of a side from its light columns: flags are `boolean`, texts of few values categories."""
     import pyarrow as pa
 
-    tables = (with_num_expected(each) for each in tables_of([*names, *EXPECTED]))
-    table = pa.concat_tables(
-        each.select([c for c in each.column_names if c in (*names, NUM_EXPECTED)]) for each in tables
-    )
+    table = pa.concat_tables(tables)
     frame: pd.DataFrame = table.to_pandas()
     for column in table.schema:
         if pa.types.is_boolean(column.type):
             frame[column.name] = frame[column.name].astype("boolean")
         elif pa.types.is_string(column.type) and column.name not in ("id", "digest"):
             frame[column.name] = frame[column.name].astype("category")
-        elif pa.types.is_floating(column.type):
-            frame[column.name] = pd.to_numeric(frame[column.name])
-    for name, columns in PARTS.items():
-        prints = fingerprint(tables_of(columns), name)
-        if prints is not None:
-            frame[name] = prints
     return frame.sort_values(["position", "id"], ignore_index=True)
 
 
@@ -89,7 +71,7 @@ class NotComparableError(InconclusiveError):
 class Paired:
     """The common questions of both sides in a `frame`: columns of the baseline end in `_b`, of the candidate in `_c`.
 
-    The column of a part in `PARTS` says whether both sides hold the same. Of those that one side lacks `not_selected`
+    A column of `PRINTS` says whether both sides hold the same. Of those that one side lacks `not_selected`
     are those of a selection of its golden set, the others are `added` or `removed`; `edited` ones have another digest.
     `table` holds the metrics of both sides, `left_out` the metrics that cannot be compared.
     """
@@ -104,7 +86,7 @@ class Paired:
         self.not_selected = (removed if now_part else ()) + (added if was_part else ())
         columns = [name for name in now if name in was or name == "id"]
         both = now[columns].merge(was[columns], on="id", suffixes=("_c", "_b"))
-        for name in PARTS:
+        for name in PRINTS:
             if f"{name}_b" in both:
                 both[name] = both.pop(f"{name}_b") == both.pop(f"{name}_c")
         for end, side in (("b", baseline), ("c", candidate)):

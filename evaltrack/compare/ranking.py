@@ -23,9 +23,8 @@ from evaltrack.compare.leaderboard import (
     Standing,
 )
 from evaltrack.errors import UsageError
-from evaltrack.metrics.catalogue import HEADLINES, MetricTable, metric_table
+from evaltrack.metrics.catalogue import HEADLINES, MetricTable, metric_table, own_scores_of
 from evaltrack.records.amount import count
-from evaltrack.rows.columns import own_scores_of
 from evaltrack.stats.intervals import paired_interval
 from evaltrack.stats.significance import holm, sign_flip
 

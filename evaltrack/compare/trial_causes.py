@@ -14,7 +14,7 @@ from evaltrack.compare.causes import ORDER, causes_of
 from evaltrack.compare.change import Cause
 from evaltrack.compare.differences import AllSources
 from evaltrack.records import Reasoned
-from evaltrack.rows.stored_row import StoredRow
+from evaltrack.records.stored_row import StoredRow
 
 Trials = Mapping[str, Sequence[StoredRow]]
 """The rows of single trials, by question."""

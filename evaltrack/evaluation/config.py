@@ -28,8 +28,7 @@ from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Weights
 from evaltrack.records.base import storable
 from evaltrack.records.config import Config, OptionalText, Table, Texts, setting, traits
-from evaltrack.records.settings import OWN_PARAM
-from evaltrack.records.signature import MAX_K
+from evaltrack.records.run import MAX_K, OWN_PARAM
 from evaltrack.system.retries import CALL_SECONDS
 from evaltrack.targets.python import MAX_WORKERS
 from evaltrack.tracking.writer import TraceChoice

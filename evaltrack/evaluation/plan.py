@@ -42,7 +42,7 @@ from evaltrack.records import (
     Target,
 )
 from evaltrack.records.amount import count, verb
-from evaltrack.records.settings import (
+from evaltrack.records.run import (
     CODE,
     CORPUS,
     PACKAGES_TAG,
@@ -57,8 +57,8 @@ from evaltrack.records.settings import (
 )
 from evaltrack.system.files import check_result_file
 from evaltrack.targets import default_target, open_target
-from evaltrack.tracking.prompts import registered_prompt
 from evaltrack.tracking.provenance import caller_folder, work_tree
+from evaltrack.tracking.registry import registered_prompt
 from evaltrack.tracking.store import connect
 from evaltrack.tracking.writer import TRACED_QUESTIONS, TraceChoice
 

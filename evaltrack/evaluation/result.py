@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from evaltrack.metrics.catalogue import BY_METRIC, MetricTable, metric_table
+from evaltrack.metrics.catalogue import BY_METRIC, MetricTable, metric_table, own_scores_of
 from evaltrack.metrics.criteria import Checked, MeasuredAim, measured_aims
 from evaltrack.records import Row, Signature
 from evaltrack.records.amount import count
-from evaltrack.rows.columns import own_scores_of
-from evaltrack.rows.stored_row import StoredRow
+from evaltrack.records.stored_row import StoredRow
 
 if TYPE_CHECKING:
     import pandas as pd

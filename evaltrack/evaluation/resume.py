@@ -17,10 +17,9 @@ from evaltrack.evaluation.config import Command, EvaluationConfig
 from evaltrack.evaluation.journal import ENDING, JournalBusyError, delete_journal, read_command, state_folder
 from evaltrack.evaluation.plan import Plan
 from evaltrack.privacy.addresses import shown_text, shown_url
-from evaltrack.records.settings import CODE, CORPUS, last_state
+from evaltrack.records.run import CODE, CORPUS, last_state
 from evaltrack.system.files import NotPrivateError, check_owner
-from evaltrack.tracking.naming import resolve_run
-from evaltrack.tracking.reader import find_journaled, is_there, journal_tag
+from evaltrack.tracking.reader import find_journaled, is_there, journal_tag, resolve_run
 from evaltrack.tracking.store import Store
 
 AUTO = "auto"

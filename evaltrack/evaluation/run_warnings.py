@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from evaltrack.errors import Guide
 from evaltrack.golden.words import plain_form, told_apart
 from evaltrack.metrics.measure import NO_SOURCES
-from evaltrack.metrics.retrieval import NO_IDS, NO_TEXTS, NO_TITLES, expected_of, relevant_keys, source_keys
+from evaltrack.metrics.retrieval import NO_IDS, NO_TEXTS, NO_TITLES, relevant_keys, source_keys
 from evaltrack.metrics.rubric_tables import misfits
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Row
@@ -170,7 +170,7 @@ class NothingExpected:
             text = next((source.text for source in sources if source.text), "")
             return f"expected {self._quoted(quotes[0])}, returned e.g. {self._quoted(text)}" if text else ""
         named = next((key for key in keys if not key.startswith("\0")), "")
-        expected, returned = told_apart(min(expected_of(row) or ()), named)
+        expected, returned = told_apart(min(row.expected or ()), named)
         return f"expected {self._short(expected)}, returned e.g. {self._short(returned)}" if named else ""
 
     def _quoted(self, text: str) -> str:
@@ -261,7 +261,7 @@ class SmallK:
 
     def add(self, row: Row) -> None:
         """Take one finished question. Passages do not count: a chunk may hold several."""
-        expected = () if row.question.expected_passages is not None else expected_of(row) or ()
+        expected = () if row.question.expected_passages is not None else row.expected or ()
         self._number += len(expected) > self._k
         self._most = max(self._most, len(expected))
 

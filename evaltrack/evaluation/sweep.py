@@ -33,7 +33,7 @@ from evaltrack.metrics.catalogue import metric_table
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import OwnScore
 from evaltrack.records.config import did_you_mean
-from evaltrack.records.signature import MAX_K
+from evaltrack.records.run import MAX_K
 
 MAX_BYTES = 1 << 20
 """Of the file of a sweep."""

@@ -26,7 +26,7 @@ from evaltrack.golden.selection import ALL, Sample, Selection, empty_words
 from evaltrack.records import Question
 from evaltrack.records.base import as_key
 from evaltrack.records.json_text import kind_of, other_encoding
-from evaltrack.records.signature import SelectedPart
+from evaltrack.records.run import SelectedPart
 
 Problem = tuple[int, str]
 """A line number (from 1) and what is wrong there; what to do."""

@@ -21,7 +21,7 @@ from evaltrack.errors import Guide, UsageError
 from evaltrack.judges.cache import VerdictCache
 from evaltrack.records import Judge
 from evaltrack.system.retries import CALL_SECONDS
-from evaltrack.tracking.prompts import RegisteredPrompt
+from evaltrack.tracking.registry import RegisteredPrompt
 
 if TYPE_CHECKING:
     from evaltrack.judges.client import LLM

@@ -31,7 +31,7 @@ from evaltrack.judges.llm_judge import (
 )
 from evaltrack.judges.neutral_text import TAG_RULE, inert
 from evaltrack.records import ForeignText, Question, Response, Unit
-from evaltrack.tracking.prompts import RegisteredPrompt
+from evaltrack.tracking.registry import RegisteredPrompt
 
 SOURCES_LIMIT, SOURCE_LIMIT, TITLE_LIMIT = 12_000, 3_000, 300
 """Characters shown to the judge of all sources, and of the text and the title of one. What is cut is marked."""

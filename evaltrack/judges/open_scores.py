@@ -61,12 +61,12 @@ from evaltrack.metrics.tokens import Prices
 from evaltrack.records import Judge, OwnScore, OwnValues, Question, Response
 from evaltrack.records.roles import Scorer
 from evaltrack.records.verdict import MOST_SCORES
-from evaltrack.rows.columns import COLUMNS
 from evaltrack.targets.child import Service
 from evaltrack.targets.processes import Order, Pool, ResponseCall
 from evaltrack.targets.python import import_function
 from evaltrack.targets.threads import in_thread
 from evaltrack.tracking.genai import LIBRARIES, GenaiJudge, LibraryMetric, open_builtin_scorer
+from evaltrack.tracking.rows import COLUMNS
 
 
 def open_scorers(

@@ -20,10 +20,9 @@ from evaltrack.errors import BadLinesError, Guide, UsageError
 from evaltrack.judges.strict import read_verdict
 from evaltrack.metrics.measure import lacking
 from evaltrack.records import Dimensions, Judge, Observed, Question, Response, Verdict
-from evaltrack.records.finding_words import finding_words
+from evaltrack.records.finding_words import finding_words, strangers_note, take_id
 from evaltrack.records.json_text import kind_of, other_encoding, parsed, refuse_repeats, spread_kind
-from evaltrack.records.recorded import strangers_note, take_id
-from evaltrack.rows.columns import text_digest
+from evaltrack.records.stored_row import text_digest
 from evaltrack.system.files import content_digest
 
 NOT_IN_FILES = ("usage", "cached")

@@ -17,7 +17,7 @@ from evaltrack.judges.throttle import retry_after
 from evaltrack.privacy.addresses import MASK, shown_text, shown_url
 from evaltrack.privacy.redaction import SHORTEST_IN_ANSWERS, SHORTEST_SECRET
 from evaltrack.records import Usage
-from evaltrack.records.usage_forms import read_usage
+from evaltrack.records.response import read_usage
 
 if TYPE_CHECKING:
     from openai import APIStatusError

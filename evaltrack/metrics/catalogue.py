@@ -7,7 +7,8 @@ from functools import cached_property, lru_cache, partial
 
 from evaltrack.metrics.metric import Aim, Hint, Part, Score, Tolerance
 from evaltrack.metrics.rubric import DIMENSIONS, MODES, TIER_SCORES, TIERS
-from evaltrack.records import OwnScore
+from evaltrack.records import OwnScore, Signature
+from evaltrack.records.stored_row import FIELDS
 
 NOTHING: frozenset[Part] = frozenset()
 K: frozenset[Part] = frozenset({"k"})
@@ -343,6 +344,15 @@ class MetricTable:
     def is_share(self, metric: str) -> bool:
         """Whether the mean is the share of questions that have 1."""
         return metric in self.by_metric and self.by_metric[metric].binary
+
+
+def own_scores_of(signature: Signature) -> tuple[OwnScore, ...]:
+    """The scores of its own that a signature declares, each name once and none that is a column of ours.
+
+    A signature may come from a store that others write to.
+    """
+    free = (score for score in signature.scores if score.name not in BY_NAME and score.name not in FIELDS)
+    return tuple({score.name: score for score in free}.values())
 
 
 @lru_cache(maxsize=RUNS_AT_ONCE)

@@ -151,12 +151,6 @@ def relevance_of(question: Question, response: Response) -> Relevance | str:
     return by_name(source_keys(question, sources), relevant_keys(question))
 
 
-def expected_of(row: Row) -> tuple[str, ...] | None:
-    """What the sources of a row were compared with: keys of passages, chunk ids or titles."""
-    by_name = row.finds is None and row.response is not None and row.question.expected_names is not None
-    return row.question.expected_names if by_name else row.question.expected
-
-
 def num_expected(row: Row) -> int:
     """How many things a row's sources were compared with."""
     if row.finds is not None:

@@ -10,7 +10,7 @@ from evaltrack.records.question import Difficulty, Question, Role, Turn
 from evaltrack.records.response import Response, Source, ToolCall, Usage, together
 from evaltrack.records.roles import Closable, Judge, PlainTarget, Scorer, Target
 from evaltrack.records.row import Failure, FailureKind, Reasoned, Row, Tally, Tokens
-from evaltrack.records.signature import METRICS_VERSION, Signature, Weights
+from evaltrack.records.run import METRICS_VERSION, Signature, Weights
 from evaltrack.records.verdict import (
     CruxTreatment,
     Dimensions,

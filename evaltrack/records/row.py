@@ -110,6 +110,12 @@ class Row(Record):
     seconds: float = Field(ge=0)
 
     @property
+    def expected(self) -> tuple[str, ...] | None:
+        """What its sources were compared with: keys of passages, chunk ids or titles."""
+        by_name = self.finds is None and self.response is not None and self.question.expected_names is not None
+        return self.question.expected_names if by_name else self.question.expected
+
+    @property
     def trace(self) -> TracePlace | None:
         """The trace that the target itself made for the question."""
         holder = self.response or self.failure

@@ -183,8 +183,8 @@ def leaderboard_markdown(board: Leaderboard, name: str) -> str:
     return "\n".join(_lines(board, name, plain)) + "\n"
 
 
-def _quoted(run_id: str | None) -> str:
-    return quote(run_id or "", safe="", errors="replace")
+def _quoted(run_id: str) -> str:
+    return quote(run_id, safe="", errors="replace")
 
 
 def leaderboard_note(result: SweepResult) -> str:
@@ -307,7 +307,7 @@ def _line(board: Leaderboard, group: Group, standing: Standing) -> dict[str, Any
         "rank": NONE if standing.rank is None else str(standing.rank),
         "name": shown(standing.name, 160),
         "link": safe_link(run.link),
-        "run": shown((run.run_id or "")[:8], 8),
+        "run": shown(run.run_id[:8], 8),
         "why": standing.why_unranked,
         "is_reference": standing.name == group.reference,
         "spread": spread_words(standing),

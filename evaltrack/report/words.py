@@ -14,9 +14,9 @@ from evaltrack.metrics.metric import MINUS, Aim
 from evaltrack.metrics.rubric import TIERS, tier_words
 from evaltrack.records import Row, Signature
 from evaltrack.records.amount import count, first_of, verb
-from evaltrack.records.settings import NOT_STATED
+from evaltrack.records.run import NOT_STATED
+from evaltrack.records.stored_row import StoredRow, stored_row
 from evaltrack.report.ci_commands import BREAK, without_commands
-from evaltrack.rows.stored_row import StoredRow, stored_row
 
 METRIC_TITLES = {score.metric: score.title for score in SCORES} | {"combined_score_best": "Combined, best"}
 

@@ -29,7 +29,7 @@ from typing import Any
 from evaltrack.errors import UsageError
 from evaltrack.records import Response
 from evaltrack.records.json_text import from_program, other_encoding
-from evaltrack.records.usage_forms import read_usage
+from evaltrack.records.response import read_usage
 from evaltrack.targets.failures import InvalidResponseError, refuse_error
 from evaltrack.targets.responses import MAX_ITEMS, as_response, with_contexts
 

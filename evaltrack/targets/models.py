@@ -33,7 +33,7 @@ from evaltrack.targets.python import Call, memory_bytes, worker_count
 from evaltrack.targets.responses import FIELDS, as_response
 from evaltrack.targets.threads import in_thread
 from evaltrack.targets.traces import texts_in
-from evaltrack.tracking.models import ModelForm, link_model, loaded_model, model_form
+from evaltrack.tracking.registry import ModelForm, link_model, loaded_model, model_form
 from evaltrack.tracking.store import Store, connect
 
 KNOWN = "input, store, workers, memory, answer, sources, chunk_id, title, url, text, score, …"

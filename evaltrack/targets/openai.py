@@ -51,7 +51,7 @@ def open_endpoint(place: str, settings: dict[str, str]) -> OpenAITarget:
     if not name or "/" in name:
         raise UsageError(f"target `endpoints:{shown_text(place)}`: write endpoints:/NAME")
     sampling = _sampling_of(f"endpoints:/{name}", settings)
-    from evaltrack.tracking.gateway import open_gateway
+    from evaltrack.tracking.server import open_gateway
 
     gateway = open_gateway(store or None)
     variables = "MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"

@@ -30,7 +30,7 @@ from evaltrack.errors import BadLinesError, Guide, UsageError
 from evaltrack.golden.words import plain_form, text_key, told_apart
 from evaltrack.records import Question, Response, Source, Target
 from evaltrack.records.amount import count
-from evaltrack.records.finding_words import near_names, unknown_field
+from evaltrack.records.finding_words import near_names, strangers_note, take_id, unknown_field
 from evaltrack.records.json_text import (
     InvalidJsonError,
     from_program,
@@ -40,7 +40,6 @@ from evaltrack.records.json_text import (
     parsed,
     refuse_repeats,
 )
-from evaltrack.records.recorded import strangers_note, take_id
 from evaltrack.system.files import content_digest
 from evaltrack.targets import no_more_settings
 from evaltrack.targets.failures import FailedElsewhereError, InvalidResponseError, NotRecordedError, error_text

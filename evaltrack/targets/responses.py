@@ -1,6 +1,6 @@
 """Read what a target returned, in its short or long form, as a `Response`.
 
-Usage may be in any form of `evaltrack.records.usage_forms`. Results, documents and nodes may be objects of LangChain,
+Usage may be in any form of `evaltrack.records.response`. Results, documents and nodes may be objects of LangChain,
 LangGraph, LlamaIndex, Haystack and OpenAI's client, of which nothing is imported: an object is one of a library's where
 its class or one of its bases was defined there. Fields that nobody knows are not read; the response names them.
 
@@ -24,7 +24,7 @@ from evaltrack.records import Response, Source
 from evaltrack.records.base import as_key
 from evaltrack.records.finding_words import finding_words
 from evaltrack.records.json_text import MAX_DEPTH, kind_of, too_deep
-from evaltrack.records.usage_forms import plain, read_usage, unread_counts
+from evaltrack.records.response import plain, read_usage, unread_counts
 from evaltrack.targets.failures import InvalidResponseError, refuse_error
 
 MAX_ITEMS = 10_000

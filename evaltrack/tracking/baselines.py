@@ -12,8 +12,9 @@ from datetime import UTC, datetime
 from evaltrack.errors import Guide, TrackingError, UsageError
 from evaltrack.records.amount import count
 from evaltrack.records.base import Record
+from evaltrack.records.run import Run
 from evaltrack.system.files import user_name
-from evaltrack.tracking.reader import EvaluationRun, find_evaluation, of_golden_set
+from evaltrack.tracking.reader import find_evaluation, of_golden_set
 from evaltrack.tracking.store import LAST_FIRST, Store, is_missing, tracking_errors
 from evaltrack.tracking.tags import read_tag, tag_part
 
@@ -40,9 +41,7 @@ def tag_of(golden: str) -> str:
     return PREFIX + tag_part(golden)
 
 
-def set_baseline(
-    store: Store, run: EvaluationRun, reason: str = "", *, force: bool = False, by: str | None = None
-) -> Baseline:
+def set_baseline(store: Store, run: Run, reason: str = "", *, force: bool = False, by: str | None = None) -> Baseline:
     """Make a run the baseline of its golden set in its experiment; `by` is who does it, else this process's user.
 
     A reason that is longer than the tag can hold is cut.
@@ -90,7 +89,7 @@ def get_baseline(store: Store, experiment_id: str, golden: str) -> Baseline | No
     return next((each for each in list_baselines(store, experiment_id) if each.golden == golden), None)
 
 
-def baseline_run(store: Store, baseline: Baseline) -> EvaluationRun:
+def baseline_run(store: Store, baseline: Baseline) -> Run:
     """The run that a baseline names.
 
     Raises:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from evaltrack.errors import UsageError
 from evaltrack.golden.lines import record_of
 from evaltrack.records import Question, Response, Source
-from evaltrack.tracking.spans import document_span
+from evaltrack.tracking.traces import document_span
 
 if TYPE_CHECKING:
     from mlflow.entities import Feedback, Trace

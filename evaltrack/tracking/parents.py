@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from uuid import uuid4
 
 from evaltrack.errors import UsageError
+from evaltrack.tracking.artifacts import Expected, write_until_held
 from evaltrack.tracking.runs import (
     JOURNAL_TAG,
     OpenRun,
@@ -20,15 +21,7 @@ from evaltrack.tracking.runs import (
     run_metrics,
     run_tags,
 )
-from evaltrack.tracking.store import (
-    Expected,
-    Store,
-    choose_experiment,
-    find_run,
-    search_runs,
-    tracking_errors,
-    write_until_held,
-)
+from evaltrack.tracking.store import Store, choose_experiment, find_run, search_runs, tracking_errors
 
 if TYPE_CHECKING:
     from mlflow.entities import Run

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 
-from evaltrack.records.settings import COMMIT, SETTING_TAGS, commit_words, shown_settings
+from evaltrack.records.run import COMMIT, SETTING_TAGS, commit_words, shown_settings
 
 GIT = "mlflow.source.git."
 GIT_COMMIT, GIT_BRANCH, GIT_DIRTY = f"{GIT}commit", f"{GIT}branch", f"{GIT}dirty"

@@ -1,26 +1,29 @@
-"""Find evaluations among MLflow's runs, and read their rows back."""
+"""Find evaluations among MLflow's runs, by what a person calls them or by golden set, and read their rows back."""
 
 from __future__ import annotations
 
+import os
+import re
 import tempfile
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evaltrack.errors import TrackingError, UsageError
+from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Signature
 from evaltrack.records.row import Traced
-from evaltrack.records.settings import SYSTEM_TAG, System
-from evaltrack.rows.reader import check_rows, read_table, stored_rows
-from evaltrack.rows.stored_row import StoredRow, rows_of_run
-from evaltrack.tracking.naming import LISTED, RUN_ID, resolve_run, search_everywhere
+from evaltrack.records.run import SYSTEM_TAG, Run, System
+from evaltrack.records.stored_row import StoredRow
 from evaltrack.tracking.parents import CHILDREN_TAG, CONFIGURATION_TAG, KIND_TAG, PARENT_TAG, runs_below
 from evaltrack.tracking.provenance import settings_of
+from evaltrack.tracking.rows import rows_of_run
+from evaltrack.tracking.rows_reader import check_rows, read_table, stored_rows
 from evaltrack.tracking.runs import JOURNAL_TAG
-from evaltrack.tracking.store import Store, find_run, is_missing, search_runs, tracking_errors
+from evaltrack.tracking.store import Store, choose_experiment, find_run, is_missing, search_runs, tracking_errors
 from evaltrack.tracking.tags import (
     ROWS,
     ROWS_TAG,
@@ -35,7 +38,8 @@ from evaltrack.tracking.traces import TRACES_TAG
 from evaltrack.tracking.writer import SUMMARY
 
 if TYPE_CHECKING:
-    from mlflow.entities import Run
+    from mlflow.entities import Experiment
+    from mlflow.entities import Run as MlflowRun
 
 
 CLOCK_SKEW = 300
@@ -45,45 +49,17 @@ RECENT = 100
 """Evaluations that are looked through for golden sets that wait to be compared."""
 
 
-@dataclass(frozen=True)
-class EvaluationRun:
-    """An MLflow run that evaltrack wrote."""
-
-    run_id: str
-    experiment_id: str
-    name: str
-    status: str
-    signature: Signature
-    num_questions: int
-    num_errors: int
-    traces: Traced = "off"
-    ended_at: int = 0
-    """In milliseconds since 1970; 0 while it runs."""
-
-    rows_tag: str = ""
-    """What it says of its files of rows, as it stands in its tag; empty where it has none."""
-
-    means: Mapping[str, float] = field(default_factory=dict)
-    """The means that it logged, by the names of metrics."""
-
-    settings: Mapping[str, str] = field(default_factory=dict)
-    """How it was made: its params by name, and the commit of the working directory."""
-
-    system: System | None = None
-    """What it evaluated; None where it does not say."""
-
-
-def find_evaluation(store: Store, run_id: str) -> EvaluationRun:
+def find_evaluation(store: Store, run_id: str) -> Run:
     """The evaluation with this run id, ended or not.
 
     Raises:
         TrackingError: there is no such run, or it is deleted.
         UsageError: the run is not an evaluation of evaltrack.
     """
-    return evaluation_of(find_run(store, run_id))
+    return evaluation_of(store, find_run(store, run_id))
 
 
-def named_evaluation(store: Store, name_or_id: str) -> EvaluationRun:
+def named_evaluation(store: Store, name_or_id: str) -> Run:
     """The evaluation that a person means by an id, the beginning of one, or a run's name.
 
     Raises:
@@ -93,7 +69,7 @@ def named_evaluation(store: Store, name_or_id: str) -> EvaluationRun:
     return find_evaluation(store, resolve_run(store, name_or_id))
 
 
-def named_evaluations(store: Store, name_or_id: str) -> list[EvaluationRun]:
+def named_evaluations(store: Store, name_or_id: str) -> list[Run]:
     """The evaluation that a person means, or those below the parent run of several golden sets or of a sweep.
 
     Raises:
@@ -102,7 +78,7 @@ def named_evaluations(store: Store, name_or_id: str) -> list[EvaluationRun]:
     """
     run = find_run(store, resolve_run(store, name_or_id))
     if KIND_TAG not in run.data.tags:
-        return [evaluation_of(run)]
+        return [evaluation_of(store, run)]
     children = RUN_ID.findall(run.data.tags.get(CHILDREN_TAG, ""))
     if run.info.status != "FINISHED":  # it was broken off, and a run below it may have been gone on with since
         children = list(dict.fromkeys([*children, *_finished_below(store, run)]))
@@ -111,28 +87,28 @@ def named_evaluations(store: Store, name_or_id: str) -> list[EvaluationRun]:
     return [find_evaluation(store, each) for each in children]
 
 
-def _finished_below(store: Store, parent: Run) -> list[str]:
+def _finished_below(store: Store, parent: MlflowRun) -> list[str]:
     """The ids of the FINISHED evaluations below a run, in the order in which they began."""
     below = runs_below(store, parent.info.experiment_id, parent.info.run_id)
     finished = (run for run in below if run.info.status == "FINISHED")
     return [run.info.run_id for run in finished if "evaltrack.signature" in run.data.tags]
 
 
-def side_by_side(store: Store, candidate: EvaluationRun, baseline: EvaluationRun | None) -> str | None:
+def side_by_side(store: Store, candidate: Run, baseline: Run | None) -> str | None:
     """Where MLflow shows two runs side by side; None where it cannot, or the address of its UI is not known."""
     if baseline is None or not shown_side_by_side(candidate, baseline):
         return None
     return store.compare_link(candidate.experiment_id, candidate.run_id, baseline.run_id)
 
 
-def shown_side_by_side(candidate: EvaluationRun, baseline: EvaluationRun | None) -> bool:
+def shown_side_by_side(candidate: Run, baseline: Run | None) -> bool:
     """Whether MLflow's own view can show two runs question by question: it needs traces of both, in one experiment."""
     if baseline is None or "off" in (candidate.traces, baseline.traces):
         return False
     return candidate.experiment_id == baseline.experiment_id
 
 
-def evaluation_of(run: Run) -> EvaluationRun:
+def evaluation_of(store: Store, run: MlflowRun) -> Run:
     """An MLflow run as the evaluation that it is.
 
     Raises:
@@ -153,7 +129,7 @@ def evaluation_of(run: Run) -> EvaluationRun:
     info = run.info
     name, traces_tag = info.run_name or info.run_id, run.data.tags.get(TRACES_TAG)
     traces: Traced = "all" if traces_tag == "all" else "failed" if traces_tag == "failed" else "off"
-    return EvaluationRun(
+    return Run(
         run_id=run_id,
         experiment_id=info.experiment_id,
         name=name,
@@ -166,13 +142,15 @@ def evaluation_of(run: Run) -> EvaluationRun:
         rows_tag=run.data.tags.get(ROWS_TAG, ""),
         means=means_of(run.data.metrics),
         settings=settings_of(run.data.params, run.data.tags),
+        link=store.run_link(info.experiment_id, run_id),
+        trace_link=store.trace_link(info.experiment_id, run_id),
         system=read_tag(System, run.data.tags.get(SYSTEM_TAG)),
     )
 
 
 def newest_evaluation(
     store: Store, experiment_id: str, golden: str | None, *, but: str = "", status: str = "FINISHED"
-) -> EvaluationRun | None:
+) -> Run | None:
     """The evaluation that ended last with a status, of one golden set or of any; `but` leaves one run out.
 
     Raises:
@@ -186,7 +164,7 @@ def newest_evaluation(
     with suppress(TrackingError):  # the parent may be deleted
         if parent and KIND_TAG in find_run(store, parent).data.tags:
             raise UsageError(f"the newest run is one of several golden sets (parent run {parent}); name a set or a run")
-    return evaluation_of(runs[0])
+    return evaluation_of(store, runs[0])
 
 
 def newest_of_each(store: Store, experiment_id: str) -> dict[str, str]:
@@ -203,7 +181,7 @@ def newest_of_each(store: Store, experiment_id: str) -> dict[str, str]:
     return newest
 
 
-def earlier_evaluations(store: Store, run: EvaluationRun, most: int) -> list[EvaluationRun]:
+def earlier_evaluations(store: Store, run: Run, most: int) -> list[Run]:
     """The newest finished evaluations that ended before this run, of the same golden set, target, judge and settings.
 
     Raises:
@@ -214,7 +192,7 @@ def earlier_evaluations(store: Store, run: EvaluationRun, most: int) -> list[Eva
     earlier = []
     for each in runs:
         with suppress(UsageError, TrackingError):  # a run whose tags cannot be read is none of ours
-            other = evaluation_of(each)
+            other = evaluation_of(store, each)
             if other.run_id != run.run_id and other.signature.model_copy(update=same) == run.signature:
                 earlier.append(other)
     return earlier[:most]
@@ -222,7 +200,7 @@ def earlier_evaluations(store: Store, run: EvaluationRun, most: int) -> list[Eva
 
 def ended_runs(
     store: Store, experiment_id: str, golden: str | None, most: int, until: int | None = None, status: str = "FINISHED"
-) -> list[Run]:
+) -> list[MlflowRun]:
     """The evaluations that ended with a status, the last first, of one golden set or of any, up to a moment or to now.
 
     The configurations of a sweep are none of them. Nor is a run that claims to have ended in the future: it would be
@@ -304,7 +282,7 @@ def running_evaluations(
     return [(run.info.run_id, run.info.run_name or "", run.data.tags.get(JOURNAL_TAG, "")) for run in runs]
 
 
-def fetch_rows(store: Store, run: EvaluationRun, folder: Path, name: RowsFile = ROWS) -> Path:
+def fetch_rows(store: Store, run: Run, folder: Path, name: RowsFile = ROWS) -> Path:
     """Download the rows of a run, or those of its single trials; they are those that it logged, where it says which.
 
     Raises:
@@ -347,7 +325,7 @@ def _artifacts(store: Store, run_id: str) -> set[str] | None:
 
 
 def read_rows(
-    store: Store, run: EvaluationRun, columns: list[str] | None = None, ids: Collection[str] | None = None
+    store: Store, run: Run, columns: list[str] | None = None, ids: Collection[str] | None = None
 ) -> Iterator[StoredRow]:
     """The rows of a run in the order of its golden set, or those of `ids`, streamed from its Parquet artifact.
 
@@ -358,7 +336,7 @@ def read_rows(
         yield from stored_rows(path, columns, ids)
 
 
-def read_run_table(store: Store, run: EvaluationRun) -> Iterator[dict[str, Any]]:
+def read_run_table(store: Store, run: Run) -> Iterator[dict[str, Any]]:
     """All rows of a run as `read_rows` gives them, each as a dictionary of its columns.
 
     Raises:
@@ -378,7 +356,7 @@ def read_table_of(store: Store, run_id: str) -> Iterator[dict[str, Any]]:
 
 
 @contextmanager
-def _checked_rows(store: Store, run: EvaluationRun) -> Iterator[Path]:
+def _checked_rows(store: Store, run: Run) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder, rows_of_run(run.run_id):
         path = fetch_rows(store, run, Path(folder))
         check_rows(path, run.num_questions)
@@ -392,3 +370,101 @@ def fetch_summary(store: Store, run_id: str, folder: Path) -> Path:
         TrackingError: the run does not hold it.
     """
     return _download(store, run_id, SUMMARY, folder)
+
+
+RUN_ID = re.compile(r"[0-9a-f]{32}")
+LOOKING = "looking for a run"
+LISTED = 10
+"""Runs or experiments that a message names at most."""
+
+
+def names_experiment(name: str | None) -> bool:
+    """Whether an experiment is chosen, by `name` or by MLflow's variables; else it is MLflow's default one."""
+    return bool(name) or any(os.environ.get(f"MLFLOW_EXPERIMENT_{part}") for part in ("NAME", "ID"))
+
+
+def experiment_to_read(store: Store, name: str | None) -> Experiment:
+    """The experiment called `name`, or the one MLflow's own settings choose; none is created, as `run` does.
+
+    Raises:
+        UsageError: there is none of that name; the message lists some that there are.
+        TrackingError: it is deleted, or the store does not answer.
+    """
+    name = name or os.environ.get("MLFLOW_EXPERIMENT_NAME") or None
+    if name is not None:
+        with tracking_errors(f"looking for experiment {name}"):
+            experiment = store.client.get_experiment_by_name(name)
+            others = [] if experiment else store.client.search_experiments(max_results=LISTED + 1)
+        if experiment is None:
+            names = ", ".join(f"`{shown_text(each.name)}`" for each in others[:LISTED])
+            more = ", ..." if len(others) > LISTED else ""
+            holds = f"was it renamed? There are {names}{more}" if others else "it holds none"
+            raise UsageError(f"there is no MLflow experiment `{shown_text(name)}` in {store.shown}; {holds}")
+    return choose_experiment(store, name)
+
+
+def resolve_run(store: Store, name_or_id: str) -> str:
+    """The id of the one active run that has this id, an id that begins so, or this name, in any experiment.
+
+    Raises:
+        UsageError: there is none, or several; the message lists those it may be.
+        TrackingError: the store does not answer, or the run is deleted.
+    """
+    if RUN_ID.fullmatch(name_or_id):
+        exact = _with_id(store, name_or_id)
+        if exact is not None:
+            return exact
+    matches = _matching(store, name_or_id)
+    named = [run_id for run_id, run in matches.items() if run.info.run_name == name_or_id]
+    if len(named) == 1 or len(matches) == 1:  # a whole name says more than how an id begins
+        return (named or list(matches))[0]
+    if matches:
+        more = "at least " if len(matches) > LISTED else ""
+        cure = f"name one by more of its id:{_list_words(matches)}"
+        raise UsageError(f"`{shown_text(name_or_id)}` may be {more}{len(matches)} runs; {cure}")
+    evaluations = search_everywhere(store, LOOKING, "tags.`evaltrack.golden` LIKE '%'", LISTED)
+    newest = {run.info.run_id: run for run in evaluations}
+    cure = f"the newest evaluations are:{_list_words(newest)}" if newest else "this store holds no evaluation"
+    elsewhere = "another store may hold it (MLFLOW_TRACKING_URI); " if RUN_ID.fullmatch(name_or_id) else ""
+    raise UsageError(f"there is no MLflow run `{shown_text(name_or_id)}` in {store.shown}; {elsewhere}{cure}")
+
+
+def _with_id(store: Store, run_id: str) -> str | None:
+    """The id where there is such a run; a deleted one is left to whoever opens it, which says how to restore it."""
+    try:
+        with tracking_errors(f"finding run {run_id}"):
+            store.client.get_run(run_id)
+    except TrackingError as error:
+        if is_missing(error):
+            return None
+        raise
+    return run_id
+
+
+def _matching(store: Store, name_or_id: str) -> dict[str, MlflowRun]:
+    """Active runs by id, a few more than are listed."""
+    filters = []
+    if re.fullmatch(r"[0-9a-f]{1,31}", name_or_id):
+        filters.append(f"attributes.run_id LIKE '{name_or_id}%'")
+    if "'" not in name_or_id:  # MLflow's filters know no escape for one
+        filters.append(f"attributes.run_name = '{name_or_id}'")
+    return {run.info.run_id: run for each in filters for run in search_everywhere(store, LOOKING, each, LISTED + 1)}
+
+
+def search_everywhere(store: Store, doing: str, filter_string: str, limit: int) -> list[MlflowRun]:
+    """The runs of all experiments that a filter lets through, those that started last first."""
+    with tracking_errors(doing):
+        experiments = [each.experiment_id for each in store.client.search_experiments()]
+    return search_runs(store, doing, experiments, filter_string, limit)
+
+
+def _list_words(runs: dict[str, MlflowRun]) -> str:
+    """One line a run: id, name, and when it began (UTC)."""
+    lines = [f"\n  {run_id}  {shown_text(_words(run))}" for run_id, run in list(runs.items())[:LISTED]]
+    return "".join(lines) + ("\n  ..." if len(runs) > LISTED else "")
+
+
+def _words(run: MlflowRun) -> str:
+    began = datetime.fromtimestamp(sound_moment(run.info.start_time) / 1000, UTC)
+    name = "".join(c if c.isprintable() else " " for c in run.info.run_name or "")
+    return f"{name[:80]} ({began:%Y-%m-%d %H:%M})"

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 from importlib.util import find_spec
 from json import JSONDecodeError
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from evaltrack.errors import Guide, TrackingError, UsageError
 from evaltrack.privacy.addresses import shown_url
 from evaltrack.system import retries
+from evaltrack.system.files import NotPrivateError, make_private_folder, replace_file, state_folder
+from evaltrack.tracking.mlflow_private import make_tables
 from evaltrack.tracking.patience import client_of, few_retries, is_http, is_web_page, reason
-from evaltrack.tracking.sqlite_lock import database_file, one_at_a_time
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -327,65 +331,68 @@ def is_missing(error: TrackingError) -> bool:
     return cause is None or getattr(cause, "error_code", "") in ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE")
 
 
-class _GapError(Exception):
-    """What a run does not hold, in words."""
+LOCK_SECONDS = 120
+"""How long another process is waited for; making the tables takes some seconds."""
 
 
-@dataclass(frozen=True)
-class Expected:
-    """What a run must hold."""
-
-    status: str = ""
-    metrics: Mapping[str, float] = field(default_factory=dict)
-    params: Collection[str] = ()
-    tags: Mapping[str, str] = field(default_factory=dict)
-    inputs: int = 0
-
-    def gap(self, run: Run) -> str | None:
-        """What it does not hold, in words; None where it holds all."""
-        data, status = run.data, run.info.status
-        if self.status and status != self.status:
-            return f"the status {status or 'of nothing'}, not {self.status}"
-        for name, value in self.metrics.items():
-            if (actual := data.metrics.get(name)) != value:
-                return f"{actual!r} as metric {name}, not {value!r}"
-        for name, text in self.tags.items():
-            if data.tags.get(name) != text:
-                return f"another tag {name}, or none"
-        missing = sorted(set(self.params) - data.params.keys())
-        if missing:
-            return f"no param {missing[0]}"
-        datasets = len(run.inputs.dataset_inputs) if run.inputs else 0
-        return f"{datasets} datasets, not {self.inputs}" if datasets < self.inputs else None
+def database_file(uri: str) -> Path | None:
+    """The file of a SQLite store; None for any other."""
+    return Path(unquote(urlsplit(uri).path)[1:]) if uri.startswith("sqlite:///") else None
 
 
-def write_until_held(store: Store, run_id: str, doing: str, write: Callable[[], object], expected: Expected) -> None:
-    """Write to a run, and read it back; again where it is not there, which is why `write` may be called twice.
+@contextmanager
+def one_at_a_time(uri: str) -> Iterator[None]:
+    """Hold the lock of a SQLite store meanwhile, which is a file of this user's state folder.
 
-    Raises:
-        TrackingError: the store refused, or does not hold what was written.
+    Without a folder of the user's own that can be written to there is no lock: the store is opened all the same.
     """
+    path = database_file(uri)
+    lock = None
+    if path is not None:
+        with suppress(OSError, sqlite3.Error, NotPrivateError):
+            lock = _locked(path)
+    if lock is None:
+        yield
+        return
+    with closing(lock):
+        if path is not None and not path.exists() and not SPECIAL.search(uri):
+            _make_tables(uri, path)
+        yield
 
-    def gap() -> str | None:
-        with tracking_errors(doing):
-            write()
-        return expected.gap(find_run(store, run_id))
 
-    expect(run_id, gap)
+SPECIAL = re.compile(r"[?%]|:memory:")
+"""In the address of a database that is no plain file, or has settings."""
 
 
-def expect(run_id: str, gap: Callable[[], str | None]) -> None:
-    """Look a few times whether a run holds all.
+def _make_tables(uri: str, path: Path) -> None:
+    """Have MLflow make the tables of a new store under another name, and give it its own once it has all of them.
 
-    Raises:
-        TrackingError: it does not.
+    A file with some of its tables can never be opened again. One that a killed process left is made anew.
     """
-
-    def look() -> None:
-        if (problem := gap()) is not None:
-            raise _GapError(problem)
-
+    part = path.with_name(f"{path.name}.new")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _remove(part)
     try:
-        retries.STORE_IS_LATE.call(look, lambda error: isinstance(error, _GapError))
-    except _GapError as problem:
-        raise TrackingError(f"MLflow holds {problem}, of run {run_id}, though it said that all was written") from None
+        if make_tables(f"{uri}.new") and not path.exists():  # as a program without our lock may have made it
+            replace_file(part, path)
+    finally:
+        _remove(part)
+
+
+def _remove(part: Path) -> None:
+    """Remove a database, and what SQLite would else put back into the next one of that name."""
+    for name in (part.name, f"{part.name}-journal"):
+        part.with_name(name).unlink(missing_ok=True)
+
+
+def _locked(path: Path) -> sqlite3.Connection:
+    folder = state_folder() / "locks"
+    make_private_folder(folder)
+    name = sha256(str(path.absolute()).encode()).hexdigest()[:16]
+    lock = sqlite3.connect(folder / f"{name}.db", timeout=LOCK_SECONDS, isolation_level=None)
+    try:
+        lock.execute("BEGIN EXCLUSIVE")
+    except sqlite3.Error:
+        lock.close()
+        raise
+    return lock

@@ -19,8 +19,7 @@ from typing import Final, Literal, TypeVar
 from evaltrack.errors import TrackingError
 from evaltrack.metrics.catalogue import HEADLINES, SCORES
 from evaltrack.records.base import Count, Record
-from evaltrack.rows.columns import ROWS_VERSION
-from evaltrack.rows.stored_row import CURE, RowsError, newer
+from evaltrack.tracking.rows import CURE, ROWS_VERSION, RowsError, newer
 
 MAX_TAG = 8000
 """Characters of a tag that MLflow keeps; a longer one is none of ours."""

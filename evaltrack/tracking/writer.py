@@ -14,6 +14,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
@@ -23,13 +24,12 @@ from evaltrack.records import Reasoned, Row
 from evaltrack.records.amount import count
 from evaltrack.records.json_text import finite_json
 from evaltrack.records.row import Traced, milliseconds_now
-from evaltrack.rows.columns import columns_with
-from evaltrack.rows.reader import count_rows, read_lists, read_table, stored_rows
-from evaltrack.rows.stored_row import StoredRow, outcome_of
-from evaltrack.rows.table import TableWriter
-from evaltrack.tracking.artifacts import Artifacts
+from evaltrack.records.stored_row import StoredRow
+from evaltrack.tracking.artifacts import Artifacts, Expected, expect, write_until_held
+from evaltrack.tracking.rows import TableWriter, columns_with, names_to_read, value_in
+from evaltrack.tracking.rows_reader import count_rows, read_table, stored_rows
 from evaltrack.tracking.runs import OpenRun, run_params, run_tags
-from evaltrack.tracking.store import Expected, Store, expect, find_run, tracking_errors, write_until_held
+from evaltrack.tracking.store import Store, find_run, tracking_errors
 from evaltrack.tracking.tags import ROWS, TRIALS, metric_name, rows_tag
 from evaltrack.tracking.traces import TRACES_TAG, has_trace, joined_root, read_counts, trace_of, write_traces
 
@@ -126,7 +126,8 @@ class RunWriter:
         self._check_rows()
 
     def _log_table(self) -> None:
-        table = table_of(read_lists(self._file, columns_of_table(self._own)), self._own)
+        names = names_to_read(self._own, ("chunk_id", "title"))
+        table = table_of(list(self.rows(names)), self._own)
         local = self._file.with_name(TABLE)
         local.write_text(table_json(table), encoding="utf-8")
         self._artifacts.log_table(local)
@@ -246,29 +247,25 @@ class RunWriter:
             self._store.client.set_tag(self._run_id, TRACES_TAG, traced)
 
 
-def columns_of_table(own: tuple[str, ...]) -> list[str]:
-    """The columns of a row that the table reads: of its sources the names alone."""
-    names = [column.name for column in columns_with(own) if column.name != "sources"]
-    return [*names, *(f"sources.list.element.{name}" for name in ("chunk_id", "title"))]
-
-
-def table_of(columns: Mapping[str, Sequence[Any]], own: tuple[str, ...] = ()) -> dict[str, list[Any]]:
+def table_of(rows: Sequence[StoredRow], own: tuple[str, ...] = ()) -> dict[str, list[Any]]:
     """The rows as MLflow's table shows them: one column a list, lists and sources as short text.
 
-    `columns` are those of all rows, as `read_lists` reads them; `own` names the scores of one's own.
+    `own` names the scores of one's own.
     """
-    plain = [each.name for each in columns_with(own) if each.name not in _SHOWN_OTHERWISE]
-    table = {
-        **{name: list(columns[name]) for name in ("question", "answer", "id")},
-        "result": [
-            outcome_of(error, passed=passed) for error, passed in zip(columns["error"], columns["passed"], strict=True)
-        ],
-        "expected": [", ".join(names or ()) for names in columns["expected"]],
-        "retrieved": list(map(_retrieved, columns["sources"], columns["by_title"])),
-        "history": list(map(_history, columns["history"])),
-        **_of_verdicts(columns["verdicts"]),
-        **{name: list(columns[name]) for name in plain},
+    judges = sorted({verdict.judge for row in rows for verdict in row.verdicts})
+    shown: dict[str, Callable[[StoredRow], Any]] = {
+        "question": lambda row: row.question,
+        "answer": lambda row: row.answer,
+        "id": lambda row: row.id,
+        "result": lambda row: row.outcome,
+        "expected": lambda row: ", ".join(row.expected or ()),
+        "retrieved": lambda row: ", ".join(map(row.name_of, row.sources or ())),
+        "history": lambda row: "\n".join(f"{turn.role}: {turn.content}" for turn in row.history) or None,
+        **{f"judge_score: {judge}": partial(_judge_score, judge) for judge in judges if len(judges) > 1},
+        "reasoning": lambda row: "\n".join(verdict.reasoning for verdict in row.verdicts),
+        **{each.name: partial(value_in, each) for each in columns_with(own) if each.name not in _SHOWN_OTHERWISE},
     }
+    table = {name: [value(row) for row in rows] for name, value in shown.items()}
     return {name: values for name, values in table.items() if name not in _RARE or any(v is not None for v in values)}
 
 
@@ -277,29 +274,9 @@ def table_json(table: Mapping[str, Sequence[Any]]) -> str:
     return finite_json({"columns": list(table), "data": list(zip(*table.values(), strict=True))})
 
 
-def _of_verdicts(verdicts: Sequence[list[dict[str, Any]] | None]) -> dict[str, list[Any]]:
-    """The own score of each judge of a panel, and the reasoning of all."""
-    judges = {verdict["judge"] for each in verdicts for verdict in each or ()}
-    panel = sorted(judges) if len(judges) > 1 else []
-    return {
-        **{f"judge_score: {judge}": [_judge_score(judge, each) for each in verdicts] for judge in panel},
-        "reasoning": ["\n".join(verdict["reasoning"] for verdict in each or ()) for each in verdicts],
-    }
-
-
-def _retrieved(sources: list[dict[str, Any]] | None, by_title: bool | None) -> str:
-    """The names of the sources: what they are compared by, else their titles."""
-    name = "title" if by_title else "chunk_id"
-    return ", ".join(source[name] or source["title"] or "?" for source in sources or ())
-
-
-def _history(turns: list[dict[str, Any]] | None) -> str | None:
-    return "\n".join(f"{turn['role']}: {turn['content']}" for turn in turns or ()) or None
-
-
-def _judge_score(judge: str, verdicts: list[dict[str, Any]] | None) -> float | None:
-    """The own overall score of a judge of a panel."""
-    return next((each["overall_score"] for each in verdicts or () if each["judge"] == judge), None)
+def _judge_score(judge: str, row: StoredRow) -> float | None:
+    """The score that one judge of a panel gave."""
+    return next((each.overall_score for each in row.verdicts if each.judge == judge), None)
 
 
 _RARE = frozenset(

@@ -6,7 +6,7 @@ from flask import Flask, Response, abort, jsonify, redirect, request
 
 from evaltrack.errors import TrackingError
 from evaltrack.privacy.addresses import shown_url
-from evaltrack.tracking.rest import pass_on
+from evaltrack.tracking.server import pass_on
 from evaltrack.ui.files import OF_UI, static_file
 from evaltrack.ui.local import guarded
 

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from evaltrack.rows.columns import schema
+from evaltrack.tracking.rows import schema
 from scripts.fuzzing.writer import damaged_bytes
 
 ROWS_OF_A_BOMB = 60_000

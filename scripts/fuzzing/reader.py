@@ -14,7 +14,8 @@ from pydantic import BaseModel
 from evaltrack.errors import EvaltrackError
 from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import Question, Response, Row, Verdict
-from evaltrack.rows.columns import flatten
+from evaltrack.records.stored_row import stored_row
+from evaltrack.tracking.rows import columns_of
 from scripts.fuzzing.writer import Writer
 
 REPO = Path(__file__).parent.parent.parent
@@ -52,7 +53,7 @@ def kept(response: Response | None = None, verdicts: tuple[Verdict, ...] = (), q
     row = Row(position=0, question=question, response=response, verdicts=verdicts, started_at=0, seconds=0)
     if Row.model_validate_json(row.model_dump_json(exclude_defaults=True)) != row:
         raise AssertionError("a row does not come back from the journal as it was")
-    json.dumps(flatten(row, 5), allow_nan=False).encode()
+    json.dumps(columns_of(stored_row(row, 5)), allow_nan=False).encode()
 
 
 def writable(value: Any) -> None:

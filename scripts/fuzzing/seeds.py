@@ -8,9 +8,9 @@ from functools import cache
 from pathlib import Path
 
 from evaltrack.records import Question, Response, Row, Signature, Source
+from evaltrack.records.stored_row import stored_row
 from evaltrack.report.run.json_form import RUN_SCHEMA, machine_row
-from evaltrack.rows.columns import flatten
-from evaltrack.rows.table import TableWriter
+from evaltrack.tracking.rows import TableWriter, columns_of
 from scripts.fuzzing.reader import REPO
 
 SIGNATURE = Signature(golden="g", golden_digest="d", k=5, target="t").model_dump_json()
@@ -52,7 +52,7 @@ def saved_run() -> bytes:
     """A small saved run."""
     signature = json.loads(SIGNATURE)
     head = {"schema": RUN_SCHEMA, "signature": signature, "totals": {"num_questions": 4, "num_errors": 0}}
-    return json.dumps({**head, "rows": [machine_row(flatten(row, 5)) for row in small_rows()]}).encode()
+    return json.dumps({**head, "rows": [machine_row(columns_of(stored_row(row, 5))) for row in small_rows()]}).encode()
 
 
 @cache

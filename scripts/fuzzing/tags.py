@@ -11,16 +11,16 @@ from typing import Any
 
 from mlflow.entities import Experiment, ExperimentTag, Metric, Run, RunData, RunInfo, RunTag
 
-from evaltrack.api.compare_sides import info_of_run
 from evaltrack.api.report_html import around_run, run_page, stored_result
 from evaltrack.errors import EvaltrackError
 from evaltrack.evaluation.result import RunResult
 from evaltrack.records import Signature
+from evaltrack.records.run import Run as EvaltrackRun
 from evaltrack.report.run.json_form import run_summary
 from evaltrack.report.run.stored_summary import read_summary
 from evaltrack.tracking.baselines import Baseline, baseline_history, list_baselines
-from evaltrack.tracking.judge_notes import Accepted, accepted_questions
-from evaltrack.tracking.reader import EvaluationRun, find_evaluation, newest_evaluation
+from evaltrack.tracking.notes import Accepted, accepted_questions
+from evaltrack.tracking.reader import find_evaluation, newest_evaluation
 from evaltrack.tracking.store import Store
 from evaltrack.tracking.tags import ROWS
 from evaltrack.tracking.writer import SUMMARY
@@ -77,9 +77,9 @@ def planted_store(
     return Store("sqlite:///mlflow.db", made)
 
 
-def planted_run() -> EvaluationRun:
+def planted_run() -> EvaltrackRun:
     """The run in it, with a good signature; it does not say how many questions it asked, so that any rows are read."""
-    return EvaluationRun(RUN_ID, "0", "r", "FINISHED", Signature.model_validate_json(SIGNATURE), 0, 0)
+    return EvaltrackRun(RUN_ID, "r", Signature.model_validate_json(SIGNATURE), experiment_id="0")
 
 
 READ_TAGS: Sequence[Callable[[Store], object]] = (
@@ -109,7 +109,7 @@ def report(folder: Path, raw: bytes) -> None:
     for file, content in zip(files, artifacts.values(), strict=True):
         file.write_bytes(content)
     stored, around = read_summary(files[0], RUN_ID), around_run(store, planted_run())
-    run_page(info_of_run(store, planted_run()), stored, files[1], around).encode()
+    run_page(planted_run(), stored, files[1], around).encode()
 
 
 GOOD = {"evaltrack.signature": SIGNATURE, "evaltrack.golden": "g"}

@@ -18,7 +18,7 @@ from evaltrack.report.comparison.json_form import comparison_json
 from evaltrack.report.comparison.markdown import comparison_markdown
 from evaltrack.report.comparison.rules import reasons
 from evaltrack.report.comparison.terminal import comparison_text
-from evaltrack.tracking.judge_notes import ACCEPTED, accepted_questions
+from evaltrack.tracking.notes import ACCEPTED, accepted_questions
 from evaltrack.tracking.store import connect
 from tests.judging import cli, golden_set, labels_file, store_in
 from tests.stores import copy_store

@@ -3,11 +3,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from evaltrack.api.compare_sides import side_of_table
-from evaltrack.compare.run_info import RunInfo
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Question, Response, Row, Signature, Source
+from evaltrack.records.run import Run
 from evaltrack.report.html.question_parts import numbers
-from evaltrack.rows.table import TableWriter
+from evaltrack.tracking.rows import TableWriter
 
 
 def test_an_identical_question_has_the_rank_of_the_passage_that_counted(tmp_path: Path) -> None:
@@ -29,7 +29,7 @@ def test_an_identical_question_has_the_rank_of_the_passage_that_counted(tmp_path
     writer = TableWriter(tmp_path / "rows.parquet", 3)
     writer.add(row)
     writer.close()
-    info = RunInfo("r", "r", Signature(golden="g", golden_digest="0", k=3, target="t"), num_questions=1)
+    info = Run("r", "r", Signature(golden="g", golden_digest="0", k=3, target="t"), num_questions=1)
     side = side_of_table(info, tmp_path / "rows.parquet")
     brief = side.rows({"1"}, False)["1"]
     assert made.scores["hit"] == 1

@@ -17,7 +17,7 @@ from evaltrack.api.rerun import ComparedRuns, question_records
 from evaltrack.compare.reruns import Rerun
 from evaltrack.errors import InconclusiveError
 from evaltrack.records import Question, Response, Source
-from evaltrack.records.settings import SYSTEM_TAG
+from evaltrack.records.run import SYSTEM_TAG
 from evaltrack.report.comparison.headline import verdict_sentence
 from evaltrack.report.comparison.json_form import comparison_json
 from evaltrack.report.comparison.markdown import comparison_markdown

@@ -11,7 +11,7 @@ from evaltrack.api.saved_side import side_of_file
 from evaltrack.errors import UsageError
 from evaltrack.records import Question, Response, Row, Source
 from evaltrack.report.run.json_form import RUN_SCHEMA, machine_row
-from evaltrack.rows.columns import flatten
+from tests.stored import flatten
 
 
 def saved(**other: Any) -> dict[str, Any]:

@@ -19,10 +19,11 @@ from evaltrack.api.report_html import stored_result
 from evaltrack.errors import TrackingError
 from evaltrack.records import Question, Response, Row, Source
 from evaltrack.report.html import run_page
-from evaltrack.rows.columns import flatten, schema
 from evaltrack.tracking.reader import find_evaluation
+from evaltrack.tracking.rows import schema
 from evaltrack.tracking.store import connect
 from tests.files import data
+from tests.stored import flatten
 
 MEGABYTE = 1_000_000
 
@@ -91,16 +92,15 @@ BOMBS: dict[str, Callable[[Path], None]] = {
 READ = """
 import re, sys
 from pathlib import Path
-from evaltrack.compare.run_info import RunInfo
 from evaltrack.errors import TrackingError
 from evaltrack.records import Signature
 from evaltrack.api.compare_sides import side_of_table
-from evaltrack.rows.reader import read_table
+from evaltrack.tracking.rows_reader import read_table
 
 for path in map(Path, sys.argv[1:]):
     try:
         longest = max(len(row["answer"] or "") for row in read_table(path))
-        side = side_of_table(RunInfo("r", "r", Signature(golden="g", golden_digest="0", k=5, target="t")), path)
+        side = side_of_table(Run("r", "r", Signature(golden="g", golden_digest="0", k=5, target="t")), path)
         said = f"read, no text above {longest}"
     except TrackingError as error:
         said = str(error)

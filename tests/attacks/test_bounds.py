@@ -13,10 +13,10 @@ import pytest
 
 from evaltrack.errors import UsageError
 from evaltrack.records import Question, Response, Row, Source
-from evaltrack.rows import table
-from evaltrack.rows.reader import read_table
-from evaltrack.rows.table import TableWriter
 from evaltrack.targets import open_target
+from evaltrack.tracking import rows
+from evaltrack.tracking.rows import TableWriter
+from evaltrack.tracking.rows_reader import read_table
 from tests.actors import evaluated
 
 QUESTION = Question(id="1", question="Why?", domain="d", expected_chunks=("a",))
@@ -90,8 +90,8 @@ def test_what_a_function_prints_is_bounded(
 
 
 def test_long_rows_do_not_wait_for_a_slow_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table, "WINDOW_BYTES", 10_000_000)
-    monkeypatch.setattr(table, "GROUP_BYTES", 1_000_000)
+    monkeypatch.setattr(rows, "WINDOW_BYTES", 2_000_000)
+    monkeypatch.setattr(rows, "GROUP_BYTES", 1_000_000)
     path = tmp_path / "rows.parquet"
     writer = TableWriter(path, 5)
     response = Response(answer="x" * 1_000_000, sources=(Source(chunk_id="a"),))

@@ -13,7 +13,7 @@ from evaltrack.compare.change import Cause
 from evaltrack.compare.differences import AllSources
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Question, Response, Row, Source, ToolCall, Verdict
-from evaltrack.rows.stored_row import StoredRow, StoredVerdict, stored_row
+from evaltrack.records.stored_row import StoredRow, StoredVerdict, stored_row
 from tests.compared import found, question, row
 from tests.stored import patched
 

@@ -12,7 +12,7 @@ from scipy import stats
 
 from evaltrack.compare.engine import compare
 from evaltrack.compare.gate import Gate
-from evaltrack.rows.stored_row import stored_row
+from evaltrack.records.stored_row import stored_row
 from tests.compared import side
 from tests.metrics.test_collections import DATA, golden_set, judgements, pytestmark, queries, rows, text_of
 

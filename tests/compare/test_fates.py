@@ -14,7 +14,7 @@ from evaltrack.compare.change import Fate
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.engine import compare
 from evaltrack.records import Failure, Response
-from evaltrack.rows.stored_row import StoredRow
+from evaltrack.records.stored_row import StoredRow
 from tests.compared import found, question, row, side
 from tests.stored import patched
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaltrack.compare.pairing import Paired
-from evaltrack.rows.stored_row import StoredRow
+from evaltrack.records.stored_row import StoredRow
 from tests.compared import found, question, row, side
 from tests.stored import patched
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from evaltrack.compare.leaderboard import Contender, Leaderboard, Standing
 from evaltrack.compare.ranking import rank
-from evaltrack.compare.run_info import RunInfo
 from evaltrack.errors import UsageError
 from evaltrack.records import OwnScore, Signature
+from evaltrack.records.run import Run
 from evaltrack.stats.significance import holm, sign_flip
 from tests.leaderboards import contender
 
@@ -30,7 +30,7 @@ def by_name(board: Leaderboard) -> dict[str, Standing]:
 def plain(name: str, hits: list[bool]) -> Contender:
     ids = [str(place) for place in range(len(hits))]
     columns = pd.DataFrame({"id": ids, "digest": ids, "recall_at_k": [float(hit) for hit in hits]})
-    run = RunInfo(name, name, Signature(golden="set", golden_digest="0", k=5, target=name))
+    run = Run(name, name, Signature(golden="set", golden_digest="0", k=5, target=name))
     return Contender(name, (run,), (columns,), {})
 
 
@@ -172,7 +172,7 @@ def test_a_score_of_ones_own_ranks_too() -> None:
         ids = list("abc")
         columns = pd.DataFrame({"id": ids, "digest": ids, "waffle": values})
         signature = Signature(golden="set", golden_digest="0", k=5, target=name, scores=(declared,))
-        made.append(Contender(name, (RunInfo(name, name, signature),), (columns,), {}))
+        made.append(Contender(name, (Run(name, name, signature),), (columns,), {}))
     board = rank(made, "waffle", resamples=QUICK)
     assert board.higher_is_better is False
     assert [[each.name for each in group.standings] for group in board.groups] == [["few", "many"], ["other"]]

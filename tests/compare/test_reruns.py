@@ -12,8 +12,8 @@ from evaltrack.compare.engine import compare
 from evaltrack.compare.gate import Gate
 from evaltrack.compare.reruns import Answer, Questions, RerunState, rerun_questions
 from evaltrack.errors import UsageError
+from evaltrack.records.stored_row import StoredRow
 from evaltrack.report.comparison.rules import reasons, rerun_words, reruns_words
-from evaltrack.rows.stored_row import StoredRow
 from tests.compared import found, question, rows_of, side
 from tests.stored import patched
 

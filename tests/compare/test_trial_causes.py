@@ -13,7 +13,7 @@ import pytest
 from evaltrack import Comparison, Response, RunResult, Source, compare_runs, run_eval
 from evaltrack.compare.trial_causes import _distinct
 from evaltrack.records import Question, Row, Usage, Verdict
-from evaltrack.rows.stored_row import StoredRow, stored_row
+from evaltrack.records.stored_row import StoredRow, stored_row
 from evaltrack.tracking.tags import TRIALS
 from tests.judging import golden_set
 

@@ -13,7 +13,7 @@ from evaltrack.compare.gate import DEFAULT_DROPS, Gate, GateKind, Threshold, par
 from evaltrack.compare.pairing import Side
 from evaltrack.errors import UsageError
 from evaltrack.records import Failure
-from evaltrack.records.signature import SelectedPart
+from evaltrack.records.run import SelectedPart
 from evaltrack.report.comparison.headline import lost_words
 from evaltrack.report.comparison.rules import reasons, rule_words, rules_words
 from evaltrack.report.comparison.words import drop_words

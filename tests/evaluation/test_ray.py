@@ -23,7 +23,7 @@ from evaltrack.evaluation.config import Command, EvaluationConfig
 from evaltrack.evaluation.plan import check_engine, planned
 from evaltrack.evaluation.ray_workers import RowWorker, environment_of
 from evaltrack.records import Row
-from evaltrack.rows.reader import read_table
+from evaltrack.tracking.rows_reader import read_table
 from evaltrack.tracking.store import connect
 from tests.conftest import REPO
 from tests.openai_server import OpenAIServer

@@ -13,7 +13,7 @@ from evaltrack import compare_runs, run_eval
 from evaltrack.api.judges import replay_judge
 from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.judges import Models, open_judge
-from evaltrack.tracking.prompts import RegisteredPrompt, registered_prompt
+from evaltrack.tracking.registry import RegisteredPrompt, registered_prompt
 from evaltrack.tracking.store import connect
 from tests.openai_server import OpenAIServer
 

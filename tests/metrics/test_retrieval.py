@@ -15,7 +15,6 @@ from evaltrack.metrics.measure import Rules, measure
 from evaltrack.metrics.retrieval import (
     NO_TEXTS,
     context_precision,
-    expected_of,
     first_occurrences,
     graded_ndcg_at_k,
     hit,
@@ -386,7 +385,7 @@ def test_without_texts_the_ids_beside_the_passages_decide(
     measured = measure(asked, response, Rules(k=2))
     row = Row(position=0, question=asked, response=response, started_at=0, seconds=0, finds=measured.finds)
     assert measured.scores.get("recall_at_k") == recall
-    assert expected_of(row) == (expected or asked.expected)
+    assert row.expected == (expected or asked.expected)
     assert (measured.unmeasured.get("recall_at_k") == NO_TEXTS) is (recall is None)
 
 

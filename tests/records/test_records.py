@@ -33,8 +33,7 @@ from evaltrack.records import (
     together,
 )
 from evaltrack.records.response import TraceHome, TracePlace
-from evaltrack.records.settings import System
-from evaltrack.records.signature import SelectedPart
+from evaltrack.records.run import SelectedPart, System
 
 GRADES = (
     *("h_count", "oscillation", "crux", "epistemic_honesty"),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evaltrack.records.settings import LONGEST_SYSTEM, System, why_another_system
+from evaltrack.records.run import LONGEST_SYSTEM, System, why_another_system
 
 SYSTEM = System(commit="1", corpus="3 pages", settings={"top_k": "5"}, files={"rag.py": "a", "late.py": "b"})
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evaltrack.records import Usage
-from evaltrack.records.usage_forms import read_usage, unread_counts
+from evaltrack.records.response import read_usage, unread_counts
 from tests.files import data
 
 FORMS: dict[str, tuple[dict[str, Any], tuple[int, int, int | None, int | None]]] = data("targets.json")["usage"]

@@ -17,6 +17,7 @@ import evaltrack
 from evaltrack.compare.change import Cause, CauseKind
 from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta, Threshold
 from evaltrack.errors import UsageError
+from evaltrack.records.stored_row import StoredRow
 from evaltrack.report.comparison import notes as comparison_notes
 from evaltrack.report.comparison import words
 from evaltrack.report.comparison.ci import annotations, comparison_junit
@@ -30,7 +31,7 @@ from evaltrack.report.comparison.terminal import comparison_text, print_comparis
 from evaltrack.report.comparison.words import VERDICTS
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.words import OWN_ERRORS, failure_message, failure_words, metric_change, metric_number
-from evaltrack.rows.stored_row import StoredRow
+from evaltrack.tracking.rows import columns_of
 from tests.comparisons import (
     DEMOTED,
     DROP,
@@ -385,7 +386,7 @@ def test_an_answer_that_is_not_there_is_an_empty_one() -> None:
 
 def test_sources_are_ranked_as_they_were_scored() -> None:
     row = flat("a", "x", "x", "fees#refunds", "y")
-    first, *others = row.columns()["sources"]
+    first, *others = columns_of(row)["sources"]
     row = patched(row, sources=[first, {"chunk_id": None, "title": "No id"}, *others])
     assert words.ranked_sources(row, 10) == [("x", False), ("No id", False), ("fees#refunds", True), ("y", False)]
     assert words.ranked_sources(row, 2) == [("x", False), ("No id", False)]

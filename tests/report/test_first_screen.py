@@ -15,7 +15,7 @@ from evaltrack.compare.cause_words import CAUSES, CulpritKind
 from evaltrack.compare.change import Cause, CauseKind, Change
 from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta, Rule, RuleState
 from evaltrack.records import Failure
-from evaltrack.records.signature import SelectedPart
+from evaltrack.records.run import SelectedPart
 from evaltrack.report.comparison.ci import comparison_junit
 from evaltrack.report.comparison.culprit_words import STEPS, behind_line, behind_words, next_steps, worse_sentence
 from evaltrack.report.comparison.headline import change_sentence, headline_words, verdict_sentence

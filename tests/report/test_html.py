@@ -27,6 +27,7 @@ from evaltrack.compare.engine import compare
 from evaltrack.compare.pairing import ALWAYS, Side
 from evaltrack.compare.reruns import Rerun
 from evaltrack.metrics.criteria import Checked
+from evaltrack.records.stored_row import StoredRow
 from evaltrack.report.html import run_page
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.html.documents import culprit_lines, more_culprits
@@ -56,9 +57,8 @@ from evaltrack.report.html.plots import (
 from evaltrack.report.html.question_parts import missing, ranked, source_texts
 from evaltrack.report.html.questions import PASSED_WHOLE, TEXT_DIFFS, changed_questions, longest, run_questions
 from evaltrack.report.html.run_page import Around, run_html
-from evaltrack.rows.columns import schema
-from evaltrack.rows.reader import stored_rows
-from evaltrack.rows.stored_row import StoredRow
+from evaltrack.tracking.rows import columns_of, schema
+from evaltrack.tracking.rows_reader import stored_rows
 from evaltrack.tracking.traces import has_trace, trace_id_of
 from evaltrack.tracking.writer import table_of
 from tests.compared import found, question, row, rows_of, side
@@ -390,7 +390,7 @@ def test_sources_stand_at_their_ranks_with_where_they_are_on_the_other_side() ->
 
 def test_a_source_has_what_is_known_of_it_and_no_more() -> None:
     made = patched(flat("a", "x"), expected=["x"])
-    source = made.columns()["sources"][0]
+    source = columns_of(made)["sources"][0]
     assert ranked(made, None, 3) == [
         {"rank": 1, "name": "x", "url": "https://docs.example/fees", "score": 1.0, "text": "text", "expected": True}
     ]
@@ -403,7 +403,7 @@ def test_a_source_has_what_is_known_of_it_and_no_more() -> None:
 
 def test_a_title_stands_beside_a_name_that_is_another() -> None:
     made = flat("a", "x")
-    titled = [made.columns()["sources"][0] | {"title": "X page"}]
+    titled = [columns_of(made)["sources"][0] | {"title": "X page"}]
     assert [(e["name"], e.get("title")) for e in ranked(patched(made, sources=titled), None, 3) or []] == [
         ("x", "X page")
     ]
@@ -468,7 +468,7 @@ def test_a_row_whose_target_failed_shows_what_is_expected() -> None:
     assert fields["sides"][0]["expects"] == ["fees#refunds"]
     (fields,) = run_questions([flat("a", "x")], 5, 100, "off", "r", {})
     assert "expects" not in fields["sides"][0]
-    assert table_of({name: [value] for name, value in failed.columns().items()})["expected"] == ["fees#refunds"]
+    assert table_of([failed])["expected"] == ["fees#refunds"]
 
 
 # Culprits
@@ -946,7 +946,7 @@ def many(count: int, flips: int, answer: str, texts: str | None) -> tuple[list[S
     missed = dict.fromkeys(("hit", "recall_at_k", "reciprocal_rank"), 0.0)
     bad = patched(good, passed=False, answer=f"No. {answer}", **missed)
     bad = replace(bad, sources=(*sources[1:], replace(sources[1], chunk_id="x5")))
-    columns = good.columns()
+    columns = columns_of(good)
     light = StoredRow.of({name: columns[name] for name in ALWAYS})
     before = [replace(good if place < 10_000 else light, id=f"q{place}", position=place) for place in range(count)]
     worse = [replace(bad, id=each.id, position=each.position) for each in before[:flips]]
@@ -958,7 +958,7 @@ def from_a_table(made: Side, rows: list[StoredRow], path: Path) -> Side:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    pq.write_table(pa.Table.from_pylist([each.columns() for each in rows], schema=schema()), path)
+    pq.write_table(pa.Table.from_pylist([columns_of(each) for each in rows], schema=schema()), path)
     return replace(made, rows=side_of_table(made.info, path).rows)
 
 

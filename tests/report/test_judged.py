@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from evaltrack.records.stored_row import StoredRow, StoredVerdict
 from evaltrack.records.verdict import Observed
 from evaltrack.report.html.question_parts import JUDGES, QUOTE, QUOTES, grade_titles, grades_in, more_judges, verdicts
-from evaltrack.rows.stored_row import StoredRow, StoredVerdict
 
 DIMENSIONS = ("h_count", "oscillation", "crux", "epistemic_honesty", "process_integrity")
 GRADES = dict.fromkeys((*DIMENSIONS, "actionability", "brevity", "format"), 8.0)

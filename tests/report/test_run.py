@@ -21,6 +21,7 @@ from evaltrack.judges.recorded import NotJudgedError, RecordedJudge
 from evaltrack.metrics.criteria import Checked, Criterion
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Failure, Question, Response, Row, Signature, Source, Tokens, Usage, Verdict
+from evaltrack.records.stored_row import StoredRow, stored_row, text_digest
 from evaltrack.report.html.screen import run_screen
 from evaltrack.report.run import reasoning
 from evaltrack.report.run.json_form import (
@@ -45,12 +46,11 @@ from evaltrack.report.words import (
     number,
     one_line,
 )
-from evaltrack.rows.columns import flatten, text_digest
-from evaltrack.rows.reader import read_table, stored_rows
-from evaltrack.rows.stored_row import StoredRow, stored_row
-from evaltrack.rows.table import TableWriter
+from evaltrack.tracking.rows import TableWriter
+from evaltrack.tracking.rows_reader import read_table, stored_rows
 from tests.conftest import REPO
 from tests.rows_file import rich_rows, written
+from tests.stored import flatten
 
 CASES = json.loads((REPO / "tests/data/report.json").read_text(encoding="utf-8"))
 

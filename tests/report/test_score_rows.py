@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from evaltrack.records.stored_row import StoredRow
 from evaltrack.report.html.question_parts import ScoreScope, compared_scope, score_changes, score_lines
-from evaltrack.rows.stored_row import StoredRow
 from tests.comparisons import RECALL, comparison
 
 

@@ -9,8 +9,8 @@ import pytest
 from evaltrack.evaluation.trials import merge
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Question, Response, Row, Source, ToolCall, Verdict
+from evaltrack.records.stored_row import StoredRow
 from evaltrack.report.words import failed_words, missed_words
-from evaltrack.rows.stored_row import StoredRow
 
 K = 5
 

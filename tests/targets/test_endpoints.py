@@ -18,7 +18,7 @@ from evaltrack.judges.server import ModelServer, ServerRefusesError
 from evaltrack.records import Question, Response, Target
 from evaltrack.targets import open_target
 from evaltrack.targets.openai import OpenAITarget
-from evaltrack.tracking.gateway import CHAT_PATH, open_gateway
+from evaltrack.tracking.server import CHAT_PATH, open_gateway
 from tests.conftest import few_questions
 from tests.mlflow_server import MlflowServer
 from tests.openai_behaviours import Reply, Usage

@@ -19,7 +19,7 @@ from evaltrack.errors import UsageError
 from evaltrack.records import Question, Response
 from evaltrack.targets import open_target
 from evaltrack.targets.models import response_of
-from evaltrack.tracking.models import plain_output, signature_form
+from evaltrack.tracking.registry import plain_output, signature_form
 from tests.conftest import REPO
 
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -10,8 +10,8 @@ import mlflow
 import pytest
 
 from evaltrack import compare_runs, run_eval
-from evaltrack.compare.run_info import RunDifference
-from evaltrack.records.settings import LONGEST_PACKAGES, OTHERS, packages_text, read_packages
+from evaltrack.compare.run_differences import RunDifference
+from evaltrack.records.run import LONGEST_PACKAGES, OTHERS, packages_text, read_packages
 from evaltrack.targets import open_target
 from evaltrack.targets.packages import packages_here, packages_in, packages_of_program
 from tests.conftest import few_questions

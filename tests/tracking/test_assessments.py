@@ -7,7 +7,7 @@ from typing import Any
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.metrics.rubric import RubricWeights
 from evaltrack.records import Failure, Question, Row, Verdict
-from evaltrack.rows.stored_row import StoredRow, stored_row
+from evaltrack.records.stored_row import StoredRow, stored_row
 from evaltrack.tracking.traces import assessments_of
 from tests.compared import question
 from tests.compared import row as answered

@@ -9,7 +9,7 @@ import pytest
 from evaltrack import compare_runs, report_html, run_eval
 from evaltrack.cli import main
 from evaltrack.errors import TrackingError, UsageError
-from evaltrack.tracking.naming import LISTED, resolve_run
+from evaltrack.tracking.reader import LISTED, resolve_run
 from evaltrack.tracking.store import Store, connect
 from tests.api.test_evaluate import golden
 from tests.small_targets import good, worse

@@ -8,16 +8,17 @@ from typing import Any
 
 import pytest
 
-from evaltrack.rows.reader import read_lists, read_table
-from evaltrack.tracking.writer import columns_of_table, table_json, table_of
+from evaltrack.tracking.rows import names_to_read
+from evaltrack.tracking.rows_reader import stored_rows
+from evaltrack.tracking.writer import table_json, table_of
 from tests.rows_file import rich_rows, written
 
 
 def test_the_table_needs_no_texts_of_sources(tmp_path: Path) -> None:
     path = written(rich_rows(("own",)), tmp_path / "rows.parquet", ("own",))
-    table = table_of(read_lists(path, columns_of_table(("own",))), ("own",))
-    rows = list(read_table(path))
-    assert table == table_of({name: [row[name] for row in rows] for name in rows[0]}, ("own",))
+    read = stored_rows(path, names_to_read(("own",), ("chunk_id", "title")))
+    table = table_of(list(read), ("own",))
+    assert table == table_of(rich_rows(("own",)), ("own",))
     assert table["retrieved"][:2] == ["a, B, c", "A, B, ?"]
     assert table["history"] == [*[None] * 6, "user: before"]
     assert table["own"] == [*[None] * 6, -1.5]

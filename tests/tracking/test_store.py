@@ -17,9 +17,10 @@ from evaltrack import run_eval
 from evaltrack.errors import TrackingError
 from evaltrack.privacy.addresses import shown_url
 from evaltrack.records import Question, Row, Signature
+from evaltrack.records.run import Run
 from evaltrack.system.files import user_name
 from evaltrack.tracking.patience import reason
-from evaltrack.tracking.reader import EvaluationRun, read_rows
+from evaltrack.tracking.reader import read_rows
 from evaltrack.tracking.runs import JOURNAL_TAG, Dataset, Description, OpenRun, close_run, open_run
 from evaltrack.tracking.store import Store, choose_experiment, connect, find_run
 from evaltrack.tracking.traces import TraceCounts, read_counts
@@ -139,7 +140,7 @@ def test_a_run_without_rows_is_said_to_be_none_of_ours(store_uri: str) -> None:
 
     run_id = opened(store).run_id
     signature = Signature(golden="g", golden_digest="0", k=5, target="t")
-    run = EvaluationRun(run_id, "0", "n", "RUNNING", signature, 0, 0)
+    run = Run(run_id, "n", signature, experiment_id="0", status="RUNNING")
     with pytest.raises(TrackingError, match=f"per_question.parquet of run {run_id} is gone, its other artifacts are"):
         list(read_rows(store, run))
 

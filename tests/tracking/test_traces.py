@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from evaltrack.errors import TrackingError
-from evaltrack.rows.stored_row import StoredRow, StoredSource, StoredTurn, StoredVerdict
+from evaltrack.records.stored_row import StoredRow, StoredSource, StoredTurn, StoredVerdict
 from evaltrack.tracking.store import Store, connect
 from evaltrack.tracking.traces import forget_traces, read_counts, trace_of, write_traces
 from tests import warm
@@ -41,7 +41,7 @@ ROWS = [
 DIES = """
 import os, signal, sys
 from sqlalchemy import Engine, event
-from evaltrack.rows.stored_row import StoredRow
+from evaltrack.records.stored_row import StoredRow
 from evaltrack.tracking.store import connect
 from evaltrack.tracking.traces import write_traces
 

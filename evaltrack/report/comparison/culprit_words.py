@@ -9,7 +9,7 @@ from evaltrack.compare.cause_words import CAUSES, INDEX, SEARCH
 from evaltrack.compare.change import CauseKind
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.culprits import ERRORS, SEEN, Behind, Culprit
-from evaltrack.compare.run_info import RunDifference, about_answers
+from evaltrack.compare.run_differences import RunDifference, about_answers
 from evaltrack.records.amount import count, verb
 from evaltrack.report.comparison.rules import share_words
 from evaltrack.report.words import clip, failure_message, failure_words

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 from evaltrack.compare.comparison import Comparison, MetricDelta
-from evaltrack.compare.run_info import DIGESTS, RECORDED, TARGET, RunDifference
+from evaltrack.compare.run_differences import DIGESTS, RECORDED, TARGET, RunDifference
 from evaltrack.records.amount import count, verb
-from evaltrack.records.settings import COMMIT, RESPONSES, UNCOMMITTED, VERDICTS
+from evaltrack.records.run import COMMIT, RESPONSES, UNCOMMITTED, VERDICTS
 from evaltrack.report.comparison.rules import rules_words
 from evaltrack.report.comparison.words import TONES, Tone, both_words, course_words, verdict_words
 from evaltrack.report.words import FAILURES, clip, metric_course, metric_title

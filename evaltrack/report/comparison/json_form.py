@@ -12,6 +12,8 @@ from evaltrack.compare.comparison import Comparison, MetricDelta, Rule
 from evaltrack.compare.gate import Threshold
 from evaltrack.metrics.catalogue import SCORES
 from evaltrack.records.base import without_halves
+from evaltrack.records.run import Run
+from evaltrack.records.stored_row import StoredRow
 from evaltrack.report.comparison.culprit_words import culprit_words
 from evaltrack.report.comparison.rules import reasons, rule_words
 from evaltrack.report.comparison.words import verdict_words
@@ -27,7 +29,7 @@ from evaltrack.report.schemas.comparison import (
     RunSide,
 )
 from evaltrack.report.schemas.form import CriterionState
-from evaltrack.rows.stored_row import StoredRow
+from evaltrack.tracking.rows import columns_of
 
 COMPARISON_SCHEMA = "evaltrack.comparison/1"
 
@@ -77,8 +79,8 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
             max_drop=_drops(gate.drops),
             domain_max_drop={domain: _drops(each) for domain, each in gate.domain_drops.items()},
         ),
-        baseline=RunSide.of(comparison.baseline, signature=comparison.baseline.signature.model_dump()),
-        candidate=RunSide.of(comparison.candidate, signature=comparison.candidate.signature.model_dump()),
+        baseline=_run(comparison.baseline),
+        candidate=_run(comparison.candidate),
         differences=[asdict(each) for each in comparison.differences],
         metrics=_metrics(comparison.metrics),
         loss_p=comparison.loss_p if comparison.passing_compared else None,
@@ -168,10 +170,14 @@ def _moves(moves: Iterable[tuple[str, float, float]]) -> dict[str, Any]:
     return {name: {"baseline": was, "candidate": now} for name, was, now in moves}
 
 
+def _run(run: Run) -> dict[str, Any]:
+    return RunSide.of(run, run_id=run.run_id or None, signature=run.signature.model_dump())
+
+
 def _side(row: StoredRow | None) -> dict[str, Any] | None:
     if row is None:
         return None
-    columns = row.columns()
+    columns = columns_of(row)
     names = ("chunk_id", "title", "url", "score")
     sources = columns["sources"] and [{name: source[name] for name in names} for source in columns["sources"]]
     return {name: columns[name] for name in (*SIDE_COLUMNS, *row.own)} | {"sources": sources}

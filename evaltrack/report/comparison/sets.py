@@ -96,7 +96,7 @@ def _cells(each: ComparedSet, names: list[str]) -> list[str]:
     common = f"{made.num_common:,}" + (f" of {part.total:,}" if part else "")
     flips = [f"{made.count(fate):,}" if made.passing_compared else "–" for fate in FLIPS]
     moved = [_moved(made, name) for name in names]
-    return [*head, common, *flips, f"{made.count('lost'):,}", *moved, (made.candidate.run_id or "")[:8]]
+    return [*head, common, *flips, f"{made.count('lost'):,}", *moved, made.candidate.run_id[:8]]
 
 
 def _moved(comparison: Comparison, name: str) -> str:

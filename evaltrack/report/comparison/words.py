@@ -10,10 +10,11 @@ from evaltrack.compare.cause_words import CAUSES
 from evaltrack.compare.change import WORSE, Cause, Change, Fate, Outcome
 from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.compare.differences import in_order
-from evaltrack.compare.run_info import RunInfo
 from evaltrack.metrics.catalogue import metric_form
 from evaltrack.metrics.criteria import Checked
 from evaltrack.records.amount import count
+from evaltrack.records.run import Run
+from evaltrack.records.stored_row import StoredRow
 from evaltrack.report.comparison.rules import allowed_words, drop_share, rerun_words
 from evaltrack.report.words import (
     METRIC_TITLES,
@@ -28,7 +29,6 @@ from evaltrack.report.words import (
     selection_words,
     state_words,
 )
-from evaltrack.rows.stored_row import StoredRow
 
 VERDICTS = {"ok": "No regression", "regression": "Regression", "unknown": "Could not tell"}
 
@@ -99,7 +99,7 @@ def sides_words(comparison: Comparison) -> str:
     return f"{sides}, {golden}, {questions}{selections_words(comparison)}"
 
 
-def run_words(run: RunInfo, other: RunInfo | None = None) -> str:
+def run_words(run: Run, other: Run | None = None) -> str:
     """The run's name, or its id where it has none; its id too where the `other` run has the same name."""
     name = clip(run.name or run.run_id or "a saved run", 80)
     return f"{name} ({run.run_id[:8]})" if run.run_id and other and run.name == other.name else name

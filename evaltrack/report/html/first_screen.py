@@ -11,6 +11,7 @@ from evaltrack.compare.change import Change
 from evaltrack.compare.comparison import Comparison, RuleState
 from evaltrack.compare.culprits import ChangedDocument, Culprit
 from evaltrack.records.amount import count, verb
+from evaltrack.records.stored_row import StoredRow
 from evaltrack.report.comparison.culprit_words import behind_words, next_steps
 from evaltrack.report.comparison.headline import difference_words
 from evaltrack.report.comparison.rules import MARKS, reruns_words, rules_words
@@ -19,7 +20,6 @@ from evaltrack.report.html.page import shown
 from evaltrack.report.html.question_parts import JUDGED, REASONING, numbers
 from evaltrack.report.word_diff import Piece
 from evaltrack.report.words import clip, failure_words, metric_number
-from evaltrack.rows.stored_row import StoredRow
 
 _WORD = re.compile(r"\w+(?:[.,]\w+)*")
 

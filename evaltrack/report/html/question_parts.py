@@ -17,10 +17,10 @@ from evaltrack.compare.differences import by_key, first_rank, in_order
 from evaltrack.metrics.catalogue import SCORES
 from evaltrack.metrics.rubric import PASS_SCORE
 from evaltrack.records import Signature
+from evaltrack.records.stored_row import StoredRow, StoredSource, StoredVerdict
 from evaltrack.records.verdict import ANSWER_GRADES, Dimensions, Observed
 from evaltrack.report.html.page import safe_link, shown
 from evaltrack.report.words import metric_course, metric_number, metric_title, score_title
-from evaltrack.rows.stored_row import StoredRow, StoredSource, StoredVerdict
 
 REASONING, JUDGED = "reasoning_score", "overall_score"
 

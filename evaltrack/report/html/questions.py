@@ -12,8 +12,9 @@ from typing import Any, Literal, get_args
 from evaltrack.compare.cause_words import CAUSES
 from evaltrack.compare.change import Change, Fate
 from evaltrack.compare.comparison import Comparison
-from evaltrack.compare.run_info import RunInfo
 from evaltrack.records.row import Traced
+from evaltrack.records.run import Run
+from evaltrack.records.stored_row import StoredRow
 from evaltrack.report.comparison.rules import rerun_words
 from evaltrack.report.comparison.words import (
     UNCHANGED,
@@ -37,7 +38,6 @@ from evaltrack.report.html.question_parts import (
 )
 from evaltrack.report.word_diff import Piece, condensed, word_diff
 from evaltrack.report.words import failed_words, failure_message, failure_words, score_title
-from evaltrack.rows.stored_row import StoredRow
 from evaltrack.tracking.traces import shown_trace
 
 WHOLE, SLIM = 9_000_000, 11_500_000
@@ -251,7 +251,7 @@ def _same(row: StoredRow, comparison: Comparison, limit: int) -> dict[str, Any]:
     return fields | numbers(row, row, judged="judge_score" not in comparison.left_out) | {"sides": [side]}
 
 
-def _trace(run: RunInfo, row: StoredRow) -> str | None:
+def _trace(run: Run, row: StoredRow) -> str | None:
     return shown_trace(run.traces, run.run_id, row) if run.run_id else None
 
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evaltrack.evaluation.result import RunResult
-from evaltrack.metrics.catalogue import HEADLINES
+from evaltrack.metrics.catalogue import HEADLINES, own_scores_of
 from evaltrack.records import Signature
 from evaltrack.records.amount import count
+from evaltrack.records.stored_row import USAGE_PARTS, StoredRow
 from evaltrack.report.html.page import (
     document,
     questions_script,
@@ -40,9 +41,8 @@ from evaltrack.report.words import (
     model_words,
     selection_words,
 )
-from evaltrack.rows.columns import SOURCE_COLUMNS, USAGE_PARTS, columns_with, own_scores_of
-from evaltrack.rows.stored_row import StoredRow
 from evaltrack.stats.intervals import share_interval
+from evaltrack.tracking.rows import SOURCE_FIELDS, names_to_read
 
 if TYPE_CHECKING:
     from evaltrack.records.row import Traced
@@ -180,8 +180,7 @@ UNSHOWN = frozenset(
 def _shown_columns(signature: Signature) -> list[str]:
     """The columns that the page needs, with those of one's own scores."""
     own = tuple(score.name for score in own_scores_of(signature))
-    plain = [each.name for each in columns_with(own) if each.name not in UNSHOWN and each.name != "sources"]
-    return [*plain, *(f"sources.list.element.{each.name}" for each in SOURCE_COLUMNS if each.name != "text_digest")]
+    return names_to_read(own, [name for name in SOURCE_FIELDS if name != "text_digest"], UNSHOWN)
 
 
 def _messages(questions: list[_Listed]) -> list[str]:

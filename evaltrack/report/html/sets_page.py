@@ -10,6 +10,7 @@ from urllib.parse import quote
 from evaltrack.evaluation.result import RunResult
 from evaltrack.metrics.catalogue import HEADLINES
 from evaltrack.records.amount import count
+from evaltrack.records.stored_row import StoredRow
 from evaltrack.report.html.page import document, render, safe_link, shown
 from evaltrack.report.html.run_page import run_headline, run_kind
 from evaltrack.report.words import (
@@ -21,7 +22,6 @@ from evaltrack.report.words import (
     model_words,
     selection_words,
 )
-from evaltrack.rows.stored_row import StoredRow
 
 MEANS = tuple(score.metric for score in HEADLINES if score.name != "pass")
 """The metrics of the table beside the questions that passed; one that no set measured is left out."""

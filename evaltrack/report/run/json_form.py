@@ -12,11 +12,11 @@ from typing import Any
 from evaltrack.evaluation.result import RunResult
 from evaltrack.metrics.catalogue import HEADLINES
 from evaltrack.records.json_text import finite_json
+from evaltrack.records.stored_row import outcome_of
 from evaltrack.report.ci_commands import json_without_commands
 from evaltrack.report.schemas.form import CriterionState
 from evaltrack.report.schemas.run import RunAim
-from evaltrack.rows.columns import OBJECTS
-from evaltrack.rows.stored_row import outcome_of
+from evaltrack.tracking.rows import OBJECTS
 
 RUN_SCHEMA = "evaltrack.run/1"
 

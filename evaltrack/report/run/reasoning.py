@@ -8,11 +8,10 @@ from typing import Any
 
 from evaltrack.metrics.rubric import tier_words
 from evaltrack.records.amount import count
+from evaltrack.records.stored_row import TEXT_LIMIT, StoredRow, StoredVerdict, text_digest
 from evaltrack.records.verdict import ANSWER_GRADES
 from evaltrack.report.run.markdown import plain
 from evaltrack.report.words import failure_words
-from evaltrack.rows.columns import TEXT_LIMIT, text_digest
-from evaltrack.rows.stored_row import StoredRow, StoredVerdict
 
 FIELDS = ("judge", "reasoning", *ANSWER_GRADES, "declined")
 """What a line holds of a verdict. Not what it cost: whoever reads it back pays nothing."""

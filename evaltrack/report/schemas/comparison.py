@@ -12,7 +12,7 @@ from evaltrack.compare.comparison import ComparedAim, RuleKind, RuleState, Verdi
 from evaltrack.compare.errors_by_message import ErrorCount
 from evaltrack.compare.gate import GateKind, Threshold
 from evaltrack.compare.reruns import Rerun, Reruns
-from evaltrack.compare.run_info import RunDifference
+from evaltrack.compare.run_differences import RunDifference
 from evaltrack.records import Signature
 from evaltrack.report.schemas.form import CriterionState, Delta, Form
 

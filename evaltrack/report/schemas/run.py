@@ -9,7 +9,7 @@ from pydantic import Field
 
 from evaltrack.records import Signature
 from evaltrack.report.schemas.form import CriterionState, Form, Mean, headed, schema_of
-from evaltrack.rows.columns import COLUMNS, OBJECTS, Column
+from evaltrack.tracking.rows import COLUMNS, OBJECTS, Column
 
 
 class RunCriterion(CriterionState):

@@ -6,6 +6,7 @@ import hashlib
 import json
 import tracemalloc
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +28,22 @@ from evaltrack.records import (
     ToolCall,
     Verdict,
 )
-from evaltrack.rows.columns import SOURCE_TEXT_LIMIT, TEXT_LIMIT, flatten, schema
-from evaltrack.rows.reader import check_rows, count_rows, read_table, stored_rows
-from evaltrack.rows.table import BATCH, GROUP_BYTES, WINDOW, TableWriter
+from evaltrack.records.stored_row import SOURCE_TEXT_LIMIT, TEXT_LIMIT
+from evaltrack.tracking.rows import (
+    BATCH,
+    COMPARED,
+    GROUP_BYTES,
+    OWN_KEY,
+    WINDOW,
+    TableWriter,
+    columns_of,
+    columns_with,
+    schema,
+)
+from evaltrack.tracking.rows_reader import check_rows, count_rows, read_table, slim_rows, stored_rows
 from tests.conftest import REPO
+from tests.rows_file import rich_rows, written
+from tests.stored import flatten
 
 
 def row(position: int = 0, **fields: Any) -> Row:
@@ -75,7 +88,10 @@ def test_columns(tmp_path: Path, made: Row, name: str) -> None:
 def test_other_readers_see_the_types(tmp_path: Path) -> None:
     """Pandas, DuckDB and others find text, numbers and lists where these are, also in columns that are all null."""
     write(tmp_path / "t.parquet", [FAILED])
-    assert {field.name: str(field.type) for field in pq.read_schema(tmp_path / "t.parquet")} == DATA["types"]
+    assert {field.name: str(field.type) for field in pq.read_schema(tmp_path / "t.parquet")} == {
+        **DATA["types"],
+        **dict.fromkeys((column.name for column in COMPARED), "int64"),
+    }
     assert {score.name for score in SCORES} <= set(COLUMNS)
 
 
@@ -171,7 +187,7 @@ def test_empty_file(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     assert write(path, []) == []
     assert count_rows(path) == 0
-    assert pq.read_schema(path).names == COLUMNS
+    assert pq.read_schema(path).names == [*COLUMNS, *(column.name for column in COMPARED)]
 
 
 def test_some_columns(tmp_path: Path) -> None:
@@ -282,3 +298,99 @@ def test_a_foreign_role_is_refused(tmp_path: Path) -> None:
     pq.write_table(pa.Table.from_pylist([flat], schema=schema()), tmp_path / "t.parquet")
     with pytest.raises(TrackingError, match=r"column `history\.role` holds `<script>`"):
         list(read_table(tmp_path / "t.parquet"))
+
+
+# Scores of one's own
+
+OWN = ("tone", "length")
+
+
+def write_own(path: Path, own: tuple[str, ...] = OWN) -> Path:
+    writer = TableWriter(path, 5, own=own)
+    for place, scores in enumerate([{"tone": 0.5, "length": -7.0, "hit": 1.0}, {"length": 3.0}]):
+        question = Question(id=str(place), question="?", domain="d")
+        writer.add(Row(position=place, question=question, scores=scores, started_at=0, seconds=0))
+    writer.close()
+    return path
+
+
+def test_there_and_back(tmp_path: Path) -> None:
+    """The file names them; values may be below 0, and what was not measured is null."""
+    path = write_own(tmp_path / "t.parquet")
+    check_rows(path, 2)
+    rows = list(stored_rows(path))
+    assert [dict(row.scores) for row in rows] == [{"hit": 1.0, "tone": 0.5, "length": -7.0}, {"length": 3.0}]
+    assert rows[0].own == OWN
+    columns = columns_of(rows[1])
+    assert (columns["tone"], columns["length"]) == (None, 3.0)
+    names = list(columns)
+    assert names == [column.name for column in columns_with(OWN)] == schema(OWN).names
+    assert names[names.index("unmeasured") - 2 : names.index("unmeasured")] == ["tone", "length"]
+    assert list(read_table(path, ["id", "tone"])) == [{"id": "0", "tone": 0.5}, {"id": "1", "tone": None}]
+
+
+def test_a_file_without_any_is_as_before(tmp_path: Path) -> None:
+    path = write_own(tmp_path / "t.parquet", ())
+    assert OWN_KEY.encode() not in pq.read_schema(path).metadata
+    (first, _) = stored_rows(path)
+    assert (first.own, columns_of(first).keys()) == ((), {column.name for column in columns_with()})
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ('["tone', "holds no names of scores"),
+        ('{"a": 1}', "holds no names of scores"),
+        ('["Tone"]', "holds no names of scores"),
+        ("[7]", "holds no names of scores"),
+        (json.dumps([f"n{number}" for number in range(41)]), "holds no names of scores"),
+        ("[" * 100_000, "holds no names of scores"),
+        ('["absent"]', "it has no column `absent`"),
+    ],
+)
+def test_metadata_that_say_what_is_not_so(tmp_path: Path, names: str, message: str) -> None:
+    """Whoever may write artifacts wrote it: the file is refused as damaged."""
+    path = write_own(tmp_path / "t.parquet")
+    table = pq.read_table(path)
+    pq.write_table(table.replace_schema_metadata({OWN_KEY: names}), path)
+    with pytest.raises(TrackingError, match=message):
+        list(read_table(path))
+
+
+def test_columns_that_are_not_what_they_say(tmp_path: Path) -> None:
+    """A score is a finite number; a name of ours is ours."""
+    path = write_own(tmp_path / "t.parquet")
+    table = pq.read_table(path)
+    place = table.column_names.index("tone")
+    texts = table.set_column(place, "tone", pa.array(["a", "b"]))
+    pq.write_table(texts, path)
+    with pytest.raises(TrackingError, match="column `tone` holds string, not double"):
+        list(read_table(path))
+    pq.write_table(table.set_column(place, "tone", pa.array([float("inf"), 1.0])), path)
+    with pytest.raises(TrackingError, match="column `tone` holds inf in row `0`"):
+        list(read_table(path))
+    pq.write_table(table.replace_schema_metadata({OWN_KEY: '["hit", "tone"]'}), path)
+    assert next(iter(stored_rows(path))).own == ("tone",)
+
+
+def test_rows_come_back_as_they_were(tmp_path: Path) -> None:
+    """Also a list that is empty in every row, which is another thing than none."""
+    rows = rich_rows()
+    assert list(stored_rows(written(rows, tmp_path / "rows.parquet"))) == rows
+    empty = [replace(row, sources=(), expected=(), tool_calls=()) for row in rows]
+    assert list(stored_rows(written(empty, tmp_path / "empty.parquet"))) == empty
+
+
+def test_slim_rows_lack_the_texts_of_sources_and_nothing_else(tmp_path: Path) -> None:
+    rows = rich_rows()
+    path = written(rows, tmp_path / "rows.parquet")
+    assert any(source.text for row in rows for source in row.sources or ())
+    assert list(slim_rows(path, {row.id for row in rows})) == [row.without_texts() for row in rows]
+    assert list(slim_rows(path, {rows[1].id})) == [rows[1].without_texts()]
+
+
+def test_an_error_names_the_rows_whatever_columns_are_read(tmp_path: Path) -> None:
+    rows = rich_rows()
+    path = written([replace(rows[0], difficulty="impossible"), *rows[1:]], tmp_path / "rows.parquet")
+    with pytest.raises(TrackingError, match=f"column `difficulty` holds `impossible` in row `{rows[0].id}`"):
+        list(read_table(path, ["difficulty"]))

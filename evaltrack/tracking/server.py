@@ -1,11 +1,13 @@
-"""The AI gateway of an MLflow server, which speaks the protocol of OpenAI."""
+"""Two ways to ask a tracking server: its gateway, which speaks the protocol of OpenAI, and its REST API."""
 
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from evaltrack.errors import UsageError
+from evaltrack.errors import TrackingError, UsageError
 from evaltrack.privacy.addresses import shown_url
 from evaltrack.tracking.patience import is_http
 from evaltrack.tracking.store import connect
@@ -40,3 +42,31 @@ def open_gateway(store_uri: str | None) -> Gateway:
         joint = base64.b64encode(f"{login.username}:{login.password}".encode()).decode()
         return Gateway(uri.rstrip("/") + CHAT_PATH, f"Basic {joint}")
     return Gateway(uri.rstrip("/") + CHAT_PATH, f"Bearer {login.token}" if login.token else "")
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer of the server, of any status."""
+
+    status: int
+    kind: str
+    content: bytes
+
+
+def pass_on(uri: str, method: str, path: str, query: Mapping[str, str], body: Any) -> Reply:
+    """Ask the server at `uri` with the credentials that MLflow's own variables name.
+
+    Raises:
+        TrackingError: it does not answer.
+    """
+    from mlflow.exceptions import MlflowException
+    from mlflow.utils.credentials import get_default_host_creds
+    from mlflow.utils.rest_utils import http_request
+
+    creds = get_default_host_creds(uri)  # type: ignore[no-untyped-call]
+    sent = {"max_retries": 1, "raise_on_status": False, "params": dict(query), "json": body}
+    try:
+        got = http_request(creds, path, method, **sent)  # type: ignore[no-untyped-call]
+    except (MlflowException, OSError) as error:
+        raise TrackingError(f"the tracking server {shown_url(uri)} does not answer") from error
+    return Reply(got.status_code, got.headers.get("Content-Type", "application/octet-stream"), got.content)

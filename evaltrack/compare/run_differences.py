@@ -1,13 +1,11 @@
-"""One side of a comparison, and what differs in how two were made: params, commit, target, model, settings."""
+"""What differs in how two runs were made: params, commit, target, model, settings."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections.abc import Collection
+from dataclasses import dataclass
 
-from evaltrack.records import Signature
-from evaltrack.records.settings import (
+from evaltrack.records.run import (
     COMMIT,
     CORPUS,
     NOT_STATED,
@@ -18,11 +16,9 @@ from evaltrack.records.settings import (
     SETTING_TAGS,
     UNCOMMITTED,
     VERDICTS,
+    Run,
     read_packages,
 )
-
-if TYPE_CHECKING:
-    from evaltrack.records.row import Traced
 
 PACKAGE = "package "
 """Before the name of a package that differs."""
@@ -39,26 +35,6 @@ RECORDED = "recorded:"
 
 
 @dataclass(frozen=True)
-class RunInfo:
-    """One side of a comparison. `run_id` is None for a saved file.
-
-    `traces` says which questions have a trace; `trace_link`, with its id behind it, leads there. `means` are those that
-    the run logged, which its rows must give; `settings` how it was made, empty where it does not say.
-    """
-
-    run_id: str | None
-    name: str
-    signature: Signature
-    link: str | None = None
-    num_questions: int = 0
-    num_errors: int = 0
-    traces: Traced = "off"
-    trace_link: str | None = None
-    means: Mapping[str, float] = field(default_factory=dict)
-    settings: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class RunDifference:
     """A setting that differs; None where a run does not have it. `own`: it is a param of the user's own."""
 
@@ -68,7 +44,7 @@ class RunDifference:
     own: bool = False
 
 
-def run_differences(baseline: RunInfo, candidate: RunInfo) -> tuple[RunDifference, ...]:
+def run_differences(baseline: Run, candidate: Run) -> tuple[RunDifference, ...]:
     """By weight: model, prompts, params of the user and target, other settings, packages, corpus, commit, files.
 
     Where a run does not say how it was made, its signature alone is held side by side. Packages, corpus, commit and
@@ -105,11 +81,11 @@ def about_sources(difference: RunDifference) -> bool:
     return not difference.own and (difference.name == CORPUS or (difference.name == COMMIT and one != other))
 
 
-def _names_model(run: RunInfo) -> bool:
+def _names_model(run: Run) -> bool:
     return run.signature.model not in (NOT_STATED, RECORDED_MODEL)
 
 
-def _settings(run: RunInfo, names: Collection[str]) -> dict[str, str]:
+def _settings(run: Run, names: Collection[str]) -> dict[str, str]:
     part = run.signature.selection
     signed = {TARGET: run.signature.target, MODEL: run.signature.model, JUDGE_PROMPT: run.signature.judge_prompt}
     signed |= {GOLDEN_SET: part.whole_digest if part else run.signature.golden_digest}

@@ -12,11 +12,28 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
+
+from evaltrack.records.amount import count
+from evaltrack.records.stored_row import StoredRow
 from evaltrack.records.verdict import MOST_SCORES, NAME_PATTERN
-from evaltrack.rows.columns import COLUMNS, OWN_KEY, ROWS_VERSION, SOURCE_COLUMNS, VERSION_KEY, columns_with, schema
-from evaltrack.rows.stored_row import DamagedError, StoredRow, damaged, newer
-from evaltrack.rows.table import GROUP_BYTES, check_ids, check_values
 from evaltrack.system.processes import decoded_size
+from evaltrack.tracking.rows import (
+    COLUMNS,
+    GROUP_BYTES,
+    OWN_KEY,
+    ROWS_VERSION,
+    SOURCE_FIELDS,
+    VERSION_KEY,
+    DamagedError,
+    check_ids,
+    check_values,
+    damaged,
+    file_schema,
+    names_to_read,
+    newer,
+    schema,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,7 +41,7 @@ if TYPE_CHECKING:
 FILE_BYTES = 1 << 32
 MAX_ROWS = 20_000_000
 GROUP_ROWS = 50_000
-"""Rows of one row group; `evaltrack.rows.table` writes about 4,000."""
+"""Rows of one row group; the writer's have 2,000."""
 
 GROUP_VALUES = 5_000_000
 """Values of one column in one row group, including those in lists."""
@@ -50,7 +67,7 @@ class RowsFile:
         self._path = path
         try:
             if path.stat().st_size > FILE_BYTES:
-                raise DamagedError(f"it has {path.stat().st_size:,} bytes")
+                raise DamagedError(f"it has {count(path.stat().st_size, 'byte')}")
             try:
                 metadata = pq.read_metadata(path)
             except pa.ArrowInvalid:
@@ -61,7 +78,7 @@ class RowsFile:
             self.own = _check_schema(path, self._schema)
             self._groups = [metadata.row_group(place) for place in range(metadata.num_row_groups)]
             if metadata.num_rows > MAX_ROWS or any(not 0 <= group.num_rows <= GROUP_ROWS for group in self._groups):
-                raise DamagedError(f"it claims {metadata.num_rows:,} rows in {len(self._groups):,} parts")
+                raise DamagedError(f"it claims {count(metadata.num_rows, 'row')} in {count(len(self._groups), 'part')}")
             self._file = pq.ParquetFile(path, metadata=metadata, read_dictionary=texts)
         except DamagedError as error:
             raise damaged(path.name, str(error)) from None
@@ -99,7 +116,7 @@ class RowsFile:
             table = self._file.read_row_group(number, columns=names, use_threads=False)
             size = sum(decoded_size(chunk) for column in table.columns for chunk in column.chunks)
             if size > LIMIT:
-                raise DamagedError(f"{table.num_rows:,} of its rows hold {size:,} bytes")
+                raise DamagedError(f"{table.num_rows:,} of its rows hold {count(size, 'byte')}")
             table = table.cast(pa.schema({field.name: _decoded(field.type) for field in table.schema}))
             table.validate(full=True)  # texts that are no UTF-8
             check_values(table)
@@ -117,7 +134,9 @@ class RowsFile:
         read = [c for c in columns if c.path_in_schema in names or c.path_in_schema.startswith(inside)]
         size, values = sum(c.total_uncompressed_size for c in read), max((c.num_values for c in read), default=0)
         if size > LIMIT or values > GROUP_VALUES:
-            raise DamagedError(f"{group.num_rows:,} of its rows claim {size:,} bytes and {values:,} values")
+            raise DamagedError(
+                f"{group.num_rows:,} of its rows claim {count(size, 'byte')} and {count(values, 'value')}"
+            )
 
 
 def _decoded(kind: pa.DataType) -> pa.DataType:
@@ -146,7 +165,7 @@ def _check_schema(path: Path, actual: pa.Schema) -> tuple[str, ...]:
     if "id" not in actual.names:
         raise DamagedError("it has no column `id`")
     own = _own_scores(metadata.get(OWN_KEY.encode(), b"[]"), actual)
-    for field in schema(own):
+    for field in file_schema(own):
         if field.name in actual.names:
             _check_type(field.name, actual.field(field.name).type, field.type)
     return own
@@ -211,7 +230,9 @@ def check_rows(path: Path, num_rows: int = 0, needed: Iterable[str] = (), *, by_
     with RowsFile(path) as file:
         file.need([*(column.name for column in COLUMNS if column.required), *needed])
         if num_rows and file.num_rows != num_rows:
-            words = f"it holds {file.num_rows:,} rows, and the run says that it asked {num_rows:,} questions"
+            words = (
+                f"it holds {count(file.num_rows, 'row')}, and the run says that it asked {count(num_rows, 'question')}"
+            )
             raise damaged(path.name, words)
         try:
             check_ids(file.groups(["id", "trial"] if by_trial else ["id"]))
@@ -222,17 +243,24 @@ def check_rows(path: Path, num_rows: int = 0, needed: Iterable[str] = (), *, by_
 def stored_rows(
     path: Path, columns: Sequence[str] | None = None, ids: Collection[str] | None = None
 ) -> Iterator[StoredRow]:
-    """The rows of a file with their types, streamed; `columns` must hold `id`, `ids` chooses rows."""
+    """The rows of a file with their types, streamed; `columns` must hold `id`, `ids` chooses rows.
+
+    Raises:
+        TrackingError: the file is damaged, or holds more than an evaluation can.
+    """
     with RowsFile(path) as file:
-        yield from (StoredRow.of(row, file.own) for row in _dictionaries(file, columns, ids))
+        try:
+            yield from (StoredRow.of(row, file.own) for row in _dictionaries(file, columns, ids))
+        except ValidationError as error:
+            place = ".".join(map(str, error.errors()[0]["loc"]))
+            raise damaged(path.name, f"column `{place}` holds nothing where something belongs") from None
 
 
 def slim_rows(path: Path, ids: Collection[str]) -> Iterator[StoredRow]:
     """The rows of these ids without the texts of their sources."""
     with RowsFile(path) as file:
-        columns = [column.name for column in columns_with(file.own) if column.name != "sources"]
-        columns += [f"sources.list.element.{column.name}" for column in SOURCE_COLUMNS if column.name != "text"]
-        yield from (StoredRow.of(row, file.own) for row in _dictionaries(file, columns, ids))
+        own = file.own
+    return stored_rows(path, names_to_read(own, [name for name in SOURCE_FIELDS if name != "text"]), ids)
 
 
 def read_table(path: Path, columns: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
@@ -265,19 +293,6 @@ def _groups_with(file: RowsFile, columns: Sequence[str] | None, ids: Collection[
         mask = pc.is_in(keys["id"], wanted)
         if pc.any(mask).as_py():
             yield file.group(number, columns).filter(mask)
-
-
-def read_lists(path: Path, columns: Sequence[str]) -> dict[str, list[Any]]:
-    """Some columns of all rows, each as the list of its values; all null where the file lacks it.
-
-    Raises:
-        TrackingError: the file is damaged, or holds more than an evaluation can.
-    """
-    import pyarrow as pa
-
-    table = pa.concat_tables(read_groups(path, columns))
-    names = dict.fromkeys(name.partition(".")[0] for name in columns)
-    return {n: table[n].to_pylist() if n in table.column_names else [None] * table.num_rows for n in names}
 
 
 def read_groups(path: Path, columns: Sequence[str]) -> Iterator[pa.Table]:

@@ -1,16 +1,17 @@
-"""Questions that people accepted in spite of their outcome, kept with the run; and runs below a run."""
+"""What is noted on a run after it has ended: comparisons, accepted questions, and runs below it."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from evaltrack.records.base import Record
+from evaltrack.records.run import Run
 from evaltrack.system.files import user_name
-from evaltrack.tracking.reader import EvaluationRun
-from evaltrack.tracking.runs import run_metrics, run_params
+from evaltrack.tracking.runs import TAG_LIMIT, run_metrics, run_params, run_tags
 from evaltrack.tracking.store import Store, find_run, tracking_errors
 from evaltrack.tracking.tags import read_tag
 
@@ -61,7 +62,7 @@ def accepted_questions(store: Store, run_id: str) -> dict[str, Accepted]:
 
 def log_child(
     store: Store,
-    parent: EvaluationRun,
+    parent: Run,
     name: str,
     params: Mapping[str, str],
     metrics: Mapping[str, float],
@@ -91,3 +92,45 @@ def accepted_words(store: Store, run_id: str) -> dict[str, str]:
         TrackingError: the store does not answer.
     """
     return {key: each.words for key, each in accepted_questions(store, run_id).items()}
+
+
+COMPARISON_PAGE = "comparison.html"
+VERDICT, RESULT = "evaltrack.compare.verdict", "evaltrack.compare.result"
+DESCRIPTION, COMPARED = "mlflow.note.content", "evaltrack.compare.note"
+BETWEEN = "\n\n---\n\n"
+
+
+def log_comparison(
+    store: Store,
+    run_id: str,
+    deltas: Mapping[str, float],
+    verdict: str,
+    result: Mapping[str, Any],
+    comparison: dict[str, Any],
+    texts: Mapping[str, str],
+    note: str,
+) -> None:
+    """Record a comparison on the candidate's run: tags, metrics, `comparison.json`, texts, and `note` at the head
+    of its description, in place of that of an earlier comparison. The pages read `result` from its tag.
+
+    Raises:
+        TrackingError: the store refused.
+    """
+    described = _described(find_run(store, run_id).data.tags, note)
+    tags = run_tags({VERDICT: verdict, RESULT: json.dumps(result), **described})
+    with tracking_errors("recording the comparison"):
+        store.client.log_batch(run_id, metrics=run_metrics(deltas), tags=tags)
+        store.client.log_dict(run_id, comparison, "comparison.json")
+        for path, text in texts.items():
+            store.client.log_text(run_id, text, path)
+
+
+def _described(tags: Mapping[str, str], note: str) -> dict[str, str]:
+    """The description with this note, and the note by itself, by which the next comparison finds and replaces it.
+
+    What the description says besides stays to the letter; where there is no room for both, the note is left out.
+    """
+    described, earlier = tags.get(DESCRIPTION, ""), tags.get(COMPARED)
+    own = described.replace(earlier + BETWEEN, "", 1) if earlier else described
+    head = note if len(note + BETWEEN + own) <= TAG_LIMIT else ""
+    return {DESCRIPTION: head + BETWEEN + own if head else own, COMPARED: head}

@@ -1,4 +1,4 @@
-"""Questions, responses and verdicts, back from the rows of a table."""
+"""Stored rows: what became of a question, and questions, responses and verdicts back from a table."""
 
 from __future__ import annotations
 
@@ -10,15 +10,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evaltrack.compare.differences import in_order
 from evaltrack.judges.answer import judge_messages
+from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Observed, Question, Response, Row, Source, ToolCall, Usage, Verdict
-from evaltrack.rows.columns import SOURCE_TEXT_LIMIT, flatten
-from evaltrack.rows.reader import stored_rows
-from evaltrack.rows.restore import question_of, response_of, verdicts_of
-from evaltrack.rows.stored_row import StoredRow
-from evaltrack.rows.table import TableWriter
+from evaltrack.records.stored_row import (
+    NUM_EXPECTED,
+    PRINTS,
+    SOURCE_TEXT_LIMIT,
+    StoredRow,
+    StoredSource,
+    StoredVerdict,
+    compared_columns,
+    question_of,
+    response_of,
+    stored_row,
+    verdicts_of,
+)
+from evaltrack.tracking.rows import TableWriter, columns_of
+from evaltrack.tracking.rows_reader import stored_rows
+from tests import compared
 from tests.judging import lines, observed
-from tests.stored import patched
+from tests.stored import flatten, patched
 
 K = 3
 
@@ -155,3 +168,120 @@ def test_no_text_and_no_number_is_changed(
     flat = StoredRow.of(json.loads(json.dumps(flatten(row(question(), Response(answer=answer), verdict), K))))
     assert verdicts_of(flat) == [verdict]
     assert response_of(flat).answer == answer
+
+
+def test_columns_of_a_newer_version_are_left_alone() -> None:
+    source, verdict = {"chunk_id": "a", "language": "fr"}, {"judge": "j", "mood": "good"}
+    flat = StoredRow.of({"id": "1", "sources": [source], "verdicts": [verdict]})
+    assert flat == StoredRow(id="1", sources=(StoredSource(chunk_id="a"),), verdicts=(StoredVerdict(judge="j"),))
+
+
+@pytest.mark.parametrize(
+    ("columns", "outcome"),
+    [
+        ({"passed": True}, "pass"),
+        ({"passed": False}, "fail"),
+        ({}, "not measured"),
+        ({"error": "target_error: x"}, "error"),
+        ({"passed": True, "error": "judge_error: x"}, "error"),
+    ],
+)
+def test_what_became_of_a_question(columns: dict[str, Any], outcome: str) -> None:
+    flat = StoredRow.of({"id": "1", **columns})
+    assert flat.outcome == outcome
+    assert flat.judge_failed == ("judge_error: x" in columns.values())
+    assert flat.target_failed == ("target_error: x" in columns.values())
+
+
+@pytest.mark.parametrize(
+    ("columns", "declined"),
+    [({}, False), ({"sources": []}, True), ({"abstained": True}, True), ({"sources": [{"chunk_id": "a"}]}, False)],
+)
+def test_who_declined(columns: dict[str, Any], declined: bool) -> None:
+    """One that flagged it, or that looked and found nothing; not one that does not retrieve."""
+    assert StoredRow.of({"id": "1", **columns}).declined == declined
+
+
+@pytest.mark.parametrize("by_title", [True, False])
+def test_sources_and_expectations_have_the_same_keys(by_title: bool) -> None:
+    """Titles are compared as titles; a source that lacks the key has one of its own."""
+    expected = {"expected_sources" if by_title else "expected_chunks": ["Fare_Zones"]}
+    sources = (Source(title="fare zones"), Source(chunk_id="Fare_Zones"))
+    flat = stored_row(row(question(**expected), Response(sources=sources)), K)
+    assert [key in flat.expected_keys for (key,) in flat.source_keys] == [by_title, not by_title]
+    assert len(set(flat.source_keys)) == 2
+    names = [flat.name_of(source) for source in flat.sources or ()]
+    assert names == (["fare zones", "?"] if by_title else ["fare zones", "Fare_Zones"])
+
+
+def test_a_source_is_known_by_the_passages_that_it_finds(tmp_path: Path) -> None:
+    """Through the file and back; the others by their ids, and those without by their page and text."""
+    asked = question(expected_passages=[{"quote": "one two"}, {"quote": "three"}])
+    sources = (
+        Source(title="Page", text="other"),
+        Source(title="Page", text="one two three"),
+        Source(title="Page", text="three"),
+        Source(chunk_id="c", text="one two"),
+    )
+    response = Response(sources=sources)
+    made = row(asked, response).model_copy(update={"finds": measure(asked, response, Rules()).finds})
+    flat = stored(made, tmp_path)
+    assert flat == stored_row(made, K)
+    assert flat.expected_field == "expected_passages"
+    first, second, third, last = flat.source_keys
+    assert second == flat.expected_keys == ("“one two”", "“three”")
+    assert (last, len({first, third})) == (("c",), 2)
+    assert [(rank, len(keys)) for rank, keys, _ in in_order(flat)] == [(1, 1), (2, 2), (3, 1), (4, 1)]
+    assert question_of(flat).expected == flat.expected
+
+
+ASKED, GIVEN = compared.question("a"), compared.found("a!", "x", tool_calls=[{"name": "s"}])
+WHOLE = columns_of(compared.row(ASKED, GIVEN, score=0.9))
+
+
+def prints(**columns: Any) -> dict[str, int | None]:
+    return compared_columns(StoredRow.of(WHOLE | columns))
+
+
+def test_what_two_rows_hold_differs_in_the_part_that_differs() -> None:
+    """Nothing and an empty list, and the order of a list, are told apart; a verdict is its words and grades."""
+    sources, (verdict,) = WHOLE["sources"], WHOLE["verdicts"]
+    changed: dict[str, list[dict[str, Any]]] = {
+        "answer_print": [
+            *({"answer": other} for other in (None, "", "it is so.")),
+            *({"abstained": other} for other in (None, True)),
+            *({"tool_calls": other} for other in (None, [], ["s", "s"])),
+            {"error": "target_error: x"},
+        ],
+        "sources_print": [
+            {"sources": [sources[0] | {"title": "T"}, sources[1]]},
+            {"sources": [sources[0] | {"chunk_id": None}, sources[1]]},
+        ],
+        "texts_print": [{"sources": [sources[0] | {"text_digest": other}, sources[1]]} for other in (None, "0")],
+        "verdict_print": [
+            {"verdicts": [verdict | other]}
+            for other in ({"reasoning": "else"}, {"overall_score": 0.8}, {"declined": True}, {"accuracy": 0.5})
+        ],
+    }
+    seen = prints()
+    assert seen == prints(verdicts=[verdict | {"cached": True}], seconds=9.0)
+    for part, others in changed.items():
+        held = [prints(**other) for other in others]
+        assert all({name for name in PRINTS if each[name] != seen[name]} == {part} for each in held), part
+        assert len({each[part] for each in held}) == len(held)
+    orders = [prints(sources=each) for each in (sources, sources[::-1], sources[:1], [], None)]
+    assert all(len({each[part] for each in orders}) == 5 for part in ("sources_print", "texts_print"))
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        ({}, 1),
+        ({"by_title": True, "expected": ["Fare Zones", "fare_zones", "Fees"]}, 2),
+        ({"expected": []}, 0),
+        ({"expected": None}, None),
+    ],
+)
+def test_expected_sources_are_counted_as_they_are_compared(columns: dict[str, Any], expected: int | None) -> None:
+    """Titles that are one count once; without an expectation there is no number."""
+    assert prints(**columns)[NUM_EXPECTED] == expected

@@ -1,0 +1,411 @@
+"""A row as it is stored in a run's table and compared: flat, with its texts cut. Its fields are the table's columns."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, replace
+from functools import cache
+from sys import float_info
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BeforeValidator, TypeAdapter, ValidationError
+
+from evaltrack.errors import TrackingError
+from evaltrack.records.passage import title_key
+from evaltrack.records.question import EXPECTATIONS, Difficulty, Question, Role
+from evaltrack.records.response import Response, Source, Usage
+from evaltrack.records.row import FailureKind, Row
+from evaltrack.records.verdict import ANSWER_GRADES, Mode, Observed, Verdict
+
+SOURCE_TEXT_LIMIT = 4000
+"""Characters of the text of each of the first k sources; `text_digest` covers all of it, for every source."""
+
+TEXT_LIMIT = 200_000
+"""Characters kept of an answer; behind them stands how many are left out."""
+
+LARGEST_COUNT = 1 << 60
+"""The largest count, and the largest time in seconds."""
+
+LARGEST_NUMBER = float_info.max
+"""The largest finite number."""
+
+USAGE_PARTS = tuple(Usage.model_fields)
+
+UNIT = {"bounds": (0, 1)}
+"""Of a field whose numbers are in [0, 1]; without bounds they are from 0 to `LARGEST_COUNT`."""
+
+Text = TypeVar("Text")
+Many = Annotated[tuple[Text, ...], BeforeValidator(lambda values: values or ())]
+"""A list; null in a table is an empty one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredSource:
+    """One source that was returned.
+
+    `text` is None beyond the first k, `text_digest` is of all of it. `finds` names the expected passages that it holds
+    and no source above it does; a repeat has those of its first occurrence.
+    """
+
+    chunk_id: str | None = None
+    title: str | None = None
+    url: str | None = None
+    score: float | None = field(default=None, metadata={"bounds": (-LARGEST_NUMBER, LARGEST_NUMBER)})
+    text: str | None = None
+    text_digest: str | None = None
+    finds: Many[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredVerdict:
+    """What one judge said; `observed` is JSON of an `Observed`."""
+
+    judge: str
+    reasoning: str = ""
+    overall_score: float | None = field(default=None, metadata=UNIT)
+    accuracy: float | None = field(default=None, metadata=UNIT)
+    completeness: float | None = field(default=None, metadata=UNIT)
+    relevance: float | None = field(default=None, metadata=UNIT)
+    declined: bool | None = None
+    observed: str | None = None
+    cached: bool = False
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cached_tokens: int | None = None
+    reasoning_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredTurn:
+    """One message before the question."""
+
+    role: Role = "user"
+    content: str = ""
+
+
+RowOutcome = Literal["pass", "fail", "error", "not measured"]
+
+JUDGE_ERROR: FailureKind = "judge_error"
+"""Begins the `error` of a row whose target answered and whose judge failed."""
+
+NAMELESS = "\0"
+"""Begins the key of a source that lacks the one it is compared by; such a key says nothing but its place."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredRow:
+    """One question of a run, or one trial of it.
+
+    `scores` holds what was measured, by the names of the catalogue and of the scores of one's own; in a table each is
+    a column in its place. A column that was not read has its default. `expected` is None where nothing is said of
+    sources and empty where the target should decline; it names passages where `by_passage`, titles where `by_title`,
+    else chunk ids. `unmeasured` and `score_reasoning` are JSON objects from names of scores to texts. `trials` counts
+    the measured trials that the row merges, `passes` those that passed. `history` holds the turns before the question.
+    `trace_id` and `root_span_id` are of the trace that the target itself made in MLflow.
+    """
+
+    id: str
+    question: str = ""
+    answer: str | None = None
+    expected_answer: str | None = None
+    domain: str = ""
+    difficulty: Difficulty | None = None
+    category: str | None = None
+    passed: bool | None = None
+    error: str | None = None
+    scores: Mapping[str, float] = field(default_factory=dict)
+    unmeasured: str | None = None
+    score_reasoning: str | None = None
+    expected: tuple[str, ...] | None = None
+    by_title: bool = False
+    by_passage: bool | None = None
+    sources: tuple[StoredSource, ...] | None = None
+    abstained: bool | None = None
+    model: str | None = None
+    retrieval_digest: str | None = None
+    duplicates: int = 0
+    tool_calls: tuple[str, ...] | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cached_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    tokens_known: Literal["reported", "counted", "estimated"] | None = None
+    tier: int | None = field(default=None, metadata={"bounds": (0, 3)})
+    claimed_band: int | None = field(default=None, metadata={"bounds": (1, 4)})
+    earned_band: int | None = field(default=None, metadata={"bounds": (0, 4)})
+    coupling_gap: int | None = None
+    penalty: int | None = None
+    hard_fails: Many[str] = ()
+    mode: Mode | None = None
+    verdicts: Many[StoredVerdict] = ()
+    seconds: float = 0.0
+    started_at: float = field(default=0.0, metadata={"bounds": (-LARGEST_COUNT, LARGEST_COUNT)})
+    digest: str = ""
+    position: int = 0
+    trial: int | None = None
+    trials: int | None = None
+    passes: int | None = None
+    history: Many[StoredTurn] = ()
+    traceback: str | None = None
+    trace_id: str | None = None
+    root_span_id: str | None = None
+    own: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, columns: Mapping[str, Any], own: tuple[str, ...] = ()) -> StoredRow:
+        """The row of these columns, of which those that are no field are scores; what is not there has its default.
+
+        Raises:
+            ValidationError: a value is none that evaltrack writes.
+        """
+        scores = {name: value for name, value in columns.items() if name not in FIELDS and value is not None}
+        return _adapter().validate_python({**columns, "scores": scores, "own": own})
+
+    @property
+    def outcome(self) -> RowOutcome:
+        """What became of the question."""
+        return outcome_of(self.error, passed=self.passed)
+
+    @property
+    def declined(self) -> bool:
+        """Whether the target itself declined: it said so, or returned an empty list."""
+        return bool(self.abstained) or self.sources == ()
+
+    @property
+    def judge_failed(self) -> bool:
+        """Whether the target answered and its judge failed."""
+        return (self.error or "").startswith(JUDGE_ERROR)
+
+    @property
+    def target_failed(self) -> bool:
+        """Whether there is no answer to judge."""
+        return bool(self.error) and not self.judge_failed
+
+    @property
+    def negative(self) -> bool:
+        """Whether the target should decline."""
+        return self.expected == ()
+
+    @property
+    def expected_field(self) -> str:
+        """The field of a golden line that says what is in `expected`."""
+        passages, chunks, titles = EXPECTATIONS
+        return passages if self.by_passage else titles if self.by_title else chunks
+
+    @property
+    def expected_keys(self) -> tuple[str, ...]:
+        """What is expected of the question, as sources are compared."""
+        expected = self.expected or ()
+        return tuple(map(title_key, expected)) if self.by_title else expected
+
+    @property
+    def source_keys(self) -> list[tuple[str, ...]]:
+        """The keys that each source is compared by: the passages that it finds, else its chunk id or title.
+
+        A source that has none of these has a key of its own.
+        """
+        return [each.finds or (self._key(each, place),) for place, each in enumerate(self.sources or ())]
+
+    def _key(self, source: StoredSource, place: int) -> str:
+        name = self._compared_name(source)
+        if name is None and self.by_passage and source.title and source.text_digest:
+            return f"{source.title}{NAMELESS}{source.text_digest}"  # chunks of one page have one title
+        return (title_key(name) if name and self.by_title else name) or f"{NAMELESS}{place}"
+
+    def _compared_name(self, source: StoredSource) -> str | None:
+        return source.title if self.by_title else source.chunk_id
+
+    def name_of(self, source: StoredSource) -> str:
+        """A source's name for people."""
+        return self._compared_name(source) or source.title or "?"
+
+    def without_texts(self) -> StoredRow:
+        """The row without the texts of its sources, which are most of it."""
+        sources = self.sources
+        return self if sources is None else replace(self, sources=tuple(replace(each, text=None) for each in sources))
+
+
+def outcome_of(error: str | None, *, passed: bool | None) -> RowOutcome:
+    """What became of a question."""
+    if error:
+        return "error"
+    return "not measured" if passed is None else "pass" if passed else "fail"
+
+
+FIELDS = frozenset(each.name for each in fields(StoredRow)) - {"scores", "own"}
+
+
+@cache
+def _adapter() -> TypeAdapter[StoredRow]:
+    return TypeAdapter(StoredRow)
+
+
+def text_digest(text: str) -> str:
+    """What tells one text from another."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+QUESTION_FIELDS = ("id", "question", "expected_answer", "domain", "difficulty", "category")
+"""The fields that a question has in a table as it has them elsewhere."""
+
+
+def stored_row(row: Row, k: int, own: tuple[str, ...] = ()) -> StoredRow:
+    """The row as its table holds it, where the first k sources are scored; `own` names the scores of one's own."""
+    question, response, failure, reasoned = row.question, row.response, row.failure, row.reasoned
+    expected, trace = row.expected, row.trace
+    by_passage = question.expected_passages is not None and expected == question.expected
+    reasonings = {name: verdict.reasoning for name, verdict in row.score_verdicts.items()}
+    return StoredRow(
+        **_parts(question, *QUESTION_FIELDS, "digest"),
+        **_parts(row, "passed", "duplicates", "seconds", "started_at", "position", "trial"),
+        **_parts(response, "abstained", "model"),
+        **_parts(response.usage if response else None, *USAGE_PARTS),
+        answer=_cut(response.answer) if response else None,
+        error=str(failure) if failure else None,
+        scores=dict(row.scores),
+        unmeasured=json.dumps(dict(row.unmeasured)) if row.unmeasured else None,
+        score_reasoning=json.dumps(reasonings) if reasonings else None,
+        expected=expected,
+        by_title=question.by_title and not by_passage,
+        by_passage=by_passage,
+        sources=_stored_sources(row, k),
+        retrieval_digest=_retrieval_digest(response, k),
+        tool_calls=tuple(call.name for call in response.tool_calls) if response else None,
+        tokens_known=getattr(row.tokens, "known", None),
+        **(reasoned.model_dump() if reasoned else {}),
+        verdicts=tuple(map(_stored_verdict, row.verdicts)),
+        trials=getattr(row.tally, "measured", None),
+        passes=getattr(row.tally, "passed", None),
+        history=tuple(StoredTurn(role=turn.role, content=turn.content) for turn in question.history),
+        traceback=getattr(failure, "traceback", None),
+        trace_id=getattr(trace, "trace_id", None),
+        root_span_id=getattr(trace, "span_id", None),
+        own=own,
+    )
+
+
+def _cut(answer: str | None) -> str | None:
+    left_out = len(answer or "") - TEXT_LIMIT
+    return f"{answer[:TEXT_LIMIT]} [... characters left out: {left_out}]" if answer and left_out > 0 else answer
+
+
+def _parts(record: object, *names: str) -> dict[str, Any]:
+    """These fields of a record; each None where there is no record."""
+    return {name: getattr(record, name, None) for name in names}
+
+
+def _stored_sources(row: Row, k: int) -> tuple[StoredSource, ...] | None:
+    sources = row.response.sources if row.response else None
+    if sources is None:
+        return None
+    return tuple(
+        StoredSource(
+            **_parts(source, "chunk_id", "title", "url", "score"),
+            text=(source.text[:SOURCE_TEXT_LIMIT] if source.text and place < k else None) or None,
+            text_digest=text_digest(source.text) if source.text else None,
+            finds=finds,
+        )
+        for place, (source, finds) in enumerate(zip(sources, row.finds or ((),) * len(sources), strict=True))
+    )
+
+
+def _retrieval_digest(response: Response | None, k: int) -> str | None:
+    """Of the ranked list that was scored: the same where the same sources came back in the same order."""
+    if response is None or response.sources is None:
+        return None
+    return text_digest(json.dumps([(each.chunk_id, each.title) for each in response.sources[:k]], ensure_ascii=False))
+
+
+def _stored_verdict(verdict: Verdict) -> StoredVerdict:
+    observed = verdict.observed.model_dump_json() if verdict.observed else None
+    return StoredVerdict(**_parts(verdict, *VERDICT_FIELDS), **_parts(verdict.usage, *USAGE_PARTS), observed=observed)
+
+
+VERDICT_FIELDS = ("judge", "reasoning", *ANSWER_GRADES, "declined", "cached")
+"""The fields that a verdict has in a table as it has them elsewhere."""
+
+
+PRINTS = ("answer_print", "sources_print", "texts_print", "verdict_print")
+"""Columns that tell whether two rows hold the same: the answer, which sources in which order, their texts, verdicts."""
+
+NUM_EXPECTED = "num_expected"
+"""Column of how many sources are expected, by the key they are compared by; null where there is no expectation."""
+
+
+def compared_columns(row: StoredRow) -> dict[str, int | None]:
+    """`PRINTS` and `NUM_EXPECTED`, by which a million rows are compared without being read whole.
+
+    Of a million pairs that differ one looks alike with odds of 1 in 10^10.
+    """
+    sources = row.sources
+    parts = (
+        (row.answer, row.abstained, row.tool_calls, row.error),
+        sources and [(each.chunk_id, each.title) for each in sources],
+        sources and [each.text_digest for each in sources],
+        [[getattr(each, name) for name in JUDGED] for each in row.verdicts],
+    )
+    prints = {name: _print(part) for name, part in zip(PRINTS, parts, strict=True)}
+    return {**prints, NUM_EXPECTED: None if row.expected is None else len(set(row.expected_keys))}
+
+
+JUDGED = ("reasoning", *ANSWER_GRADES, "declined", "observed")
+"""The fields of a verdict that make it another one."""
+
+
+def _print(part: object) -> int:
+    return int.from_bytes(hashlib.sha256(repr(part).encode()).digest()[:8], "big", signed=True)
+
+
+@contextmanager
+def _foreign_row_errors() -> Iterator[None]:
+    """A row of the right types may still hold what no evaluation can: anyone may write artifacts."""
+    try:
+        yield
+    except ValidationError as error:
+        what = f"a row of the run holds a {error.title} that evaltrack did not write"
+        raise TrackingError(f"{what}; evaluate again") from None
+
+
+@_foreign_row_errors()
+def question_of(row: StoredRow) -> Question:
+    """The question as a judge needs it: notes, metadata and expected tools are not in the table.
+
+    Raises:
+        TrackingError: evaltrack did not write the row.
+    """
+    expected: dict[str, Any] = {}
+    if row.expected is not None:
+        keys: Iterable[Any] = [{"any_of": [each]} for each in row.expected] if row.by_passage else row.expected
+        expected = {row.expected_field: keys}
+    history = [_parts(turn, "role", "content") for turn in row.history]
+    return Question.model_validate({**_parts(row, *QUESTION_FIELDS), "history": history, **expected})
+
+
+@_foreign_row_errors()
+def response_of(row: StoredRow) -> Response:
+    """The response as far as the table holds it: texts of the first k sources, up to the table's limit.
+
+    Raises:
+        TrackingError: evaltrack did not write the row.
+    """
+    found = None if row.sources is None else [_parts(each, *Source.model_fields) for each in row.sources]
+    return Response.model_validate({"answer": row.answer, "sources": found, "abstained": bool(row.abstained)})
+
+
+@_foreign_row_errors()
+def verdicts_of(row: StoredRow) -> list[Verdict]:
+    """What the judges said of the row.
+
+    Raises:
+        TrackingError: evaltrack did not write the row.
+    """
+    return [
+        Verdict(
+            **_parts(each, *VERDICT_FIELDS),
+            observed=Observed.model_validate_json(each.observed) if each.observed else None,
+        )
+        for each in row.verdicts
+    ]

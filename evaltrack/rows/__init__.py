@@ -1,1 +1,0 @@
-"""A row as columns: the form that is stored, compared and shown, and the way back."""
