@@ -28,7 +28,8 @@ def set_baseline(
     """Make a run the baseline of its golden set in its experiment.
 
     Args:
-        run: Its id, the beginning of one, or its name; None takes the newest finished run of the experiment.
+        run: Its id, the beginning of one, or its name; a golden set by name or file takes its newest finished run, None
+            that of the experiment.
         reason: The reason, recorded with author and time.
         force: Accept a run that is not FINISHED or not fully measured.
         experiment: MLflow experiment by name; None follows MLflow's own settings.
@@ -40,9 +41,7 @@ def set_baseline(
         TrackingError: the store does not answer, or refuses, or lacks rows that the run logged.
     """
     store, experiment_id = place_of(experiment, tracking_uri)
-    run_to_set = named_evaluation(store, run) if run else newest_evaluation(store, experiment_id, None)
-    if run_to_set is None:
-        raise UsageError("no finished run to promote; evaluate first: evaltrack run GOLDEN", guide=Guide.BASELINE)
+    run_to_set = _find_run(store, experiment_id, run)
     if not force:
         check_rows(store, run_to_set)
     baseline = baselines.set_baseline(store, run_to_set, reason, force=force)
@@ -53,6 +52,24 @@ def set_baseline(
         others = "runs are compared on these alone; evaluate the whole set for a baseline of all"
         say(f"run {baseline.run_id} was asked {part.words}: {others}")
     return baseline
+
+
+def _find_run(store: Store, experiment_id: str, name: str | None) -> Run:
+    """The run of this name, else the newest finished one of the golden set of this name, or of any set."""
+    golden = golden_name(name) if name else None
+    newest = newest_evaluation(store, experiment_id, golden)
+    if name and name == golden:
+        try:
+            return named_evaluation(store, name)
+        except UsageError:
+            if newest is None:
+                raise
+    if newest is None:
+        which = f" of golden set `{golden}`" if golden else ""
+        raise UsageError(
+            f"no finished run{which} to promote; evaluate first: evaltrack run GOLDEN", guide=Guide.BASELINE
+        )
+    return newest
 
 
 def _may_vary(signature: Signature) -> bool:

@@ -51,7 +51,7 @@ def choose_runs(
         if side.status in ("RUNNING", "SCHEDULED"):
             raise InconclusiveError(f"run {side.run_id} is still {side.status}; compare when it has ended")
     if baseline is not None:
-        check_two_runs(candidate, baseline)
+        _check_baseline(candidate, baseline)
     return candidate, baseline
 
 
@@ -77,15 +77,14 @@ def _newest_candidate(store: Store, experiment: str | None, golden: str | None, 
     return candidate
 
 
-def check_two_runs(candidate: Run, baseline: Run) -> None:
-    """Refuse to compare a run with itself, which is always the same and tells nothing.
-
-    Raises:
-        InconclusiveError: both are one run.
-    """
+def _check_baseline(candidate: Run, baseline: Run) -> None:
+    """Refuse to compare a run with itself, or with one that failed: neither tells anything."""
     if baseline.run_id == candidate.run_id:
         cure = "evaluate again (evaltrack run), or name another run or another baseline (`baseline_run=`)"
         raise InconclusiveError(f"run {candidate.run_id} would be compared with itself, which tells nothing; {cure}")
+    if baseline.status == "FAILED":
+        cure = "name another (`baseline_run=`), or set another (evaltrack baseline set RUN)"
+        raise InconclusiveError(f"the baseline, run {baseline.run_id} ({shown_text(baseline.name)}), is FAILED; {cure}")
 
 
 def _check_newest(store: Store, experiment_id: str, golden: str | None, candidate: Run | None) -> None:
@@ -93,14 +92,14 @@ def _check_newest(store: Store, experiment_id: str, golden: str | None, candidat
 
     One that runs may be another's. It was killed where this machine has its journal, and no process has that open.
     """
-    since = candidate.ended_at if candidate else 0
+    since = candidate.started_at if candidate else 0
     for run_id, name, journal in running_evaluations(store, experiment_id, golden, since=since):
         if was_killed(journal):
             cure = f"go on with it (evaltrack resume {run_id}), evaluate again, or name the run to compare"
             raise InconclusiveError(f"the newest run {run_id} ({shown_text(name)}) was killed; {cure}")
     for status in ("FAILED", "KILLED"):
         newer = newest_evaluation(store, experiment_id, golden, status=status)
-        if newer is not None and newer.ended_at > since:
+        if newer is not None and newer.started_at > since:
             cure = "evaluate again, or name the run to compare"
             raise InconclusiveError(f"the newest run {newer.run_id} ({newer.name}) is {status}; {cure}")
 

@@ -15,8 +15,8 @@ from evaltrack.api.compare_sides import side_of_run
 from evaltrack.api.rerun import ComparedRuns, rerunner_of
 from evaltrack.api.saved_side import side_of_file
 from evaltrack.compare.comparison import Comparison
-from evaltrack.compare.config import ComparisonConfig
 from evaltrack.compare.engine import compare
+from evaltrack.compare.gate import ComparisonConfig
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.result import RunResult
 from evaltrack.evaluation.settings_sources import settings_of
@@ -66,7 +66,7 @@ def compare_runs(
         tracking_uri: MLflow store; None follows MLflow's own settings.
         say: Receives messages on the reruns.
         ui_url: Where MLflow's UI is, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
-        **settings: The settings of the comparison, each as `evaltrack.compare.config.ComparisonConfig` says, such as
+        **settings: The settings of the comparison, each as `evaltrack.compare.gate.ComparisonConfig` says, such as
             `max_drop`, `gate`, `max_reruns` or `min_coverage`.
 
     Raises:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Unpack
 from evaltrack.api.choose_runs import choose_runs
 from evaltrack.api.compare_runs import compare_runs
 from evaltrack.compare.comparison import ComparedSet, SetComparisons
-from evaltrack.compare.config import ComparisonConfig
+from evaltrack.compare.gate import ComparisonConfig
 from evaltrack.errors import GoldenError, InconclusiveError, UsageError, listed
 from evaltrack.evaluation.settings_sources import settings_of
 from evaltrack.golden.reader import golden_name, open_golden

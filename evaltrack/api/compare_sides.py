@@ -9,8 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evaltrack.compare.deltas import GROUP_METRICS
-from evaltrack.compare.pairing import ALWAYS, LIGHT_COLUMNS, SECONDS, Side, numbers, side_frame
+from evaltrack.compare.pairing import ALWAYS, GROUP_METRICS, LIGHT_COLUMNS, SECONDS, Side, numbers, side_frame
 from evaltrack.errors import TrackingError
 from evaltrack.metrics.catalogue import BY_METRIC, own_scores_of
 from evaltrack.records.run import Run

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 SET_EXAMPLES = """\b
 Examples:
   evaltrack baseline set                         the newest finished run
+  evaltrack baseline set golden/travel.jsonl     the newest finished run of this golden set
   evaltrack baseline set 4488541a --reason "new embedding model"
 """
 
@@ -29,12 +30,12 @@ def baseline() -> None:
 
 
 @baseline.command("set", epilog=SET_EXAMPLES)
-@click.argument("run", default="", callback=no_empty_name)
+@click.argument("run", default="", metavar="[RUN|GOLDEN]", callback=no_empty_name)
 @click.option("--reason", default="", help="The reason, recorded with author and time.")
 @click.option("--force", is_flag=True, help="Accept a run that is not FINISHED or not fully measured.")
 @EXPERIMENT
 def set_(run: str, reason: str, force: bool, experiment: str) -> None:
-    """Make RUN (default: the newest finished) the baseline of its golden set in its experiment."""
+    """Make RUN, or the newest finished run (of GOLDEN), the baseline of its golden set in its experiment."""
     from evaltrack.api.baselines import set_baseline
 
     baseline = set_baseline(run or None, reason=reason, force=force, experiment=experiment, say=_warn)

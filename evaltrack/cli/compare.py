@@ -13,7 +13,7 @@ import click
 
 from evaltrack.cli.options import GroupedCommand, in_group, no_empty_name, output_option, settings_options
 from evaltrack.cli.output import IN_EXIT_CODE, print_command, print_result_as, result_is_in, say
-from evaltrack.compare.config import ComparisonConfig
+from evaltrack.compare.gate import ComparisonConfig
 from evaltrack.errors import EXIT_INCONCLUSIVE, EvaltrackError
 from evaltrack.privacy.addresses import shown_text
 

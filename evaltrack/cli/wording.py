@@ -45,7 +45,7 @@ def _option(match: re.Match[str]) -> str:
 
 
 def _options() -> dict[str, str]:
-    from evaltrack.compare.config import ComparisonConfig
+    from evaltrack.compare.gate import ComparisonConfig
     from evaltrack.evaluation.config import EvaluationConfig
     from evaltrack.records.config import traits
 

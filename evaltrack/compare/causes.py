@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import get_args
 
-from evaltrack.compare.cause_words import CAUSES
-from evaltrack.compare.change import Cause, CauseKind
-from evaltrack.compare.differences import AllSources, Differences, Found, in_order
+from evaltrack.compare.change import CAUSES, Cause, CauseKind
+from evaltrack.compare.differences import AllSources, Differences, Found, in_order, source_id
 from evaltrack.records.amount import count, verb
 from evaltrack.records.passage import title_key
 from evaltrack.records.stored_row import StoredRow, StoredSource
@@ -189,6 +188,7 @@ def _text(way: Differences, key: str, found: Found) -> Cause:
     ranks = (found.rank, found.now)
     if found.kind != "source_text_changed":
         other = f"`{other}`" if found.now else "sources with other ids"
+        other = "sources with the same id" if source_id(own) in way.everywhere.cut else other
         return _cause(way, found.kind, own, ranks, first=first, other=other)
     if first != other:
         return _cause(way, found.kind, own, ranks, where=f", and it is called `{other}` now")

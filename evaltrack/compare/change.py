@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
+from evaltrack.compare.pairing import ErrorCount
 from evaltrack.compare.reruns import Rerun
 from evaltrack.records.stored_row import StoredRow
 
@@ -24,30 +25,13 @@ BY_URGENCY: tuple[Fate, ...] = (*WORSE, "fixed", "newly measured", "higher score
 """All but the identical ones, in the order in which questions are listed."""
 
 
-CauseKind = Literal[
-    "golden_edited",
-    "target_failed",
-    "no_longer_reports_sources",
-    "now_reports_sources",
-    "ids_changed",
-    "rechunked",
-    "source_text_changed",
-    "source_lost",
-    "source_demoted",
-    "fewer_sources",
-    "source_gained",
-    "source_promoted",
-    "no_longer_declines",
-    "now_declines",
-    "context_changed",
-    "tools_changed",
-    "answer_missing",
-    "answer_gained",
-    "answer_changed",
-    "verdict_changed",
-    "judge_failed",
-    "unknown",
-]
+Reporting = Literal["golden_edited", "target_failed", "no_longer_reports_sources", "now_reports_sources"]
+OfTexts = Literal["ids_changed", "rechunked", "source_text_changed"]
+OfRanks = Literal["source_lost", "source_demoted", "fewer_sources", "source_gained", "source_promoted"]
+OfAnswers = Literal["context_changed", "tools_changed", "answer_missing", "answer_gained", "answer_changed"]
+Declining = Literal["no_longer_declines", "now_declines"]
+Judging = Literal["verdict_changed", "judge_failed"]
+CauseKind = Literal[Reporting, OfTexts, OfRanks, Declining, OfAnswers, Judging, "unknown"]
 """Why a question changed, in the order of the flow; the earliest that explains what was lost, or gained, is the cause.
 
 `source_gained`, `source_promoted` and `answer_gained` are the other way round of `source_lost`, `source_demoted` and
@@ -55,6 +39,132 @@ CauseKind = Literal[
 """
 
 Outcome = Literal["pass", "fail", "error", "not measured", "not compared"]
+
+
+CulpritKind = Literal[CauseKind, "page_new", "page_deleted", "page_rarer", "page_rose"]
+"""What several questions have in common: one cause, or what happened to a page.
+
+`page_new`: the baseline returned nothing of it; `page_deleted`: the candidate returns nothing of it; `page_rarer`: it
+does for other questions; `page_rose`: it was there before, and newly stands above the expected source.
+"""
+
+
+class CauseWords(NamedTuple):
+    """`title` is for people; `step` says what to do, and ends a sentence.
+
+    `page` says what happened to a page. `sentence` is the pattern of the sentence on one question; without it that is
+    the title.
+    """
+
+    title: str
+    step: str
+    page: str = ""
+    sentence: str = ""
+
+    @property
+    def pages(self) -> str:
+        """What happened to several pages."""
+        return next(few + self.page.removeprefix(one) for one, few in PLURALS.items() if self.page.startswith(one))
+
+
+PLURALS = {"is ": "are ", "was ": "were ", "has another id ": "have other ids ", "now ranks ": "now rank "}
+SEARCH = "look at what changed in search or ranking"
+INDEX = "look whether it is still in the index"
+FLOOR = "look at its floor or its prompt"
+ANSWERS = "look at prompt and model"
+IDS = "keep ids, or name the new ones in the golden set"
+OPEN = "open the questions below"
+
+CAUSES: Mapping[CulpritKind, CauseWords] = {
+    "golden_edited": CauseWords("the question or its expectation was edited", "evaluate the baseline again"),
+    "target_failed": CauseWords("the target failed", "fix the error ({message}), then evaluate again"),
+    "no_longer_reports_sources": CauseWords(
+        "the target reports no sources now", "return `sources`, best first, so that retrieval is measured"
+    ),
+    "now_reports_sources": CauseWords(
+        "the target reports its sources now, where it did not",
+        "retrieval was not measured before; evaluate the baseline again as it is now",
+    ),
+    "ids_changed": CauseWords(
+        "the same texts under other ids",
+        IDS,
+        "has another id now",
+        "the text of `{first}` came back as {other}: it has another id now",
+    ),
+    "rechunked": CauseWords(
+        "the expected text is chunked differently now",
+        "put the new ids into the golden set, and evaluate the baseline again; quoted passages (evaltrack golden "
+        "anchor) need no ids",
+        "was chunked differently",
+        "the text of `{first}` is chunked differently now, in {other}",
+    ),
+    "source_text_changed": CauseWords(
+        "the text of a source changed",
+        "undo the edit, or change what is expected",
+        "was edited",
+        "the text of `{source}` changed{where}",
+    ),
+    "source_lost": CauseWords(
+        "an expected source is no longer returned",
+        INDEX,
+        "is no longer returned",
+        "`{source}` (rank {was}) is no longer returned{by}",
+    ),
+    "source_demoted": CauseWords(
+        "an expected source is returned lower",
+        SEARCH,
+        "is returned lower",
+        "`{source}` fell from rank {was} to {now}{beyond}{by}",
+    ),
+    "fewer_sources": CauseWords(
+        "the target returns fewer sources",
+        "look at how many it is asked for, and at its floor",
+        sentence="the list ends earlier, after {after} in place of {before}, and `{source}` was rank {was}",
+    ),
+    "source_gained": CauseWords(
+        "an expected source is newly returned",
+        OPEN,
+        sentence="`{source}` is returned now, at rank {now}, and was not before",
+    ),
+    "source_promoted": CauseWords(
+        "an expected source is returned higher", OPEN, sentence="`{source}` rose from rank {was}{beyond} to {now}"
+    ),
+    "no_longer_declines": CauseWords(
+        "the target answers now, where it declined", FLOOR, sentence="the target answers now, where it declined{how}"
+    ),
+    "now_declines": CauseWords(
+        "the target declines now, where it answered", FLOOR, sentence="the target declines now, where it answered{how}"
+    ),
+    "context_changed": CauseWords(
+        "changed sources, another answer", SEARCH, sentence="the answer is another, on {context}"
+    ),
+    "tools_changed": CauseWords(
+        "same answer, other tools called", "look at the agent's prompt and its tools", sentence="{tools}"
+    ),
+    "answer_missing": CauseWords(
+        "the answer is missing or empty now", ANSWERS, sentence="the target gives {what} now{on}"
+    ),
+    "answer_gained": CauseWords(
+        "there is an answer now, and was none", ANSWERS, sentence="the target gave {what} before{on}"
+    ),
+    "answer_changed": CauseWords("same sources, another answer", ANSWERS),
+    "verdict_changed": CauseWords(
+        "same answer, another verdict",
+        "judge the stored answers again, which shows how far the judge's scores vary by themselves (evaltrack judge "
+        "replay)",
+        sentence="{said} {on}",
+    ),
+    "judge_failed": CauseWords("the judge failed", "fix the error ({message}), then evaluate again"),
+    "unknown": CauseWords("nothing that was recorded explains it", OPEN),
+    "page_new": CauseWords(
+        "a new page stands above the expected source", "edit it, rank it lower, or take it out", "is new in the results"
+    ),
+    "page_deleted": CauseWords("a page was deleted", "put it back, or change what is expected", "was deleted"),
+    "page_rarer": CauseWords("a page is returned for fewer questions", SEARCH, "is returned for fewer questions"),
+    "page_rose": CauseWords(
+        "a page stands above the expected source now", SEARCH, "now ranks above the expected source"
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -117,10 +227,24 @@ class Change:
         return digests[0] == digests[1] if len(digests) == 2 and None not in digests else None
 
 
-class ListedByFate:
-    """Changed questions in the lists of their fates."""
+@dataclass(frozen=True, kw_only=True)
+class ChangedQuestions:
+    """The common questions by what became of them.
+
+    `by_fate` lists those that differ, the worst first; with very many questions only the first of them. `fates` counts
+    all. `unchanged` has id, domain and outcome of the identical questions, and `same` a sample of their rows without
+    texts of sources. `num_lost` counts those that only the baseline measured, also where they broke; `failed_before`
+    and `failed_again` the errors of baseline and candidate among the others.
+    """
 
     by_fate: Mapping[Fate, tuple[Change, ...]]
+    fates: Mapping[Fate, int]
+    unchanged: tuple[tuple[str, str, Outcome], ...] = ()
+    same: tuple[StoredRow, ...] = ()
+    errors: tuple[ErrorCount, ...] = ()
+    num_lost: int = 0
+    failed_before: int = 0
+    failed_again: int = 0
 
     @property
     def flips(self) -> tuple[Change, ...]:
@@ -131,3 +255,12 @@ class ListedByFate:
     def worse(self) -> list[Change]:
         """The questions that broke, were lost, or have a lower score."""
         return [change for fate in WORSE for change in self.by_fate[fate]]
+
+    def count(self, fate: Fate) -> int:
+        """How many questions have this fate, also where fewer are listed."""
+        return self.fates.get(fate, len(self.by_fate.get(fate, ())))
+
+    @property
+    def num_worse(self) -> int:
+        """How many questions broke, were lost, or have a lower score."""
+        return sum(map(self.count, WORSE))

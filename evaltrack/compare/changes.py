@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
 
-from evaltrack.compare.causes import NOTHING_DIFFERS, causes_of
-from evaltrack.compare.change import BY_URGENCY, WORSE, Cause, Change, Fate, ListedByFate, Outcome
+from evaltrack.compare.causes import NOTHING_DIFFERS, ORDER, causes_of
+from evaltrack.compare.change import BY_URGENCY, WORSE, Cause, Change, ChangedQuestions, Fate, Outcome
 from evaltrack.compare.differences import AllSources
-from evaltrack.compare.errors_by_message import error_counts
-from evaltrack.compare.pairing import MAIN_SCORES, Paired, flipped, numbers
-from evaltrack.compare.trial_causes import explain_by_trials, trials_of
+from evaltrack.compare.pairing import MAIN_SCORES, Paired, error_counts, flipped, numbers
+from evaltrack.records import Reasoned
 from evaltrack.records.stored_row import JUDGE_ERROR, PRINTS, StoredRow
 
 if TYPE_CHECKING:
-    import numpy as np
     import pandas as pd
-    from numpy.typing import NDArray
 
-ORDER: tuple[Fate, ...] = get_args(Fate)
+    from evaltrack.metrics.metric import Score
+
+FATES: tuple[Fate, ...] = get_args(Fate)
 BETTER: tuple[Fate, ...] = ("fixed", "higher score")
 ALWAYS_LISTED: tuple[Fate, ...] = ("broke", "lost", "fixed")
 
@@ -28,263 +29,244 @@ WHOLE_ROWS = 200
 LISTED = 10_000
 """Questions listed besides those that broke, were lost or fixed, and changes that carry rows at all."""
 
+SAMPLED = 2000
+"""Identical questions that are still shown, where all of them would be more than `LISTED` leaves room for."""
+
 MAX_CAUSES = 20_000
 """Changed questions whose causes are looked for; past that the rules have long decided."""
 
+Trials = Mapping[str, Sequence[StoredRow]]
+"""The rows of single trials, by question."""
 
-class Fates:
-    """Exactly one fate for each common question, so that their counts add up.
+Moved = Sequence[tuple[str, float, float]]
+"""Scores that moved: name, before, now."""
+
+Explained = tuple[StoredRow, StoredRow, list[Cause]]
+"""The rows of both sides, showing the trials that the causes are read from, and the causes."""
+
+
+# What became of each question
+
+
+def add_fates(paired: Paired) -> None:
+    """Add the columns `fate`, and `lost`: whether only the baseline measured the question.
 
     With `pass_rate` among the metrics that are left out no question breaks or is fixed; with `judge_score` among them
-    the words of the judge are no difference.
+    the words of the judge are no difference. The candidate has no outcome of a question that is lost and did not break:
+    it may pass for what is not measured any more, and no mean may rise by it.
     """
+    import numpy as np
+    import pandas as pd
 
-    def __init__(self, paired: Paired) -> None:
-        self.frame, self._left_out = paired.frame, paired.left_out
-        scores = [
-            score
-            for score in paired.table.scores
-            if score.compared
-            and score.tells_result
-            and score.metric not in self._left_out
-            and f"{score.name}_b" in self.frame
-        ]
-        self.scores = sorted(scores, key=lambda score: score.name not in MAIN_SCORES)
-        self.unmeasured = self.only_measured_in("b")
-        self._fates = self._first_of_each()
-
-    def _first_of_each(self) -> NDArray[np.int8]:
-        """The place of each question's fate in `ORDER`: where several hold it is the first."""
-        import numpy as np
-
-        lower, higher = self._moved()
-        flips = "pass_rate" not in self._left_out
-        masks: dict[Fate, Any] = {
-            "broke": flipped(self.frame, was=True) & flips,
-            "lost": self.unmeasured,
-            "fixed": flipped(self.frame, was=False) & flips,
-            "lower score": lower,
-            "newly measured": self.only_measured_in("c"),
-            "higher score": higher & ~lower,
-            "changed": ~self._same_content(),
-        }
-        fates = np.full(len(self.frame), ORDER.index("identical"), np.int8)
-        for fate, mask in reversed(masks.items()):
-            fates[np.asarray(mask, dtype=bool)] = ORDER.index(fate)
-        return fates
-
-    def failed(self, end: str) -> int:
-        """How many questions ended in errors on one side, and are not lost; those of a judge only if it is compared."""
-        failed = self.frame[f"error_{end}"].notna()
-        if "pass_rate" in self._left_out:
-            failed &= ~self._failed_by_judge(end)
-        return int((failed & ~self.unmeasured).sum())
-
-    def count(self, fate: Fate) -> int:
-        """How many questions have it."""
-        return int((self._fates == ORDER.index(fate)).sum())
-
-    def part(self, fate: Fate, most: int | None = None) -> pd.DataFrame:
-        """The columns of the questions that have it, or of the first of them, in the order of the golden set."""
-        import numpy as np
-
-        return self.frame.take(np.flatnonzero(self._fates == ORDER.index(fate))[:most])
-
-    def worst_first(self, fate: Fate) -> list[str]:
-        """Their ids by loss: of the judge's score, then of recall, then of the rank; of gains the largest first."""
-        import numpy as np
-
-        part = self.part(fate)
-        sign = 1 if fate in ("fixed", "newly measured", "higher score") else -1
-        keys: list[Any] = [sign * loss for loss in self._losses(part)]
-        if fate == "newly measured":
-            keys.insert(0, (part["passed_c"] != False).fillna(True).to_numpy(dtype=bool))  # noqa: E712 - those that fail
-        return list(part["id"].to_numpy()[np.lexsort(keys[::-1])]) if len(part) else []
-
-    def only_measured_in(self, end: str) -> Any:
-        """Which questions only this side measured: their outcome, their retrieval, or the score of their judge."""
-        other = "b" if end == "c" else "c"
-        mask = self.frame[f"passed_{end}"].notna() & self.frame[f"passed_{other}"].isna()
-        if "pass_rate" in self._left_out:  # that a judge failed that is not compared says nothing
-            mask &= ~self._failed_by_judge(other)
-        for name in ("recall_at_k",) if "judge_score" in self._left_out else ("recall_at_k", "overall_score"):
-            if f"{name}_{end}" in self.frame:
-                mask |= self.frame[f"{name}_{end}"].notna() & self.frame[f"{name}_{other}"].isna()
-        return mask
-
-    def _failed_by_judge(self, end: str) -> Any:
-        return self.frame[f"error_{end}"].str.startswith(JUDGE_ERROR).fillna(True).astype(bool)
-
-    def _moved(self) -> tuple[Any, Any]:
-        """Which questions have a lower, and which a higher score; of the lesser scores where no main one moved."""
-        lower = higher = settled = self.frame["id"].isna()
-        for main in (True, False):
-            for score in self.scores:
-                if (score.name in MAIN_SCORES) == main:
-                    was, now = (numbers(self.frame[f"{score.name}_{end}"]) for end in "bc")
-                    worse, better = (now < was, now > was) if score.higher_is_better else (now > was, now < was)
-                    lower, higher = lower | (worse & ~settled), higher | (better & ~settled)
-            settled = lower | higher
-        return lower, higher
-
-    def _same_content(self) -> Any:
-        same = self.frame["id"].notna()
-        for name in PRINTS:
-            if name in self.frame and (name != "verdict_print" or "judge_score" not in self._left_out):
-                same &= self.frame[name]
-        return same
-
-    def _losses(self, part: pd.DataFrame) -> Iterator[NDArray[np.float64]]:
-        """The loss of each question of the judge's score, of recall and of the rank; 0 for what is not measured."""
-        import numpy as np
-
-        names = {score.name for score in self.scores}
-        for kinds in (("overall_score", "reasoning_score"), ("recall_at_k",), ("reciprocal_rank",)):
-            loss = np.zeros(len(part))
-            for name in names.intersection(kinds):
-                was, now = (np.nan_to_num(numbers(part[f"{name}_{end}"])) for end in "bc")
-                loss += was - now  # a run has one rubric, so that scales never mix
-            yield np.round(loss, 9)
-
-
-def without_lost(paired: Paired, lost: Any) -> pd.DataFrame:
-    """The pairs, of which the candidate has neither outcome nor scores of those that are lost and did not break.
-
-    Such a question may pass or score high for what is not measured any more: no mean may rise by it.
-    """
     frame = paired.frame
-    blank = (lost & ~flipped(frame, was=True)).to_numpy(dtype=bool)
-    if not blank.any():
-        return frame
-    columns = {}
-    for name in ("passed_c", "pass_c"):
-        if name in frame:
+    lower, higher = _moved(paired)
+    broke, fixed = (flipped(frame, was=was) for was in (True, False))
+    lost = _only_measured_in(paired, "b").to_numpy(dtype=bool)
+    masks: dict[Fate, Any] = {
+        "broke": broke & paired.passing_compared,
+        "lost": lost,
+        "fixed": fixed & paired.passing_compared,
+        "lower score": lower,
+        "newly measured": _only_measured_in(paired, "c"),
+        "higher score": higher,
+        "changed": ~_same_content(paired),
+    }
+    places = [FATES.index(fate) for fate in masks]
+    codes: Any = np.select([np.asarray(mask, dtype=bool) for mask in masks.values()], places, FATES.index("identical"))
+    columns: dict[str, Any] = {"fate": pd.Categorical.from_codes(codes, pd.Index(FATES)), "lost": lost}
+    blank = lost & ~broke.to_numpy(dtype=bool)
+    for name, empty in (("passed_c", None), ("pass_c", float("nan"))):
+        if name in frame and blank.any():
             columns[name] = frame[name].array.copy()
-            columns[name][blank] = None if name == "passed_c" else float("nan")
-    return frame.assign(**columns)
+            columns[name][blank] = empty
+    paired.frame = frame.assign(**columns)
 
 
-class Changes(ListedByFate):
-    """The questions by what became of them: `by_fate` lists them, of very many the first; `counts` counts them."""
+def _only_measured_in(paired: Paired, end: str) -> Any:
+    """Which questions only this side measured: their outcome, their retrieval, or the score of their judge."""
+    frame, other = paired.frame, "b" if end == "c" else "c"
+    mask = frame[f"passed_{end}"].notna() & frame[f"passed_{other}"].isna()
+    if not paired.passing_compared:  # that a judge failed that is not compared says nothing
+        mask &= ~_failed_by_judge(frame, other)
+    for name in ("recall_at_k",) if "judge_score" in paired.left_out else ("recall_at_k", "overall_score"):
+        if f"{name}_{end}" in frame:
+            mask |= frame[f"{name}_{end}"].notna() & frame[f"{name}_{other}"].isna()
+    return mask
 
-    by_fate: dict[Fate, tuple[Change, ...]]
 
-    def __init__(self, paired: Paired, fates: Fates, k: int) -> None:
-        self._paired, self._k, self._scores = paired, k, fates.scores
-        self.counted = "pass_rate" not in paired.left_out
-        self.errors = error_counts(paired.frame)
-        self.counts = {fate: fates.count(fate) for fate in ORDER}
-        self.num_lost = int(fates.unmeasured.sum())
-        self.failed_again, self.failed_before = fates.failed("c"), fates.failed("b")
-        ids, room = self._ids_by_fate(fates)
-        self._all_sources = AllSources()
-        self.by_fate = self._with_causes(ids)
-        all_fit = self.counts["identical"] <= room
-        same = fates.part("identical", None if all_fit else SAMPLED)
-        self.same = tuple(paired.candidate.rows(list(same["id"]), False).values())
-        self.unchanged = self._outcomes(same) if all_fit else ()
+def _failed_by_judge(frame: pd.DataFrame, end: str) -> Any:
+    return frame[f"error_{end}"].str.startswith(JUDGE_ERROR).fillna(True).astype(bool)
 
-    def _ids_by_fate(self, fates: Fates) -> tuple[dict[Fate, list[str]], int]:
-        """The ids that are listed, the worst first, and for how many identical ones there is room."""
-        room, ids = LISTED, dict[Fate, list[str]]()
-        for fate in BY_URGENCY:
-            ids[fate] = fates.worst_first(fate)
-            if fate not in ALWAYS_LISTED:
-                ids[fate] = ids[fate][:room]
-                room -= len(ids[fate])
-        return ids, room
 
-    def _with_causes(self, ids: Mapping[Fate, list[str]]) -> dict[Fate, tuple[Change, ...]]:
-        all_ids = [key for ids_of_fate in ids.values() for key in ids_of_fate]
-        explained = all_ids[:MAX_CAUSES]
-        sides = (self._paired.baseline, self._paired.candidate)
-        before, after = (
-            {**side.rows(explained[:WHOLE_ROWS], True), **side.rows(explained[WHOLE_ROWS:], False)} for side in sides
-        )
-        self._all_sources = AllSources.of(before, after)
-        moved = [key for fate in (*WORSE, *BETTER) for key in ids[fate] if key in before and key in after]
-        trials = tuple(trials_of(rows, moved, side.trials) for rows, side in zip((before, after), sides, strict=True))
-        frame = self._paired.frame
-        light: dict[Any, Any] = frame[frame["id"].isin(all_ids)].set_index("id").to_dict("index")
-        carried = set(explained[:LISTED])
-        made = dict[Fate, tuple[Change, ...]]()
-        for fate, ids_of_fate in ids.items():
-            changes = []
-            for key in ids_of_fate:
-                pair, own = (before.get(key), after.get(key)), tuple(each.get(key, ()) for each in trials)
-                changes.append(self._change(key, fate, light[key], pair, own, carried=key in carried))
-            made[fate] = tuple(changes)
-        return made
+def _num_failed(paired: Paired, end: str) -> int:
+    """How many questions ended in errors on one side, and are not lost; those of a judge only if it is compared."""
+    failed = paired.frame[f"error_{end}"].notna() & ~paired.frame["lost"]
+    if not paired.passing_compared:
+        failed &= ~_failed_by_judge(paired.frame, end)
+    return int(failed.sum())
 
-    def _change(
-        self, key: str, fate: Fate, light: Mapping[str, Any], pair: Any, trials: Any, *, carried: bool
-    ) -> Change:
+
+def _telling_scores(paired: Paired) -> list[Score]:
+    """The scores that tell a question's result, the main ones first."""
+    there = (score for score in paired.table.scores if f"{score.name}_b" in paired.frame)
+    compared = (score for score in there if score.compared and score.tells_result)
+    kept = [score for score in compared if score.metric not in paired.left_out]
+    return sorted(kept, key=lambda score: score.name not in MAIN_SCORES)
+
+
+def _moved(paired: Paired) -> tuple[Any, Any]:
+    """Which questions have a lower, and which a higher score; of the lesser scores where no main one moved."""
+    lower = higher = settled = paired.frame["id"].isna()
+    for main in (True, False):
+        for score in _telling_scores(paired):
+            if (score.name in MAIN_SCORES) == main:
+                was, now = (numbers(paired.frame[f"{score.name}_{end}"]) for end in "bc")
+                worse, better = (now < was, now > was) if score.higher_is_better else (now > was, now < was)
+                lower, higher = lower | (worse & ~settled), higher | (better & ~settled)
+        settled = lower | higher
+    return lower, higher
+
+
+def _same_content(paired: Paired) -> Any:
+    same = paired.frame["id"].notna()
+    for name in PRINTS:
+        if name in paired.frame and (name != "verdict_print" or "judge_score" not in paired.left_out):
+            same &= paired.frame[name]
+    return same
+
+
+def _worst_first(paired: Paired, fate: Fate) -> list[str]:
+    """The ids of questions by loss: of the judge's score, then of recall, then of the rank; of gains the largest first.
+
+    What was not measured is no loss.
+    """
+    import numpy as np
+
+    part, there = paired.frame[paired.frame["fate"] == fate], {score.name for score in _telling_scores(paired)}
+    sign = 1 if fate in ("fixed", "newly measured", "higher score") else -1
+    keys: list[Any] = []
+    if fate == "newly measured":  # those that fail come first
+        keys.append((part["passed_c"] != False).fillna(True).to_numpy(dtype=bool))  # noqa: E712
+    for names in (("overall_score", "reasoning_score"), ("recall_at_k",), ("reciprocal_rank",)):
+        loss = np.zeros(len(part))  # a run has one rubric, so that scales never mix
+        for name in there.intersection(names):
+            was, now = (np.nan_to_num(numbers(part[f"{name}_{end}"])) for end in "bc")
+            loss += was - now
+        keys.append(sign * np.round(loss, 9))
+    return list(part["id"].to_numpy()[np.lexsort(keys[::-1])])
+
+
+# The questions that changed
+
+
+def changed_questions(paired: Paired, k: int) -> ChangedQuestions:
+    """The questions by their fates, which `add_fates` found, each with its cause."""
+    frame, by_fate = paired.frame, dict[Fate, list[str]]()
+    room = LISTED
+    for fate in BY_URGENCY:
+        by_fate[fate] = _worst_first(paired, fate)
+        if fate not in ALWAYS_LISTED:
+            by_fate[fate] = by_fate[fate][:room]
+            room -= len(by_fate[fate])
+    same = frame[frame["fate"] == "identical"]
+    all_fit = len(same) <= room
+    same = same if all_fit else same.head(SAMPLED)
+    columns = (same[name] for name in ("id", "domain_c", "passed_c", "error_c"))
+    outcomes = ((key, str(domain), _outcome(paired, *ended)) for key, domain, *ended in zip(*columns, strict=True))
+    return ChangedQuestions(
+        by_fate=_Explainer(paired, k, by_fate).changes(),
+        fates={fate: int((frame["fate"] == fate).sum()) for fate in FATES},
+        unchanged=tuple(outcomes) if all_fit else (),
+        same=tuple(paired.candidate.rows(list(same["id"]), False).values()),
+        errors=error_counts(frame),
+        num_lost=int(frame["lost"].sum()),
+        failed_before=_num_failed(paired, "b"),
+        failed_again=_num_failed(paired, "c"),
+    )
+
+
+def _outcome(paired: Paired, passed: Any, error: Any) -> Outcome:
+    import pandas as pd
+
+    if isinstance(error, str) and (paired.passing_compared or not error.startswith(JUDGE_ERROR)):
+        return "error"
+    if not paired.passing_compared:
+        return "not compared"
+    return "not measured" if pd.isna(passed) else "pass" if passed else "fail"
+
+
+class _Explainer:
+    """Reads the rows of the questions that changed, and finds why each did."""
+
+    def __init__(self, paired: Paired, k: int, by_fate: Mapping[Fate, Sequence[str]]) -> None:
+        self._paired, self._k, self._by_fate = paired, k, by_fate
+        self._scores = _telling_scores(paired)
+        ids = [key for listed in by_fate.values() for key in listed]
+        self._explained, self._carried = ids[:MAX_CAUSES], set(ids[:LISTED])
+        sides = (paired.baseline, paired.candidate)
+        whole, rest = self._explained[:WHOLE_ROWS], self._explained[WHOLE_ROWS:]
+        self._rows = [{**side.rows(whole, True), **side.rows(rest, False)} for side in sides]
+        self._all_sources = AllSources.of(*self._rows)
+        moved = [key for fate in (*WORSE, *BETTER) for key in by_fate[fate] if all(key in rows for rows in self._rows)]
+        self._trials = [trials_of(rows, moved, side.trials) for rows, side in zip(self._rows, sides, strict=True)]
+        frame = paired.frame
+        self._light: dict[Any, Any] = frame[frame["id"].isin(ids)].set_index("id").to_dict("index")
+
+    def changes(self) -> dict[Fate, tuple[Change, ...]]:
+        """All questions that are listed."""
+        return {fate: tuple(self._change(key, fate) for key in ids) for fate, ids in self._by_fate.items()}
+
+    def _change(self, key: str, fate: Fate) -> Change:
+        light, pair = self._light[key], [rows.get(key) for rows in self._rows]
         before, after = pair
         if before is None or after is None:
             causes = [Cause("unknown", f"its rows were not read: more than {MAX_CAUSES} questions changed")]
         else:
-            before, after, causes = self._explained(fate, light, before, after, trials)
+            before, after, causes = self._explain(key, fate, before, after)
+        labels = (light[f"{name}_c"] for name in ("difficulty", "category"))
+        difficulty, category = (each if isinstance(each, str) else None for each in labels)
         return Change(
             id=key,
             question=after.question if after else "",
             domain=str(light["domain_c"]),
-            difficulty=_label(light["difficulty_c"]),
-            category=_label(light["category_c"]),
-            was=self._outcome(light["passed_b"], light["error_b"]),
-            now=self._outcome(light["passed_c"], light["error_c"]),
+            difficulty=difficulty,
+            category=category,
+            was=_outcome(self._paired, light["passed_b"], light["error_b"]),
+            now=_outcome(self._paired, light["passed_c"], light["error_c"]),
             cause=causes[0],
             also=tuple(causes[1:]),
-            dropped=tuple(self._moved(light, worse=True)),
-            raised=tuple(self._moved(light, worse=False)),
-            before=before if carried else None,
-            after=after if carried else None,
+            dropped=self._moved(key, worse=True),
+            raised=self._moved(key, worse=False),
+            before=before if key in self._carried else None,
+            after=after if key in self._carried else None,
             fate=fate,
         )
 
-    def _explained(
-        self, fate: Fate, light: Mapping[str, Any], before: StoredRow, after: StoredRow, trials: Any
-    ) -> tuple[StoredRow, StoredRow, list[Cause]]:
+    def _explain(self, key: str, fate: Fate, before: StoredRow, after: StoredRow) -> Explained:
         """The rows as they are shown, and why the question changed; of several trials, what those that failed show."""
-        worse, k, everywhere = fate in WORSE, self._k, self._all_sources
+        worse, trials = fate in WORSE, [each.get(key, ()) for each in self._trials]
+
+        def causes_between(was: StoredRow, now: StoredRow) -> list[Cause]:
+            return causes_of(was, now, self._k, worse=worse, everywhere=self._all_sources)
+
         if any(trials) and not after.error and not (fate in BETTER and before.error):
-            moved = tuple(self._moved(light, worse=worse))
-            made = explain_by_trials(before, after, trials, moved, k, worse=worse, everywhere=everywhere)
-            if made and (worse or made.causes[0].kind != "unknown"):
-                return made.before, made.after, made.causes
-        causes = causes_of(before, after, k, worse=worse, everywhere=everywhere)
+            sides = [rows or [row] for rows, row in zip(trials, (before, after), strict=True)]
+            made = explain_by_trials(before, after, sides, self._moved(key, worse=worse), causes_between, worse=worse)
+            if made and (worse or made[2][0].kind != "unknown"):
+                return made
+        causes = causes_between(before, after)
         if not worse and causes[0].kind == "unknown":
-            causes = causes[1:] or [Cause("unknown", _unseen(causes[0].detail, before, after, k))]
+            causes = causes[1:] or [Cause("unknown", _unseen(causes[0].detail, before, after, self._k))]
         return before, after, causes
 
-    def _moved(self, light: Mapping[str, Any], *, worse: bool) -> Iterator[tuple[str, float, float]]:
+    def _moved(self, key: str, *, worse: bool) -> tuple[tuple[str, float, float], ...]:
         """The scores that fell, or rose: the main ones, and where none of them did the others."""
-        moves = []
+        moves, light = [], self._light[key]
         for score in self._scores:
             was, now = float(light[f"{score.name}_b"]), float(light[f"{score.name}_c"])
             if now < was if score.higher_is_better == worse else now > was:  # false where one is not a number
                 moves.append((score.name, was, now))
-        main = [each for each in moves if each[0] in MAIN_SCORES]
-        yield from main or moves
-
-    def _outcomes(self, frame: pd.DataFrame) -> tuple[tuple[str, str, Outcome], ...]:
-        columns = (frame[name] for name in ("id", "domain_c", "passed_c", "error_c"))
-        return tuple(
-            (str(key), str(domain), self._outcome(passed, error))
-            for key, domain, passed, error in zip(*columns, strict=True)
-        )
-
-    def _outcome(self, passed: Any, error: Any) -> Outcome:
-        import pandas as pd
-
-        if isinstance(error, str) and (self.counted or not error.startswith(JUDGE_ERROR)):
-            return "error"
-        if not self.counted:
-            return "not compared"
-        return "not measured" if pd.isna(passed) else "pass" if passed else "fail"
-
-
-SAMPLED = 2000
-"""Identical questions that are still shown, where all of them would be more than `LISTED` leaves room for."""
+        return tuple([each for each in moves if each[0] in MAIN_SCORES] or moves)
 
 
 def _unseen(detail: str, before: StoredRow, after: StoredRow, k: int) -> str:
@@ -295,5 +277,125 @@ def _unseen(detail: str, before: StoredRow, after: StoredRow, k: int) -> str:
     return f"what differs comes after the first {k} sources{judged}"
 
 
-def _label(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
+# Several trials
+#
+# The row of such a question is a mean, and shows one of its trials. Trials vary, so that any two of them may differ in
+# something that explains nothing: what a passing trial shares with a failing one is not why it failed.
+
+MAX_DISTINCT = 20
+"""Trials of one question that are looked at, of those that are not the same; the most frequent."""
+
+MAX_ROWS = 20_000
+"""Rows of trials that are read of one side."""
+
+SHOWN_OF_TRIAL = (
+    *("answer", "abstained", "error", "retrieval_digest", "sources", "tool_calls", "verdicts"),
+    *Reasoned.model_fields,
+)
+"""What a row shows of one of its trials."""
+
+
+def trials_of(rows: Mapping[str, StoredRow], ids: Collection[str], read: Callable[[Collection[str]], Trials]) -> Trials:
+    """The trials of those of the questions that have several, as far as `MAX_ROWS` goes."""
+    ids_to_read, room = [], MAX_ROWS
+    for key in ids:
+        number = rows[key].trials or 0
+        if 0 < number <= room:
+            ids_to_read.append(key)
+            room -= number
+    return read(ids_to_read) if ids_to_read else {}
+
+
+def explain_by_trials(
+    before: StoredRow,
+    after: StoredRow,
+    sides: Sequence[Sequence[StoredRow]],
+    moved: Moved,
+    causes_between: Callable[[StoredRow, StoredRow], list[Cause]],
+    *,
+    worse: bool,
+) -> Explained | None:
+    """The cause that most of the worse trials have, each held against the passing one that is most like it.
+
+    Of equally many it is the earliest in the flow. None where no trial of the candidate is worse than the baseline, of
+    a gain none of the baseline.
+
+    Args:
+        before: The baseline's row of the question.
+        after: The candidate's.
+        sides: The trials behind them; the row itself where it is of one.
+        moved: Scores of the question that fell; of a gain those that rose.
+        causes_between: Gives the causes of a pair of trials.
+        worse: Whether a loss is to be explained; else it is a gain, which is the loss the other way round.
+    """
+    good, bad = sides if worse else sides[::-1]
+    failed, what = _worse_trials(good, bad, moved if worse else [(name, high, low) for name, low, high in moved])
+    if not failed:
+        return None
+    passing = _distinct([each for each in good if each.passed] or good)
+
+    def departure(row: StoredRow) -> Explained:
+        """The other side's trial from which this one departs last in the flow, and why."""
+        pairs = [(other, row) if worse else (row, other) for other, _ in passing]
+        read = [(*pair, causes_between(*pair)) for pair in pairs]
+        return max(read, key=lambda each: (ORDER.index(each[2][0].kind), -len(each[2])))
+
+    departures = [(departure(row), times) for row, times in _distinct(failed)]
+    votes = Counter[tuple[str, str | None]]()
+    for (*_, causes), times in departures:
+        votes[causes[0].kind, causes[0].source] += times
+    winner = max(votes, key=lambda vote: (votes[vote], -ORDER.index(vote[0])))
+    was, now, causes = next(made for made, _ in departures if (made[2][0].kind, made[2][0].source) == winner)
+    if len(bad) > 1:
+        share = f"{_share(votes[winner], len(failed))} {what}{'' if worse else ' before'}"
+        causes = [replace(causes[0], detail=f"{causes[0].detail}, in {share}"), *causes[1:]]
+    return _showing(before, was), _showing(after, now), causes
+
+
+def _worse_trials(good: Sequence[StoredRow], bad: Sequence[StoredRow], drops: Moved) -> tuple[list[StoredRow], str]:
+    """The trials that failed, where a larger share does than on the good side; else those of which a score fell."""
+    if _failing(bad) > _failing(good):
+        return [row for row in bad if row.passed is False], "that failed"
+
+    def fell(row: StoredRow, name: str, was: float, now: float) -> bool:
+        value = row.scores.get(name)
+        return value is not None and (value < was if now < was else value > was)
+
+    return [row for row in bad if any(fell(row, *score) for score in drops)], "with a lower score"
+
+
+def _failing(trials: Sequence[StoredRow]) -> float:
+    measured = [row.passed for row in trials if row.passed is not None]
+    return measured.count(False) / len(measured) if measured else 0.0
+
+
+def _share(times: int, total: int) -> str:
+    if total == 1:
+        return "the one trial"
+    every = "both trials" if total == 2 else f"all {total} trials"
+    return every if times == total else f"{times} of the {total} trials"
+
+
+def _distinct(trials: Sequence[StoredRow]) -> list[tuple[StoredRow, int]]:
+    """Trials of different content, each with how many are the same, the most frequent first.
+
+    The same are those whose sources and verdicts are and say the same, whatever their scores and tokens.
+    """
+    first, counts = dict[str, StoredRow](), Counter[str]()
+    for row in trials:
+        sources = row.sources and [(each.chunk_id, each.title, each.text_digest) for each in row.sources]
+        verdicts = [(each.judge, each.overall_score, each.declined) for each in row.verdicts]
+        others = [getattr(row, name) for name in SHOWN_OF_TRIAL if name not in ("sources", "verdicts")]
+        key = repr((row.passed, sources, verdicts, others))
+        counts[key] += 1
+        first.setdefault(key, row)
+    return [(first[key], times) for key, times in counts.most_common(MAX_DISTINCT)]
+
+
+def _showing(row: StoredRow, trial: StoredRow) -> StoredRow:
+    """The row, with this trial as the one it shows; texts of sources that it holds already stay."""
+    if row is trial:
+        return row
+    texts = {source.text_digest: source.text for source in row.sources or ()}
+    sources = trial.sources and tuple(replace(each, text=texts.get(each.text_digest)) for each in trial.sources)
+    return replace(row, **{name: getattr(trial, name) for name in SHOWN_OF_TRIAL} | {"sources": sources})

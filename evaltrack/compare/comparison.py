@@ -6,29 +6,20 @@ Differences are candidate - baseline. A *drop* is how much worse the candidate i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
 from typing import Literal
 
-from evaltrack.compare.change import WORSE, CauseKind, Change, Fate, ListedByFate, Outcome
-from evaltrack.compare.culprits import (
-    Behind,
-    ChangedDocument,
-    Culprit,
-    changed_documents,
-    find_behind,
-    find_culprits,
-)
-from evaltrack.compare.errors_by_message import ErrorCount
+from evaltrack.compare.change import CauseKind, ChangedQuestions
+from evaltrack.compare.culprits import Behind, ChangedDocument, Culprit, changed_documents, find_behind, find_culprits
 from evaltrack.compare.gate import Gate, Threshold
 from evaltrack.compare.reruns import Reruns
 from evaltrack.compare.run_differences import RunDifference, run_differences
 from evaltrack.metrics.criteria import RUBRIC_AIMS, Checked
 from evaltrack.metrics.metric import relative
 from evaltrack.records.run import Run
-from evaltrack.records.stored_row import StoredRow
 
 Verdict = Literal["ok", "regression", "unknown"]
 
@@ -93,18 +84,8 @@ class MetricDelta:
 RuleState = Literal["broken", "unknown", "not shown", "held"]
 """`not shown`: the limit is exceeded, and chance explains it; `unknown`: it keeps the gate from deciding."""
 
-RuleKind = Literal[
-    "flips",
-    "net loss",
-    "unclear",
-    "another system",
-    "metric",
-    "not measured",
-    "lost",
-    "coverage",
-    "partial",
-    "no rule",
-]
+OfFlips = Literal["flips", "net loss", "unclear", "another system"]
+RuleKind = Literal[OfFlips, "metric", "not measured", "lost", "coverage", "partial", "no rule"]
 """`flips`: questions that broke and count; `net loss`: so many more broke than were fixed that a test shows it;
 `unclear`: questions that fail consistently, and may have passed by luck; `another system`: what was rerun is not the
 candidate; `coverage`: too few questions are left to compare; `partial`: a run of a part of the golden set.
@@ -171,37 +152,23 @@ class ComparedAim:
     published_improvement: float
     aim_improvement: float
 
-
-def aims_of(metrics: Iterable[MetricDelta]) -> Iterator[ComparedAim]:
-    """Each aim whose metric both sides measured."""
-    for metric in metrics:
-        aim = RUBRIC_AIMS.get(metric.name)
-        if aim is None:
-            continue
-        yield ComparedAim(
-            metric.name,
-            aim.mean,
-            metric.baseline,
-            metric.candidate,
-            aim.reached(metric.candidate),
-            relative(metric.candidate, metric.baseline) if metric.baseline else None,
-            aim.published,
-            relative(metric.candidate, aim.published),
-            aim.improvement,
-        )
+    @classmethod
+    def of(cls, metric: MetricDelta) -> ComparedAim:
+        """The aim of this metric."""
+        aim, was, now = RUBRIC_AIMS[metric.name], metric.baseline, metric.candidate
+        improvement, over_published = relative(now, was) if was else None, relative(now, aim.published)
+        reached, published = aim.reached(now), aim.published
+        return cls(metric.name, aim.mean, was, now, reached, improvement, published, over_published, aim.improvement)
 
 
-@dataclass(frozen=True)
-class Comparison(ListedByFate):
+@dataclass(frozen=True, kw_only=True)
+class Comparison(ChangedQuestions):
     """The result of comparing a candidate with a baseline.
 
-    `by_fate` lists the questions that differ, the worst first; with very many questions only the first of them. `fates`
-    counts all. `unchanged` has id, domain and outcome of the identical questions, and `same` a sample of their rows
-    without texts of sources. `outcomes` counts passes and failures, or is None if passing is not compared. `rules` has
-    the rules of the `gate`, broken ones first. `loss_p` is the p value of the test over all questions that broke and
-    were fixed. `texts` has the questions that were not compared, by id. `failed_again` counts the questions that failed
-    with an error and were not measured in the baseline. `not_selected` are the questions that one run did not select.
-    `screen` renders the comparison for a notebook.
+    `rules` has the rules of the `gate`, broken ones first. `loss_p` is the p value of the test over all questions that
+    broke and were fixed. `outcomes` counts passes and failures, or is None if passing is not compared. `causes` counts
+    those of what got worse. `not_selected` are the questions that one run did not select; `texts` has the questions
+    that were not compared, by id. `screen` renders the comparison for a notebook.
     """
 
     baseline: Run
@@ -213,8 +180,6 @@ class Comparison(ListedByFate):
     loss_p: float
     metrics: tuple[MetricDelta, ...]
     groups: tuple[GroupDelta, ...]
-    by_fate: Mapping[Fate, tuple[Change, ...]]
-    fates: Mapping[Fate, int]
     outcomes: OutcomeTable | None
     num_common: int
     added: tuple[str, ...]
@@ -227,11 +192,6 @@ class Comparison(ListedByFate):
     criteria: tuple[tuple[Checked, Checked], ...] = ()
     compare_link: str | None = None
     notes: tuple[str, ...] = ()
-    aims: tuple[ComparedAim, ...] = ()
-    unchanged: tuple[tuple[str, str, Outcome], ...] = ()
-    same: tuple[StoredRow, ...] = ()
-    errors: tuple[ErrorCount, ...] = ()
-    failed_again: int = 0
     texts: Mapping[str, str] = field(default_factory=dict)
     screen: Callable[[Comparison], str] | None = field(default=None, repr=False, compare=False)
 
@@ -240,27 +200,21 @@ class Comparison(ListedByFate):
         """What differs in how the two runs were made."""
         return run_differences(self.baseline, self.candidate)
 
-    def count(self, fate: Fate) -> int:
-        """How many questions it became of, also where fewer are listed."""
-        return self.fates.get(fate, len(self.by_fate.get(fate, ())))
-
     @property
-    def num_worse(self) -> int:
-        """How many questions broke, were lost, or have a lower score."""
-        return sum(map(self.count, WORSE))
+    def aims(self) -> tuple[ComparedAim, ...]:
+        """Each aim of the rubric whose metric both sides measured."""
+        is_reasoning = self.candidate.signature.rubric == "reasoning"
+        return tuple(ComparedAim.of(each) for each in self.metrics if is_reasoning and each.name in RUBRIC_AIMS)
 
     @cached_property
     def culprits(self) -> list[Culprit]:
         """The pages, errors and causes behind what got worse, those with the most questions first."""
-        before, after = self._rows
-        return find_culprits(self.worse, before, after, whole=len(before) >= self.num_common)
-
-    @property
-    def _rows(self) -> tuple[list[StoredRow], list[StoredRow]]:
         changes = [change for listed in self.by_fate.values() for change in listed]
-        before = [change.before for change in changes if change.before is not None]
-        after = [change.after for change in changes if change.after is not None]
-        return [*before, *self.same], [*after, *self.same]
+        before, after = (
+            [*(row for change in changes if (row := getattr(change, side)) is not None), *self.same]
+            for side in ("before", "after")
+        )
+        return find_culprits(self.worse, before, after, whole=len(before) >= self.num_common)
 
     @cached_property
     def behind(self) -> Behind | None:

@@ -6,10 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from evaltrack.compare.cause_words import CAUSES, CulpritKind
-from evaltrack.compare.change import CauseKind, Change
+from evaltrack.compare.change import CAUSES, CauseKind, Change, CulpritKind
 from evaltrack.compare.differences import page_of, source_id
-from evaltrack.compare.errors_by_message import message_kind
+from evaltrack.compare.pairing import message_kind
 from evaltrack.compare.run_differences import RunDifference, about_answers, about_sources
 from evaltrack.records.stored_row import StoredRow, StoredSource
 

@@ -33,6 +33,9 @@ SAME = 0.8
 ENOUGH, FEW = 10, 0.2
 """Sources that both runs must have returned, and the share of them that keeps its id, where all were cut anew."""
 
+SEVERAL_CUT = 3
+"""Sources that come back in parts under their ids, where all were cut; a part of one or two is what an edit left."""
+
 
 def in_order(row: StoredRow) -> Iterator[tuple[int, tuple[str, ...], StoredSource]]:
     """The distinct sources with their ranks, from 1, and the keys they are compared by."""
@@ -84,47 +87,71 @@ def page_of(source: StoredSource) -> str:
 
 @dataclass(frozen=True)
 class AllSources:
-    """What the changed questions of two runs show together of the sources, by their ids.
+    """What the changed questions of two runs show together of the sources, by their ids and pages.
 
-    `edited` have another text now; it names their pages too. `deleted` stood above what is still returned, and no
-    question returns them now.
-    `recut`: nearly no source kept its id, and the new ones have other texts.
+    `edited` have another text now, and `kept` the same; `cut` come back in parts under the same ids. `deleted` stood
+    above what is still returned, and no question returns them now. `recut`: nearly no source kept its id, and the new
+    ones have other texts.
     """
 
     edited: Set[str] = field(default_factory=frozenset)
+    kept: Set[str] = field(default_factory=frozenset)
+    cut: Set[str] = field(default_factory=frozenset)
     deleted: Set[str] = field(default_factory=frozenset)
     recut: bool = False
 
     @classmethod
     def of(cls, before: Mapping[str, StoredRow], after: Mapping[str, StoredRow]) -> AllSources:
         """Read from the rows of both runs, by question."""
-        was, now = (texts_by_id(rows.values()) for rows in (before, after))
+        old, new = ([each for row in rows.values() for each in row.sources or ()] for rows in (before, after))
+        was, now = texts_by_id(old), texts_by_id(new)
         both, fresh = was.keys() & now.keys(), now.keys() - was.keys()
-        edited = {key for key in both if was[key] and now[key] and was[key].isdisjoint(now[key])}
-        sources = (each for row in after.values() for each in row.sources or ())
-        edited |= {page_of(each) for each in sources if source_id(each) in edited}
-        deleted = {each for key in before.keys() & after.keys() for each in cut_out(before[key], after[key])}
+        kept = {key for key in both if not was[key].isdisjoint(now[key])}
+        edited = {key for key in both - kept if was[key] and now[key]}
+        cut = edited & parts_of_old(old, new)
+        cut = cut if len(cut) >= SEVERAL_CUT and len(cut) >= SAME * len(edited) else set()
+        edited -= cut
+        edited |= {page_of(each) for each in new if source_id(each) in edited}
+        gone = [each for key in before.keys() & after.keys() for each in cut_out(before[key], after[key])]
+        gone_pages = {page_of(each) for each in gone} - {page_of(each) for each in new}
+        deleted = gone_pages | {source_id(each) for each in gone}
         known = {text for texts in was.values() for text in texts}
         moved = sum(not known.isdisjoint(now[key]) for key in fresh)
         smaller = min(len(was), len(now))
         recut = smaller >= ENOUGH and len(both) <= FEW * smaller and 2 * moved < len(fresh)
-        return cls(edited, deleted - now.keys(), recut)
+        return cls(edited, kept, cut, deleted - now.keys(), recut)
+
+    def shows_edit(self, source: StoredSource) -> bool:
+        """Whether this source was edited, or its page was and nothing shows that it kept its text."""
+        key = source_id(source)
+        return key in self.edited or (page_of(source) in self.edited and key not in self.kept)
 
 
-def texts_by_id(rows: Iterable[StoredRow]) -> dict[str, set[str]]:
+def texts_by_id(sources: Iterable[StoredSource]) -> dict[str, set[str]]:
     """The digests of the texts of each source that was returned, by its id."""
     texts = defaultdict[str, set[str]](set)
-    for row in rows:
-        for source in row.sources or ():
-            texts[source_id(source)] |= {each for each in (source.text_digest,) if each}
+    for source in sources:
+        texts[source_id(source)] |= {each for each in (source.text_digest,) if each}
     return texts
 
 
-def cut_out(before: StoredRow, after: StoredRow) -> set[str]:
-    """The ids of sources that are not returned any more, above one that is: a floor cuts off the end alone."""
-    was, now = ([source_id(each) for each in row.sources or ()] for row in (before, after))
-    last = max((place for place, key in enumerate(was) if key in now), default=0)
-    return set(was[:last]).difference(now)
+def parts_of_old(old: Iterable[StoredSource], new: Iterable[StoredSource]) -> set[str]:
+    """The ids of sources of which each new text is a part of an old one, and clearly shorter."""
+    wholes, fits = defaultdict[str, list[list[tuple[str, ...]]]](list), defaultdict[str, list[bool]](list)
+    for source in {each.text_digest: each for each in old if each.text}.values():
+        wholes[source_id(source)].append(_runs_of_words(source))
+    for source in {each.text_digest: each for each in new if each.text}.values():
+        part = _runs_of_words(source)
+        longer = (whole for whole in wholes[source_id(source)] if len(part) <= SAME * len(whole))
+        fits[source_id(source)].append(any(len({*part} & {*whole}) >= SAME * len({*part}) for whole in longer))
+    return {key for key, each in fits.items() if all(each)}
+
+
+def cut_out(before: StoredRow, after: StoredRow) -> list[StoredSource]:
+    """The sources that are not returned any more, above one that is: a floor cuts off the end alone."""
+    was, now = before.sources or (), {source_id(each) for each in after.sources or ()}
+    last = max((place for place, each in enumerate(was) if source_id(each) in now), default=0)
+    return [each for each in was[:last] if source_id(each) not in now]
 
 
 class Found(NamedTuple):
@@ -227,7 +254,7 @@ class Differences:
     @cached_property
     def edited(self) -> dict[str, Found]:
         """The sources with another text, among the first k on one side, by their ids."""
-        was, now = texts_by_id([self.good]), texts_by_id([self.bad])
+        was, now = texts_by_id(self.good.sources or ()), texts_by_id(self.bad.sources or ())
         ranks = dict[str, int]()
         for keys, source in zip(self.good.source_keys, self.good.sources or (), strict=True):
             ranks.setdefault(source_id(source), self.old[keys[0]][0])
@@ -236,21 +263,22 @@ class Differences:
             key, rank = source_id(source), self.new[keys[0]][0]
             changed = source.text_digest and was[key] and source.text_digest not in was[key]
             near = key in ranks and min(rank, ranks[key]) <= self.k and not keys[0].startswith(NAMELESS)
-            if changed and near and len(was[key]) == len(now[key]):
+            if changed and near and key not in self.everywhere.cut and len(was[key]) == len(now[key]):
                 found.setdefault(key, Found("source_text_changed", ranks[key], rank, source))
         return found
 
     def edit_of(self, key: str) -> Found | None:
         """The edit of a source of the bad side, as this question or others show; of one that is new, of its page."""
         rank, source = self.new[key]
-        known = {source_id(source)} if key in self.old else {source_id(source), page_of(source)}
-        if source_id(source) in self.edited or self.everywhere.edited.isdisjoint(known):
-            return self.edited.get(source_id(source))
+        own, elsewhere = self.edited.get(source_id(source)), self.everywhere
+        if own or not (source_id(source) in elsewhere.edited if key in self.old else elsewhere.shows_edit(source)):
+            return own
         return Found("source_text_changed", None, rank, source)
 
     def deleted(self, key: str) -> bool:
-        """Whether an expected source is gone, and other questions show that it was deleted."""
-        return key not in self.new and source_id(self.old[key][1]) in self.everywhere.deleted
+        """Whether an expected source is gone, and other questions show that it or its page was deleted."""
+        source = self.old[key][1]
+        return key not in self.new and not self.everywhere.deleted.isdisjoint((source_id(source), page_of(source)))
 
     def text_of(self, key: str) -> Found | None:
         """Where the text of an expected source is now: under another id, in other borders, or edited; else None."""
@@ -258,7 +286,10 @@ class Differences:
         if key in self.renamed:
             return Found("ids_changed", rank, *self.new[self.renamed[key]])
         pairs = zip(self.good.source_keys, self.good.sources or (), strict=True)
-        ids = [source_id(each) for keys, each in pairs if key in keys]
+        parts = [each for keys, each in pairs if key in keys]
+        ids = list(map(source_id, parts))
+        if not self.everywhere.cut.isdisjoint(ids):
+            return Found("rechunked", rank, *self.new.get(key, (None, source)))
         edit = next((self.edited[each] for each in ids if each in self.edited), None)
         found = self._alike(source, edit) if edit or key not in self.new else None
         if found or edit:
@@ -267,7 +298,7 @@ class Differences:
         new_id = source_id(there) not in ids if now else not self.good.by_title
         if self.everywhere.recut and new_id:
             return Found("rechunked", rank, now, there)
-        if now is None and not self.everywhere.edited.isdisjoint((*ids, page_of(source))):
+        if now is None and any(map(self.everywhere.shows_edit, parts)):
             return Found("source_text_changed", rank, None, source)
         return None
 

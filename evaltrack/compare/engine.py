@@ -7,48 +7,49 @@ changed are read whole.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from evaltrack.compare.changes import Changes, Fates, without_lost
-from evaltrack.compare.comparison import Comparison, MetricDelta, OutcomeTable, aims_of
-from evaltrack.compare.deltas import Measure
-from evaltrack.compare.gate import Gate
-from evaltrack.compare.pairing import NotComparableError, Paired, Side, pass_shares, trial_counts
+from evaltrack.compare.change import ChangedQuestions
+from evaltrack.compare.changes import add_fates, changed_questions
+from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta, OutcomeTable
+from evaltrack.compare.gate import Gate, Threshold
+from evaltrack.compare.pairing import (
+    GROUP_METRICS,
+    NotComparableError,
+    Paired,
+    Side,
+    numbers,
+    pass_shares,
+    trial_counts,
+)
 from evaltrack.compare.reruns import Questions, Rerun, Rerunner, Reruns, rerun_questions
 from evaltrack.compare.verdict import Loss, decide
 from evaltrack.errors import EvaltrackError, Guide, UsageError
 from evaltrack.metrics.catalogue import BY_METRIC, LATENCIES, depending_on
 from evaltrack.metrics.criteria import Checked, Criterion, check_criteria
+from evaltrack.metrics.metric import Score
 from evaltrack.records import Signature
+from evaltrack.records.stored_row import NUM_EXPECTED
+from evaltrack.stats.intervals import paired_interval, quantile, quantile_interval, swap_test
 from evaltrack.stats.significance import one_sided, sign_flip
 
-_ALL = frozenset(BY_METRIC)
-_JUDGED = depending_on("judge")
+if TYPE_CHECKING:
+    import pandas as pd
+
 AFFECTED: dict[str, frozenset[str]] = {
     "k": depending_on("k"),
-    "judge": _JUDGED,
-    "judge_prompt": _JUDGED,
+    "judge": depending_on("judge"),
+    "judge_prompt": depending_on("judge"),
     "weights": depending_on("weights"),
-    "rubric": _ALL,
     "pass_threshold": depending_on("pass_threshold"),
-    "metrics_version": _ALL,
-    "golden": _ALL,
+    **dict.fromkeys(("rubric", "metrics_version", "golden"), frozenset(BY_METRIC)),
 }
 """Which metrics a differing part of the signature makes incomparable."""
 
 MOST_TEXTS = 5_000
 """Questions that are not compared of which the texts are read."""
-
-
-def differing(baseline: Signature, candidate: Signature) -> dict[str, tuple[Any, Any]]:
-    """The parts of the signatures that differ and should not; the target may, and edited questions are listed."""
-    return {
-        part: (getattr(baseline, part), getattr(candidate, part))
-        for part in AFFECTED
-        if getattr(baseline, part) != getattr(candidate, part)
-    }
 
 
 def compare(
@@ -78,26 +79,24 @@ def compare(
         NotComparableError: parts of the signatures differ that were not ignored, or no question is common.
         UsageError: `ignore` names no part, or a domain of the gate is in neither run.
     """
-    gate = gate or Gate()
+    gate, accepted = gate or Gate(), accepted or {}
     was, now = baseline.info.signature, candidate.info.signature
     redeclared = _declared_otherwise(was, now)
     paired = Paired(baseline, candidate, metrics_left_out(was, now, ignore) | set(redeclared))
     gate = gate.without_domains(paired.unselected_domains)
-    fates = Fates(paired)
-    paired.frame = without_lost(paired, fates.unmeasured)
-    table = replace(paired.table, latencies=tuple(each for each in LATENCIES if each.metric in gate.metrics))
-    measure = Measure(gate, set(paired.left_out), now.k, resamples, table)
-    metrics = tuple(measure.deltas(paired.frame, gate.drops))
-    groups = tuple(measure.groups(paired.frame))
-    changes = Changes(paired, fates, now.k)
-    loss = _loss(paired) if changes.counted else Loss()
-    accepted = accepted or {}
-    over = any(metric.over for each in (metrics, *(group.metrics for group in groups)) for metric in each)
-    reruns = _reruns(gate, changes, paired, loss, rerunner, accepted, means_fell=over)
-    flips = [replace(flip, accepted=accepted.get(flip.id), rerun=reruns.by_id.get(flip.id)) for flip in changes.flips]
-    changes.by_fate["broke"] = tuple(sorted(flips, key=lambda flip: not flip.counts))
-    decided = decide(gate, metrics, groups, changes, paired, reruns, loss)
+    add_fates(paired)
+    measure = _Measure(paired, gate, resamples)
+    metrics, groups = tuple(measure.deltas(paired.frame, gate.drops)), tuple(measure.groups())
+    changed = changed_questions(paired, now.k)
+    loss = _loss(paired)
+    means_fell = any(metric.over for each in (metrics, *(group.metrics for group in groups)) for metric in each)
+    reruns = _reruns(gate, changed, paired, loss, rerunner, accepted, means_fell=means_fell)
+    flips = [replace(flip, accepted=accepted.get(flip.id), rerun=reruns.by_id.get(flip.id)) for flip in changed.flips]
+    flips.sort(key=lambda flip: not flip.counts)
+    changed = replace(changed, by_fate={**changed.by_fate, "broke": tuple(flips)})
+    decided = decide(gate, metrics, groups, changed, paired, reruns, loss)
     return Comparison(
+        **vars(changed),
         baseline=baseline.info,
         candidate=candidate.info,
         verdict=decided.verdict,
@@ -107,26 +106,28 @@ def compare(
         loss_p=loss.p,
         metrics=decided.metrics,
         groups=decided.groups,
-        by_fate=changes.by_fate,
-        fates=changes.counts,
-        outcomes=_outcome_table(paired) if changes.counted else None,
+        outcomes=_outcome_table(paired) if paired.passing_compared else None,
         num_common=len(paired.frame),
         added=paired.added,
         removed=paired.removed,
         edited=paired.edited,
         not_selected=paired.not_selected,
         ignored=tuple(ignore),
-        left_out=tuple(sorted(name for name in paired.left_out if _measured(name, paired))),
-        causes=dict(Counter(change.cause.kind for change in changes.worse).most_common()),
+        left_out=tuple(sorted(name for name in paired.left_out if _is_measured(name, paired))),
+        causes=dict(Counter(change.cause.kind for change in changed.worse).most_common()),
         criteria=_checked(criteria, decided.metrics),
         notes=_notes(redeclared),
-        aims=tuple(aims_of(decided.metrics)) if now.rubric == "reasoning" else (),
-        unchanged=changes.unchanged,
-        same=changes.same,
-        errors=changes.errors,
-        failed_again=changes.failed_again,
         texts=_texts(paired),
     )
+
+
+# What may be compared
+
+
+def _declared_otherwise(baseline: Signature, candidate: Signature) -> list[str]:
+    """The scores of one's own that both runs have and that are declared, or computed, in another way."""
+    was = {score.name: score for score in baseline.scores}
+    return [score.name for score in candidate.scores if was.get(score.name, score) != score]
 
 
 def _notes(redeclared: Sequence[str]) -> tuple[str, ...]:
@@ -137,8 +138,163 @@ def _notes(redeclared: Sequence[str]) -> tuple[str, ...]:
     return (f"{', '.join(redeclared)}: {what} changed between the runs; {cure}",)
 
 
+def metrics_left_out(baseline: Signature, candidate: Signature, ignore: Collection[str]) -> set[str]:
+    """The metrics that cannot be compared, after the differences that may be ignored.
+
+    The target may differ, and edited questions are listed.
+
+    Raises:
+        NotComparableError: another part of the signatures differs.
+        UsageError: `ignore` names no part.
+    """
+    ignored = set(ignore) | ({"judge_prompt"} if "judge" in ignore else set())
+    if unknown := ignored - set(AFFECTED):
+        raise UsageError(f"`ignore={sorted(unknown)[0]}`: write one of {', '.join(AFFECTED)}")
+    parts = {part: (getattr(baseline, part), getattr(candidate, part)) for part in AFFECTED}
+    differing = {part: values for part, values in parts.items() if values[0] != values[1]}
+    words = [f"{part} was {was!r} and is {now!r}" for part, (was, now) in differing.items() if part not in ignored]
+    if words:
+        cure = "Run the candidate again as the baseline was run, or set a new baseline"
+        message = f"the runs are not comparable: {'; '.join(words)}. {cure}"
+        raise NotComparableError(message, "; or `ignore=` what may differ", guide=Guide.COMPARABLE)
+    left_out = set[str]().union(*(AFFECTED[part] for part in differing))
+    if "weights" in differing and candidate.rubric == "reasoning":
+        left_out.add("pass_rate")  # there the weights decide who passes
+    return left_out
+
+
+def _is_measured(metric: str, paired: Paired) -> bool:
+    """Whether a side holds values of the metric; which questions pass is always said to be left out."""
+    name = paired.table.by_metric[metric].name
+    return metric == "pass_rate" or any(name in side.frame for side in (paired.baseline, paired.candidate))
+
+
+# Metrics of both sides
+
+
+class _Measure:
+    """Means, intervals and counts over pairs."""
+
+    def __init__(self, paired: Paired, gate: Gate, resamples: int) -> None:
+        self._paired, self._gate, self._resamples = paired, gate, resamples
+        latencies = tuple(each for each in LATENCIES if each.metric in gate.metrics)
+        self._table = replace(paired.table, latencies=latencies)
+
+    def deltas(
+        self,
+        frame: pd.DataFrame,
+        drops: Mapping[str, Threshold],
+        names: Collection[str] | None = None,
+        *,
+        intervals: bool = True,
+    ) -> Iterator[MetricDelta]:
+        """Each metric that both sides measured on at least one common question."""
+        for name, score in self._table.by_metric.items():
+            if score.compared and name not in self._paired.left_out and (names is None or name in names):
+                delta = self._delta(frame, score, drops.get(name), intervals=intervals)
+                if delta is not None:
+                    yield delta
+
+    def groups(self) -> Iterator[GroupDelta]:
+        """The metrics of each domain, difficulty and category."""
+        frame = self._paired.frame
+        unknown = set(self._gate.domain_drops) - set(frame["domain_c"].unique())
+        if unknown:
+            raise UsageError(f"`max_drop=`: no common question is of domain `{sorted(unknown)[0]}`")
+        kinds: tuple[Literal["domain", "difficulty", "category"], ...] = ("domain", "difficulty", "category")
+        for kind in kinds:
+            for name, part in frame.groupby(f"{kind}_c", observed=True):
+                drops = self._gate.domain_drops.get(str(name), {}) if kind == "domain" else {}
+                names = {*GROUP_METRICS, *self._table.own_names, *drops}
+                broke, fixed = (int((part["fate"] == fate).sum()) for fate in ("broke", "fixed"))
+                metrics = tuple(self.deltas(part, drops, names, intervals=kind != "category"))
+                yield GroupDelta(kind, str(name), len(part), metrics, broke, fixed)
+
+    def _delta(
+        self, frame: pd.DataFrame, score: Score, threshold: Threshold | None, *, intervals: bool
+    ) -> MetricDelta | None:
+        from numpy import isnan
+
+        if f"{score.name}_b" not in frame:
+            return None
+        was, now = (numbers(frame[f"{score.name}_{end}"]) for end in "bc")
+        pairs = ~(isnan(was) | isnan(now))
+        if not pairs.any():
+            return None
+        measured = int((~isnan(was)).sum()), int((~isnan(now)).sum())
+        was, now = was[pairs], now[pairs]
+        means = _of_run(was, score), _of_run(now, score)
+        drop = means[0] - means[1] if score.higher_is_better else means[1] - means[0]
+        better = int((now > was if score.higher_is_better else now < was).sum())
+        changed = int((now != was).sum())
+        delta = MetricDelta(
+            name=score.metric,
+            baseline=means[0],
+            candidate=means[1],
+            n=len(was),
+            drop=drop / abs(means[0]) if means[0] else None,
+            wins=better,
+            losses=changed - better,
+            changed=changed,
+            threshold=threshold,
+            measured=measured,
+            reachable=self._reachable(frame, pairs) if score.metric == "precision_at_k" else None,
+            higher_is_better=score.higher_is_better,
+            own=score.own,
+        )
+        if changed and (intervals or threshold is not None):
+            delta = self._with_interval(delta, was, now, score)
+        if threshold is None:
+            return delta
+        over = threshold.exceeded(*means, higher_is_better=score.higher_is_better)
+        return replace(delta, over=over, p_value=self._p_value(delta, was, now, score))
+
+    def _with_interval(self, delta: MetricDelta, was: Any, now: Any, score: Score) -> MetricDelta:
+        """The metric with the interval of its difference, within what the mean can be."""
+        if score.quantile is not None:
+            interval = quantile_interval(was, now, score.quantile, resamples=self._resamples)
+            return replace(delta, interval=interval, method=interval and "percentile")
+        made = paired_interval(was, now, span=score.span, resamples=self._resamples)
+        if made is None:
+            return delta
+        low, high = made.low, made.high
+        if not score.own:
+            low = max(low, -delta.baseline)
+            high = high if score.span is None else min(high, score.span - delta.baseline)
+        return replace(delta, interval=(low, high), method=made.method)
+
+    def _p_value(self, delta: MetricDelta, was: Any, now: Any, score: Score) -> float:
+        """One-sided p of the loss."""
+        if score.quantile is None:
+            return one_sided(sign_flip(was, now).p, worse=delta.is_worse)
+        return one_sided(swap_test(was, now, score.quantile, resamples=self._resamples), worse=delta.is_worse)
+
+    def _reachable(self, frame: pd.DataFrame, pairs: Any) -> float | None:
+        """The most that precision in the first k can be, where so many sources are expected; None if not known."""
+        if f"{NUM_EXPECTED}_b" not in frame:
+            return None
+        k = self._paired.candidate.info.signature.k
+        return float((frame.loc[pairs, f"{NUM_EXPECTED}_b"].astype(float).clip(upper=k) / k).mean())
+
+
+def _of_run(values: Any, score: Score) -> float:
+    """The mean of the values, or their quantile."""
+    return float(values.mean()) if score.quantile is None else quantile(values, score.quantile)
+
+
+def _checked(criteria: tuple[Criterion, ...], metrics: Sequence[MetricDelta]) -> tuple[tuple[Checked, Checked], ...]:
+    most = {f"{metric.name}.max": metric.reachable for metric in metrics if metric.reachable is not None}
+    sides = ({m.name: m.baseline for m in metrics}, {m.name: m.candidate for m in metrics})
+    return tuple(zip(*(check_criteria(criteria, values | most) for values in sides), strict=True))
+
+
+# Questions
+
+
 def _loss(paired: Paired) -> Loss:
     """The test of the pass shares of all questions."""
+    if not paired.passing_compared:
+        return Loss()
     was, now = pass_shares(paired.frame)
     test = sign_flip(was, now)
     return Loss(one_sided(test.p, worse=now.sum() < was.sum()), test.changed)
@@ -146,7 +302,7 @@ def _loss(paired: Paired) -> Loss:
 
 def _reruns(
     gate: Gate,
-    changes: Changes,
+    changed: ChangedQuestions,
     paired: Paired,
     loss: Loss,
     rerunner: Rerunner | str,
@@ -155,28 +311,22 @@ def _reruns(
     means_fell: bool,
 ) -> Reruns:
     """Rerun what decides, where the gate does so; whether anything varies is known from trials too."""
-    ends = [trial_counts(paired.frame, end) for end in "bc"]
-    varied = any(0 < passes < trials for counts in ends for passes, trials in counts.values()) or None
-    if gate.kind != "auto" or loss.is_shown:
-        return Reruns(varied=varied)
-    broke = [flip.id for flip in changes.flips if flip.id not in accepted]
-    if not broke and not means_fell:
+    frame, trials = paired.frame, [trial_counts(paired.frame, end) for end in "bc"]
+    varied = any(0 < passes < times for counts in trials for passes, times in counts.values()) or None
+    broke = [flip.id for flip in changed.flips if flip.id not in accepted]
+    if gate.kind != "auto" or loss.is_shown or not (broke or means_fell):
         return Reruns(varied=varied)
     if isinstance(rerunner, str):
         by_id = dict.fromkeys(broke, Rerun("not rerun")) if rerunner else {}
         return Reruns(by_id, varied=varied, why_not=rerunner or None)
-    fixed, changed, lower, higher = (
-        [change.id for change in changes.by_fate[fate]] for fate in ("fixed", "changed", "lower score", "higher score")
-    )
-    frame = paired.frame
-    failing = frame.loc[(~frame["passed_b"]).fillna(False) & (~frame["passed_c"]).fillna(False), "id"]
+    ids = {fate: [change.id for change in listed] for fate, listed in changed.by_fate.items()}
     questions = Questions(
         broke=broke,
-        fixed=fixed,
-        failing=list(failing),
-        changed=[*changed, *lower, *higher],
-        fell=[*broke, *lower] if means_fell else (),
-        trials=ends[1],
+        fixed=ids["fixed"],
+        failing=list(frame.loc[(~frame["passed_b"] & ~frame["passed_c"]).fillna(False), "id"]),
+        changed=[*ids["changed"], *ids["lower score"], *ids["higher score"]],
+        fell=[*broke, *ids["lower score"]] if means_fell else (),
+        trials=trials[1],
     )
     try:
         made = rerun_questions(questions, rerunner)
@@ -188,15 +338,9 @@ def _reruns(
 def _outcome_table(paired: Paired) -> OutcomeTable:
     """How many questions pass and fail on either side."""
     was, now = (paired.frame[f"passed_{end}"] for end in "bc")
-    flips = (was & now, was & ~now, ~was & now, ~was & ~now)
+    pairs = (was & now, was & ~now, ~was & now, ~was & ~now)
     gaps = (was.notna() & now.isna(), was.isna() & now.notna(), was.isna() & now.isna())
-    return OutcomeTable(*(int(mask.fillna(False).sum()) for mask in (*flips, *gaps)))
-
-
-def _checked(criteria: tuple[Criterion, ...], metrics: Sequence[MetricDelta]) -> tuple[tuple[Checked, Checked], ...]:
-    most = {f"{metric.name}.max": metric.reachable for metric in metrics if metric.reachable is not None}
-    sides = ({m.name: m.baseline for m in metrics}, {m.name: m.candidate for m in metrics})
-    return tuple(zip(*(check_criteria(criteria, values | most) for values in sides), strict=True))
+    return OutcomeTable(*(int(mask.fillna(False).sum()) for mask in (*pairs, *gaps)))
 
 
 def _texts(paired: Paired) -> dict[str, str]:
@@ -207,38 +351,3 @@ def _texts(paired: Paired) -> dict[str, str]:
         return {}
     rows = {**paired.baseline.rows(old, False), **paired.candidate.rows(new, False)}
     return {key: row.question for key, row in rows.items()}
-
-
-def _measured(metric: str, paired: Paired) -> bool:
-    """Whether a side holds values of the metric; which questions pass is always said to be left out."""
-    name = paired.table.by_metric[metric].name
-    return metric == "pass_rate" or any(name in side.frame for side in (paired.baseline, paired.candidate))
-
-
-def _declared_otherwise(baseline: Signature, candidate: Signature) -> list[str]:
-    """The scores of one's own that both runs have and that are declared, or computed, in another way."""
-    was = {score.name: score for score in baseline.scores}
-    return [score.name for score in candidate.scores if was.get(score.name, score) != score]
-
-
-def metrics_left_out(baseline: Signature, candidate: Signature, ignore: Collection[str]) -> set[str]:
-    """The metrics that cannot be compared, after the differences that may be ignored.
-
-    Raises:
-        NotComparableError: another part of the signatures differs.
-        UsageError: `ignore` names no part.
-    """
-    ignored = set(ignore) | ({"judge_prompt"} if "judge" in ignore else set())
-    if unknown := ignored - set(AFFECTED):
-        raise UsageError(f"`ignore={sorted(unknown)[0]}`: write one of {', '.join(AFFECTED)}")
-    differences = differing(baseline, candidate)
-    refused = [part for part in differences if part not in ignored]
-    if refused:
-        words = [f"{part} was {differences[part][0]!r} and is {differences[part][1]!r}" for part in refused]
-        cure = "Run the candidate again as the baseline was run, or set a new baseline"
-        message = f"the runs are not comparable: {'; '.join(words)}. {cure}"
-        raise NotComparableError(message, "; or `ignore=` what may differ", guide=Guide.COMPARABLE)
-    left_out = set[str]().union(*(AFFECTED[part] for part in differences))
-    if "weights" in differences and candidate.rubric == "reasoning":
-        left_out.add("pass_rate")  # there the weights decide who passes
-    return left_out

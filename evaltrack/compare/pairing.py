@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from evaltrack.errors import Guide, InconclusiveError
 from evaltrack.metrics.catalogue import HEADLINES, SCORES, metric_table, own_scores_of
@@ -25,6 +27,9 @@ SECONDS = "seconds"
 _SCORES = (score.name for score in SCORES if score.compared)
 LIGHT_COLUMNS = list(dict.fromkeys((*ALWAYS, SECONDS, "trials", "passes", *_SCORES, *PRINTS, NUM_EXPECTED)))
 """The columns that are read of every question; all others only of those that changed."""
+
+GROUP_METRICS = tuple(score.metric for score in HEADLINES)
+"""The metrics of each group."""
 
 MAIN_SCORES = tuple(score.name for score in HEADLINES if score.tells_result)
 """They decide whether a question scores lower or higher; the other scores decide only where these are all the same."""
@@ -99,6 +104,11 @@ class Paired:
             raise NotComparableError(why, guide=Guide.COMPARABLE)
 
     @property
+    def passing_compared(self) -> bool:
+        """Whether it is compared which questions pass."""
+        return "pass_rate" not in self.left_out
+
+    @property
     def unselected_domains(self) -> frozenset[str]:
         """The domains of which a selection took no question, so that no rule for them can be applied."""
         if not self.not_selected:
@@ -144,3 +154,36 @@ def trial_counts(frame: pd.DataFrame, end: str) -> Mapping[str, tuple[int, int]]
     several = frame[(frame[f"trials_{end}"] > 1).fillna(False).to_numpy()]
     columns = (several["id"], several[f"passes_{end}"], several[f"trials_{end}"])
     return {key: (int(passes), int(trials)) for key, passes, trials in zip(*columns, strict=True)}
+
+
+_NUMBER = re.compile(r"(?<!\d)(?<!HTTP )(?<!status )(?<!status code )\d+")
+"""A number in a message, but for the status of a response: 500 is another error than 503."""
+
+
+@dataclass(frozen=True)
+class ErrorCount:
+    """How many common questions of one side ended in errors with this message."""
+
+    side: Literal["baseline", "candidate"]
+    message: str
+    count: int
+
+
+def message_kind(message: str) -> str:
+    """What messages have in common that differ in numbers alone, as of a port or of seconds, not of an HTTP status."""
+    return _NUMBER.sub("#", message)
+
+
+def error_counts(frame: pd.DataFrame) -> tuple[ErrorCount, ...]:
+    """How often each message ended a common question, baseline first, the most frequent first.
+
+    Messages of one kind count as one; the first of them is shown.
+    """
+    errors: list[ErrorCount] = []
+    sides: tuple[tuple[str, Literal["baseline", "candidate"]], ...] = (("b", "baseline"), ("c", "candidate"))
+    for side, whose in sides:
+        messages = frame[f"error_{side}"].dropna()
+        first = dict[str, str]()
+        counts = Counter(first.setdefault(message_kind(text), text) for text in messages.astype(str))
+        errors += [ErrorCount(whose, text, count) for text, count in counts.most_common()]
+    return tuple(errors)

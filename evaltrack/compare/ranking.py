@@ -1,30 +1,24 @@
-"""A leaderboard out of the columns of several runs. Pure.
+"""A leaderboard: several configurations in one table, each held against one of them. Pure.
 
 Configurations are ranked over the questions that each of them measured, so that no mean is lifted by a question that
 was lost. The tests are exact sign-flip tests with Holm's correction (1979). Where the reference is the best one, the
 data chose which tests are looked at, and the correction is for all pairs.
+
+A difference is configuration - reference. Cost and time are those of the target, for one question.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 from evaltrack.compare.engine import AFFECTED
-from evaltrack.compare.leaderboard import (
-    Contender,
-    ContenderMean,
-    CostUnit,
-    Group,
-    Leaderboard,
-    ReferenceKind,
-    Standing,
-)
 from evaltrack.errors import UsageError
 from evaltrack.metrics.catalogue import HEADLINES, MetricTable, metric_table, own_scores_of
+from evaltrack.records import Signature
 from evaltrack.records.amount import count
+from evaltrack.records.run import Run
 from evaltrack.stats.intervals import paired_interval
 from evaltrack.stats.significance import holm, sign_flip
 
@@ -38,6 +32,103 @@ BY_DEFAULT = ("reasoning_score", "judge_score", "recall_at_k", "pass_rate")
 """What is ranked by: the first of these that every configuration measured, else the first that any did."""
 
 TOKENS = "num_tokens"
+
+ReferenceKind = Literal["best", "first"]
+CostUnit = Literal["usd", "tokens"]
+
+
+@dataclass(frozen=True)
+class Contender:
+    """One configuration: a run, or one for each seed, with the light columns of each.
+
+    `settings` says what tells it from the others. `usd`, `seconds` and `seconds_p95` are None where they were not
+    measured.
+    """
+
+    name: str
+    runs: tuple[Run, ...]
+    columns: tuple[pd.DataFrame, ...]
+    settings: Mapping[str, str]
+    usd: float | None = None
+    seconds: float | None = None
+    seconds_p95: float | None = None
+
+
+@dataclass(frozen=True)
+class ContenderMean:
+    """A mean over `n` questions; `delta` is its paired difference to the reference, with its 95 % interval.
+
+    `method` says how the interval was had (see `evaltrack.stats.intervals`). There is no difference of the reference
+    itself, and none where the two measured the metric in different ways.
+    """
+
+    value: float
+    n: int
+    delta: float | None = None
+    interval: tuple[float, float] | None = None
+    method: str | None = None
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One line of the table.
+
+    `rank` is None where `why_unranked` says why. `p_value` is that of the exact sign-flip test against the reference,
+    corrected for all tests of the leaderboard. `spread` is the least and the largest mean of one seed.
+    """
+
+    contender: Contender
+    means: Mapping[str, ContenderMean]
+    rank: int | None = None
+    why_unranked: str = ""
+    p_value: float | None = None
+    spread: tuple[float, float] | None = None
+    cost: float | None = None
+
+    @property
+    def name(self) -> str:
+        """Of the configuration."""
+        return self.contender.name
+
+    @property
+    def num_errors(self) -> int:
+        """Questions that ended in an error, in any of its runs."""
+        return sum(run.num_errors for run in self.contender.runs)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Configurations that measured the ranking metric in the same way; `label` says in which, where there are others.
+
+    `num_questions` is over how many questions they are ranked: those that every ranked one measured.
+    """
+
+    label: str
+    standings: tuple[Standing, ...]
+    reference: str | None
+    num_questions: int
+
+
+@dataclass(frozen=True)
+class Leaderboard:
+    """Several configurations by one metric, the best first.
+
+    `rank_by` is None where nothing was measured. `metrics` are those of the table; `tests` of how many tests the
+    p-values are. `cost_unit` is what `Standing.cost` counts.
+    """
+
+    rank_by: str | None
+    higher_is_better: bool
+    reference: ReferenceKind
+    metrics: tuple[str, ...]
+    groups: tuple[Group, ...]
+    tests: int
+    cost_unit: CostUnit | None = None
+
+    @property
+    def standings(self) -> Iterator[Standing]:
+        """All lines, group after group."""
+        return (each for group in self.groups for each in group.standings)
 
 
 def rank(
@@ -56,32 +147,28 @@ def rank(
     """
     table = metric_table(*(own_scores_of(run.signature) for each in contenders for run in each.runs))
     check_metric(rank_by, table)
-    scores = {each.name: _Scores(each, table) for each in contenders}
-    by = rank_by or _choose_metric(scores.values())
+    scores = _Scores(contenders, table)
+    by = rank_by or _choose_metric(contenders, scores)
     if by is None:
         lost = tuple(Standing(each, {}, why_unranked="nothing was measured") for each in contenders)
         return Leaderboard(None, True, reference, (), (Group("", lost, None, 0),) if lost else (), 0)
-    metrics = [
-        each
-        for each in dict.fromkeys((by, *_HEADLINES, *table.own_names))
-        if any(s.of(each) is not None for s in scores.values())
-    ]
-    made = [_Ranked(group, scores, by, reference, table) for group in _alike(contenders, by)]
-    tests = sum(each.tests for each in made)
-    p_values = holm({name: p for each in made for name, p in each.p_values.items()}, tests)
+    shown = dict.fromkeys((by, *(score.metric for score in HEADLINES), *table.own_names))
+    metrics = tuple(name for name in shown if len(scores.of(name).columns))
+    alike: dict[tuple[Any, ...], list[Contender]] = {}
+    for contender in contenders:
+        alike.setdefault(_parts(contender, by), []).append(contender)
+    ranked = [_Ranked(each, scores, by, reference) for each in alike.values()]
+    tests = sum(each.tests for each in ranked)
+    p_values = holm({name: p for each in ranked for name, p in each.p_values.items()}, tests)
     cost_unit = _cost_unit(contenders, scores)
+    firsts = [each[0].runs[0].signature for each in alike.values()]
     groups = []
-    for each in made:
-        standings = [each.standing(one, metrics, p_values, resamples) for one in each.order]
-        standings = [replace(one, cost=_cost(one.contender, scores, cost_unit)) for one in standings]
-        groups.append(Group("", tuple(standings), each.reference, len(each.common)))
+    for each, first in zip(ranked, firsts, strict=True):
+        standings = (each.standing(one, metrics, p_values, resamples) for one in each.order)
+        standings = (replace(one, cost=_cost(one.contender, scores, cost_unit)) for one in standings)
+        groups.append(Group(_label(first, firsts, by), tuple(standings), each.reference, len(each.values)))
     up = table.by_metric[by].higher_is_better
-    labels = _labels(groups, by)
-    labelled = (replace(group, label=label) for group, label in zip(groups, labels, strict=True))
-    return Leaderboard(by, up, reference, tuple(metrics), tuple(labelled), tests, cost_unit)
-
-
-_HEADLINES = tuple(score.metric for score in HEADLINES)
+    return Leaderboard(by, up, reference, metrics, tuple(groups), tests, cost_unit)
 
 
 def check_metric(name: str, table: MetricTable) -> None:
@@ -96,50 +183,37 @@ def check_metric(name: str, table: MetricTable) -> None:
 
 
 class _Scores:
-    """The scores of one configuration by question, the mean of its seeds."""
+    """The scores of all configurations by question, for each metric."""
 
-    def __init__(self, contender: Contender, table: MetricTable) -> None:
-        self._table = table
-        self._frames = [frame.set_index(["id", "digest"]) for frame in contender.columns]
-        self._means: dict[str, pd.Series | None] = {}
+    def __init__(self, contenders: Sequence[Contender], table: MetricTable) -> None:
+        self.table, self._contenders = table, contenders
+        self._frames: dict[str, pd.DataFrame] = {}
 
-    def of(self, metric: str) -> pd.Series | None:
-        """The scores that were measured with every seed, by id and digest; None where there are none."""
-        if metric not in self._means:
-            self._means[metric] = _mean_of(self.seeds(metric))
-        return self._means[metric]
+    def seeds(self, contender: Contender, metric: str) -> list[pd.Series]:
+        """The scores measured with each seed, by id and digest; empty where one measured none."""
+        name = self.table.by_metric[metric].name
+        frames = [frame.set_index(["id", "digest"]) for frame in contender.columns if name in frame]
+        return [frame[name].astype(float).dropna() for frame in frames] if len(frames) == len(contender.columns) else []
 
-    def seeds(self, metric: str) -> list[pd.Series]:
-        """The scores measured with each seed; empty where one measured none."""
-        name = self._table.by_metric[metric].name
-        columns = [frame[name].astype(float).dropna() for frame in self._frames if name in frame]
-        return columns if len(columns) == len(self._frames) else []
+    def of(self, metric: str) -> pd.DataFrame:
+        """A column of means over the seeds for each configuration that measured the metric, by its name."""
+        import pandas as pd
 
-
-def _mean_of(columns: Sequence[pd.Series]) -> pd.Series | None:
-    import pandas as pd
-
-    if not columns:
-        return None
-    both = columns[0] if len(columns) == 1 else pd.concat(columns, axis=1, join="inner").mean(axis=1)
-    return both if len(both) else None
+        if metric not in self._frames:
+            seeds = {each.name: self.seeds(each, metric) for each in self._contenders}
+            means = {name: pd.concat(s, axis=1, join="inner").mean(axis=1) for name, s in seeds.items() if s}
+            means = {name: mean for name, mean in means.items() if len(mean)}
+            self._frames[metric] = pd.concat(means, axis=1) if means else pd.DataFrame()
+        return self._frames[metric]
 
 
-def _choose_metric(scores: Iterable[_Scores]) -> str | None:
-    measured = [{name for name in BY_DEFAULT if each.of(name) is not None} for each in scores]
+def _choose_metric(contenders: Sequence[Contender], scores: _Scores) -> str | None:
+    measured = [{name for name in BY_DEFAULT if each.name in scores.of(name)} for each in contenders]
     measured = [each for each in measured if each]  # a configuration that failed decides nothing
     if not measured:
         return None
     by_all = set.intersection(*measured)
     return next(name for name in BY_DEFAULT if name in (by_all or set.union(*measured)))
-
-
-def _alike(contenders: Sequence[Contender], metric: str) -> list[list[Contender]]:
-    """The configurations that measured a metric in the same way, in the order in which they were named."""
-    keys = [_parts(each, metric) for each in contenders]
-    places = {key: place for place, key in reversed(list(enumerate(keys)))}
-    ordered = sorted(zip(keys, contenders, strict=True), key=lambda each: places[each[0]])
-    return [[each for _, each in group] for _, group in groupby(ordered, key=lambda each: each[0])]
 
 
 def _parts(contender: Contender, metric: str) -> tuple[Any, ...]:
@@ -149,129 +223,95 @@ def _parts(contender: Contender, metric: str) -> tuple[Any, ...]:
     return (*parts, *(score for score in signature.scores if score.name == metric))
 
 
-def _labels(groups: Sequence[Group], metric: str) -> list[str]:
-    """``k = 5``: for each group the parts that tell it from the others."""
+def _label(signature: Signature, others: Sequence[Signature], metric: str) -> str:
+    """``k = 5``: the parts that tell a group from the others."""
     names = [part for part, affected in AFFECTED.items() if metric in affected and part != "judge_prompt"]
-    signatures = [group.standings[0].contender.runs[0].signature for group in groups]
-    differ = [part for part in names if len({getattr(each, part) for each in signatures}) > 1]
-    words = (", ".join(f"{part.replace('_', ' ')} = {getattr(each, part)}" for part in differ) for each in signatures)
-    return list(words)
+    differ = [part for part in names if len({getattr(each, part) for each in others}) > 1]
+    return ", ".join(f"{part.replace('_', ' ')} = {getattr(signature, part)}" for part in differ)
 
 
 class _Ranked:
-    """The configurations of one group, in order, over the questions that each of them measured."""
+    """The configurations of one group, in order; `values` has the questions that each ranked one measured."""
 
-    def __init__(
-        self,
-        contenders: Sequence[Contender],
-        scores: Mapping[str, _Scores],
-        by: str,
-        reference: ReferenceKind,
-        table: MetricTable,
-    ) -> None:
-        self._table = table
-        self._contenders, self._all_scores, self._by = contenders, scores, by
-        self._commons: dict[str, Any] = {}
-        columns = {each.name: scores[each.name].of(by) for each in contenders}
-        measured = {name: column for name, column in columns.items() if column is not None}
-        asked = set[Any]().union(*(column.index for column in measured.values()))
-        self._why = {name: _why_unranked(column, len(asked)) for name, column in columns.items()}
-        ranked = {name: column for name, column in measured.items() if not self._why[name]}
-        self.common = _common(ranked.values())
-        if ranked and not len(self.common):
+    def __init__(self, contenders: Sequence[Contender], scores: _Scores, by: str, reference: ReferenceKind) -> None:
+        self._scores, self._by = scores, by
+        frame = scores.of(by)
+        frame = frame[[each.name for each in contenders if each.name in frame]].dropna(how="all")
+        measured = frame.count()
+        self._why = {each.name: _why_unranked(measured.get(each.name), len(frame)) for each in contenders}
+        ranked = [each.name for each in contenders if not self._why[each.name]]
+        self.values = frame[ranked].dropna() if ranked else frame[:0]
+        if ranked and self.values.empty:
             self._why |= dict.fromkeys(ranked, "no question was measured by all")
-            ranked = {}
-        self._values = {name: column.loc[self.common] for name, column in ranked.items()}
-        sign = 1 if table.by_metric[by].higher_is_better else -1
-        self._places = {name: sign * float(column.mean()) for name, column in self._values.items()}
-        first = contenders[0].name if contenders[0].name in ranked else None
-        best = max(self._places, key=self._places.__getitem__, default=None)
-        self.reference = best if reference == "best" else first
-        count = len(ranked)
-        self.tests = 0 if self.reference is None else count * (count - 1) // 2 if reference == "best" else count - 1
-        self.p_values = {name: self._p_value(name) for name in ranked if self.reference not in (None, name)}
-
-    def _p_value(self, name: str) -> float:
-        return sign_flip(self._values[self.reference or ""].to_numpy(), self._values[name].to_numpy()).p
-
-    @property
-    def order(self) -> list[Contender]:
-        """The best first, those of one value as they were named; those without a rank at the end."""
-        return sorted(self._contenders, key=lambda each: -self._places.get(each.name, float("-inf")))
+            ranked = []
+        up = scores.table.by_metric[by].higher_is_better
+        self._places = {name: (1 if up else -1) * float(self.values[name].mean()) for name in ranked}
+        self.order = sorted(contenders, key=lambda each: -self._places.get(each.name, float("-inf")))
+        first = contenders[0] if contenders[0].name in ranked else None
+        self._reference = first if reference == "first" else self.order[0] if ranked else None
+        self.reference, number = self._reference.name if self._reference else None, len(ranked)
+        pairs = number * (number - 1) // 2 if reference == "best" else number - 1
+        self.tests = 0 if self.reference is None else pairs
+        self.p_values = {
+            name: sign_flip(self.values[self.reference].to_numpy(), self.values[name].to_numpy()).p
+            for name in ranked
+            if self.reference not in (None, name)
+        }
 
     def standing(
         self, contender: Contender, metrics: Sequence[str], p_values: Mapping[str, float], resamples: int
     ) -> Standing:
         """The line of one configuration."""
         name = contender.name
-        means = {metric: mean for metric in metrics if (mean := self._mean(contender, metric, resamples)) is not None}
         place = self._places.get(name)
-        seeds = self._all_scores[name].seeds(self._by) if place is not None else []
-        by_seed = [float(each.reindex(self.common).mean()) for each in seeds]
+        seeds = self._scores.seeds(contender, self._by) if place is not None else []
+        by_seed = [float(each.reindex(self.values.index).mean()) for each in seeds]
+        means = {metric: self._mean(contender, metric, resamples) for metric in metrics}
         return Standing(
             contender,
-            means,
+            {metric: mean for metric, mean in means.items() if mean is not None},
             rank=None if place is None else 1 + sum(other > place for other in self._places.values()),
             why_unranked=self._why[name],
             p_value=p_values.get(name),
             spread=(min(by_seed), max(by_seed)) if len(by_seed) > 1 else None,
         )
 
-    def _common_of(self, metric: str) -> Any:
-        """The questions of which all ranked ones that have a metric measured it."""
-        if metric not in self._commons:
-            others = (self._all_scores[name].of(metric) for name in self._values)
-            self._commons[metric] = _common(column for column in others if column is not None)
-        return self._commons[metric]
-
     def _mean(self, contender: Contender, metric: str, resamples: int) -> ContenderMean | None:
         """A metric over the questions that all ranked ones measured, with its difference to the reference."""
-        own = self._all_scores[contender.name].of(metric)
-        if own is None or contender.name not in self._values:
-            return None if own is None else ContenderMean(float(own.mean()), len(own))
-        common = self._common_of(metric)
-        if not len(common):
-            return ContenderMean(float(own.mean()), len(own))
-        mean = ContenderMean(float(own.loc[common].mean()), len(common))
-        reference = next((each for each in self._contenders if each.name == self.reference), None)
-        if reference is None or reference is contender or _parts(reference, metric) != _parts(contender, metric):
+        name, frame = contender.name, self._scores.of(metric)
+        if name not in frame:
+            return None
+        common = frame[[each for each in self._places if each in frame]].dropna()
+        if name not in self._places or common.empty:
+            return ContenderMean(float(frame[name].mean()), int(frame[name].count()))
+        mean, other = ContenderMean(float(common[name].mean()), len(common)), self._reference
+        if other in (None, contender) or other.name not in common or _parts(other, metric) != _parts(contender, metric):
             return mean
-        theirs = self._all_scores[reference.name].of(metric)
-        if theirs is None:
-            return mean
-        pair = theirs.loc[common].to_numpy(), own.loc[common].to_numpy()
+        pair = common[other.name].to_numpy(), common[name].to_numpy()
         delta = float(pair[1].mean() - pair[0].mean())
-        interval = paired_interval(*pair, span=self._table.by_metric[metric].span, resamples=resamples)
+        span = self._scores.table.by_metric[metric].span
+        interval = paired_interval(*pair, span=span, resamples=resamples)
         if interval is None:
             return replace(mean, delta=delta)
         return replace(mean, delta=delta, interval=(interval.low, interval.high), method=interval.method)
 
 
-def _why_unranked(column: pd.Series | None, asked: int) -> str:
-    if column is None:
+def _why_unranked(measured: int | None, asked: int) -> str:
+    if measured is None:
         return "not measured"
-    return "" if len(column) >= COVERAGE * asked else f"measured {len(column):,} of {count(asked, 'question')}"
+    return "" if measured >= COVERAGE * asked else f"measured {measured:,} of {count(asked, 'question')}"
 
 
-def _common(columns: Iterable[pd.Series]) -> Any:
-    import pandas as pd
-
-    common = None
-    for column in columns:
-        common = column.index if common is None else common[common.isin(column.index)]
-    return pd.Index([]) if common is None else common
-
-
-def _cost_unit(contenders: Sequence[Contender], scores: Mapping[str, _Scores]) -> CostUnit | None:
+def _cost_unit(contenders: Sequence[Contender], scores: _Scores) -> CostUnit | None:
     """USD where any has a price, else tokens where any counted them."""
     if any(each.usd is not None for each in contenders):
         return "usd"
-    return "tokens" if any(each.of(TOKENS) is not None for each in scores.values()) else None
+    return "tokens" if len(scores.of(TOKENS).columns) else None
 
 
-def _cost(contender: Contender, scores: Mapping[str, _Scores], unit: CostUnit | None) -> float | None:
+def _cost(contender: Contender, scores: _Scores, unit: CostUnit | None) -> float | None:
     """What one question costs; None where that was not measured."""
     if unit != "tokens":
         return contender.usd
-    column = scores[contender.name].of(TOKENS)
-    return None if column is None else float(column.mean())
+    tokens = scores.of(TOKENS)
+    return float(tokens[contender.name].mean()) if contender.name in tokens else None

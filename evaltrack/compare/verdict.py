@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import get_args
 
-from evaltrack.compare.changes import Changes
-from evaltrack.compare.comparison import GroupDelta, MetricDelta, Rule, Verdict
+from evaltrack.compare.change import ChangedQuestions
+from evaltrack.compare.comparison import GroupDelta, MetricDelta, Rule, RuleState, Verdict
 from evaltrack.compare.gate import MIN_COVERAGE, Gate
 from evaltrack.compare.pairing import Paired
 from evaltrack.compare.reruns import Reruns
@@ -19,7 +19,14 @@ LEVEL = 0.03
 NET_LEVEL = 0.01
 """Level of the test over all questions that broke and were fixed below which nothing need be rerun."""
 
-FLIPS = "flips"
+ABOUT_DECLINING = frozenset({"negative_pass_rate", "false_abstention_rate"})
+"""Metrics whose default rule alone is no gate: they say nothing of what was found or answered."""
+
+Name = tuple[str, str]
+"""A metric with a rule: its domain, empty where the rule is for the whole set, and its name."""
+
+FLIPS: Name = ("", "flips")
+"""The rule on questions that broke, where a loss must be shown."""
 
 
 @dataclass(frozen=True)
@@ -52,42 +59,37 @@ def decide(
     gate: Gate,
     metrics: Sequence[MetricDelta],
     groups: Sequence[GroupDelta],
-    changes: Changes,
+    changed: ChangedQuestions,
     paired: Paired,
     reruns: Reruns,
     loss: Loss,
 ) -> Decided:
     """The verdict; a regression that was found outweighs what is not known, which makes it unknown."""
-    states = _metric_states(gate, metrics, groups, reruns, loss)
-    metrics = tuple(replace(metric, regressed=states.get(metric.name) == "broken") for metric in metrics)
-    groups = tuple(
-        replace(
-            group,
-            metrics=tuple(
-                replace(m, regressed=states.get(f"{group.name}:{m.name}") == "broken") for m in group.metrics
-            ),
-        )
-        for group in groups
-    )
-    rules = [*_flips(gate, changes, reruns, loss, states)]
-    rules += [Rule("metric", states[m.name], m) for m in metrics if m.name in states]
-    rules += [
-        Rule("metric", states[f"{group.name}:{m.name}"], m, group.name)
-        for group in groups
-        for m in group.metrics
-        if f"{group.name}:{m.name}" in states
+    by_place = {"": metrics} | {group.name: group.metrics for group in groups if group.kind == "domain"}
+    with_rule = {(where, m.name): m for where, measured in by_place.items() for m in measured if m.threshold}
+    states = _states(gate, with_rule, reruns, loss)
+    with_rule = {name: replace(m, regressed=states.get(name) == "broken") for name, m in with_rule.items()}
+    rules = [
+        *_flips(gate, changed, paired, reruns, loss, states),
+        *(Rule("metric", states[name], m, name[0]) for name, m in with_rule.items() if name in states),
+        *_unmeasured(gate, by_place, paired),
+        *_uncovered(gate, changed, paired),
     ]
-    rules += [*_unmeasured(gate, metrics, groups, paired), *_uncovered(gate, changes, paired)]
     if not any(_decides(rule, gate) for rule in rules):
         rules.append(Rule("no rule", "unknown"))
-    rules.sort(key=lambda rule: ORDER.index(rule.state))
-    state = rules[0].state
-    verdict: Verdict = "regression" if state == "broken" else "unknown" if state == "unknown" else "ok"
-    return Decided(metrics, groups, verdict, tuple(rules))
-
-
-ABOUT_DECLINING = frozenset({"negative_pass_rate", "false_abstention_rate"})
-"""Metrics whose default rule alone is no gate: they say nothing of what was found or answered."""
+    rules.sort(key=lambda rule: get_args(RuleState).index(rule.state))
+    verdicts: dict[RuleState, Verdict] = {"broken": "regression", "unknown": "unknown"}
+    return Decided(
+        tuple(with_rule.get(("", m.name), m) for m in metrics),
+        tuple(
+            replace(group, metrics=tuple(with_rule.get((group.name, m.name), m) for m in group.metrics))
+            if group.kind == "domain"
+            else group
+            for group in groups
+        ),
+        verdicts.get(rules[0].state, "ok"),
+        tuple(rules),
+    )
 
 
 def _decides(rule: Rule, gate: Gate) -> bool:
@@ -96,37 +98,39 @@ def _decides(rule: Rule, gate: Gate) -> bool:
     return rule.metric.name not in ABOUT_DECLINING - gate.explicit
 
 
-State = Literal["broken", "unknown", "not shown", "held"]
-ORDER: tuple[State, ...] = ("broken", "unknown", "not shown", "held")
-
-
-def _metric_states(
-    gate: Gate, metrics: Sequence[MetricDelta], groups: Sequence[GroupDelta], reruns: Reruns, loss: Loss
-) -> dict[str, State]:
-    """The state of each rule on a mean, and of `FLIPS` where a loss must be shown, by its name."""
-    ruled = {metric.name: metric for metric in metrics if metric.threshold}
-    ruled |= {f"{group.name}:{m.name}": m for group in groups for m in group.metrics if m.threshold}
-    if gate.kind != "evidence" and (gate.kind == "seed" or not reruns.varied):
-        return {name: "broken" if metric.over else "held" for name, metric in ruled.items()}
-    tests = {name: (metric.p_value, metric.changed) for name, metric in ruled.items() if metric.p_value is not None}
-    if gate.kind == "evidence":
+def _states(gate: Gate, metrics: Mapping[Name, MetricDelta], reruns: Reruns, loss: Loss) -> dict[Name, RuleState]:
+    """The state of each rule on a mean, and of `FLIPS` where a loss must be shown."""
+    evidence = gate.kind == "evidence"
+    if not evidence and (gate.kind == "seed" or not reruns.varied):
+        return {name: "broken" if metric.over else "held" for name, metric in metrics.items()}
+    tests = {name: (metric.p_value, metric.changed) for name, metric in metrics.items() if metric.p_value is not None}
+    if evidence:
         tests[FLIPS] = (loss.p, loss.changed)
     corrected = holm({name: p for name, (p, _) in tests.items()})
-    states: dict[str, State] = {}
+    states: dict[Name, RuleState] = {}
     for name, (_, changed) in tests.items():
-        can_be_shown = len(tests) * 0.5**changed < LEVEL
-        not_shown: State = "unknown" if gate.kind == "evidence" and not can_be_shown else "not shown"
-        exceeded = name == FLIPS or ruled[name].over
-        states[name] = ("broken" if corrected[name] < LEVEL else not_shown) if exceeded else "held"
+        if name != FLIPS and not metrics[name].over:
+            states[name] = "held"
+        elif corrected[name] < LEVEL:
+            states[name] = "broken"
+        else:  # no outcome of the test may be able to show it
+            states[name] = "unknown" if evidence and len(tests) * 0.5**changed >= LEVEL else "not shown"
     return states
 
 
-def _flips(gate: Gate, changes: Changes, reruns: Reruns, loss: Loss, states: Mapping[str, State]) -> Iterator[Rule]:
+def _flips(
+    gate: Gate,
+    changed: ChangedQuestions,
+    paired: Paired,
+    reruns: Reruns,
+    loss: Loss,
+    states: Mapping[Name, RuleState],
+) -> Iterator[Rule]:
     """The rules on questions that broke."""
-    if not changes.counted:
+    if not paired.passing_compared:
         return
-    flips = [flip for flip in changes.flips if not flip.accepted]
-    broke, limit = changes.counts["broke"] - (len(changes.flips) - len(flips)), gate.allow_flips
+    flips = [flip for flip in changed.flips if not flip.accepted]
+    broke, limit = changed.count("broke") - (len(changed.flips) - len(flips)), gate.allow_flips
     if reruns.another_system:
         yield Rule("another system", "unknown", value=broke)
         return
@@ -143,27 +147,28 @@ def _flips(gate: Gate, changes: Changes, reruns: Reruns, loss: Loss, states: Map
         yield Rule("unclear", "unknown", value=len(unclear), names=unclear)
 
 
-def _unmeasured(
-    gate: Gate, metrics: Sequence[MetricDelta], groups: Sequence[GroupDelta], paired: Paired
-) -> Iterator[Rule]:
-    """Rules whose metric was not measured on both sides; a default rule if one side measured it."""
-    measured = {metric.name for metric in metrics}
-    sides = paired.baseline.frame, paired.candidate.frame
-    for name in sorted(gate.drops.keys() - measured):
+def _unmeasured(gate: Gate, by_place: Mapping[str, Sequence[MetricDelta]], paired: Paired) -> Iterator[Rule]:
+    """Rules whose metric was not measured on both sides; a default rule if one side measured it.
+
+    A rule is not applied where a selection took none of the questions that it is about.
+    """
+    measured = {where: {metric.name for metric in metrics} for where, metrics in by_place.items()}
+    common, sides = paired.frame["id"], (paired.baseline.frame, paired.candidate.frame)
+    for name in sorted(gate.drops.keys() - measured[""]):
         score = paired.table.by_metric.get(name)  # those of latency are in it where they are measured
-        columns = [frame[score.name] for frame in sides if score is not None and score.name in frame]
-        on_one_side = any(column.notna().any() for column in columns)
-        if name in gate.explicit or (on_one_side and name not in paired.left_out):
+        asked = [frame.loc[frame[score.name].notna(), "id"] for frame in sides if score and score.name in frame]
+        on_one_side = any(ids.isin(common).any() for ids in asked)
+        unselected = paired.not_selected and not on_one_side and any(map(len, asked))
+        if (name in gate.explicit and not unselected) or (on_one_side and name not in paired.left_out):
             yield Rule("not measured", "unknown", names=(name,))
-    there = {group.name: {metric.name for metric in group.metrics} for group in groups if group.kind == "domain"}
     for domain, rules in gate.domain_drops.items():
-        for name in sorted(rules.keys() - there.get(domain, set())):
+        for name in sorted(rules.keys() - measured.get(domain, set())):
             yield Rule("not measured", "unknown", where=domain, names=(name,))
 
 
-def _uncovered(gate: Gate, changes: Changes, paired: Paired) -> Iterator[Rule]:
+def _uncovered(gate: Gate, changed: ChangedQuestions, paired: Paired) -> Iterator[Rule]:
     """Questions that cannot be compared: lost ones, too many edited or removed, and runs of a part of the set."""
-    lost, failed = changes.num_lost, changes.failed_before
+    lost, failed = changed.num_lost, changed.failed_before
     common, edited, removed = len(paired.frame), len(paired.edited), len(paired.removed)
     allowed = 0.0 if gate.min_coverage is None else (1 - gate.min_coverage) * (common - failed)
     if lost:
@@ -172,8 +177,9 @@ def _uncovered(gate: Gate, changes: Changes, paired: Paired) -> Iterator[Rule]:
     whole, left = common + edited + removed, common - lost - failed
     if (edited or removed or failed) and left < needed * whole:
         yield Rule("coverage", "unknown", value=left, limit=whole)
-    fewer = min(len(side.frame) for side in (paired.baseline, paired.candidate))
+    sides = (paired.baseline, paired.candidate)
+    fewer = min(len(side.frame) for side in sides)
     if paired.not_selected and common + edited < needed * fewer:
         yield Rule("coverage", "unknown", value=common, limit=fewer)
-    if any(side.info.signature.selection for side in (paired.baseline, paired.candidate)) and not gate.allow_partial:
+    if any(side.info.signature.selection for side in sides) and not gate.allow_partial:
         yield Rule("partial", "unknown")

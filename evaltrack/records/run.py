@@ -236,7 +236,8 @@ class Run:
     `link` is its page in MLflow's UI; `trace_link`, with the id of a trace behind it, leads there. `traces` says which
     questions have one. `means` are those that it logged, by the names of metrics; `settings` are its params by name and
     the commit of the working directory, empty where it does not say. `system` is what it evaluated, where it says so.
-    `ended_at` is in milliseconds since 1970, 0 while it runs. `rows_tag` is what it says of its files of rows.
+    `started_at` and `ended_at` are in milliseconds since 1970, 0 where it did not. `rows_tag` is what it says of its
+    files of rows.
     """
 
     run_id: str
@@ -251,6 +252,7 @@ class Run:
     settings: Mapping[str, str] = field(default_factory=dict)
     experiment_id: str = ""
     status: str = "FINISHED"
+    started_at: int = 0
     ended_at: int = 0
     rows_tag: str = ""
     system: System | None = None

@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from evaltrack.compare.leaderboard import ContenderMean, Group, Leaderboard, Standing
+from evaltrack.compare.ranking import ContenderMean, Group, Leaderboard, Standing
 from evaltrack.evaluation.result import SweepResult
 from evaltrack.evaluation.sweep import SweepPlan
 from evaltrack.records.amount import count

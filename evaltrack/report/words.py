@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from evaltrack.compare.differences import first_rank
-from evaltrack.compare.errors_by_message import message_kind
+from evaltrack.compare.pairing import message_kind
 from evaltrack.evaluation.result import RunResult
 from evaltrack.metrics.catalogue import HEADLINES, LATENCIES, SCORES, metric_form, named_score
 from evaltrack.metrics.criteria import Checked

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import erfc, exp, log, sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from evaltrack.stats.bootstrap import distinct, merge_values
 
 if TYPE_CHECKING:
     from evaltrack.stats.bootstrap import Floats, Integers, Scores
+
+K = TypeVar("K")
 
 LEVEL = 0.05
 """p-values below it show a difference."""
@@ -41,7 +43,7 @@ class SignFlip:
     changed: int
 
 
-def holm(p_values: Mapping[str, float], among: int | None = None) -> dict[str, float]:
+def holm(p_values: Mapping[K, float], among: int | None = None) -> dict[K, float]:
     """p-values adjusted for being several, by Holm's step-down (1979): compare each with the one level, as 0.05.
 
     The smallest of m is multiplied by m, the next by m - 1, and so on; none falls below the one before it, none exceeds

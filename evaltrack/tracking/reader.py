@@ -138,6 +138,7 @@ def evaluation_of(store: Store, run: MlflowRun) -> Run:
         num_questions=num_questions,
         num_errors=failed,
         traces=traces,
+        started_at=sound_moment(info.start_time),
         ended_at=sound_moment(info.end_time),
         rows_tag=run.data.tags.get(ROWS_TAG, ""),
         means=means_of(run.data.metrics),
@@ -151,7 +152,7 @@ def evaluation_of(store: Store, run: MlflowRun) -> Run:
 def newest_evaluation(
     store: Store, experiment_id: str, golden: str | None, *, but: str = "", status: str = "FINISHED"
 ) -> Run | None:
-    """The evaluation that ended last with a status, of one golden set or of any; `but` leaves one run out.
+    """The evaluation that started last of those with a status, of one golden set or of any; `but` leaves one run out.
 
     Raises:
         UsageError: it is one of several golden sets that were evaluated together, and none of them is named.
@@ -168,7 +169,7 @@ def newest_evaluation(
 
 
 def newest_of_each(store: Store, experiment_id: str) -> dict[str, str]:
-    """The id of the finished evaluation that ended last, by golden set, among the `RECENT` last of an experiment.
+    """The id of the finished evaluation that started last, by golden set, among the `RECENT` last of an experiment.
 
     It is one search, whatever the number of golden sets.
 
@@ -201,18 +202,17 @@ def earlier_evaluations(store: Store, run: Run, most: int) -> list[Run]:
 def ended_runs(
     store: Store, experiment_id: str, golden: str | None, most: int, until: int | None = None, status: str = "FINISHED"
 ) -> list[MlflowRun]:
-    """The evaluations that ended with a status, the last first, of one golden set or of any, up to a moment or to now.
+    """The evaluations that ended with a status, of one golden set or of any, up to a moment or to now.
 
-    The configurations of a sweep are none of them. Nor is a run that claims to have ended in the future: it would be
-    the newest for ever.
+    Those that started last come first. The configurations of a sweep are none of them. Nor is a run that claims to have
+    started or ended in the future: it would be the newest for ever.
 
     Raises:
         TrackingError: the store does not answer.
     """
     latest = int((time.time() + CLOCK_SKEW) * 1000) if until is None else until
-    wanted = f"{_with_status(golden, status)} AND attributes.end_time <= {latest}"
-    doing = f"looking for runs that are {status}"
-    return search_runs(store, doing, [experiment_id], wanted, most, "attributes.end_time DESC")
+    wanted = f"{_with_status(golden, status)} AND attributes.end_time <= {latest} AND attributes.start_time <= {latest}"
+    return search_runs(store, f"looking for runs that are {status}", [experiment_id], wanted, most)
 
 
 def _with_status(golden: str | None, status: str) -> str:

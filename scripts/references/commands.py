@@ -7,7 +7,7 @@ import re
 import click
 
 from evaltrack.cli import cli
-from evaltrack.compare.config import ComparisonConfig
+from evaltrack.compare.gate import ComparisonConfig
 from evaltrack.evaluation.config import EvaluationConfig
 from scripts.references.markdown import prose, table
 

@@ -6,7 +6,7 @@ import inspect
 from types import UnionType
 from typing import Union, get_args, get_origin
 
-from evaltrack.compare.config import ComparisonConfig
+from evaltrack.compare.gate import ComparisonConfig
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.records.config import Config
 

@@ -97,6 +97,14 @@ def test_the_newest_run_is_of_the_experiment_that_is_chosen(
         compare_runs(baseline=first.run_id, tracking_uri=store_uri, experiment="empty")
 
 
+@pytest.mark.parametrize("status", ["KILLED", "FINISHED"])
+def test_the_newest_run_is_the_one_that_started_last(store_uri: str, tmp_path: Path, status: str) -> None:
+    slow, baseline, newest = (evaluated(tmp_path, store_uri) for _ in range(3))
+    mlflow.MlflowClient(store_uri).set_terminated(slow.run_id, status)
+    made = compare_runs(baseline=baseline.run_id, tracking_uri=store_uri, log=False)
+    assert made.candidate.run_id == newest.run_id
+
+
 def test_a_gate_without_a_rule_is_no_pass(kept: Kept) -> None:
     store_uri, runs = kept
     good, other = runs["good"], runs["of k 3"]

@@ -7,7 +7,7 @@ from typing import Any
 import mlflow
 import pytest
 
-from evaltrack import RunResult, compare_runs, report_html, run_eval, set_baseline
+from evaltrack import Comparison, RunResult, compare_runs, report_html, run_eval, set_baseline
 from evaltrack.api.compare_sets import compare_sets
 from evaltrack.api.run_sets import run_sets
 from evaltrack.cli import _run
@@ -49,6 +49,10 @@ def verdicts(made: SetComparisons) -> list[str]:
     return [each.verdict for each in made.sets]
 
 
+def compared_alone(path: Path) -> Comparison:
+    return compare_runs(golden=path, log=False)
+
+
 def test_each_set_is_compared_with_its_own_baseline(paths: list[Path]) -> None:
     made = compare_sets([paths[0], "two"])
     assert (made.verdict, made.exit_code, verdicts(made)) == ("ok", 0, ["ok", "ok"])
@@ -66,6 +70,12 @@ def test_sets_that_were_evaluated_together_are_compared_by_name(paths: list[Path
     for choose in (report_html, set_baseline):
         with pytest.raises(UsageError, match=f"of several golden sets .parent run {together.run_id}.; name a set"):
             choose()
+    newest = [each.candidate.run_id for each in map(compared_alone, paths[:2])]
+    assert [set_baseline(name).run_id for name in (str(paths[0]), "two")] == newest
+    with pytest.raises(UsageError, match="no finished run of golden set `never` to promote"):
+        set_baseline("never.jsonl")
+    with pytest.raises(UsageError, match="there is no MLflow run `never`"):
+        set_baseline("never")
 
 
 def test_a_regression_beats_what_could_not_be_told(paths: list[Path], capsys: pytest.CaptureFixture[str]) -> None:

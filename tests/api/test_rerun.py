@@ -141,11 +141,11 @@ def made(all_made: Made, monkeypatch: pytest.MonkeyPatch) -> Made:
 
 
 def test_a_flaky_question_is_no_regression(made: Made) -> None:
-    candidate, before = made.pair({"a": [False, True]})
+    candidate, before = made.pair({"a": [False, True, False]})
     number = len(_all_runs(made.uri))
     found = compared((candidate, before), made.uri)
-    assert (found.verdict, found.exit_code, found.reruns.calls) == ("ok", 0, 1)
-    assert found.reruns.by_id == {"a": Rerun("flaky", 1, 0)}
+    assert (found.verdict, found.exit_code, found.reruns.calls) == ("ok", 0, 2)
+    assert found.reruns.by_id == {"a": Rerun("flaky", 1, 1)}
     rate = {metric.name: metric for metric in found.metrics}["pass_rate"]
     assert (rate.baseline, rate.candidate) == (1, 0.875)
     assert [row["passed"] for row in candidate.rows] == [False, *[True] * 7]
@@ -180,7 +180,7 @@ def test_a_rerun_that_ends_in_an_error_decides_nothing(made: Made) -> None:
 def test_trials_of_the_baseline_are_a_record(store_uri: str, tmp_path: Path) -> None:
     runs = pair(store_uri, tmp_path, {"a": [False]}, trials=5)
     made = compared(runs, store_uri)
-    assert made.reruns.by_id["a"] == Rerun("confirmed", 0, 0, 5, 5)  # by its own five trials
+    assert made.reruns.by_id["a"] == Rerun("confirmed", 0, 0, 5, 5, 0, 5)  # by its own five trials
     assert made.verdict == "regression"
 
 
@@ -222,7 +222,11 @@ def test_every_rendering_says_what_the_reruns_showed(made: Made) -> None:
     assert line in page
     document = comparison_json(found)
     flips = {flip["id"]: flip for flip in document["flips"]}
-    assert flips["a"]["rerun"] == {"state": "flaky", "passed": 1, "failed": 1, "record_passed": 0, "record_trials": 0}
+    assert {name: value for name, value in flips["a"]["rerun"].items() if value} == {
+        "state": "flaky",
+        "passed": 1,
+        "failed": 1,
+    }
     assert {key: flip["counts"] for key, flip in flips.items()} == {key: key == "b" for key in "abcde"}
     assert document["reruns"]["calls"] == found.reruns.calls
 
@@ -250,6 +254,8 @@ def test_a_newer_run_that_failed_is_not_passed_over(store_uri: str, tmp_path: Pa
         InconclusiveError, match=f"the newest run {broken.run_id} .* is FAILED; evaluate again, or name"
     ):
         compare_runs(baseline=before.run_id, tracking_uri=store_uri, log=False)
+    with pytest.raises(InconclusiveError, match=f"the baseline, run {broken.run_id} .*, is FAILED; name another"):
+        compare_runs(older.run_id, broken.run_id, tracking_uri=store_uri, log=False)
     assert compare_runs(older.run_id, before.run_id, tracking_uri=store_uri, log=False).verdict == "ok"
     mlflow.MlflowClient(store_uri).set_terminated(broken.run_id, "FAILED", end_time=4_000_000_000_000)
     found = compare_runs(baseline=before.run_id, tracking_uri=store_uri, log=False)
@@ -326,7 +332,7 @@ def test_another_target_is_not_rerun(made: Made) -> None:
 
 
 def test_the_command_line(made: Made, capfd: pytest.CaptureFixture[str]) -> None:
-    candidate, before = made.pair({"a": [False, True]})
+    candidate, before = made.pair({"a": [False, True] * 4})
     capfd.readouterr()
     rules = ("--no-log", "--max-drop", "recall_at_k=off", "--max-drop", "mrr=off")
     compared_ = ("compare", candidate.run_id, "--baseline-run", before.run_id, *rules)
@@ -337,7 +343,7 @@ def test_the_command_line(made: Made, capfd: pytest.CaptureFixture[str]) -> None
     assert cli(*compared_, "--gate", "seed") == 1
     assert cli(*compared_, "--max-reruns", "0") == 1
     assert cli(*compared_) == 0
-    assert "Reran in 1 call: 1 flaky." in capfd.readouterr().out
+    assert "Reran in 2 calls: 1 flaky." in capfd.readouterr().out
     assert cli(*compared_, "--max-reruns", "often") == 2
 
 

@@ -116,6 +116,7 @@ def test_a_row_passes_as_its_scores_say(tmp_path: Path, columns: dict[str, Any],
         "\ud800".encode("utf-8", "surrogatepass").decode("latin-1"),
         {},
         {"schema": RUN_SCHEMA},
+        saved(schema="evaltrack.run/2"),
         saved(rows=5),
         saved(rows={"id": 1}),
         saved(rows=[5]),
@@ -145,5 +146,5 @@ def test_a_file_of_several_sets_or_one_that_was_cut_off_says_so(tmp_path: Path) 
     with pytest.raises(UsageError, match=r"holds the runs of 2 golden sets; save one with: .*, each set in a file of"):
         side_of_file(sets)
     cut = write(tmp_path, json.dumps(saved(), indent=2)[:-100])
-    with pytest.raises(UsageError, match=r"is a saved run that was cut off \(.*\); save it again"):
+    with pytest.raises(UsageError, match=r"is damaged: it was cut off \(.*\); save it again"):
         side_of_file(cut)

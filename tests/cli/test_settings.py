@@ -13,7 +13,7 @@ from evaltrack.cli import _run
 from evaltrack.cli.compare import compare
 from evaltrack.cli.run import run
 from evaltrack.cli.wording import with_options
-from evaltrack.compare.config import ComparisonConfig
+from evaltrack.compare.gate import ComparisonConfig
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.records.config import Config, traits
 from tests.conftest import few_questions

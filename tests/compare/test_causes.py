@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from evaltrack.compare.causes import causes_of
+from evaltrack.compare.causes import causes_of, context_words
 from evaltrack.compare.change import Cause
-from evaltrack.compare.differences import AllSources
+from evaltrack.compare.differences import AllSources, Differences, by_key
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Question, Response, Row, Source, ToolCall, Verdict
 from evaltrack.records.stored_row import StoredRow, StoredVerdict, stored_row
@@ -18,7 +21,8 @@ from tests.compared import found, question, row
 from tests.stored import patched
 
 Scores = tuple[float | None, float | None]
-JUDGED: dict[str, Any] = {"scores": (0.9, 0.2)}
+UNJUDGED, FELL, ROSE = (None, None), (0.9, 0.2), (0.2, 0.9)
+JUDGED: dict[str, Any] = {"scores": FELL}
 ASKED = question("q", expected_chunks=["a", "b"])
 NEGATIVE = question("q", expected_chunks=[])
 
@@ -37,57 +41,106 @@ def kinds(*arguments: Any, **more: Any) -> list[str]:
     return [cause.kind for cause in causes(*arguments, **more)]
 
 
+def said(text: str, **fields: Any) -> Response:
+    """``acD:No.``: the ids of sources, a letter each, a capital one for an edited text, and the answer."""
+    ids, colon, answer = text.partition(":")
+    texts = {key.lower(): "edited" for key in ids if key.isupper()}
+    return found(*ids.lower(), texts=texts, answer=answer if colon else "It is so.", **fields)
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "scores", "kinds", "detail"),
+    [
+        # an edit that cannot explain what was lost is listed besides
+        ("acd", "cD", UNJUDGED, "source_lost source_text_changed", None),
+        ("acd", "xacD", UNJUDGED, "source_demoted source_text_changed", None),
+        ("abc", "Ac", UNJUDGED, "source_lost source_text_changed", None),
+        ("abc", "Ac", FELL, "source_text_changed source_lost verdict_changed", None),
+        # one of a source that newly stands above, or took the place of a lost one, is the cause
+        ("acd", "Dac", UNJUDGED, "source_text_changed source_demoted", "`d` changed, and it stands above `a` now"),
+        (
+            "acd",
+            "Dc",
+            UNJUDGED,
+            "source_text_changed source_lost",
+            "`d` changed, and it stands in the place of `a` now",
+        ),
+        # what moved up into a gap took no place; what passed others did
+        ("cade", "cde", UNJUDGED, "source_lost", "`a` (rank 2) is no longer returned"),
+        ("cade", "ced", UNJUDGED, "source_lost", "`a` (rank 2) is no longer returned; `e` took its place"),
+        ("acb", "bxac", UNJUDGED, "source_demoted source_promoted", "`a` fell from rank 1 to 3; `x` took its place"),
+        ("acb", "bac", UNJUDGED, "source_demoted source_promoted", "`a` fell from rank 1 to 2"),
+        # what is gained is the cause of no loss
+        ("bc", "ac", UNJUDGED, "source_lost source_gained", None),
+        ("c", "ca", UNJUDGED, "unknown source_gained", None),
+        ("cda", "ac", UNJUDGED, "unknown source_promoted", None),
+        # the same answer to the word is wanted for another verdict, whatever the sources
+        (
+            "ac",
+            "ac",
+            FELL,
+            "verdict_changed",
+            "the judge's score went from 0.900 to 0.200 on the same answer and sources",
+        ),
+        ("ac", "ax", FELL, "verdict_changed", "on the same answer; its sources changed too"),
+        ("ac", "acx", FELL, "verdict_changed", "on the same answer; its sources changed too"),
+        ("ac", "a", FELL, "verdict_changed", "on the same answer; its sources changed too"),
+        ("ac", "aC", FELL, "verdict_changed source_text_changed", None),
+        ("ac", "c", FELL, "source_lost verdict_changed", None),
+        ("ac", "ac:No.", FELL, "answer_changed", None),
+        ("acd", "aCd:No.", FELL, "context_changed source_text_changed", "on the same sources with other texts"),
+        (
+            "acd",
+            "axd:No.",
+            FELL,
+            "context_changed",
+            "other sources: `x` is new among the first 5, `c` is no longer among",
+        ),
+        ("acd", "acdxy:No.", FELL, "context_changed", "on other sources: `x` and 1 more are new among the first 5"),
+        ("acdefgh", "acdehfg:No.", FELL, "context_changed", "`h` is new among the first 5, `f` is no longer among the"),
+        ("acd", "adc:No.", FELL, "context_changed", "the answer is another, on the same sources in another order"),
+        # the same answer without sources declines nothing; what is expected is not returned any more
+        ("ac", "", UNJUDGED, "source_lost", None),
+        ("ac", ":Nothing.", UNJUDGED, "now_declines source_lost", "it answered (no sources count as declining)"),
+    ],
+)
+def test_the_cause_and_what_is_listed_besides(
+    was: str, now: str, scores: Scores, kinds: str, detail: str | None
+) -> None:
+    cause, *also = causes(said(was), said(now), scores=scores)
+    assert [each.kind for each in (cause, *also)] == kinds.split()
+    assert cause.detail.endswith(detail or "") or (detail or "") in cause.detail
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "scores", "kinds", "detail"),
+    [
+        ("c", "ca", UNJUDGED, "source_gained", "`a` is returned now, at rank 2, and was not before"),
+        ("cda", "ac", UNJUDGED, "source_promoted", "`a` rose from rank 3 to 1"),
+        ("cdefgha", "cda", UNJUDGED, "source_promoted", "`a` rose from rank 7, beyond the first 5, to 3"),
+        ("bc", "ac", UNJUDGED, "source_gained source_lost", "`a` is returned now, at rank 1, and was not before"),
+        ("ac", "ac:Yes.", ROSE, "answer_changed", "same sources, another answer"),
+        ("ca", "ac:Yes.", ROSE, "source_promoted context_changed", "`a` rose from rank 2 to 1"),
+        (
+            "da",
+            "aD",
+            UNJUDGED,
+            "source_text_changed source_promoted",
+            "the text of `d` changed, and it stands below `a` now",
+        ),
+        ("", "ac", UNJUDGED, "source_gained", "`a` is returned now, at rank 1, and was not before"),
+        (
+            *(":Nothing.", "ac", UNJUDGED, "no_longer_declines source_gained"),
+            "the target answers now, where it declined (no sources count as declining)",
+        ),
+    ],
+)
+def test_a_gain_is_the_loss_the_other_way_round(was: str, now: str, scores: Scores, kinds: str, detail: str) -> None:
+    cause, *also = gains(said(was), said(now), scores=scores)
+    assert ([each.kind for each in (cause, *also)], cause.detail) == (kinds.split(), detail)
+
+
 # Sources
-
-
-def test_a_text_that_cannot_explain_what_was_lost_is_listed_besides() -> None:
-    """`d` was edited where it stood: the expected source is lost all the same."""
-    assert kinds(found("a", "c", "d"), found("c", "d", texts={"d": "edited"})) == ["source_lost", "source_text_changed"]
-    demoted = found("x", "a", "c", "d", texts={"d": "edited"})
-    assert kinds(found("a", "c", "d"), demoted) == ["source_demoted", "source_text_changed"]
-
-
-def test_the_text_of_one_that_newly_stands_above_is_the_cause() -> None:
-    """`d` was edited and is now the best; the sentence says over whom."""
-    cause, *also = causes(found("a", "c", "d"), found("d", "a", "c", texts={"d": "edited"}))
-    assert (cause.kind, cause.source, cause.rank_before, cause.rank_after) == ("source_text_changed", "d", 3, 1)
-    assert cause.detail == "the text of `d` changed, and it stands above `a` now"
-    assert [other.kind for other in also] == ["source_demoted"]
-
-
-def test_the_text_of_one_that_took_the_place_of_a_lost_source_is_the_cause() -> None:
-    """It stands above nothing: the expected source is not returned any more."""
-    cause, *_ = causes(found("a", "c", "d"), found("d", "c", texts={"d": "edited"}))
-    assert (cause.kind, cause.source) == ("source_text_changed", "d")
-    assert cause.detail == "the text of `d` changed, and it stands in the place of `a` now"
-
-
-def test_the_text_of_an_expected_source_that_held_its_rank_does_not_explain_another_that_is_lost() -> None:
-    was, now = found("a", "b", "c"), found("a", "c", texts={"a": "edited"})
-    assert kinds(was, now) == ["source_lost", "source_text_changed"]
-    assert kinds(was, now, **JUDGED) == ["source_text_changed", "source_lost", "verdict_changed"]
-
-
-def test_what_moved_up_into_a_gap_took_no_place() -> None:
-    """The chunk is gone from the index; nothing pushed it out."""
-    (cause,) = causes(found("c", "a", "d", "e"), found("c", "d", "e"))
-    assert (cause.detail, cause.displaced_by) == ("`a` (rank 2) is no longer returned", None)
-    assert cause.link == "a.md"
-
-
-def test_an_expected_source_that_moved_up_is_not_blamed() -> None:
-    """`b` rose over `a`, and so did `x`: that one is named; `b` alone is not, and is listed besides."""
-    cause, *also = causes(found("a", "c", "b"), found("b", "x", "a", "c"))
-    assert (cause.source, cause.displaced_by) == ("a", "x")
-    assert [(other.kind, other.detail) for other in also] == [("source_promoted", "`b` rose from rank 3 to 1")]
-    alone, *_ = causes(found("a", "c", "b"), found("b", "a", "c"))
-    assert (alone.detail, alone.displaced_by) == ("`a` fell from rank 1 to 2", None)
-
-
-def test_what_passed_others_and_pushed_an_expected_one_out_is_named() -> None:
-    """`e` stood behind and is now where the lost one was."""
-    (cause,) = causes(found("c", "a", "d", "e"), found("c", "e", "d"))
-    assert (cause.kind, cause.displaced_by) == ("source_lost", "e")
 
 
 QUOTED = question("q", expected_chunks=None, expected_passages=[{"quote": "four hours"}])
@@ -184,6 +237,49 @@ def test_what_other_questions_show_of_a_source_explains_its_loss() -> None:
     assert causes_of(rows[0], declined, 5, everywhere=everywhere)[0].kind == "source_lost"
 
 
+def explained(asked: Question, was: Response, now: Response, *others: tuple[Response, Response]) -> Cause:
+    """The cause of a question, where other questions have these responses on both sides."""
+    pairs = [(row(asked, was), row(asked, now)), *((row(ASKED, before), row(ASKED, after)) for before, after in others)]
+    everywhere = AllSources.of(*({str(n): pair[end] for n, pair in enumerate(pairs)} for end in (0, 1)))
+    return causes_of(*pairs[0], 5, everywhere=everywhere)[0]
+
+
+def test_whole_pages_that_come_back_in_chunks_under_their_ids_were_not_edited() -> None:
+    """Of one page alone that is what an edit left."""
+    asked, pages = question("q", expected_chunks=["a"]), ("a", "b", "c")
+    whole = {page: f"{page} {LONG} {page}" for page in pages}
+    chunks = {page: f"{page} {FIRST}" for page in pages}
+    was, now = found(*pages, texts=whole), found("b", "c", "a", texts=chunks)
+    cause = explained(asked, was, now)
+    assert (cause.kind, cause.source) == ("rechunked", "a")
+    assert cause.detail == "the text of `a` is chunked differently now, in sources with the same id"
+    one = found("b", "c", "a", texts={**whole, "a": chunks["a"]})
+    assert explained(asked, was, one).kind == "source_text_changed"
+
+
+def test_a_chunk_that_kept_its_text_was_not_edited_though_another_of_its_page_was() -> None:
+    """It is new in this list after another order; another question shows it with one text on both sides."""
+    asked = question("q", expected_chunks=["a"])
+    was, now = found("a", "x"), found("page#1", "a", "x")
+    edited = (found("page#2", "z"), found("page#2", "z", texts={"page#2": "edited"}))
+    same = (found("page#1", "z"), found("z", "page#1"))
+    assert explained(asked, was, now, edited).kind == "source_text_changed"
+    cause = explained(asked, was, now, edited, same)
+    assert (cause.kind, cause.displaced_by) == ("source_demoted", "page#1")
+
+
+def test_a_deleted_page_is_the_cause_of_all_questions_that_are_declined_without_it() -> None:
+    """One chunk of it is seen to be cut out; of the other no list shows more than that it is gone."""
+    declined = Response(answer="I do not know.", sources=(), abstained=True)
+    cut_out = (found("page#1", "z"), found("z"))
+    for part in ("page#1", "page#2"):
+        asked = question("q", expected_chunks=[part])
+        assert explained(asked, found(part, "z"), declined, cut_out).kind == "source_lost"
+        still = (found("z"), found("z", "page#3"))
+        kind = "source_lost" if part == "page#1" else "now_declines"
+        assert explained(asked, found(part, "z"), declined, cut_out, still).kind == kind
+
+
 def test_other_ids_of_unexpected_sources_are_told_where_the_answer_is_another() -> None:
     """All texts are the same in the same order; the judge that changes its mind on the same answer is told itself."""
     was, texts = found("a", "c"), {"z": "text of c"}
@@ -225,17 +321,6 @@ def test_an_abstention_is_no_lost_source(sources: Any, scores: Any) -> None:
     assert (cause.kind, cause.detail) == ("now_declines", "the target declines now, where it answered")
     missing = "no_longer_reports_sources" if sources is None else "source_lost"
     assert missing in [cause.kind for cause in also]
-
-
-def test_the_same_answer_without_sources_does_not_decline() -> None:
-    """What is expected is not returned any more; where the answer is another, it is said that nothing was returned."""
-    assert kinds(found("a", "c"), found()) == ["source_lost"]
-    assert [cause.kind for cause in gains(found(), found("a", "c"))] == ["source_gained"]
-    (cause, *_) = causes(found("a", "c"), found(answer="I found nothing."))
-    assert cause.detail == "the target declines now, where it answered (no sources count as declining)"
-    (back, *_) = gains(found(answer="I found nothing."), found("a", "c"))
-    assert back.kind == "no_longer_declines"
-    assert back.detail == "the target answers now, where it declined (no sources count as declining)"
 
 
 def test_an_abstention_with_its_sources_is_one_too() -> None:
@@ -336,20 +421,6 @@ def test_newly_reported_sources_without_the_expected_one_are_why_it_does_not_pas
 # Answer and verdict
 
 
-def test_the_same_answer_to_the_word_is_wanted_for_another_verdict() -> None:
-    """Whatever the first k are: what differs about unexpected ones is listed besides."""
-    was = found("a", "c")
-    assert kinds(was, was, **JUDGED) == ["verdict_changed"]
-    assert kinds(was, found("a", "c", answer="No."), **JUDGED) == ["answer_changed"]
-    for others in ("x", "xc", "cx", ""):
-        cause, *also = causes(was, found("a", *others), **JUDGED)
-        assert cause.detail == "the judge's score went from 0.900 to 0.200 on the same answer; its sources changed too"
-        assert also == []
-    lost, *also = causes(was, found("c"), **JUDGED)
-    assert (lost.kind, [each.kind for each in also]) == ("source_lost", ["verdict_changed"])
-    assert kinds(was, found("a", "c", texts={"c": "new"}), **JUDGED) == ["verdict_changed", "source_text_changed"]
-
-
 def test_other_tools_are_no_other_answer() -> None:
     asked = question("q", expected_chunks=["a"], expected_tools=["search"])
     was, now = found("a", tool_calls=(ToolCall(name="search"),)), found("a")
@@ -411,7 +482,95 @@ def test_of_several_trials_the_row_says_how_many_passed() -> None:
     assert (cause.kind, cause.detail) == ("unknown", "before 3 of 3 trials passed, now 1 of 3 trials passed")
 
 
+def called(*tools: str) -> Response:
+    return found("q!", tool_calls=tuple(ToolCall(name=tool) for tool in tools))
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "kind"),
+    [
+        (("search", "read"), ("read", "search"), "verdict_changed"),
+        (("search",), ("search",), "verdict_changed"),
+        (("search",), ("search", "search"), "tools_changed"),
+        (("search",), ("read",), "tools_changed"),
+        (("search",), (), "tools_changed"),
+        ((), ("search",), "tools_changed"),
+    ],
+)
+def test_tools_are_compared_by_what_was_called_and_how_often(
+    was: tuple[str, ...], now: tuple[str, ...], kind: str
+) -> None:
+    """In whatever order; other tools are the cause before another verdict is."""
+    before, after = (row(question("q"), called(*each), score=score) for each, score in ((was, 0.9), (now, 0.2)))
+    assert causes_of(before, after, 5)[0].kind == kind
+
+
+def test_a_text_explains_a_gain_too() -> None:
+    (passage,) = gains(found("delays", texts={"delays": "After 5 h."}), found("delays", texts=DELAYS), QUOTED)
+    assert passage.detail == "the text of `delays` changed, and now holds the expected passage"
+    (renamed, *_) = gains(found("c", "v2", texts={"v2": "text of a"}), found("c", "a"))
+    assert renamed.detail == "the text of `v2` came back as `a`: it has another id now"
+    assert (renamed.source, renamed.rank_before, renamed.rank_after) == ("a", 2, 2)
+
+
+def test_other_parts_of_the_same_pages_are_said_as_such() -> None:
+    asked = question("q", expected_chunks=None, expected_sources=["Page"])
+    was, now = (titled(("Page", key, key), ("Other", "3", "three")) for key in ("1", "2"))
+    (cause, *_) = causes(was, now.model_copy(update={"answer": "No."}), asked, **JUDGED)
+    assert cause.detail == "the answer is another, on other parts of the same pages"
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "lacks"),
+    [
+        ("target_timeout: no response within 60 s", "target_failed", {"sources": None, "answer": None}),
+        ("judge_error: empty", "judge_failed", {}),
+    ],
+)
+def test_what_is_newly_measured_failed_before(error: str, kind: str, lacks: dict[str, Any]) -> None:
+    now = row(ASKED, found("a", "c"), score=0.9)
+    (cause,) = causes_of(patched(now, error=error, passed=None, overall_score=None, **lacks), now, 5, worse=False)
+    assert (cause.kind, cause.detail) == (kind, f"{error}; that was before")
+
+
 # Whatever differs
+
+
+def test_a_repeat_takes_no_rank() -> None:
+    """A source that comes again keeps its first rank, and those behind it are not pushed down."""
+    flat = row(ASKED, found("x", "x", "a", "x", "b"))
+    assert {key: rank for key, (rank, _) in by_key(flat).items()} == {"x": 1, "a": 2, "b": 3}
+    unnamed = Response(answer="so", sources=(Source(title="t"), Source(chunk_id="a"), Source(title="t")))
+    ranks = {key: rank for key, (rank, _) in by_key(row(ASKED, unnamed)).items()}
+    assert list(ranks.values()) == [1, 2, 3], "a source without the key that is compared still takes up its place"
+
+
+@given(*[st.lists(st.sampled_from("abcdefgh"), unique=True)] * 2)
+def test_a_hit_or_rank_that_rose_is_told_by_a_source_that_rose(was: list[str], now: list[str]) -> None:
+    """Any two lists, in one of which the first expected source stands higher; the sentence holds."""
+    before, after = row(ASKED, found(*was)), row(ASKED, found(*now))
+    if after.scores["reciprocal_rank"] <= before.scores["reciprocal_rank"]:
+        return
+    cause, *_ = causes_of(before, after, 5, worse=False)
+    assert cause.kind == ("source_promoted" if cause.source in was else "source_gained")
+    places = [keys.index(cause.source or "") + 1 if cause.source in keys else None for keys in (was, now)]
+    assert [cause.rank_before, cause.rank_after] == places
+    assert cause.rank_after is not None
+    assert cause.rank_before is None or cause.rank_after < cause.rank_before
+
+
+@given(st.lists(st.sampled_from("abcdefgh"), unique=True), st.lists(st.sampled_from("abcdefgh"), unique=True))
+def test_no_source_is_said_to_be_new_or_gone_that_is_not(was: list[str], now: list[str]) -> None:
+    """Any two lists: who is named came or went."""
+    rows = Differences(row(ASKED, found(*was)), row(ASKED, found(*now)), 5)
+    if rows.same_order:
+        return
+    words = context_words(rows)
+    names = set(re.findall("`(.)`", words))
+    assert names <= {*was[:5]} ^ {*now[:5]}
+    if "another order" in words:
+        both = {*was[:5]} & {*now[:5]}
+        assert [key for key in was[:5] if key in both] != [key for key in now[:5] if key in both]
 
 
 def test_whatever_differs_the_kinds_are_what_they_say() -> None:

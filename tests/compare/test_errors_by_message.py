@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from evaltrack.compare.errors_by_message import error_counts, message_kind
+from evaltrack.compare.pairing import error_counts, message_kind
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaltrack.compare.leaderboard import Contender, Leaderboard, Standing
-from evaltrack.compare.ranking import rank
+from evaltrack.compare.ranking import Contender, Leaderboard, Standing, rank
 from evaltrack.errors import UsageError
 from evaltrack.records import OwnScore, Signature
 from evaltrack.records.run import Run

@@ -13,6 +13,7 @@ from evaltrack.compare.gate import Gate
 from evaltrack.compare.reruns import Answer, Questions, RerunState, rerun_questions
 from evaltrack.errors import UsageError
 from evaltrack.records.stored_row import StoredRow
+from evaltrack.report.comparison.json_form import comparison_json
 from evaltrack.report.comparison.rules import reasons, rerun_words, reruns_words
 from tests.compared import found, question, rows_of, side
 from tests.stored import patched
@@ -159,7 +160,19 @@ def test_another_system_is_seen_by_the_answers_of_the_baseline() -> None:
     assert (rerun.another_system, {each.state for each in rerun.by_id.values()}) == (True, {"unclear"})
     flaky = rerun_questions(Questions(keys, fixed=["f", "g"]), Turns(dict.fromkeys(keys, "b") | {"f": ".", "g": "."}))
     assert (flaky.another_system, {each.state for each in flaky.by_id.values()}) == (False, {"flaky"})
-    assert not rerun_questions(Questions(["q"]), Turns({"q": "b"})).another_system
+
+
+@pytest.mark.parametrize(
+    ("turns", "limit", "another"),
+    [(["b"], 20, True), (["b", "b"], 20, True), (["bbb."], 20, False), (["b", "bbbx"], 20, False), (["b"], 8, False)],
+)
+def test_one_or_two_questions_that_broke_are_flaky_unless_all_reruns_are_as_before(
+    turns: list[str], limit: int, another: bool
+) -> None:
+    asker = Turns({str(n): each for n, each in enumerate(turns)}, limit=limit)
+    made = rerun_questions(Questions(list(asker.turns)), asker)
+    assert made.another_system is another
+    assert {each.state for each in made.by_id.values()} == {"unclear" if another else "flaky"}
 
 
 # Whole comparisons
@@ -256,6 +269,15 @@ def test_a_mean_that_fell_without_a_flip_is_rerun_to_see_whether_anything_varies
 
 
 # Trials
+
+
+def test_a_question_of_several_trials_says_what_was_measured_in_the_run_and_in_its_reruns() -> None:
+    """3 of 3 before, 1 of 3 now, and its one rerun, to see whether answers vary, failed."""
+    made = compare(side(tried([3] * 10, 3)), side(tried([1] + [3] * 9, 3)), rerunner=Turns({}, {"q0": (3, 3)}))
+    (flip,) = made.flips
+    assert rerun_words(flip) == " [flaky: passed 1 of 3, and 0 of 1 rerun; 3 of 3 before]"
+    told = comparison_json(made)["reruns"]["by_id"]["q0"]
+    assert (told["state"], told["run_passed"], told["run_trials"], told["failed"]) == ("flaky", 1, 3, 1)
 
 
 def tried(passes: Sequence[int], trials: int) -> list[StoredRow]:

@@ -11,7 +11,7 @@ import mlflow
 import pytest
 
 from evaltrack import Comparison, Response, RunResult, Source, compare_runs, run_eval
-from evaltrack.compare.trial_causes import _distinct
+from evaltrack.compare.changes import _distinct
 from evaltrack.records import Question, Row, Usage, Verdict
 from evaltrack.records.stored_row import StoredRow, stored_row
 from evaltrack.tracking.tags import TRIALS

@@ -143,6 +143,18 @@ def test_a_run_of_a_part_is_unknown_unless_that_is_allowed(ends: tuple[bool, boo
     assert compare(*sides, Gate(allow_partial=True), resamples=100).verdict == "ok"
 
 
+@pytest.mark.parametrize("rules", [[], ["negative_pass_rate=5%"]])
+def test_a_rule_on_negatives_is_not_applied_to_a_part_without_them(rules: list[str]) -> None:
+    """The baseline measured them, and the part asked none."""
+    drops, _, named = parse_drops(rules)
+    gate = Gate(drops, allow_partial=True, explicit=named)
+    whole = side(rows_of([*TEN, question("n", expected_chunks=[])], {"n": found("x", abstained=True)}))
+    made = compare(whole, of_part(side(rows_of(TEN, {})), 10), gate, resamples=100)
+    assert (made.verdict, reasons(made)) == ("ok", ["no question broke"])
+    with_it = of_part(side(rows_of([question("n", expected_chunks=[])], {"n": DOWN})), 1)
+    assert compare(whole, with_it, gate, resamples=100).verdict == "unknown"
+
+
 def test_a_reasoning_run_that_falls_is_a_regression() -> None:
     """Its score has a rule, and so have hard fails."""
     assert {"reasoning_score", "tier_0_share"} <= DEFAULT_DROPS.keys()

@@ -8,7 +8,7 @@ import pytest
 
 from evaltrack.api.ask_target import ask_target
 from evaltrack.api.run_eval import run_eval
-from evaltrack.compare.config import ComparisonConfig
+from evaltrack.compare.gate import ComparisonConfig
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.settings_sources import read_settings, settings_of

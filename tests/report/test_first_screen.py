@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaltrack.compare.cause_words import CAUSES, CulpritKind
-from evaltrack.compare.change import Cause, CauseKind, Change
+from evaltrack.compare.change import CAUSES, Cause, CauseKind, Change, CulpritKind
 from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta, Rule, RuleState
 from evaltrack.records import Failure
 from evaltrack.records.run import SelectedPart
@@ -135,6 +134,10 @@ def test_the_next_step_comes_from_what_fell() -> None:
         "“fares#refunds” now ranks above the expected source (1 question): look at what changed in search or ranking."
     ]
     assert next_steps(quiet()) == ["Nothing got worse: this run can be the next baseline (evaltrack baseline set)."]
+    saved = quiet(baseline=replace(BASELINE, run_id=None, name="travel.baseline.json"))
+    assert next_steps(saved) == [
+        "Nothing got worse: save the next baseline (evaltrack run GOLDEN > travel.baseline.json)."
+    ]
     assert next_steps(quiet(verdict="unknown")) == []
     part = SelectedPart(questions=3, total=12, by="sample 3", whole_digest="d")
     assert (

@@ -10,8 +10,7 @@ from jsonschema import Draft202012Validator
 from markdown_it import MarkdownIt
 from rich.console import Console
 
-from evaltrack.compare.leaderboard import Leaderboard
-from evaltrack.compare.ranking import rank
+from evaltrack.compare.ranking import Leaderboard, rank
 from evaltrack.evaluation.result import SweepResult
 from evaltrack.report.leaderboard import (
     leaderboard_html,

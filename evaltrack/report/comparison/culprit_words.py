@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from evaltrack.compare.cause_words import CAUSES, INDEX, SEARCH
-from evaltrack.compare.change import CauseKind
+from evaltrack.compare.change import CAUSES, INDEX, SEARCH, CauseKind
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.culprits import ERRORS, SEEN, Behind, Culprit
 from evaltrack.compare.run_differences import RunDifference, about_answers
@@ -191,7 +190,9 @@ def next_steps(comparison: Comparison) -> list[str]:
     steps += [_step(comparison, [each]) for each in others if not each.message or each is errors[each.kind]]
     steps = steps[:STEPS]
     if comparison.verdict == "ok" and not steps and comparison.candidate.signature.selection is None:
-        steps = ["Nothing got worse: this run can be the next baseline (evaltrack baseline set)."]
+        of_file = f"save the next baseline (evaltrack run GOLDEN > {clip(comparison.baseline.name, NAME)})"
+        of_run = "this run can be the next baseline (evaltrack baseline set)"
+        steps = [f"Nothing got worse: {of_run if comparison.baseline.run_id else of_file}."]
     return steps
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from math import isfinite
 from typing import Any, get_args
 
@@ -84,7 +84,7 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
         differences=[asdict(each) for each in comparison.differences],
         metrics=_metrics(comparison.metrics),
         loss_p=comparison.loss_p if comparison.passing_compared else None,
-        reruns=asdict(replace(comparison.reruns, by_id={})),
+        reruns=asdict(comparison.reruns),
         culprits=[asdict(each) | {"words": culprit_words(each)} for each in comparison.culprits[:CULPRITS]],
         questions={fate: comparison.count(fate) for fate in get_args(Fate)},
         **_changes(comparison),

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import quote
 
-from evaltrack.compare.cause_words import CAUSES
-from evaltrack.compare.change import Change
+from evaltrack.compare.change import CAUSES, Change
 from evaltrack.compare.comparison import Comparison
 from evaltrack.records.amount import count
 from evaltrack.report.comparison.counts import (

@@ -116,11 +116,14 @@ def rerun_words(change: Change) -> str:
 
 
 def _counts(rerun: Rerun) -> str:
-    """``passed 1 of 3 reruns, 4 of 5 before``."""
+    """``passed 1 of 3 reruns, 4 of 5 before``, of several trials ``passed 1 of 3, and 0 of 1 rerun; 3 of 3 before``."""
     times = rerun.passed + rerun.failed
-    again = f"passed {rerun.passed:,} of {count(times, 'rerun')}" if times else ""
+    run = f"{rerun.run_passed:,} of {rerun.run_trials:,}" if rerun.run_trials else ""
+    again = f"{rerun.passed:,} of {count(times, 'rerun')}" if times else ""
+    now = ", and ".join(filter(None, (run, again)))
     before = f"{rerun.record_passed:,} of {rerun.record_trials:,} before" if rerun.record_trials else ""
-    return ", ".join(filter(None, (again, before if again else before and f"passed {before}")))
+    words = ("; " if run else ", ").join(filter(None, (now, before)))
+    return f"passed {words}" if words else ""
 
 
 def _flips_words(rule: Rule, comparison: Comparison) -> str:

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Literal
 
-from evaltrack.compare.cause_words import CAUSES
-from evaltrack.compare.change import WORSE, Cause, Change, Fate, Outcome
+from evaltrack.compare.change import CAUSES, WORSE, Cause, Change, Fate, Outcome
 from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.compare.differences import in_order
 from evaltrack.metrics.catalogue import metric_form

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from evaltrack.compare.cause_words import CAUSES
+from evaltrack.compare.change import CAUSES
 from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta
 from evaltrack.metrics.catalogue import HEADLINES
 from evaltrack.records.amount import count

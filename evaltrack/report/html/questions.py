@@ -9,8 +9,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, get_args
 
-from evaltrack.compare.cause_words import CAUSES
-from evaltrack.compare.change import Change, Fate
+from evaltrack.compare.change import CAUSES, Change, Fate
 from evaltrack.compare.comparison import Comparison
 from evaltrack.records.row import Traced
 from evaltrack.records.run import Run

@@ -6,11 +6,10 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from evaltrack.compare.cause_words import CulpritKind
-from evaltrack.compare.change import CauseKind, Fate, Outcome
+from evaltrack.compare.change import CauseKind, CulpritKind, Fate, Outcome
 from evaltrack.compare.comparison import ComparedAim, RuleKind, RuleState, Verdict
-from evaltrack.compare.errors_by_message import ErrorCount
 from evaltrack.compare.gate import GateKind, Threshold
+from evaltrack.compare.pairing import ErrorCount
 from evaltrack.compare.reruns import Rerun, Reruns
 from evaltrack.compare.run_differences import RunDifference
 from evaltrack.records import Signature

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from evaltrack.compare.leaderboard import CostUnit, ReferenceKind
+from evaltrack.compare.ranking import CostUnit, ReferenceKind
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.sweep import ELSEWHERE, OF_ALL, SweepFile
 from evaltrack.golden.findings import Finding

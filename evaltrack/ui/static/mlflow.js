@@ -60,16 +60,17 @@ export const ANY = `${tag("evaltrack.golden")} LIKE '%'`;
 export const PARENTS = `${tag("evaltrack.kind")} LIKE '%'`;
 
 /* At most so many runs, those that started last first, and whether there are more. */
-export async function search(experimentIds, filter, most, order = "start_time") {
-  const body = { experiment_ids: experimentIds, filter, max_results: most, order_by: [`attributes.${order} DESC`] };
+export async function search(experimentIds, filter, most) {
+  const body = { experiment_ids: experimentIds, filter, max_results: most, order_by: ["attributes.start_time DESC"] };
   const page = await post("runs/search", body);
   return { runs: (page.runs || []).map(runOf), more: Boolean(page.next_page_token) };
 }
 
-/* The finished runs that ended last, as `evaltrack compare` finds the newest one: none of a sweep, none of the future. */
+/* The finished runs that started last, as `evaltrack compare` finds the newest one: none of a sweep, none of the future. */
 export function newest(experimentIds, filter, most) {
   const single = `${tag("evaltrack.sweep.configuration")} IS NULL`, now = Date.now() + 300_000;
-  return search(experimentIds, `${filter} AND ${single} AND attributes.status = 'FINISHED' AND attributes.end_time <= ${now}`, most, "end_time");
+  const past = `attributes.end_time <= ${now} AND attributes.start_time <= ${now}`;
+  return search(experimentIds, `${filter} AND ${single} AND attributes.status = 'FINISHED' AND ${past}`, most);
 }
 
 const LAST_MOMENT = 253402214400000; /* of the year 9999 */

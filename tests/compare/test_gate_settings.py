@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaltrack.compare.config import ComparisonConfig
+from evaltrack.compare.gate import ComparisonConfig
 from evaltrack.errors import UsageError
 
 
