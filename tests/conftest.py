@@ -13,7 +13,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import chdir, closing, suppress
+from contextlib import ExitStack, chdir, closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -21,10 +21,13 @@ import pytest
 
 from . import warm
 from .mlflow_server import served_store
+from .openai_behaviours import Behaviour, Reply, script
+from .openai_server import OpenAIServer
 
 if TYPE_CHECKING:
     from evaltrack.judges.cache import VerdictCache
 
+Serve: TypeAlias = Callable[..., OpenAIServer]
 OpenCache: TypeAlias = "Callable[[Path], VerdictCache]"
 REPO = Path(__file__).parent.parent
 MEMORY = Path("/dev/shm")
@@ -131,6 +134,21 @@ def open_cache() -> Iterator[OpenCache]:
     yield opened
     for cache in caches:
         cache.close()
+
+
+@pytest.fixture
+def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
+    """Starts the server that models are asked from: with a behaviour, or with replies of which the last one repeats."""
+    with ExitStack() as running:
+
+        def start(*replies: Any, behaviour: Behaviour | None = None, **settings: Any) -> OpenAIServer:
+            made = [each if isinstance(each, Reply) or callable(each) else Reply(str(each)) for each in replies]
+            given = behaviour or (made[0] if callable(made[0]) else script(*made))
+            server = running.enter_context(OpenAIServer(given, **settings))
+            monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+            return server
+
+        yield start
 
 
 @pytest.fixture

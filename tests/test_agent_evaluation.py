@@ -19,7 +19,7 @@ from evaltrack.cli import _run
 from evaltrack.tracking.rows_reader import read_table
 
 from . import warm
-from .conftest import REPO
+from .conftest import REPO, Serve
 from .files import put
 from .openai_behaviours import (
     Behaviour,
@@ -235,25 +235,6 @@ def many(folder: Path, size: int) -> Path:
 
 def finds(question: Question, _k: int) -> Response:
     return Response(answer=f"An answer to {question.id}", sources=(Source(chunk_id="a", text="A text."),))
-
-
-@pytest.fixture
-def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Behaviour], OpenAIServer]]:
-    """Starts a server that judge and agent will ask."""
-    started: list[OpenAIServer] = []
-
-    def start(behaviour: Behaviour) -> OpenAIServer:
-        server = OpenAIServer(behaviour).__enter__()
-        started.append(server)
-        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
-        return server
-
-    yield start
-    for server in started:
-        server.__exit__(None)
-
-
-Serve = Callable[[Behaviour], OpenAIServer]
 
 
 @pytest.fixture

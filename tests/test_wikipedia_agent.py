@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -15,8 +15,8 @@ from evaltrack.golden.corpus import read_corpus
 from evaltrack.records import Question, Response
 from evaltrack.targets import open_target
 
-from .conftest import REPO
-from .openai_behaviours import Behaviour, Reply, Usage, script
+from .conftest import REPO, Serve
+from .openai_behaviours import Reply, Usage
 from .openai_server import OpenAIServer
 
 TARGET = "python:scripts.wikipedia_agent:ask"
@@ -31,25 +31,6 @@ ANSWER = Reply("Fewer bought.", usage=Usage(900, 30, cached=300, reasoning=8))
 def environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(REPO)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
-
-
-Serve = Callable[..., OpenAIServer]
-
-
-@pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
-    """Starts a scripted model that the agent will ask."""
-    started: list[OpenAIServer] = []
-
-    def serve(*replies: Reply, behaviour: Behaviour | None = None, **settings: Any) -> OpenAIServer:
-        server = OpenAIServer(behaviour or script(*replies), **settings).__enter__()
-        started.append(server)
-        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
-        return server
-
-    yield serve
-    for server in started:
-        server.__exit__(None)
 
 
 def ask(k: int = 3, question: Question = QUESTION) -> Response:
@@ -67,8 +48,8 @@ def titles(response: Response) -> list[str | None]:
     return [source.title for source in response.sources or ()]
 
 
-def test_search_then_page_then_answer(model: Serve) -> None:
-    server = model(SEARCH, PAGE, ANSWER)
+def test_search_then_page_then_answer(serve: Serve) -> None:
+    server = serve(SEARCH, PAGE, ANSWER)
     response = ask(k=3)
     assert response.answer == "Fewer bought."
     assert not response.abstained
@@ -108,16 +89,16 @@ def test_search_then_page_then_answer(model: Serve) -> None:
         ("wikipedia_search", {"query": "xyzzy"}, {"query": "xyzzy"}, "[]"),
     ],
 )
-def test_mistakes_of_the_model(model: Serve, name: str, arguments: Any, recorded: Any, message: str) -> None:
-    server = model(Reply(tool_calls=((name, arguments),)), ANSWER)
+def test_mistakes_of_the_model(serve: Serve, name: str, arguments: Any, recorded: Any, message: str) -> None:
+    server = serve(Reply(tool_calls=((name, arguments),)), ANSWER)
     response = ask()
     assert told(server, 1).startswith(message)
     assert [(call.name, call.arguments) for call in response.tool_calls] == [(name, recorded)]
     assert (response.answer, response.sources) == ("Fewer bought.", ())
 
 
-def test_does_not_know(model: Serve) -> None:
-    model(SEARCH, Reply("I do not know: Wikipedia does not say."))
+def test_does_not_know(serve: Serve) -> None:
+    serve(SEARCH, Reply("I do not know: Wikipedia does not say."))
     response = ask()
     assert response.abstained
     assert response.declined
@@ -158,10 +139,10 @@ HITS = [
 ]
 
 
-def test_live(model: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_live(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     extract = "Overchoice, or choice overload. " * 1000
     replies = [{"search": HITS}, {"pages": [{"title": "Overchoice", "extract": extract}]}]
-    server = model(SEARCH, PAGE, ANSWER)
+    server = serve(SEARCH, PAGE, ANSWER)
     with wiki(*((200, {"query": reply}) for reply in replies)) as (address, asked):
         monkeypatch.setenv("EVALTRACK_WIKIPEDIA", address)
         response = ask(k=2)

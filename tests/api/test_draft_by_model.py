@@ -5,7 +5,6 @@ import os
 import re
 import signal
 import threading
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +16,10 @@ from evaltrack.cli import _run
 from evaltrack.errors import EXIT_INTERRUPTED, UsageError
 from evaltrack.golden.corpus import read_corpus
 from evaltrack.judges.server import QuotaError
+from tests.conftest import Serve
 from tests.in_process import same_signals
 from tests.openai_behaviours import Behaviour, Reply, Usage, failure, no_json_schema, quota, rate_limited, script
 from tests.openai_requests import Json, text_of
-from tests.openai_server import OpenAIServer
 
 PAGES = {
     "rail.md": "# Rail\n\nTrains of all kinds.\n\n"
@@ -66,26 +65,9 @@ def proposer(**changes: Any) -> Behaviour:
     return behave
 
 
-Serve = Callable[[Behaviour], OpenAIServer]
-
-
 @pytest.fixture
 def pages(tmp_path: Path) -> Path:
     return corpus(tmp_path / "pages")
-
-
-@pytest.fixture
-def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
-    started: list[OpenAIServer] = []
-
-    def start(behaviour: Behaviour) -> OpenAIServer:
-        started.append(OpenAIServer(behaviour).__enter__())
-        monkeypatch.setenv("OPENAI_BASE_URL", started[-1].base_url)
-        return started[-1]
-
-    yield start
-    for server in started:
-        server.__exit__(None)
 
 
 def test_drafts_hold(tmp_path: Path, pages: Path, serve: Serve) -> None:

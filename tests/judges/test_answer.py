@@ -6,7 +6,6 @@ import asyncio
 import importlib
 import json
 import re
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,10 +27,9 @@ from evaltrack.judges.llm_judge import CUT, TEXT_LIMIT, UnreadableVerdictError, 
 from evaltrack.judges.neutral_text import BREAK, SUFFIX, TAG_RULE
 from evaltrack.judges.server import AnswerError
 from evaltrack.records import Question, Response, Source, Turn, Usage, Verdict
-from tests.conftest import REPO
-from tests.openai_behaviours import FAULTS, Behaviour, Reply, script, slow
+from tests.conftest import REPO, Serve
+from tests.openai_behaviours import FAULTS, Reply, script, slow
 from tests.openai_behaviours import Usage as ServerUsage
-from tests.openai_server import OpenAIServer
 
 REPLIES = json.loads((REPO / "tests/data/judge_replies.json").read_text(encoding="utf-8"))
 QUESTION = Question(
@@ -58,25 +56,6 @@ GOOD: dict[str, Any] = {
     "relevance": 1,
     "overall_score": 0.7,
 }
-
-Serve = Callable[..., OpenAIServer]
-
-
-@pytest.fixture
-def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
-    """Starts a server that gives these texts as a judge's replies, the last one again and again."""
-    started: list[OpenAIServer] = []
-
-    def start(*replies: object, behaviour: Behaviour | None = None) -> OpenAIServer:
-        made = [reply if isinstance(reply, Reply) else Reply(str(reply)) for reply in replies]
-        server = OpenAIServer(behaviour or script(*made)).__enter__()
-        started.append(server)
-        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
-        return server
-
-    yield start
-    for server in started:
-        server.__exit__(None)
 
 
 def verdict_of(

@@ -10,7 +10,6 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -30,7 +29,7 @@ from evaltrack.judges.server import (
 from evaltrack.judges.throttle import FIRST_DELAY
 from evaltrack.records import Usage
 from tests import warm
-from tests.conftest import REPO
+from tests.conftest import REPO, Serve
 from tests.files import data
 from tests.openai_behaviours import (
     FAULTS,
@@ -51,7 +50,6 @@ from tests.openai_behaviours import (
 )
 from tests.openai_behaviours import Usage as ServerUsage
 from tests.openai_requests import Json, format_of
-from tests.openai_server import OpenAIServer
 
 KEY = "sk-not-to-be-seen-0123456789"
 MESSAGES = [{"role": "system", "content": "Reply in JSON."}, {"role": "user", "content": "How good is it?"}]
@@ -61,7 +59,6 @@ SCHEMA = Schema(
     {"type": "object", "properties": FIELDS, "required": list(FIELDS), "additionalProperties": False},
 )
 GOOD = Reply('{"reasoning": "so", "overall_score": 0.5}')
-Serve = Callable[..., OpenAIServer]
 Outcome = Answer | EvaltrackError | AnswerError
 
 
@@ -69,22 +66,6 @@ Outcome = Answer | EvaltrackError | AnswerError
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Retries come after milliseconds instead of half a second and more; who tests the delays takes this back."""
     monkeypatch.setattr("evaltrack.judges.throttle.FIRST_DELAY", 0.002)
-
-
-@pytest.fixture
-def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
-    """Starts a server with a behaviour, or with a script of replies, that the LLM will ask."""
-    started: list[OpenAIServer] = []
-
-    def start(*replies: Reply, behaviour: Behaviour | None = None, **settings: Any) -> OpenAIServer:
-        server = OpenAIServer(behaviour or script(*replies), **settings).__enter__()
-        started.append(server)
-        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
-        return server
-
-    yield start
-    for server in started:
-        server.__exit__(None)
 
 
 def ask(times: int = 1, *, at_once: bool = False, schema: Schema | None = SCHEMA, **settings: Any) -> list[Outcome]:
