@@ -9,25 +9,20 @@ import pytest
 import yaml
 
 from .conftest import REPO
-from .workflow import ACTION, BOT, COMMENT, Job, commit, git, repository
+from .workflow import ACTION, BOT, COMMENT, Job, commit, git, job, repository
 
 PAGES = "".join(path.read_text() for path in (REPO / "README.md", *sorted((REPO / "docs").rglob("*.md"))))
 QUESTION = '{"id": 1, "question": "q?", "expected_chunks": ["a"]}\n'
 COMMENTING = (["OWNER/evaltrack/scripts/github/comment"], ["COMMENT"])
 
 
-def job(tmp_path: Path, base: str = "", **inputs: str) -> Job:
-    given = {"golden": "small.jsonl", "target": "recorded:now.jsonl"}
-    return Job(tmp_path / "tree", tmp_path / "temp", given | inputs, base)
-
-
 @pytest.mark.parametrize(("chunk", "code"), [("a", 0), ("x", 1)])
 def test_the_action_ends_with_the_gates_exit_code(store_uri: str, tmp_path: Path, chunk: str, code: int) -> None:
     tree = tmp_path / "tree"
-    repository(tree, {"small.jsonl": QUESTION, "now.jsonl": '{"id": 1, "sources": ["a"]}\n'})
+    repository(tree, {"small.jsonl": QUESTION, "answers.jsonl": '{"id": 1, "sources": ["a"]}\n'})
     saved = job(tmp_path, **{"run-options": "--output json"}).step("Evaluate")
     (tree / "baseline.json").write_text(saved.stdout)
-    (tree / "now.jsonl").write_text(f'{{"id": 1, "sources": ["{chunk}"]}}\n')
+    (tree / "answers.jsonl").write_text(f'{{"id": 1, "sources": ["{chunk}"]}}\n')
     made = job(tmp_path, baseline="baseline.json", **{"compare-options": "--allow-flips 0"})
 
     assert made.run() == code, made.output
@@ -42,7 +37,7 @@ def test_the_action_ends_with_the_gates_exit_code(store_uri: str, tmp_path: Path
 
 
 def test_the_work_tree_stays_as_it_is(empty_database: Path, tmp_path: Path) -> None:
-    repository(tmp_path / "tree", {"small.jsonl": QUESTION, "now.jsonl": '{"id": 1, "sources": ["a"]}\n'})
+    repository(tmp_path / "tree", {"small.jsonl": QUESTION, "answers.jsonl": '{"id": 1, "sources": ["a"]}\n'})
     made = job(tmp_path)
     (made.temp / "evaltrack").mkdir()
     shutil.copy(empty_database, made.temp / "evaltrack/mlflow.db")
@@ -160,8 +155,8 @@ def test_no_job_that_runs_the_pull_request_can_write(page: str) -> None:
     assert workflow
     jobs = yaml.safe_load(re.sub(r"@(\w+)@", r"\1", workflow[0]))
     assert jobs["permissions"] == {"contents": "read"}
-    for job in jobs["jobs"].values():
-        writes = "write" in job.get("permissions", {}).values()
-        assert writes == ([step["uses"].partition("@")[0] for step in job["steps"] if "uses" in step] in COMMENTING)
-        assert not writes or not any("run" in step for step in job["steps"])
+    for each in jobs["jobs"].values():
+        writes = "write" in each.get("permissions", {}).values()
+        assert writes == ([step["uses"].partition("@")[0] for step in each["steps"] if "uses" in step] in COMMENTING)
+        assert not writes or not any("run" in step for step in each["steps"])
     assert "token" not in json.dumps(ACTION)

@@ -157,6 +157,12 @@ class Job:
         return event.get(name, "")
 
 
+def job(folder: Path, base: str = "", **inputs: str) -> Job:
+    """A job over the golden set and the recorded answers of the work tree."""
+    given = {"golden": "small.jsonl", "target": "recorded:answers.jsonl"}
+    return Job(folder / "tree", folder / "temp", given | inputs, base)
+
+
 def repository(folder: Path, files: dict[str, str]) -> str:
     folder.mkdir(parents=True, exist_ok=True)
     git(folder, "init", "--quiet", "--initial-branch", "main")

@@ -1,17 +1,10 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
-
-from evaltrack.api.progress_bar import BarOfTqdm, PlainProgress, in_notebook, shown_progress
-from evaltrack.evaluation.loop import Silent
-from evaltrack.records import Failure, Question, Row
-from evaltrack.records.row import seconds_now
 
 CELLS = (
     """
@@ -74,69 +67,3 @@ def _html(outputs: list[Any]) -> str:
 
 def _printed(outputs: list[Any]) -> str:
     return "".join(each["text"] for each in outputs if each.get("name") == "stdout")
-
-
-def row(failure: Failure | None, started_at: float | None = None) -> Row:
-    moment = seconds_now() if started_at is None else started_at
-    return Row.model_construct(question=Question(id="1", question="q", domain="d"), failure=failure, started_at=moment)
-
-
-def test_what_is_drawn_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    for choice, kind in ((None, Silent), (False, Silent), (PlainProgress(), PlainProgress), (True, PlainProgress)):
-        with shown_progress(choice) as progress:
-            assert type(progress) is kind
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    with shown_progress(choice=True) as progress:
-        assert isinstance(progress, BarOfTqdm)
-
-
-def test_a_kernel_is_a_notebook_and_a_terminal_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    for shell, expected in ((None, False), (SimpleNamespace(), False), (SimpleNamespace(kernel=1), True)):
-        ipython = ModuleType("IPython")
-        ipython.get_ipython = lambda shell=shell: shell  # type: ignore[attr-defined]
-        monkeypatch.setitem(sys.modules, "IPython", ipython)
-        assert in_notebook() is expected
-    monkeypatch.delitem(sys.modules, "IPython")
-    assert not in_notebook()
-
-
-def test_the_speed_of_the_bar_counts_what_was_asked_alone() -> None:
-    bar = BarOfTqdm()
-    bar.start(100)
-    for row_ in [*[row(None, 1.0)] * 50, row(None)]:
-        bar.advance(row_)
-    drawn = bar._bar
-    assert drawn is not None
-    assert (drawn.n, drawn.initial, drawn.format_dict["rate"]) == (51, 50, None)
-    bar.advance(row(None))
-    assert (drawn.n, drawn.initial) == (52, 50)
-    bar.close()
-
-
-def test_the_bar_counts_questions_and_errors(capsys: pytest.CaptureFixture[str]) -> None:
-    bar = BarOfTqdm()
-    bar.advance(row(None))
-    bar.note("nothing is drawn yet", 0, 0)
-    bar.opened("4488", "evaltrack resume 4488")
-    bar.note("judging again", 3, 7)
-    bar.start(2)
-    bar.warn("slow")
-    bar.advance(row(Failure(kind="target_error", message="down")))
-    bar.advance(row(None))
-    bar.note("logging the rows", 0, 0)
-    bar.note("writing traces", 1, 2)
-    bar.start(1)
-    bar.close()
-    drawn = capsys.readouterr().err
-    for words in (
-        "if it is stopped, go on with: evaltrack resume 4488",
-        "judging again: ",
-        "3/7",
-        "Warning: slow",
-        "2/2",
-        "1 error",
-        "logging the rows",
-        "writing traces 1/2",
-        "0/1",
-    ):
-        assert words in drawn

@@ -213,16 +213,6 @@ def test_a_whole_run_against_a_part_says_so(store_uri: str, tmp_path: Path) -> N
     assert comparison_json(both)["headline"] == words
 
 
-def test_a_rule_for_a_domain_that_was_not_selected_is_not_applied(store_uri: str, tmp_path: Path) -> None:
-    before = evaluated(tmp_path, Target())
-    part = evaluated(tmp_path, Target(), filter="domain=air")
-    rules = ["rail:mrr=5%", "air:mrr=1%"]
-    made = compared(before, part, max_drop=rules, allow_partial=True)
-    assert (made.verdict, set(made.gate.domain_drops)) == ("ok", {"air"})
-    with pytest.raises(UsageError, match="no common question is of domain `road`"):
-        compared(before, part, max_drop=["road:mrr=5%"])
-
-
 def test_a_baseline_of_a_part_warns(store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     part = evaluated(tmp_path, Target(), sample=5)
     assert _run(["baseline", "set", part.run_id]) == 0

@@ -9,18 +9,13 @@ import mlflow
 import pytest
 
 from tests.conftest import evaltrack
-from tests.workflow import ACTION, BOT, Job, commit, repository
+from tests.workflow import ACTION, BOT, Job, commit, job, repository
 
 MARKER = "<!-- evaltrack:small -->"
 PAGE = f"{MARKER}\nall is well\n"
 QUESTION = '{"id": 1, "question": "q?", "expected_chunks": ["a"]}\n'
 GOOD, BAD = (f'{{"id": 1, "sources": ["{chunk}"]}}\n' for chunk in "ax")
 LOOSE = '[compare]\nallow-flips = 9\nmax-drop = ["recall_at_k=off", "mrr=off"]\n'
-
-
-def job(folder: Path, base: str = "", **inputs: str) -> Job:
-    given = {"golden": "small.jsonl", "target": "recorded:answers.jsonl"}
-    return Job(folder / "tree", folder / "temp", given | inputs, base)
 
 
 def written(made: Job) -> None:
