@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from evaltrack.cli.options import from_caller, output_option
 from evaltrack.cli.output import IN_EXIT_CODE, print_json, result_is_in
@@ -65,6 +66,8 @@ def lint(
     """
     from evaltrack.api.lint_golden import lint_golden
 
+    if target and click.get_current_context().get_parameter_source("corpus") is ParameterSource.DEFAULT_MAP:
+        corpus = None
     findings: list[Finding] = []
     for name in files:
         findings += lint_golden(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import ValidationError
@@ -110,37 +109,21 @@ TEXT_TAGS = ("id", "domain", "difficulty", "category", "notes")
 JSON_TAGS = ("draft", "grades", "relevant_grade", "metadata", "history")
 
 
-@dataclass(frozen=True)
-class DatasetRecord:
-    """A record of an MLflow evaluation dataset.
-
-    Attributes:
-        inputs: What identifies it in its dataset: MLflow holds equal inputs once.
-        expectations: What is expected, by name.
-        tags: Further fields of the question.
-    """
-
-    inputs: Mapping[str, Any]
-    expectations: Mapping[str, Any] = field(default_factory=dict)
-    tags: Mapping[str, Any] = field(default_factory=dict)
-
-
-def record_of(question: Question, inputs: Mapping[str, Any] | None = None) -> DatasetRecord:
-    """The record of a question.
-
-    Args:
-        question: What it holds.
-        inputs: Those of the record; None takes the text alone.
-    """
+def record_of(question: Question) -> dict[str, dict[str, Any]]:
+    """The record of a question: `inputs`, `expectations` and `tags`."""
     line = line_of(question)
     expectations = {name: line[name] for name in SHARED if name in line}
     if question.expected_answer is not None:
         expectations[RESPONSE] = question.expected_answer
     if question.expected_tools:
-        expectations[TOOL_CALLS] = _expected_calls(question)
+        arguments = question.expected_arguments or ({},) * len(question.expected_tools)
+        expectations[TOOL_CALLS] = [
+            {"name": name, **({"arguments": dict(each)} if each else {})}
+            for name, each in zip(question.expected_tools, arguments, strict=True)
+        ]
     tags = {name: line[name] for name in TEXT_TAGS if name in line}
     tags |= {name: json.dumps(line[name], ensure_ascii=False) for name in JSON_TAGS if name in line}
-    return DatasetRecord({"question": question.question} if inputs is None else inputs, expectations, tags)
+    return {"inputs": {"question": question.question}, "expectations": expectations, "tags": tags}
 
 
 def question_of(inputs: Mapping[str, Any], expectations: Mapping[str, Any]) -> Question | list[str]:
@@ -159,15 +142,6 @@ def question_of(inputs: Mapping[str, Any], expectations: Mapping[str, Any]) -> Q
     if (calls := expectations.get(TOOL_CALLS)) is not None:
         line |= _tools(calls)
     return checked_question(line)
-
-
-def _expected_calls(question: Question) -> list[dict[str, Any]]:
-    """Each expected tool as MLflow writes it, with its arguments where there are any."""
-    arguments = question.expected_arguments or ({},) * len(question.expected_tools)
-    return [
-        {"name": name, **({"arguments": dict(each)} if each else {})}
-        for name, each in zip(question.expected_tools, arguments, strict=True)
-    ]
 
 
 def _tools(calls: object) -> dict[str, object]:

@@ -22,7 +22,7 @@ from unicodedata import normalize
 from evaltrack.errors import GoldenError, Guide
 from evaltrack.golden.file import ARRAY, array_entries, line_entries
 from evaltrack.golden.lines import checked_question
-from evaltrack.golden.selection import ALL, Sample, Selection, empty_words
+from evaltrack.golden.selection import ALL, Selection, empty_words, sample
 from evaltrack.records import Question
 from evaltrack.records.base import as_key
 from evaltrack.records.json_text import kind_of, other_encoding
@@ -139,15 +139,15 @@ def open_golden(path: str | os.PathLike[str], selection: Selection | None = None
     _check_file(path)
     problems: list[Problem] = []
     digest, stats, first_lines = hashlib.sha256(), GoldenStats(), dict[str, int]()
-    sample = Sample(selection.sample, selection.seed) if selection.sample else None
+    admitted: list[str] = []
     for _, question in _questions(path, problems, first_lines):
         stats.drafts += question.draft
         if question.draft and not drafts:
             continue
         digest.update(_digest_line(question))
         stats.add(question)
-        if sample is not None and selection.admits(question):
-            sample.offer(question.id)
+        if selection.sample and selection.admits(question):
+            admitted.append(question.id)
     if problems:
         problems.sort()
         places = [f"{path}:{line}: {what}" for line, what in problems]
@@ -161,17 +161,17 @@ def open_golden(path: str | os.PathLike[str], selection: Selection | None = None
         raise GoldenError([f"{path}: holds no questions; {cure}"], guide=Guide.GOLDEN_LINES)
     name = golden_name(path.name)
     whole = GoldenSet(path, name, digest.hexdigest(), stats, ids=first_lines.keys(), with_drafts=drafts)
-    return whole if selection.takes_all else _part_of(whole, selection, sample)
+    drawn = sample(admitted, selection.sample, selection.seed) if selection.sample else None
+    return whole if selection.takes_all else _part_of(whole, selection, drawn)
 
 
-def _part_of(whole: GoldenSet, selection: Selection, sample: Sample | None) -> GoldenSet:
+def _part_of(whole: GoldenSet, selection: Selection, sampled: frozenset[str] | None) -> GoldenSet:
     """The selected questions of a set; the whole of it where that is all of them.
 
     Raises:
         GoldenError: there are none, or the file no longer holds what was checked.
     """
     everything = SelectedPart(questions=len(whole), total=len(whole), by=selection.words(), whole_digest=whole.digest)
-    sampled = None if sample is None else sample.ids
     selected = replace(whole, selection=selection, sampled=sampled, part=everything)
     digest, stats = hashlib.sha256(), GoldenStats()
     for question in selected:

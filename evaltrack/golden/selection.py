@@ -93,26 +93,9 @@ ALL = Selection()
 """Every question."""
 
 
-class Sample:
-    """Draws `size` ids out of any number: those whose hash, with the seed, is smallest. Holds no more than `size`."""
-
-    def __init__(self, size: int, seed: int) -> None:
-        self._size, self._seed = size, seed
-        self._heap: list[tuple[int, str]] = []
-
-    def offer(self, key: str) -> None:
-        """Take an id, or pass it over for good."""
-        digest = hashlib.sha256(f"{self._seed}\t{key}".encode()).digest()
-        entry = -int.from_bytes(digest[:8], "big"), key
-        if len(self._heap) < self._size:
-            heapq.heappush(self._heap, entry)
-        else:
-            heapq.heappushpop(self._heap, entry)
-
-    @property
-    def ids(self) -> frozenset[str]:
-        """Those drawn so far."""
-        return frozenset(key for _, key in self._heap)
+def sample(ids: Iterable[str], size: int, seed: int) -> frozenset[str]:
+    """Some of any number of ids: those whose hash, with the seed, is smallest."""
+    return frozenset(heapq.nsmallest(size, ids, key=lambda key: hashlib.sha256(f"{seed}\t{key}".encode()).digest()))
 
 
 def parse_filters(texts: Iterable[str]) -> tuple[tuple[Condition, ...], ...]:

@@ -68,10 +68,9 @@ def _records(questions: list[Question]) -> list[dict[str, Any]]:
         inputs: dict[str, Any] = {"question": each.question}
         inputs |= {"id": each.id} if repeated[each.question] > 1 else {}
         inputs |= {"history": each.messages[:-1]} if each.history else {}
-        record = record_of(each, inputs)  # its source is a person where something is expected, as `merge_records` says
-        source: dict[str, Any] = {"source_type": "HUMAN" if record.expectations else "CODE", "source_data": {}}
-        parts = {"inputs": record.inputs, "expectations": record.expectations, "tags": record.tags}
-        records.append({name: dict(part) for name, part in parts.items()} | {"source": source})
+        record = record_of(each)  # its source is a person where something is expected, as `merge_records` says
+        source: dict[str, Any] = {"source_type": "HUMAN" if record["expectations"] else "CODE", "source_data": {}}
+        records.append({**record, "inputs": inputs, "source": source})
     return records
 
 

@@ -57,7 +57,7 @@ class GenaiJudge:
         """Its value, yes being 1 and no 0, or why there is none."""
         record = record_of(question)
         run: Callable[..., object] = self._scorer.run
-        inputs, expectations = dict(record.inputs), dict(record.expectations)
+        inputs, expectations = record["inputs"], record["expectations"]
         return assessed_value(run(inputs=inputs, outputs=response.answer, expectations=expectations))
 
 

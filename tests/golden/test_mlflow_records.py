@@ -60,11 +60,11 @@ def test_arguments_of_tools_come_back() -> None:
     question = checked_question(line | {"expected_arguments": [{}, {"title": "Kea"}]})
     assert isinstance(question, Question)
     record = record_of(question)
-    assert record.expectations["expected_tool_calls"] == [
+    assert record["expectations"]["expected_tool_calls"] == [
         {"name": "search"},
         {"name": "page", "arguments": {"title": "Kea"}},
     ]
-    assert question_of(record.inputs, record.expectations) == question
+    assert question_of(record["inputs"], record["expectations"]) == question
 
 
 def test_names_are_those_of_mlflows_scorers() -> None:
@@ -73,13 +73,13 @@ def test_names_are_those_of_mlflows_scorers() -> None:
     question = checked_question(line)
     assert isinstance(question, Question)
     record = record_of(question)
-    assert record.inputs == {"question": "q?"}
-    assert record.expectations == {
+    assert record["inputs"] == {"question": "q?"}
+    assert record["expectations"] == {
         "expected_response": "yes",
         "expected_tool_calls": [{"name": "search"}],
         "expected_chunks": {"a": 2, "b": 0},
     }
-    assert record.tags == {"id": "7", "domain": "d", "draft": "true", "metadata": '{"n": 1}'}
+    assert record["tags"] == {"id": "7", "domain": "d", "draft": "true", "metadata": '{"n": 1}'}
 
 
 @pytest.mark.parametrize(

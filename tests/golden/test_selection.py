@@ -12,7 +12,7 @@ import pytest
 
 from evaltrack.errors import GoldenError, UsageError
 from evaltrack.golden.reader import GoldenSet, open_golden
-from evaltrack.golden.selection import FailedQuestions, Sample, Selection, filter_words, parse_filters
+from evaltrack.golden.selection import FailedQuestions, Selection, filter_words, parse_filters, sample
 
 SIX: list[dict[str, Any]] = [
     {"id": "1", "domain": "travel", "difficulty": "easy", "category": "usage", "metadata": {"year": 2024}},
@@ -118,10 +118,7 @@ def test_a_sample_does_not_depend_on_the_order_of_the_lines(tmp_path: Path) -> N
     assert first == again
     times = dict.fromkeys((each["id"] for each in many), 0)
     for seed in range(200):
-        drawn = Sample(20, seed)
-        for each in many:
-            drawn.offer(each["id"])
-        for key in drawn.ids:
+        for key in sample((each["id"] for each in many), 20, seed):
             times[key] += 1
     assert sum(times.values()) == 4000
     assert min(times.values()) >= 3
@@ -129,11 +126,8 @@ def test_a_sample_does_not_depend_on_the_order_of_the_lines(tmp_path: Path) -> N
 
 
 def test_a_sample_grows_by_questions_and_loses_none() -> None:
-    small, large = Sample(5, 3), Sample(50, 3)
-    for n in range(100):
-        small.offer(str(n))
-        large.offer(str(n))
-    assert small.ids < large.ids
+    ids = [str(number) for number in range(100)]
+    assert sample(ids, 5, 3) < sample(ids, 50, 3)
 
 
 # The set of the selected questions
