@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 from urllib.parse import urlsplit
 
 from evaltrack import __version__
@@ -178,7 +178,7 @@ def _settings(golden: str, target: str, corpus: str) -> str:
 
 def _ci_file(folder: Path, ci: CI, package: str, golden: str, target: str) -> tuple[str, str, list[str]]:
     """Path and text of the CI's file, and what is left to do for it."""
-    requirement = package or _requirement(_direct_url())
+    requirement = package or _installed()
     action = _action(requirement)
     made_with = f"evaltrack run > {BASELINE}"
     if not target.startswith(("bm25:", "auto")):
@@ -230,25 +230,18 @@ def _action(requirement: str) -> str:
     return f"{found[1]}/scripts/github@{found[2]}" if found else f"OWNER/evaltrack/scripts/github@v{__version__}"
 
 
-def _requirement(direct: dict[str, Any] | None) -> str:
-    """The requirement that a `direct_url.json` (PEP 610) describes; None is that of an index.
+def _installed() -> str:
+    """The requirement that pip noted down about this installation (PEP 610); without a note it is that of an index.
 
     An installation from a folder or a file says nothing that another machine could use: it gets a placeholder.
     """
-    if direct is None:
-        return f"{DISTRIBUTION}=={__version__}"
-    version, url = direct.get("vcs_info"), urlsplit(str(direct.get("url", "")))
-    if not isinstance(version, dict) or url.scheme != "https" or not url.hostname:
-        return f"{DISTRIBUTION} @ {SOMEWHERE}"
-    port = f":{url.port}" if url.port else ""
-    return f"{DISTRIBUTION} @ git+https://{url.hostname}{port}{url.path}@{version.get('commit_id')}"
-
-
-def _direct_url() -> dict[str, Any] | None:
-    """What pip noted down where it did not install from an index; a checkout that is not installed is a folder."""
     try:
-        text = distribution(DISTRIBUTION).read_text("direct_url.json")
-        value = json.loads(text) if text else None
+        noted = json.loads(distribution(DISTRIBUTION).read_text("direct_url.json") or "null")
     except (PackageNotFoundError, ValueError):
-        return {}
-    return value if isinstance(value, dict) else None
+        noted = {}
+    if noted is None:
+        return f"{DISTRIBUTION}=={__version__}"
+    commit, url = noted.get("vcs_info", {}).get("commit_id"), urlsplit(noted.get("url", ""))
+    if not commit or url.scheme != "https" or not url.hostname:
+        return f"{DISTRIBUTION} @ {SOMEWHERE}"
+    return f"{DISTRIBUTION} @ git+https://{url.hostname}{f':{url.port}' if url.port else ''}{url.path}@{commit}"
