@@ -122,10 +122,17 @@ def test_what_does_not_hold_is_asked_for_once_more(tmp_path: Path, pages: Path, 
     assert last.startswith("That cannot be taken: quote: does not stand in the passage to the letter")
 
 
+ELSEWHERE = "and what travellers on it should know"
+NINE = "one two three four five six seven eight nine"
+
+
 @pytest.mark.parametrize(
     ("behaviour", "reason"),
     [
-        (proposer(quote="words of my own making"), "quote: does not stand in the passage"),
+        (proposer(quote="words of my own making"), "quote: does not stand in the passage to the letter"),
+        (proposer(quote="it should ... know."), "quote: does not stand in the passage to the letter"),
+        (proposer(quote="should know."), "quote: has 2 words; copy from 3 to 60"),
+        (proposer(quote=ELSEWHERE), "quote: stands in another passage too"),
         (proposer(question="your question"), "question: is copied from the instructions"),
         (proposer(question=" "), "question: String should have at least 1 character"),
         (proposer(answer="a" * 2001), "answer: String should have at most 2000 characters"),
@@ -145,6 +152,26 @@ def test_what_never_holds_is_left_out_and_counted(
     assert why.startswith(reason)
     assert server.calls <= 4
     assert not (tmp_path / "set.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("question", "missing", "reason"),
+    [
+        ("Is there Wi-Fi on night trains?", "Wi-Fi", ""),
+        ("May my dogs come?", "dogs", "stands in the documentation"),
+        ("May my cat ride by Rail?", "rail", "stands in the documentation"),
+        ("May my cat come?", "hamster", "is not in the question"),
+        ("May my cat come?", "...", "has 0 words"),
+        (f"{NINE}?", NINE, "has 9 words"),
+    ],
+)
+def test_a_near_miss_asks_for_what_stands_nowhere(
+    tmp_path: Path, pages: Path, serve: Serve, question: str, missing: str, reason: str
+) -> None:
+    serve(proposer(question=question, missing=missing))
+    made = draft_by_model(tmp_path / "set.jsonl", pages, "m", number=0, negatives=1)
+    assert [why.startswith(f"missing: {reason}") for why in made.left_out] == [True] * bool(reason)
+    assert [each.notes for each in made.questions] == [f"nothing in the corpus says: {missing}"] * (not reason)
 
 
 def test_documents_are_data(tmp_path: Path, pages: Path, serve: Serve) -> None:
