@@ -21,28 +21,28 @@ from evaltrack.errors import GoldenError, UsageError
 from evaltrack.golden.importing import drafts, table
 from evaltrack.golden.importing.table import read_yaml
 from evaltrack.golden.importing.values import identifiers
-from tests.files import put
+from tests.files import data, put
 
 from .imports import imported, problems
 
-FIELDS = {"question": "Query", "expected_chunks": "doc ids", "expected_answer": "Truth"}
 
-
-def test_columns_of_any_names(tmp_path: Path) -> None:
-    text = 'Query,doc ids,Truth,Owner\na?,x|y,A,me\nb?,"[""p;q""]",,\nc?,,,\nd?,[],,you\ne?,"[\'m\', 7]",,\n'
-    path = put(tmp_path / "mine.csv", text)
-    questions, made = imported(tmp_path, path, fields=FIELDS, separator="|", id_prefix="m-", domain="d")
-    assert [each.expected_chunks for each in questions] == [("x", "y"), ("p;q",), None, (), ("m", "7")]
-    assert [each.id for each in questions] == ["m-1", "m-2", "m-3", "m-4", "m-5"]
-    assert (questions[0].expected_answer, questions[0].metadata, questions[0].domain) == ("A", {"Owner": "me"}, "d")
-    assert (made.form, made.questions, made.negatives, made.judged_only) == ("table", 5, 1, 1)
-    assert f"`Owner` is no field of a golden set: kept in `metadata`: 2 ({path}:2, {path}:5)" in made.notes
-
-
-def test_columns_called_as_fields_need_not_be_named(tmp_path: Path) -> None:
-    path = put(tmp_path / "mine.csv", "ID,Question,Expected-Chunks,expected answer\n007,q?,a;b,A\n")
-    ((question,), _) = imported(tmp_path, path)
-    assert (question.id, question.expected_chunks, question.expected_answer) == ("007", ("a", "b"), "A")
+@pytest.mark.parametrize(("case", "name", "content", "options", "questions", "note"), data("imported_files.json"))
+def test_what_a_file_becomes(
+    tmp_path: Path,
+    case: str,
+    name: str,
+    content: Any,
+    options: dict[str, Any],
+    questions: list[dict[str, Any]],
+    note: str,
+) -> None:
+    made, result = imported(tmp_path, put(tmp_path / name, content), **options)
+    assert [
+        each.model_dump(mode="json", include=set(fields)) for each, fields in zip(made, questions, strict=True)
+    ] == questions
+    assert result.questions == len(questions)
+    assert note in " ".join(result.notes).replace(f"{tmp_path}/", "")
+    assert not [each for each in result.notes if "left out" in each and "left out" not in note]
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "xlsx", "parquet", "json", "jsonl"])
@@ -66,36 +66,15 @@ def test_a_column_of_ids_with_an_empty_cell_holds_whole_numbers(tmp_path: Path, 
     assert [each.category for each in questions] == [None, "2.0"]
 
 
-@pytest.mark.parametrize(
-    ("row", "expected", "decided"),
-    [
-        ({"should_refuse": True, "expected_chunks": ["a"]}, (), "a negative"),
-        ({"Is_Impossible": "true", "expected_sources": ["a"]}, (), "a negative"),
-        ({"answerable": 0}, (), ""),
-        ({"answerable": True, "expected_chunks": []}, None, "none, and nothing is expected of retrieval"),
-        ({"should_refuse": False, "expected_chunks": ["a"]}, ("a",), ""),
-        ({"should_refuse": "sometimes", "expected_chunks": ["a"]}, ("a",), ""),
-    ],
-)
-def test_a_column_that_says_whether_a_question_is_a_negative_decides(
-    tmp_path: Path, row: dict[str, object], expected: tuple[str, ...] | None, decided: str
-) -> None:
-    ((question,), made) = imported(tmp_path, put(tmp_path / "a.jsonl", json.dumps({"question": "q?", **row})))
-    assert question.expected == expected
-    contradictions = [note for note in made.notes if "contradicts" in note]
-    assert [f"which decides: the question is {decided}: kept in" in note for note in contradictions] == [True] * bool(
-        decided
-    )
-
-
 def test_objects_without_an_id_name_the_setting_that_reads_them(tmp_path: Path) -> None:
     pages = [{"file": "visas.pdf", "page": 2}, {"file": "rail.pdf", "page": 1}]
-    path = put(tmp_path / "a.jsonl", json.dumps({"question": "q?", "expected_sources": pages}))
+    path = put(tmp_path / "a.jsonl", [{"question": "q?", "expected_sources": pages}])
     cure = "say which to take: `fields=expected_sources=expected_sources[].file`"
     assert problems(tmp_path, path) == [f"a.jsonl:1: `expected_sources` holds objects with the keys file, page; {cure}"]
-    ((question,), made) = imported(tmp_path, path, fields={"expected_sources": "expected_sources[].file"})
-    assert (question.expected_sources, question.metadata) == (("visas.pdf", "rail.pdf"), {"expected_sources": pages})
-    assert any("`expected_sources` holds more than its field: kept in `metadata`" in note for note in made.notes)
+    path = put(
+        tmp_path / "b.jsonl", [{"question": "q", "expected_chunks": [{"text": "Ninety days.", "title": "Visas"}]}]
+    )
+    assert problems(tmp_path, path)[0].endswith("`fields=expected_passages=expected_chunks[].{quote: text}`")
 
 
 @pytest.mark.parametrize(
@@ -308,27 +287,6 @@ def test_a_column_that_is_misspelt_is_an_error(tmp_path: Path) -> None:
     assert "there are doc_ids, question" in problems(tmp_path, path, fields={"expected_chunks": "zzz"})[0]
 
 
-def test_two_columns_for_one_field(tmp_path: Path) -> None:
-    rows = [{"title": "q", "_id": 7, "id": "other"}]
-    files = put(tmp_path / "a.json", rows), put(tmp_path / "qrels", "7 0 a 1\n")
-    ((question,), _) = imported(tmp_path, *files)
-    assert (question.id, question.metadata) == ("7", {"id": "other"})
-
-
-def test_a_question_that_is_json_stays_as_it_is(tmp_path: Path) -> None:
-    text = '{"text": "what does this mean?"}'
-    ((question,), _) = imported(tmp_path, put(tmp_path / "a.jsonl", [{"question": text, "expected_answer": "[{}]"}]))
-    assert (question.question, question.expected_answer) == (text, "[{}]")
-
-
-def test_grades_in_a_cell(tmp_path: Path) -> None:
-    ((first, second), _) = imported(
-        tmp_path,
-        put(tmp_path / "a.csv", 'question,expected_chunks\na,"{""x"": 2, ""y"": 0, ""z"": 1}"\nb,"{""x"": 0}"\n'),
-    )
-    assert (first.expected_chunks, second.expected_chunks) == (("x", "z"), ())
-
-
 def test_golden_lines_that_are_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drafts, "MAX_QUESTION_BYTES", 100)
     path = put(tmp_path / "a.csv", f"question\n{'x' * 101}\n")
@@ -337,42 +295,12 @@ def test_golden_lines_that_are_too_long(tmp_path: Path, monkeypatch: pytest.Monk
     ]
 
 
-def test_nested_fields_by_jmespath(tmp_path: Path) -> None:
-    rows = [
-        {"asked": {"text": "a?"}, "sources": [{"filename": "a.md"}, {"filename": "b.md"}]},
-        {"asked": {"text": "b?"}, "sources": []},
-        {"asked": {"text": "c?"}},
-    ]
-    fields = {"question": "asked.text", "expected_sources": "sources[].filename"}
-    questions, made = imported(tmp_path, put(tmp_path / "a.json", rows), fields=fields)
-    assert [each.question for each in questions] == ["a?", "b?", "c?"]
-    assert [each.expected_sources for each in questions] == [("a.md", "b.md"), (), None]
-    assert (made.form, questions[0].metadata) == ("table", rows[0])
-    text = 'asked,sources\na?,"[{""filename"": ""a.md""}]"\n'
-    fields = {"question": "asked", "expected_sources": "sources[].filename"}
-    ((question,), _) = imported(tmp_path, put(tmp_path / "a.csv", text), fields=fields)
-    assert question.expected_sources == ("a.md",)
-
-
 def test_a_path_that_finds_nothing_makes_no_negative(tmp_path: Path) -> None:
     rows = [{"question": "a?", "sources": [{"filename": "a.md", "right": False}]}]
     path = put(tmp_path / "a.json", rows)
     (problem,) = problems(tmp_path, path, fields={"expected_sources": "sources[].filenme"})[:1]
     assert problem.startswith("a.json:1: `sources[].filenme` finds nothing in `sources`")
     assert "has `sources.x`" in problems(tmp_path, path, fields={"expected_answer": "sources.x"})[0]
-    ((question,), _) = imported(tmp_path, path, fields={"expected_sources": "sources[?right].filename"})
-    assert question.expected_sources == ()
-
-
-def test_ids_stay_texts_where_a_cell_is_empty(tmp_path: Path) -> None:
-    for name in ("a.csv", "a.parquet"):
-        path = tmp_path / name
-        if name == "a.csv":
-            put(path, "id,question\n007,a?\n,b?\n12,c?\n")
-        else:
-            pq.write_table(pyarrow.table({"id": [7, None, 12], "question": ["a?", "b?", "c?"]}), path)
-        questions, _ = imported(tmp_path, path)
-        assert [each.id for each in questions] == ["007" if name == "a.csv" else "7", "2", "12"]
 
 
 def test_merge_keys_of_yaml_are_refused(tmp_path: Path) -> None:
