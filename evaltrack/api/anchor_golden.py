@@ -14,9 +14,6 @@ from evaltrack.golden.quotes import QuoteChooser
 from evaltrack.golden.reader import open_golden
 from evaltrack.records import Question
 
-LEAST_SHARE = 0.2
-"""Share of the weight of answer and question from which the words of a quotation are theirs."""
-
 
 @dataclass(frozen=True)
 class Anchor:
@@ -91,7 +88,5 @@ def _quotes(question: Question, library: Library, chooser: QuoteChooser) -> list
             return f"`{key}` is not in {library.name}"
         if (choice := chooser.choose(library.by_id[key], question)) is None:
             return f"`{key}` holds no words"
-        doubt = "it has few words of the answer and the question" if choice.share < LEAST_SHARE else ""
-        doubt = doubt if choice.unique else "other chunks hold it too"
-        anchors.append(Anchor(question.id, key, choice.quote, doubt))
+        anchors.append(Anchor(question.id, key, *choice))
     return anchors

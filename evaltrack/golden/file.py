@@ -50,7 +50,7 @@ def line_entries(path: Path) -> Iterator[Entry]:
         while raw := file.readline(MAX_QUESTION_BYTES + 2):
             number += 1
             if len(raw.rstrip(b"\r\n")) > MAX_QUESTION_BYTES:
-                yield number, ValueError(f"is longer than {MAX_QUESTION_BYTES:,} bytes; a question must be shorter")
+                yield number, ValueError(f"is longer than {MAX_QUESTION_BYTES:,} bytes; make it shorter")
                 while raw and not raw.endswith(b"\n"):
                     raw = file.readline(MAX_QUESTION_BYTES)
                 continue

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import log
 
 from evaltrack.golden.corpus import Chunk
@@ -20,19 +19,13 @@ LEAST_WORDS, MOST_WORDS = 8, 40
 ANSWER_WEIGHT = 2.0
 """How much a word of the expected answer counts, where one of the question counts 1."""
 
+LEAST_SHARE = 0.2
+"""Share of the weight of answer and question from which the words of a quotation are theirs."""
+
 TRIED = 8
 """Quotations of a chunk that are tried until one stands in no other chunk."""
 
 _BREAK = re.compile(r"(?<=[.!?])\s+|\n\s*\n|\n(?=\s*[-|*#])")
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A quotation, how much of the weight of answer and question its words have (0 to 1), and whether it is unique."""
-
-    quote: str
-    share: float
-    unique: bool
 
 
 class QuoteChooser:
@@ -43,20 +36,20 @@ class QuoteChooser:
         self._split = ContentWords()
         self._frequency = Counter(stem for stems in library.words.values() for stem in stems)
 
-    def choose(self, chunk: Chunk, question: Question) -> Choice | None:
-        """The sentences of the chunk with most words of the expected answer and the question; None if it has no words.
+    def choose(self, chunk: Chunk, question: Question) -> tuple[str, str] | None:
+        """The sentences of the chunk with most words of the expected answer and the question, and why to doubt them.
 
-        Of several that hold as much the first that stands in no other chunk.
+        Of several that hold as much the first that stands in no other chunk. None where the chunk has no words.
         """
         weights = self._weights(question)
         windows = sorted(_windows(chunk.text), key=lambda window: -self._score(window, weights))[:TRIED]
         if not windows:
             return None
-        quote = next(filter(self._is_unique, windows), None)
-        total = sum(weights.values())
-        best = quote or windows[0]
-        share = sum(weights[stem] for stem in set(self._split(best)) & weights.keys()) / total if total else 0.0
-        return Choice(best, share, quote is not None)
+        if (quote := next(filter(self._is_unique, windows), None)) is None:
+            return windows[0], "other chunks hold it too"
+        held = sum(weights[stem] for stem in set(self._split(quote)) & weights.keys())
+        is_likely = weights and held >= LEAST_SHARE * sum(weights.values())
+        return quote, "" if is_likely else "it has few words of the answer and the question"
 
     def _weights(self, question: Question) -> dict[str, float]:
         """By stem: rare words count more, and those of the answer more than those of the question."""

@@ -68,7 +68,7 @@ def test_what_is_refused(
 @pytest.mark.parametrize(("collection", "questions"), [("adi", 35), ("cranfield", 225), ("vaswani", 93)])
 def test_collections_evaluate_at_once(store_uri: str, tmp_path: Path, collection: str, questions: int) -> None:
     folder = DATA / "collections" / collection
-    corpus = put(tmp_path / "corpus.jsonl.gz", (folder / "corpus.jsonl.gz").read_bytes())
+    corpus = put(tmp_path / "corpus.jsonl", gzip.decompress((folder / "corpus.jsonl.gz").read_bytes()))
     files = [folder / "queries.jsonl", folder / "qrels.trec"]
     made = import_golden(files, tmp_path / f"{collection}.jsonl", corpus=corpus)
     assert (made.form, made.questions, made.negatives, made.judged_only) == ("trec", questions, 0, 0)

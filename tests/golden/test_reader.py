@@ -29,7 +29,7 @@ KNOWN = (
 )
 SUFFIXES = "a golden set is a .jsonl file (one object a line) or a .json file (one array)"
 EMPTY = "holds no questions; write one JSON object a line, with `id` and `question`"
-TOO_LONG = "is longer than 1,048,576 bytes; a question must be shorter"
+TOO_LONG = "is longer than 1,048,576 bytes; make it shorter"
 
 
 def write(folder: Path, content: str | bytes, name: str = "set.jsonl") -> Path:

@@ -102,10 +102,10 @@ def parse_chunker(text: str) -> Chunker:
 
 def by_heading(page: Page, page_id: str, path: str) -> Iterator[Chunk]:
     """A chunk for each section that has text."""
-    anchors = _Anchors()
+    repeats: dict[str, int] = {}
     for section in page.sections:
         if section.text:
-            own = anchors.add(section.heading)
+            own = _anchor(section.heading, repeats)
             place = own if section.anchor is None else section.anchor
             yield Chunk(page_id + _fragment(own), page.title, section.heading, path + _fragment(place), section.text)
 
@@ -124,23 +124,15 @@ def by_words(page: Page, page_id: str, path: str, *, size: int, overlap: int) ->
         yield Chunk(f"{page_id}@{number}", page.title, "", path, text[words[first][0] : words[last][1]])
 
 
-class _Anchors:
-    """Makes the anchors of one page, each other than those before it."""
-
-    def __init__(self) -> None:
-        self._repeats: dict[str, int] = {}
-
-    def add(self, heading: str) -> str:
-        """The anchor of the next heading; that of the lead is empty."""
-        first = _slug(heading) if heading else ""
-        if not first and first in self._repeats:
-            first = _slug(heading)
-        anchor = first
-        while anchor in self._repeats:
-            self._repeats[first] += 1
-            anchor = f"{first}-{self._repeats[first]}"
-        self._repeats[anchor] = 0
-        return anchor
+def _anchor(heading: str, repeats: dict[str, int]) -> str:
+    """The anchor of the next heading of a page, each other than those before it; that of the lead is empty."""
+    first = _slug(heading) if heading or "" in repeats else ""
+    anchor = first
+    while anchor in repeats:
+        repeats[first] += 1
+        anchor = f"{first}-{repeats[first]}"
+    repeats[anchor] = 0
+    return anchor
 
 
 def _fragment(anchor: str) -> str:

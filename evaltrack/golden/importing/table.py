@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import re
 import stat
 import zipfile
@@ -339,7 +338,7 @@ class CorpusIds:
     """The ids of all passages of a corpus, and which passage has a given text; texts are held as digests of 8 bytes."""
 
     def __init__(self, path: Path) -> None:
-        """Read a folder of pages, or a file of passages (`_id`, `text`): `.jsonl`, `.jsonl.gz` or `.parquet`.
+        """Read a folder of pages, or a table of passages (`_id`, `text`), such as `.jsonl` or `.parquet`.
 
         Raises:
             GoldenError: lines are no passages.
@@ -375,27 +374,14 @@ def _passages(path: Path) -> Iterator[tuple[str, str]]:
         yield from ((chunk.id, chunk.text) for chunk in read_corpus(path))
         return
     problems = list[str]()
-    try:
-        for place, row in read_rows(path) if path.suffix.lower() == ".parquet" else _lines(path):
-            keys = [as_key(row.get(name)) for name in ID_KEYS] if isinstance(row, dict) else []
-            if isinstance(row, ValueError):
-                problems.append(f"{place}: {row}")
-            elif named := [key for key in keys if isinstance(key, str)]:
-                yield named[0], next((row[name] for name in PASSAGE_KEYS if isinstance(row.get(name), str)), "")
-            else:
-                cure = f"write an object with `_id` (or {', '.join(ID_KEYS[1:])}) and `text`"
-                problems.append(f"{place}: has no id; {cure}")
-    except (OSError, EOFError) as error:
-        raise GoldenError([f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}"]) from None
+    for place, row in read_rows(path):
+        keys = [as_key(row.get(name)) for name in ID_KEYS] if isinstance(row, dict) else []
+        if isinstance(row, ValueError):
+            problems.append(f"{place}: {row}")
+        elif named := [key for key in keys if isinstance(key, str)]:
+            yield named[0], next((row[name] for name in PASSAGE_KEYS if isinstance(row.get(name), str)), "")
+        else:
+            cure = f"write an object with `_id` (or {', '.join(ID_KEYS[1:])}) and `text`"
+            problems.append(f"{place}: has no id; {cure}")
     if problems:
         raise GoldenError(problems)
-
-
-def _lines(path: Path) -> Iterator[tuple[str, Any]]:
-    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-        for number, raw in enumerate(file, start=1):
-            if raw.strip():
-                try:
-                    yield f"{path}:{number}", parsed(raw.removeprefix(b"\xef\xbb\xbf"))
-                except InvalidJsonError as error:
-                    yield f"{path}:{number}", error
