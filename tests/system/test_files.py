@@ -13,7 +13,14 @@ import pytest
 
 from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.system import files, retries
-from evaltrack.system.files import check_result_file, locked_folder, new_files, replace_file, write_result_file
+from evaltrack.system.files import (
+    check_result_file,
+    locked_folder,
+    new_files,
+    replace_file,
+    user_name,
+    write_result_file,
+)
 from evaltrack.system.retries import Policy
 from tests.files import put
 
@@ -214,3 +221,14 @@ def test_what_can_never_be_written_is_found_before_work(tmp_path: Path, monkeypa
             check_result_file(tmp_path / name)
     with pytest.raises(UsageError, match=r"^`evaluation_json=.*new`: cannot be written: "):
         check_result_file(tmp_path / "new", "evaluation_json")
+
+
+@pytest.mark.parametrize(("error", "has_number"), [(ImportError, False), (KeyError, True), (OSError, True)])
+def test_a_user_without_a_name(monkeypatch: pytest.MonkeyPatch, error: type[Exception], has_number: bool) -> None:
+    def fail() -> str:
+        raise error
+
+    monkeypatch.setattr("getpass.getuser", fail)
+    if not has_number:
+        monkeypatch.delattr("os.getuid")
+    assert user_name() == (f"uid {os.geteuid()}" if has_number else "unknown")

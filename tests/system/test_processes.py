@@ -1,16 +1,21 @@
-"""A process and all that it starts, with process groups and without."""
+"""A process and all that it starts, its bounds, and command lines of POSIX and of Windows."""
 
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from evaltrack.system.processes import end_group, kill_group, own_group
+from evaltrack.errors import UsageError
+from evaltrack.system.processes import can_limit, end_group, kill_group, own_group, quoted, split_command
+from evaltrack.targets.python import open_python
 
 PARENT = """
 import subprocess, sys, time
@@ -94,3 +99,77 @@ def test_without_the_tool_the_process_alone_is_ended(monkeypatch: pytest.MonkeyP
 def test_ctrl_c_of_windows_is_kept_from_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("subprocess.CREATE_NEW_PROCESS_GROUP", 512, raising=False)
     assert own_group() == {"creationflags": 512}
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=20), max_size=5))
+def test_what_is_quoted_is_split_again(words: list[str]) -> None:
+    line = " ".join(map(quoted, words))
+    assert split_command(line) == shlex.split(line) == words
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (r"C:\tools\ask.exe {question} --k {k}", [r"C:\tools\ask.exe", "{question}", "--k", "{k}"]),
+        (r'"C:\Program Files\ask.exe" "{question}"', [r"C:\Program Files\ask.exe", "{question}"]),
+        (r"python app\ask.py --out=D:\x\ '{id}'", ["python", r"app\ask.py", "--out=D:\\x\\", "{id}"]),
+    ],
+)
+def test_a_backslash_of_windows_is_one(line: str, words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sep", "\\")
+    assert split_command(line) == words
+
+
+def test_a_backslash_of_posix_quotes() -> None:
+    assert split_command(r"ask a\ b # c") == ["ask", "a b", "#", "c"]
+
+
+def test_a_quotation_that_is_open_is_an_error() -> None:
+    with pytest.raises(ValueError, match="No closing quotation"):
+        split_command('ask "a')
+
+
+def test_a_word_for_the_shell_of_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert quoted("my set.jsonl") == "'my set.jsonl'"
+    monkeypatch.setattr("os.sep", "\\")
+    assert quoted("my set.jsonl") == '"my set.jsonl"'
+
+
+ASK = "from evaltrack.system.processes import *; limit_own_memory(300 << 20); bytearray(int({size}) << 20)"
+
+
+@pytest.mark.parametrize(("size", "code"), [(1, 0), (2000, 1)])
+def test_more_memory_is_refused(size: int, code: int) -> None:
+    ended = subprocess.run([sys.executable, "-c", ASK.format(size=size)], capture_output=True, text=True)
+    assert (ended.returncode, "MemoryError" in ended.stderr) == (code, bool(code))
+
+
+def test_windows_has_no_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "resource", None)
+    assert not can_limit()
+    with pytest.raises(UsageError, match="memory cannot be bounded on this system"):
+        open_python("app:ask", {"memory": "1GB"})
+
+
+CODE = """
+import sys
+from pathlib import Path
+from evaltrack.system.processes import release_free_memory
+
+def resident():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 >> 20
+
+release_free_memory()
+texts = [bytearray(50_000) for _ in range(2_000)]
+last = bytearray(1_000)
+full = resident()
+del texts
+release_free_memory()
+print(full - resident())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there does the C library hold what was freed")
+def test_what_was_freed_is_given_back() -> None:
+    made = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True)
+    assert int(made.stdout) > 80
