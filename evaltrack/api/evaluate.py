@@ -22,13 +22,12 @@ from evaltrack.api.run_artifacts import left_out_words, log_reports, model_words
 from evaltrack.errors import EvaltrackError, TrackingError, UsageError
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.journal import Journal
-from evaltrack.evaluation.loop import Progress, Silent
+from evaltrack.evaluation.loop import Gathering, Progress, Silent
 from evaltrack.evaluation.plan import Plan, default_run_name, planned
 from evaltrack.evaluation.result import RunResult
 from evaltrack.evaluation.resume import Choice, choose_run, kept_of
 from evaltrack.evaluation.run_warnings import RunWarnings
 from evaltrack.evaluation.signals import Stop
-from evaltrack.evaluation.trials import Gathering
 from evaltrack.golden.reader import golden_name
 from evaltrack.golden.selection import FailedQuestions, Selection
 from evaltrack.judges.own_scores import Functions
@@ -187,15 +186,24 @@ class _Evaluation:
     def _begin(self) -> None:
         """Keep what goes on with this run, name its golden set in MLflow, and warn; hints where that fails."""
         self.journal.belongs_to(self.run.run_id)
-        self.plan.target.trace_into(trace_home(self.plan, self.store, self.run))
+        self.plan.target.trace_into(self._trace_home)
         if opened := getattr(self.progress, "opened", None):
             opened(self.run.run_id, "" if self.journal.problem else self._resuming)
-        self.plan.warn_of_other_questions(self.progress)
+        for note in self.plan.notes_on_others:
+            self.progress.warn(note)
         self.hints.append(save_command(self.run.run_id, self.plan.command))
         golden = self.plan.golden
         if not golden.part:
             experiment = self.run.experiment_id
             self.hints.append(register_golden(self.store, experiment, golden.name, golden.digest, golden, len(golden)))
+
+    @property
+    def _trace_home(self) -> TraceHome:
+        """Where the traces belong that the target makes in MLflow while it is evaluated."""
+        run, uri = self.run, self.store.uri
+        is_folder = "://" not in uri or uri.startswith("file:")  # it refuses a trace that it holds already
+        joins = self.plan.joins_traces and not is_folder
+        return TraceHome(run_id=run.run_id, experiment_id=run.experiment_id, store=uri, joins=joins)
 
     @property
     def _resuming(self) -> str:
@@ -235,7 +243,7 @@ class _Evaluation:
             takers.close()
             stop.log_from_now_on()
             if self.plan.traces == "off" or not self.plan.target.has_traces:
-                self.hints.append(self.plan.target.link_to(trace_home(self.plan, self.store, self.run)))
+                self.hints.append(self.plan.target.link_to(self._trace_home))
             status = _status(takers.summary, interruption, stop.is_requested)
             result = self._result(takers, status)
             writer.log_rows(self.progress.note)
@@ -350,13 +358,6 @@ def _first_screen(result: RunResult) -> str:
     from evaltrack.report.html.screen import run_screen  # half of `report`, for notebooks alone
 
     return run_screen(result)
-
-
-def trace_home(plan: Plan, store: Store, run: OpenRun) -> TraceHome:
-    """Where the traces belong that the target makes in MLflow while it is evaluated."""
-    is_folder = "://" not in store.uri or store.uri.startswith("file:")  # it refuses a trace that it holds already
-    joins = plan.joins_traces and not is_folder
-    return TraceHome(run_id=run.run_id, experiment_id=run.experiment_id, store=store.uri, joins=joins)
 
 
 def select_questions(golden_path: str, settings: EvaluationConfig, store: Store) -> tuple[EvaluationConfig, Selection]:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from evaltrack.api.compare_sides import side_of_run
 from evaltrack.api.evaluate import check_evaluation, ended_parent, evaluate_plan, run_ids
-from evaltrack.api.leaderboards import Line, leaderboard_of
 from evaltrack.api.progress_bar import ProgressChoice, shown_progress
 from evaltrack.api.report_html import stored_result
+from evaltrack.compare.ranking import Contender, Leaderboard, ReferenceKind, rank
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.loop import Progress
 from evaltrack.evaluation.plan import planned
@@ -273,3 +276,51 @@ class SweepProgress:
     def warn(self, text: str) -> None:
         """Something of one evaluation is likely wrong."""
         self._progress.warn(f"{self.label}: {text}" if self.label else text)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a leaderboard to be: a configuration with the result of each of its runs."""
+
+    name: str
+    results: Sequence[RunResult]
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+def leaderboard_of(
+    store: Store, lines: Sequence[Line], rank_by: str = "", reference: ReferenceKind = "best"
+) -> Leaderboard:
+    """The leaderboard of several configurations, from the rows of their runs.
+
+    Raises:
+        UsageError: there is no such metric.
+        TrackingError: the store does not answer, or the rows of a run are gone or damaged.
+    """
+    with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder:
+        contenders = [_contender(store, line, Path(folder)) for line in lines]
+        return rank(contenders, rank_by, reference)
+
+
+def _contender(store: Store, line: Line, folder: Path) -> Contender:
+    runs = [find_evaluation(store, result.run_id) for result in line.results]
+    return Contender(
+        name=line.name,
+        runs=tuple(runs),
+        columns=tuple(side_of_run(store, run, folder).frame for run in runs),
+        settings=line.settings,
+        usd=_mean([_usd(result) for result in line.results]),
+        seconds=_mean([result.seconds.get("target_seconds.mean") for result in line.results]),
+        seconds_p95=_mean([result.seconds.get("target_seconds.p95") for result in line.results]),
+    )
+
+
+def _usd(result: RunResult) -> float | None:
+    """What the target cost for one question; None where prices or tokens are not known."""
+    cost, questions = result.cost_usd.get("target"), result.totals["num_questions"]
+    return None if cost is None or not questions else cost / questions
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    """The mean over the seeds; None where one of them was not measured."""
+    measured = [value for value in values if value is not None]
+    return sum(measured) / len(measured) if measured and len(measured) == len(values) else None

@@ -20,7 +20,7 @@ from evaltrack import __version__
 from evaltrack.errors import Guide, UsageError
 from evaltrack.evaluation.ask import evaluator_of
 from evaltrack.evaluation.config import Command, EvaluationConfig
-from evaltrack.evaluation.loop import Memory, Progress, close_all, evaluate, run_to_end, take_all
+from evaltrack.evaluation.loop import Memory, close_all, evaluate, run_to_end, take_all
 from evaltrack.golden.reader import GoldenSet, open_golden
 from evaltrack.golden.selection import Selection
 from evaltrack.judges import JudgeFunctions, Models, judge_names, open_faithfulness_judge, open_judge
@@ -233,19 +233,15 @@ class Plan:
         workers = (self.workers,) if self.workers else ()
         return (self.target, *self.judges, *self.scorers, *workers)
 
-    def warn_of_other_questions(self, progress: Progress) -> None:
-        """Tell at once of what target and judges hold of other questions than those of the golden set."""
-        for note in self._strangers:
-            progress.warn(note)
-
     @cached_property
-    def _strangers(self) -> tuple[str, ...]:
+    def notes_on_others(self) -> tuple[str, ...]:
+        """What target and judges hold of other questions than those of the golden set."""
         return tuple(filter(None, (each.note_on_other_questions(self.golden.ids) for each in self._opened)))
 
     def notes(self) -> tuple[str, ...]:
         """What target, judges, golden set and cache found worth saying."""
         notes = [note for each in self._opened for note in each.notes]
-        notes += self._strangers
+        notes += self.notes_on_others
         if drafts := self.golden.stats.drafts:
             notes.append(f"{count(drafts, 'draft')} of the golden set, which nobody has confirmed, left out")
         if (unheard := self.golden.stats.with_history) and not self.target.takes_history:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaltrack.evaluation.trials import OF_TRIALS, Gathering, merge
+from evaltrack.evaluation.loop import OF_TRIALS, Gathering, merge
 from evaltrack.records import Failure, Question, Response, Row, Source, Tally, Tokens, Usage, Verdict
 
 repeatable = settings(deadline=None, derandomize=True)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaltrack.evaluation.trials import merge
+from evaltrack.evaluation.loop import merge
 from evaltrack.metrics.aggregate import SHOWN_ROWS, Kept, Ledger, Summary
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Failure, FailureKind, Question, Response, Row, Tokens, Usage, Verdict

@@ -109,7 +109,7 @@ PLACES = {
     "api/rerun.py": "the scores by which a rerun is the same",
     "compare/causes.py": "which scores fall where the judge or the tools are why",
     "compare/ranking.py": "what configurations are ranked by where nobody says it",
-    "evaluation/trials.py": "computes the scores of trials",
+    "evaluation/loop.py": "computes the scores of trials",
     "records/verdict.py": "the fields of a verdict",
     "report/run/json_form.py": "a format of its own",
     "rows/columns.py": "which scores the first version lacked",

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evaltrack.evaluation.trials import merge
+from evaltrack.evaluation.loop import merge
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Question, Response, Row, Source, ToolCall, Verdict
 from evaltrack.records.stored_row import StoredRow
