@@ -32,7 +32,7 @@ def function_target(function: Callable[..., Any], *, own_loop: bool = True) -> T
     Raises:
         UsageError: the function takes other arguments than a question, k and messages.
     """
-    return FunctionTarget(function, call_shape(function), in_own_loop if own_loop else _as_it_is)
+    return FunctionTarget(function, call_shape(function), in_own_loop if own_loop else lambda function: function)
 
 
 class FunctionTarget(Target):
@@ -44,12 +44,12 @@ class FunctionTarget(Target):
     def __init__(
         self, function: Callable[..., Any], shape: CallShape, run: Callable[[Callable[..., Any]], Callable[..., Any]]
     ) -> None:
-        by_position, habit = shape.bound(function), SpanHabit()
         self._module = getattr(function, "__module__", None) or ""
         self._files: dict[str, str] = {}
         self._shape = shape
+        habit = SpanHabit()
         self._call = (
-            run(_spanned_async(by_position, habit)) if is_async(function) else in_thread(_spanned(by_position, habit))
+            run(_spanned_async(function, habit)) if is_async(function) else in_thread(_spanned(function, habit))
         )
         self._finish = run(_awaited)
 
@@ -82,8 +82,7 @@ class FunctionTarget(Target):
         Raises:
             InvalidResponseError: it is no response.
         """
-        arguments = self._shape.arguments(question, k)
-        returned, trace = await self._call(self._home, question, *arguments)
+        returned, trace = await self._call(self._home, question, *self._shape.arguments(question, k))
         if inspect.isawaitable(returned):
             returned = await self._finish(returned)
         try:
@@ -107,17 +106,17 @@ Spanned = tuple[Any, TracePlace | None]
 
 
 def _spanned(function: Callable[..., Any], habit: SpanHabit) -> Callable[..., Spanned]:
-    def call(home: TraceHome | None, question: Question, *arguments: object) -> Spanned:
+    def call(home: TraceHome | None, question: Question, values: list[Any], named: dict[str, Any]) -> Spanned:
         with _span(home, question, habit) as trace:
-            return function(*arguments), trace
+            return function(*values, **named), trace
 
     return call
 
 
 def _spanned_async(function: Callable[..., Any], habit: SpanHabit) -> Callable[..., Awaitable[Spanned]]:
-    async def call(home: TraceHome | None, question: Question, *arguments: object) -> Spanned:
+    async def call(home: TraceHome | None, question: Question, values: list[Any], named: dict[str, Any]) -> Spanned:
         with _span(home, question, habit) as trace:
-            return await function(*arguments), trace
+            return await function(*values, **named), trace
 
     return call
 
@@ -132,10 +131,6 @@ def _span(home: TraceHome | None, question: Question, habit: SpanHabit) -> Itera
     except Exception as error:
         note_origin(error, trace)
         raise
-
-
-def _as_it_is(function: Callable[..., Any]) -> Callable[..., Any]:
-    return function
 
 
 async def _awaited(returned: Awaitable[Any]) -> Any:
@@ -168,24 +163,13 @@ class CallShape:
         """Whether it gets the turns before the question; the whole record holds them."""
         return self.whole_record or MESSAGES in self.names
 
-    def arguments(self, question: Question, k: int) -> list[object]:
-        """The values of a call; a function may change what it gets."""
+    def arguments(self, question: Question, k: int) -> tuple[list[Any], dict[str, Any]]:
+        """The values of a call, by position and, with `messages`, by name; a function may change what it gets."""
         first = question.model_copy(deep=True) if self.whole_record else question.question
         values = {"question": first, "k": k, MESSAGES: question.messages}
-        return [values[name] for name in self.names]
-
-    def bound(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function as it is called by position: one with `messages` takes its arguments by their names."""
-        if MESSAGES not in self.names:
-            return function
-
-        def call(*values: object) -> Any:
-            return function(**dict(zip(self.names, values, strict=True)))
-
-        async def call_async(*values: object) -> Any:
-            return await function(**dict(zip(self.names, values, strict=True)))
-
-        return call_async if is_async(function) else call
+        if MESSAGES in self.names:
+            return [], {name: values[name] for name in self.names}
+        return [values[name] for name in self.names], {}
 
 
 def call_shape(function: Callable[..., Any]) -> CallShape:

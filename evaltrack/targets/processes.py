@@ -270,9 +270,11 @@ class Pool(Closable):
         self._starting = asyncio.Lock()
         self._endings: Counter[str] = Counter()
         self._in_vain = 0
+        starting = asyncio.run_coroutine_threadsafe(self._start(), _loop(os.getpid()))
         try:
-            asyncio.run_coroutine_threadsafe(self._start(), _loop(os.getpid())).result()
+            starting.result()
         except BaseException as error:
+            starting.cancel()
             self.close()
             if isinstance(error, OSError):
                 raise UsageError(f"{what}: its process cannot be started: {error.strerror}") from None

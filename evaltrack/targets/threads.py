@@ -7,6 +7,7 @@ import queue
 import threading
 import weakref
 from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -17,37 +18,42 @@ def in_thread(function: Callable[..., Any]) -> Callable[..., Any]:
 
     Daemons, because the pools of the standard library wait at exit for a call that hangs for ever.
     """
-    jobs: queue.SimpleQueue[tuple[asyncio.AbstractEventLoop, asyncio.Future[Any], tuple[Any, ...]]] = (
-        queue.SimpleQueue()
-    )
+    jobs: queue.SimpleQueue[tuple[Future[Any], tuple[Any, ...]]] = queue.SimpleQueue()
     idle = threading.Semaphore(0)
 
     def work() -> None:
         while True:
-            loop, future, arguments = jobs.get()
-            if not _answer(loop, future, function, arguments):
-                return
+            future, arguments = jobs.get()
+            _make(future, function, arguments)
             idle.release()
 
     async def call(*arguments: Any) -> Any:
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Any] = loop.create_future()
+        future = Future[Any]()
         if not idle.acquire(blocking=False):
             threading.Thread(target=work, daemon=True, name="evaltrack-target").start()
-        jobs.put((loop, future, arguments))
-        return await future
+        jobs.put((future, arguments))
+        return await asyncio.wrap_future(future)
 
     return call
 
 
 async def aside(function: Callable[..., T], *arguments: Any) -> T:
     """The result of one call in a daemon thread, which ends with it: a call that hangs does not delay the exit."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[T] = loop.create_future()
+    future = Future[T]()
+    threading.Thread(target=_make, args=(future, function, arguments), daemon=True, name="evaltrack-aside").start()
+    return await asyncio.wrap_future(future)
 
-    work = [loop, future, function, arguments]
-    threading.Thread(target=_answer, args=work, daemon=True, name="evaltrack-aside").start()
-    return await future
+
+def _make(future: Future[Any], function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    """Make a call in this thread, and give the future its end; one that was cancelled is not made."""
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        future.set_result(function(*arguments))
+    except BaseException as error:
+        # A future of asyncio refuses StopIteration, and SystemExit must not end the run.
+        is_plain = isinstance(error, Exception) and not isinstance(error, StopIteration)
+        future.set_exception(error if is_plain else RuntimeError(f"{type(error).__name__}: {error}"))
 
 
 def in_own_loop(function: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Any]:
@@ -92,32 +98,3 @@ def loop_in_thread(owner: object) -> asyncio.AbstractEventLoop:
     weakref.finalize(owner, end).atexit = False
     threading.Thread(target=run, daemon=True, name="evaltrack-target-loop").start()
     return loop
-
-
-def _answer(
-    loop: asyncio.AbstractEventLoop,
-    future: asyncio.Future[Any],
-    function: Callable[..., Any],
-    arguments: tuple[Any, ...],
-) -> bool:
-    """Make a call in this thread, and give its end to the loop; False where that was closed meanwhile."""
-    try:
-        outcome, failure = function(*arguments), None
-    except BaseException as error:
-        outcome, failure = None, error
-    try:
-        loop.call_soon_threadsafe(_settle, future, outcome, failure)
-    except RuntimeError:
-        return False
-    return True
-
-
-def _settle(future: asyncio.Future[Any], outcome: Any, failure: BaseException | None) -> None:
-    if future.done():  # cancelled by its deadline
-        return
-    if failure is None:
-        future.set_result(outcome)
-    elif isinstance(failure, Exception) and not isinstance(failure, StopIteration):
-        future.set_exception(failure)
-    else:  # a future refuses StopIteration, and SystemExit must not end the run
-        future.set_exception(RuntimeError(f"{type(failure).__name__}: {failure}"))
