@@ -88,8 +88,9 @@ class NewFiles:
         self.paths: dict[Path, Path] = {}
         """Each file, and the name that it has until it is whole."""
 
-    def path(self, path: Path) -> Path:
-        """Where to write what `path` shall hold; folders that are missing are made.
+    @contextmanager
+    def open(self, path: Path) -> Iterator[TextIO]:
+        """A text file in UTF-8, with line feeds as they are written; folders that are missing are made.
 
         Raises:
             UsageError: there is such a file, or its folder cannot be written to.
@@ -102,16 +103,11 @@ class NewFiles:
         part = path.with_name(f".{path.name[:100]}.{secrets.token_hex(6)}{path.suffix}")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            part.touch(exist_ok=False)
+            file = part.open("x", encoding="utf-8", newline="")
         except OSError as error:
             raise _unwritable(path, error) from None
         self.paths[path] = part
-        return part
-
-    @contextmanager
-    def open(self, path: Path) -> Iterator[TextIO]:
-        """A text file in UTF-8, with line feeds as they are written."""
-        with self.path(path).open("w", encoding="utf-8", newline="") as file:
+        with file:
             yield file
 
     def finish(self) -> None:
