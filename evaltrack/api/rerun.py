@@ -145,9 +145,12 @@ class CandidateRerunner:
         again, key = stored_row(row, self.runs.candidate.signature.k), row.question.id
         was, now = (rows.get(key) for rows in self._rows)
         judged = bool(again.verdicts)
+        same = _content(again, judged=judged) == _content(now, judged=judged)
+        same_tools = now is not None and again.scores.get("tools_called") == now.scores.get("tools_called")
         return Answer(
             passed=row.passed,
-            same=_content(again, judged=judged) == _content(now, judged=judged),
+            same=same,
+            judge_changed=judged and same and same_tools and row.passed is True,
             same_scores=now is not None and again.passed == now.passed and _scores(again) == _scores(now),
             as_before=_content(was, judged=True) == _content(again, judged=True) != _content(now, judged=True),
         )

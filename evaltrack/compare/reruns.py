@@ -48,13 +48,14 @@ class Answer:
 
     `passed` is None where it was not measured; `same`: the sources of the candidate's run, where it is judged the
     answer too; `same_scores`: its scores; `as_before`: the baseline's answer and sources, which are not the
-    candidate's.
+    candidate's; `judge_changed`: it passed by the judge alone, who saw what it saw in the candidate's run.
     """
 
     passed: bool | None
     same: bool
     same_scores: bool
     as_before: bool = False
+    judge_changed: bool = False
 
 
 class Rerunner(Protocol):
@@ -89,6 +90,7 @@ class Rerun:
     record_trials: int = 0
     run_passed: int = 0
     run_trials: int = 0
+    judge_changed: bool = False
 
     @property
     def counts(self) -> bool:
@@ -150,6 +152,7 @@ class _Session:
         self._varied: bool | None = None
         self._passed, self._failed, self._unmeasured = Counter[str](), Counter[str](), Counter[str]()
         self._as_before: dict[str, list[bool]] = {}
+        self._judge_changed: set[str] = set()
         self._records = rerunner.records(questions.broke) if questions.broke else {}
 
     def result(self) -> Reruns:
@@ -192,6 +195,7 @@ class _Session:
             self._same &= answer.same
             self._varied = bool(self._varied) or not answer.same_scores
             self._as_before.setdefault(key, []).append(answer.as_before)
+            self._judge_changed.update([key] * answer.judge_changed)
         self._calls += len(answers)
         return list(answers)
 
@@ -292,4 +296,5 @@ class _Session:
 
     def _rerun(self, key: str, state: RerunState) -> Rerun:
         record, own = self._records.get(key, (0, 0)), self._questions.trials.get(key, (0, 0))
-        return Rerun(state, self._passed[key], self._failed[key], *record, *own)
+        judge_changed = key in self._judge_changed
+        return Rerun(state, self._passed[key], self._failed[key], *record, *own, judge_changed)

@@ -5,9 +5,6 @@ The prompts are text files beside this one.
 
 from __future__ import annotations
 
-import hashlib
-import json
-from functools import cache
 from typing import Annotated, Any
 
 from pydantic import StringConstraints
@@ -21,6 +18,7 @@ from evaltrack.judges.llm_judge import (
     ReplyForm,
     between,
     cut,
+    digest_of,
     history_prompt,
     prompt,
     question_parts,
@@ -77,13 +75,18 @@ class AnswerJudge(LlmJudge):
         super().__init__(llm, name, verdicts)
         self._own = own
         if own is not None:
-            both = hashlib.sha256(json.dumps([self.digest, own.text, OWN_RULE]).encode()).hexdigest()
-            self.digest = f"{own.uri} {both[:16]}"
+            self.digest = f"{own.uri} {digest_of(self.digest, own.text, OWN_RULE)}"
 
     @staticmethod
     def prompts_digest() -> str:
-        """Of prompts, schemas and limits."""
-        return prompt_digest()
+        """Of prompts, schemas and limits.
+
+        What a question with history adds is not in it, as other questions are judged without; cached verdicts are found
+        by all that the judge was shown.
+        """
+        schemas = [strict_schema("verdict", form).schema for form in (AnswerReply, NegativeReply)]
+        limits = [TEXT_LIMIT, SOURCES_LIMIT, SOURCE_LIMIT, TITLE_LIMIT]
+        return digest_of(prompt("answer.txt"), prompt("negative.txt"), TAG_RULE, schemas, limits)
 
     def messages(self, question: Question, response: Response) -> Messages:
         """The prompt for answerable questions or for negatives, and all data between tags."""
@@ -111,19 +114,6 @@ def _form(question: Question) -> type[_Reply]:
 
 def _prompt(question: Question) -> str:
     return "negative.txt" if question.negative else "answer.txt"
-
-
-@cache
-def prompt_digest() -> str:
-    """SHA-256 (16 hex digits) of prompts, schemas and limits: verdicts under different ones do not compare.
-
-    What a question with history adds is not in it, as other questions are judged without; cached verdicts are found by
-    all that the judge was shown.
-    """
-    schemas = [strict_schema("verdict", form).schema for form in (AnswerReply, NegativeReply)]
-    limits = [TEXT_LIMIT, SOURCES_LIMIT, SOURCE_LIMIT, TITLE_LIMIT]
-    text = json.dumps([prompt("answer.txt"), prompt("negative.txt"), TAG_RULE, schemas, limits])
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def judge_messages(question: Question, response: Response) -> list[dict[str, str]]:

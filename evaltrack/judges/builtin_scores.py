@@ -79,11 +79,11 @@ class BuiltinScorer(Scorer):
     measures_raw = True
 
     def __init__(
-        self, name: str, spec: str, said: list[Any], function: Callable[[Question, Response], Measured], *, binary: bool
+        self, name: str, spec: str, said: list[Any], function: Callable[[Question, Response], Measured], **fields: Any
     ) -> None:
         kind = spec.partition(":")[0]
         self.may_hang, self._takes_long = kind == SCHEMA, kind == PATTERN
-        self.declared = (own_score(name, spec, [name, *said], binary=binary, span=1.0),)
+        self.declared = (own_score(name, spec, said, **{"span": 1.0, **fields}),)
         self.measure = function
 
     async def __call__(self, question: Question, response: Response, /) -> OwnValues:
@@ -104,14 +104,14 @@ def open_builtin(spec: str, name: str = "") -> BuiltinScorer | None:
     kind, colon, rest = spec.partition(":")
     name = name or kind
     if kind in WORDS and not colon:
-        return BuiltinScorer(name, spec, [kind], _of_answer(_of_words(WORDS[kind])), binary=kind != "token_f1")
+        return BuiltinScorer(name, spec, [name, kind], _of_answer(_of_words(WORDS[kind])), binary=kind != "token_f1")
     if kind in OF_RESPONSES and not colon:
-        return BuiltinScorer(name, spec, [kind], OF_RESPONSES[kind], binary=False)
+        return BuiltinScorer(name, spec, [name, kind], OF_RESPONSES[kind])
     if kind == PATTERN and colon:
-        return BuiltinScorer(name, spec, [spec], _of_answer(_of_pattern(rest)), binary=True)
+        return BuiltinScorer(name, spec, [name, spec], _of_answer(_of_pattern(rest)), binary=True)
     if kind == SCHEMA and colon:
         text = bounded_text(Path(rest), MAX_SCHEMA, spec, "name a JSON schema")
-        return BuiltinScorer(name, spec, [kind, text], _of_answer(_of_schema(text, spec)), binary=True)
+        return BuiltinScorer(name, spec, [name, kind, text], _of_answer(_of_schema(text, spec)), binary=True)
     return None
 
 
@@ -205,7 +205,7 @@ def context_precision_scorer(name: str, k: int) -> BuiltinScorer:
     def measure(question: Question, response: Response) -> Measured:
         return measured_precision(question, response, k)
 
-    return BuiltinScorer(name, CONTEXT_PRECISION, [CONTEXT_PRECISION], measure, binary=False)
+    return BuiltinScorer(name, CONTEXT_PRECISION, [name, CONTEXT_PRECISION], measure)
 
 
 def measured_precision(question: Question, response: Response, k: int) -> float | str:
@@ -214,7 +214,7 @@ def measured_precision(question: Question, response: Response, k: int) -> float 
     return relevance if isinstance(relevance, str) else context_precision(relevance.ranks, k)
 
 
-class CostScorer(Scorer):
+def cost_scorer(name: str, prices: Prices | None) -> BuiltinScorer:
     """US dollars that 1,000 questions like this one cost: the tokens that the target reports, at their prices.
 
     Tokens that are counted or estimated have no price. Runs with other prices are compared: a model that costs more is
@@ -223,18 +223,10 @@ class CostScorer(Scorer):
     Raises:
         UsageError: there are no prices.
     """
+    if prices is None:
+        raise UsageError("`scores=cost`: needs what tokens cost; give `price_in=` and `price_out=`")
 
-    measures_raw = True
+    def measure(_: Question, response: Response) -> Measured:
+        return NO_USAGE if response.usage is None else QUESTIONS * prices.cost(response.usage)
 
-    def __init__(self, name: str, prices: Prices | None) -> None:
-        if prices is None:
-            raise UsageError("`scores=cost`: needs what tokens cost; give `price_in=` and `price_out=`")
-        self.declared = (own_score(name or COST, COST, [COST], higher_is_better=False),)
-        self._prices = prices
-
-    async def __call__(self, _: Question, response: Response, /) -> OwnValues:
-        """The cost, or that it is not known."""
-        (score,) = self.declared
-        if response.usage is None:
-            return OwnValues(reasons={score.name: NO_USAGE})
-        return measured_value(score.name, QUESTIONS * self._prices.cost(response.usage))
+    return BuiltinScorer(name or COST, COST, [COST], measure, span=None, higher_is_better=False)

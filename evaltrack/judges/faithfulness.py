@@ -7,10 +7,7 @@ are held (Es et al. 2023, "RAGAS: Automated Evaluation of Retrieval Augmented Ge
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterator, Sequence
-from functools import cache
 from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
@@ -22,6 +19,7 @@ from evaltrack.judges.llm_judge import (
     Messages,
     ReplyForm,
     between,
+    digest_of,
     history_prompt,
     prompt,
     question_parts,
@@ -70,7 +68,8 @@ class FaithfulnessJudge(LlmJudge):
     @staticmethod
     def prompts_digest() -> str:
         """Of prompt, schema and limits."""
-        return prompt_digest()
+        schema = strict_schema("faithfulness", FaithfulnessReply).schema
+        return digest_of(prompt(PROMPT), TAG_RULE, schema, MOST_CLAIMS, QUOTE_LIMIT, TEXT_LIMIT)
 
     def messages(self, question: Question, response: Response) -> Messages:
         """The prompt, and question, sources and answer between tags; no source is cut."""
@@ -95,22 +94,6 @@ class FaithfulnessJudge(LlmJudge):
         held = sum(claim.held for claim in reply.claims)
         score = held / len(reply.claims) if reply.claims else None
         return {"reasoning": _listed(reply, held), "overall_score": score}
-
-
-@cache
-def prompt_digest() -> str:
-    """SHA-256 (16 hex digits) of prompt, schema and limits: scores under different ones do not compare."""
-    text = json.dumps(
-        [
-            prompt(PROMPT),
-            TAG_RULE,
-            strict_schema("faithfulness", FaithfulnessReply).schema,
-            MOST_CLAIMS,
-            QUOTE_LIMIT,
-            TEXT_LIMIT,
-        ]
-    )
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _shown(sources: Sequence[Source]) -> list[str]:

@@ -167,6 +167,11 @@ def _with_note(fields: dict[str, Any], refused: ValueError) -> dict[str, Any]:
     return {**fields, "reasoning": f"{fields['reasoning']}\n\nAsked again, because at first: {refused}."}
 
 
+def digest_of(*parts: object) -> str:
+    """SHA-256 (16 hex digits) of all that a judge's verdicts depend on besides what it is shown."""
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+
+
 @cache
 def prompt(name: str) -> str:
     """The text of a prompt file."""

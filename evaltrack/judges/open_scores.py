@@ -39,9 +39,9 @@ from evaltrack.judges.builtin_scores import (
     CONTEXT_PRECISION,
     COST,
     TOO_LONG,
-    CostScorer,
     bounded_text,
     context_precision_scorer,
+    cost_scorer,
     open_builtin,
 )
 from evaltrack.judges.own_scores import (
@@ -92,7 +92,7 @@ def open_scorers(
         for spec in specs:
             name, place = split_name(spec)
             if place == COST:
-                scorer: Scorer = CostScorer(name, prices)
+                scorer: Scorer = cost_scorer(name, prices)
             elif place == CONTEXT_PRECISION:
                 scorer = context_precision_scorer(name, k)
             elif judge is not None and asks_judge(spec):

@@ -8,8 +8,6 @@ another language, the judge's own number counts.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Annotated, Any
@@ -23,6 +21,7 @@ from evaltrack.judges.llm_judge import (
     LlmJudge,
     Messages,
     ReplyForm,
+    digest_of,
     history_prompt,
     prompt,
     question_parts,
@@ -83,8 +82,9 @@ class ReasoningJudge(LlmJudge):
 
     @staticmethod
     def prompts_digest() -> str:
-        """Of prompt, schema and limits."""
-        return prompt_digest()
+        """Of prompt, schema, limits and the rubric's version."""
+        schema = strict_schema("observation", ReasoningReply).schema
+        return digest_of(reasoning_prompt(), TAG_RULE, schema, QUOTE_LIMIT, TEXT_LIMIT, RUBRIC_VERSION)
 
     def messages(self, question: Question, response: Response) -> Messages:
         """The prompt, and question and response between tags."""
@@ -123,22 +123,6 @@ def reasoning_prompt() -> str:
         for name, anchors in ANCHORS.items()
     ]
     return prompt("reasoning.txt").replace(ANCHORS_PLACE, "\n".join(lines) + "\n")
-
-
-@cache
-def prompt_digest() -> str:
-    """SHA-256 (16 hex digits) of prompt, schema, limits and rubric version: under different ones nothing compares."""
-    text = json.dumps(
-        [
-            reasoning_prompt(),
-            TAG_RULE,
-            strict_schema("observation", ReasoningReply).schema,
-            QUOTE_LIMIT,
-            TEXT_LIMIT,
-            RUBRIC_VERSION,
-        ]
-    )
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _invented(reply: ReasoningReply, answer: str) -> Iterator[str]:

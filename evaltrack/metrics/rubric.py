@@ -142,8 +142,7 @@ GATES = (
 """The acceptance gates, as `acceptance` applies them."""
 
 
-@dataclass(frozen=True)
-class Grading:
+class Grading(Reasoned):
     """What the rubric makes of what was observed.
 
     `score` is a whole number of points, 0 to 100. `claimed_band` and `coupling_gap` are None where no confidence is
@@ -152,13 +151,6 @@ class Grading:
     """
 
     score: int
-    tier: int
-    claimed_band: int | None
-    earned_band: int
-    coupling_gap: int | None
-    penalty: int
-    hard_fails: tuple[str, ...]
-    mode: Mode
 
 
 def claimed_band(confidence: float | None) -> int | None:
@@ -195,7 +187,16 @@ def grade(observed: Observed, weights: RubricWeights = DEFAULT_WEIGHTS) -> Gradi
     hard_fails = sorted({*observed.hard_fails, *(["HF5"] if gap is not None and gap >= 3 else [])})
     shares = (_exact(w) * _exact(getattr(observed.dimensions, name)) for name, w in asdict(weights).items())
     score = 0 if hard_fails else min(max(math.floor(10 * sum(shares) - penalty + Fraction(1, 2)), 0), 100)
-    return Grading(score, tier_of(score), claimed, earned, gap, penalty, tuple(hard_fails), observed.mode)
+    return Grading(
+        score=score,
+        tier=tier_of(score),
+        claimed_band=claimed,
+        earned_band=earned,
+        coupling_gap=gap,
+        penalty=penalty,
+        hard_fails=tuple(hard_fails),
+        mode=observed.mode,
+    )
 
 
 def tier_of(score: int) -> int:
@@ -262,15 +263,8 @@ def reasoned(observed: Sequence[Observed], weights: RubricWeights) -> tuple[dict
         **{name: float(name == f"tier_{tier}") for name in TIER_SCORES},
         **{f"mode_{name}": float(name == mode) for name in MODES},
     }
-    led_to = Reasoned(
-        tier=tier,
-        claimed_band=worst.claimed_band,
-        earned_band=worst.earned_band,
-        coupling_gap=worst.coupling_gap,
-        penalty=worst.penalty,
-        hard_fails=tuple(sorted({code for grading in gradings for code in grading.hard_fails})),
-        mode=mode,
-    )
+    hard_fails = tuple(sorted({code for grading in gradings for code in grading.hard_fails}))
+    led_to = Reasoned(**worst.model_dump(exclude={"score"}) | {"tier": tier, "hard_fails": hard_fails, "mode": mode})
     return scores, led_to
 
 

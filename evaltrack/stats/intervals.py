@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from math import ceil, sqrt
+from math import sqrt
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from evaltrack.stats.bootstrap import TAIL, bca, distinct, mean_of, studentised
@@ -145,8 +145,7 @@ def quantile(values: Floats, share: float) -> float:
     """The least of the values that at least a `share` of them do not exceed; `share` is in (0, 1]."""
     import numpy as np
 
-    place = ceil(share * len(values) - 1e-9) - 1
-    return float(np.partition(values, place)[place])
+    return float(np.quantile(values, share, method="inverted_cdf"))
 
 
 def quantile_interval(

@@ -296,6 +296,7 @@ def test_a_judge_gives_a_fresh_verdict_each_time(
     (flip,) = made.flips
     assert flip.rerun is not None
     assert (flip.id, flip.rerun.state, made.verdict) == ("b", state, verdict)
+    assert ("[flaky, the judge changed its mind: passed 1" in comparison_text(made)) == (state == "flaky")
     assert made.reruns.tokens > 0
     assert f"{made.reruns.tokens:,} tokens" in comparison_text(made)
 

@@ -455,9 +455,10 @@ def test_a_word_changed_in_a_prompt_is_another_judge(
     judge: str, reader: str, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module = importlib.import_module(f"evaltrack.judges.{judge}")
-    before, read = module.prompt_digest(), getattr(module, reader)
+    kind, read = getattr(module, f"{judge.capitalize()}Judge"), getattr(module, reader)
+    before = kind.prompts_digest()
     monkeypatch.setattr(module, reader, lambda *asked: read(*asked) + ("!" if name in "".join(asked) else ""))
-    assert module.prompt_digest.__wrapped__() != before
+    assert kind.prompts_digest() != before
 
 
 # Conversations

@@ -112,7 +112,8 @@ def rerun_words(change: Change) -> str:
     rerun = change.rerun
     if rerun is None or (rerun.state == "confirmed" and not rerun.passed + rerun.failed):
         return ""
-    return f" [{STATES[rerun.state]}{': ' if (counts := _counts(rerun)) else ''}{counts}]"
+    judge = ", the judge changed its mind" if rerun.judge_changed else ""
+    return f" [{STATES[rerun.state]}{judge}{': ' if (counts := _counts(rerun)) else ''}{counts}]"
 
 
 def _counts(rerun: Rerun) -> str:
