@@ -95,7 +95,7 @@ def test_each_mean_is_over_the_questions_that_measured_it() -> None:
         row(question()),
         row(question(expected_chunks=())),
     )
-    assert whole.metrics == {
+    known = {
         "recall_at_k": 0.5,
         "precision_at_k": 0.5,
         "precision_at_k.max": pytest.approx(2.5 / 3),
@@ -106,9 +106,10 @@ def test_each_mean_is_over_the_questions_that_measured_it() -> None:
         "false_abstention_rate": 0.25,
         "pass_rate": 0.6,
     }
+    assert {name: whole.metrics[name] for name in known} == known
     retrieval = ("recall_at_k", "precision_at_k", "precision_at_k.max", "mrr", "hit_rate", "ndcg_at_k")
     others = {"negative_pass_rate": 2, "false_abstention_rate": 4, "pass_rate": 5}
-    assert whole.counts == dict.fromkeys(retrieval, 3) | others
+    assert {name: whole.counts[name] for name in known} == dict.fromkeys(retrieval, 3) | others
     assert whole.totals == {
         "num_questions": 9,
         "num_measured": 5,

@@ -17,6 +17,7 @@ import evaltrack
 from evaltrack.compare.change import Cause, CauseKind
 from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta, Threshold
 from evaltrack.errors import UsageError
+from evaltrack.metrics.catalogue import SCORES
 from evaltrack.records.stored_row import StoredRow
 from evaltrack.report.comparison import notes as comparison_notes
 from evaltrack.report.comparison import words
@@ -60,6 +61,12 @@ def commands(of: Comparison) -> str:
     return "".join(f"{line}\n" for line in annotations(of))
 
 
+def json_of(of: Comparison) -> str:
+    """The JSON without the scores that were not measured."""
+    names = "|".join(score.name for score in SCORES)
+    return re.sub(rf'\n +"(?:{names})": null,', "", json_text(of))
+
+
 def shown(of: Comparison) -> str:
     """What a terminal of 80 columns shows."""
     return comparison_text(of, 80)
@@ -73,7 +80,7 @@ def shown(of: Comparison) -> str:
     [
         (shown, "comparison.txt"),
         (comparison_markdown, "comparison.md"),
-        (json_text, "comparison.json"),
+        (json_of, "comparison.json"),
         (
             lambda of: comparison_junit(replace(of, unchanged=(("1", "rail", "pass"), ("2", "rail", "fail")))),
             "comparison.xml",

@@ -68,17 +68,32 @@ def sha(text: str) -> str:
 
 
 DATA = json.loads((REPO / "tests/data/rows.json").read_text(encoding="utf-8"))
-FULL, FAILED = (Row.model_validate_json(json.dumps(DATA[name]["row"])) for name in ("full", "failed"))
-COLUMNS = list(DATA["types"])
+VALUES = {score.name: place / 64 for place, score in enumerate(SCORES)}
+FULL, FAILED = (
+    Row.model_validate_json(json.dumps(DATA[name]["row"] | {"scores": scores}))
+    for name, scores in (("full", VALUES), ("failed", {}))
+)
+
+
+def with_scores(columns: dict[str, Any], scores: dict[str, Any]) -> dict[str, Any]:
+    """The columns with those of the scores in their place."""
+    cells, place = list(columns.items()), list(columns).index("unmeasured")
+    return dict([*cells[:place], *scores.items(), *cells[place:]])
+
+
+TYPES = with_scores(DATA["types"], dict.fromkeys(VALUES, "double"))
+COLUMNS = list(TYPES)
 
 
 # One row
 
 
-@pytest.mark.parametrize(("made", "name"), [(FULL, "full"), (FAILED, "failed")])
-def test_columns(tmp_path: Path, made: Row, name: str) -> None:
+@pytest.mark.parametrize(
+    ("made", "name", "scores"), [(FULL, "full", VALUES), (FAILED, "failed", dict.fromkeys(VALUES))]
+)
+def test_columns(tmp_path: Path, made: Row, name: str, scores: dict[str, Any]) -> None:
     """A row has every column in the order in which people read them; what there is not is null; all comes back."""
-    flat = DATA[name]["columns"]
+    flat = with_scores(DATA[name]["columns"], scores)
     found = flatten(made, 5)
     assert (found, list(found)) == (flat, COLUMNS)
     assert write(tmp_path / "t.parquet", [made]) == [flat]
@@ -89,10 +104,9 @@ def test_other_readers_see_the_types(tmp_path: Path) -> None:
     """Pandas, DuckDB and others find text, numbers and lists where these are, also in columns that are all null."""
     write(tmp_path / "t.parquet", [FAILED])
     assert {field.name: str(field.type) for field in pq.read_schema(tmp_path / "t.parquet")} == {
-        **DATA["types"],
+        **TYPES,
         **dict.fromkeys((column.name for column in COMPARED), "int64"),
     }
-    assert {score.name for score in SCORES} <= set(COLUMNS)
 
 
 @pytest.mark.parametrize("key", ["007", "7", "1e5", "true", "null", "a\tb", "0x10", "1.0"])
