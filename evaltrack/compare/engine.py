@@ -21,7 +21,7 @@ from evaltrack.compare.pairing import (
     Paired,
     Side,
     numbers,
-    pass_shares,
+    pass_counts,
     trial_counts,
 )
 from evaltrack.compare.reruns import Questions, Rerun, Rerunner, Reruns, rerun_questions
@@ -33,7 +33,7 @@ from evaltrack.metrics.metric import Score
 from evaltrack.records import Signature
 from evaltrack.records.stored_row import NUM_EXPECTED
 from evaltrack.stats.intervals import paired_interval, quantile, quantile_interval, swap_test
-from evaltrack.stats.significance import one_sided, sign_flip
+from evaltrack.stats.significance import one_sided, passes_lost, sign_flip
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -292,12 +292,12 @@ def _checked(criteria: tuple[Criterion, ...], metrics: Sequence[MetricDelta]) ->
 
 
 def _loss(paired: Paired) -> Loss:
-    """The test of the pass shares of all questions."""
+    """The test of the passes of all questions."""
     if not paired.passing_compared:
         return Loss()
-    was, now = pass_shares(paired.frame)
-    test = sign_flip(was, now)
-    return Loss(one_sided(test.p, worse=now.sum() < was.sum()), test.changed)
+    passes, trials = pass_counts(paired.frame)
+    shares = passes / trials
+    return Loss(passes_lost(passes, trials), int((shares[0] != shares[1]).sum()))
 
 
 def _reruns(

@@ -131,20 +131,24 @@ def flipped(frame: pd.DataFrame, *, was: bool) -> Any:
     return (frame["passed_b"] == was).fillna(False) & (frame["passed_c"] == (not was)).fillna(False)
 
 
-def pass_shares(frame: pd.DataFrame) -> tuple[Any, Any]:
-    """The share of trials that passed, on both sides, of the questions that both measured."""
-    measured = frame[(frame["passed_b"].notna() & frame["passed_c"].notna()).to_numpy()]
-    return _shares(measured, "b"), _shares(measured, "c")
-
-
-def _shares(frame: pd.DataFrame, end: str) -> Any:
+def pass_counts(frame: pd.DataFrame) -> tuple[Any, Any]:
+    """Passes and trials of the questions that both sides measured, each of shape (2, questions), baseline first."""
     import numpy as np
 
-    shares = numbers(frame[f"passed_{end}"])
+    measured = frame[(frame["passed_b"].notna() & frame["passed_c"].notna()).to_numpy()]
+    passes, trials = (np.stack(side) for side in zip(*(_counts(measured, end) for end in "bc"), strict=True))
+    return passes, trials
+
+
+def _counts(frame: pd.DataFrame, end: str) -> tuple[Any, Any]:
+    """Passes and trials of one side; a question that was asked once has one trial."""
+    import numpy as np
+
+    passed = numbers(frame[f"passed_{end}"])
     if f"trials_{end}" not in frame:
-        return shares
-    trials, passes = numbers(frame[f"trials_{end}"]), numbers(frame[f"passes_{end}"])
-    return np.where(trials > 0, passes / np.maximum(trials, 1), shares)
+        return passed.astype(int), np.ones(len(frame), dtype=int)
+    passes, trials = (np.nan_to_num(numbers(frame[f"{name}_{end}"])) for name in ("passes", "trials"))
+    return np.where(trials > 0, passes, passed).astype(int), np.maximum(trials, 1).astype(int)
 
 
 def trial_counts(frame: pd.DataFrame, end: str) -> Mapping[str, tuple[int, int]]:

@@ -41,10 +41,7 @@ class Decided:
 
 @dataclass(frozen=True)
 class Loss:
-    """The one-sided sign-flip test of the pass shares: its `p`, and how many questions `changed`.
-
-    Of single trials it is McNemar's exact test over the questions that broke and were fixed.
-    """
+    """The exact one-sided test of passes that were lost: its `p`, and of how many questions the pass share changed."""
 
     p: float = 1.0
     changed: int = 0

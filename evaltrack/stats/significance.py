@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import erfc, exp, log, sqrt
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from evaltrack.stats.bootstrap import distinct, merge_values
 
@@ -137,6 +137,34 @@ def _sampled(sizes: Floats, times: Integers, observed: float, seed: int) -> floa
 def one_sided(p_value: float, *, worse: bool) -> float:
     """The one-sided p of a loss, from the two-sided p of a test whose statistic is symmetric about 0."""
     return p_value / 2 if worse else 1.0
+
+
+def passes_lost(passes: Integers, trials: Integers) -> float:
+    """The exact one-sided p of lost passes: can the baseline have passed so many trials more by chance?
+
+    If neither side is better, the trials of a question may be swapped between the sides: given how many of them passed,
+    the number on the baseline's side is hypergeometric (Fisher 1935). The statistic is the sum over all questions. Of
+    single trials it is McNemar's exact test.
+
+    Args:
+        passes: Of shape (2, n): how many trials of each question passed, in the baseline and in the candidate.
+        trials: Of the same shape: how many there were.
+    """
+    import numpy as np
+    from scipy.stats import hypergeom
+
+    passed, total = passes.sum(axis=0), trials.sum(axis=0)
+    varies = (passed > 0) & (passed < total)
+    kinds, counts = np.unique(np.stack([total, passed, trials[0]])[:, varies], axis=1, return_counts=True)
+    size = int((kinds[2] * counts).sum()) + 1
+    spectrum: Any = 1.0  # of the distribution of a sum: the product of those of its terms
+    for (number, good, drawn), count in zip(kinds.T, counts, strict=True):
+        chances = hypergeom.pmf(np.arange(drawn + 1), number, good, drawn)
+        spectrum = spectrum * np.fft.rfft(chances, size) ** count
+    if size == 1:
+        return 1.0
+    tail = np.fft.irfft(spectrum, size)[int(passes[0, varies].sum()) :].sum()
+    return float(min(1.0, max(0.0, tail)))
 
 
 def luck(consistent: int, lucky: int, draws: int) -> float:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binomtest, fisher_exact, permutation_test
+from scipy.stats import binom, binomtest, fisher_exact, permutation_test
 
 from evaltrack.stats import significance
-from evaltrack.stats.significance import holm, sign_flip, worse_than_record
+from evaltrack.stats.significance import holm, passes_lost, sign_flip, worse_than_record
 
 
 def listed(differences: list[float]) -> float:
@@ -131,3 +131,29 @@ def test_tests_that_the_data_chose_are_corrected_for_all_of_which_they_are(
     others = {f"other {number}": 1.0 for number in range(more)}
     whole = holm({**p_values, **others})
     assert holm(p_values, len(p_values) + more) == {name: whole[name] for name in p_values}
+
+
+def swapped(passes: list[tuple[int, int]], trials: list[tuple[int, int]]) -> float:
+    """The p-value by writing down every way in which the trials of a question can be on either side."""
+    outcomes = [[1] * sum(each) + [0] * (sum(of) - sum(each)) for each, of in zip(passes, trials, strict=True)]
+    ways = product(*(list(combinations(each, of[0])) for each, of in zip(outcomes, trials, strict=True)))
+    sums = [sum(map(sum, way)) for way in ways]
+    return sum(each >= sum(was for was, _ in passes) for each in sums) / len(sums)
+
+
+@pytest.mark.parametrize(
+    ("passes", "trials"),
+    [
+        ([(3, 1), (3, 1), (2, 2), (3, 3)], [(3, 3)] * 4),
+        ([(5, 0), (5, 1), (4, 1)], [(5, 1)] * 3),
+        ([(0, 1), (1, 0), (1, 0), (3, 2)], [(1, 1), (1, 1), (1, 1), (3, 5)]),
+    ],
+)
+def test_every_swap_of_trials_is_counted(passes: list[tuple[int, int]], trials: list[tuple[int, int]]) -> None:
+    found = passes_lost(np.array(passes).T, np.array(trials).T)
+    assert found == pytest.approx(swapped(passes, trials), abs=1e-12)
+
+
+def test_of_single_trials_it_is_mcnemars_test() -> None:
+    passes = np.array([[1] * 12 + [0] * 3 + [1] * 5, [0] * 12 + [1] * 3 + [1] * 5])
+    assert passes_lost(passes, np.ones_like(passes)) == pytest.approx(binom.sf(11, 15, 0.5), abs=1e-12)
