@@ -22,17 +22,13 @@ from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Failure, Question, Response, Row, Signature, Source, ToolCall, Verdict
 from evaltrack.records.run import Run
 from evaltrack.records.stored_row import StoredRow, stored_row
-from evaltrack.report.comparison import ci as github
-from evaltrack.report.comparison.ci import comparison_junit
-from evaltrack.report.comparison.files import json_text
-from evaltrack.report.comparison.markdown import comparison_markdown
-from evaltrack.report.comparison.terminal import comparison_text
+from evaltrack.report.comparison_files import annotations as github_annotations
+from evaltrack.report.comparison_files import comparison_junit, json_text
+from evaltrack.report.comparison_text import comparison_markdown, comparison_text
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.html.run_page import Around, run_html
-from evaltrack.report.run.json_form import evaluation_json, run_json
-from evaltrack.report.run.markdown import run_note
-from evaltrack.report.run.reasoning import reasoning_page, verdict_lines
-from evaltrack.report.run.terminal import print_run
+from evaltrack.report.run_json import evaluation_json, run_json
+from evaltrack.report.run_text import print_run, reasoning_page, run_note, verdict_lines
 from evaltrack.tracking.rows import columns_of
 
 from .comparisons import RECALL, comparison
@@ -207,7 +203,7 @@ RENDERINGS: dict[str, Callable[[Made, str, str], str]] = {
     "comparison, page": lambda made, *_: comparison_html(made[2]),
     "comparison, JSON": lambda made, *_: json_text(made[2]),
     "comparison, JUnit": lambda made, *_: comparison_junit(made[2]),
-    "comparison, annotations": lambda made, *_: "".join(f"{line}\n" for line in github.annotations(made[2])),
+    "comparison, annotations": lambda made, *_: "".join(f"{line}\n" for line in github_annotations(made[2])),
 }
 
 

@@ -24,14 +24,12 @@ from evaltrack.golden.reader import golden_name
 from evaltrack.metrics.catalogue import metric_table
 from evaltrack.metrics.criteria import parse_criteria
 from evaltrack.records.run import Run
-from evaltrack.report.comparison.culprit_words import behind_words
-from evaltrack.report.comparison.json_form import comparison_json
-from evaltrack.report.comparison.markdown import comparison_markdown
-from evaltrack.report.comparison.terminal import comparison_text
-from evaltrack.report.html.comparison_page import comparison_html
-from evaltrack.report.html.screen import comparison_screen
-from evaltrack.report.run.markdown import comparison_note
-from evaltrack.report.words import clip
+from evaltrack.report.comparison_summary import behind_words
+from evaltrack.report.comparison_text import comparison_markdown, comparison_text
+from evaltrack.report.escaping import clip
+from evaltrack.report.html.comparison_page import comparison_html, comparison_screen
+from evaltrack.report.run_text import comparison_note
+from evaltrack.report.schemas.comparison import comparison_json
 from evaltrack.system.processes import release_free_memory
 from evaltrack.tracking.notes import COMPARISON_PAGE, accepted_words, log_comparison
 from evaltrack.tracking.reader import shown_side_by_side, side_by_side

@@ -355,7 +355,7 @@ def _names(
 
 
 def _first_screen(result: RunResult) -> str:
-    from evaltrack.report.html.screen import run_screen  # half of `report`, for notebooks alone
+    from evaltrack.report.html.run_page import run_screen  # half of `report`, for notebooks alone
 
     return run_screen(result)
 

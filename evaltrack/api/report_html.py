@@ -18,9 +18,8 @@ from evaltrack.metrics.catalogue import metric_table
 from evaltrack.metrics.criteria import Checked
 from evaltrack.records.run import Run
 from evaltrack.report.html.comparison_page import comparison_html
-from evaltrack.report.html.run_page import Around, run_html
-from evaltrack.report.html.screen import run_screen
-from evaltrack.report.run.stored_summary import StoredMean, StoredSummary, read_summary
+from evaltrack.report.html.run_page import Around, run_html, run_screen
+from evaltrack.report.run_json import StoredMean, StoredSummary, read_summary
 from evaltrack.tracking.notes import accepted_words
 from evaltrack.tracking.reader import fetch_rows, fetch_summary, named_evaluation, read_run_table
 from evaltrack.tracking.rows import rows_of_run

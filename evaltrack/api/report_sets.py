@@ -19,9 +19,9 @@ from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.metrics.catalogue import HEADLINES
 from evaltrack.records.run import Run
 from evaltrack.records.stored_row import StoredRow
-from evaltrack.report.html.sets_page import SetPage, sets_html
+from evaltrack.report.html.run_page import SetPage, sets_html
 from evaltrack.report.leaderboard import leaderboard_parts
-from evaltrack.report.run.stored_summary import read_summary
+from evaltrack.report.run_json import read_summary
 from evaltrack.system.files import check_result_file, write_result_file
 from evaltrack.tracking.reader import fetch_rows, fetch_summary, named_evaluations
 from evaltrack.tracking.rows import rows_of_run

@@ -19,8 +19,8 @@ from evaltrack.evaluation.result import RunResult, SetResults
 from evaltrack.golden.reader import open_golden
 from evaltrack.judges import judge_names
 from evaltrack.judges.own_scores import Functions
-from evaltrack.report.run.markdown import with_own_note
-from evaltrack.report.run.sets import sets_note
+from evaltrack.report.run_text import with_own_note
+from evaltrack.report.sets import sets_note
 from evaltrack.tracking.parents import end_parent, open_parent
 from evaltrack.tracking.runs import OpenRun, Place
 from evaltrack.tracking.store import Store, connect

@@ -21,7 +21,7 @@ from evaltrack.records.base import Count
 from evaltrack.records.row import Tally
 from evaltrack.records.run import Run
 from evaltrack.records.stored_row import StoredRow
-from evaltrack.report.run.json_form import RUN_SCHEMA
+from evaltrack.report.run_json import RUN_SCHEMA
 from evaltrack.tracking.rows import OBJECTS, DamagedError, check_values, schema
 
 HEAD = 200

@@ -90,7 +90,7 @@ def _as_json(row: Row, target: str, k: int) -> dict[str, object]:
 
 
 def _print_table(response: Response, k: int) -> None:
-    from evaltrack.report.words import one_line
+    from evaltrack.report.escaping import one_line
 
     if response.answer is not None:
         click.echo(one_line(response.answer, 10 * WIDTH) + "\n")
@@ -108,7 +108,7 @@ def _print_table(response: Response, k: int) -> None:
 
 
 def _line(source: Source) -> str:
-    from evaltrack.report.words import one_line
+    from evaltrack.report.escaping import one_line
 
     name = one_line(source.chunk_id or source.title or "?", WIDTH)
     title = f"  {one_line(source.title, WIDTH)}" if source.title and source.chunk_id else ""

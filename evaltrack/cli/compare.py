@@ -78,9 +78,8 @@ def compare(
     """
     from evaltrack.api.compare_runs import compare_runs
     from evaltrack.golden.reader import golden_name
-    from evaltrack.report.comparison.files import form_of, json_text
-    from evaltrack.report.comparison.markdown import comparison_markdown
-    from evaltrack.report.comparison.terminal import print_comparison
+    from evaltrack.report.comparison_files import form_of, json_text
+    from evaltrack.report.comparison_text import comparison_markdown, print_comparison
     from evaltrack.system.files import check_result_file
 
     for name in files:
@@ -109,7 +108,7 @@ def write_files(comparison: Comparison, files: Sequence[str]) -> int:
 
     What was compared is printed all the same.
     """
-    from evaltrack.report.comparison.files import write_comparison
+    from evaltrack.report.comparison_files import write_comparison
 
     code = 0
     for name in files:
@@ -123,7 +122,7 @@ def write_files(comparison: Comparison, files: Sequence[str]) -> int:
 
 def print_annotations(comparison: Comparison, output: str) -> None:
     """Print GitHub annotations, to stderr if stdout has a result for machines."""
-    from evaltrack.report.comparison.ci import annotations
+    from evaltrack.report.comparison_files import annotations
 
     for line in annotations(comparison):
         print_command(line, err=output != "table")
@@ -141,7 +140,7 @@ def compare_several(names: Sequence[str], *, github: bool, output: str, options:
     """Compare the newest run of each set with its baseline, and print one table; gives the exit code."""
     from evaltrack.api.compare_sets import compare_sets
     from evaltrack.golden.reader import golden_name
-    from evaltrack.report.comparison.sets import print_set_comparisons, sets_json_text, sets_markdown
+    from evaltrack.report.sets import print_set_comparisons, sets_json_text, sets_markdown
 
     for name, option in OF_ONE.items():
         if options.pop(name):

@@ -143,7 +143,7 @@ def anchor(file: str, corpus: str | None, target: str | None, dry_run: bool, out
     Check the quotations afterwards: each should be the words that answer. Doubtful ones are marked.
     """
     from evaltrack.api.anchor_golden import anchor_golden
-    from evaltrack.report.words import one_line
+    from evaltrack.report.escaping import one_line
 
     corpus = corpus or (None if target else _corpus_of_settings())
     result = anchor_golden(file, corpus, target=target or None, dry_run=dry_run)
@@ -350,7 +350,7 @@ def draft(file: str, model: str, categories: tuple[str, ...], output: str, **opt
 
 
 def _print_drafts(file: str, questions: Iterable[Question], output: str) -> None:
-    from evaltrack.report.words import one_line
+    from evaltrack.report.escaping import one_line
 
     made = list(questions)
     result_is_in(file)
@@ -366,7 +366,7 @@ def _print_drafts(file: str, questions: Iterable[Question], output: str) -> None
 
 def _print_ledger(file: str, made: ModelDrafts) -> None:
     """What was left out, what was there before, and what was used."""
-    from evaltrack.report.words import one_line
+    from evaltrack.report.escaping import one_line
 
     for note in made.notes:
         click.echo(f"  {one_line(note)}", err=True)

@@ -60,7 +60,7 @@ def _as_json(name: str, folder: str, chunks: list[Chunk]) -> dict[str, object]:
 
 def _print_table(name: str, folder: str, chunk: str, chunks: list[Chunk]) -> None:
     from evaltrack.golden.corpus import by_page
-    from evaltrack.report.words import one_line
+    from evaltrack.report.escaping import one_line
 
     pages = by_page(chunks)
     for page, parts in pages.items():

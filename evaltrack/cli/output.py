@@ -17,7 +17,7 @@ import click
 
 from evaltrack.errors import EXIT_INCONCLUSIVE
 from evaltrack.metrics.metric import MINUS
-from evaltrack.report.ci_commands import json_without_commands, without_any_commands
+from evaltrack.report.escaping import json_without_commands, without_any_commands
 
 if TYPE_CHECKING:
     from rich.console import Console

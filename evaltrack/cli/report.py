@@ -42,7 +42,7 @@ def report(runs: tuple[str, ...], baseline_run: str, baseline: str, experiment: 
     """
     from evaltrack.api.report_html import report_html
     from evaltrack.api.report_sets import report_sets, run_ids_of
-    from evaltrack.report.ci_commands import without_any_commands
+    from evaltrack.report.escaping import without_any_commands
     from evaltrack.system.files import check_result_file, write_result_file
 
     if output_file != "-":

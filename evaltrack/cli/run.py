@@ -101,7 +101,7 @@ def _run_several(
     The exit code is the worst of those that the runs have by themselves, each with its reason on stderr.
     """
     from evaltrack.api.run_sets import run_sets
-    from evaltrack.report.run.sets import print_sets, sets_json
+    from evaltrack.report.sets import print_sets, sets_json
 
     with redirect_stdout(sys.stderr):
         sets = run_sets(list(map(from_caller, paths)), target=target, progress=True, say=say, **settings)
@@ -134,8 +134,8 @@ def end_of(result: RunResult, min_coverage: float = 0.0, whose: str = "") -> int
 
 def print_result(result: RunResult, output: str) -> None:
     """Print a run on stdout, as a table or as JSON."""
-    from evaltrack.report.run.json_form import run_json
-    from evaltrack.report.run.terminal import print_run
+    from evaltrack.report.run_json import run_json
+    from evaltrack.report.run_text import print_run
     from evaltrack.report.words import warning_words
 
     result_is_in(f"MLflow run {result.run_id}")

@@ -161,7 +161,7 @@ class _Session:
         another = self._is_another_system()
         consistent = [key for key, state in states.items() if state == "unclear"]
         if another:
-            states = dict.fromkeys(states, "unclear")
+            states = {}
         elif consistent and "confirmed" not in states.values():
             state = self._against_luck(len(consistent))
             cut_off = state != "lucky" and not self._same and any(self._failed[key] < RERUNS for key in consistent)

@@ -114,13 +114,20 @@ class Score:
         """Whether each domain and difficulty has a mean of it."""
         return self.headline > 0 or self.own
 
-    def course(self, was: float, now: float) -> tuple[str, str, str]:
+    def decimals(self, was: float, now: float) -> int:
+        """How many more decimals it takes for two values and their difference to agree; none for large values."""
+        small = self.form != "score" or max(abs(was), abs(now)) < 100
+        return next((more for more in MORE if self._agree(was, now, more)), MORE[-1]) if small else 0
+
+    def course(self, was: float, now: float, least: int = 0) -> tuple[str, str, str]:
         """Two values and their difference, all with as many decimals as it takes for the three to agree.
+
+        `least` is how many more decimals they have at least.
 
         As in ``79.05 %``, ``78.10 %`` and ``−0.95 points``, where one decimal would say ``79.0``, ``78.1``, ``−1.0``.
         Some never do (0.80555…, 0.68333…): the difference is then that of the values with the most decimals.
         """
-        more = next((more for more in MORE if self._agree(was, now, more)), None)
+        more = next((more for more in MORE[least:] if self._agree(was, now, more)), None)
         if more is not None:
             return self.shown(was, more), self.shown(now, more), self.change(now - was, more)
         written = float(self._written(now, MORE[-1]) - self._written(was, MORE[-1]))

@@ -7,14 +7,12 @@ from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from evaltrack.compare.judges import JudgesAgreement, Replay
 from evaltrack.metrics.criteria import RUBRIC_AIMS
 from evaltrack.metrics.rubric_tables import COUNTS
 from evaltrack.records.amount import count, verb
-from evaltrack.report.html.page import templates
+from evaltrack.report.escaping import one_line
 from evaltrack.report.schemas.others import (
     AgreementForm,
     AgreementPart,
@@ -23,7 +21,8 @@ from evaltrack.report.schemas.others import (
     ReplayRow,
     WithinForm,
 )
-from evaltrack.report.words import aim_limit, aim_number, change_words, metric_title, number, one_line
+from evaltrack.report.templates import columns, environment, print_lines
+from evaltrack.report.words import aim_limit, aim_number, change_words, metric_title, number
 from evaltrack.stats.agreement import Agreement, Figure
 
 Rubric = Mapping[str, Any]
@@ -51,7 +50,6 @@ def agreement_json(agreement: JudgesAgreement) -> dict[str, Any]:
         agreement,
         schema=AGREEMENT_SCHEMA,
         within=WithinForm.of(agreement.within),
-        tolerances=dict(agreement.tolerances),
         numbers={name: _part(each) for name, each in agreement.numbers.items()},
         labels={name: _part(each) for name, each in agreement.labels.items()},
         disagreements=list(map(Disagreement.of, agreement.disagreements)),
@@ -64,29 +62,24 @@ def _part(part: Agreement) -> dict[str, Any]:
         without_judge=part.without_a,
         without_other=part.without_b,
         figures={name: asdict(figure) for name, figure in part.figures.items()},
-        confusion=part.confusion and asdict(part.confusion),
     )
 
 
 def print_agreement(agreement: JudgesAgreement, console: Console) -> None:
     """One table of numbers, one of labels, and the responses on which the two lie furthest apart."""
-    console.print(Text(one_line(f"{agreement.judge} against {agreement.other}", 200), style="bold"), soft_wrap=True)
+    lines = [("bold", one_line(f"{agreement.judge} against {agreement.other}", 200))]
     for measures in (agreement.numbers, agreement.labels):
-        console.print(_table(measures))
-    for line in within_lines(agreement):
-        console.print(Text(line, style="bold"), soft_wrap=True)
-    for note in _notes(agreement):
-        console.print(Text(note, style="yellow"), soft_wrap=True)
-    if agreement.disagreements:
-        console.print(Text(f"further apart than the tolerance: {len(agreement.disagreements)}", style="dim"))
-    for each in agreement.disagreements[:SHOWN]:
-        console.print(
-            Text(f"  {one_line(each.id, 60)}: {number(each.score)}, the other {number(each.other)}"), soft_wrap=True
-        )
-    if len(agreement.disagreements) > SHOWN:
-        console.print(
-            Text(f"  … and {len(agreement.disagreements) - SHOWN} more; the JSON holds them all", style="dim")
-        )
+        head, *rows = (" ".join(cells) for cells in columns(_table(measures)))
+        lines += [("dim", head), *(("", row) for row in rows)]
+    lines += [("bold", line) for line in within_lines(agreement)]
+    lines += [("yellow", note) for note in _notes(agreement)]
+    apart = agreement.disagreements
+    lines += [("dim", f"further apart than the tolerance: {len(apart)}")] * bool(apart)
+    for each in apart[:SHOWN]:
+        lines.append(("", f"  {one_line(each.id, 60)}: {number(each.score)}, the other {number(each.other)}"))
+    if len(apart) > SHOWN:
+        lines.append(("dim", f"  … and {len(apart) - SHOWN} more; the JSON holds them all"))
+    print_lines(console, [(f"copy {style}", line) for style, line in lines])
 
 
 def within_lines(agreement: JudgesAgreement) -> Iterator[str]:
@@ -105,17 +98,12 @@ def within_lines(agreement: JudgesAgreement) -> Iterator[str]:
     yield "tolerated: " + "; ".join(f"{', '.join(names)} {tolerance:g}" for tolerance, names in alike.items())
 
 
-def _table(measures: Any) -> Any:
-
+def _table(measures: Mapping[str, Agreement]) -> Iterator[list[str]]:
     names = list(next(iter(measures.values())).figures)
-    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 1, 0, 0))
-    table.add_column("measure", no_wrap=True)
-    for title in ("n", *(TITLES[name] for name in names)):
-        table.add_column(title, justify="right", no_wrap=True)
+    yield ["measure", "n", *(TITLES[name] for name in names)]
     for name, agreement in measures.items():
         if agreement.n:
-            table.add_row(name, str(agreement.n), *(_cell(agreement.figures[each], each) for each in names))
-    return table
+            yield [name, str(agreement.n), *(_cell(agreement.figures[each], each) for each in names)]
 
 
 def _cell(figure: Figure, name: str) -> str:
@@ -199,6 +187,6 @@ def rubric_markdown(rubric: Rubric) -> str:
         for each in rubric["aims"]
     ]
     counted = {dimension: what for dimension, (what, _) in COUNTS.items()}
-    template = templates().overlay(autoescape=False).get_template("rubric.md")
+    template = environment(str).get_template("rubric.md")
     text = template.render(**rubric, aim_cells=aims, counted=counted)
     return text.rstrip().replace("<", "&lt;").replace(">", "&gt;")

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 from urllib.parse import quote
 
-from rich.cells import cell_len
 from rich.console import Console
-from rich.text import Text
 
 from evaltrack.compare.ranking import ContenderMean, Group, Leaderboard, Standing
 from evaltrack.evaluation.result import SweepResult
 from evaltrack.evaluation.sweep import SweepPlan
 from evaltrack.records.amount import count
-from evaltrack.report.ci_commands import json_without_commands
+from evaltrack.report.escaping import described, json_without_commands, one_line, plain, within
 from evaltrack.report.html.page import document, render, safe_link, shown
-from evaltrack.report.run.markdown import NOTE_LIMIT, described, plain, within
+from evaltrack.report.run_text import NOTE_LIMIT
 from evaltrack.report.schemas.others import LeaderboardForm, PlannedConfiguration, RankedConfiguration, RankedGroup
-from evaltrack.report.words import METRIC_TITLES, number, one_line
+from evaltrack.report.templates import columns, print_lines
+from evaltrack.report.words import METRIC_TITLES, number
 
 NONE = "–"
 LEAST_P = 0.001
@@ -166,7 +165,7 @@ def plan_json(plan: SweepPlan) -> Iterator[str]:
 def _standing(standing: Standing) -> dict[str, Any]:
     return RankedConfiguration.of(
         standing,
-        settings=dict(standing.contender.settings),
+        settings=standing.contender.settings,
         metrics={name: asdict(mean) for name, mean in standing.means.items()},
         seconds=standing.contender.seconds,
         seconds_p95=standing.contender.seconds_p95,
@@ -222,60 +221,42 @@ def print_sweep(result: SweepResult, console: Console) -> None:
     """The table, how it is to be read, and where it stands in MLflow."""
     board = result.leaderboard
     titles = table_titles(board)
-    lines: list[tuple[list[str], str]] = []
+    lines = [("dim", titles)]
     for group in board.groups:
         if words := group_words(board, group):
-            lines.append((["", words, *[""] * (len(titles) - 2)], "dim"))
-        lines += [(table_cells(board, group, each), "") for each in group.standings]
-    _print_table(titles, lines, console)
-    for note in board_notes(board):
-        console.print(Text(note, style="dim"), soft_wrap=True)
+            lines.append(("dim", ["", words, *[""] * (len(titles) - 2)]))
+        lines += [("", table_cells(board, group, each)) for each in group.standings]
+    shown = [*_table_lines(lines), *(("dim", note) for note in board_notes(board))]
     for each in board.standings:
         if each.num_errors:
             words = f"In {one_line(each.name, 120)} {count(each.num_errors, 'question')} ended in errors"
-            console.print(Text(words, style="bold red"), soft_wrap=True)
-    for note in result.notes:
-        console.print(Text(f"Note: {one_line(note, 300)}", style="yellow"), soft_wrap=True)
+            shown.append(("bold red", words))
+    shown += [("yellow", f"Note: {one_line(note, 300)}") for note in result.notes]
     reused = f", {result.reused} of them finished before" if result.reused else ""
-    parent = f"MLflow run {result.run_id} {result.status}, the parent of {len(result.results)}{reused}"
-    console.print(Text(parent), soft_wrap=True)
-    for line in filter(None, (result.serve_command and f"to see it: {result.serve_command}", result.link)):
-        console.print(Text(line), soft_wrap=True)
+    shown.append(("", f"MLflow run {result.run_id} {result.status}, the parent of {len(result.results)}{reused}"))
+    shown.append(("", f"to see it: {result.serve_command}" if result.serve_command else ""))
+    print_lines(console, [(f"copy {style}", line) for style, line in (*shown, ("", result.link or ""))])
 
 
 def print_plan(plan: SweepPlan, console: Console) -> None:
     """The configurations of a sweep, and how many calls they make."""
-    lines = [
-        (
-            [
-                str(place),
-                one_line(each.label or plan.name, 120),
-                f"{plan.target_calls(each):,}",
-                f"{plan.judge_calls(each):,}",
-            ],
-            "",
-        )
-        for place, each in enumerate(plan.configurations, start=1)
-    ]
-    _print_table(["", "configuration", "target calls", "judge calls"], lines, console)
-    target, judge = (sum(map(count, plan.configurations)) for count in (plan.target_calls, plan.judge_calls))
+    lines = [("dim", ["", "configuration", "target calls", "judge calls"])]
+    for place, each in enumerate(plan.configurations, start=1):
+        calls = f"{plan.target_calls(each):,}", f"{plan.judge_calls(each):,}"
+        lines.append(("", [str(place), one_line(each.label or plan.name, 120), *calls]))
+    target, judge = (sum(map(calls, plan.configurations)) for calls in (plan.target_calls, plan.judge_calls))
     runs = count(len(plan.configurations), "configuration")
     judged = f", judges at most {count(judge, 'time')}" if judge else ""
     asked = f"{runs} × {count(len(plan.golden), 'question')}: the target is called {count(target, 'time')}{judged}"
-    console.print(Text(f"{asked}; nothing was run"), soft_wrap=True)
+    shown = [*_table_lines(lines), ("", f"{asked}; nothing was run")]
+    print_lines(console, [(f"copy {style}", line) for style, line in shown])
 
 
-def _print_table(titles: list[str], lines: list[tuple[list[str], str]], console: Console) -> None:
-    """The table in its whole width: a number that is cut says nothing."""
-    widths = [max(map(cell_len, column)) for column in zip(titles, *(cells for cells, _ in lines), strict=True)]
-    for cells, style in [(titles, "dim"), *lines]:
-        padded = (_padded(cell, widths[place], left=place == 1) for place, cell in enumerate(cells))
-        console.print(Text("  ".join(padded).rstrip(), style=style), soft_wrap=True)
-
-
-def _padded(cell: str, width: int, *, left: bool) -> str:
-    blanks = " " * (width - cell_len(cell))
-    return cell + blanks if left else blanks + cell
+def _table_lines(lines: Sequence[tuple[str, list[str]]]) -> Iterator[tuple[str, str]]:
+    """The lines of a table whose second column is a name."""
+    cells = columns([(each[1], each[0], *each[2:]) for _, each in lines])
+    for (style, _), (name, place, *others) in zip(lines, cells, strict=True):
+        yield style, "  ".join((place, name, *others))
 
 
 def leaderboard_html(board: Leaderboard, name: str) -> str:

@@ -16,7 +16,7 @@ from evaltrack.records import Row, Signature
 from evaltrack.records.amount import count, first_of, verb
 from evaltrack.records.run import NOT_STATED
 from evaltrack.records.stored_row import StoredRow, stored_row
-from evaltrack.report.ci_commands import BREAK, without_commands
+from evaltrack.report.escaping import one_line
 
 METRIC_TITLES = {score.metric: score.title for score in SCORES} | {"combined_score_best": "Combined, best"}
 
@@ -61,27 +61,6 @@ def group_metrics(result: RunResult) -> list[str]:
     """The metrics that any group of the run has: the first of ours, then the first of one's own."""
     names = (*(score.metric for score in HEADLINES), *result.table.own_names[:OWN_IN_GROUPS])
     return [name for name in names if any(name in means for means in result.groups.values())]
-
-
-SCANNED = 10_000
-"""Characters of a foreign text that are looked at; no rendering shows as many."""
-
-
-def clip(text: str | None, limit: int = 160) -> str:
-    """Foreign text on one line, bounded; quick also for texts of megabytes."""
-    text = text or ""
-    if len(text) <= limit and text.isprintable():
-        return without_commands(" ".join(text.split()))
-    return one_line(text if len(text) <= SCANNED else text[:SCANNED] + "…", limit)
-
-
-def one_line(text: str, limit: int = 160) -> str:
-    """Foreign text on one line, bounded, without control characters or marks that reorder what is around them, and
-    without commands of CI runners; of those the limit does not count the breaks.
-    """
-    line = "".join(c if c.isprintable() else " " for c in text.replace(BREAK, ""))
-    line = " ".join(line.split())
-    return without_commands(line if len(line) <= limit else line[: limit - 1] + "…")
 
 
 FLOOR_CURE = "the floor of bm25: may be too high for this corpus, try bm25:DIR?floor=0"
@@ -158,9 +137,9 @@ def metric_change(name: str, value: float) -> str:
     return metric_form(name).change(value)
 
 
-def metric_course(name: str, was: float, now: float) -> tuple[str, str, str]:
+def metric_course(name: str, was: float, now: float, least: int = 0) -> tuple[str, str, str]:
     """Two values of a metric and their difference, so that the three agree, as `Score.course` writes them."""
-    return metric_form(name).course(was, now)
+    return metric_form(name).course(was, now, least)
 
 
 def score_title(name: str, k: int | None) -> str:

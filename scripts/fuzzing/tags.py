@@ -16,8 +16,7 @@ from evaltrack.errors import EvaltrackError
 from evaltrack.evaluation.result import RunResult
 from evaltrack.records import Signature
 from evaltrack.records.run import Run as EvaltrackRun
-from evaltrack.report.run.json_form import run_summary
-from evaltrack.report.run.stored_summary import read_summary
+from evaltrack.report.run_json import read_summary, run_summary
 from evaltrack.tracking.baselines import Baseline, baseline_history, list_baselines
 from evaltrack.tracking.notes import Accepted, accepted_questions
 from evaltrack.tracking.reader import find_evaluation, newest_evaluation

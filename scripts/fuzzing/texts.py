@@ -18,8 +18,8 @@ from evaltrack.golden.corpus.folder import READERS
 from evaltrack.golden.reader import open_golden
 from evaltrack.judges.recorded import NotJudgedError, RecordedJudge
 from evaltrack.records import Question, Response
-from evaltrack.report.comparison.json_form import comparison_json
-from evaltrack.report.comparison.markdown import comparison_markdown
+from evaltrack.report.comparison_text import comparison_markdown
+from evaltrack.report.schemas.comparison import comparison_json
 from evaltrack.targets.failures import NotRecordedError
 from evaltrack.targets.recorded import open_recorded
 from evaltrack.targets.responses import InvalidResponseError

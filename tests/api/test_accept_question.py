@@ -14,10 +14,9 @@ from evaltrack import RunResult, compare_runs, run_eval
 from evaltrack.api.accept_question import MAX_WHY, accept_question
 from evaltrack.errors import UsageError
 from evaltrack.records import Dimensions
-from evaltrack.report.comparison.json_form import comparison_json
-from evaltrack.report.comparison.markdown import comparison_markdown
-from evaltrack.report.comparison.rules import reasons
-from evaltrack.report.comparison.terminal import comparison_text
+from evaltrack.report.comparison_text import comparison_markdown, comparison_text
+from evaltrack.report.gate_words import reasons
+from evaltrack.report.schemas.comparison import comparison_json
 from evaltrack.tracking.notes import ACCEPTED, accepted_questions
 from evaltrack.tracking.store import connect
 from tests.judging import cli, golden_set, labels_file, store_in

@@ -13,8 +13,8 @@ from evaltrack.api.run_sets import run_sets
 from evaltrack.cli import _run
 from evaltrack.compare.comparison import ComparedSet, SetComparisons
 from evaltrack.errors import UsageError
-from evaltrack.report.comparison.json_form import comparison_json
-from evaltrack.report.comparison.sets import sets_markdown
+from evaltrack.report.schemas.comparison import comparison_json
+from evaltrack.report.sets import sets_markdown
 from tests.files import put
 
 NAMES = ("one", "two", "three")

@@ -8,8 +8,8 @@ import pytest
 
 from evaltrack import Question, Response, RunResult, Source, compare_runs, run_eval
 from evaltrack.errors import UsageError
-from evaltrack.report.comparison.rules import reasons
-from evaltrack.report.run.json_form import run_json
+from evaltrack.report.gate_words import reasons
+from evaltrack.report.run_json import run_json
 from tests.files import put
 from tests.judging import scored_reply, serving
 from tests.openai_behaviours import Behaviour, Reply

@@ -11,9 +11,9 @@ import pytest
 from evaltrack import Question, Response, RunResult, Source, Usage, compare_runs, run_eval
 from evaltrack.cli import _run
 from evaltrack.errors import UsageError
-from evaltrack.report.comparison.rules import reasons
+from evaltrack.report.gate_words import reasons
 from evaltrack.report.html.comparison_page import comparison_html
-from evaltrack.report.run.json_form import run_json
+from evaltrack.report.run_json import run_json
 from tests.files import put
 
 NUMBER = 24

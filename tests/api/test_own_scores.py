@@ -11,8 +11,8 @@ import pytest
 
 from evaltrack import Comparison, Question, Response, RunResult, Source, compare_runs, report_html, run_eval, score
 from evaltrack.errors import InconclusiveError, TrackingError, UsageError
-from evaltrack.report.comparison.rules import reasons
-from evaltrack.report.run.json_form import run_json
+from evaltrack.report.gate_words import reasons
+from evaltrack.report.run_json import run_json
 from tests.files import put
 from tests.judging import store_in
 

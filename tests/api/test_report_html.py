@@ -15,7 +15,7 @@ from evaltrack.api.report_html import stored_result
 from evaltrack.errors import TrackingError, UsageError
 from evaltrack.evaluation.result import RunResult as Result
 from evaltrack.records import Question, Response, Source
-from evaltrack.report.run.json_form import run_json
+from evaltrack.report.run_json import run_json
 from evaltrack.tracking.reader import find_evaluation
 from evaltrack.tracking.store import connect
 from tests.api.test_evaluate import QUESTIONS, golden

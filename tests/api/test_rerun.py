@@ -18,11 +18,10 @@ from evaltrack.compare.reruns import Rerun
 from evaltrack.errors import InconclusiveError
 from evaltrack.records import Question, Response, Source
 from evaltrack.records.run import SYSTEM_TAG
-from evaltrack.report.comparison.headline import verdict_sentence
-from evaltrack.report.comparison.json_form import comparison_json
-from evaltrack.report.comparison.markdown import comparison_markdown
-from evaltrack.report.comparison.terminal import comparison_text
-from evaltrack.report.run.json_form import run_json
+from evaltrack.report.comparison_summary import verdict_sentence
+from evaltrack.report.comparison_text import comparison_markdown, comparison_text
+from evaltrack.report.run_json import run_json
+from evaltrack.report.schemas.comparison import comparison_json
 from evaltrack.tracking.reader import find_evaluation
 from evaltrack.tracking.store import connect
 from tests.files import put

@@ -15,8 +15,8 @@ from evaltrack.api.run_sets import run_sets
 from evaltrack.cli import _run
 from evaltrack.errors import GoldenError, TrackingError, UsageError
 from evaltrack.evaluation.result import SetResults
-from evaltrack.report.run.json_form import run_json
-from evaltrack.report.run.sets import sets_json
+from evaltrack.report.run_json import run_json
+from evaltrack.report.sets import sets_json
 from evaltrack.tracking.parents import CHILDREN_TAG
 from tests.files import put
 

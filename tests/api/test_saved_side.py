@@ -10,7 +10,7 @@ import pytest
 from evaltrack.api.saved_side import side_of_file
 from evaltrack.errors import UsageError
 from evaltrack.records import Question, Response, Row, Source
-from evaltrack.report.run.json_form import RUN_SCHEMA, machine_row
+from evaltrack.report.run_json import RUN_SCHEMA, machine_row
 from tests.stored import flatten
 
 

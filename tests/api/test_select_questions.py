@@ -12,12 +12,11 @@ import pytest
 from evaltrack import Comparison, RunResult, compare_runs, run_eval, set_baseline
 from evaltrack.cli import _run
 from evaltrack.errors import UsageError
-from evaltrack.report.comparison.ci import comparison_junit
-from evaltrack.report.comparison.json_form import comparison_json
-from evaltrack.report.comparison.markdown import comparison_markdown
-from evaltrack.report.comparison.rules import reasons
-from evaltrack.report.comparison.terminal import comparison_text
+from evaltrack.report.comparison_files import comparison_junit
+from evaltrack.report.comparison_text import comparison_markdown, comparison_text
+from evaltrack.report.gate_words import reasons
 from evaltrack.report.html.comparison_page import comparison_html
+from evaltrack.report.schemas.comparison import comparison_json
 from tests.files import put
 
 QUESTIONS: list[dict[str, Any]] = [

@@ -14,8 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from evaltrack.report.ci_commands import BREAK
-from evaltrack.report.words import clip
+from evaltrack.report.escaping import BREAK, clip
 from tests.conftest import REPO, evaltrack
 from tests.judging import cli
 from tests.test_hostile_text import RENDERINGS, rendered, seen

@@ -11,10 +11,10 @@ from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.engine import compare
 from evaltrack.compare.gate import Gate
 from evaltrack.records import Question, Response, Source
-from evaltrack.report.comparison.culprit_words import behind_line, behind_words, cause_summary, next_steps
-from evaltrack.report.comparison.json_form import comparison_json
-from evaltrack.report.comparison.terminal import comparison_text
-from evaltrack.report.comparison.words import cause_words
+from evaltrack.report.comparison_summary import behind_line, behind_words, cause_summary, next_steps
+from evaltrack.report.comparison_text import comparison_text
+from evaltrack.report.comparison_words import cause_words
+from evaltrack.report.schemas.comparison import comparison_json
 from tests.compared import found, question, rows_of, side
 
 TEN = [question(f"q{place}") for place in range(10)]

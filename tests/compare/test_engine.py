@@ -12,9 +12,9 @@ from evaltrack.compare.gate import Gate, parse_drops
 from evaltrack.compare.pairing import NotComparableError
 from evaltrack.errors import UsageError
 from evaltrack.records import Failure, Response
-from evaltrack.report.comparison.headline import change_sentence
-from evaltrack.report.comparison.rules import reasons
-from evaltrack.report.comparison.words import change_words
+from evaltrack.report.comparison_summary import change_sentence
+from evaltrack.report.comparison_words import change_words
+from evaltrack.report.gate_words import reasons
 from tests.compared import found, question, row, rows_of, side
 
 TEN = [question(f"q{i}", domain=f"domain {i % 2}", difficulty="easy" if i < 5 else "hard") for i in range(10)]

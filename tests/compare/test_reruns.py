@@ -13,8 +13,8 @@ from evaltrack.compare.gate import Gate
 from evaltrack.compare.reruns import Answer, Questions, RerunState, rerun_questions
 from evaltrack.errors import UsageError
 from evaltrack.records.stored_row import StoredRow
-from evaltrack.report.comparison.json_form import comparison_json
-from evaltrack.report.comparison.rules import reasons, rerun_words, reruns_words
+from evaltrack.report.gate_words import reasons, rerun_words, reruns_words
+from evaltrack.report.schemas.comparison import comparison_json
 from tests.compared import found, question, rows_of, side
 from tests.stored import patched
 
@@ -157,7 +157,7 @@ def test_another_system_is_seen_by_the_answers_of_the_baseline() -> None:
     """Nothing is dismissed then. Of a flaky system those that were fixed do not give the baseline's answers."""
     keys = ["q", "r", "s"]
     rerun = rerun_questions(Questions(keys, changed=["c"]), Turns(dict.fromkeys([*keys, "c"], "b")))
-    assert (rerun.another_system, {each.state for each in rerun.by_id.values()}) == (True, {"unclear"})
+    assert (rerun.another_system, {each.state for each in rerun.by_id.values()}) == (True, set())
     flaky = rerun_questions(Questions(keys, fixed=["f", "g"]), Turns(dict.fromkeys(keys, "b") | {"f": ".", "g": "."}))
     assert (flaky.another_system, {each.state for each in flaky.by_id.values()}) == (False, {"flaky"})
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from evaltrack.compare.run_differences import RunDifference, about_sources, run_differences
-from evaltrack.report.comparison.headline import SHOWN, difference_words
+from evaltrack.report.comparison_words import SHOWN, difference_words
 from tests.comparisons import BASELINE, CANDIDATE, MADE, comparison
 
 

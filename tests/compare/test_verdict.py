@@ -14,9 +14,9 @@ from evaltrack.compare.pairing import Side
 from evaltrack.errors import UsageError
 from evaltrack.records import Failure
 from evaltrack.records.run import SelectedPart
-from evaltrack.report.comparison.headline import lost_words
-from evaltrack.report.comparison.rules import reasons, rule_words, rules_words
-from evaltrack.report.comparison.words import drop_words
+from evaltrack.report.comparison_summary import lost_words
+from evaltrack.report.comparison_words import drop_words
+from evaltrack.report.gate_words import reasons, rule_words, rules_words
 from tests.compared import found, question, rows_of, side
 from tests.comparisons import comparison
 from tests.hard_comparisons import HARD

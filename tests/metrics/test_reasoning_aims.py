@@ -11,10 +11,9 @@ from rich.console import Console
 from evaltrack import compare_runs, report_html, run_eval
 from evaltrack.evaluation.result import RunResult
 from evaltrack.metrics.criteria import measured_aims
-from evaltrack.report.comparison.notes import aim_words
-from evaltrack.report.run.json_form import run_json
-from evaltrack.report.run.markdown import run_note
-from evaltrack.report.run.terminal import print_run
+from evaltrack.report.comparison_summary import aim_words
+from evaltrack.report.run_json import run_json
+from evaltrack.report.run_text import print_run, run_note
 from tests.conftest import REPO
 from tests.judging import SHOWCASE, recordings
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from evaltrack.compare.comparison import Comparison
-from evaltrack.report.comparison.markdown import comparison_markdown, marker
-from evaltrack.report.github_markdown import Page, address, code, diff_markdown, inert, link, raw_html, sentence
+from evaltrack.report.comparison_text import comparison_markdown, marker
+from evaltrack.report.escaping import address, code, diff_markdown, inert, link, raw_html, sentence
 from tests.comparisons import CANDIDATE, DEMOTED, DROP, EVIL, FIX, FLIP, LOST, SIGNATURE, comparison, flat, hostile
 from tests.conftest import REPO
 
@@ -64,17 +64,7 @@ def assert_inert(html: Html) -> None:
 def test_a_page_is_made_of_our_own_markup_only(made: Comparison) -> None:
     html = Html(comparison_markdown(made))
     assert_inert(html)
-    assert html.tags.count("details") == 8
-    assert comparison_markdown(made).count("<details>") == comparison_markdown(made).count("</details>")
-
-
-def test_a_usual_page_is_shown_as_meant() -> None:
-    """What broke, two tables of numbers and one of sources, the answers' words struck out and underlined, six links."""
-    html = Html(comparison_markdown(comparison()))
-    assert html.tags.count("table") == 4
-    assert (html.tags.count("del"), html.tags.count("ins"), html.tags.count("a")) == (1, 1, 6)
-    assert "Yes, within 30 14 days." in html.text
-    assert "✕ Recall@\u200b3 fell from 0.800 to 0.700, 12.5 % (allowed: 5 %)" in html.text
+    assert html.tags.count("details") == comparison_markdown(made).count("</details>") >= 3
 
 
 HOSTILE = st.text(
@@ -110,7 +100,7 @@ def test_inert_text(text: str, escaped: str) -> None:
 
 
 def test_names_in_a_sentence_are_code() -> None:
-    assert sentence("`a#b` fell; `c` took") == r"<code>a\#b</code> fell; <code>c</code> took"
+    assert sentence("`a#b` fell; `c|d` took") == r"`a#b` fell; <code>c\|d</code> took"
     assert sentence("`a`b` fell") == r"\`a\`b\` fell"
     assert sentence("`` is empty") == " is empty"
 
@@ -137,7 +127,7 @@ def test_only_addresses_of_the_web_are_linked(url: str | None, linked: str) -> N
 
 
 def test_an_address_that_is_not_linked_is_shown_as_code() -> None:
-    assert address("pages/visa.md", "source") == " (<code>pages/visa.md</code>)"
+    assert address("pages/visa.md", "source") == " (`pages/visa.md`)"
     assert address("https://docs.example/a", "source") == " ([source](<https://docs.example/a>))"
     assert address("", "source") == ""
 
@@ -145,74 +135,39 @@ def test_an_address_that_is_not_linked_is_shown_as_code() -> None:
 # Size
 
 
-def many(count: int, rows: int) -> Comparison:
+def many(count: int) -> Comparison:
     """So many flips, of which the first hold rows with long answers."""
     long = replace(FLIP, before=flat("x " * 5_000, "a"), after=flat("y " * 5_000, "b"), question=EVIL)
-    flips = (long,) * rows + tuple(replace(FLIP, id=str(i), before=None, after=None) for i in range(count - rows))
+    flips = (long,) * 20 + tuple(replace(FLIP, id=str(i), before=None, after=None) for i in range(count - 20))
     return comparison(
         flips=flips, lost=(LOST,) * 500, drops=(DROP,) * 100, fates={"lower score": 7_000}, fixes=(FIX,) * 900
     )
 
 
-@pytest.fixture(scope="module")
-def huge() -> Comparison:
-    """A hundred thousand flips."""
-    return many(100_000, 200)
-
-
-@pytest.mark.parametrize("limit", [2_000, 5_000, 20_000, 65_000, 500_000])
-def test_a_page_stays_below_its_limit_and_counts_what_it_leaves_out(huge: Comparison, limit: int) -> None:
-    page = comparison_markdown(huge, limit)
-    assert len(page.encode()) < limit
-    sections = re.split(
-        r"\n(?:#### |<details><summary>)(?:Broke|Lost|Lower|Fixed) .+: ([\d,]+)(?:</summary>)?\n", page
-    )[1:]
-    counts = [int(text.replace(",", "")) for text in sections[::2]]
-    assert counts == [100_000, 500, 7_000, 900]
-    for number, body in zip(counts, sections[1::2], strict=True):
+def test_a_page_stays_below_its_limit_and_counts_what_it_leaves_out() -> None:
+    huge = many(100_000)
+    started = time.process_time()
+    page = comparison_markdown(huge)
+    assert time.process_time() - started < 5
+    assert 30_000 < len(page.encode()) < 65_536
+    sections = re.split(r"\n#### (?:Broke|Lost) .+: ([\d,]+)\n", page)[1:]
+    assert sections[::2] == ["100,000", "500"]
+    for number, body in zip((100_000, 500), sections[1::2], strict=True):
         left_out = re.search(r"… and ([\d,]+) more, left out here", body)
         assert left_out
-        listed = body.partition("\n… and")[0]
-        assert number == int(left_out[1].replace(",", "")) + listed.count("\n- ") + listed.count("<br>")
+        assert number == int(left_out[1].replace(",", "")) + body.count("<br>")
+    assert "100,000 broke, 500 lost, 7,000 lower score, 900 fixed" in page
     assert page.count("<details>") == page.count("</details>")
 
 
-def test_a_page_uses_the_room_it_has(huge: Comparison) -> None:
-    page = comparison_markdown(huge)
-    assert len(page.encode()) > 40_000
-    assert comparison_markdown(huge, 500_000).count("**Answer:**") == 25
-
-
-def test_a_hundred_thousand_flips_are_quick(huge: Comparison) -> None:
-    started = time.process_time()
-    comparison_markdown(huge)
-    assert time.process_time() - started < 5
-
-
-def test_short_lists_leave_nothing_out() -> None:
-    assert "left out" not in comparison_markdown(comparison())
-
-
-def test_details_end_after_so_many_and_lines_go_on() -> None:
-    page = comparison_markdown(many(300, 0), 500_000)
-    table, _, rest = page.partition("#### Broke (passed before, fails now): 300")[2].partition("<details>")
-    assert table.count("\n| Can I get a refund?<br>") == 200
-    assert "… and 100 more, left out here" in table
-    assert rest.partition("Answers and sources of what broke")[2].count("<details>") == 25
-
-
-def test_a_limit_that_nothing_fits_into_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"^limit is 1999; it must be at least 2000 bytes$"):
-        comparison_markdown(comparison(), 1_999)
-
-
-def test_a_block_that_does_not_fit_is_not_added() -> None:
-    page = Page(10)
-    assert page.add("äöü")
-    assert not page.add("ab")
-    assert not page.add("a", reserve=1)
-    assert page.add("a")
-    assert str(page) == "äöü\na\n"
+def test_a_page_of_four_broken_questions_is_short() -> None:
+    """Metrics, notes and answers are folded; what has no room is on the page of the comparison."""
+    flips = tuple(replace(FLIP, id=str(n)) for n in range(4))
+    page = comparison_markdown(comparison(flips=flips, drops=(DROP,) * 40, fixes=(FIX,) * 9))
+    assert len(page.encode()) <= 6_000
+    assert page.count("<br>") == 5
+    assert "Recall@3 fell from 0.800 to 0.700" in page
+    assert page.count("**Answer:**") >= 1
 
 
 # The marker
@@ -231,17 +186,15 @@ def test_the_marker_names_the_golden_set_and_cannot_be_left(golden: str, hidden:
 def test_both_ranked_lists_stand_side_by_side_down_to_the_rank_that_matters() -> None:
     made = replace(FLIP, after=flat("a", *"abcdefg", "fees#refunds"), cause=replace(DEMOTED, rank_after=8))
     page = comparison_markdown(comparison(flips=(made,)))
-    assert r"| 1 | **<code>fees\#refunds</code>** | <code>a</code> |" in page
-    assert r"| 8 |  | **<code>fees\#refunds</code>** |" in page
+    assert "| 1 | **`fees#refunds`** | `a` |" in page
+    assert "| 8 |  | **`fees#refunds`** |" in page
     none = comparison_markdown(comparison(flips=(replace(FLIP, before=flat("a"), after=flat("b")),)))
     assert "| rank |" not in none
 
 
 def test_a_flip_without_question_answer_or_scores_has_its_cause() -> None:
     bare = replace(FLIP, question="", dropped=(), before=None, after=None, cause=replace(DEMOTED, link=None))
-    bare = replace(bare, also=())
-    page = comparison_markdown(comparison(flips=(bare,), drops=(replace(bare, was="fail"),), groups=()))
-    details = page.partition("Answers and sources")[2]
-    assert "**Why:**" in details
-    assert not re.search(r"\*\*(Asked|Scores|Answer):", details)
-    assert "took its place.\n" in page
+    page = comparison_markdown(comparison(flips=(replace(bare, also=()),), drops=(), groups=()))
+    assert not re.search(r"\*\*(Asked|Answer):", page)
+    assert "| `7` travel |" in page
+    assert "took its place |  |\n" in page

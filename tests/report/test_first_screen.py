@@ -15,15 +15,23 @@ from evaltrack.compare.change import CAUSES, Cause, CauseKind, Change, CulpritKi
 from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta, Rule, RuleState
 from evaltrack.records import Failure
 from evaltrack.records.run import SelectedPart
-from evaltrack.report.comparison.ci import comparison_junit
-from evaltrack.report.comparison.culprit_words import STEPS, behind_line, behind_words, next_steps, worse_sentence
-from evaltrack.report.comparison.headline import change_sentence, headline_words, verdict_sentence
-from evaltrack.report.comparison.json_form import comparison_json
-from evaltrack.report.comparison.markdown import comparison_markdown
-from evaltrack.report.comparison.terminal import comparison_text
+from evaltrack.report.comparison_files import comparison_junit
+from evaltrack.report.comparison_summary import (
+    STEPS,
+    behind_line,
+    behind_words,
+    change_sentence,
+    headline_words,
+    next_steps,
+    verdict_sentence,
+    worse_sentence,
+)
+from evaltrack.report.comparison_text import comparison_markdown, comparison_text
+from evaltrack.report.comparison_words import difference_words
 from evaltrack.report.html.comparison_page import comparison_html
-from evaltrack.report.html.documents import LINES, ROWS, document_diff
-from evaltrack.report.html.first_screen import LINE, Excerpt, SideView, difference_lines, edit_view, first_screen
+from evaltrack.report.html.first_screen import LINE, LINES, Excerpt, SideView, difference_lines, edit_view, first_screen
+from evaltrack.report.schemas.comparison import comparison_json
+from evaltrack.report.text_diff import ROWS, document_diff
 from tests.compared import found
 from tests.compared import question as found_question
 from tests.compared import row as judged_row
@@ -97,15 +105,11 @@ def test_without_a_judge_and_without_passing_the_sentence_says_what_was_measured
 
 def test_each_rule_has_its_mark_and_its_style() -> None:
     states: tuple[RuleState, ...] = get_args(RuleState)
-    made = quiet(rules=tuple(Rule("flips", state) for state in states))
-    rules = first_screen(made)["rules"]
-    assert [(rule["mark"], rule["style"]) for rule in rules] == [
-        ("✕", "bad"),
-        ("?", "warn"),
-        ("~", "warn"),
-        ("✓", "ok"),
-    ]
-    assert [rule["state"] for rule in rules] == list(states)
+    page = comparison_html(quiet(rules=tuple(Rule("flips", state) for state in states)))
+    told = re.findall(
+        r'<li class="(\w+)"><span class="mark" aria-hidden="true">(.)</span><span class="unseen">([^:]+)', page
+    )
+    assert told == [("bad", "✕", "broken"), ("warn", "?", "unknown"), ("warn", "~", "not shown"), ("ok", "✓", "held")]
 
 
 def test_every_cause_has_a_next_step() -> None:
@@ -152,7 +156,7 @@ def test_what_differs_between_the_runs_is_named_at_the_head() -> None:
         baseline=replace(BASELINE, settings=settings),
         candidate=replace(CANDIDATE, settings={"commit": "b7d3e9a", "prompt": "v4"}),
     )
-    assert first_screen(made)["differs"] == "prompt (none) to v4; commit a1f9c2e to b7d3e9a"
+    assert difference_words(made) == "prompt (none) to v4; commit a1f9c2e to b7d3e9a"
     assert difference_lines(made) == [("prompt", "–", "v4"), ("commit", "a1f9c2e", "b7d3e9a")]
     assert worse_sentence(comparison()) == "What changed first in each of 3 questions that got worse or were lost"
     alone = comparison(drops=(), lost=())

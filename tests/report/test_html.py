@@ -30,8 +30,7 @@ from evaltrack.metrics.criteria import Checked
 from evaltrack.records.stored_row import StoredRow
 from evaltrack.report.html import run_page
 from evaltrack.report.html.comparison_page import comparison_html
-from evaltrack.report.html.documents import culprit_lines, more_culprits
-from evaltrack.report.html.first_screen import worst_groups
+from evaltrack.report.html.first_screen import culprit_lines, more_culprits, worst_groups
 from evaltrack.report.html.page import (
     SCRIPTS,
     STYLES,
@@ -42,18 +41,10 @@ from evaltrack.report.html.page import (
     shown,
     static,
     style_sheet,
+    templates,
     with_code,
 )
-from evaltrack.report.html.plots import (
-    AxisMark,
-    Way,
-    axis_head,
-    axis_plot,
-    axis_reach,
-    flip_bars,
-    metric_rows,
-    way_of,
-)
+from evaltrack.report.html.plots import AxisMark, axis_reach, metric_rows
 from evaltrack.report.html.question_parts import missing, ranked, source_texts
 from evaltrack.report.html.questions import PASSED_WHOLE, TEXT_DIFFS, changed_questions, longest, run_questions
 from evaltrack.report.html.run_page import Around, run_html
@@ -268,6 +259,9 @@ def test_a_style_sheet_and_a_script_ask_for_nothing() -> None:
 # Plots
 
 
+PLOTS: Any = templates().get_template("plots.html").module
+
+
 def attributes_of(svg: str, kind: str) -> dict[str, str | None]:
     """Of the one element of this class."""
     (made,) = (each for _, each in Page(svg).elements if each.get("class") == kind)
@@ -293,41 +287,38 @@ def test_one_axis_holds_every_difference_interval_and_limit(metrics: list[Metric
 
 def test_a_difference_stands_where_its_axis_says() -> None:
     """0 in the middle, the ends of the interval and the limit at theirs; what is beyond the axis stands at its end."""
-    svg = axis_plot(AxisMark(-10, -25, 5, -4, "worse", shown=True), 25, "ten <points>")
-    middle, line, limit = (attributes_of(svg, name) for name in ("axis", "range", "limit"))
-    assert (middle["x1"], middle["x2"]) == ("104.0", "104.0")
-    assert (line["x1"], line["x2"]) == ("8.0", "123.2")
-    assert (limit["x1"], limit["x2"]) == ("88.6", "88.6")
+    svg = PLOTS.axis_plot(AxisMark(-10, -25, 5, -4, "worse", shown=True), 25, "ten <points>")
+    line, limit = (attributes_of(svg, name) for name in ("range", "limit"))
+    assert (line["x1"], line["x2"], limit["x1"]) == ("8.0", "123.2", "88.6")
     assert str(attributes_of(svg, "dot")["d"]).startswith("M59.6 ")  # a triangle around 65.6
     assert attributes_of(svg, "plot worse")["aria-label"] == "ten <points>"
-    beyond = attributes_of(axis_plot(AxisMark(-10, -99, 99, None, "same", shown=False), 25, ""), "range")
+    beyond = attributes_of(PLOTS.axis_plot(AxisMark(-10, -99, 99, None, "same", shown=False), 25, ""), "range")
     assert (beyond["x1"], beyond["x2"]) == ("8.0", "200.0")
-    assert "limit" not in axis_plot(AxisMark(0, 0, 0, None, "same", shown=False), 25, "")
+    assert "limit" not in PLOTS.axis_plot(AxisMark(0, 0, 0, None, "same", shown=False), 25, "")
     assert [tick["class"] for tick in Page(svg).every("line")].count("tick") == 4
-    assert Page(axis_head(25)).words == "−25 0 +25"
+    assert Page(PLOTS.axis_head(25)).words == "−25 0 +25"
 
 
 @pytest.mark.parametrize(
-    ("metric", "kind", "mark"),
+    ("metric", "kind", "tip"),
     [
-        (replace(RECALL, candidate=0.7), "worse", "path"),
-        (replace(RECALL, candidate=0.9), "better", "path"),
-        (replace(TOKENS, candidate=1001.0), "worse", ""),
-        (replace(TOKENS, candidate=999.0), "better", ""),
-        (replace(RECALL, candidate=0.8), "same", "circle"),
-        (replace(TOKENS, candidate=1000.0), "same", ""),
+        (replace(RECALL, candidate=0.7), "worse", "l-6 9.0z"),
+        (replace(RECALL, candidate=0.9), "better", "l-6 -9.0z"),
+        (replace(RECALL, candidate=0.8), "same", ""),
+        (replace(TOKENS, candidate=1001.0), "worse", None),
+        (replace(TOKENS, candidate=999.0), "better", None),
+        (replace(TOKENS, candidate=1000.0), "same", None),
     ],
 )
-def test_the_shape_says_which_way(metric: MetricDelta, kind: str, mark: str) -> None:
-    made = quiet()
-    assert way_of(made, metric) == kind
-    (row_,) = metric_rows(made, [replace(metric, interval=None)], 20)
-    assert [tag for tag, each in Page(row_["plot"]).elements if each.get("class") == "dot hollow"] == [mark] * bool(
-        mark
-    )
-    if mark:
-        line = attributes_of(row_["plot"], "range")
-        assert line["x1"] == line["x2"]
+def test_the_shape_says_which_way(metric: MetricDelta, kind: str, tip: str | None) -> None:
+    """A triangle down for worse and up for better, a dot for the same; what has no bound is not drawn."""
+    (row_,) = metric_rows(quiet(), [replace(metric, interval=None)])
+    assert row_["way"] == kind
+    assert (row_["mark"] is None) == (tip is None)
+    if tip is not None:
+        drawn = attributes_of(PLOTS.axis_plot(row_["mark"], 20, ""), "dot hollow")
+        assert str(drawn.get("d", "")).endswith(tip)
+        assert ("d" in drawn) == bool(tip)
 
 
 @pytest.mark.parametrize(
@@ -335,29 +326,26 @@ def test_the_shape_says_which_way(metric: MetricDelta, kind: str, mark: str) -> 
     [((-0.2, -0.01), "dot"), ((0.01, 0.2), "dot"), ((-0.2, 0.0), "dot hollow"), (None, "dot hollow")],
 )
 def test_what_is_shown_to_differ_is_filled(interval: tuple[float, float] | None, mark: str) -> None:
-    (row_,) = metric_rows(quiet(), [replace(RECALL, interval=interval)], 50)
-    assert attributes_of(row_["plot"], mark)["class"] == mark
-    label = str(Page(row_["plot"]).every("svg")[0]["aria-label"])
-    assert label.endswith(", not shown to differ" if mark == "dot hollow" else ", shown to differ")
-    assert "shown to differ" in label
-
-
-def test_worse_points_down_and_better_up() -> None:
-    ways: tuple[tuple[Way, str], ...] = (("worse", "l-6 9.0z"), ("better", "l-6 -9.0z"))
-    for way, tip in ways:
-        plot = axis_plot(AxisMark(1, 1, 1, None, way, shown=True), 10, "")
-        assert str(attributes_of(plot, "dot")["d"]).endswith(tip)
+    (row_,) = metric_rows(quiet(), [replace(RECALL, interval=interval)])
+    assert attributes_of(PLOTS.axis_plot(row_["mark"], 50, ""), mark)["class"] == mark
+    assert row_["label"].endswith(", not shown to differ" if mark == "dot hollow" else ", shown to differ")
 
 
 def test_bars_of_what_broke_and_was_fixed_run_both_ways() -> None:
     """Broken to the left, fixed to the right, each as long as its share of the most; none where there is none."""
-    both = Page(flip_bars(4, 2, 4))
+    both = Page(PLOTS.flip_bars(4, 2, 4))
     left, right = both.every("rect")
-    assert (left["x"], left["width"]) == ("56.0", "48.0")
-    assert (right["x"], right["width"]) == ("104.0", "24.0")
+    assert (left["x"], left["width"], right["x"], right["width"]) == ("56.0", "48.0", "104", "24.0")
     assert both.words == "4 broke 2 fixed"
     assert both.every("svg")[0]["aria-label"] == "4 broke, 2 fixed"
-    assert [each["class"] for each in Page(flip_bars(0, 1, 1)).every("rect")] == ["fixed"]
+    assert [each["class"] for each in Page(PLOTS.flip_bars(0, 1, 1)).every("rect")] == ["fixed"]
+
+
+def test_a_metric_that_broke_its_rule_is_among_the_first() -> None:
+    page = comparison_html(comparison(metrics=(RECALL, replace(RECALL, name="negative_pass_rate"), TOKENS)))
+    shown_first = page.partition('aria-label="Metrics of both runs"')[2].partition("</table>")[0]
+    assert "Negatives passed" in shown_first
+    assert "Tokens" not in shown_first
 
 
 # Ranked sources

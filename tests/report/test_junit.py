@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from evaltrack.compare.change import Outcome
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.reruns import Rerun, RerunState
-from evaltrack.report.comparison.ci import comparison_junit
+from evaltrack.report.comparison_files import comparison_junit
 from tests.comparisons import DROP, FLIP, comparison, flat, quiet
 
 

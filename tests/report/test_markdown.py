@@ -10,7 +10,8 @@ import pytest
 from markdown_it import MarkdownIt
 
 from evaltrack.records import Failure, Response
-from evaltrack.report.run.markdown import NOTE_LIMIT, SHOWN, run_note
+from evaltrack.report.comparison_files import SHOWN
+from evaltrack.report.run_text import NOTE_LIMIT, run_note
 from evaltrack.tracking.writer import TABLE_ROWS
 from tests.report.test_run import FOREIGN, result, row
 

@@ -19,11 +19,9 @@ import pytest
 
 from evaltrack.compare.change import Fate
 from evaltrack.compare.comparison import Comparison
-from evaltrack.report.comparison.ci import comparison_junit
-from evaltrack.report.comparison.files import json_text
-from evaltrack.report.comparison.markdown import comparison_markdown
-from evaltrack.report.comparison.rules import reasons
-from evaltrack.report.comparison.terminal import comparison_text
+from evaltrack.report.comparison_files import comparison_junit, json_text
+from evaltrack.report.comparison_text import comparison_markdown, comparison_text
+from evaltrack.report.gate_words import reasons
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.words import failure_words, metric_course, metric_title
 from tests.conftest import REPO
@@ -107,7 +105,7 @@ def terminal(made: Comparison) -> Said:
 
 def markdown(made: Comparison) -> Said:
     """The page of a pull request, without what escapes and marks it."""
-    text = re.sub(r"<(?!!)[^>]*>|&#8203;|\*\*", "", comparison_markdown(made))
+    text = re.sub(r"<(?=[a-z/])[^>]*>|&#8203;|\*\*|`", "", comparison_markdown(made))
     lines = [re.sub(r"\\(.)", r"\1", unescape(line)) for line in text.splitlines()]
     broke = _after(lines, "#### Broke (", r"\| .*\?(\S+) \w+ \|")
     return Said(lines[1].partition(" ")[2].partition(" ")[2].partition(": ")[0], tuple(lines), broke)

@@ -22,9 +22,10 @@ from evaltrack.metrics.criteria import Checked, Criterion
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Failure, Question, Response, Row, Signature, Source, Tokens, Usage, Verdict
 from evaltrack.records.stored_row import StoredRow, stored_row, text_digest
-from evaltrack.report.html.screen import run_screen
-from evaltrack.report.run import reasoning
-from evaltrack.report.run.json_form import (
+from evaltrack.report import run_text
+from evaltrack.report.escaping import plain
+from evaltrack.report.html.run_page import run_screen
+from evaltrack.report.run_json import (
     AT_ONCE,
     OUTCOME_COLUMNS,
     RESULT_COLUMNS,
@@ -33,9 +34,7 @@ from evaltrack.report.run.json_form import (
     run_json,
     run_summary,
 )
-from evaltrack.report.run.markdown import plain, run_note
-from evaltrack.report.run.reasoning import reasoning_page, verdict_lines
-from evaltrack.report.run.terminal import print_run
+from evaltrack.report.run_text import print_run, reasoning_page, run_note, verdict_lines
 from evaltrack.report.words import (
     METRIC_TITLES,
     criterion_words,
@@ -496,10 +495,10 @@ def test_a_page_without_verdicts() -> None:
 
 
 def test_a_long_page_is_cut() -> None:
-    many = reasoning.SHOWN + 7
+    many = run_text.PAGE + 7
     text = page(*(judged(str(place), place / many) for place in range(many)))
     assert text.startswith(f"# What the judge said\n\n{many} questions, ")
-    assert text.count("\n## ") == reasoning.SHOWN
+    assert text.count("\n## ") == run_text.PAGE
     assert text.endswith("\n7 more stand in `verdicts.jsonl`.\n")
     assert "\n## 0: " in text
     assert f"\n## {many - 1}: " not in text

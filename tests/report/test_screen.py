@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
-from evaltrack import Comparison, RunResult, run_eval
-from evaltrack.compare.comparison import ComparedSet, SetComparisons
-from evaltrack.evaluation.result import SetResults
-from evaltrack.report.html.screen import comparison_screen, run_screen
+from evaltrack.api.run_eval import run_eval
+from evaltrack.compare.comparison import ComparedSet, Comparison, SetComparisons
+from evaltrack.evaluation.result import RunResult, SetResults
+from evaltrack.report.html.comparison_page import comparison_screen
+from evaltrack.report.html.run_page import run_screen
 from tests import hard_comparisons
 from tests.comparisons import changed
 

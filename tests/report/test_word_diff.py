@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaltrack.report.word_diff import Piece, condensed, word_diff
+from evaltrack.report.text_diff import Piece, condensed, word_diff
 from tests.conftest import REPO
 
 CASES = json.loads((REPO / "tests/data/report.json").read_text(encoding="utf-8"))

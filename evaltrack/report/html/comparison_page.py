@@ -9,13 +9,34 @@ from evaltrack.compare.change import CAUSES
 from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta
 from evaltrack.metrics.catalogue import HEADLINES
 from evaltrack.records.amount import count
-from evaltrack.report.comparison.counts import FATES, count_parts, fates_legend, group_flips, shown_groups
-from evaltrack.report.comparison.culprit_words import riser_words, worse_sentence
-from evaltrack.report.comparison.headline import change_sentence
-from evaltrack.report.comparison.notes import note_words
-from evaltrack.report.comparison.words import TONES, criteria_words, run_words, sides_words, verdict_words
-from evaltrack.report.html.documents import culprit_lines, document_views, more_culprits
-from evaltrack.report.html.first_screen import difference_lines, first_screen
+from evaltrack.report.comparison_summary import (
+    FATES,
+    change_sentence,
+    count_parts,
+    fates_legend,
+    riser_words,
+    worse_sentence,
+)
+from evaltrack.report.comparison_text import fields_of_comparison
+from evaltrack.report.comparison_words import (
+    criteria_words,
+    group_flips,
+    group_metrics,
+    group_regressed,
+    run_words,
+    shown_groups,
+    verdict_words,
+    way_of,
+)
+from evaltrack.report.escaping import clip
+from evaltrack.report.gate_words import reasons
+from evaltrack.report.html.first_screen import (
+    culprit_lines,
+    difference_lines,
+    document_views,
+    first_screen,
+    more_culprits,
+)
 from evaltrack.report.html.page import (
     document,
     questions_script,
@@ -25,10 +46,11 @@ from evaltrack.report.html.page import (
     shown,
     with_questions,
 )
-from evaltrack.report.html.plots import axis_head, axis_legend, axis_reach, flip_bars, metric_rows, way_of
+from evaltrack.report.html.plots import axis_legend, axis_reach, metric_rows
 from evaltrack.report.html.question_parts import grade_titles, grades_in, score_scale
 from evaltrack.report.html.questions import cause_names, changed_questions, fitted, group_badges, score_titles
-from evaltrack.report.words import clip, failure_words, low_metrics, metric_change, metric_number, metric_title
+from evaltrack.report.html.run_page import first_listed
+from evaltrack.report.words import failure_words, low_metrics, metric_change, metric_number, metric_title
 
 TEXTS, DOMAINS = 2, 12
 
@@ -47,13 +69,8 @@ def cause_views(comparison: Comparison) -> list[dict[str, Any]]:
 
 def _flipped(comparison: Comparison) -> list[GroupDelta]:
     """The domains in which a question broke or was fixed, the worst first."""
-    domains = [group for group in comparison.groups if group.kind == "domain"]
-    if not comparison.passing_compared or len(domains) < 2:
-        return []
-    return sorted(
-        (group for group in domains if group.pass_to_fail or group.fail_to_pass),
-        key=lambda group: (group.fail_to_pass - group.pass_to_fail, -group.pass_to_fail),
-    )
+    domains = [group for group in shown_groups(comparison) if group.kind == "domain"]
+    return [each for each in domains if each.pass_to_fail or each.fail_to_pass] if comparison.passing_compared else []
 
 
 def _place(group: GroupDelta, most: int) -> dict[str, Any]:
@@ -64,7 +81,9 @@ def _place(group: GroupDelta, most: int) -> dict[str, Any]:
         "was": metric_number("pass_rate", rate.baseline) if rate else "–",
         "now": metric_number("pass_rate", rate.candidate) if rate else "–",
         "worse": group.pass_to_fail > group.fail_to_pass,
-        "bars": flip_bars(group.pass_to_fail, group.fail_to_pass, most),
+        "broke": group.pass_to_fail,
+        "fixed": group.fail_to_pass,
+        "most": most,
     }
 
 
@@ -80,8 +99,6 @@ def comparison_html(comparison: Comparison) -> str:
     fields = {**_first_fields(comparison), **_later_fields(comparison)}
     body = render(
         "comparison.html",
-        made=comparison,
-        kind=TONES[comparison.verdict],
         listed=_listed_words(comparison, len(questions)),
         first_changes=[
             (clip(flip.id, 80), clip(flip.question), clip(failure_words(flip.cause.detail), 300))
@@ -98,17 +115,15 @@ def _title(comparison: Comparison) -> str:
 
 def _first_fields(comparison: Comparison) -> dict[str, Any]:
     """What stands above the questions."""
-    first = [metric for metric in comparison.metrics if metric.name in FIRST]
-    first.sort(key=lambda metric: FIRST.index(metric.name))
-    reach = axis_reach(first)
+    first = [metric for metric in comparison.metrics if metric.name in FIRST or metric.regressed]
     return {
         "verdict": verdict_words(comparison),
         "changed": change_sentence(comparison),
-        "sides": sides_words(comparison),
+        "told": fields_of_comparison(comparison),
         "first": first_screen(comparison),
         "compare_link": safe_link(comparison.compare_link),
-        "rows": metric_rows(comparison, first, reach),
-        "axis": axis_head(reach),
+        "rows": metric_rows(comparison, first),
+        "reach": axis_reach(first),
         "axis_legend": axis_legend(first),
         "common": count(comparison.num_common, "common question"),
         "counts": count_parts(comparison),
@@ -139,17 +154,15 @@ def _places_and_pages(comparison: Comparison) -> dict[str, Any]:
 
 def _later_fields(comparison: Comparison) -> dict[str, Any]:
     """What stands below them."""
-    others = [metric for metric in comparison.metrics if metric.name not in FIRST]
-    reach = axis_reach(others)
+    others = [metric for metric in comparison.metrics if metric.name not in FIRST and not metric.regressed]
     return {
-        "others": metric_rows(comparison, others, reach),
-        "others_axis": axis_head(reach),
+        "others": metric_rows(comparison, others),
+        "others_reach": axis_reach(others),
         "hints": list(_hints(comparison)),
         "groups": [group for group in _groups(comparison) if group["first"]],
         "more_groups": [group for group in _groups(comparison) if not group["first"]],
-        "hidden_groups": max(0, len(shown_groups(comparison)[0]) - GROUPS),
+        "hidden_groups": max(0, len(shown_groups(comparison)) - GROUPS),
         "group_titles": [metric_title(name, _k(comparison)) for name in _group_metrics(comparison)],
-        "notes": [clip(note, 400) for note in note_words(comparison)],
         "runs": [(side, run_words(run), safe_link(run.link), run) for side, run in _runs(comparison)],
         "differences": difference_lines(comparison),
     }
@@ -192,34 +205,25 @@ def _hints(comparison: Comparison) -> Iterator[str]:
 
 
 def _group_metrics(comparison: Comparison) -> list[str]:
-    _, measured = shown_groups(comparison)
     own = comparison.candidate.signature.own_names
-    return [name for name in (*FIRST, *own) if name in measured]
+    return [name for name in (*FIRST, *own) if name in group_metrics(shown_groups(comparison))]
 
 
 def _groups(comparison: Comparison) -> Iterator[dict[str, Any]]:
     """Each group with its metrics, the worst first."""
-    groups, _ = shown_groups(comparison)
-    names = _group_metrics(comparison)
-    kinds = {group.kind for group in groups}
-    first = "domain" if "domain" in kinds else "difficulty"
-    for group in sorted(groups, key=_badness)[:GROUPS]:
+    groups, names = shown_groups(comparison), _group_metrics(comparison)
+    first = "domain" if any(group.kind == "domain" for group in groups) else "difficulty"
+    for group in groups[:GROUPS]:
         metrics = {metric.name: metric for metric in group.metrics}
         yield {
             "kind": group.kind,
-            "first": group.kind == first or any(metric.regressed for metric in group.metrics),
+            "first": group.kind == first or group_regressed(group),
             "name": clip(group.name, 60),
             "n": count(group.num_questions, "question"),
             "flips": group_flips(group) if comparison.passing_compared else "",
             "lost": group.pass_to_fail,
             "cells": [_cell(comparison, metrics.get(name)) for name in names],
         }
-
-
-def _badness(group: GroupDelta) -> tuple[int, bool, float]:
-    order = {"domain": 0, "difficulty": 1, "category": 2}
-    worst = min((metric.delta for metric in group.metrics), default=0.0)
-    return order[group.kind], not any(metric.regressed for metric in group.metrics), worst
 
 
 def _cell(comparison: Comparison, metric: MetricDelta | None) -> dict[str, Any] | None:
@@ -246,3 +250,27 @@ def _listed_words(comparison: Comparison, num_listed: int) -> str:
         if comparison.count(fate) > len(changes)
     ]
     return f"{num_listed:,} of {total:,} common questions, the worst first: {', '.join(['all others', *short])}"
+
+
+# For notebooks
+
+SCREEN = 10
+"""Questions that the first screen lists: those that broke."""
+
+
+def comparison_screen(comparison: Comparison) -> str:
+    """The first screen of a comparison: the verdict and its reasons, the main metrics, and what broke, with causes."""
+    main = [metric for metric in comparison.metrics if metric.name in FIRST or metric.regressed]
+    return render(
+        "comparison_screen.html",
+        told=fields_of_comparison(comparison),
+        reasons=reasons(comparison) if comparison.verdict != "ok" else [],
+        rows=metric_rows(comparison, main),
+        criteria=[(pair[1].met, criteria_words(pair)) for pair in comparison.criteria],
+        questions=[
+            (flip.id, clip(flip.question), clip(failure_words(flip.cause.detail), 300))
+            for flip in comparison.flips[:SCREEN]
+        ],
+        listed=first_listed(min(len(comparison.flips), SCREEN), comparison.count("broke"), "broke"),
+        link=safe_link(comparison.compare_link),
+    )

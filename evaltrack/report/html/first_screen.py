@@ -8,18 +8,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from evaltrack.compare.change import Change
-from evaltrack.compare.comparison import Comparison, RuleState
-from evaltrack.compare.culprits import ChangedDocument, Culprit
+from evaltrack.compare.comparison import Comparison
+from evaltrack.compare.culprits import ChangedDocument, Culprit, DocumentPart
 from evaltrack.records.amount import count, verb
 from evaltrack.records.stored_row import StoredRow
-from evaltrack.report.comparison.culprit_words import behind_words, next_steps
-from evaltrack.report.comparison.headline import difference_words
-from evaltrack.report.comparison.rules import MARKS, reruns_words, rules_words
-from evaltrack.report.html.documents import DiffLine, LineKind, document_diff
-from evaltrack.report.html.page import shown
+from evaltrack.report.comparison_summary import culprit_words, next_steps
+from evaltrack.report.comparison_words import cause_words
+from evaltrack.report.escaping import clip
+from evaltrack.report.html.page import safe_link, shown
 from evaltrack.report.html.question_parts import JUDGED, REASONING, numbers
-from evaltrack.report.word_diff import Piece
-from evaltrack.report.words import clip, failure_words, metric_number
+from evaltrack.report.text_diff import DiffLine, LineKind, Piece, document_diff
+from evaltrack.report.words import failure_words, metric_number
 
 _WORD = re.compile(r"\w+(?:[.,]\w+)*")
 
@@ -260,21 +259,11 @@ def _excerpt(text: str, limit: int, start: int = 0) -> Excerpt:
     return Excerpt(shown(rest[: space if space > 0 else limit], limit), start > 0, goes_on=True)
 
 
-CLASSES: dict[RuleState, str] = {"held": "ok", "broken": "bad", "not shown": "warn", "unknown": "warn"}
-
-
 def first_screen(comparison: Comparison) -> dict[str, Any]:
-    """The parts of the first card below its headline, in words."""
+    """What the first card shows besides what every rendering says."""
     return {
-        "rules": [
-            {"mark": MARKS[state], "state": state, "style": CLASSES[state], "text": words}
-            for state, words in rules_words(comparison)
-        ],
-        "reruns": reruns_words(comparison),
-        "behind": shown(behind_words(comparison), 600),
         "edit": edit_view(comparison),
         "steps": next_steps(comparison),
-        "differs": difference_words(comparison),
         "worst": worst_groups(comparison),
     }
 
@@ -285,3 +274,83 @@ def difference_lines(comparison: Comparison) -> list[tuple[str, str, str]]:
         (clip(each.name, 80), clip(each.baseline, 200) or "–", clip(each.candidate, 200) or "–")
         for each in comparison.differences
     ]
+
+
+# The documents behind what got worse
+
+CULPRITS = 8
+
+
+def culprit_lines(comparison: Comparison) -> list[dict[str, Any]]:
+    """At most `CULPRITS`, those with the most questions first; the name is empty where no source is concerned."""
+    return [_culprit_line(culprit) for culprit in comparison.culprits[:CULPRITS]]
+
+
+def more_culprits(comparison: Comparison) -> str:
+    """``and 2 more, with 1 question each``: how many are not shown, with how many questions; empty where all are."""
+    sizes = [len(culprit.ids) for culprit in comparison.culprits[CULPRITS:]]
+    if not sizes:
+        return ""
+    most = f"{'' if sizes[0] == sizes[-1] else 'at most '}{count(sizes[0], 'question')}"
+    return f"and {len(sizes):,} more, with {most}{' each' if len(sizes) > 1 else ''}"
+
+
+def _culprit_line(culprit: Culprit) -> dict[str, Any]:
+    name = shown(culprit.page, 120)
+    parts = [shown(part, 120) for part in culprit.parts]
+    return {
+        "name": name,
+        "what": culprit_words(culprit),
+        "link": safe_link(culprit.link),
+        "parts": [part for part in parts if part != name],
+        "ids": [shown(key, 200) for key in culprit.ids],
+    }
+
+
+PARTS, QUESTIONS = 6, 12
+
+
+def document_views(comparison: Comparison) -> list[dict[str, Any]]:
+    """At most `DOCUMENTS`, those with the most questions first."""
+    return [_document_view(document) for document in comparison.documents(DOCUMENTS)]
+
+
+def _document_view(document: ChangedDocument) -> dict[str, Any]:
+    culprit = document.culprit
+    differing = [part for part in document.parts if part.differs]  # the same text on both sides explains nothing
+    return {
+        "name": shown(culprit.page, 120),
+        "what": culprit_words(culprit),
+        "counted": f"{count(len(culprit.ids), 'question')} got worse with it",
+        "link": safe_link(culprit.link),
+        "parts": [_part(part) for part in differing[:PARTS]],
+        "questions": [
+            {
+                "id": shown(each.id, 200),
+                "question": shown(each.question, 300),
+                "way": f"{each.was} → {each.now}" if each.was != each.now else each.fate,
+                "detail": shown(cause_words(each), 400),
+            }
+            for each in document.questions[:QUESTIONS]
+        ],
+        "more": max(0, len(document.questions) - QUESTIONS),
+        "more_parts": len(differing[PARTS:]),
+    }
+
+
+def _part(part: DocumentPart) -> dict[str, Any]:
+    """One chunk: its name, what can be said of its text, and the text as lines of a review."""
+    before, after = (None if text is None else shown(text, 20_000) for text in (part.before, part.after))
+    lines = document_diff(before, after)
+    counts = {kind: sum(line.kind == kind for line in lines) for kind in ("added", "removed")}
+    return {"name": shown(part.name, 160), "state": _state(part), "lines": lines, **counts}
+
+
+def _state(part: DocumentPart) -> str:
+    if part.before is None and part.after is None:
+        return "Its text is not in the rows."
+    if part.after is None:
+        return "No longer returned for any question that is listed; whether it still exists is not known here."
+    if part.before is None:
+        return "Returned now, and before for no question that is listed."
+    return ""

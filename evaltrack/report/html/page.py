@@ -14,6 +14,8 @@ from urllib.parse import urlsplit
 
 from evaltrack.records.amount import count
 from evaltrack.records.json_text import finite_json
+from evaltrack.report.escaping import clip
+from evaltrack.report.html.plots import axis_place, moved_name
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -102,15 +104,20 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"foreign": shown, "count": count, "with_code": with_code}
+    environment.filters |= {
+        "foreign": shown,
+        "count": count,
+        "clip": clip,
+        "with_code": with_code,
+        "axis_place": axis_place,
+    }
+    environment.globals["moved_name"] = moved_name
     return environment
 
 
 def render(template: str, **fields: Any) -> str:
-    """What a template makes of these fields; `markup` in it is for HTML of ours."""
-    from markupsafe import Markup
-
-    return templates().get_template(template).render(markup=Markup, **fields)
+    """What a template makes of these fields."""
+    return templates().get_template(template).render(**fields)
 
 
 def document(title: str, body: str, *, script: str = "", data: str = "") -> str:

@@ -14,12 +14,8 @@ from evaltrack.compare.comparison import Comparison
 from evaltrack.records.row import Traced
 from evaltrack.records.run import Run
 from evaltrack.records.stored_row import StoredRow
-from evaltrack.report.comparison.rules import rerun_words
-from evaltrack.report.comparison.words import (
-    UNCHANGED,
-    accepted_words,
-    dropped_words,
-)
+from evaltrack.report.comparison_words import UNCHANGED, accepted_words, dropped_words
+from evaltrack.report.gate_words import rerun_words
 from evaltrack.report.html.page import safe_link, script_safe, shown
 from evaltrack.report.html.question_parts import (
     ScoreScope,
@@ -35,7 +31,7 @@ from evaltrack.report.html.question_parts import (
     turns_before,
     verdicts,
 )
-from evaltrack.report.word_diff import Piece, condensed, word_diff
+from evaltrack.report.text_diff import Piece, condensed, word_diff
 from evaltrack.report.words import failed_words, failure_message, failure_words, score_title
 from evaltrack.tracking.traces import shown_trace
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote
 
 from evaltrack.evaluation.result import RunResult
 from evaltrack.metrics.catalogue import HEADLINES, own_scores_of
-from evaltrack.records import Signature
+from evaltrack.records import Row, Signature
 from evaltrack.records.amount import count
 from evaltrack.records.stored_row import USAGE_PARTS, StoredRow
+from evaltrack.report.escaping import clip
 from evaltrack.report.html.page import (
     document,
     questions_script,
@@ -24,18 +26,13 @@ from evaltrack.report.html.page import (
 )
 from evaltrack.report.html.question_parts import grade_titles, grades_in, score_scale
 from evaltrack.report.html.questions import Group, fitted, group_badges, longest, run_questions
+from evaltrack.report.run_text import fields_of_run
 from evaltrack.report.words import (
-    AIM_TITLES,
     FAILURES,
-    aim_cells,
-    clip,
-    cost_words,
-    criterion_words,
-    errors_words,
+    failed_words,
+    failure_words,
     group_metrics,
     grouped_errors,
-    judge_words,
-    low_metrics,
     metric_number,
     metric_title,
     model_words,
@@ -103,41 +100,29 @@ def run_html(result: RunResult, read: Read, around: Around, back: str = "") -> s
 
 def run_fields(result: RunResult) -> dict[str, Any]:
     """What the page of a run and its first screen show alike."""
-    return {
-        "result": result,
+    return fields_of_run(result) | {
         "kind": run_kind(result),
         "headline": run_headline(result),
         "asked": count(result.totals["num_questions"], "question"),
         "selection": selection_words(result.signature),
-        "model": model_words(result.signature),
-        "judge": clip(judge_words(result), 400),
-        "cost": cost_words(result),
-        "errors": errors_words(result.totals),
         "figures": [run_figure(result, name) for name in FIRST if name in result.metrics],
-        "criteria": [(checked.met, criterion_words(checked)) for checked in result.criteria],
         "link": safe_link(result.link),
     }
 
 
 def _body(result: RunResult, questions: list[_Listed], around: Around, back: str) -> str:
     others = [name for name in result.metrics if name in result.table.metrics and name not in FIRST]
-    return render(
-        "run.html",
-        **run_fields(result),
-        back=back,
-        name=clip(around.name, 120),
-        messages=_messages(questions),
-        others=[run_figure(result, name) for name in others],
-        aims=list(aim_cells(result)),
-        aim_titles=AIM_TITLES,
-        hints=list(low_metrics(result.metrics, result.signature)),
-        groups=list(_groups(result)),
-        hidden_groups=max(0, len(result.groups) - GROUPS),
-        group_titles=[metric_title(name, result.signature.k) for name in group_metrics(result)],
-        notes=[clip(note, 400) for note in result.notes],
-        listed=_listed_words(questions, _num_rows(result, around)),
-        first_failed=[(question.id, question.q, question.detail) for question in questions[:50]],
-    )
+    own = {
+        "back": back,
+        "name": clip(around.name, 120),
+        "messages": _messages(questions),
+        "others": [run_figure(result, name) for name in others],
+        "groups": list(_groups(result)),
+        "hidden_groups": max(0, len(result.groups) - GROUPS),
+        "listed": _listed_words(questions, _num_rows(result, around)),
+        "first_failed": [(question.id, question.q, question.detail) for question in questions[:50]],
+    }
+    return render("run.html", **run_fields(result) | own)
 
 
 class _Listed(NamedTuple):
@@ -265,3 +250,142 @@ def _listed_words(questions: list[_Listed], total: int) -> str:
     missed = sum(question.group != "pass" for question in questions)
     which = "those" if missed < LISTED - SAMPLED else f"the first {missed:,}"
     return f"{len(questions):,} of {count(total, 'question')}: {which} that did not pass, and a sample of the others"
+
+
+# For notebooks
+
+SCREEN = 10
+"""Questions that the first screen lists: those that failed."""
+
+
+def run_screen(result: RunResult) -> str:
+    """The first screen of a run: how many passed, its main metrics, and the first questions that did not pass."""
+    questions = list(_first_questions(result))
+    n = result.counts.get("pass_rate", 0)
+    num_missed = result.totals["num_errors"] + n - round(result.metrics.get("pass_rate", 0) * n)
+    listed = first_listed(len(questions), num_missed, "did not pass")
+    own = {"questions": questions, "listed": listed, "notes": _first_notes(result)}
+    return render("run_screen.html", **run_fields(result) | own)
+
+
+def first_listed(num_listed: int, total: int, what: str) -> str:
+    """``First 10 of 24 questions that broke``, or ``Questions that broke`` where they are all of them."""
+    return (
+        f"First {num_listed} of {count(total, 'question')} that {what}"
+        if total > num_listed
+        else f"Questions that {what}"
+    )
+
+
+def _first_notes(result: RunResult) -> list[str]:
+    """The first of them, and how many are left out."""
+    notes = [clip(note, 400) for note in result.notes[:SCREEN]]
+    return [*notes, *([f"… and {count(more, 'more note')}"] if (more := len(result.notes) - SCREEN) > 0 else [])]
+
+
+def _first_questions(result: RunResult) -> Iterator[tuple[str, str, str]]:
+    """Id, question and reason of the first rows that failed or did not pass."""
+    rows: list[Row] = [*result.errors, *result.missed][:SCREEN]
+    for row in rows:
+        yield row.question.id, clip(row.question.question), str(row.failure) if row.failure else "did not pass"
+
+
+# Several runs
+
+MEANS = tuple(score.metric for score in HEADLINES if score.name != "pass")
+"""The metrics of the table beside the questions that passed; one that no set measured is left out."""
+
+KINDS = ("bad", "warn", "ok", "")
+"""The kind of the whole page is the first of these that a set has."""
+
+
+@dataclass(frozen=True)
+class SetPage:
+    """A run of a golden set, the questions that went worst, and the address of its own page beside this one.
+
+    `name` is that of the run, where the set has several.
+    """
+
+    result: RunResult
+    worst: Sequence[StoredRow]
+    address: str
+    name: str = ""
+
+    @property
+    def title(self) -> str:
+        """The golden set, and which run of it."""
+        golden = clip(self.result.signature.golden, 80)
+        return f"{golden}: {clip(self.name, 120)}" if self.name else golden
+
+
+def sets_html(pages: Sequence[SetPage], boards: Sequence[dict[str, Any]] = ()) -> str:
+    """The page of several runs; it works from a file and makes no request but for what is clicked.
+
+    Args:
+        pages: Each run, of golden sets of any number.
+        boards: The parts of a leaderboard (`leaderboard_parts`) for each golden set that has several runs.
+    """
+    names = [name for name in MEANS if any(name in page.result.metrics for page in pages)]
+    k = max(page.result.signature.k for page in pages)
+    passed, measured = (sum(each) for each in zip(*(_passed(page.result) for page in pages), strict=True))
+    headline = f"{passed:,} of {count(measured, 'question')} passed" if measured else "Nothing could be measured"
+    kinds = {run_kind(page.result) for page in pages}
+    sets = {page.result.signature.golden for page in pages}
+    whole = count(len(pages), "golden set") if len(sets) == len(pages) else count(len(pages), "run")
+    body = render(
+        "sets.html",
+        headline=f"{headline} in {whole}",
+        boards=boards,
+        kind=next(kind for kind in KINDS if kind in kinds),
+        titles=[metric_title(name, k) for name in names],
+        sets=[_line(page, names) for page in pages],
+        worst=[line for page in pages if (line := _worst(page))["questions"]],
+    )
+    return document(f"{headline}: {whole}", body)
+
+
+def _passed(result: RunResult) -> tuple[int, int]:
+    """How many questions passed, of how many of which that can be said."""
+    n = result.counts.get("pass_rate", 0) if "pass_rate" in result.metrics else 0
+    return (round(result.metrics["pass_rate"] * n), n) if n else (0, 0)
+
+
+def _line(page: SetPage, names: Sequence[str]) -> dict[str, Any]:
+    result = page.result
+    passed, n = _passed(result)
+    about = f"target {clip(result.signature.target, 120)}{clip(model_words(result.signature), 120)}"
+    return {
+        "name": page.title,
+        "about": f"{about}, k = {result.signature.k}",
+        "selection": selection_words(result.signature),
+        "headline": "" if n else run_headline(result),
+        "kind": run_kind(result),
+        "status": result.status,
+        "questions": f"{result.totals['num_questions']:,}",
+        "passed": f"{passed:,}" if n else "–",
+        "failed": f"{n - passed:,}" if n else "–",
+        "errors": f"{result.totals['num_errors']:,}",
+        "cells": [_mean_cell(result, name) for name in names],
+        "address": page.address,
+        "link": safe_link(result.link),
+        "run": (result.run_id or "")[:8],
+    }
+
+
+def _mean_cell(result: RunResult, name: str) -> tuple[str, str] | None:
+    """A mean and over how many questions it is."""
+    return (metric_number(name, result.metrics[name]), f"{result.counts[name]:,}") if name in result.metrics else None
+
+
+def _worst(page: SetPage) -> dict[str, Any]:
+    return {"name": page.title, "questions": list(_worst_questions(page))}
+
+
+def _worst_questions(page: SetPage) -> Iterator[dict[str, str]]:
+    for row in page.worst:
+        yield {
+            "id": shown(row.id, 80),
+            "question": shown(row.question, 300),
+            "why": shown(failure_words(row.error or "") or failed_words(row, page.result.signature.k), 300),
+            "address": f"{page.address}#q-{quote(shown(row.id, 200), safe='')}",
+        }

@@ -1,8 +1,6 @@
 """JSON Schemas of what evaltrack reads and writes, made from its records and columns.
 
-`inputs` are the files that people write, the other modules describe what `--output json` prints, a record for each
-object. The schemas of outputs are open, as a later version may add a field; those of inputs are closed, as the readers
-are.
+The schemas of outputs are open, as a later version may add a field; those of inputs are closed, as the readers are.
 """
 
 from __future__ import annotations
@@ -12,14 +10,14 @@ from typing import Any
 
 def made_schemas() -> dict[str, dict[str, Any]]:
     """All schemas but that of the settings, whose options the command line knows; by name."""
-    from evaltrack.report.schemas import comparison, inputs, others, run
+    from evaltrack.report.schemas import comparison, others, run
     from evaltrack.report.schemas.form import schema_of
 
     forms: dict[str, tuple[Any, str]] = {**comparison.FORMS, **others.FORMS}
     return {
-        "golden": inputs.golden_schema(),
-        "response": inputs.response_schema(),
-        "verdict": inputs.verdict_schema(),
+        "golden": others.golden_schema(),
+        "response": others.response_schema(),
+        "verdict": others.verdict_schema(),
         "run": run.run_schema(),
         "runs": run.runs_schema(),
         "evaluation": run.evaluation_schema(),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import asdict, is_dataclass
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
@@ -20,7 +22,18 @@ class Form(BaseModel):
     def of(cls, record: object, /, **fields: Any) -> dict[str, Any]:
         """The object to write: each field out of `fields`, else the attribute of the record that has its name."""
         names = (field.alias or name for name, field in cls.model_fields.items())
-        return {name: fields[name] if name in fields else getattr(record, name) for name in names}
+        return {name: _data(fields[name] if name in fields else getattr(record, name)) for name in names}
+
+
+def _data(value: Any) -> Any:
+    """The value as JSON can hold it, where it is a record or a mapping."""
+    if isinstance(value, BaseModel):
+        return value.model_dump()
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    return list(value) if isinstance(value, tuple) else value
 
 
 class Mean(Form):
@@ -72,7 +85,9 @@ def plain(schema: Any, *, names: bool = False) -> Any:
 
 
 def _open(schema: Any) -> Any:
-    """The schema with room for fields of later versions, also in records that are closed when they are read."""
+    """The schema of what is written: each field is there, and there is room for fields of later versions."""
     if isinstance(schema, dict):
-        return {key: _open(each) for key, each in schema.items() if (key, each) != ("additionalProperties", False)}
+        dropped = (("additionalProperties", False), ("default", schema.get("default")))
+        kept = {key: _open(each) for key, each in schema.items() if (key, each) not in dropped}
+        return kept | {"required": list(schema["properties"])} if isinstance(schema.get("properties"), dict) else kept
     return [_open(each) for each in schema] if isinstance(schema, list) else schema

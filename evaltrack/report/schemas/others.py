@@ -1,4 +1,4 @@
-"""The forms of what sweeps, judges and the smaller commands print with `--output json`, and the file of a sweep."""
+"""Schemas of the files that people write, and of what sweeps, judges and the smaller commands print as JSON."""
 
 from __future__ import annotations
 
@@ -6,15 +6,21 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from evaltrack.compare.ranking import CostUnit, ReferenceKind
+from evaltrack.compare.ranking import ContenderMean, CostUnit, ReferenceKind
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.sweep import ELSEWHERE, OF_ALL, SweepFile
 from evaltrack.golden.findings import Finding
+from evaltrack.judges.cache import CacheSize
+from evaltrack.judges.recorded import NOT_IN_FILES
 from evaltrack.metrics.rubric import Gate
 from evaltrack.metrics.rubric_tables import Requirement
-from evaltrack.records import Mode, Question, Response, Source
+from evaltrack.records import Mode, Question, Response, Source, Verdict
+from evaltrack.records.verdict import ANSWER_GRADES, Observed
 from evaltrack.report.schemas.form import Form, headed, plain, schema_of
 from evaltrack.stats.agreement import Figure
+from evaltrack.targets.recorded import ANSWERS
+from evaltrack.targets.responses import CONTEXTS
+from evaltrack.tracking.baselines import Baseline
 
 TEXTS: dict[str, Any] = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
 
@@ -42,16 +48,6 @@ class PlanForm(Form):
     configurations: list[PlannedConfiguration]
 
 
-class RankedMean(Form):
-    """A mean over n questions; `delta` is the paired difference to the reference, with its 95 % interval."""
-
-    value: float
-    n: int
-    delta: float | None
-    interval: tuple[float, float] | None
-    method: str | None
-
-
 class RankedConfiguration(Form):
     """One line; `cost` and `seconds` are for one question, `p_value` is corrected for all `tests`."""
 
@@ -59,7 +55,7 @@ class RankedConfiguration(Form):
     settings: dict[str, str]
     rank: int | None
     why_unranked: str
-    metrics: dict[str, RankedMean]
+    metrics: dict[str, ContenderMean]
     p_value: float | None
     spread: tuple[float, float] | None
     cost: float | None
@@ -310,25 +306,6 @@ class AnswerForm(Form):
     sources: list[RankedSource] | None
 
 
-class BaselineForm(Form):
-    """A promotion; `at` is UTC in ISO 8601."""
-
-    golden: str
-    run_id: str
-    by: str
-    at: str
-    reason: str
-
-
-class CacheForm(Form):
-    """How much the cache of verdicts holds."""
-
-    path: str
-    bytes: int
-    verdicts: int | None
-    problem: str | None
-
-
 class ImportForm(Form):
     """The result of an import."""
 
@@ -394,9 +371,99 @@ FORMS: dict[str, tuple[Any, str]] = {
     "agreement": (AgreementForm, "Two judges: evaltrack judge agree --output json"),
     "rubric": (RubricForm, "The reasoning rubric: evaltrack rubric --output json"),
     "findings": (list[Finding], "Findings: evaltrack golden lint --output json"),
-    "baselines": (list[BaselineForm], "Baselines: evaltrack baseline list --output json, and history"),
+    "baselines": (list[Baseline], "Baselines: evaltrack baseline list --output json, and history"),
     "index": (IndexForm, "Chunks: evaltrack index --output json"),
-    "cache": (CacheForm, "The cache of verdicts: evaltrack cache show --output json"),
+    "cache": (CacheSize, "The cache of verdicts: evaltrack cache show --output json"),
     "import": (ImportForm, "An import: evaltrack golden import --output json"),
     "anchors": (AnchorsForm, "Added quotations: evaltrack golden anchor --output json"),
 }
+
+
+# Golden lines, recorded responses and recorded verdicts
+
+ID = {"type": ["string", "integer"], "minLength": 1}
+"""Ids are compared as strings: 5 and "5" are one."""
+
+CHUNK_FIELDS = ("expected_chunks", "expected_sources")
+
+
+def golden_schema() -> dict[str, Any]:
+    """One line of a golden set; `domain` is the file's name where it is left out."""
+    schema = _with_ids(Question.model_json_schema())
+    fields = {name: field for name, field in schema["properties"].items() if name != "grades"}
+    grade = schema["properties"]["grades"]["additionalProperties"]
+    for name in CHUNK_FIELDS:
+        fields[name] = {
+            "anyOf": [
+                {"type": "array", "items": ID},
+                {"type": "object", "additionalProperties": grade},
+                {"type": "null"},
+            ]
+        }
+    passage = schema["$defs"]["Passage"]
+    passage["oneOf"] = [{"required": ["quote"]}, {"required": ["any_of"]}]
+    schema = schema | {"properties": fields, "required": ["id", "question"]}
+    schema["description"] = "One line of a golden set (.jsonl), or one element of the array in a .json file."
+    return headed(plain(schema), "golden", "A question of a golden set")
+
+
+def response_schema() -> dict[str, Any]:
+    """One line of `recorded:FILE`, a response; sources and tools may be written in short."""
+    schema = _with_ids(Response.model_json_schema())
+    source, usage, tool = (schema["$defs"][name] for name in ("Source", "Usage", "ToolCall"))
+    source["properties"] = {"id": {"anyOf": [ID, {"type": "null"}]}} | source["properties"]
+    source["anyOf"] = [{"required": [name]} for name in ("chunk_id", "id", "title", "text")]
+    for each in (usage, tool):  # also as OpenAI's API gives them
+        each["additionalProperties"], each["required"] = True, []
+    fields = {name: _or_null(field) for name, field in schema["properties"].items()}
+    fields["sources"] = {"type": ["array", "null"], "items": {"anyOf": [ID, {"$ref": "#/$defs/Source"}]}}
+    del fields["seconds"]  # of traces alone
+    fields["tool_calls"] = {
+        "type": ["array", "null"],
+        "items": {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/ToolCall"}]},
+    }
+    fields |= {name: {"type": ["array", "null"], "description": "`sources` that are texts."} for name in CONTEXTS}
+    fields["error"] = {"description": "Why there was no response; then the question counts as an error."}
+    schema = schema | {"properties": {"id": ID} | fields, "required": ["id"]}
+    schema["anyOf"] = [_with_value(name) for name in (*ANSWERS, *CONTEXTS, "error")]
+    schema["description"] = "One line of recorded responses, `evaltrack run -t recorded:FILE`."
+    return headed(plain(schema), "response", "A recorded response")
+
+
+def verdict_schema() -> dict[str, Any]:
+    """One line of `--judge recorded:FILE`; what was observed of reasoning stands beside the other fields."""
+    verdict, observed = _with_ids(Verdict.model_json_schema()), _with_ids(Observed.model_json_schema())
+    own = {name: field for name, field in verdict["properties"].items() if name not in (*NOT_IN_FILES, "observed")}
+    own["judge"] = {"type": "string", "minLength": 1}
+    reasoning = list(observed["required"])
+    schema = {
+        "type": "object",
+        "description": "One line of recorded verdicts, `evaltrack run --judge recorded:FILE`.",
+        "properties": {"id": ID} | own | observed["properties"],
+        "required": ["id"],
+        "anyOf": [{"required": [name]} for name in (*ANSWER_GRADES, "declined", *reasoning[:1])],
+        "dependentRequired": {name: [each for each in reasoning if each != name] for name in reasoning},
+        "additionalProperties": False,
+        "$defs": observed["$defs"],
+    }
+    return headed(plain(schema), "verdict", "A recorded verdict")
+
+
+def _with_ids(schema: Any) -> Any:
+    """The schema with ids, texts of at least one character, that may be written as numbers."""
+    if isinstance(schema, dict):
+        if schema.get("type") == "string" and schema.get("minLength") == 1 and "pattern" not in schema:
+            return {**schema, **ID}
+        return {name: _with_ids(each) for name, each in schema.items()}
+    return [_with_ids(each) for each in schema] if isinstance(schema, list) else schema
+
+
+def _with_value(name: str) -> dict[str, Any]:
+    """Lines in which a field is not null."""
+    return {"required": [name], "properties": {name: {"not": {"type": "null"}}}}
+
+
+def _or_null(field: dict[str, Any]) -> dict[str, Any]:
+    """A field that may be null, which is as if it were left out."""
+    given = [each.get("type") for each in field.get("anyOf", [field])]
+    return field if "null" in given else {"anyOf": [field, {"type": "null"}]}

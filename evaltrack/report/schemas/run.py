@@ -30,7 +30,7 @@ class RunAim(Form):
     aim_improvement: float
 
 
-class RunForm(Form):
+class SummaryForm(Form):
     """One run. `counts` says over how many questions each metric is, `groups` holds each domain and difficulty."""
 
     schema_: Literal["evaltrack.run/1"] = Field(alias="schema")
@@ -48,6 +48,11 @@ class RunForm(Form):
     notes: list[str]
     settings: dict[str, str]
     target_seconds: dict[str, float]
+
+
+class RunForm(SummaryForm):
+    """The same with its aims and its rows."""
+
     aims: list[RunAim]
     rows: list[Any]
 

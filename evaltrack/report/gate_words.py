@@ -10,7 +10,8 @@ from evaltrack.compare.comparison import Comparison, MetricDelta, Rule, RuleKind
 from evaltrack.compare.reruns import Rerun, RerunState
 from evaltrack.metrics.catalogue import metric_form
 from evaltrack.records.amount import count, first_of, verb
-from evaltrack.report.words import clip, metric_title
+from evaltrack.report.escaping import clip
+from evaltrack.report.words import metric_title
 
 MARKS: dict[RuleState, str] = {"broken": "✕", "unknown": "?", "not shown": "~", "held": "✓"}
 """The sign before a rule of the gate."""
@@ -33,23 +34,28 @@ def rule_words(rule: Rule, comparison: Comparison) -> str:
     """One rule: its value, its limit, and why it is not decided; on one line."""
     if rule.metric is not None:
         return _metric_words(rule.metric, rule, comparison)
-    return WORDS[rule.kind](rule, comparison)
+    return WORDS[rule.kind](rule, comparison) if rule.kind in WORDS else SENTENCES[rule.kind]
+
+
+SENTENCES: dict[RuleKind, str] = {
+    "another system": "the target that was rerun is not the one that was evaluated: it gives the baseline's answers",
+    "no rule": "no rule could be applied: what they are about was not measured on both sides",
+}
 
 
 def _net_loss_words(rule: Rule, comparison: Comparison) -> str:
-    fixed = comparison.count("fixed")
-    broke = f"{count(rule.value, 'question')} broke and {fixed:,} {verb(fixed, 'was', 'were')} fixed"
-    broke = broke if rule.value else "questions pass in fewer of their trials"
+    broke = _flipped_words(rule.value, comparison, " and ") if rule.value else "questions pass in fewer of their trials"
     return f"{broke}, more than chance explains ({p_words(rule.p_value or 0.0)})"
+
+
+def _flipped_words(broke: int, comparison: Comparison, link: str = ", ") -> str:
+    fixed = comparison.count("fixed")
+    return f"{count(broke, 'question')} broke{link}{fixed:,} {verb(fixed, 'was', 'were')} fixed"
 
 
 def _unclear_words(rule: Rule, _comparison: Comparison) -> str:
     fails = f"{count(rule.value, 'question')} ({first_of(rule.names, NAMED)}) failed every rerun"
     return f"{fails}, and may have passed once by luck; use a baseline with --trials 3"
-
-
-def _another_system_words(_rule: Rule, _comparison: Comparison) -> str:
-    return "the target that was rerun is not the one that was evaluated: it gives the baseline's answers"
 
 
 def _not_measured_words(rule: Rule, comparison: Comparison) -> str:
@@ -75,10 +81,6 @@ def _partial_words(_rule: Rule, comparison: Comparison) -> str:
     parts = ((whose, run.signature.selection) for whose, run in sides.items())
     words = [f"the {whose} is {part.questions:,} of {count(part.total, 'question')}" for whose, part in parts if part]
     return f"{' and '.join(words)}; --allow-partial lets that pass"
-
-
-def _no_rule_words(_rule: Rule, _comparison: Comparison) -> str:
-    return "no rule could be applied: what they are about was not measured on both sides"
 
 
 def rules_words(comparison: Comparison) -> list[tuple[RuleState, str]]:
@@ -134,13 +136,11 @@ def _flips_words(rule: Rule, comparison: Comparison) -> str:
     accepted = sum(bool(change.accepted) for change in comparison.flips)
     kinds += [f"{accepted:,} accepted"] * bool(accepted)
     also = f"; {', '.join(kinds)}" if kinds else ""
-    fixed = comparison.count("fixed")
     if rule.state == "held" and not rule.value:
         return f"no question that broke counts: {', '.join(kinds)}" if spared else "no question broke"
     allowed = f"{rule.limit:,} {verb(rule.limit, 'is', 'are')} allowed" if rule.limit else "none is allowed"
     chance = ", which can be chance" if rule.state in ("not shown", "unknown") else ""
-    went = f"{count(rule.value, 'question')} broke, {fixed:,} {verb(fixed, 'was', 'were')} fixed"
-    return f"{went}{chance}; {allowed}{also}"
+    return f"{_flipped_words(rule.value, comparison)}{chance}; {allowed}{also}"
 
 
 def _metric_words(metric: MetricDelta, rule: Rule, comparison: Comparison) -> str:
@@ -165,12 +165,10 @@ WORDS: dict[RuleKind, Callable[[Rule, Comparison], str]] = {
     "flips": _flips_words,
     "net loss": _net_loss_words,
     "unclear": _unclear_words,
-    "another system": _another_system_words,
     "not measured": _not_measured_words,
     "lost": _lost_words,
     "coverage": _coverage_words,
     "partial": _partial_words,
-    "no rule": _no_rule_words,
 }
 """Words each rule that is not on a metric."""
 

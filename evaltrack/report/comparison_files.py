@@ -1,26 +1,30 @@
-"""A comparison for CI: JUnit XML, and annotations of a GitHub job."""
+"""A comparison for CI and into files: JUnit XML, annotations of a GitHub job, and the form that a suffix names."""
 
-from collections.abc import Iterable, Iterator
+import json
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from evaltrack.compare.change import Change, Fate
 from evaltrack.compare.comparison import Comparison
+from evaltrack.errors import UsageError
 from evaltrack.records.amount import count
-from evaltrack.report.ci_commands import without_any_commands
-from evaltrack.report.comparison.counts import counts_words
-from evaltrack.report.comparison.culprit_words import behind_line, several_causes
-from evaltrack.report.comparison.headline import verdict_sentence
-from evaltrack.report.comparison.notes import note_words
-from evaltrack.report.comparison.rules import reasons, reruns_words, rule_words
-from evaltrack.report.comparison.words import (
+from evaltrack.report.comparison_summary import behind_line, counts_words, note_words, several_causes, verdict_sentence
+from evaltrack.report.comparison_text import comparison_markdown, comparison_text
+from evaltrack.report.comparison_words import (
     cause_rest,
     cause_words,
     change_words,
     dropped_words,
-    metric_words,
+    metric_lines,
     sides_words,
 )
-from evaltrack.report.words import clip, metric_title
+from evaltrack.report.escaping import clip, json_without_commands, without_any_commands
+from evaltrack.report.gate_words import reasons, reruns_words, rule_words
+from evaltrack.report.html.comparison_page import comparison_html
+from evaltrack.report.schemas.comparison import comparison_json
+from evaltrack.report.words import metric_title
+from evaltrack.system.files import check_result_file, write_result_file
 
 
 def comparison_junit(comparison: Comparison) -> str:
@@ -59,7 +63,7 @@ def _rules(comparison: Comparison) -> Iterator[ET.Element]:
     lines += [clip(line, 600) for line in (verdict_sentence(comparison), sides_words(comparison))]
     lines += [clip(behind_line(comparison), 600)] * bool(comparison.behind)
     lines.append(counts_words(comparison))
-    lines += [reruns_words(comparison), *(metric_words(metric, k) for metric in comparison.metrics)]
+    lines += [reruns_words(comparison), *(line.words for line in metric_lines(comparison, comparison.metrics))]
     lines += [clip(note, 600) for note in note_words(comparison)]
     tag = {"ok": "", "regression": "failure", "unknown": "error"}[comparison.verdict]
     yield _case("gate", "verdict", tag, verdict_sentence(comparison), filter(None, lines))
@@ -74,7 +78,7 @@ def _rules(comparison: Comparison) -> Iterator[ET.Element]:
 def _questions(comparison: Comparison) -> Iterator[ET.Element]:
     golden, k = clip(comparison.candidate.signature.golden, 80), comparison.candidate.signature.k
     for change in comparison.flips:  # one that does not block must not turn a green gate red
-        unclear = change.rerun is not None and change.rerun.state == "unclear"
+        unclear = comparison.reruns.another_system or (change.rerun is not None and change.rerun.state == "unclear")
         counts = change.counts and comparison.verdict == "regression"
         yield _changed_case(change, k, "failure" if counts else "error" if unclear else "")
     for change in comparison.by_fate["lost"]:
@@ -177,3 +181,48 @@ def _commands(level: str, messages: list[tuple[str, str]], total: int) -> Iterat
 
 def _data(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+# Files
+
+
+def json_text(comparison: Comparison) -> str:
+    """`comparison_json` as text that ends in a new line."""
+    text = json.dumps(comparison_json(comparison), ensure_ascii=False, allow_nan=False, indent=2)
+    return json_without_commands(text) + "\n"
+
+
+FORMS: dict[str, Callable[[Comparison], str]] = {
+    ".md": comparison_markdown,
+    ".json": json_text,
+    ".xml": comparison_junit,
+    ".txt": comparison_text,
+    ".html": comparison_html,
+}
+"""The rendering for each suffix: Markdown, JSON, JUnit XML, text as a terminal shows it, and a page."""
+
+
+def form_of(path: Path | str) -> Callable[[Comparison], str]:
+    """The rendering that the suffix of `path` names; call it before long work, so that a wrong one costs nothing.
+
+    Raises:
+        UsageError: the suffix names none; the message lists those that do.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix not in FORMS:
+        raise UsageError(f"{path}: cannot tell the form; end the name in one of {', '.join(FORMS)}")
+    return FORMS[suffix]
+
+
+def write_comparison(comparison: Comparison, path: Path | str) -> None:
+    """Write the comparison to `path` in UTF-8, over what is there, in the form that its suffix names.
+
+    Folders that are missing are made.
+
+    Raises:
+        UsageError: the suffix names no form, or the file can never be written.
+        InconclusiveError: the disk is full or fails; what was there before is whole.
+    """
+    form = form_of(path)
+    check_result_file(Path(path))
+    write_result_file(Path(path), [form(comparison)])

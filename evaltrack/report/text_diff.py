@@ -1,12 +1,15 @@
-"""What changed between two texts, word by word."""
+"""What changed between two texts: word by word, and line by line as a code review shows a file."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import groupby
 from typing import Literal
+
+from evaltrack.records.amount import count
 
 Piece = tuple[Literal["same", "removed", "added"], str]
 """A stretch of text, and on which side it stands."""
@@ -122,3 +125,90 @@ def _joined(pieces: Iterable[Piece]) -> Iterator[Piece]:
         for kind in kinds:
             if text := "".join(text for member, text in members if member == kind):
                 yield kind, text
+
+
+# Line by line
+
+LineKind = Literal["same", "removed", "added", "gap"]
+CONTEXT = 2
+"""Lines that are the same and still shown, above and below a change."""
+
+LINES, CHARACTERS, ROWS = 400, 20_000, 80
+"""Lines and characters of each side that are compared, and lines that are shown."""
+
+ALIKE = 0.4
+"""Share of the words that a line must keep for its changes to be marked in it; below it is another line."""
+
+
+@dataclass(frozen=True)
+class DiffLine:
+    """One line: its number on each side, where it stands there, and its pieces; a gap says how many are left out."""
+
+    kind: LineKind
+    before: int | None
+    after: int | None
+    pieces: tuple[Piece, ...]
+
+
+def document_diff(before: str | None, after: str | None) -> list[DiffLine]:
+    """The lines that changed with those around them; of a text on one side alone all lines, up to `ROWS`.
+
+    A line is a line of the text, and of a long one a sentence.
+    """
+    old, new = (list(_lines(text or "")) for text in (before, after))
+    rows = list(_rows(old, new))
+    return _condensed(rows)[:ROWS]
+
+
+def _lines(text: str) -> Iterator[str]:
+    sentences = (
+        sentence for line in text[:CHARACTERS].splitlines() for sentence in re.split(r"(?<=[.!?;:])\s+(?=\S)", line)
+    )
+    for place, sentence in enumerate(each for each in sentences if each.strip()):
+        if place >= LINES:
+            return
+        yield sentence.strip()
+
+
+def _rows(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffLine]:
+    for kind, i, j, m, n in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if kind == "equal":
+            for step in range(j - i):
+                yield DiffLine("same", i + step + 1, m + step + 1, (("same", old[i + step]),))
+            continue
+        pairs = [
+            (None if i + step >= j else old[i + step], None if m + step >= n else new[m + step])
+            for step in range(max(j - i, n - m))
+        ]
+        for step, (before, after) in enumerate(pairs):
+            if before is not None:
+                yield DiffLine("removed", i + step + 1, None, _pieces(before, after, "removed"))
+        for step, (before, after) in enumerate(pairs):
+            if after is not None:
+                yield DiffLine("added", None, m + step + 1, _pieces(before, after, "added"))
+
+
+def _pieces(before: str | None, after: str | None, side: Literal["removed", "added"]) -> tuple[Piece, ...]:
+    """The line of one side, with what the other lacks marked; unmarked where the two have little in common."""
+    own = before if side == "removed" else after
+    if before is None or after is None:
+        return (("same", own or ""),)
+    pieces = word_diff(before, after)
+    kept = sum(len(text) for kind, text in pieces if kind == "same")
+    if kept < ALIKE * max(len(before), len(after)):
+        return (("same", own or ""),)
+    return tuple(piece for piece in pieces if piece[0] in ("same", side))
+
+
+def _condensed(rows: Sequence[DiffLine]) -> list[DiffLine]:
+    """Without the lines that are far from any change."""
+    changed = [place for place, row in enumerate(rows) if row.kind != "same"]
+    near = {place for at in changed for place in range(at - CONTEXT, at + CONTEXT + 1)}
+    if not changed:
+        near = set(range(2 * CONTEXT))
+    lines: list[DiffLine] = []
+    for is_near, group in groupby(enumerate(rows), key=lambda pair: pair[0] in near):
+        stretch = [row for _, row in group]
+        gap = DiffLine("gap", None, None, (("same", f"{count(len(stretch), 'line')} the same"),))
+        lines += stretch if is_near else [gap]
+    return lines

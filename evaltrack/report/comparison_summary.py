@@ -1,0 +1,503 @@
+"""What a comparison comes to: its sentence, what is behind it, what to do next, counts, groups and notes."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import get_args
+
+from evaltrack.compare.change import CAUSES, INDEX, SEARCH, CauseKind, Fate
+from evaltrack.compare.comparison import Comparison, MetricDelta
+from evaltrack.compare.culprits import ERRORS, SEEN, Behind, Culprit
+from evaltrack.compare.run_differences import RunDifference, about_answers
+from evaltrack.metrics.criteria import RUBRIC_AIMS
+from evaltrack.records.amount import count, verb
+from evaltrack.report.comparison_words import (
+    NO_CHANGE,
+    TONES,
+    MetricLine,
+    Tone,
+    both_words,
+    course_words,
+    metric_lines,
+    verdict_words,
+)
+from evaltrack.report.escaping import clip
+from evaltrack.report.gate_words import rule_words, share_words
+from evaltrack.report.words import (
+    FAILURES,
+    aim_limit,
+    aim_number,
+    change_words,
+    failure_message,
+    failure_words,
+    first_ids,
+    metric_course,
+    metric_number,
+    metric_title,
+)
+
+
+def verdict_sentence(comparison: Comparison) -> str:
+    """The answer in one line, and what is not compared.
+
+    As in ``Regression: 15 questions broke, 7 were fixed. Pass rate 71.3 % → 67.8 %.``
+    """
+    words = change_sentence(comparison)
+    return f"{verdict_words(comparison)}{f': {words[0].lower()}{words[1:]}' if words else '.'}"
+
+
+def change_sentence(comparison: Comparison) -> str:
+    """Both directions with their sizes, and what could not be measured.
+
+    As in ``15 questions broke, 7 were fixed. Pass rate 71.3 % → 67.8 %.`` Where it is not compared which questions
+    pass, the first metric that is compared says how it went.
+    """
+    fell, lost = fallen_words(comparison), lost_words(comparison)
+    unknown = next((rule for rule in comparison.rules if rule.state == "unknown"), None)
+    flips = f"no single question broke, but {fell}" if fell else broke_words(comparison)
+    happened = []
+    if unknown is not None and comparison.verdict == "unknown" and not lost:
+        happened = [re.split(": |; ", clip(rule_words(unknown, comparison), 300), maxsplit=1)[0]]
+        flips = flips if unknown.kind != "flips" else ""  # the rule says both numbers
+    if lost and not comparison.count("broke") + comparison.count("fixed"):
+        happened += [lost, "no question broke" if not fell and flips else flips]
+    else:
+        happened += [flips, lost]
+    happened += _newly_failing(comparison)
+    parts = [f"{words[0].upper()}{words[1:]}." for words in happened if words]
+    first = next((metric for metric in comparison.metrics if metric.name == "pass_rate"), None)
+    first = first or next(iter(comparison.metrics), None)
+    if first is not None and first not in _fallen(comparison):
+        parts.append(f"{metric_title(first.name, comparison.candidate.signature.k)} {way_words(first)}.")
+    return " ".join(parts)
+
+
+def broke_words(comparison: Comparison) -> str:
+    """``15 questions broke, 7 were fixed``; empty where it is not compared which questions pass."""
+    if not comparison.passing_compared:
+        return ""
+    broke, fixed = comparison.count("broke"), comparison.count("fixed")
+    if not broke and not fixed:
+        return "no question broke or was fixed"
+    flaky = sum(not change.counts for change in comparison.flips)
+    some = f" ({flaky:,} of them {verb(flaky, 'does', 'do')} not count)" if flaky else ""
+    return f"{count(broke, 'question')} broke{some}, {fixed:,} {verb(fixed, 'was', 'were')} fixed"
+
+
+def fallen_words(comparison: Comparison) -> str:
+    """``MRR fell from 0.900 to 0.750``, where a mean alone broke a rule of the gate; else empty."""
+    k = comparison.candidate.signature.k
+    moves = [_move_words(metric, "", k) for metric in _fallen(comparison)]
+    if not moves and _none_broke(comparison):
+        groups = ((group, f" in {clip(group.name, 40)}") for group in comparison.groups)
+        moves = [_move_words(m, where, k) for group, where in groups for m in group.metrics if m.regressed]
+    more = [f"{len(moves) - NAMED:,} more of them"] if len(moves) > NAMED else []
+    *words, last = [*moves[:NAMED], *more] or [""]
+    return f"{', '.join(words)} and {last}" if words else last
+
+
+NAMED = 3
+"""Means that the first sentence names."""
+
+
+def _fallen(comparison: Comparison) -> list[MetricDelta]:
+    """The metrics that regressed, where no question broke."""
+    return [metric for metric in comparison.metrics if metric.regressed] if _none_broke(comparison) else []
+
+
+def _none_broke(comparison: Comparison) -> bool:
+    """Whether it is a regression without a question that broke."""
+    return comparison.verdict == "regression" and comparison.passing_compared and not comparison.count("broke")
+
+
+def _move_words(metric: MetricDelta, where: str, k: int) -> str:
+    was, now, _ = metric_course(metric.name, metric.baseline, metric.candidate)
+    way = "rose" if metric.delta > 0 else "fell"
+    part = f" {both_words(metric)}" if metric.partial else ""
+    return f"{metric_title(metric.name, k)}{where} {way} from {was} to {now}{part}"
+
+
+def lost_words(comparison: Comparison) -> str:
+    """``20 of 315 questions could not be measured (the target failed)``; empty where all were.
+
+    Of those that the baseline did not measure either that is said.
+    """
+    lost, again = comparison.count("lost"), comparison.failed_again
+    if not lost and not again:
+        return ""
+    kinds = {change.cause.detail.partition(":")[0] for change in comparison.by_fate["lost"]}
+    if again:
+        kinds |= {each.message.partition(":")[0] for each in comparison.errors if each.side == "candidate"}
+    reason = FAILURES.get(next(iter(kinds)), "") if len(kinds) == 1 else ""
+    what = "judged" if kinds == {"judge_error"} else "measured"
+    words = f"{lost + again:,} of {count(comparison.num_common, 'question')} could not be {what}"
+    before = f", {again:,} of them not in the baseline either" if lost else ", nor in the baseline"
+    return f"{words}{f' ({reason})' if reason else ''}{before if again else ''}"
+
+
+def _newly_failing(comparison: Comparison) -> Iterator[str]:
+    """``3 of 4 newly measured questions fail``; nothing where none does."""
+    failing = sum(change.now == "fail" for change in comparison.by_fate["newly measured"])
+    if failing:
+        newly = count(comparison.count("newly measured"), "newly measured question")
+        yield f"{failing:,} of {newly} {verb(failing, 'fails', 'fail')}"
+
+
+def headline_words(comparison: Comparison) -> str:
+    """``❌ Regression: 3 questions broke, 0 were fixed. Pass rate 71.3 % → 70.0 %.``: the title of a comment.
+
+    It is the first sentence of every rendering, and behind it the metrics that broke a rule.
+    """
+    named = _fallen(comparison)
+    broken = [m for m in comparison.metrics if m.regressed and m.name != "pass_rate" and m not in named]
+    sentence = verdict_sentence(comparison)
+    moved = [f"{metric_title(m.name, comparison.candidate.signature.k)} {course_words(m)}" for m in broken]
+    others = ", ".join(words for words in moved if words.lower() not in sentence.lower())
+    return f"{SIGNS[TONES[comparison.verdict]]} {sentence}{f' {others}.' if others else ''}"
+
+
+SIGNS: dict[Tone, str] = {"ok": "✅", "bad": "❌", "warn": "⚠️"}
+
+
+def way_words(metric: MetricDelta) -> str:
+    """``71.3 % → 67.8 %``, or ``79.0 % on both sides, of the 295 measured in both``."""
+    was, now, _ = metric_course(metric.name, metric.baseline, metric.candidate)
+    part = f", of the {metric.n:,} measured in both" if metric.partial else ""
+    return f"{was} → {now}{part}" if was != now else f"{now} on both sides{part}"
+
+
+# What is behind it
+
+MOSTLY = 2 / 3
+"""Share of what got worse from which it is said to be in one domain."""
+
+PAGES = 3
+"""Pages of one kind that are named."""
+
+RELATED = 2
+"""Differences between the runs that are named beside the cause."""
+
+STEPS = 3
+"""Steps that are named; then one compares again."""
+
+NAME = 40
+"""Characters of a model or of a prompt's version that is named."""
+
+
+def culprit_words(culprit: Culprit) -> str:
+    """What happened to the page, or to the questions where no page is concerned."""
+    if culprit.message:
+        return clip(failure_words(culprit.message), 200)
+    words = CAUSES[culprit.kind]
+    return words.page if culprit.page else words.title
+
+
+def pages_words(culprits: Sequence[Culprit]) -> str:
+    """``“a.md”, “b.md” and 3 more were edited``: pages to which the same happened; of one that remains its chunks."""
+    names = [_page_name(each) for each in culprits]
+    happened = CAUSES[culprits[0].kind]
+    if len(names) == 1:
+        several = names[0][0].isdigit()
+        return f"{names[0]} {happened.pages if several else happened.page}"
+    more = len(names) - PAGES
+    head = f"{', '.join(names[:PAGES])} and {more:,} more" if more > 0 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return f"{head} {happened.pages}"
+
+
+def _page_name(culprit: Culprit) -> str:
+    chunks = f"{count(len(culprit.parts), 'chunk')} of " if len(culprit.parts) > 1 and culprit.kind not in SEEN else ""
+    return chunks + quoted(culprit.part or culprit.page, 120)
+
+
+def behind_words(comparison: Comparison) -> str:
+    """What is behind most questions that got worse, and where it is no page that too; else empty.
+
+    As in ``“promo.md” is new in the results: 5 of 7 questions that got worse`` or ``no single document: an expected
+    source is returned lower (rank 1 → 8 …): all 14 questions that got worse``.
+    """
+    behind = comparison.behind
+    if behind is None:
+        return ""
+    documents = [each for each in behind.culprits if each.page]
+    error = behind.culprits[0] if behind.culprits and not documents else None
+    if documents:
+        words = pages_words(documents)
+    else:
+        ranks = f" (rank {behind.ranks[0]:,} → {behind.ranks[1]:,} …)" if behind.ranks else ""
+        none = "no single document" if CAUSES[behind.kind].step in (SEARCH, INDEX) else "no document"
+        words = f"{none}: {CAUSES[behind.kind].title}{ranks}"
+    questions = num_failed(error, comparison) if error else behind.questions
+    of = _of_worse(questions, comparison)
+    return f"{words}: {of}{where_words(comparison)}{_message_part(comparison, error)}{related_words(behind)}"
+
+
+def related_words(behind: Behind) -> str:
+    """``; the model changed: gpt-4o → gpt-4o-mini``: what differs between the runs and can have to do with it."""
+    parts = [f"the {clip(each.name, 60)} changed{_values(each)}" for each in behind.differences[:RELATED]]
+    parts += [f"and {more:,} more"] if (more := len(behind.differences) - RELATED) > 0 else []
+    return f"; {', '.join(parts)}" if parts else ""
+
+
+def _values(difference: RunDifference) -> str:
+    """``: gpt-4o → gpt-4o-mini``; nothing of a corpus or commit, of which the digests say nothing to people."""
+    if not about_answers(difference):
+        return ""
+    was, now = (clip(value, 60) or "(none)" for value in (difference.baseline, difference.candidate))
+    return f": {was} → {now}"
+
+
+def where_words(comparison: Comparison) -> str:
+    """``, 14 of them in “cdc”``, where most of what got worse is in one domain, and most questions are not."""
+    domains = {group.name: group.num_questions for group in comparison.groups if group.kind == "domain"}
+    worse = Counter(change.domain for change in comparison.worse)
+    domain, questions = next(iter(worse.most_common(1)), ("", 0))
+    few = 0 < 2 * domains.get(domain, 0) <= sum(domains.values())
+    if not few or worse.total() != comparison.num_worse or questions < max(2, MOSTLY * worse.total()):
+        return ""
+    some = "all" if questions == worse.total() else f"{questions:,} of them"
+    return f", {some} in {quoted(domain, 60)}"
+
+
+def quoted(name: str | None, limit: int) -> str:
+    """A name that others gave, so that one sees where it ends."""
+    words = clip(name, limit)
+    return f"“{words}”" if words else ""
+
+
+def num_failed(error: Culprit, comparison: Comparison) -> int:
+    """How many questions failed like those of an error, whatever the message."""
+    alike = (number for kind, number in comparison.causes.items() if kind == error.kind)
+    return max(len(error.ids), next(alike, 0))
+
+
+def _message_part(comparison: Comparison, error: Culprit | None) -> str:
+    """`` (HTTP 503)``, or `` (in 2 of them: HTTP 503)`` where others have another message; empty without one."""
+    if error is None or not error.message:
+        return ""
+    num_alike = len(error.ids)
+    some = f"in {num_alike:,} of them: " if num_alike < num_failed(error, comparison) else ""
+    return f" ({some}{clip(failure_message(error.message), 200)})"
+
+
+def behind_line(comparison: Comparison) -> str:
+    """``Cause: `` and what is; empty where nothing got worse."""
+    words = behind_words(comparison)
+    return f"Cause: {words}" if words else ""
+
+
+def several_causes(comparison: Comparison) -> str:
+    """The summary of causes where there are several: of one alone what is behind it says as much."""
+    return cause_summary(comparison) if len(comparison.causes) > 1 else ""
+
+
+def cause_summary(comparison: Comparison) -> str:
+    """Which causes the changes for the worse have, the most frequent first; empty where nothing got worse.
+
+    As in ``7 of 9 questions that got worse: an expected source is returned lower, most often below “fares#refunds” (5);
+    2: same sources, another answer``.
+    """
+    parts: list[str] = []
+    for kind, questions in sorted(comparison.causes.items(), key=lambda item: -item[1]):
+        of = f"{questions:,}" if parts else _of_worse(questions, comparison)
+        parts.append(f"{of}: {CAUSES[kind].title}{riser_words(comparison, kind)}")
+    apart = comparison.num_worse - sum(comparison.causes.values())
+    return "; ".join([*parts, f"{apart:,}: not looked at"] if parts and apart > 0 else parts)
+
+
+def worse_sentence(comparison: Comparison) -> str:
+    """Which questions the causes are of: ``What changed first in each of 18 questions that got worse``."""
+    total = comparison.num_worse
+    which = "the only question" if total == 1 else f"each of {count(total, 'question')}"
+    return f"What changed first in {which} {worse_words(comparison)}"
+
+
+def _of_worse(questions: int, comparison: Comparison) -> str:
+    """``3 of 9 questions that got worse``, ``all 9 questions that got worse``."""
+    return f"{share_words(questions, comparison.num_worse)} {worse_words(comparison)}"
+
+
+def worse_words(comparison: Comparison) -> str:
+    """``that got worse``, ``that were lost``, or of both ``that got worse or were lost``."""
+    lost = comparison.count("lost")
+    if not lost:
+        return "that got worse"
+    if lost < comparison.num_worse:
+        return "that got worse or were lost"
+    return f"that {verb(lost, 'was', 'were')} lost"
+
+
+def riser_words(comparison: Comparison, kind: CauseKind) -> str:
+    """``, most often below “promo.md” (5)``: what rose in more than one of the questions with this cause."""
+    ids = {change.id for change in comparison.worse if change.cause.kind == kind}
+    risen = [each for each in comparison.culprits if each.kind in ("page_new", "page_rose")]
+    first = max(risen, key=lambda each: len(ids.intersection(each.ids)), default=None)
+    times = len(ids.intersection(first.ids)) if first else 0
+    how = "below" if kind == "source_demoted" else "with"
+    return f", most often {how} {quoted(first.part or first.page, 80)} ({times:,})" if first and times > 1 else ""
+
+
+def next_steps(comparison: Comparison) -> list[str]:
+    """At most `STEPS` sentences, what concerns the most questions first; of a run that is fine what to do with it."""
+    behind = comparison.behind
+    steps = [_step_behind(comparison, behind)] if behind else []
+    others = [each for each in comparison.culprits if behind is None or each.kind != behind.kind]
+    errors = {each.kind: each for each in reversed(others) if each.message}  # all errors of a target are one step
+    steps += [_step(comparison, [each]) for each in others if not each.message or each is errors[each.kind]]
+    steps = steps[:STEPS]
+    if comparison.verdict == "ok" and not steps and comparison.candidate.signature.selection is None:
+        of_file = f"save the next baseline (evaltrack run GOLDEN > {clip(comparison.baseline.name, NAME)})"
+        of_run = "this run can be the next baseline (evaltrack baseline set)"
+        steps = [f"Nothing got worse: {of_run if comparison.baseline.run_id else of_file}."]
+    return steps
+
+
+def _step_behind(comparison: Comparison, behind: Behind) -> str:
+    if behind.culprits:
+        return _step(comparison, behind.culprits)
+    return _step(comparison, [Culprit(behind.kind)], behind.questions, behind)
+
+
+def _step(comparison: Comparison, culprits: Sequence[Culprit], questions: int = 0, behind: Behind | None = None) -> str:
+    """What happened, in how many questions, and what to do about it."""
+    first = culprits[0]
+    words = CAUSES[first.kind]
+    what = pages_words(culprits) if first.page else f"{words.title[:1].upper()}{words.title[1:]}"
+    questions = questions or sum(len(each.ids) for each in culprits)
+    if first.kind in ERRORS and first.message:
+        questions = num_failed(first, comparison)
+    some = f", in {len(first.ids):,} of them" if first.message and len(first.ids) < questions else ""
+    message = f"{clip(failure_message(first.message), 120)}{some}" if first.message else "see below"
+    step = words.step.format(message=message)
+    differs = ""
+    if behind and behind.differences and about_answers(behind.differences[0]):
+        differs, step = related_words(behind), _again_words(behind)
+    return f"{what} ({count(questions, 'question')}){differs}: {step}."
+
+
+def _again_words(behind: Behind) -> str:
+    """``evaluate again with gpt-4o``: with what is short enough to be a name, else with what there was."""
+    earlier = behind.differences[0].baseline or ""
+    is_name = 0 < len(earlier) <= NAME and not earlier.isspace()
+    return f"evaluate again with {clip(earlier, NAME) if is_name else 'the earlier one'}"
+
+
+# Counts and groups
+
+FATES: dict[Fate, str] = {
+    "broke": "passed before, fails now",
+    "fixed": "failed before, passes now",
+    "lost": "measured in the baseline, not in the candidate",
+    "lower score": "passes or fails as before",
+    "newly measured": "in the candidate, not in the baseline",
+    "higher score": "passes or fails as before",
+    "changed": "another answer, sources, texts or judge's words, with the same result",
+    "identical": "answer, sources, texts and verdict are the same",
+}
+"""What each of them means, for people."""
+
+LEGEND: tuple[Fate, ...] = ("lost", "lower score", "higher score", "newly measured", "changed")
+"""Those of which the name alone does not say what they are."""
+
+MESSAGES = 5
+"""Error messages shown for each side."""
+
+
+def counts_words(comparison: Comparison) -> str:
+    """``24 common questions: 1 broke, 1 fixed, 2 lower score, 20 identical``; they add up."""
+    parts = ", ".join(words for words, _ in count_parts(comparison))
+    return f"{count(comparison.num_common, 'common question')}: {parts}"
+
+
+def count_parts(comparison: Comparison) -> list[tuple[str, str]]:
+    """``7 lower score`` with what that means, of each that there is; broken ones also where there are none."""
+    return [
+        (f"{comparison.count(fate):,} {fate}", FATES[fate])
+        for fate in get_args(Fate)
+        if comparison.count(fate) or (fate == "broke" and comparison.passing_compared)
+    ]
+
+
+def fates_legend(comparison: Comparison) -> str:
+    """``Lower score and higher score: passes or fails as before. …``: what those that there are mean."""
+    meanings: dict[str, list[str]] = {}
+    for fate in LEGEND:
+        if comparison.count(fate):
+            meanings.setdefault(FATES[fate], []).append(fate)
+    lines = (f"{' and '.join(names)}: {meaning}." for meaning, names in meanings.items())
+    return " ".join(f"{line[0].upper()}{line[1:]}" for line in lines)
+
+
+def error_words(comparison: Comparison) -> Iterator[str]:
+    """How many errors each side had, those with one message together."""
+    for whose, run in (("baseline", comparison.baseline), ("candidate", comparison.candidate)):
+        errors = [each for each in comparison.errors if each.side == whose]
+        total = max(run.num_errors, sum(each.count for each in errors))
+        if not total:
+            continue
+        messages = [f"{each.count:,} × {clip(failure_words(each.message))}" for each in errors[:MESSAGES]]
+        messages += [f"… and {count(len(errors) - MESSAGES, 'other message')}"] * (len(errors) > MESSAGES)
+        of_questions = f" in {count(run.num_questions, 'question')}" if run.num_questions else ""
+        yield f"{whose}: {count(total, 'error')}{of_questions}" + (f": {'; '.join(messages)}" if messages else "")
+
+
+# Notes
+
+
+def aim_words(comparison: Comparison) -> Iterator[str]:
+    """What reasoning should reach, whether it does, and both changes: over the baseline, and over the published one."""
+    for aim in comparison.aims:
+        change = "" if aim.improvement is None else f", {change_words(aim.improvement)} against the baseline"
+        limit = aim_limit(aim.metric, RUBRIC_AIMS[aim.metric])
+        title = metric_title(aim.metric, comparison.candidate.signature.k)
+        mean = metric_number(aim.metric, aim.candidate)
+        words = f"{title}: aim {limit} {'reached' if aim.reached else 'missed'} ({mean}{change})"
+        against = f"{change_words(aim.published_improvement)}, the aim {change_words(aim.aim_improvement)}"
+        yield f"{words}; against the published naive baseline of {aim_number(aim.metric, aim.published)}: {against}"
+
+
+def note_words(comparison: Comparison) -> Iterator[str]:
+    """What is in no number here, and why."""
+    titles = [metric_title(name, comparison.candidate.signature.k) for name in comparison.left_out]
+    if titles or comparison.ignored:
+        differences = f"allowed to differ: {', '.join(comparison.ignored)}; " if comparison.ignored else ""
+        yield f"{differences}not compared: {', '.join(titles) or 'nothing, as it does not'}"
+    yield from comparison.notes
+    yield from aim_words(comparison)
+    apart = {
+        "not selected": comparison.not_selected,
+        "added": comparison.added,
+        "removed": comparison.removed,
+        "edited": comparison.edited,
+    }
+    if any(apart.values()):
+        parts = (f"{len(ids):,} {what} ({first_ids(ids, 40)})" for what, ids in apart.items() if ids)
+        yield f"questions not compared: {', '.join(parts)}"
+    yield from selection_notes(comparison)
+    yield from error_words(comparison)
+    yield from partial_words(comparison)
+
+
+def selection_notes(comparison: Comparison) -> Iterator[str]:
+    """That questions which were not selected may be removed ones, where the golden set was edited in between."""
+    signatures = comparison.baseline.signature, comparison.candidate.signature
+    wholes = {each.selection.whole_digest if each.selection else each.golden_digest for each in signatures}
+    if comparison.not_selected and len(wholes) > 1:
+        yield "the golden set was edited between the runs: of those not selected some may be added or removed"
+
+
+def partial_words(comparison: Comparison) -> Iterator[str]:
+    """Which means are not over all that each side measured, those of the same questions in one sentence, and what the
+    table leaves out of them.
+    """
+    alike: dict[tuple[int, int, int], list[MetricLine]] = {}
+    for line in metric_lines(comparison, comparison.metrics):
+        if line.metric.partial and line.metric.measured:
+            alike.setdefault((line.metric.n, *line.metric.measured), []).append(line)
+    for (_, was, now), lines in alike.items():
+        names = ", ".join(line.title for line in lines)
+        hidden = [line.change for line in lines if not line.metric.shows_change]
+        what = "interval" if set(hidden) == {NO_CHANGE} else "change"
+        left_out = f"; the {what} of a mean is left out where the lost questions could have raised it" if hidden else ""
+        yield f"{names}: {both_words(lines[0].metric)} (baseline {was:,}, candidate {now:,}){left_out}"

@@ -1,0 +1,204 @@
+"""A comparison as text: for a terminal, and as GitHub-flavoured Markdown for a comment on a pull request."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from rich.console import Console
+
+from evaltrack.compare.change import BY_URGENCY, CAUSES, Change, Fate
+from evaltrack.compare.comparison import Comparison
+from evaltrack.records.amount import count
+from evaltrack.report import comparison_summary, comparison_words, gate_words
+from evaltrack.report.comparison_words import Tone, answers, metric_lines, ranked_sources, shown_groups
+from evaltrack.report.escaping import address, clip, code, diff_markdown, link, raw_html, sentence, spaced
+from evaltrack.report.templates import Ours, environment, print_template
+from evaltrack.report.text_diff import Piece, condensed, word_diff
+from evaltrack.report.words import failure_words
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+SHOWN = 10
+SHOWN_OTHERS = 3
+"""Questions shown of those that got neither worse nor better."""
+
+DIFFS = 3
+"""Questions that broke whose answers are shown word by word."""
+
+STYLES: dict[Tone, str] = {"ok": "bold green", "bad": "bold red", "warn": "bold yellow"}
+FATE_STYLES: dict[Fate, str] = {
+    "broke": "bold red",
+    "lost": "yellow",
+    "lower score": "yellow",
+    "fixed": "green",
+    "higher score": "green",
+}
+TERMINAL: dict[str, Any] = {
+    "shown": SHOWN,
+    "others": SHOWN_OTHERS,
+    "diffs": DIFFS,
+    "fate_styles": FATE_STYLES,
+    "rule_styles": {"broken": "bold red", "unknown": "bold yellow", "not shown": "yellow", "held": ""},
+    "way_styles": {"better": "green", "worse": "red", "same": "none"},
+    "met_styles": {True: "green", False: "bold red", None: "yellow"},
+    "edit_styles": {"same": "none", "removed": "red", "added": "green"},
+    "edits": {"same": ("", ""), "removed": ("[-", "-]"), "added": ("{+", "+}")},  # as wdiff writes them
+}
+
+
+def fields_of_comparison(comparison: Comparison) -> dict[str, Any]:
+    """What every template shows of a comparison, in words, and the functions that word its questions."""
+    rules = gate_words.rules_words(comparison)
+    words = {name: value for module in (comparison_words, gate_words) for name, value in vars(module).items()}
+    return words | {
+        "failure_words": failure_words,
+        "pieces": pieces,
+        "comparison": comparison,
+        "k": comparison.candidate.signature.k,
+        "tone": comparison_words.TONES[comparison.verdict],
+        "sentence": comparison_summary.verdict_sentence(comparison),
+        "behind": comparison_summary.behind_line(comparison),
+        "sides": comparison_words.sides_words(comparison),
+        "differs": comparison_words.difference_words(comparison),
+        "rules": rules,
+        "telling": [rule for rule in rules if rule[0] != "held"] or rules[:1],
+        "held": sum(state == "held" for state, _ in rules),
+        "marks": gate_words.MARKS,
+        "reruns": gate_words.reruns_words(comparison),
+        "summary": comparison_summary.several_causes(comparison),
+        "counts": comparison_summary.counts_words(comparison),
+        "groups": shown_groups(comparison),
+        "flips": comparison.passing_compared,
+        "criteria": comparison.criteria,
+        "notes": list(comparison_summary.note_words(comparison)),
+        "by_fate": comparison.by_fate,
+        "totals": {fate: comparison.count(fate) for fate in BY_URGENCY},
+        "ways": comparison_words.WAYS,
+        "sections": [(fate, comparison_summary.FATES[fate]) for fate in BY_URGENCY if comparison.count(fate)],
+    }
+
+
+def pieces(change: Change) -> Iterator[Piece]:
+    """How its answer changed, word by word, without what is far from any change."""
+    pair = answers(change)
+    return condensed(word_diff(*pair)) if pair else iter(())
+
+
+def print_comparison(comparison: Comparison, console: Console, *, everything: bool = False) -> None:
+    """The verdict, what is behind it, broken rules, broken questions, metrics that moved, and what to do next.
+
+    `everything` shows all rules, metrics, groups, notes and changed questions. On a terminal lines end where its width
+    does, between words; nothing is cut.
+    """
+    moved = [metric for metric in comparison.metrics if everything or metric.changed or metric.regressed]
+    metrics = metric_lines(comparison, moved)
+    rows = [["metric", "baseline", "candidate", "change", "95 % interval", "n"]]
+    rows += [[line.title, line.was, line.now, line.change, line.interval, f"{line.metric.n:,}"] for line in metrics]
+
+    def more(fate: Fate, limit: int, noun: str) -> Ours:
+        total, listed = comparison.count(fate), len(comparison.by_fate[fate])
+        where = "them all" if listed == total else f"the first {listed:,}"
+        words = f"… and {count(total - limit, f'more {noun}')}; the JSON holds {where}"
+        return Ours(f"dim¦  ¦{words}" if total > limit else "")
+
+    fields = fields_of_comparison(comparison) | TERMINAL
+    fields |= {"style": STYLES[fields["tone"]], "metrics": metrics, "rows": rows, "more": more}
+    fields |= {"steps": comparison_summary.next_steps(comparison), "link": comparison.compare_link}
+    print_template(console, "comparison.txt", **fields, everything=everything)
+
+
+def comparison_text(comparison: Comparison, width: int = 120, *, everything: bool = True) -> str:
+    """The same as plain text, without colours."""
+    out = io.StringIO()
+    console = Console(file=out, width=width, force_terminal=False, color_system=None, legacy_windows=False)
+    print_comparison(comparison, console, everything=everything)
+    return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
+
+
+# Markdown
+
+LIMIT = 65_000
+"""Bytes of a page: a comment on GitHub may have 65,536 characters."""
+
+FOLDED = 5_880
+"""Bytes up to which a page has parts that are folded: it is read in an e-mail too. The page of the run holds all."""
+
+LISTED = (200, 150, 100, 70, 50, 30, 20, 10, 5, 2, 1)
+"""Questions that broke, or were lost, which are listed: the first of these numbers for which there is room."""
+
+DETAILED = 3
+SHOWN_SOURCES = 5
+CAUSE = 800
+"""Characters of why a question changed, with what differs besides."""
+
+
+@cache
+def _markdown() -> Environment:
+    return environment(spaced)
+
+
+def comparison_markdown(comparison: Comparison) -> str:
+    """The page: the headline, what is behind it, the broken rules, and a table of what broke or was lost.
+
+    It starts with `marker`, by which an earlier comment is found and replaced. All else is folded; but for metrics and
+    notes it is there as far as a short page has room for it. What is left out is counted.
+    """
+    helpers: dict[str, Callable[..., str]] = {"sentence": lambda text: sentence(text, CAUSE)}
+    helpers |= {each.__name__: each for each in (address, code, diff_markdown, raw_html)}
+    fields = fields_of_comparison(comparison) | {name: _ours(each) for name, each in helpers.items()}
+    fields |= {"headline": comparison_summary.headline_words(comparison), "CAUSES": CAUSES, "few": SHOWN}
+    fields |= {"links": [Ours(each) for each in _links(comparison)], "sources": _sources}
+    fields |= {"marker": Ours(marker(comparison.candidate.signature.golden)), "lines": metric_lines(comparison)}
+    parts: Any = _markdown().get_template("comparison.md").make_module(fields)
+    head, rest = str(parts.head()), f"{parts.metrics() if comparison.metrics else ''}{parts.about()}"
+    pages = (f"{head}{parts.worst(listed)}{rest}" for listed in (*LISTED, 0))
+    page = next(page for page in pages if len(page.encode()) < LIMIT)
+    for fold in _folds(comparison, parts):
+        if len((page + fold).encode()) <= FOLDED:
+            page += fold
+    return page + str(parts.end())
+
+
+def _ours(function: Callable[..., str]) -> Callable[..., Ours]:
+    """The function, whose text is escaped already."""
+    return lambda *given: Ours(function(*given))
+
+
+def _folds(comparison: Comparison, parts: Any) -> Iterator[str]:
+    """The parts that are folded, what helps most first."""
+    yield from (parts.details(change) for change in comparison.flips[:DETAILED])
+    others: tuple[Fate, ...] = ("lower score", "fixed", "newly measured")
+    yield from (parts.section(fate) for fate in others if comparison.count(fate))
+    yield parts.group_table() if any(map(comparison_words.group_changed, shown_groups(comparison))) else ""
+
+
+def marker(golden: str) -> str:
+    """The hidden first line of every page on this golden set, the same from run to run."""
+    name = quote(clip(golden, 80), safe=" ").replace("--", "-%2D")
+    return f"<!-- evaltrack:{name} -->"
+
+
+def _links(comparison: Comparison) -> list[str]:
+    links = {
+        "candidate": comparison.candidate.link,
+        "baseline": comparison.baseline.link,
+        "side by side in MLflow": comparison.compare_link,
+    }
+    return [linked for words, url in links.items() if (linked := link(words, url)) != words]
+
+
+def _sources(change: Change, k: int) -> Sequence[tuple[Ours, Ours]]:
+    """Both ranked lists side by side, down to the ranks that matter; what was expected is bold."""
+    depth = min(max(k, change.cause.rank_before or 0, change.cause.rank_after or 0), 2 * SHOWN_SOURCES)
+    before, after = (
+        [f"**{code(name)}**" if expected else code(name) for name, expected in ranked_sources(row, depth)]
+        for row in (change.before, change.after)
+    )
+    longest = max(len(before), len(after))
+    pairs = zip(before + [""] * (longest - len(before)), after + [""] * (longest - len(after)), strict=True)
+    return [(Ours(was), Ours(now)) for was, now in pairs]

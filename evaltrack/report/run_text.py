@@ -1,0 +1,232 @@
+"""A run as text: for a terminal, as the description of MLflow's run, and the page on what its judges said."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from rich.console import Console
+
+from evaltrack.compare.comparison import Comparison
+from evaltrack.evaluation.result import RunResult
+from evaltrack.judges.llm_judge import TEXT_LIMIT
+from evaltrack.metrics.aggregate import LEVELS, worst_domains
+from evaltrack.metrics.rubric import tier_words
+from evaltrack.records.amount import count
+from evaltrack.records.stored_row import StoredRow, StoredVerdict, text_digest
+from evaltrack.records.verdict import ANSWER_GRADES
+from evaltrack.report import words
+from evaltrack.report.comparison_summary import behind_line, verdict_sentence
+from evaltrack.report.escaping import clip, described, one_line, plain, within
+from evaltrack.report.gate_words import reasons, reruns_words
+from evaltrack.report.templates import environment, print_template
+from evaltrack.report.words import failure_words, metric_number, metric_title, missed_words
+from evaltrack.tracking.tags import ROWS
+from evaltrack.tracking.writer import TABLE, TABLE_ROWS
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+SHOWN = 10
+"""Questions of a kind, and domains."""
+
+SCREEN, WIDTH = 25, 100
+"""Lines that a terminal shows, where fewer questions and groups make it so, and their columns."""
+
+NOTE_LIMIT = 7000
+"""Characters; MLflow holds 8,000 of a tag, and a line cut in two may be anything. The rest is for a comparison."""
+
+COMPARISON_LIMIT = 900
+"""Characters of what a comparison adds."""
+
+
+def fields_of_run(result: RunResult) -> dict[str, Any]:
+    """What every template shows of a run, in words."""
+    k, names = result.signature.k, words.group_metrics(result)
+    return {
+        "result": result,
+        "signature": result.signature,
+        "totals": result.totals,
+        "questions": words.questions_words(result),
+        "model": words.model_words(result.signature),
+        "means": [_mean(result, name, value) for name, value in words.headlines_first(result.means)],
+        "aim_titles": words.AIM_TITLES,
+        "aims": list(words.aim_cells(result)),
+        "group_titles": [metric_title(name, k) for name in names],
+        "groups": {group: _group_cells(means, names) for group, means in result.groups.items()},
+        "judge": words.judge_words(result),
+        "cost": words.cost_words(result),
+        "criteria": [(each.met, words.criterion_words(each)) for each in result.criteria],
+        "hints": list(words.low_metrics(result.metrics, result.signature)),
+        "missed": [(row.question.id, row.question.question, missed_words(row, k)) for row in result.missed],
+        "errors": words.errors_words(result.totals),
+        "first": words.first_errors_words(result),
+        "grouped": words.first_errors(result),
+    }
+
+
+def _mean(result: RunResult, name: str, value: float) -> tuple[str, str, str, str]:
+    """Title, value, the most that it can be where that is less than all, and over how many questions it is."""
+    best = result.metrics.get(f"{name}.max")
+    most = "" if best is None else metric_number(name, best)
+    return metric_title(name, result.signature.k), metric_number(name, value), most, f"{result.counts[name]:,}"
+
+
+def _group_cells(means: Any, names: list[str]) -> list[str]:
+    return [f"{metric_number(name, means[name][0])} ({means[name][1]})" if name in means else "–" for name in names]
+
+
+def print_run(result: RunResult, console: Console) -> None:
+    """The metrics with their counts, the groups, the first misses and errors, and where the run stands in MLflow.
+
+    Of questions and groups so many are shown that it fits a screen.
+    """
+    fields = fields_of_run(result) | {"styles": {True: "green", False: "bold red", None: "yellow"}}
+    print_template(console, "run.txt", (SHOWN, 8, 6, 5, 4, 3, 2, 1), SCREEN, WIDTH, **fields, one_line=one_line)
+
+
+@cache
+def _descriptions() -> Environment:
+    return environment(lambda text: described(text, 2_000))
+
+
+def run_note(result: RunResult, taken: int = 0) -> str:
+    """A short report: what was evaluated and how much passed, where to read on, the metrics with their counts, the
+    worst domains, the first misses and errors.
+
+    Args:
+        result: The run.
+        taken: Characters of the description that are another's.
+    """
+    domains = worst_domains(result.groups)
+    fields = fields_of_run(result)
+    fields |= {
+        "shown": SHOWN,
+        "here": f"#/experiments/{result.experiment_id}",
+        "golden": quote(result.signature.golden, safe=""),
+        "table": TABLE if result.totals["num_questions"] <= TABLE_ROWS else ROWS,
+        "kind": "table" if result.totals["num_questions"] <= TABLE_ROWS else "file",
+        "passed": _passed(result),
+        "target": clip(result.signature.target.replace("`", ""), 300),
+        "domains": domains,
+        "worst": [*(name for name, _ in domains[:SHOWN]), *(name for name in result.groups if name in LEVELS)],
+    }
+    text = _descriptions().get_template("run.md").render(fields)
+    return within(text.rstrip("\n").split("\n"), NOTE_LIMIT - taken)
+
+
+def with_own_note(own: str, note: str) -> str:
+    """A description that begins with a note of the user's own."""
+    return f"{own.rstrip()}\n\n{note}" if own.strip() else note
+
+
+def _passed(result: RunResult) -> str:
+    """How many questions passed, of how many that could."""
+    num_questions = result.totals["num_questions"]
+    if "pass_rate" not in result.metrics:
+        return f"none of {count(num_questions, 'question')} could pass or fail"
+    measured = result.counts["pass_rate"]
+    passed = round(result.metrics["pass_rate"] * measured)
+    missing = f" ({num_questions - measured:,} more could not be measured)" if num_questions > measured else ""
+    return f"{passed:,} of {count(measured, 'question')} passed{missing}"
+
+
+def comparison_note(comparison: Comparison, experiment_id: str, *, side_by_side: bool) -> str:
+    """What the description of the candidate's run says of its last comparison: verdict, reasons, and where to read on.
+
+    Args:
+        comparison: What was found.
+        experiment_id: The experiment of the candidate; its links are relative to MLflow's UI.
+        side_by_side: Whether MLflow's own view shows both runs.
+    """
+    now, was = comparison.candidate, comparison.baseline
+    here = f"#/experiments/{experiment_id}"
+    links = [f"[Comparison]({here}/runs/{now.run_id}/artifacts/comparison.html)"]
+    if side_by_side:
+        query = f"selectedRunUuid={now.run_id}&compareToRunUuid={was.run_id}"
+        links.append(f"[Side by side]({here}/evaluation-runs?{query})")
+    against = f"against {described(clip(was.name, 80))}, {count(comparison.num_common, 'common question')}"
+    lines = [f"**{verdict_sentence(comparison)}** {against} · {' · '.join(links)}"]
+    lines += [f"\n{described(behind, 500)}"] if (behind := behind_line(comparison)) else []
+    lines += [f"\n- {described(reason, 200)}" for reason in reasons(comparison)]
+    lines += [f"\n{described(chance, 500)}"] if (chance := reruns_words(comparison)) else []
+    return within(lines, COMPARISON_LIMIT)
+
+
+# What the judges said
+
+FIELDS = ("judge", "reasoning", *ANSWER_GRADES, "declined")
+"""What a line holds of a verdict. Not what it cost: whoever reads it back pays nothing."""
+
+SHOWN_TURNS = 10
+"""Last turns before a question that the page shows."""
+
+PAGE = 500
+"""Questions on the page; the JSON Lines hold all."""
+
+
+def verdict_lines(rows: Iterable[StoredRow], judge: str | None = None) -> Iterator[str]:
+    """One line for each verdict, in the form that a `recorded:` judge reads; of one judge of a panel, or of all.
+
+    It says of which answer the verdict is, unless the table holds only the beginning of that.
+    """
+    for row in rows:
+        for verdict in row.verdicts:
+            if judge is not None and verdict.judge != judge:
+                continue
+            fields = {name: value for name in FIELDS if (value := getattr(verdict, name)) is not None}
+            fields |= json.loads(verdict.observed) if verdict.observed else {}
+            judged = {"answer_digest": text_digest(row.answer)} if row.answer and len(row.answer) < TEXT_LIMIT else {}
+            yield json.dumps({"id": row.id, **fields, **judged}, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def reasoning_page(rows: Iterable[StoredRow]) -> Iterator[str]:
+    """The page: judge errors, then questions that did not pass, then the rest by score."""
+    judged = [row for row in rows if row.verdicts or row.judge_failed]
+    judged.sort(key=_order)
+    yield f"# What the judge said\n\n{count(len(judged), 'question')}, failures first.\n"
+    for row in judged[:PAGE]:
+        yield f"\n## {plain(row.id)}: {plain(row.question, 300)}\n\n"
+        for turn in row.history[-SHOWN_TURNS:]:
+            yield f"- before, {turn.role}: {plain(turn.content, 300)}\n"
+        yield f"- answer: {plain(row.answer or '(none)', 1000)}\n"
+        if row.expected_answer:
+            yield f"- expected: {plain(row.expected_answer, 1000)}\n"
+        if row.error:
+            yield f"- **{plain(failure_words(row.error), 1000)}**\n"
+        for verdict in row.verdicts:
+            yield f"- {plain(verdict.judge)}: {_verdict_words(row, verdict)}\n\n  {plain(verdict.reasoning, 3000)}\n"
+    if len(judged) > PAGE:
+        yield f"\n{len(judged) - PAGE} more stand in `verdicts.jsonl`.\n"
+
+
+def _order(row: StoredRow) -> tuple[int, float]:
+    if row.error:
+        return 0, 0.0
+    score = row.scores.get("reasoning_score", row.scores.get("overall_score"))
+    return (1 if row.passed is False else 2), score if score is not None else 1.0
+
+
+def _verdict_words(row: StoredRow, verdict: StoredVerdict) -> str:
+    if verdict.observed:
+        return _observed(row, json.loads(verdict.observed))
+    if row.negative:
+        return "declined" if verdict.declined else "**did not decline**"
+    values = ((name, getattr(verdict, name)) for name in ANSWER_GRADES)
+    return ", ".join(f"{name} {value:.2f}" for name, value in values if value is not None)
+
+
+def _observed(row: StoredRow, observed: dict[str, Any]) -> str:
+    """The score and what led to it, in a line."""
+    parts = [f"{observed['hypotheses']} hypotheses, {observed['shifts']} shifts", f"crux {observed['crux_treatment']}"]
+    parts.append(f"uncertainty {observed['uncertainty_treatment']}")
+    if observed["confidence"] is not None:
+        parts.append(f"{observed['confidence']:g} % sure")
+    if "reasoning_score" in row.scores and row.tier is not None:
+        fails = f" ({', '.join(row.hard_fails)})" if row.hard_fails else ""
+        tier = f"tier {row.tier}, {tier_words(row.tier, row.hard_fails)}"
+        parts.insert(0, f"score {row.scores['reasoning_score']:g}, {tier}{fails}")
+    return ", ".join(parts)

@@ -1,0 +1,176 @@
+"""Several golden sets in one table, their runs or their comparisons: for a terminal, as Markdown and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from rich.console import Console
+
+from evaltrack.compare.change import Fate
+from evaltrack.compare.comparison import EXIT_CODES, ComparedSet, Comparison, SetComparisons
+from evaltrack.evaluation.result import RunResult, SetResults
+from evaltrack.metrics.catalogue import HEADLINES
+from evaltrack.records.amount import count
+from evaltrack.report.comparison_words import TONES, VERDICTS, metric_lines, verdict_words
+from evaltrack.report.escaping import clip, inert, json_without_commands, one_line, plain
+from evaltrack.report.gate_words import reasons
+from evaltrack.report.run_json import run_json
+from evaltrack.report.schemas.comparison import COMPARISON_SCHEMA, comparison_json
+from evaltrack.report.templates import columns, print_lines
+from evaltrack.report.words import metric_number, metric_title
+
+MEANS = tuple(score.metric for score in HEADLINES)
+"""The metrics of the tables; one that no set has is left out."""
+
+NOTE_SETS = 40
+"""Sets in the description of the parent run: MLflow holds 8,000 characters of it."""
+
+
+def sets_json(sets: SetResults) -> Iterator[str]:
+    """One JSON object in pieces: under `sets` the object of each run as `run_json` gives it."""
+    yield '{"sets": ['
+    for place, result in enumerate(sets.results):
+        yield ",\n" if place else "\n"
+        yield from run_json(result)
+    yield "]}\n"
+
+
+def print_sets(sets: SetResults, console: Console) -> None:
+    """A line for each golden set, what is worth knowing of each, and where they stand in MLflow."""
+    titles, *lines = columns(sets_table(sets))
+    shown = [("copy dim", "  ".join(titles)), *(("copy", "  ".join(cells)) for cells in lines)]
+    for result in sets.results:
+        golden = one_line(result.signature.golden, 80)
+        shown += [("copy yellow", f"{golden}: {one_line(note, 300)}") for note in result.notes]
+    shown.append(("copy", f"MLflow run {sets.run_id} {sets.status}, the parent of {len(sets.results)}"))
+    shown.append(("copy", f"to see it: {sets.serve_command}" if sets.serve_command else ""))
+    print_lines(console, [*shown, ("copy", sets.link or "")])
+
+
+def sets_note(sets: SetResults) -> str:
+    """The table as Markdown, each set with a link to its run, relative to MLflow's UI."""
+    titles, *lines = sets_table(sets)
+    note = [f"### {count(len(sets.results), 'golden set')}", "", f"| {' | '.join(titles)} |"]
+    note.append("| --- |" + " ---: |" * (len(titles) - 1))
+    for result, cells in list(zip(sets.results, lines, strict=True))[:NOTE_SETS]:
+        run = f"#/experiments/{result.experiment_id}/runs/{result.run_id}"
+        note.append(f"| {plain(cells[0], 80)} | {' | '.join(cells[1:-1])} | [{cells[-1]}]({run}) |")
+    if len(lines) > NOTE_SETS:
+        note.append(f"\n… and {len(lines) - NOTE_SETS:,} more")
+    return "\n".join(note) + "\n"
+
+
+def sets_table(sets: SetResults) -> list[list[str]]:
+    """Titles, and for each set its cells: how many were asked, means, errors, and the run.
+
+    A mean that is not of all questions has its count behind it.
+    """
+    names = [name for name in MEANS if any(name in result.metrics for result in sets.results)]
+    k = max((result.signature.k for result in sets.results), default=0)
+    titles = ["golden set", "asked", *(metric_title(name, k) for name in names), "errors"]
+    titles += ["run"] if sets.success else ["status", "run"]
+    return [titles, *(_run_cells(result, names, with_status=not sets.success) for result in sets.results)]
+
+
+def _run_cells(result: RunResult, names: list[str], *, with_status: bool) -> list[str]:
+    totals, part = result.totals, result.signature.selection
+    asked = f"{totals['num_questions']:,}" + (f" of {part.total:,}" if part else "")
+    cells = [one_line(result.signature.golden, 80), asked, *(_mean(result, name) for name in names)]
+    return [*cells, f"{totals['num_errors']:,}", *[result.status] * with_status, result.run_id[:8]]
+
+
+def _mean(result: RunResult, name: str) -> str:
+    if name not in result.metrics:
+        return "–"
+    number = result.counts[name]
+    part = f" ({number:,})" if number != result.totals["num_questions"] else ""
+    return f"{metric_number(name, result.metrics[name])}{part}"
+
+
+# Comparisons
+
+COMPARED = tuple(name for name in MEANS if name != "pass_rate")
+FLIPS: tuple[Fate, ...] = ("broke", "fixed")
+STYLES = {"ok": "green", "bad": "bold red", "warn": "yellow"}
+
+
+def sets_json_text(made: SetComparisons) -> str:
+    """One JSON object: under `comparisons` the object of each set as `comparison_json` gives it.
+
+    Of a set that could not be compared it holds `schema`, `golden`, `verdict`, `headline`, `exit_code` and `reasons`.
+    """
+    comparisons = [comparison_json(each.comparison) if each.comparison else _without(each) for each in made.sets]
+    text = json.dumps({"comparisons": comparisons}, ensure_ascii=False, allow_nan=False, indent=2)
+    return json_without_commands(text) + "\n"
+
+
+def _without(each: ComparedSet) -> dict[str, Any]:
+    return {
+        "schema": COMPARISON_SCHEMA,
+        "golden": each.golden,
+        "verdict": each.verdict,
+        "headline": VERDICTS[each.verdict],
+        "exit_code": EXIT_CODES[each.verdict],
+        "reasons": [each.problem],
+    }
+
+
+def print_set_comparisons(made: SetComparisons, console: Console) -> None:
+    """A line for each golden set, and the reasons of each verdict that is not ok, or not of the whole set."""
+    titles, *lines = columns(comparisons_table(made), left=2)
+    styles = [STYLES[TONES[each.verdict]] for each in made.sets]
+    shown = [("copy dim", "  ".join(titles))]
+    shown += [(f"copy {style}", "  ".join(cells)) for style, cells in zip(styles, lines, strict=True)]
+    print_lines(console, [*shown, *(("copy", line) for line in _reasons(made))])
+
+
+def sets_markdown(made: SetComparisons) -> str:
+    """The same as Markdown."""
+    titles, *lines = comparisons_table(made)
+    page = [f"### evaltrack: {VERDICTS[made.verdict]} in {count(len(made.sets), 'golden set')}", ""]
+    page += [f"| {' | '.join(titles)} |", "| --- | --- |" + " ---: |" * (len(titles) - 2)]
+    page += [f"| {' | '.join(inert(cell) for cell in cells)} |" for cells in lines]
+    page += ["", *(f"- {inert(line, 400)}" for line in _reasons(made))]
+    return "\n".join(page).rstrip() + "\n"
+
+
+def comparisons_table(made: SetComparisons) -> list[list[str]]:
+    """Titles, and for each set its cells: verdict, common questions, flips both ways, and how each metric moved."""
+    compared = [each.comparison for each in made.sets if each.comparison]
+    names = [name for name in COMPARED if any(metric.name == name for each in compared for metric in each.metrics)]
+    k = max((each.candidate.signature.k for each in compared), default=0)
+    titles = ["golden set", "verdict", "common", "broke", "fixed", "lost", *(metric_title(each, k) for each in names)]
+    return [[*titles, "run"], *(_compared_cells(each, names) for each in made.sets)]
+
+
+def _compared_cells(each: ComparedSet, names: list[str]) -> list[str]:
+    made, head = each.comparison, [clip(each.golden, 80), VERDICTS[each.verdict]]
+    if made is None:
+        return [*head, *["–"] * (5 + len(names))]
+    part = made.candidate.signature.selection
+    common = f"{made.num_common:,}" + (f" of {part.total:,}" if part else "")
+    flips = [f"{made.count(fate):,}" if made.passing_compared else "–" for fate in FLIPS]
+    moved = [_moved(made, name) for name in names]
+    return [*head, common, *flips, f"{made.count('lost'):,}", *moved, made.candidate.run_id[:8]]
+
+
+def _moved(comparison: Comparison, name: str) -> str:
+    """What a metric is now and by how much it moved: ``0.750 (−0.053)``."""
+    metric = next((metric for metric in comparison.metrics if metric.name == name), None)
+    if metric is None:
+        return "–"
+    (line,) = metric_lines(comparison, [metric])
+    return f"{line.now} ({line.change})" if metric.delta and metric.shows_change else line.now
+
+
+def _reasons(made: SetComparisons) -> Iterator[str]:
+    """The reasons of each verdict that is not ok, and what an ok is about where that is not all."""
+    for each in made.sets:
+        lines: Iterable[str] = [clip(each.problem, 400)]
+        if each.comparison:
+            words = verdict_words(each.comparison)
+            lines = [words] if words != VERDICTS[each.verdict] else []
+            lines += reasons(each.comparison) if each.verdict != "ok" else ()
+        yield from (f"{clip(each.golden, 80)}: {line}" for line in lines)
