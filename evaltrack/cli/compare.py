@@ -138,7 +138,7 @@ OF_ONE = {
 
 def compare_several(names: Sequence[str], *, github: bool, output: str, options: dict[str, Any]) -> int:
     """Compare the newest run of each set with its baseline, and print one table; gives the exit code."""
-    from evaltrack.api.compare_sets import compare_sets
+    from evaltrack.api.compare_runs import compare_sets
     from evaltrack.golden.reader import golden_name
     from evaltrack.report.sets import print_set_comparisons, sets_json_text, sets_markdown
 

@@ -10,7 +10,7 @@ from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from evaltrack.api.saved_side import side_of_file
+from evaltrack.api.compare_sides import side_of_file
 from evaltrack.cli import main
 from evaltrack.compare.engine import compare
 from evaltrack.golden.corpus import parse_chunker, read_corpus

@@ -8,7 +8,7 @@ import mlflow
 import pytest
 
 from evaltrack import Comparison, RunResult, compare_runs, report_html, run_eval, set_baseline
-from evaltrack.api.compare_sets import compare_sets
+from evaltrack.api.compare_runs import compare_sets
 from evaltrack.api.run_sets import run_sets
 from evaltrack.cli import _run
 from evaltrack.compare.comparison import ComparedSet, SetComparisons

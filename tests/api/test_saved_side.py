@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evaltrack.api.saved_side import side_of_file
+from evaltrack.api.compare_sides import side_of_file
 from evaltrack.errors import UsageError
 from evaltrack.records import Question, Response, Row, Source
 from evaltrack.report.run_json import RUN_SCHEMA, machine_row
