@@ -1,13 +1,157 @@
 from __future__ import annotations
 
+import json
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
-from evaltrack.api.compare_sides import side_of_table
+import pytest
+from evaltrack.report.run.json_form import RUN_SCHEMA, machine_row
+
+from evaltrack.api.compare_sides import side_of_file, side_of_table
+from evaltrack.errors import UsageError
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Question, Response, Row, Signature, Source
 from evaltrack.records.run import Run
 from evaltrack.report.html.question_parts import numbers
 from evaltrack.tracking.rows import TableWriter
+from tests.stored import flatten
+
+
+def saved(**other: Any) -> dict[str, Any]:
+    """A saved run of two questions, with other fields where they are given."""
+    rows = [
+        Row(
+            position=number,
+            question=Question(id=str(number), question="Why?", domain="d", expected_chunks=("a",)),
+            response=Response(answer="x", sources=(Source(chunk_id="a"),)),
+            scores={"recall_at_k": 1.0, "reciprocal_rank": 1.0, "hit": 1.0},
+            passed=True,
+            started_at=0,
+            seconds=1,
+        )
+        for number in range(2)
+    ]
+    lines = "".join(f"{row.question.id}\t{row.question.digest}\n" for row in rows)
+    signature = {"golden": "g", "golden_digest": sha256(lines.encode()).hexdigest(), "k": 5, "target": "t"}
+    whole = {"schema": RUN_SCHEMA, "signature": signature, "rows": [machine_row(flatten(row, 5)) for row in rows]}
+    return {**whole, **other}
+
+
+def write(folder: Path, content: object) -> Path:
+    path = folder / "baseline.json"
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return path
+
+
+def test_a_saved_run(tmp_path: Path) -> None:
+    side = side_of_file(write(tmp_path, saved()))
+    assert (side.info.num_questions, side.info.num_errors) == (2, 0)
+    assert side.rows(["1", "7"], True).keys() == {"1"}
+    side = side_of_file(write(tmp_path, saved(totals={"num_questions": 2, "num_errors": 1, "more": "x"})))
+    assert (side.info.num_questions, side.info.num_errors) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"totals": {"num_questions": 63}}, "it holds 2 rows, and says that it asked 63 questions"),
+        ({"metrics": {"recall_at_k": 0.123}}, "the mean of its rows is not its recall_at_k"),
+        ({"status": "FAILED"}, "its run is FAILED, and only a FINISHED one is a baseline"),
+        ({"rows": [*saved()["rows"], saved()["rows"][0]]}, "`0` is there 2 times"),
+        (
+            {"rows": saved()["rows"][1:]},
+            r"its questions are not those of the golden set that it names \(`golden_digest`\)",
+        ),
+    ],
+)
+def test_a_saved_run_whose_rows_are_others_is_refused(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=f"is damaged: {message}.*; save it again"):
+        side_of_file(write(tmp_path, saved(**changes)))
+
+
+HIT = {"hit": 1.0}
+JUDGED = {**HIT, "overall_score": 0.9}
+
+
+@pytest.mark.parametrize(
+    ("columns", "due"),
+    [
+        (HIT, True),
+        ({"hit": 0.0}, False),
+        ({"hit": None}, None),
+        ({"hit": None, "overall_score": 0.9}, True),
+        (JUDGED, True),
+        ({**JUDGED, "overall_score": 0.7}, False),
+        ({**JUDGED, "answer": " "}, False),
+        ({**HIT, "tools_called": 0.0}, False),
+        ({**HIT, "error": "target_error: down"}, None),
+        ({"hit": None, "unmeasured": {"overall_score": "a verdict has no overall_score"}}, None),
+        ({"expected": [], "hit": None, "negative_pass": 1.0}, True),
+        ({"expected": [], "hit": None, "negative_pass": 0.0}, False),
+        ({"expected": [], "hit": None}, None),
+        ({"reasoning_score": 70.0}, True),
+        ({"reasoning_score": 69.0}, False),
+        ({"trials": 4, "passes": 3, "hit": 0.75}, True),
+        ({"trials": 4, "passes": 2, "hit": 0.5}, False),
+        ({"trials": 3, "passes": 2, "hit": 0.7}, True),
+        ({"trials": 2, "passes": 2, "hit": 1.0}, None),
+        ({"trials": 0, "passes": 0}, None),
+    ],
+)
+def test_a_row_passes_as_its_scores_say(tmp_path: Path, columns: dict[str, Any], due: bool | None) -> None:
+    rows, settings = [{**row, **columns, "passed": due} for row in saved()["rows"]], {"trials": "4"}
+    side_of_file(write(tmp_path, saved(rows=rows, settings=settings)))
+    others = [{**row, "passed": not due} for row in rows]
+    with pytest.raises(UsageError) as refused:
+        side_of_file(write(tmp_path, saved(rows=others, settings=settings)))
+    said = f"`passed` is {json.dumps(not due)}, and by its scores {json.dumps(due)}"
+    assert f"is damaged: `0`: {said}\n`1`: {said}; save it again" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "[]",
+        "null",
+        "[" * 100_000,
+        '{"a":' * 100_000,
+        "\ud800".encode("utf-8", "surrogatepass").decode("latin-1"),
+        {},
+        {"schema": RUN_SCHEMA},
+        saved(schema="evaltrack.run/2"),
+        saved(rows=5),
+        saved(rows={"id": 1}),
+        saved(rows=[5]),
+        saved(rows=[{}]),
+        saved(rows=[{"id": []}]),
+        saved(rows=[{"id": 10**400}]),
+        saved(rows=[{"id": "1", "position": 10**400}]),
+        saved(rows=[{"id": "1", "unmeasured": 5, "position": "x"}]),
+        saved(totals=[]),
+        saved(totals={"num_questions": "5"}),
+        saved(totals={"num_errors": [1]}),
+        saved(totals={"num_errors": -1}),
+        saved(signature=[]),
+        saved(metrics=[]),
+    ],
+    ids=lambda content: str(content)[:40],
+)
+def test_what_is_no_saved_run(tmp_path: Path, content: object) -> None:
+    path = write(tmp_path, content)
+    with pytest.raises(UsageError) as caught:
+        side_of_file(path)
+    assert str(caught.value).startswith(f"{path}: is ")
+
+
+def test_a_file_of_several_sets_or_one_that_was_cut_off_says_so(tmp_path: Path) -> None:
+    sets = write(tmp_path, {"schema": "evaltrack.runs/1", "sets": [saved(), saved()]})
+    with pytest.raises(UsageError, match=r"holds the runs of 2 golden sets; save one with: .*, each set in a file of"):
+        side_of_file(sets)
+    cut = write(tmp_path, json.dumps(saved(), indent=2)[:-100])
+    with pytest.raises(UsageError, match=r"is damaged: it was cut off \(.*\); save it again"):
+        side_of_file(cut)
 
 
 def test_an_identical_question_has_the_rank_of_the_passage_that_counted(tmp_path: Path) -> None:
