@@ -11,7 +11,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -40,7 +39,7 @@ from evaltrack.records.response import TraceHome
 from evaltrack.tracking.datasets import register_golden
 from evaltrack.tracking.parents import Kind, end_parent
 from evaltrack.tracking.patience import few_retries
-from evaltrack.tracking.reader import named_evaluation, read_rows, read_table_of
+from evaltrack.tracking.reader import find_evaluation, named_evaluation, read_rows, read_run_table
 from evaltrack.tracking.runs import (
     JOURNAL_TAG,
     Dataset,
@@ -284,7 +283,7 @@ class _Evaluation:
             missed=tuple(shown_rows.missed),
             link=self.store.run_link(run.experiment_id, run.run_id),
             serve_command=self.store.serve_command,
-            read_table=partial(read_table_of, self.store, run.run_id),
+            read_table=lambda: read_run_table(self.store, find_evaluation(self.store, run.run_id)),
             settings=run.settings,
             screen=_first_screen,
         )

@@ -346,15 +346,6 @@ def read_run_table(store: Store, run: Run) -> Iterator[dict[str, Any]]:
         yield from read_table(path)
 
 
-def read_table_of(store: Store, run_id: str) -> Iterator[dict[str, Any]]:
-    """As `read_run_table`, of the run with this id, which is looked up when its rows are read.
-
-    Raises:
-        TrackingError: the run or its rows are not there, or they are damaged.
-    """
-    yield from read_run_table(store, find_evaluation(store, run_id))
-
-
 @contextmanager
 def _checked_rows(store: Store, run: Run) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder, rows_of_run(run.run_id):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,7 +66,7 @@ class RowsFile:
         import pyarrow.parquet as pq
 
         self._path = path
-        try:
+        with _file_errors(path):
             if path.stat().st_size > FILE_BYTES:
                 raise DamagedError(f"it has {count(path.stat().st_size, 'byte')}")
             try:
@@ -80,10 +81,6 @@ class RowsFile:
             if metadata.num_rows > MAX_ROWS or any(not 0 <= group.num_rows <= GROUP_ROWS for group in self._groups):
                 raise DamagedError(f"it claims {count(metadata.num_rows, 'row')} in {count(len(self._groups), 'part')}")
             self._file = pq.ParquetFile(path, metadata=metadata, read_dictionary=texts)
-        except DamagedError as error:
-            raise damaged(path.name, str(error)) from None
-        except (OSError, ValueError, KeyError, pa.ArrowException) as error:
-            raise damaged(path.name, type(error).__name__) from None
         self.names = self._schema.names
         self.num_rows = int(metadata.num_rows)
 
@@ -92,11 +89,6 @@ class RowsFile:
 
     def __exit__(self, *exc_info: object) -> None:
         self._file.close()
-
-    def need(self, names: Iterable[str]) -> None:
-        """Refuse a file that lacks a column."""
-        if missing := [name for name in names if name not in self.names]:
-            raise damaged(self._path.name, f"it has no column `{missing[0]}`")
 
     def groups(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
         """The rows part by part, with those of `columns` that the file has; of objects single fields can be named."""
@@ -111,7 +103,7 @@ class RowsFile:
         import pyarrow as pa
 
         names = [name for name in columns or schema(self.own).names if name.partition(".")[0] in self.names]
-        try:
+        with _file_errors(self._path):
             self._check_size(number, names)
             table = self._file.read_row_group(number, columns=names, use_threads=False)
             size = sum(decoded_size(chunk) for column in table.columns for chunk in column.chunks)
@@ -119,13 +111,12 @@ class RowsFile:
                 raise DamagedError(f"{table.num_rows:,} of its rows hold {count(size, 'byte')}")
             table = table.cast(pa.schema({field.name: _decoded(field.type) for field in table.schema}))
             table.validate(full=True)  # texts that are no UTF-8
-            check_values(table)
-        except DamagedError as error:
-            if "id" not in names:  # by which the error names the rows
-                self.group(number, [*names, "id"])
-            raise damaged(self._path.name, str(error)) from None
-        except (OSError, ValueError, pa.ArrowException) as error:
-            raise damaged(self._path.name, type(error).__name__) from None
+            try:
+                check_values(table)
+            except DamagedError:
+                if "id" not in names:  # by which the error names the rows
+                    self.group(number, [*names, "id"])
+                raise
         return table
 
     def _check_size(self, number: int, names: Collection[str]) -> None:
@@ -137,6 +128,22 @@ class RowsFile:
             raise DamagedError(
                 f"{group.num_rows:,} of its rows claim {count(size, 'byte')} and {count(values, 'value')}"
             )
+
+
+@contextmanager
+def _file_errors(path: Path) -> Iterator[None]:
+    """Turn what is wrong with a file into a `RowsError`."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except DamagedError as error:
+        raise damaged(path.name, str(error)) from None
+    except ValidationError as error:
+        place = ".".join(map(str, error.errors()[0]["loc"]))
+        raise damaged(path.name, f"column `{place}` holds nothing where something belongs") from None
+    except (OSError, ValueError, KeyError, pa.ArrowException) as error:
+        raise damaged(path.name, type(error).__name__) from None
 
 
 def _decoded(kind: pa.DataType) -> pa.DataType:
@@ -227,17 +234,14 @@ def check_rows(path: Path, num_rows: int = 0, needed: Iterable[str] = (), *, by_
     Raises:
         TrackingError: the file is damaged, or of a newer version; the message says what is wrong.
     """
-    with RowsFile(path) as file:
-        file.need([*(column.name for column in COLUMNS if column.required), *needed])
+    with RowsFile(path) as file, _file_errors(path):
+        needed = [*(column.name for column in COLUMNS if column.required), *needed]
+        if missing := [name for name in needed if name not in file.names]:
+            raise DamagedError(f"it has no column `{missing[0]}`")
         if num_rows and file.num_rows != num_rows:
-            words = (
-                f"it holds {count(file.num_rows, 'row')}, and the run says that it asked {count(num_rows, 'question')}"
-            )
-            raise damaged(path.name, words)
-        try:
-            check_ids(file.groups(["id", "trial"] if by_trial else ["id"]))
-        except DamagedError as error:
-            raise damaged(path.name, str(error)) from None
+            held, asked = count(file.num_rows, "row"), count(num_rows, "question")
+            raise DamagedError(f"it holds {held}, and the run says that it asked {asked}")
+        check_ids(file.groups(["id", "trial"] if by_trial else ["id"]))
 
 
 def stored_rows(
@@ -248,12 +252,8 @@ def stored_rows(
     Raises:
         TrackingError: the file is damaged, or holds more than an evaluation can.
     """
-    with RowsFile(path) as file:
-        try:
-            yield from (StoredRow.of(row, file.own) for row in _dictionaries(file, columns, ids))
-        except ValidationError as error:
-            place = ".".join(map(str, error.errors()[0]["loc"]))
-            raise damaged(path.name, f"column `{place}` holds nothing where something belongs") from None
+    with RowsFile(path) as file, _file_errors(path):
+        yield from (StoredRow.of(row, file.own) for row in _dictionaries(file, columns, ids))
 
 
 def slim_rows(path: Path, ids: Collection[str]) -> Iterator[StoredRow]:
