@@ -32,8 +32,7 @@ from evaltrack.tracking.parents import (
     end_parent,
     find_children,
     find_unfinished,
-    log_metrics,
-    log_texts,
+    log_leaderboard,
     name_children,
     open_parent,
     reopen_sweep,
@@ -192,11 +191,10 @@ class _Running:
             "leaderboard.md": leaderboard_markdown(board, result.name),
             "leaderboard.html": leaderboard_html(board, result.name),
         }
-        log_texts(self.store, parent.run_id, texts.items())
-        log_metrics(self.store, parent.run_id, {"num_configurations": len(list(board.standings))})
+        log_leaderboard(self.store, parent.run_id, {"num_configurations": len(list(board.standings))}, texts)
         for standing in board.standings:
             for run in standing.contender.runs if standing.rank is not None else ():
-                log_metrics(self.store, run.run_id or "", {"sweep/rank": float(standing.rank or 0)})
+                log_leaderboard(self.store, run.run_id, {"sweep/rank": float(standing.rank or 0)})
         end_parent(self.store, parent, result.status, run_ids(self.results), leaderboard_note(result), "sweep")
         return result
 

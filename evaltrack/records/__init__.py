@@ -4,9 +4,9 @@
 unknown fields, and hold no NaN and no infinity: a score without a value is a reason in `Row.unmeasured`, no number.
 """
 
-from evaltrack.records.base import Count, ForeignText, FreeObject, Key, Record, Text
+from evaltrack.records.base import ForeignText, Record
 from evaltrack.records.passage import Passage
-from evaltrack.records.question import Difficulty, Question, Role, Turn
+from evaltrack.records.question import Question, Turn
 from evaltrack.records.response import Response, Source, ToolCall, Usage, together
 from evaltrack.records.roles import Closable, Judge, PlainTarget, Scorer, Target
 from evaltrack.records.row import Failure, FailureKind, Reasoned, Row, Tally, Tokens
@@ -26,16 +26,12 @@ from evaltrack.records.verdict import (
 __all__ = [
     "METRICS_VERSION",
     "Closable",
-    "Count",
     "CruxTreatment",
-    "Difficulty",
     "Dimensions",
     "Failure",
     "FailureKind",
     "ForeignText",
-    "FreeObject",
     "Judge",
-    "Key",
     "Mode",
     "Observed",
     "OwnScore",
@@ -46,14 +42,12 @@ __all__ = [
     "Reasoned",
     "Record",
     "Response",
-    "Role",
     "Row",
     "Scorer",
     "Signature",
     "Source",
     "Tally",
     "Target",
-    "Text",
     "Tokens",
     "ToolCall",
     "Turn",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 from uuid import uuid4
@@ -162,22 +162,13 @@ def end_child(store: Store, run_id: str) -> None:
         store.client.set_terminated(run_id, status="KILLED")
 
 
-def log_metrics(store: Store, run_id: str, metrics: Mapping[str, float]) -> None:
-    """Log metrics to a run of a sweep, which may have ended.
+def log_leaderboard(store: Store, run_id: str, metrics: Mapping[str, float], texts: Mapping[str, str] = {}) -> None:
+    """Log metrics, and texts by their paths as artifacts, to a run of a sweep, which may have ended.
 
     Raises:
         TrackingError: the store refused.
     """
     with tracking_errors("logging the leaderboard"):
-        store.client.log_batch(run_id, metrics=run_metrics(metrics))
-
-
-def log_texts(store: Store, run_id: str, texts: Iterable[tuple[str, str]]) -> None:
-    """Log texts as artifacts, by their paths.
-
-    Raises:
-        TrackingError: the store refused.
-    """
-    with tracking_errors("logging the leaderboard"):
-        for path, text in texts:
+        for path, text in texts.items():
             store.client.log_text(run_id, text, path)
+        store.client.log_batch(run_id, metrics=run_metrics(metrics))
