@@ -23,7 +23,7 @@ from evaltrack.records.amount import count
 from evaltrack.records.base import Count
 from evaltrack.records.row import Tally
 from evaltrack.records.run import Run
-from evaltrack.records.stored_row import StoredRow, compared_columns
+from evaltrack.records.stored_row import PRINTS, StoredRow, compared_columns
 from evaltrack.report.run_json import RUN_SCHEMA
 from evaltrack.tracking.reader import fetch_rows
 from evaltrack.tracking.rows import (
@@ -86,7 +86,7 @@ def side_of_table(info: Run, path: Path) -> Side:
             return {row.id: row for row in read} if ids else {}
 
     with whose():
-        check_rows(path, info.num_questions, ALWAYS)
+        check_rows(path, info.num_questions, (*ALWAYS, *PRINTS))
         frame = side_frame(read_groups(path, light))
         if name := other_mean(frame, info.means):
             raise damaged(path.name, f"the mean of its rows is not the run's {name}")

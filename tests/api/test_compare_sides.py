@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evaltrack.report.run.json_form import RUN_SCHEMA, machine_row
+from evaltrack.report.run_json import RUN_SCHEMA, machine_row
 
 from evaltrack.api.compare_sides import side_of_file, side_of_table
 from evaltrack.errors import UsageError

@@ -18,12 +18,12 @@ from evaltrack import report_html, run_eval
 from evaltrack.api.report_html import stored_result
 from evaltrack.errors import TrackingError
 from evaltrack.records import Question, Response, Row, Source
+from evaltrack.records.stored_row import compared_columns, stored_row
 from evaltrack.report.html import run_page
 from evaltrack.tracking.reader import find_evaluation
-from evaltrack.tracking.rows import schema
+from evaltrack.tracking.rows import columns_of, file_schema
 from evaltrack.tracking.store import connect
 from tests.files import data
-from tests.stored import flatten
 
 MEGABYTE = 1_000_000
 
@@ -32,8 +32,9 @@ def _rows(n: int) -> pa.Table:
     question = Question(id="0", question="?", expected_chunks=("a",), domain="d")
     response = Response(answer="so", sources=(Source(chunk_id="a", text="t"),))
     row = Row(position=0, question=question, response=response, started_at=0, seconds=0, scores={"recall_at_k": 1.0})
-    flat = flatten(row.model_copy(update={"passed": True}), 5)
-    return pa.Table.from_pylist([flat | {"id": str(i), "position": i} for i in range(n)], schema=schema())
+    stored = stored_row(row.model_copy(update={"passed": True}), 5)
+    flat = columns_of(stored) | compared_columns(stored)
+    return pa.Table.from_pylist([flat | {"id": str(i), "position": i} for i in range(n)], schema=file_schema())
 
 
 def _with(table: pa.Table, name: str, array: pa.Array) -> pa.Table:

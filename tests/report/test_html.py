@@ -48,7 +48,7 @@ from evaltrack.report.html.plots import AxisMark, axis_reach, metric_rows
 from evaltrack.report.html.question_parts import missing, ranked, source_texts
 from evaltrack.report.html.questions import PASSED_WHOLE, TEXT_DIFFS, changed_questions, longest, run_questions
 from evaltrack.report.html.run_page import Around, run_html
-from evaltrack.tracking.rows import columns_of, schema
+from evaltrack.tracking.rows import columns_of
 from evaltrack.tracking.rows_reader import stored_rows
 from evaltrack.tracking.traces import has_trace, trace_id_of
 from evaltrack.tracking.writer import table_of
@@ -943,11 +943,7 @@ def many(count: int, flips: int, answer: str, texts: str | None) -> tuple[list[S
 
 def from_a_table(made: Side, rows: list[StoredRow], path: Path) -> Side:
     """The side, whose questions that are the same are read from a table as those of a run are."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    pq.write_table(pa.Table.from_pylist([columns_of(each) for each in rows], schema=schema()), path)
-    return replace(made, rows=side_of_table(made.info, path).rows)
+    return replace(made, rows=side_of_table(made.info, written(rows, path)).rows)
 
 
 def test_a_comparison_of_ten_thousand_questions_stays_below_15_mb(tmp_path: Path) -> None:

@@ -16,13 +16,11 @@ import pytest
 from evaltrack import run_eval
 from evaltrack.errors import TrackingError
 from evaltrack.privacy.addresses import shown_url
-from evaltrack.records import Question, Row, Signature
-from evaltrack.records.run import Run
+from evaltrack.records import Question, Row
 from evaltrack.system.files import user_name
 from evaltrack.tracking.patience import reason
-from evaltrack.tracking.reader import read_rows
 from evaltrack.tracking.runs import JOURNAL_TAG, Dataset, Description, OpenRun, close_run, open_run
-from evaltrack.tracking.store import Store, choose_experiment, connect, find_run
+from evaltrack.tracking.store import Store, connect
 from evaltrack.tracking.traces import TraceCounts, read_counts
 from evaltrack.tracking.writer import RunWriter
 from tests.api.test_evaluate import answers, golden
@@ -115,34 +113,6 @@ def test_a_store_that_refuses_a_param_leaves_no_running_run(store_uri: str) -> N
 
     (run,) = store.client.search_runs(["0"])
     assert run.info.status == "FAILED"
-
-
-def test_an_experiment_that_was_deleted_is_named(store_uri: str) -> None:
-    store = connect(store_uri)
-    store.client.delete_experiment(store.client.create_experiment("old"))
-
-    with pytest.raises(TrackingError, match=r"experiment `old` is deleted; restore it: mlflow experiments restore --"):
-        choose_experiment(store, "old")
-
-
-def test_a_run_that_is_not_there_or_deleted_is_named(store_uri: str) -> None:
-    store = connect(store_uri)
-    with pytest.raises(TrackingError, match="finding run nope failed: "):
-        find_run(store, "nope")
-    run = opened(store)
-    store.client.delete_run(run.run_id)
-    with pytest.raises(TrackingError, match=f"run {run.run_id} is deleted"):
-        find_run(store, run.run_id)
-
-
-def test_a_run_without_rows_is_said_to_be_none_of_ours(store_uri: str) -> None:
-    store = connect(store_uri)
-
-    run_id = opened(store).run_id
-    signature = Signature(golden="g", golden_digest="0", k=5, target="t")
-    run = Run(run_id, "n", signature, experiment_id="0", status="RUNNING")
-    with pytest.raises(TrackingError, match=f"per_question.parquet of run {run_id} is gone, its other artifacts are"):
-        list(read_rows(store, run))
 
 
 @pytest.mark.parametrize(

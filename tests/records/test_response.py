@@ -1,4 +1,4 @@
-"""Tokens in the form of each server and library."""
+"""Tokens as servers and libraries report them."""
 
 from __future__ import annotations
 

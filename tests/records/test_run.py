@@ -1,4 +1,4 @@
-"""Whether two records are of one system, and why not."""
+"""The system that a run evaluated, and why another one is another."""
 
 from __future__ import annotations
 
