@@ -4,7 +4,7 @@
 Inputs are mutated from seeds (the project's own golden and recorded files, and small ones of each kind) or written from
 the names that a reader knows; both get nasty tokens: NUL, halves of surrogate pairs, 1e999, integers of thousands of
 digits, 100,000 levels of nesting, byte-order marks, CRLF, duplicate keys, invalid UTF-8, bidi marks, words of 1 MB.
-Parquet and SQLite files get damaged bytes, footers that lie, and little that stands for much.
+Parquet and SQLite files get damaged bytes, false footers, and small content that expands.
 
 A finding is an exception that the reader does not document, an input that takes more than 5 s of computing or makes the
 process hold more than 500 MB, a traceback or an internal error on the command line, or something that was read and

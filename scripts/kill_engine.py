@@ -42,7 +42,7 @@ MOST_KILLS = 7
 WORKER = b"ray::RowWorker"
 """How the command lines of workers begin."""
 OF_THE_RUN = ("seconds", "started_at", "trace_id")
-"""What is another in each run."""
+"""Fields that differ between runs."""
 
 
 @dataclass

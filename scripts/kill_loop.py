@@ -52,8 +52,7 @@ from tests.openai_server import server_process  # noqa: E402
 
 LATENCY = 0.05
 FAULTS = ("503", "dropped", "lost", "cut", "doubled", "delayed")
-MOST_KILLS = 6
-"""In one chain."""
+MOST_KILLS_OF_A_CHAIN = 6
 
 REFERENCE = "reference"
 """The name of the chain that nobody kills."""
@@ -63,7 +62,7 @@ PATIENCE = 180.0
 """Seconds after which a process that was left alone counts as hanging."""
 
 LEDGER = {"usage/judge_tokens", "usage/cached_verdicts"}
-"""What a killed process paid for and had no time to keep is in the cache, and no call of this evaluation any more."""
+"""A killed process may have paid for verdicts that only the cache holds: later they are no calls of this evaluation."""
 
 TARGET = """
 import hashlib, os, time
@@ -155,7 +154,7 @@ class Chain:
         return "logging" if kept == questions else "asking" if kept > before else "start"
 
     def ended(self) -> bool:
-        """Whether all is done and nothing is left to be resumed: a kill may come even then."""
+        """True if nothing is left to resume: a kill may come even then."""
         left = (self.folder / "state").glob("*.sqlite")
         if not (self.folder / "log").exists() or any(map(read_command, left)):  # one without a command is of no run yet
             return False
@@ -213,7 +212,7 @@ class Chain:
         return connect(self.plain_uri)
 
     def line(self, number: int) -> str:
-        """What became of it."""
+        """One line about the chain."""
         where = ", ".join(f"{count} {phase}" for phase, count in sorted(self.phases.items())) or "none"
         told = f"chain {number:>3} {'cache' if self.cached else 'no cache':<8} kills {self.kills} ({where})"
         said = "; ".join(self.problems) or "same metrics"
@@ -292,7 +291,7 @@ class Loop:
     def _break_off(self, chain: Chain, base_url: str, left: int, reference: dict[str, float]) -> None:
         """Kill it some times, and let it finish."""
         before = num_calls(base_url)
-        self._kill(chain, base_url, min(left, self._chance.randint(1, MOST_KILLS)))
+        self._kill(chain, base_url, min(left, self._chance.randint(1, MOST_KILLS_OF_A_CHAIN)))
         if not chain.kills or chain.phases["end"]:  # the machine has become faster
             self._takes = max(self._takes * 0.9, self._starts + self._asks)
         self._finish(chain, base_url, reference, before)

@@ -53,7 +53,7 @@ for number, handler in {signal.SIGINT: signal.default_int_handler, signal.SIGHUP
 
 
 def few_questions(folder: Path, number: int, *, quoted: bool = True) -> Path:
-    """A set in `folder` of the first questions of the travel set, with the corpora beside it; `quoted` or by ids."""
+    """A set in `folder` of the first questions of the travel set, next to the corpora; `quoted` or by ids."""
     lines = (REPO / "golden/travel.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
     if not quoted:
         questions = map(json.loads, lines)
@@ -75,15 +75,15 @@ def few_drafts(folder: Path, number: int, drafts: int) -> tuple[Path, list[dict[
 
 
 FIRST = ("browser", "test_resume", "test_rerun", "test_kill_loop", "server", "cli", "test_baselines")
-"""What takes longest is started first, so that nothing long is left for the end."""
+"""The slowest rooms and files run first, so that no worker is left with a long one at the end."""
 LONG = frozenset((REPO / "tests/long.txt").read_text(encoding="utf-8").splitlines())
 """Slow tests of code that quicker tests execute too; `scripts/choose_quick_tests` finds them."""
 
 
 def pytest_collection(session: pytest.Session) -> None:
-    """Rewriting the assertions of all files takes each worker seconds: the second one begins with the last files.
+    """Rewriting all files' assertions takes seconds: the second worker begins with the last files, and both share them.
 
-    Whoever comes later reads what the other has written. An import that fails does so again when it is collected.
+    An import that fails here fails again when its file is collected.
     """
     worker = os.environ.get("PYTEST_XDIST_WORKER")
     if worker != "gw1" or session.config.args != session.config.getini("testpaths") or sys.dont_write_bytecode:
@@ -175,7 +175,7 @@ def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("sqlalchemy", reason="mlflow-skinny alone opens no database")
     from mlflow.store.db import utils
 
-    # It executes all migrations' scripts, for each store anew.
+    # MLflow executes all migration scripts for each store.
     utils._get_latest_schema_revision = functools.cache(utils._get_latest_schema_revision)
     path = tmp_path_factory.mktemp("database") / "mlflow.db"
     with chdir(path.parent):  # where the artifacts of its default experiment will be

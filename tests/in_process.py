@@ -19,7 +19,7 @@ from evaltrack.evaluation.signals import stop_signals
 
 
 def called(*arguments: str | Path, cwd: Path, env: dict[str, str] | None = None) -> CompletedProcess[str]:
-    """Call the command line in a folder, with these variables besides; what `tests.conftest.evaltrack` returns."""
+    """Call the command line in a folder, with these variables too; returns the same as `tests.conftest.evaltrack`."""
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
     words = list(map(str, arguments))
     with same_signals(), _same_store(env or {}), pytest.MonkeyPatch.context() as patch:

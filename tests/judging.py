@@ -70,7 +70,7 @@ SEEN: dict[str, Any] = {
     "reasoning": "Three readings and two turns; the crux decides, and a pilot is left as the way out.",
     "dimensions": dict(zip(Dimensions.model_fields, (5, 6, 7, 7, 8, 6, 7, 7), strict=True)),
 }
-"""What a faithful judge writes of `ANSWER`: 64 points, tier 2, band 2 claimed and earned."""
+"""A faithful judge's reply on `ANSWER`: 64 points, tier 2, band 2 claimed and earned."""
 
 
 def reply(**changes: Any) -> str:
@@ -78,7 +78,7 @@ def reply(**changes: Any) -> str:
 
 
 OPTIONS = "Hold it, sell it, rent it, lend it, swap it or give it away; first yes, then no, then half, then whole."
-"""What a response ends with whose grades may be any: six hypotheses and four shifts."""
+"""The end of a response that allows any grade: six hypotheses and four shifts."""
 
 
 def graded_reply(grade: float) -> str:

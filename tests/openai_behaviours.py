@@ -1,4 +1,4 @@
-"""What a scripted OpenAI server answers: replies, ready-made behaviours, and ways to spoil them.
+"""Replies of a scripted OpenAI server, ready-made behaviours, and ways to spoil replies.
 
 A behaviour is a function of the request's body and the number of the call, from 0. It must not
 block: waiting is `Reply.latency`. The wording of errors is OpenAI's, as clients decide by it.
@@ -30,10 +30,10 @@ class Usage:
 
 @dataclass(frozen=True)
 class Reply:
-    """What one call gets. `tool_calls` are pairs of name and arguments (a mapping, or text sent as it stands).
+    """The reply to one call. `tool_calls` are pairs of name and arguments (a mapping, or text that is sent unchanged).
 
-    `latency` is seconds before the first byte. `error` makes the body `{"error": ...}`, `raw` is a body sent as it
-    stands. `wire`: `truncated` halves the body and says so in its length, `closed_amid` halves it and hangs up.
+    `latency` is seconds before the first byte. `error` makes the body `{"error": ...}`, `raw` is a body that is
+    sent unchanged. `wire`: `truncated` halves the body and says so in its length, `closed_amid` halves it and hangs up.
     """
 
     content: str | None = None

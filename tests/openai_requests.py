@@ -1,4 +1,4 @@
-"""What a request to an OpenAI server says: its texts, what is wrong with it, and a value for the schema it asks for."""
+"""Reads requests to an OpenAI server: their texts, their mistakes, and a value for the schema that they ask for."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def text_of(request: Json, role: str | None = None) -> Iterator[str]:
 
 
 def ill_formed(request: Any) -> tuple[str, str | None, str | None] | None:
-    """What OpenAI itself refuses, whatever the model, as message, code and parameter; None where all is well."""
+    """The message, code and parameter with which OpenAI refuses a request; None if it does not."""
     if not isinstance(request, dict):
         return "We could not parse the JSON body of your request.", None, None
     if not request.get("model"):

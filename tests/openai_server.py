@@ -127,7 +127,6 @@ class OpenAIServer:
         return invalid(*wrong) if wrong else None
 
     def _other(self, request: Request) -> Reply | None:
-        """What is not a chat."""
         match request.method, request.path:
             case "POST", "/v1/chat/completions":
                 return None

@@ -48,7 +48,7 @@ main()
 
 @dataclass
 class Ledger:
-    """What a server was asked, and the tokens that it counted, of the agent and of the judge."""
+    """The tokens that a server counted for the agent and for the judge."""
 
     agent: list[Usage] = field(default_factory=list)
     judge: list[Usage] = field(default_factory=list)

@@ -53,10 +53,10 @@ EMPTY = "<!-- in an empty folder -->"
 
 HEX = re.compile(r"\b[0-9a-f]{32}\b|\b[0-9a-f]{8}\b")
 PORT = "8090"
-"""What pages take for a server of the reader's; here it is any free port."""
+"""The port of the reader's server in the pages; the tests take any free one."""
 
 MODEL_SERVER = "http://127.0.0.1:11434/v1"
-"""What pages take for the reader's model server."""
+"""The reader's model server in the pages."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ class Reader:
 
 
 class _Pipe:
-    """What a block prints: not into a file, where `evaltrack run` writes JSON. What runs on may hold its end open."""
+    """Reads a block's output: not from a file, where `evaltrack run` writes JSON. Background jobs may keep it open."""
 
     MARK = b"\0end\0"
 

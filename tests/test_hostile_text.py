@@ -50,7 +50,7 @@ PLACES = {
     name: f"PLACE{name}"
     for name in ("question", "answer", "title", "url", "chunk", "domain", "category", "judge", "reasoning", "error")
 } | {name: f"PLACE{name}" for name in ("id", "wanted", "tool", "run", "golden", "target", "note", "accepted")}
-"""What stands in a rendering where text is foreign."""
+"""Marks in a rendering for text that is foreign."""
 
 
 def response(*chunks: str) -> Response:

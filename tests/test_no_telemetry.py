@@ -28,7 +28,7 @@ assert result.success
 print(json.dumps(called))
 """
 TESTING = ("CI", "GITHUB_ACTIONS", "PYTEST_CURRENT_TEST", "MLFLOW_DISABLE_TELEMETRY", "DO_NOT_TRACK", "XDG_CONFIG_HOME")
-"""What would keep MLflow quiet by itself, or have it write elsewhere."""
+"""Variables that keep MLflow quiet, or have it write elsewhere."""
 
 
 def test_with_a_server_it_is_the_only_one(server: str, tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ sys.exit(int(lines[1]) if int(lines[1]) >= 0 else 128 - int(lines[1]))
 
 
 class WarmProcess:
-    """What `subprocess.Popen` offers, of `python` with these arguments, forked.
+    """Has the interface of `subprocess.Popen` for `python` with these arguments, forked.
 
     Args:
         arguments: What follows `python`: `-m MODULE ...`, `-c CODE ...` or `SCRIPT ...`.

@@ -54,7 +54,7 @@ MODULES = (
 
 
 def main(door: socket.socket, life: socket.socket) -> None:
-    """Fork for each order, until whoever sends them is gone."""
+    """Fork for each order, until the sender is gone."""
     _warm_up()
     signal.signal(signal.SIGCHLD, _reap)
     with selectors.DefaultSelector() as selector:
@@ -89,7 +89,7 @@ def _warm_up() -> None:
     from evaltrack.privacy.secret_patterns import rules
 
     utils._get_latest_schema_revision = cache(utils._get_latest_schema_revision)  # type: ignore[assignment]
-    utils._get_latest_schema_revision()  # it executes all migrations' scripts, for each store anew
+    utils._get_latest_schema_revision()  # it executes all migration scripts
     rules()
     count_tokens("", None)
     sqlalchemy.orm.configure_mappers()
@@ -106,7 +106,7 @@ def _watch(client: socket.socket) -> None:
     if child == 0:
         client.close()
         _become(order, streams)
-    with suppress(OSError):  # whoever asked may be gone
+    with suppress(OSError):  # the sender may be gone
         client.sendall(b"%d\n" % child)
     for stream in streams:
         os.close(stream)
@@ -158,7 +158,7 @@ def _run(first: str, *words: str) -> None:
 
 
 def _code_of(work: Callable[[], object]) -> int:
-    """What a program that was left this way ends with, by Python's rules."""
+    """The exit code by Python's rules."""
     try:
         work()
     except SystemExit as end:
@@ -186,7 +186,7 @@ def _end(code: int) -> None:
 
 
 class _Worker:
-    """What `subprocess.Popen` offers `mlflow server`, of the process that serves: forked before MLflow's server was
+    """Has the interface of `subprocess.Popen` for the process that serves: forked before MLflow's server was
     imported, which reads the environment then, and told what to be once that is known.
     """
 

@@ -62,7 +62,7 @@ def bound_memory() -> None:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of an input: an error that the reader does not document, where, seconds computed, MB held at most."""
+    """The outcome of an input: an error that the reader does not document, where, seconds computed, MB held at most."""
 
     error: str = ""
     message: str = ""

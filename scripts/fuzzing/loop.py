@@ -15,7 +15,7 @@ from scripts.fuzzing.reader import Reader
 
 @dataclass
 class Fuzz:
-    """What was fed, and what came of it."""
+    """Counts of the inputs, and the findings."""
 
     keep: Path
     fed: Counter[str] = field(default_factory=Counter)

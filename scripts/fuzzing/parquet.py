@@ -23,7 +23,7 @@ def parquet(table: pa.Table, **options: Any) -> bytes:
 
 
 def repeated(value: Any, rows: int) -> pa.DictionaryArray:
-    """A value that stands in all rows and is held once."""
+    """A value that all rows share."""
     return pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int32()), rows), pa.array([value]))
 
 

@@ -1,4 +1,4 @@
-"""What a reader is, and what must hold of all that one reads."""
+"""A reader of foreign data, and the checks of everything that is read."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Inputs(Protocol):
 
 @dataclass(frozen=True)
 class Reader:
-    """A reader, the errors it documents, what it is started from, and how often it is chosen beside the others.
+    """A reader, the errors it documents, what it is started from, and how often it is chosen.
 
     `inputs` makes inputs out of the seeds. What is `native` runs in C, where it may crash.
     """
@@ -48,7 +48,7 @@ class Reader:
 
 
 def kept(response: Response | None = None, verdicts: tuple[Verdict, ...] = (), question: Question = QUESTION) -> None:
-    """What was read must go into the journal and come back from it, and into the table."""
+    """Check that it goes into the journal and comes back, and goes into the table."""
     response = REDACTOR.response(response) if response else None
     row = Row(position=0, question=question, response=response, verdicts=verdicts, started_at=0, seconds=0)
     if Row.model_validate_json(row.model_dump_json(exclude_defaults=True)) != row:

@@ -24,13 +24,13 @@ JUDGE = ReasoningJudge(LLM("gpt-4o-mini"), "openai:gpt-4o-mini")
 
 
 def completion(_folder: Path, raw: bytes) -> None:
-    """What a server answered with status 200."""
+    """A server's answer with status 200."""
     answer = read_answer(raw)
     kept(Response(answer=answer.text, usage=answer.usage))
 
 
 def replies(_folder: Path, raw: bytes) -> None:
-    """What a model wrote as a verdict, in each of the three forms."""
+    """A model's verdict, in each of the three forms."""
     text = raw.decode("utf-8", "replace")
     response = Response(answer="I am 90% sure. Perhaps it is the index; on the other hand the crux is the cache.")
     for form in (AnswerReply, NegativeReply):
@@ -64,7 +64,7 @@ READERS_OF_JSON = (
 
 
 def response(_folder: Path, raw: bytes) -> None:
-    """What an http: or command: target wrote, without and with a mapping."""
+    """The output of an http: or command: target, without and with a mapping."""
     for reader in READERS_OF_JSON:
         try:
             found = reader.from_json(raw)
@@ -74,7 +74,7 @@ def response(_folder: Path, raw: bytes) -> None:
 
 
 def python_object(_folder: Path, raw: bytes) -> None:
-    """What a function returned: objects that no JSON could hold, made of the input."""
+    """A function's result: objects that no JSON could hold, made from the input."""
     chance = Random(raw)  # noqa: S311 - no secret
     kept(as_response(made_object(chance)))
 

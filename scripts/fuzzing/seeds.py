@@ -1,4 +1,4 @@
-"""What inputs are made from: files of the project's own, and small ones of each kind."""
+"""Seeds of inputs: the project's own files, and small ones of each kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Readers of what a store holds beside tables: tags, numbers, `summary.json`."""
+"""Readers of tags, numbers and `summary.json` in a store."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ READ_TAGS: Sequence[Callable[[Store], object]] = (
 
 
 def tags(_folder: Path, raw: bytes) -> None:
-    """One text in every tag of a run and its experiment, beside numbers and moments of all sizes."""
+    """One text in every tag of a run and its experiment, with numbers and moments of all sizes."""
     text = raw.decode("utf-8", "replace")
     store = planted_store(dict.fromkeys(TAGS, text), seed=raw)
     for read in READ_TAGS:
@@ -100,7 +100,7 @@ def tags(_folder: Path, raw: bytes) -> None:
 
 
 def report(folder: Path, raw: bytes) -> None:
-    """What a run says of itself, and the page that is made of it, in a store whose tags are a stranger's too."""
+    """The summary of a run and its page, in a store with a stranger's tags."""
     artifacts = {SUMMARY: raw, ROWS: good_table()}
     store = planted_store(dict.fromkeys(TAGS, raw.decode("utf-8", "replace")) | GOOD, artifacts, raw)
     stored_result(store, planted_run())
@@ -115,7 +115,7 @@ GOOD = {"evaltrack.signature": SIGNATURE, "evaltrack.golden": "g"}
 
 
 def small_summary() -> bytes:
-    """What a run of four questions says of itself."""
+    """The summary of a run of four questions."""
     made = RunResult(
         run_id=RUN_ID, experiment_id="0", status="FINISHED", signature=Signature.model_validate_json(SIGNATURE),
         metrics={"recall_at_k": 0.5, "mrr": 0.5, "pass_rate": 0.75, "judge_score": 0.5},

@@ -83,7 +83,7 @@ def baseline(folder: Path, raw: bytes) -> None:
 
 
 def good_side(folder: Path) -> Any:
-    """The other side, read anew."""
+    """The other side."""
     path = folder / "good.json"
     if not path.exists():
         path.write_bytes(saved_run())

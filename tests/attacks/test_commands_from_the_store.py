@@ -1,4 +1,4 @@
-"""Whoever may write to the tracking store runs nothing on the machine of who reads it."""
+"""A person who may write to the tracking store runs nothing on the machines of its readers."""
 
 from __future__ import annotations
 

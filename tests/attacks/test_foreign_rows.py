@@ -114,7 +114,7 @@ def compare(kept: Kept, capsys: pytest.CaptureFixture[str], *options: str) -> Co
 
 
 Form = Callable[[pa.Table, bytes], pa.Table | bytes]
-"""What takes the place of the rows, from them and from their file."""
+"""Makes the replacement of the rows, from them and from their file."""
 
 
 def with_column(table: pa.Table, name: str, values: Any, kind: pa.DataType | None = None) -> pa.Table:

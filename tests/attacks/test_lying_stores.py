@@ -28,7 +28,6 @@ NEW_EXPERIMENT, INPUTS, TAG = "POST .*/experiments/create", "POST .*/runs/log-in
 VERSION, DATASET = "GET /version", "POST .*/datasets/create"
 WRITES = (VERSION, DATASET, CREATE, BATCH, UPDATE, START, SPANS, ARTIFACT, NEW_EXPERIMENT, INPUTS, TAG)
 ALL = TraceCounts(traces=3, spans=6, assessments=9)
-"""What is written of the three questions."""
 
 
 class Served:

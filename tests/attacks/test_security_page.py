@@ -1,4 +1,4 @@
-"""SECURITY.md names the test that holds each of its promises, and no promise stands without one."""
+"""SECURITY.md names the test that holds each of its promises, and no promise is without one."""
 
 from __future__ import annotations
 

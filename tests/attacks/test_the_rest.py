@@ -1,4 +1,4 @@
-"""Ways in beside the store: a page that calls itself `10.evil.com`, words of a project, a settings file in /tmp."""
+"""Ways in that need no store: a page that calls itself `10.evil.com`, words of a project, a settings file in /tmp."""
 
 from __future__ import annotations
 

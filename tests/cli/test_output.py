@@ -1,4 +1,4 @@
-"""What is printed where nobody reads it, or on an output that is not UTF-8; in this process."""
+"""Output that is not UTF-8, or not for people; in this process."""
 
 from __future__ import annotations
 

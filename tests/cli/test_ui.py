@@ -21,7 +21,7 @@ from tests.mlflow_server import free_port
 
 
 def lines_until_ready(process: subprocess.Popen[str]) -> list[str]:
-    """What it writes to stderr up to the line that it is ready, or to its end."""
+    """Its lines on stderr, until it is ready or ends."""
     assert process.stderr
     lines = []
     for line in process.stderr:
@@ -45,7 +45,7 @@ def alive(marker: str) -> list[str]:
 
 @pytest.mark.parametrize("jobs", ["false", pytest.param("true", marks=pytest.mark.long)])
 def test_it_serves_the_page_until_it_is_told_to_end(tmp_path: Path, empty_database: Path, jobs: str) -> None:
-    """The address stands on stderr, the page answers there and under no other name; Ctrl-C ends it with exit code 0."""
+    """The address is on stderr, the page answers there and under no other name; Ctrl-C ends it with exit code 0."""
     shutil.copy(empty_database, tmp_path / "mlflow.db")
     port, marker = free_port(), f"EVALTRACK_TEST_MARK={tmp_path}"
     name, _, value = marker.partition("=")
@@ -110,7 +110,7 @@ def test_a_port_in_use_is_said_at_once(tmp_path: Path, empty_database: Path) -> 
 
 
 def test_the_hosts_are_exact_names() -> None:
-    """Of --host and those named, with the port of the server where none is given; port 80 may be left out."""
+    """The port of the server is added where none is given; port 80 may be left out."""
     assert loopback_hosts(5000) == ["localhost:5000", "127.0.0.1:5000", "[::1]:5000"]
     assert (
         outer_hosts("127.0.0.1", 5000, "") == outer_hosts("localhost", 5000, "") == outer_hosts("::1", 5000, "") == []
