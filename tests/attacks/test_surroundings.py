@@ -28,7 +28,6 @@ from tests.api.test_evaluate import golden
 from tests.attacks.test_outputs import ended, recorded
 from tests.cli.test_output import code
 from tests.small_targets import good, worse
-from tests.warm import WarmProcess
 
 NEEDED = 3
 """Questions that have been answered when the surroundings change."""
@@ -239,13 +238,3 @@ def test_a_working_folder_that_is_gone(store_uri: str, tmp_path: Path) -> None:
     )
     during = warm.run(("-m", "evaltrack", "run", str(many(folder)), "-t", "python:leaving:ask"), folder, env)
     assert (during.returncode, status(store_uri)) == (0, "FINISHED")
-
-
-def test_ten_processes_begin_at_once_in_an_empty_folder(tmp_path: Path) -> None:
-    program = "from evaltrack.tracking.store import connect\nconnect()"
-    env = {**os.environ, "MLFLOW_TRACKING_URI": f"sqlite:///{tmp_path}/mlflow.db"}
-    started = [WarmProcess(("-c", program), tmp_path, env) for _ in range(10)]
-    outputs = [process.communicate(120)[1] for process in started]
-    assert [process.wait() for process in started] == [0] * 10, outputs
-    for process in started:
-        process.close()
