@@ -42,8 +42,8 @@ def anchor_golden(
 ) -> Anchored:
     """Quote each expected chunk of the questions that have ids and no passages yet, in `expected_passages`.
 
-    The quotation is of the sentences that hold most words of the expected answer and the question, and stand in no
-    other chunk if any such do. The ids stay beside it, for targets that return no texts. A question that got
+    The quotation is of the sentences that hold most words of the expected answer and the question, and are in no
+    other chunk if any such do. The ids stay, for targets that return no texts. A question that got
     quotations counts as edited.
 
     Args:

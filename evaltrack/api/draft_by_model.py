@@ -42,7 +42,7 @@ LEAST_WORDS = 20
 """Words of a chunk, below which hardly anything can be asked of it."""
 
 FEWEST_QUOTED, MOST_QUOTED = 3, 60
-"""Words of a quotation: fewer stand elsewhere too, more are cut by the border of any other chunk."""
+"""Words of a quotation: fewer are elsewhere too, more are cut by the border of any other chunk."""
 
 MOST_MISSING = 8
 """Words of the thing that a near miss asks for."""
@@ -59,7 +59,7 @@ T = TypeVar("T")
 
 @dataclass
 class ModelDrafts:
-    """What a model proposed.
+    """The proposals of a model.
 
     Attributes:
         questions: Drafts that were added to the set.
@@ -98,8 +98,8 @@ def draft_by_model(
 ) -> ModelDrafts:
     """Add drafts to a golden set that a model proposed: questions on chunks of a corpus, and near misses.
 
-    They are spread over the pages. Each question expects its chunk, with a quotation that stands in it to the letter
-    and in no other chunk, and a short answer; a near miss asks for a thing whose words stand nowhere in the corpus.
+    They are spread over the pages. Each question expects its chunk, with a quotation that is in it word for word
+    and in no other chunk, and a short answer; a near miss asks for a thing whose words are nowhere in the corpus.
     What does not hold is asked for once more, and then left out. No run asks a draft before a person has taken its
     `draft` away. Drafts of this model that the set has already count, so that the same call again goes on where one
     was stopped.
@@ -268,17 +268,17 @@ class QuestionReply(BaseModel):
         """The fields of a golden line that expects the chunk.
 
         Raises:
-            ValueError: the quotation does not stand in the chunk, stands in another one too, or is too short or long.
+            ValueError: the quotation is not in the chunk, is in another one too, or is too short or long.
         """
         quote = " ".join(self.quote.split())
         if quote not in " ".join(chunk.text.split()):
-            raise ValueError("quote: does not stand in the passage to the letter; copy it, and leave nothing out")
+            raise ValueError("quote: is not in the passage word for word; copy it, and leave nothing out")
         count = len(words_of(quote))
         if not FEWEST_QUOTED <= count <= MOST_QUOTED:
             raise ValueError(f"quote: has {count} words; copy from {FEWEST_QUOTED} to {MOST_QUOTED}")
         passage = Passage(quote=quote, share=1.0)
         if any(text.holds(passage) for key, text in library.texts.items() if key != chunk.id):
-            raise ValueError("quote: stands in another passage too; copy more words, that stand in this one alone")
+            raise ValueError("quote: is in another passage too; copy more words, that are in this one alone")
         return {
             "question": " ".join(self.question.split()),
             "expected_chunks": [chunk.id],
@@ -299,17 +299,17 @@ class NearMissReply(BaseModel):
         """The fields of a golden line that expects nothing.
 
         Raises:
-            ValueError: what is called missing is not in the question, or stands in the corpus.
+            ValueError: what is called missing is not in the question, or is in the corpus.
         """
         missing = words_of(self.missing)
         if not 1 <= len(missing) <= MOST_MISSING:
             raise ValueError(f"missing: has {len(missing)} words; name the thing in one to four")
         if f" {' '.join(missing)} " not in f" {' '.join(words_of(self.question))} ":
-            raise ValueError("missing: is not in the question; write it as it stands there")
+            raise ValueError("missing: is not in the question; write it as it is there")
         thing = Passage(quote=self.missing, share=1.0)
         titles = f" {' '.join(words_of(' / '.join(dict.fromkeys(chunk.title for chunk in library.chunks))))} "
         if thing.spaced in titles or any(text.holds(thing) for text in library.texts.values()):
-            raise ValueError("missing: stands in the documentation; ask for a thing of which it says nothing")
+            raise ValueError("missing: is in the documentation; ask for a thing of which it says nothing")
         return {
             "question": " ".join(self.question.split()),
             "expected_chunks": [],

@@ -45,7 +45,7 @@ CI_FILES = {
         "add a pipeline of Jenkinsfile.evaltrack, or take its stage over",
     ),
 }
-"""Each CI's template, its file, the file beside one that is there, and what is to be done then."""
+"""Each CI's template, its file, the file next to one that is there, and what is to be done then."""
 
 EXAMPLE_NOTE = "an example: write what your users ask, and take `draft` away"
 
@@ -78,7 +78,7 @@ def init_project(
             holds three example questions to edit, which are drafts that no run asks; without a corpus it is a sample
             that can be run at once.
         target: What is asked: a target's name (``http://127.0.0.1:8000/ask``); "" is BM25 over the corpus, with a
-            function to begin one's own app with beside it; ``python:evaltrack_target:ask`` is that function.
+            function to begin one's own app with; ``python:evaltrack_target:ask`` is that function.
         golden: A golden set that is there; none is written then. None takes the only one in `golden/`, "" is none.
         ci: Whose file is written: ``github``, ``gitlab``, ``jenkins`` or ``none``.
         package: What the CI installs, as pip takes it; "" is what this installation was made from.
@@ -218,7 +218,7 @@ def _text(name: str) -> str:
 
 
 DISTRIBUTION = "mlflow-evaltrack"
-"""What pip calls it; on PyPI another project is called evaltrack, and has the same module and command."""
+"""Its name for pip; on PyPI another project is called evaltrack, and has the same module and command."""
 
 SOMEWHERE = f"git+https://github.com/OWNER/evaltrack@v{__version__}"
 """In place of an address that is not known."""

@@ -1,4 +1,4 @@
-"""What is wrong with a golden set, and what is only worth a warning."""
+"""Check a golden set: lines, questions, and what they expect of a corpus."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def lint_golden(
 
     Args:
         path: A `.jsonl` or `.json` golden set.
-        corpus: Folder of pages that must hold what is expected; None takes `corpus/<name of the set>` beside the file,
+        corpus: Folder of pages that must hold what is expected; None takes `corpus/<name of the set>` next to the file,
             or the folders of its domains there, as far as they are there.
         target: ``bm25:DIR`` or ``bm25:DIR?by=domain``, in whose index what is expected must be, instead of a corpus.
-        else_target: Such a target for a set without a corpus beside it.
+        else_target: Such a target for a set without a corpus next to it.
         ignore: Codes of `evaltrack.golden.findings.RULES` that are not reported.
 
     Returns:
@@ -87,7 +87,7 @@ def _findings(checked: GoldenSet, found: Sequence[tuple[Library, Bm25Target | No
             yield from check_negatives(_best(negatives, index), library)
     file, stats = str(checked.path), checked.stats
     if not found and stats.questions > stats.judged_only:
-        message = "there is no corpus beside the file, and what is expected is not looked up"
+        message = "there is no corpus next to the file, and what is expected is not looked up"
         yield finding_of_set(file, "no-corpus", message, "name the folder of its pages (`corpus=`)")
     yield from check_size(file, stats)
 
@@ -151,7 +151,7 @@ def _best(negatives: Sequence[Entry], index: Bm25Target) -> Iterator[tuple[Entry
 
 
 def _folders(path: Path, domains: frozenset[str], corpus: Path | None) -> Iterator[tuple[Path, frozenset[str]]]:
-    """The folders of pages that are beside a set, or were named, each with the domains that are looked up in it."""
+    """The folders of pages that are next to a set, or were named, each with the domains that are looked up in it."""
     folder = corpus or path.parent / "corpus" / path.stem
     if corpus or folder.is_dir():
         yield folder, domains

@@ -62,7 +62,8 @@ class GoldenReview:
 
         Args:
             path: A `.jsonl` or `.json` golden set.
-            corpus: Folder of its pages; None takes the chunks of the first `bm25:` target, else `corpus/NAME` beside.
+            corpus: Folder of its pages; None takes the chunks of the first `bm25:` target, else
+                `corpus/NAME` next to the file.
             targets: As `run_eval` takes them; BM25 over the corpus is always one of the retrievers.
             k: How many chunks of each retriever are shown.
             by: Who reviews; empty takes the user's name of git, else of the system.
@@ -78,7 +79,7 @@ class GoldenReview:
         self._corpus = _Corpus(self.session.checked, corpus, own)
         if not targets and not self._corpus.libraries and unjudged is None:
             cure = "name the folder of its pages (`corpus=`), or a target"
-            raise UsageError(f"{self.session.path}: there is no corpus beside the golden set; {cure}")
+            raise UsageError(f"{self.session.path}: there is no corpus next to the golden set; {cure}")
         self._retrievers = _Retrievers([each for each in targets if each != own], k)
 
     def close(self) -> None:

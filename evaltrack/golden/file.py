@@ -37,7 +37,7 @@ SPREAD = "write each question on one line, as `jq -c .` does"
 """The cures of an array, and of an object over several lines, in a `.jsonl` file."""
 
 Entry = tuple[int, object | ValueError]
-"""A line number (from 1) and what stands there: a parsed JSON value, or why it cannot be parsed."""
+"""A line number (from 1) and what is there: a parsed JSON value, or why it cannot be parsed."""
 
 
 def line_entries(path: Path) -> Iterator[Entry]:
@@ -118,7 +118,7 @@ def _element_lines(text: str, repeats: Repeats | None) -> Iterator[int]:
 def _parse(raw: bytes, *, repeats: bool = True) -> Any:
     """The JSON value in `raw`, or an InvalidJsonError that says why there is none (returned, not raised).
 
-    Without `repeats` no key may stand twice in one object.
+    Without `repeats` no key may be twice in one object.
     """
     try:
         value = parsed(raw)
@@ -139,7 +139,7 @@ def only_writer(path: Path) -> AbstractContextManager[None]:
 
 
 def digest_of(path: Path) -> str:
-    """What tells the content of a file from another one; empty where it cannot be read."""
+    """SHA-256 of the content of a file; empty where it cannot be read."""
     try:
         return hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError:
@@ -147,7 +147,7 @@ def digest_of(path: Path) -> str:
 
 
 def is_empty_file(path: Path) -> bool:
-    """Whether a golden file is not there, or holds nothing yet."""
+    """True if a golden file is not there, or holds nothing yet."""
     return not path.exists() or path.read_bytes().strip() in (b"", b"[]")
 
 

@@ -1,4 +1,4 @@
-"""What lint reports, and the chunks in which what questions expect is looked up."""
+"""The findings of lint, and the chunks in which expected sources are looked up."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Finding(Record):
 
 @dataclass(frozen=True)
 class Entry:
-    """A question with the file, the place in it (from 0) and the line (from 1) where it stands."""
+    """A question with the file, the place in it (from 0) and the line (from 1) where it is."""
 
     file: str
     number: int
@@ -93,7 +93,7 @@ class Entry:
 
     @property
     def has_default_domain(self) -> bool:
-        """Whether the domain is the name of the file."""
+        """True if the domain is the name of the file."""
         return self.question.domain == as_key(Path(self.file).stem)
 
     def finding(self, code: str, message: str, cure: str) -> Finding:

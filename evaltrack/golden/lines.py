@@ -45,7 +45,7 @@ def checked_question(value: dict[str, object]) -> Question | list[str]:
 
 
 def line_of(question: Question) -> dict[str, object]:
-    """The JSON object that a question is written as anew: ids as text, without the fields that say nothing.
+    """The JSON object that a question is written as: ids as text, without the fields that say nothing.
 
     What was graded is an object of ids and grades again.
     """
@@ -58,7 +58,7 @@ def line_of(question: Question) -> dict[str, object]:
 
 
 def _graded_negative(value: dict[str, object]) -> str:
-    """Why the grades beside a list contradict it; empty where they do not."""
+    """Why the grades next to a list contradict it; empty where they do not."""
     grades, least = value.get("grades"), value.get("relevant_grade", 1)
     if not isinstance(grades, dict) or not isinstance(least, int):
         return ""
@@ -145,7 +145,7 @@ def question_of(inputs: Mapping[str, Any], expectations: Mapping[str, Any]) -> Q
 
 
 def _tools(calls: object) -> dict[str, object]:
-    """Names and arguments of expected calls; whatever else stands there, for the check to refuse."""
+    """Names and arguments of expected calls; whatever else is there, for the check to refuse."""
     if not isinstance(calls, list):
         return {"expected_tools": calls}
     names = [call.get("name") if isinstance(call, dict) else call for call in calls]

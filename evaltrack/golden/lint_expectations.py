@@ -1,4 +1,4 @@
-"""What questions expect, held against a corpus; pure functions."""
+"""Expected sources, quotations and answers, held against a corpus; pure functions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ADD_PAGE = "add the page, or correct the question"
 
 
 def check_expectations(entries: Sequence[Entry], library: Library) -> Iterator[Finding]:
-    """What questions expect, held against the chunks of a library."""
+    """Findings about expectations, held against the chunks of a library."""
     yield from check_ids(entries, library)
     yield from _ambiguous_titles(entries, library)
     yield from _foreign_answers(entries, library)
@@ -47,7 +47,7 @@ class _Names:
         return sorted(self.forms.get(plain_form(name), ()))
 
     def cure(self, name: str) -> str:
-        """What to do about a name that is missing: to take the one that is meant, or likely meant."""
+        """The cure of a name that is missing: to take the one that is meant, or likely meant."""
         from rapidfuzz import fuzz, process
 
         if meant := self.meant(name):
@@ -57,7 +57,7 @@ class _Names:
 
 
 def check_ids(entries: Iterable[Entry], library: Library) -> Iterator[Finding]:
-    """What is expected and is not in the library, or only in another form.
+    """Expected sources that are not in the library, or only in another form.
 
     A page that is not there is one finding, whatever its questions expect of it.
     """
@@ -128,7 +128,7 @@ def _check_quote(entry: Entry, passage: Passage, library: Library) -> Iterator[F
     places = sum(text.holds(whole) for text in library.texts.values())
     if places > MOST_CHUNKS:
         message = f"{places} chunks hold {passage.key}, and any of them counts"
-        yield entry.finding("common-quote", message, "quote words that stand in no other place")
+        yield entry.finding("common-quote", message, "quote words that are in no other place")
     elif not places and not any(text.holds(passage) for text in library.texts.values()):
         message = f"no chunk of {library.name} holds {passage.key}"
         yield entry.finding("missing-quote", message, "quote the page word by word, or add the page")
@@ -204,7 +204,7 @@ def check_negatives(best: Iterable[tuple[Entry, Chunk]], library: Library) -> It
 
 
 def _are_near(words: Set[str], text: Sequence[str]) -> bool:
-    """Whether some passage of `WINDOW` words holds all of these."""
+    """True if some passage of `WINDOW` words holds all of these."""
     last: dict[str, int] = {}
     for place, word in enumerate(text):
         if word in words:

@@ -1,4 +1,4 @@
-"""What is wrong with the questions of a golden set, each alone and among each other; pure functions."""
+"""Findings about the questions of a golden set, each alone and among each other; pure functions."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ SENSE = (
 """Words that change what is asked, stop words or not."""
 
 DIRECTION = frozenset({"from", "to", "than", "into", "between", "versus", "vs", "over"})
-"""Words beside which the order of the others counts: from Paris to London, safer than beef."""
+"""Words with which the order of the others counts: from Paris to London, safer than beef."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class _Wording:
 
 
 def check_questions(entries: Sequence[Entry]) -> Iterator[Finding]:
-    """What is wrong with questions, each alone and among each other."""
+    """Findings about questions, each alone and among each other."""
     yield from _asking_the_same(entries)
     for entry in entries:
         yield from _repeats(entry)
@@ -150,7 +150,7 @@ def _answers_alike(one: str | None, other: str | None, split: ContentWords) -> b
 
 
 def _expectation(question: Question) -> object:
-    """What is expected of retrieval, in a form that compares."""
+    """The expected sources, in a form that compares."""
     if question.expected is None:
         return None
     return question.by_title, frozenset(map(title_key, question.expected) if question.by_title else question.expected)
@@ -184,7 +184,7 @@ PLACEHOLDERS = frozenset(
 
 
 def _repeats(entry: Entry) -> Iterator[Finding]:
-    """What is expected twice in one question; it counts once."""
+    """Sources that are expected twice in one question; they count once."""
     by_title, keys = entry.question.by_title, set[str]()
     for expected in entry.question.expected_names or ():
         key = title_key(expected) if by_title else expected

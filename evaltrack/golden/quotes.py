@@ -14,7 +14,7 @@ from evaltrack.records import Passage, Question
 from evaltrack.records.passage import words_of
 
 LEAST_WORDS, MOST_WORDS = 8, 40
-"""Words of a quotation: fewer stand elsewhere too, more are cut by a border sooner."""
+"""Words of a quotation: fewer are elsewhere too, more are cut by a border sooner."""
 
 ANSWER_WEIGHT = 2.0
 """How much a word of the expected answer counts, where one of the question counts 1."""
@@ -23,7 +23,7 @@ LEAST_SHARE = 0.2
 """Share of the weight of answer and question from which the words of a quotation are theirs."""
 
 TRIED = 8
-"""Quotations of a chunk that are tried until one stands in no other chunk."""
+"""Quotations of a chunk that are tried until one is in no other chunk."""
 
 _BREAK = re.compile(r"(?<=[.!?])\s+|\n\s*\n|\n(?=\s*[-|*#])")
 
@@ -39,7 +39,7 @@ class QuoteChooser:
     def choose(self, chunk: Chunk, question: Question) -> tuple[str, str] | None:
         """The sentences of the chunk with most words of the expected answer and the question, and why to doubt them.
 
-        Of several that hold as much the first that stands in no other chunk. None where the chunk has no words.
+        Of several that hold as much the first that is in no other chunk. None where the chunk has no words.
         """
         weights = self._weights(question)
         windows = sorted(_windows(chunk.text), key=lambda window: -self._score(window, weights))[:TRIED]

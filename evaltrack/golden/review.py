@@ -34,16 +34,16 @@ class Shown:
 
     @property
     def key(self) -> str:
-        """What the chunk is told apart by."""
+        """The id, or a form of the title where there is none."""
         return self.id or f"\0{title_key(self.title)}"
 
     def holds(self, written: Mapping[str, Any]) -> bool:
-        """Whether a passage, as the file writes it, is in the chunk."""
+        """True if a passage, as the file writes it, is in the chunk."""
         passage = Passage.model_validate(written)
         return self.id in passage.any_of or (passage.quote is not None and SourceText(self.text).holds(passage))
 
     def holds_any(self, passages: Iterable[Mapping[str, Any]]) -> bool:
-        """Whether any of the passages is in the chunk."""
+        """True if any of the passages is in the chunk."""
         return any(map(self.holds, passages))
 
 
@@ -63,7 +63,7 @@ def pooled(rankings: Sequence[Sequence[Shown]], seed: str = "") -> list[Shown]:
 
 @dataclass(frozen=True)
 class Expectation:
-    """What a question expects of retrieval, in a form that can be changed.
+    """The expectation of a question of retrieval, in a form that can be changed.
 
     Attributes:
         names: Chunk ids, or titles, each with its grade; None where it is expected and nobody graded it.
@@ -81,7 +81,7 @@ class Expectation:
 
     @classmethod
     def of(cls, question: Question, raw: Mapping[str, object], by_title: bool = False) -> Expectation:
-        """What a question expects.
+        """The expectation of a question.
 
         Args:
             question: The question.
@@ -113,7 +113,7 @@ class Expectation:
         return any(grade is not None for grade in self.names.values())
 
     def expects(self, chunk: Shown) -> bool:
-        """Whether a chunk should be retrieved; passages decide before names."""
+        """True if a chunk should be retrieved; passages decide before names."""
         return self._name(chunk) in self.expected_names if self.passages is None else chunk.holds_any(self.passages)
 
     def grade(self, chunk: Shown) -> int | None:
@@ -190,7 +190,7 @@ class Expectation:
         return after.with_name(named) if named else after
 
     def as_passages(self, chunk: Shown, ids_of_title: Callable[[str], Sequence[str]]) -> tuple[dict[str, Any], ...]:
-        """What names expect besides one chunk, as passages."""
+        """The names that are expected, but for one chunk, as passages."""
         names = [name for name in self.expected_names if name != self._name(chunk)]
         if not self.by_title:
             return tuple({"any_of": [name]} for name in names)
@@ -316,7 +316,7 @@ class NoQuestionError(UsageError):
 
 @dataclass(frozen=True)
 class Outcome:
-    """Whether an action is in the file, and what to tell the person where something is unusual."""
+    """The result of an action: if it is in the file, and what to tell the person where something is unusual."""
 
     done: bool
     message: str = ""
@@ -359,7 +359,7 @@ class ReviewSession:
         return numbered.question
 
     def expectation(self, key: str) -> Expectation:
-        """What a question expects, as the file was read last."""
+        """The expectation of a question, as the file was read last."""
         return Expectation.of(self.question(key), self._objects[self.questions[key].number], self.by_title)
 
     def refresh(self) -> bool:

@@ -40,7 +40,7 @@ class Condition:
     equal: bool = True
 
     def holds(self, question: Question) -> bool:
-        """Whether a question has the label, or has it not; in a list of labels any one counts."""
+        """True if a question has the label, or has it not; in a list of labels any one counts."""
         return (self.value in labels(question, self.field)) == self.equal
 
 
@@ -67,7 +67,7 @@ class Selection:
 
     @property
     def takes_all(self) -> bool:
-        """Whether it leaves out nothing, whatever the set."""
+        """True if it leaves out nothing, whatever the set."""
         return not (self.filters or self.failed or self.sample)
 
     @property
@@ -76,7 +76,7 @@ class Selection:
         return tuple(dict.fromkeys(condition.field for each in self.filters for condition in each))
 
     def admits(self, question: Question) -> bool:
-        """Whether filter and failed questions take it; the sample is drawn from such."""
+        """True if filter and failed questions take it; the sample is drawn from such."""
         if self.filters and not any(all(one.holds(question) for one in each) for each in self.filters):
             return False
         return self.failed is None or question.id in self.failed.ids
@@ -131,7 +131,7 @@ def filter_words(filters: Iterable[Iterable[Condition]]) -> str:
 
 
 def labels(question: Question, field: str) -> list[str]:
-    """What a question holds in a field, as text: nothing where it is left out, each entry of a list."""
+    """The labels of a question in a field, as text: none where it is left out, each entry of a list."""
     if field.startswith(METADATA):
         value = question.metadata.get(field.removeprefix(METADATA))
     else:

@@ -14,7 +14,7 @@ def text_key(text: str) -> str:
 
 
 def plain_form(key: str) -> str:
-    """What ids that differ in their form alone have in common.
+    """The common form of ids that differ in their form alone.
 
     They are equal but for case, the suffix `.md`, zeros before a number, `_`, `-` and blanks, and punctuation in the
     heading (after `#`). Zeros after a point stay: 1.01 and 1.1 are two versions.

@@ -23,7 +23,7 @@ from tests.judging import cli, golden_set, labels_file, store_in
 from tests.stores import copy_store
 
 POINTS = {"hard": 90, "nothing": 0, "soft": 49, "warning": 69, "pass": 70}
-"""What the questions score; `hard` would, but for a hard fail."""
+"""Points of the questions; `hard` would, but for a hard fail."""
 
 
 def verdict(key: str, points: float, **changes: Any) -> dict[str, Any]:

@@ -119,7 +119,7 @@ def test_what_does_not_hold_is_asked_for_once_more(tmp_path: Path, pages: Path, 
     assert made.usage is not None
     assert made.usage.total_tokens == 60
     last = list(text_of(server.bodies[1], "user"))[-1]
-    assert last.startswith("That cannot be taken: quote: does not stand in the passage to the letter")
+    assert last.startswith("That cannot be taken: quote: is not in the passage word for word")
 
 
 ELSEWHERE = "and what travellers on it should know"
@@ -129,10 +129,10 @@ NINE = "one two three four five six seven eight nine"
 @pytest.mark.parametrize(
     ("behaviour", "reason"),
     [
-        (proposer(quote="words of my own making"), "quote: does not stand in the passage to the letter"),
-        (proposer(quote="it should ... know."), "quote: does not stand in the passage to the letter"),
+        (proposer(quote="words of my own making"), "quote: is not in the passage word for word"),
+        (proposer(quote="it should ... know."), "quote: is not in the passage word for word"),
         (proposer(quote="should know."), "quote: has 2 words; copy from 3 to 60"),
-        (proposer(quote=ELSEWHERE), "quote: stands in another passage too"),
+        (proposer(quote=ELSEWHERE), "quote: is in another passage too"),
         (proposer(question="your question"), "question: is copied from the instructions"),
         (proposer(question=" "), "question: String should have at least 1 character"),
         (proposer(answer="a" * 2001), "answer: String should have at most 2000 characters"),
@@ -158,8 +158,8 @@ def test_what_never_holds_is_left_out_and_counted(
     ("question", "missing", "reason"),
     [
         ("Is there Wi-Fi on night trains?", "Wi-Fi", ""),
-        ("May my dogs come?", "dogs", "stands in the documentation"),
-        ("May my cat ride by Rail?", "rail", "stands in the documentation"),
+        ("May my dogs come?", "dogs", "is in the documentation"),
+        ("May my cat ride by Rail?", "rail", "is in the documentation"),
         ("May my cat come?", "hamster", "is not in the question"),
         ("May my cat come?", "...", "has 0 words"),
         (f"{NINE}?", NINE, "has 9 words"),
@@ -259,7 +259,7 @@ def test_the_command_line_says_what_was_used(
     assert _run([*arguments, "--number", "4", "--negatives", "0", "--category", "usage"]) == 0
     printed = capsys.readouterr()
     assert "3 drafts added (0 negatives); a person confirms each" in printed.err
-    assert "left out: 1: quote: does not stand in the passage" in printed.err
+    assert "left out: 1: quote: is not in the passage" in printed.err
     assert "500 prompt and 100 completion tokens" in printed.err
     assert len(printed.out.splitlines()) == 3
     assert _run([*arguments, "--number", "3", "--negatives", "0", "--output", "json"]) == 0

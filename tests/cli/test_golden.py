@@ -102,7 +102,7 @@ def test_findings_for_people_are_bounded(capsys: pytest.CaptureFixture[str]) -> 
     assert err.count("[near-duplicate]") == FINDINGS_SHOWN + 1
     assert f"{path}: ... and 9 more [near-duplicate]; --output json lists all" in err
     assert "domain mine has 30 questions, of which 0 negatives" in err
-    assert f"{path}: note: there is no corpus beside the file" in err
+    assert f"{path}: note: there is no corpus next to the file" in err
     assert "name the folder of its pages (--corpus) [no-corpus]" in err
     assert called(capsys, "lint", path, "--strict")[0] == 1
     ignored = ("--ignore", "near-duplicate", "--ignore", "thin-domain")

@@ -1,4 +1,4 @@
-"""What lint finds in questions, and where a corpus does not hold what they expect."""
+"""Findings of lint about questions, and about expectations that a corpus does not hold."""
 
 from __future__ import annotations
 
@@ -277,7 +277,7 @@ def test_a_deleted_page_is_one_finding() -> None:
 
 
 def test_hints_are_bounded() -> None:
-    """Of a set whose ids are all missing, the first have a hint; the others are named all the same."""
+    """If all ids are missing, the first have a hint; the others are named all the same."""
     questions = ({"expected_chunks": [f"fares#x{number}"]} for number in range(MAX_HINTS + 50))
     findings = found(library(fares__y="x"), *questions)
     assert len(findings) == MAX_HINTS + 50
@@ -373,7 +373,7 @@ def test_a_copy_of_an_expected_chunk_is_named(texts: dict[str, str], copies: str
 
 
 def answering(text: str, *questions: str, title: str = "") -> list[Finding]:
-    """What is found of negatives whose best chunk has this text."""
+    """Findings about negatives whose best chunk has this text."""
     chunk = Chunk("oil", title, "", "", text)
     negatives = entries(*({"question": each, "expected_chunks": []} for each in questions))
     return list(check_negatives([(entry, chunk) for entry in negatives], shelf(chunk)))

@@ -39,7 +39,7 @@ def write(folder: Path, content: str | bytes, name: str = "set.jsonl") -> Path:
 
 
 def problems(path: Path) -> list[str]:
-    """What `open_golden` says about a bad file, without the file's name."""
+    """The problems that `open_golden` finds in a file, without the file's name."""
     with pytest.raises(GoldenError) as caught:
         open_golden(path)
     assert str(caught.value) == "\n".join(caught.value.problems)

@@ -1,4 +1,4 @@
-"""What a person does to a question, and what changes of it in the file."""
+"""Changes of a question by a person, and of its line in the file."""
 
 from __future__ import annotations
 

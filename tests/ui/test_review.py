@@ -48,7 +48,7 @@ LINES[3]["history"] = [{"role": "user", "content": HOSTILE}]
 
 
 class Page:
-    """What the page does: it asks for questions, and sends actions."""
+    """The requests of the page: questions and actions."""
 
     def __init__(self, golden: Path, **options: Any) -> None:
         self.review = GoldenReview(golden, **{"by": "Ada", **options})
@@ -201,7 +201,7 @@ def test_ids_of_a_second_chunking_do_not_come_beside_those_of_the_first(golden: 
 def test_a_set_without_corpus_needs_a_target(golden: Path, opened: Open) -> None:
     corpus = golden.parent / "pages"
     (golden.parent / "corpus/travel").rename(corpus)
-    with pytest.raises(UsageError, match="no corpus beside the golden set"):
+    with pytest.raises(UsageError, match="no corpus next to the golden set"):
         opened()
     assert opened(corpus=corpus).ids("1")
     page = opened(targets=[recorded(golden.parent, "a.jsonl", [{"chunk_id": "x"}])])

@@ -53,7 +53,7 @@ def by_page(chunks: Iterable[Chunk]) -> dict[str, list[Chunk]]:
 
 @dataclass(frozen=True)
 class Section:
-    """What stands under one heading; `heading` is empty for the lead, the text before the first.
+    """The text under one heading; `heading` is empty for the lead, the text before the first.
 
     `anchor` is the place in the page that a link leads to, empty for the page itself. None: it is made of the heading.
     """
@@ -111,7 +111,7 @@ def by_heading(page: Page, page_id: str, path: str) -> Iterator[Chunk]:
 
 
 def by_words(page: Page, page_id: str, path: str, *, size: int, overlap: int) -> Iterator[Chunk]:
-    """A chunk for each `size` words of the page, headings among them; words are what stands between spaces.
+    """A chunk for each `size` words of the page, headings among them; words are what is between spaces.
 
     Each chunk begins with the last `overlap` words of the one before, and keeps its lines as they are.
     """

@@ -26,12 +26,12 @@ CHARSET = re.compile(
     rb"""<meta[^>]{1,200}charset=["']?((?:ascii|big5|cp|euc|gb|iso|koi8|latin|mac|shift|us-|utf-16|windows)[\w:-]{0,40})""",
     re.IGNORECASE | re.ASCII,
 )
-"""What HTML declares itself to be written in; Python has other codecs, some of which take very long."""
+"""The charset that HTML declares; Python has other codecs, some of which take very long."""
 
 MAX_PAGE_BYTES = 32 * 2**20
 
 SPHINX_SOURCES = "_sources"
-"""Where Sphinx puts the text of each page, as `.txt`, beside the HTML that it made of it."""
+"""Where Sphinx puts the text of each page, as `.txt`, next to the HTML that it made of it."""
 
 
 def parse_suffixes(text: str) -> frozenset[str]:

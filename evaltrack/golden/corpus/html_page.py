@@ -22,13 +22,13 @@ DROPPED = (
     "textarea, [hidden], [aria-hidden=true], [role=navigation], [role=banner], [role=search], [role=contentinfo],"
     "header:not(:has(h1))"
 )
-"""What is no text of the page, as CSS selectors."""
+"""CSS selectors of parts that are no text of the page."""
 
 OPEN_AT_WILL = (
     "area base br col embed hr img input link meta source track wbr p li dt dd tr td th thead tbody tfoot colgroup "
     "caption option optgroup rp rt html head body"
 )
-"""Elements that need no end tag, and so do not stand in one another."""
+"""Elements that need no end tag, and so are not in one another."""
 
 _BLOCKS = (
     "address article aside blockquote body caption center dd details div dl dt fieldset figcaption figure form header "
@@ -59,7 +59,7 @@ def read_html(text: str, name: str) -> Page:
 
 
 def _nesting(text: str) -> int:
-    """How deep elements may stand in one another at most."""
+    """How deep elements may be in one another at most."""
     depth, deepest, at_will = 0, 0, frozenset(OPEN_AT_WILL.split())
     for end, tag in re.findall(r"<(/?)([a-zA-Z][a-zA-Z0-9-]*)", text):
         if tag.lower() not in at_will:
@@ -108,7 +108,7 @@ class _Writer:
         return Section(self._heading, _joined(self._blocks), self._anchor)
 
     def _wrote_whole(self, node: LexborNode) -> bool:
-        """Whether the node was written with all that is in it."""
+        """Write a node with all that is in it; False if that is for its parts."""
         tag = node.tag or ""
         if node.is_text_node:
             self._line.append(re.sub(r"\s+", " ", _text(node)))
@@ -150,7 +150,7 @@ def _joined(blocks: list[str]) -> str:
 
 
 def _text(node: LexborNode) -> str:
-    """What a text node says; nothing where it is a link's sign, such as the `¶` of headings that link to themselves."""
+    """The text of a node; empty where it is a link's sign, such as the `¶` of headings that link to themselves."""
     text, parent = node.text_content or "", node.parent
     return "" if parent is not None and parent.tag == "a" and not re.search(r"\w", text) else text
 
@@ -180,7 +180,7 @@ def _anchor(heading: LexborNode) -> str:
 
 
 def _is_layout(table: LexborNode) -> bool:
-    """Whether a table holds what a row of words cannot: headings, code, or another table."""
+    """True if a table holds what a row of words cannot: headings, code, or another table."""
     return table.css_first("h1, h2, h3, h4, h5, h6, pre") is not None or len(table.css("table")) > 1
 
 

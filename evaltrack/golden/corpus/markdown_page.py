@@ -1,8 +1,8 @@
 """Markdown pages, read as CommonMark.
 
-The first `# Title` is the page's title, else the `title` of the front matter, which stands between two lines of `---`
+The first `# Title` is the page's title, else the `title` of the front matter, which is between two lines of `---`
 and is left out. The highest level of headings below the title starts sections: `##`, or `###` where the page has no
-`##`. What stands in code is no heading.
+`##`. Text in code is no heading.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def read_markdown(text: str, name: str) -> Page:
 
 
 def _front_title(front: str) -> str:
-    """The `title` of a front matter where it is a string, else nothing; what is no YAML beside it does not matter."""
+    """The `title` of a front matter where it is a string, else nothing; what is no YAML next to it does not matter."""
     import yaml
 
     entry = re.search(r"^title[ \t]*:.*(?:\n[ \t]+.*)*", front[:MAX_FRONT], re.MULTILINE)

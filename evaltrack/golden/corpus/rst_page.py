@@ -2,7 +2,7 @@
 
 The directives and roles of Sphinx, which docutils does not know, are so kept too. docutils sees no directive at all: to
 turn off those that read files is not enough, because an option of one (`:parser:`) imports the module that it names.
-What stands inside a paragraph is not interpreted either, so that no role runs.
+The text inside a paragraph is not interpreted either, so that no role runs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SAFE_SETTINGS = {
 }
 
 DIRECTIVE_SIGN = re.compile("(?<!:)::(?!:)")
-"""What makes a directive of explicit markup; in its place stands something of the same width, and it is a comment.
+"""The sign of a directive of explicit markup; with another sign of the same width it is a comment.
 
 Literal blocks lose their sign too and are read as quotations, in which there are no headings either.
 """

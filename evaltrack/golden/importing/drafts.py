@@ -43,7 +43,7 @@ USUAL = {
     "expected_sources": ("sources", "files", "titles"),
     "expected_tools": ("tools", "tool_calls"),
 }
-"""What columns are often called that hold a field; in a table they are read only where they are named."""
+"""Usual names of columns that hold a field; in a table they are read only where they are named."""
 
 _OBJECT = re.compile(r"""\s*(\{["']|\[\{)""")
 """How an object, or a list of messages, begins in a cell."""
@@ -66,7 +66,7 @@ Drafts: TypeAlias = Iterator[tuple[str, Line | ValueError]]
 
 
 class Notes:
-    """What could not be carried over, and what else a reader of the result should know, with counts and places."""
+    """Notes about what could not be carried over or is unusual, with counts and places."""
 
     def __init__(self) -> None:
         self._places: dict[str, list[str]] = {}
@@ -290,7 +290,7 @@ class _Line:
         return free | {name: (path,) for name, path in named.items()}
 
     def _took(self, name: str, path: str, value: Any) -> bool:
-        """Whether a value says something of a field, which it then is."""
+        """Take a value as a field; False if it says nothing."""
         if name in TEXTS and self.preset is not TABLE and isinstance(value, str) and _OBJECT.match(value):
             value = cell(value, strict=False)
         if name in LISTS and value in ([], {}):

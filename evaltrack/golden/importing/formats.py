@@ -98,7 +98,7 @@ _VARIABLE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 
 
 def _is_config(value: Any) -> bool:
-    """Whether a document is a configuration of promptfoo."""
+    """True if a document is a configuration of promptfoo."""
     return isinstance(value, dict) and "tests" in value
 
 

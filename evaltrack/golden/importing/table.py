@@ -39,13 +39,13 @@ MAX_CELLS = 2_000_000
 """Cells of a sheet, or values of a table of Parquet."""
 
 MAX_YAML_BYTES = 8 << 20
-"""Of a YAML file: its reader needs seconds for some millions."""
+"""Bytes of a YAML file: its reader needs seconds for some millions."""
 
 LISTS = ("samples", "rows", "examples", "data.examples")
 """Where tools keep their rows in an object; else its first list of objects holds them."""
 
 Row: TypeAlias = tuple[str, dict[str, Any] | ValueError]
-"""A place (`mine.csv:7`), and what stands there by column, or why it is no row."""
+"""A place (`mine.csv:7`), and what is there by column, or why it is no row."""
 
 Rows: TypeAlias = Iterator[Row]
 
@@ -226,7 +226,7 @@ def _separated(path: Path, encoding: str) -> Iterator[tuple[str, Any]]:
 
 
 def _are_floats(cells: Iterable[str | None]) -> bool:
-    """Whether a column holds whole numbers as `7.0`, as tools write them where a cell of it is empty."""
+    """True if a column holds whole numbers as `7.0`, as tools write them where a cell of it is empty."""
     texts = [(cell or "").strip() for cell in cells]
     return "" in texts and all(re.fullmatch(r"-?\d+\.0", text) for text in texts if text)
 

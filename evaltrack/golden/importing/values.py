@@ -65,7 +65,7 @@ def plain(value: object, depth: int = 0, seen: list[int] | None = None) -> Any:
 
 
 def is_empty(value: object) -> bool:
-    """Whether a cell or field says nothing: missing, blank, or not a number."""
+    """True if a cell or field says nothing: missing, blank, or not a number."""
     return value is None or value != value or (isinstance(value, str) and not value.strip())  # noqa: PLR0124 - NaN
 
 
@@ -89,7 +89,7 @@ def cell(value: Any, begins: tuple[str, ...] = ("[", "{"), *, strict: bool = Tru
 
 
 def named(value: Mapping[str, Any]) -> Any:
-    """What an object that is given for a chunk, a document or a tool is called; None where that cannot be told."""
+    """The name in an object that is given for a chunk, a document or a tool; None where that cannot be told."""
     return next((value[key] for key in ID_KEYS if not is_empty(value.get(key))), None)
 
 

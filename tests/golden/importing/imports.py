@@ -21,7 +21,7 @@ def imported(folder: Path, *files: Path, form: str = "auto", **options: Any) -> 
 
 
 def problems(folder: Path, *files: Path, form: str = "auto", **options: Any) -> list[str]:
-    """What an import that is refused lists, with places as names of files; nothing was written."""
+    """The problems of an import that is refused, with places as names of files; nothing was written."""
     with pytest.raises(GoldenError) as raised:
         import_golden(list(files), folder / "refused.jsonl", form, **options)
     assert [path.name for path in folder.iterdir() if "refused.jsonl" in path.name] == []
