@@ -16,7 +16,6 @@ from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.loop import evaluate, take_all
 from evaltrack.evaluation.plan import open_cache, open_judges
 from evaltrack.judges import judge_names
-from evaltrack.judges.cache import VerdictCache
 from evaltrack.judges.recorded import RecordedJudge
 from evaltrack.metrics.measure import Measured, measure
 from evaltrack.metrics.rubric import RubricWeights, panel_mean, reasoned
@@ -172,7 +171,7 @@ def replay_judge(
     if not judged:
         raise UsageError(f"run {run_id} holds no judged response; evaluate with `judge=` first")
     with ExitStack() as opened:
-        judges = _judges(settings, run.signature, open_cache(settings, opened), store_uri=store.uri)
+        judges = _judges(settings, run.signature, opened, store.uri)
         again, tokens = _ask(judges, settings, judged, times, on_progress)
     was = {  # what the kept verdicts make of the kept response, as the new ones are measured: of trials it is one
         row.id: measure(question_of(row), response_of(row), settings.rules, verdicts_of(row)) for row in judged
@@ -195,16 +194,14 @@ def replay_judge(
     return replay
 
 
-def _judges(
-    settings: EvaluationConfig, signature: Signature, cache: VerdictCache | None, *, store_uri: str
-) -> tuple[Judge, ...]:
+def _judges(settings: EvaluationConfig, signature: Signature, opened: ExitStack, store_uri: str) -> tuple[Judge, ...]:
     """The judges of the run, with the prompts they had."""
     if any(name.startswith("recorded:") for name in settings.judge):
         raise UsageError(f"judge `{signature.judge}`: verdicts that were recorded cannot be given again")
     names = judge_names(settings.judge)
     if (judge := "+".join(names) or "none") != signature.judge:
         raise UsageError(f"the run was judged by {signature.judge}, not by {judge}; name its judge with `judge=`")
-    judges = open_judges(names, settings, cache, store_uri=store_uri)
+    judges = open_judges(settings, opened, open_cache(settings, opened), store_uri=store_uri)
     if (prompts := "+".join(judge.digest for judge in judges)) != signature.judge_prompt:
         raise UsageError(f"the judge's prompt was {signature.judge_prompt} and is {prompts}; evaluate again")
     return judges

@@ -99,15 +99,15 @@ def named_target(
 
 
 def open_judges(
-    names: Sequence[str],
     settings: EvaluationConfig,
+    opened: ExitStack,
     cache: VerdictCache | None,
     functions: JudgeFunctions = MappingProxyType({}),
     *,
     store_uri: str | None = None,
     models: Models | None = None,
 ) -> tuple[Judge, ...]:
-    """The judges with these names, with the settings and the cache of an evaluation; some are `functions` by name.
+    """The judges of an evaluation, which `opened` closes; some are `functions` by name.
 
     `store_uri` is the MLflow store of their prompt, where it is not the usual one. Models come from `models`, where
     others ask them too.
@@ -116,23 +116,21 @@ def open_judges(
         UsageError: one cannot be opened, or there is no such prompt.
         TrackingError: the store of the prompt does not answer.
     """
-    judges: list[Judge] = []
+    names, judges = judge_names(settings.judge), list[Judge]()
     models = models or Models(settings.concurrency, settings.call_timeout)
     own = registered_prompt(connect(store_uri), settings.judge_prompt) if settings.judge_prompt and names else None
-    with ExitStack() as opened:
-        for name in names:
-            judge = open_judge(
-                name,
-                rubric=settings.rubric,
-                cache=cache,
-                in_process=settings.in_process,
-                own=own,
-                function=functions.get(name),
-                models=models,
-            )
-            opened.callback(judge.close)
-            judges.append(judge)
-        opened.pop_all()  # nothing is closed but where one cannot be opened
+    for name in names:
+        judge = open_judge(
+            name,
+            rubric=settings.rubric,
+            cache=cache,
+            in_process=settings.in_process,
+            own=own,
+            function=functions.get(name),
+            models=models,
+        )
+        opened.callback(judge.close)
+        judges.append(judge)
     return tuple(judges)
 
 
@@ -375,9 +373,7 @@ def open_named(
         opened.callback(scorer.close)
     opened_target = target()
     opened.callback(opened_target.close)  # also where it is never asked
-    judges = open_judges(names, settings, cache, functions, store_uri=store_uri, models=models)
-    for each in judges:
-        opened.callback(each.close)
+    judges = open_judges(settings, opened, cache, functions, store_uri=store_uri, models=models)
     redactor = Redactor.with_environment(settings.redact, opened_target.secrets)
     return Opened(opened_target, judges, scorers, cache, redactor)
 

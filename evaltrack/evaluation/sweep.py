@@ -10,6 +10,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -379,8 +380,8 @@ def _check_opened(file: SweepFile, configurations: Iterable[Configuration], stor
             tried[target] = str(error)
             yield from _listed(error)
             try:  # they were not opened, because the target could not be
-                for opened in open_judges(judge_names(settings.judge), settings, None, store_uri=store_uri):
-                    opened.close()
+                with ExitStack() as opened:
+                    open_judges(settings, opened, None, store_uri=store_uri)
             except UsageError as other:
                 yield str(other)
     if not any(tried.values()):
