@@ -6,7 +6,7 @@ import json
 import os
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,7 @@ from evaltrack.report.comparison_words import cause_words, change_words, verdict
 from evaltrack.report.escaping import one_line
 from evaltrack.report.html.run_page import run_headline
 from evaltrack.report.words import failed_words, failure_words
+from evaltrack.system.files import locked_folder
 
 if TYPE_CHECKING:
     import pytest
@@ -118,7 +119,7 @@ class SharedRun:
     def _done(self) -> dict[str, Any]:
         """What came of the evaluation, which is done once in all workers."""
         if not self._held:
-            with _alone(self.folder):
+            with locked_folder(Path(self.folder)) if self.folder else nullcontext():  # one worker after the other
                 if self.folder and self._file.exists():
                     self._held = json.loads(self._file.read_text(encoding="utf-8"))
                 else:
@@ -156,19 +157,6 @@ class SharedRun:
 
 
 _ARGUMENTS = ("target", "resume", "retry_errors", "tracking_uri", "ui_url", "progress")
-
-
-@contextmanager
-def _alone(folder: str) -> Iterator[None]:
-    """One worker after the other; the lock of one that dies is free."""
-    if not folder:
-        yield
-        return
-    import fcntl
-
-    with (Path(folder) / "lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def _outcomes(result: RunResult, comparison: Comparison | None, baseline: RunResult | None) -> dict[str, Outcome]:
