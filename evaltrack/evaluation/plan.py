@@ -348,12 +348,12 @@ class Opened(NamedTuple):
 
 def open_named(
     settings: EvaluationConfig,
-    target: Callable[[], Target],
+    target: Callable[[tuple[OwnScore, ...]], Target],
     opened: ExitStack,
     functions: Functions = MappingProxyType({}),
     store_uri: str | None = None,
-) -> Opened:
-    """Open scores, then the `target`, then judges; `opened` closes them."""
+) -> tuple[Opened, tuple[OwnScore, ...]]:
+    """Open scores, then the `target`, which is given what they declare, then judges; `opened` closes them."""
     names, models = judge_names(settings.judge), Models(settings.concurrency, settings.call_timeout)
     cache = open_cache(settings, opened) if names or any(map(asks_judge, settings.scores)) else None
     scorers: tuple[Scorer, ...] = ()
@@ -371,11 +371,12 @@ def open_named(
         )
     for scorer in scorers:
         opened.callback(scorer.close)
-    opened_target = target()
+    declared = tuple(score for scorer in scorers for score in scorer.declared)
+    opened_target = target(declared)
     opened.callback(opened_target.close)  # also where it is never asked
     judges = open_judges(settings, opened, cache, functions, store_uri=store_uri, models=models)
     redactor = Redactor.with_environment(settings.redact, opened_target.secrets)
-    return Opened(opened_target, judges, scorers, cache, redactor)
+    return Opened(opened_target, judges, scorers, cache, redactor), declared
 
 
 @contextmanager
@@ -398,22 +399,21 @@ def planned(
     """
     Redactor(settings.redact)  # a wrong pattern is found before anything is opened
     check_engine(settings, target, functions)
-    golden, target_name = open_golden(golden_path, selection), ""
+    golden, target_name, criteria = open_golden(golden_path, selection), "", tuple[Criterion, ...]()
     if settings.evaluation_json:
         named = (target if isinstance(target, str) else "", *settings.judge, *settings.scores)
         reads = [golden_path, *(each.partition(":")[2].partition("?")[0] for each in named)]
         check_result_file(Path(settings.evaluation_json), "evaluation_json", reads)
 
-    def opened_target() -> Target:
-        nonlocal target_name
+    def opened_target(declared: tuple[OwnScore, ...]) -> Target:
+        nonlocal target_name, criteria
+        criteria = parse_criteria(settings.require, metric_table(declared).metrics | {"combined_score_best"})
         made, target_name = named_target(target, golden, settings, store_uri)
         check_measurable(golden, settings, judge_names(settings.judge))
         return made
 
     with ExitStack() as resources:
-        opened = open_named(settings, opened_target, resources, functions, store_uri)
-        declared = tuple(score for scorer in opened.scorers for score in scorer.declared)
-        criteria = parse_criteria(settings.require, metric_table(declared).metrics | {"combined_score_best"})
+        opened, declared = open_named(settings, opened_target, resources, functions, store_uri)
         signature = signature_of(golden, target_name, opened, settings, declared)
         yield Plan(Command(golden_path, target_name, settings, str(Path.cwd())), golden, criteria, signature, *opened)
 

@@ -79,8 +79,8 @@ class RowWorker:
         with suppress(OSError):  # another machine may have no such folder
             os.chdir(self._command.folder)
         settings, name = self._command.settings, self._command.target
-        target, judges, scorers, _, redactor = open_named(
-            settings, lambda: open_target(name, settings.options_of_target), self._resources
+        (target, judges, scorers, _, redactor), _ = open_named(
+            settings, lambda _: open_target(name, settings.options_of_target), self._resources
         )
         self._opened += (target, *judges, *scorers)
         return evaluator_of(settings, target, judges, scorers, redactor)
