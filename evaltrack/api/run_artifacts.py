@@ -40,7 +40,9 @@ def log_reports(plan: Plan, store: Store, run: OpenRun, writer: RunWriter, resul
     _log_verdicts(plan, writer)
     if result.totals["num_questions"] > LISTED:
         release_free_memory()  # the page takes the most of all, and stands beside what was freed
-    writer.log_text(REPORT, [run_html(result, writer.rows, _around(plan, store, run, writer))])
+    trace_link = store.trace_link(run.experiment_id, run.run_id)
+    around = Around(name=run.name, traces=writer.traced(plan.traces), trace_link=trace_link)
+    writer.log_text(REPORT, [run_html(result, writer.rows, around)])
     note = with_own_note(plan.settings.note, run_note(result, len(plan.settings.note)))
     metrics = logged_metrics(result, held=run.held)
     late = {} if "model" in run.params else {"model": result.signature.model}
@@ -59,15 +61,6 @@ def _log_verdicts(plan: Plan, writer: RunWriter) -> None:
     writer.log_text("judge/reasoning.md", reasoning_page(writer.rows()))
 
 
-def _around(plan: Plan, store: Store, run: OpenRun, writer: RunWriter) -> Around:
-    """What the page shows besides the result."""
-    return Around(
-        name=run.name,
-        traces=writer.traced(plan.traces),
-        trace_link=store.trace_link(run.experiment_id, run.run_id),
-    )
-
-
 def run_notes(
     plan: Plan, journal: Journal, hints: Sequence[str | None], ledger: Ledger, summary: Summary
 ) -> tuple[str, ...]:
@@ -79,7 +72,10 @@ def run_notes(
 
 def _of_responses(plan: Plan, ledger: Ledger, summary: Summary) -> Iterator[str]:
     if ledger.num_empty:
-        yield _empty_words(ledger)
+        those = f"{ledger.num_empty:,} of {count(ledger.num_responses, 'response')}"
+        what = f"{those} {verb(ledger.num_empty, 'holds', 'hold')} neither an answer nor sources"
+        cure = "return an answer, a list of sources or a mapping with `answer`, `sources` or both"
+        yield f"{what}; {cure}. {Guide.FUNCTION.reference}"
     if empty := ledger.num_empty_answers:
         those = f"{empty:,} of {count(ledger.num_responses, 'response')} {verb(empty, 'has', 'have')} an empty answer"
         beside = f"{those} beside something else" if ledger.num_empty else those
@@ -92,14 +88,6 @@ def _of_responses(plan: Plan, ledger: Ledger, summary: Summary) -> Iterator[str]
     if ledger.unread:
         names = ", ".join(f"{name} (in {number:,})" for name, number in ledger.unread.items())
         yield f"responses have fields that are not read: {shown_text(names)}"
-
-
-def _empty_words(ledger: Ledger) -> str:
-    """How many responses there is nothing to measure in, and what to return."""
-    those = f"{ledger.num_empty:,} of {count(ledger.num_responses, 'response')}"
-    cure = "return an answer, a list of sources or a mapping with `answer`, `sources` or both"
-    what = f"{those} {verb(ledger.num_empty, 'holds', 'hold')} neither an answer nor sources; {cure}"
-    return f"{what}. {Guide.FUNCTION.reference}"
 
 
 def _floor_words(plan: Plan, summary: Summary) -> str | None:
