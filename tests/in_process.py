@@ -15,7 +15,7 @@ import mlflow
 import pytest
 
 from evaltrack.cli import main
-from evaltrack.evaluation.signals import stop_signals
+from evaltrack.system.processes import stop_signals
 
 
 def called(*arguments: str | Path, cwd: Path, env: dict[str, str] | None = None) -> CompletedProcess[str]:

@@ -26,7 +26,6 @@ from evaltrack.evaluation.plan import Plan, default_run_name, planned
 from evaltrack.evaluation.result import RunResult
 from evaltrack.evaluation.resume import Choice, choose_run, kept_of
 from evaltrack.evaluation.run_warnings import RunWarnings
-from evaltrack.evaluation.signals import Stop
 from evaltrack.golden.reader import golden_name
 from evaltrack.golden.selection import FailedQuestions, Selection
 from evaltrack.judges.own_scores import Functions
@@ -36,6 +35,7 @@ from evaltrack.metrics.criteria import check_criteria
 from evaltrack.privacy.redaction import check_names
 from evaltrack.records import Row
 from evaltrack.records.response import TraceHome
+from evaltrack.system.processes import Stop
 from evaltrack.tracking.datasets import register_golden
 from evaltrack.tracking.parents import Kind, end_parent
 from evaltrack.tracking.patience import few_retries

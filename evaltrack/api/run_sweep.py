@@ -19,11 +19,11 @@ from evaltrack.evaluation.loop import Progress
 from evaltrack.evaluation.plan import planned
 from evaltrack.evaluation.result import RunResult, SweepResult
 from evaltrack.evaluation.resume import AUTO, is_resumable
-from evaltrack.evaluation.signals import Stop
 from evaltrack.evaluation.sweep import Configuration, SweepPlan, plan_sweep, read_sweep
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records.amount import count
 from evaltrack.report.leaderboard import leaderboard_html, leaderboard_json, leaderboard_markdown, leaderboard_note
+from evaltrack.system.processes import Stop
 from evaltrack.tracking.parents import (
     CONFIGURATION_TAG,
     SWEEP_TAG,

@@ -20,8 +20,8 @@ import click
 from evaltrack import __version__
 from evaltrack.cli.output import code_after_output, commandless_output, is_file
 from evaltrack.errors import EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, BadLinesError, EvaltrackError, UsageError
-from evaltrack.evaluation.signals import OTHERS
 from evaltrack.privacy.addresses import shown_text
+from evaltrack.system.processes import OTHERS
 
 COMMANDS = {
     "init": ("evaltrack.cli.init:init", "Start a project: settings, a golden set, a target and a CI file."),

@@ -137,8 +137,7 @@ def _check_free(host: str, port: int) -> None:
 def _serve(command: list[str], env: dict[str, str], ready: Callable[[], None], address: tuple[str, int]) -> int:
     """Run the server in a group of its own until it ends or is stopped; no process of it is left."""
     from evaltrack.errors import TrackingError
-    from evaltrack.evaluation.signals import stop_signals
-    from evaltrack.system.processes import end_group, own_group
+    from evaltrack.system.processes import end_group, own_group, stop_signals
 
     stop_times: list[float] = []
 

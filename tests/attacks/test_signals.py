@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mlflow import MlflowClient
 
-from evaltrack.evaluation.signals import stop_signals
+from evaltrack.system.processes import stop_signals
 from tests.api.test_evaluate import golden
 from tests.attacks.test_outputs import ended
 from tests.attacks.test_surroundings import found, many, status
