@@ -97,23 +97,20 @@ def declared_scores(function: Callable[..., Any], computed_by: str, name: str = 
         raise UsageError(f"`scores=`: `{computed_by}` declares its own names; leave `{name}=` out")
     own_name = name or declared.name or getattr(function, "__name__", type(function).__name__)
     values = dict(declared.values) or {own_name: declared.higher_is_better}
-    binary = not declared.values and _returns_bool(function)
+    binary = not declared.values and getattr(function, "__annotations__", {}).get("return") in (bool, "bool")
     code = _code(function)
-    scores = []
-    for each, higher_is_better in values.items():
-        said = [each, computed_by, higher_is_better, declared.gates, binary, code]
-        scores.append(
-            own_score(
-                each,
-                computed_by,
-                said,
-                higher_is_better=higher_is_better,
-                gates=declared.gates,
-                binary=binary,
-                span=1.0 if binary else None,
-            )
+    return tuple(
+        own_score(
+            each,
+            computed_by,
+            [each, computed_by, rising, declared.gates, binary, code],
+            higher_is_better=rising,
+            gates=declared.gates,
+            binary=binary,
+            span=1.0 if binary else None,
         )
-    return tuple(scores)
+        for each, rising in values.items()
+    )
 
 
 def own_score(name: str, computed_by: str, said: list[Any], **fields: Any) -> OwnScore:
@@ -146,11 +143,6 @@ def measured_value(name: str, measured: float | str) -> OwnValues:
     measured = measured if isinstance(measured, str) else bounded(measured)
     named = {name: measured}
     return OwnValues(reasons=named) if isinstance(measured, str) else OwnValues(values=named)
-
-
-def _returns_bool(function: Callable[..., Any]) -> bool:
-    annotations = getattr(function, "__annotations__", {})
-    return annotations.get("return") in (bool, "bool")
 
 
 def _code(function: Callable[..., Any]) -> str:

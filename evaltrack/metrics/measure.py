@@ -70,37 +70,13 @@ def measure(
     """
     if rules.reasoning is not None:
         return _reasoning(question, response, rules.reasoning, verdicts, tokens, judge_failed)
-    returned = _returned(question, response, rules.k)
-    return _answering(question, response, rules, verdicts, tokens, judge_failed, returned)
-
-
-def _returned(question: Question, response: Response, k: int) -> Measured:
-    """The scores of sources and tools, as far as they were measured."""
     relevance = checked_relevance(question, response)
-    scores, unmeasured = _retrieval(question, relevance, k)
+    scores, unmeasured = _retrieval(question, relevance, rules.k)
     scores |= _tools(question, response)
-    if isinstance(relevance, str):
-        return Measured(scores, unmeasured)
-    return Measured(scores, unmeasured, relevance.duplicates, relevance.finds)
-
-
-def _answering(
-    question: Question,
-    response: Response,
-    rules: Rules,
-    verdicts: Sequence[Verdict],
-    tokens: Tokens | None,
-    judge_failed: bool,
-    returned: Measured,
-) -> Measured:
-    """What came back, and the answer."""
-    scores, unmeasured = dict(returned.scores), dict(returned.unmeasured)
     negative = question.negative
-    if negative and judge_failed:
-        unmeasured["negative_pass"] = JUDGE_FAILED
-    elif negative:
+    if negative:
         declined = any(verdict.declined for verdict in verdicts) if verdicts else response.declined
-        scores["negative_pass"] = float(declined)
+        _put("negative_pass", JUDGE_FAILED if judge_failed else float(declined), scores, unmeasured)
     elif question.expected is not None:
         scores["false_abstention"] = float(response.declined)
     if verdicts and not negative:
@@ -109,17 +85,22 @@ def _answering(
         unmeasured["overall_score"] = _why_not_judged(question, response, verdicts, judge_failed)
     if tokens is not None:
         scores["num_tokens"] = float(tokens.count)
-    combined = combined_score(scores, rules.weights)
-    if isinstance(combined, str):
-        unmeasured["combined_score"] = combined
-    else:
-        scores["combined_score"] = combined
+    _put("combined_score", combined_score(scores, rules.weights), scores, unmeasured)
     incomplete = judge_failed or unmeasured.get("overall_score") == NO_OVERALL
     empty = response.answer_is_empty
     passed = None if incomplete else passes(scores, rules.pass_threshold, negative=negative, empty=empty)
     if passed is not None:
         scores["pass"] = float(passed)
-    return Measured(scores, unmeasured, returned.duplicates, returned.finds, passed)
+    if isinstance(relevance, str):
+        return Measured(scores, unmeasured, passed=passed)
+    return Measured(scores, unmeasured, relevance.duplicates, relevance.finds, passed)
+
+
+def _put(name: str, measured: float | str, scores: dict[str, float], unmeasured: dict[str, str]) -> None:
+    if isinstance(measured, str):
+        unmeasured[name] = measured
+    else:
+        scores[name] = measured
 
 
 def _tools(question: Question, response: Response) -> dict[str, float]:

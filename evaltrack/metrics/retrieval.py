@@ -17,7 +17,7 @@ W. Cohen, J. Lafferty, *Beyond Independent Relevance*, SIGIR 2003).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import fsum, log2
@@ -148,7 +148,10 @@ def relevance_of(question: Question, response: Response) -> Relevance | str:
         return NO_TITLES
     if not question.by_title and not has_ids:
         return NO_IDS
-    return by_name(source_keys(question, sources), relevant_keys(question))
+    ranked, duplicates = first_occurrences(source_keys(question, sources))
+    relevant = relevant_keys(question)
+    ranks = [rank for rank, key in enumerate(ranked, start=1) if key in relevant]
+    return Relevance(ranked, ranks, len(relevant), duplicates)
 
 
 def num_expected(row: Row) -> int:
@@ -176,27 +179,11 @@ def graded_keys(question: Question) -> dict[str, int]:
 def source_keys(question: Question, sources: Sequence[Source]) -> list[str]:
     """What is compared with expected ids or titles, in order of rank.
 
-    A source that lacks the one that is compared still takes up its rank.
+    A source that lacks the one that is compared still takes up its rank, with a key that nothing is compared with.
     """
     if question.by_title:
-        return ranked_keys([title_key(source.title) if source.title else None for source in sources])
-    return ranked_keys([source.chunk_id for source in sources])
-
-
-def ranked_keys(keys: Sequence[str | None]) -> list[str]:
-    """The keys, each in its place; those that are missing as such that nothing is compared with."""
-    return [f"\0{rank}" if key is None else key for rank, key in enumerate(keys)]
-
-
-def by_name(keys: Sequence[str], relevant: Collection[str]) -> Relevance:
-    """What comes back of the relevant ids or titles in a list of those that sources have."""
-    ranked, duplicates = first_occurrences(keys)
-    return Relevance(ranked, ranks_among(ranked, relevant), len(relevant), duplicates)
-
-
-def ranks_among(ranked: Sequence[str], relevant: Collection[str]) -> list[int]:
-    """The ranks (from 1) of the relevant keys in a list without repeats."""
-    return [rank for rank, key in enumerate(ranked, start=1) if key in relevant]
+        return [title_key(each.title) if each.title else f"\0{rank}" for rank, each in enumerate(sources)]
+    return [f"\0{rank}" if each.chunk_id is None else each.chunk_id for rank, each in enumerate(sources)]
 
 
 def _searchable(passages: Sequence[Passage], sources: Sequence[Source]) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from evaltrack.errors import EvaltrackError, InconclusiveError, UsageError
+from evaltrack.errors import EvaltrackError, UsageError
 from evaltrack.judges.client import ATTEMPTS, LLM, MAX_CONCURRENCY, WAITING, FormChoice, Schema
 from evaltrack.judges.server import (
     AccessLostError,
@@ -320,15 +320,6 @@ def test_retry_after_above_two_minutes_is_honoured(serve: Serve) -> None:
     assert server.calls == 1
 
 
-def test_a_pause_of_more_than_an_hour_ends_the_run(serve: Serve) -> None:
-    server = serve(rate_limited(86400))
-    error = error_of(ask(), ServerBusyError)
-
-    assert isinstance(error, InconclusiveError)
-    assert "asks to wait 86,400 s (status 429: Rate limit reached" in str(error)
-    assert server.calls == 1
-
-
 @pytest.fixture
 def unhurried(hasty: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """The delays are what they are for users."""
@@ -368,13 +359,6 @@ def test_patience_is_a_time_and_not_a_count(serve: Serve, monkeypatch: pytest.Mo
     assert str(error) == (
         f"the server put it off {server.calls} times; "
         "last: status 429: Rate limit reached for requests. Please try again."
-    )
-
-
-def test_both_kinds_of_giving_up_are_counted(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    serve(rate_limited(0), *[BROKEN] * ATTEMPTS)
-    assert str(error_of(ask(), AnswerError)) == (
-        "the server failed 8 times and put it off 1 times; last: status 500: The server had an error"
     )
 
 
@@ -473,32 +457,27 @@ def test_who_is_stopped_in_the_queue_knows_so(serve: Serve) -> None:
 # Failures
 
 
-def test_a_failing_server_is_asked_so_many_times_and_no_more(serve: Serve) -> None:
-    server = serve(failure(500, "The server had\nan error", "server_error"))
-    error = error_of(ask(), AnswerError)
-
-    assert str(error) == f"the server failed {ATTEMPTS} times; last: status 500: The server had an error"
-    assert server.calls == ATTEMPTS == 8
-
-
-@pytest.mark.parametrize("fault", ["server_error", "overloaded", "closed_before", "closed_amid"])
-def test_failures_of_the_server_are_tried_again(serve: Serve, fault: str) -> None:
-    server = serve(FAULTS[fault](GOOD), GOOD)
-    assert answered(ask()) == [GOOD.content]
-    assert server.calls == 2
+@pytest.mark.parametrize(
+    ("before", "said"), [([], "failed 8 times"), ([rate_limited(0)], "failed 8 times and put it off 1 times")]
+)
+def test_a_failing_server_is_asked_so_many_times_and_no_more(serve: Serve, before: list[Reply], said: str) -> None:
+    server = serve(*before, failure(500, "The server had\nan error", "server_error"))
+    assert str(error_of(ask(), AnswerError)) == f"the server {said}; last: status 500: The server had an error"
+    assert server.calls == len(before) + ATTEMPTS == len(before) + 8
 
 
 @pytest.mark.parametrize(
     "fault",
     [
+        *(FAULTS[name](GOOD) for name in ("server_error", "overloaded", "closed_before", "closed_amid")),
         Reply(raw='{"error": {"message": "Provider returned error", "code": 502}}'),
         Reply(raw='{"error": {"message": "no capacity", "code": "rate_limit_exceeded"}}'),
         Reply(raw=""),
         replace(GOOD, finish_reason="error"),
     ],
 )
-def test_a_fault_behind_a_good_status_is_tried_again(serve: Serve, fault: Reply) -> None:
-    """As gateways send it whose own server failed, at once or half-way."""
+def test_failures_of_the_server_are_tried_again(serve: Serve, fault: Reply) -> None:
+    """Also those behind a good status, as gateways send them whose own server failed, at once or half-way."""
     server = serve(fault, GOOD)
     assert answered(ask()) == [GOOD.content]
     assert server.calls == 2
@@ -564,8 +543,20 @@ def test_a_server_that_is_not_there_is_said_so(monkeypatch: pytest.MonkeyPatch) 
             ServerRefusesError,
             "(status 404: The model does not exist); check its name and OPENAI_BASE_URL",
         ),
+        *(
+            (script(refusal), ServerRefusesError, "refuses access to gpt-4o-mini (status 403")
+            for refusal in (
+                failure(403, "Your account was flagged.", "x"),
+                Reply(status=403, error={"message": "Key limit exceeded.", "code": 403, "metadata": {"provider": "x"}}),
+            )
+        ),
+        (
+            script(rate_limited(86400)),
+            ServerBusyError,
+            "asks to wait 86,400 s (status 429: Rate limit reached",
+        ),
     ],
-    ids=["quota", "billing", "402", "401", "403", "404"],
+    ids=["quota", "billing", "402", "401", "403", "404", "flagged account", "limit of the key", "long pause"],
 )
 def test_what_no_retry_cures_is_raised_at_once(
     serve: Serve, behaviour: Behaviour, kind: type[EvaltrackError], message: str
@@ -639,19 +630,6 @@ def test_a_gateway_that_refuses_one_question_after_the_other_ends_the_run(serve:
     assert server.calls == 14
 
 
-@pytest.mark.parametrize(
-    "refusal",
-    [
-        failure(403, "Your account was flagged.", "x"),
-        failure(403, "Country not supported", "request_forbidden"),
-        openrouter("Key limit exceeded.", provider="x"),
-    ],
-)
-def test_a_refusal_of_the_key_is_no_moderation(serve: Serve, refusal: Reply) -> None:
-    serve(refusal)
-    assert "refuses access to gpt-4o-mini (status 403" in str(error_of(ask(), ServerRefusesError))
-
-
 LONG = "a" * 1000
 
 
@@ -708,41 +686,31 @@ def test_an_answer_that_is_none_has_an_error_of_its_own(serve: Serve, reply: Rep
         assert error.usage == used(reply.usage)
 
 
-def test_a_message_in_parts_is_one_text(serve: Serve) -> None:
-    parts = [{"type": "thinking", "thinking": []}, {"type": "text", "text": "Yes"}, {"type": "text", "text": "!"}]
-    serve(Reply(raw=json.dumps({"choices": [{"message": {"content": parts}}]})))
-    assert answered(ask()) == ["Yes!"]
+PARTS = [{"type": "thinking", "thinking": []}, {"type": "text", "text": "Yes"}, {"type": "text", "text": "!"}]
 
 
-def test_half_a_surrogate_pair_becomes_a_sign_that_can_be_stored(serve: Serve) -> None:
-    serve(Reply(raw='{"choices": [{"message": {"content": "a\\ud800b"}}]}'))
-    assert answered(ask()) == ["a?b"]
+@pytest.mark.parametrize(("content", "text"), [(json.dumps(PARTS), "Yes!"), ('"a\\ud800b"', "a?b")])
+def test_the_text_is_one_that_can_be_stored(serve: Serve, content: str, text: str) -> None:
+    """Parts are joined, and half a surrogate pair becomes a sign."""
+    serve(Reply(raw=f'{{"choices": [{{"message": {{"content": {content}}}}}]}}'))
+    assert answered(ask()) == [text]
 
 
 @pytest.mark.parametrize(
     ("usage", "expected"),
-    data("llm.json")["usage"],
+    [
+        *((usage, expected and (*expected, None, None)) for usage, expected in data("llm.json")["usage"]),
+        *(
+            (f'{{"prompt_tokens": 7, "completion_tokens": 3, {details}}}', (7, 3, cached, reasoning))
+            for details, cached, reasoning in data("llm.json")["token_details"]
+        ),
+    ],
 )
-def test_usage_is_what_the_server_counts_or_none(serve: Serve, usage: str, expected: tuple[int, int] | None) -> None:
-    serve(Reply(raw=f'{{"choices": [{{"message": {{"content": "Yes"}}}}], "usage": {usage}}}'))
-    ((answer,), _) = asked()
-    assert isinstance(answer, Answer)
-    known = None if expected is None else Usage(prompt_tokens=expected[0], completion_tokens=expected[1])
-    assert answer.usage == known
-
-
-@pytest.mark.parametrize(
-    ("details", "cached", "reasoning"),
-    data("llm.json")["token_details"],
-)
-def test_cached_and_reasoning_tokens_are_what_the_server_tells(
-    serve: Serve, details: str, cached: int | None, reasoning: int | None
-) -> None:
-    usage = f'{{"prompt_tokens": 7, "completion_tokens": 3, {details}}}'
+def test_usage_is_what_the_server_counts_or_none(serve: Serve, usage: str, expected: tuple[int | None, ...]) -> None:
     serve(Reply(raw=f'{{"choices": [{{"message": {{"content": "Yes"}}}}], "usage": {usage}}}'))
     (answer,) = ask()
     assert isinstance(answer, Answer)
-    assert answer.usage == Usage(prompt_tokens=7, completion_tokens=3, cached_tokens=cached, reasoning_tokens=reasoning)
+    assert answer.usage == (expected and used(ServerUsage(*expected)))
 
 
 # The key
