@@ -84,16 +84,16 @@ class Redactor:
     """
 
     def __init__(self, patterns: Sequence[str] = (), secrets: Iterable[str] = ()) -> None:
+        self._own = []
         for pattern in patterns:
             try:
-                empty = regex.search(pattern, "") is not None
+                compiled = regex.compile(pattern)
             except regex.error as error:
                 raise UsageError(f"`redact=`: `{pattern}` is no regular expression: {error}") from None
-            if empty:
-                raise UsageError(
-                    f"`redact=`: `{pattern}` matches the empty text, and so everything; write what is secret"
-                )
-        self._own = [regex.compile(pattern) for pattern in patterns]
+            if compiled.search("") is not None:
+                cure = "write what is secret"
+                raise UsageError(f"`redact=`: `{pattern}` matches the empty text, and so everything; {cure}")
+            self._own.append(compiled)
         self._secrets = spellings(filter(maskable, secrets))
 
     @classmethod

@@ -137,14 +137,18 @@ def _spans_in_short(text: str) -> tuple[tuple[int, int], ...]:
 
 
 def _spans_in(text: str) -> list[tuple[int, int]]:
-    spans = list(_in_text(text))
-    words = [word for word in text.split() if len(word) >= SHORTEST]
-    if words and rules().any_keyword.search("\n".join(words).lower()):
-        spans += _in_words(text, words)
-    with_digit = [word for word in words if _DIGIT.search(word)]
-    if with_digit:
-        spans += _in_long_words(text, with_digit)
-        spans += _spans_after_names(text, with_digit)
+    known, spans = rules(), list(_in_text(text))
+    words = list(_word_positions(text, (word for word in text.split() if len(word) >= SHORTEST)))
+    with_digit = [(start, word) for start, word in words if _DIGIT.search(word)]
+    for start, word in words:
+        if known.any_keyword.search(lowered := word.lower()):
+            for rule in known.wanted("word", lowered):
+                spans += rule.spans(text, start, start + len(word))
+    for start, word in with_digit:
+        if len(word) >= LONG:
+            for rule in known.without_keyword:
+                spans += rule.spans(text, start, start + len(word))
+    spans += _spans_after_names(text, with_digit)
     return merge_spans(spans)
 
 
@@ -170,27 +174,9 @@ def _in_text(text: str) -> Iterator[tuple[int, int]]:
         yield from rule.spans(text)
 
 
-def _in_words(text: str, words: list[str]) -> Iterator[tuple[int, int]]:
-    for start, word in _word_positions(text, words):
-        lowered = word.lower()
-        if rules().any_keyword.search(lowered):
-            for rule in rules().wanted("word", lowered):
-                yield from rule.spans(text, start, start + len(word))
-
-
-def _in_long_words(text: str, words: list[str]) -> Iterator[tuple[int, int]]:
-    for start, word in _word_positions(text, words):
-        if len(word) >= LONG:
-            for rule in rules().without_keyword:
-                yield from rule.spans(text, start, start + len(word))
-
-
-def _spans_after_names(text: str, words: list[str]) -> Iterator[tuple[int, int]]:
+def _spans_after_names(text: str, words: Iterable[tuple[int, str]]) -> Iterator[tuple[int, int]]:
     """What is named a secret, before one of the words or in it."""
-    around = merge_spans(
-        (max(0, start - NAME_REACH), start + len(word)) for start, word in _word_positions(text, words)
-    )
-    for start, end in around:
+    for start, end in merge_spans((max(0, start - NAME_REACH), start + len(word)) for start, word in words):
         lowered = text[start:end].lower()
         if any(word in lowered for word in NAMES):
             for rule in rules().wanted("named", lowered):
