@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evaltrack.report.run_json import RUN_SCHEMA, machine_row
 
 from evaltrack.api.compare_sides import side_of_file, side_of_table
 from evaltrack.errors import UsageError
@@ -14,6 +13,7 @@ from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Question, Response, Row, Signature, Source
 from evaltrack.records.run import Run
 from evaltrack.report.html.question_parts import numbers
+from evaltrack.report.run_json import RUN_SCHEMA, machine_row
 from evaltrack.tracking.rows import TableWriter
 from tests.stored import flatten
 
