@@ -141,6 +141,9 @@ def _from_mapping(value: Mapping[Any, Any], within: str = "sources") -> Response
     unread: list[str] = []
     value = with_contexts({name: item for name, item in value.items() if name != "error"})
     fields = take_fields(value, FIELDS, "", unread)
+    status = str(value.get("status"))
+    if status.lower() in FAILED and not any(plain(fields.get(name)) for name in ("answer", "sources")):
+        refuse_error({"error": value.get("message") or status})
     if unread and not any(name in value for name in FIELDS):
         raise InvalidResponseError(f"holds none of {', '.join(FIELDS)} but {', '.join(unread[:MOST_UNREAD])[:200]}")
     if "sources" in fields:
@@ -151,9 +154,6 @@ def _from_mapping(value: Mapping[Any, Any], within: str = "sources") -> Response
     if "tool_calls" in fields:
         calls = _list(fields["tool_calls"], "tool_calls", "it must be a list")
         fields["tool_calls"] = tuple(as_tool_call(place, item, unread) for place, item in enumerate(calls))
-    status = str(value.get("status"))
-    if status.lower() in FAILED and not fields.get("answer") and not fields.get("sources"):
-        refuse_error({"error": value.get("message") or status})
     if "usage" in fields:
         unread += [f"usage.{name}" for name in unread_counts(fields["usage"])]
         fields["usage"] = read_usage(fields["usage"])

@@ -242,12 +242,14 @@ def test_fields_that_nobody_knows_are_named(value: dict[str, Any], names: tuple[
 
 
 @pytest.mark.parametrize("status", ["error", "Failed", "failure"])
-@pytest.mark.parametrize("empty", [{"answer": ""}, {"answer": None, "sources": []}, {"contexts": []}])
+@pytest.mark.parametrize("empty", [{"answer": ""}, {"answer": None, "sources": np.array([])}, {"contexts": []}])
 def test_a_status_of_failure_without_an_answer_is_an_error(status: str, empty: dict[str, Any]) -> None:
     with pytest.raises(FailedElsewhereError, match="error: the index is down"):
         as_response({**empty, "status": status, "message": "the index is down"})
     with pytest.raises(FailedElsewhereError, match=f"error: {status}"):
         as_response({**empty, "status": status})
+    with pytest.raises(FailedElsewhereError, match=f"error: {status}"):
+        as_response({"status": status})
     assert as_response({"answer": "Yes.", "status": status}) == Response(answer="Yes.", unread=("status",))
     assert as_response({**empty, "status": "ok"}).unread == ("status",)
 
