@@ -64,7 +64,7 @@ def anchor_golden(
     ]
     anchors: list[Anchor] = []
     left = {each.question.id: "there is no corpus with its chunks" for each in entries}
-    for library, _ in libraries(checked.path, checked.stats.by["domain"], corpus, target):
+    for library, _ in libraries(checked.path, checked.stats.domains, corpus, target):
         chooser = QuoteChooser(library)
         for entry in library.entries(entries):
             chosen = _quotes(entry.question, library, chooser)

@@ -252,7 +252,7 @@ def _problems(store: Store, paths: Sequence[str], experiment: str | None) -> dic
 def _domains(path: str) -> frozenset[str] | None:
     """The domains of a golden set; None where its file is not here, or cannot be read."""
     try:
-        return frozenset(open_golden(path).stats.by["domain"]) if Path(path).is_file() else None
+        return frozenset(open_golden(path).stats.domains) if Path(path).is_file() else None
     except GoldenError:
         return None
 

@@ -95,7 +95,7 @@ def init_project(
     texts: dict[str, str] = {}
     examples = ""
     if golden:
-        domains = open_golden(folder / golden, drafts=True).stats.by["domain"]
+        domains = open_golden(folder / golden, drafts=True).stats.domains
         if not corpus and not target:
             default_target(folder / golden, domains)
     elif corpus:

@@ -50,7 +50,7 @@ def lint_golden(
     except GoldenError as error:
         findings = list(_bad_lines(str(Path(path)), error))
     else:
-        domains = checked.stats.by["domain"]
+        domains = checked.stats.domains
         found = libraries(checked.path, domains, corpus, target) or libraries(checked.path, domains, None, else_target)
         findings = list(_findings(checked, found))
     reported = (finding for finding in findings if finding.code not in ignore)

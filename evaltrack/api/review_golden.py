@@ -217,7 +217,7 @@ class _Corpus:
     """The chunks of a corpus, or of one for each domain; none where a set has no corpus."""
 
     def __init__(self, checked: GoldenSet, corpus: str | os.PathLike[str] | None, target: str | None) -> None:
-        found = libraries(checked.path, checked.stats.by["domain"], corpus, target)
+        found = libraries(checked.path, checked.stats.domains, corpus, target)
         self.libraries = [(library, index or index_of(library)) for library, index in found]
         expected = [(key, each.domain) for each in checked for key in each.expected_chunks or ()]
         self._has_expected = not expected or any(self.chunk(key, domain) for key, domain in expected)

@@ -82,7 +82,7 @@ def named_target(
         UsageError: it cannot be opened, or a setting is for other targets.
     """
     if target is None or isinstance(target, str):
-        name = target or default_target(golden.path, golden.stats.by["domain"])
+        name = target or default_target(golden.path, golden.stats.domains)
         if (settings.workers != 1 or settings.target_memory) and not name.startswith(OF_PROCESSES):
             own = "`workers=` and `target_memory=` are for python: targets and models"
             raise UsageError(f"{own}, not for `{shown_text(name)}`")

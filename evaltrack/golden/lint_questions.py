@@ -228,7 +228,7 @@ def check_size(file: str, stats: GoldenStats) -> Iterator[Finding]:
     Such a test shows nothing even where every answerable question breaks.
     """
     has_both = stats.questions not in (stats.judged_only, stats.negatives)
-    for domain, questions in stats.by["domain"].items() if has_both else ():
+    for domain, questions in stats.domains.items() if has_both else ():
         negatives = stats.negatives_by_domain[domain]
         if questions < MIN_QUESTIONS or negatives < MIN_NEGATIVES:
             message = f"domain {domain} has {count(questions, 'question')}, of which {count(negatives, 'negative')}"

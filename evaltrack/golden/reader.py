@@ -34,7 +34,7 @@ Problem = tuple[int, str]
 
 @dataclass
 class GoldenStats:
-    """Counts over questions as they stream by; `by` maps `domain` and `category` to counts per label.
+    """Counts over questions as they stream by.
 
     `with_history` counts the questions that have some. `drafts` are counted whether or not they are among the
     questions.
@@ -43,7 +43,7 @@ class GoldenStats:
     questions: int = 0
     negatives: int = 0
     judged_only: int = 0
-    by: dict[str, Counter[str]] = field(default_factory=lambda: {"domain": Counter(), "category": Counter()})
+    domains: Counter[str] = field(default_factory=Counter)
     negatives_by_domain: Counter[str] = field(default_factory=Counter)
     drafts: int = 0
     with_history: int = 0
@@ -54,11 +54,8 @@ class GoldenStats:
         self.negatives += question.negative
         self.judged_only += question.expected is None
         self.with_history += bool(question.history)
-        for label, counter in self.by.items():
-            if (value := getattr(question, label)) is not None:
-                counter[value] += 1
-        if question.negative:
-            self.negatives_by_domain[question.domain] += 1
+        self.domains[question.domain] += 1
+        self.negatives_by_domain[question.domain] += question.negative
 
 
 class NumberedQuestion(NamedTuple):

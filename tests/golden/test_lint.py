@@ -212,8 +212,7 @@ def test_blanks_around_texts_are_named() -> None:
 )
 def test_sets_that_are_too_small(questions: int, negatives: int, judged_only: int, codes: list[str]) -> None:
     """An exact test shows nothing in them, or a domain has few questions or negatives in a set with both."""
-    labels = {"domain": Counter({"set": questions}), "category": Counter[str]()}
-    stats = GoldenStats(questions, negatives, judged_only, labels, Counter({"set": negatives}))
+    stats = GoldenStats(questions, negatives, judged_only, Counter({"set": questions}), Counter({"set": negatives}))
     findings = list(check_size("set.jsonl", stats))
     assert {finding.code for finding in findings} == set(codes)
     assert all(str(finding).startswith("set.jsonl: warning: ") for finding in findings)
