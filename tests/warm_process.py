@@ -47,7 +47,7 @@ MODULES = (
         "evaltrack.cli.baseline",
         "evaltrack.api.evaluate",
     ),
-    *("evaltrack.cli.settings", "evaltrack.targets.bm25", "evaltrack.report.run_text"),
+    *("evaltrack.targets.bm25", "evaltrack.report.run_text"),
     "evaltrack.golden.corpus.markdown_page",
 )
 """No module of MLflow's server: they read the environment when they are imported."""
