@@ -303,20 +303,6 @@ SHOWN = 3
 """Rows that a message names."""
 
 
-def check_ids(tables: Iterable[pa.Table]) -> None:
-    """Refuse rows that are in a file twice, by the columns of these tables, of which `id` is the first.
-
-    Raises:
-        DamagedError: some are; the first ids are named.
-    """
-    import pyarrow as pa
-
-    parts = list(tables)
-    keys = pa.concat_tables(parts).to_pandas() if parts else None
-    if keys is not None and (repeated := keys.duplicated()).any():
-        raise DamagedError(f"several rows have one id: {_id_words([*dict.fromkeys(keys['id'][repeated])])}")
-
-
 def check_values(table: pa.Table) -> None:
     """Refuse values that no evaluation can hold, in the columns that were read.
 
@@ -368,7 +354,7 @@ def _check_all(name: str, array: Any, sound: Any, table: pa.Table) -> None:
     value = array.filter(wrong)[0].as_py()
     value_text = f"{value:g}" if isinstance(value, int | float) else f"`{value:.40}`"
     in_rows = "id" in table.column_names and len(wrong) == table.num_rows
-    place = f" in row {_id_words(table['id'].filter(wrong).to_pylist())}" if in_rows else ""
+    place = f" in row {id_words(table['id'].filter(wrong).to_pylist())}" if in_rows else ""
     raise DamagedError(f"column `{name}` holds {value_text}{place}")
 
 
@@ -383,6 +369,7 @@ def _check_objects(name: str, column: pa.ChunkedArray) -> None:
             raise DamagedError(f"column `{name}` holds a text that is no object in JSON")
 
 
-def _id_words(ids: Sequence[str]) -> str:
+def id_words(ids: Sequence[str]) -> str:
+    """The first ids, as a message shows them."""
     texts = (text if text.isprintable() else repr(text) for text in ids[:SHOWN])
     return ", ".join(f"`{text:.40}`" for text in texts) + (", ..." if len(ids) > SHOWN else "")

@@ -27,10 +27,10 @@ from evaltrack.tracking.rows import (
     SOURCE_FIELDS,
     VERSION_KEY,
     DamagedError,
-    check_ids,
     check_values,
     damaged,
     file_schema,
+    id_words,
     names_to_read,
     newer,
     schema,
@@ -234,6 +234,8 @@ def check_rows(path: Path, num_rows: int = 0, needed: Iterable[str] = (), *, by_
     Raises:
         TrackingError: the file is damaged, or of a newer version; the message says what is wrong.
     """
+    import pyarrow as pa
+
     with RowsFile(path) as file, _file_errors(path):
         needed = [*(column.name for column in COLUMNS if column.required), *needed]
         if missing := [name for name in needed if name not in file.names]:
@@ -241,7 +243,9 @@ def check_rows(path: Path, num_rows: int = 0, needed: Iterable[str] = (), *, by_
         if num_rows and file.num_rows != num_rows:
             held, asked = count(file.num_rows, "row"), count(num_rows, "question")
             raise DamagedError(f"it holds {held}, and the run says that it asked {asked}")
-        check_ids(file.groups(["id", "trial"] if by_trial else ["id"]))
+        keys = pa.concat_tables(file.groups(["id", "trial"] if by_trial else ["id"])).to_pandas()
+        if (repeated := keys.duplicated()).any():
+            raise DamagedError(f"several rows have one id: {id_words([*dict.fromkeys(keys['id'][repeated])])}")
 
 
 def stored_rows(
