@@ -63,4 +63,3 @@ class ComparisonOptions(TypedDict, total=False):
     allow_partial: bool
     gate: Literal["auto", "seed", "evidence"]
     ignore: Parts
-    require: str

@@ -9,7 +9,7 @@ from evaltrack.compare.change import BY_URGENCY, Cause, Change, Fate
 from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta, OutcomeTable, Rule
 from evaltrack.compare.gate import Gate, Threshold
 from evaltrack.compare.reruns import Reruns
-from evaltrack.metrics.criteria import Checked, Criterion
+from evaltrack.metrics.criteria import Criterion
 from evaltrack.records import Question, Response, Row, Signature, Source
 from evaltrack.records.run import Run
 from evaltrack.records.stored_row import StoredRow, stored_row
@@ -149,7 +149,6 @@ def comparison(**fields: Any) -> Comparison:
         ignored=("judge",),
         left_out=("accuracy", "judge_score"),
         causes={"source_demoted": 2, "target_failed": 1},
-        criteria=((Checked(CRITERION, 0.85, met=True), Checked(CRITERION, 0.75, met=False)),),
         compare_link="http://127.0.0.1:5000/#/experiments/0/evaluation-runs?selectedRunUuid=c1&compareToRunUuid=b1",
     )
     return changed(made, **fields)
@@ -189,7 +188,6 @@ def quiet(**fields: Any) -> Comparison:
             left_out=(),
             fates={"identical": 24},
             causes={},
-            criteria=(),
             compare_link=None,
         ),
         **fields,

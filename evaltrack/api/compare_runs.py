@@ -21,7 +21,6 @@ from evaltrack.evaluation.result import RunResult
 from evaltrack.evaluation.settings_sources import settings_of
 from evaltrack.golden.reader import golden_name, open_golden
 from evaltrack.metrics.catalogue import metric_table
-from evaltrack.metrics.criteria import parse_criteria
 from evaltrack.records.run import Run
 from evaltrack.report.comparison_summary import behind_words
 from evaltrack.report.comparison_text import comparison_markdown, comparison_text
@@ -84,16 +83,14 @@ def compare_runs(
     )
     was_signature = saved.info.signature if saved else compared_run.signature  # type: ignore[union-attr]
     table = metric_table(candidate_run.signature.scores, was_signature.scores)
-    rules, criteria = config.rules(table), parse_criteria(config.require, table.metrics)
+    rules = config.rules(table)
     with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder, ExitStack() as resources:
         was = saved or side_of_run(store, compared_run, Path(folder))  # type: ignore[arg-type]  # there is one of both
         now = side_of_run(store, candidate_run, Path(folder))
         accepted = accepted_words(store, candidate_run.run_id)
         runs = ComparedRuns(store, candidate_run, compared_run, now, was)
         rerunner = rerunner_of(runs, config.max_reruns, resources, say) if config.gate == "auto" else ""
-        comparison = compare(
-            was, now, rules, ignore=config.ignore, criteria=criteria, rerunner=rerunner, accepted=accepted
-        )
+        comparison = compare(was, now, rules, ignore=config.ignore, rerunner=rerunner, accepted=accepted)
     reruns = comparison.reruns
     if reruns.calls and not isinstance(rerunner, str):
         reruns = replace(reruns, tokens=rerunner.tokens, usd=rerunner.usd)

@@ -17,7 +17,7 @@ from evaltrack.compare.culprits import Behind, ChangedDocument, Culprit, changed
 from evaltrack.compare.gate import Gate, Threshold
 from evaltrack.compare.reruns import Reruns
 from evaltrack.compare.run_differences import RunDifference, run_differences
-from evaltrack.metrics.criteria import RUBRIC_AIMS, Checked
+from evaltrack.metrics.criteria import RUBRIC_AIMS
 from evaltrack.metrics.metric import relative
 from evaltrack.records.run import Run
 
@@ -189,7 +189,6 @@ class Comparison(ChangedQuestions):
     ignored: tuple[str, ...]
     left_out: tuple[str, ...]
     causes: Mapping[CauseKind, int]
-    criteria: tuple[tuple[Checked, Checked], ...] = ()
     compare_link: str | None = None
     notes: tuple[str, ...] = ()
     texts: Mapping[str, str] = field(default_factory=dict)

@@ -28,7 +28,6 @@ from evaltrack.compare.reruns import Questions, Rerun, Rerunner, Reruns, rerun_q
 from evaltrack.compare.verdict import Loss, decide
 from evaltrack.errors import EvaltrackError, Guide, UsageError
 from evaltrack.metrics.catalogue import BY_METRIC, LATENCIES, depending_on
-from evaltrack.metrics.criteria import Checked, Criterion, check_criteria
 from evaltrack.metrics.metric import Score
 from evaltrack.records import Signature
 from evaltrack.records.stored_row import NUM_EXPECTED
@@ -58,7 +57,6 @@ def compare(
     gate: Gate | None = None,
     *,
     ignore: Collection[str] = (),
-    criteria: tuple[Criterion, ...] = (),
     rerunner: Rerunner | str = "",
     accepted: Mapping[str, str] | None = None,
     resamples: int = 10_000,
@@ -70,7 +68,6 @@ def compare(
         candidate: The run that is.
         gate: The rules; None takes `DEFAULT_DROPS` and no flip.
         ignore: Parts of the signature that may differ; the metrics they affect are left out.
-        criteria: Success criteria to hold both sides against.
         rerunner: Reruns questions of the candidate, to tell broken from flaky ones; or says why none can be rerun.
         accepted: The questions that people accepted in spite of their outcome, by id, and why.
         resamples: Bootstrap resamples for each interval.
@@ -115,7 +112,6 @@ def compare(
         ignored=tuple(ignore),
         left_out=tuple(sorted(name for name in paired.left_out if _is_measured(name, paired))),
         causes=dict(Counter(change.cause.kind for change in changed.worse).most_common()),
-        criteria=_checked(criteria, decided.metrics),
         notes=_notes(redeclared),
         texts=_texts(paired),
     )
@@ -280,12 +276,6 @@ class _Measure:
 def _of_run(values: Any, score: Score) -> float:
     """The mean of the values, or their quantile."""
     return float(values.mean()) if score.quantile is None else quantile(values, score.quantile)
-
-
-def _checked(criteria: tuple[Criterion, ...], metrics: Sequence[MetricDelta]) -> tuple[tuple[Checked, Checked], ...]:
-    most = {f"{metric.name}.max": metric.reachable for metric in metrics if metric.reachable is not None}
-    sides = ({m.name: m.baseline for m in metrics}, {m.name: m.candidate for m in metrics})
-    return tuple(zip(*(check_criteria(criteria, values | most) for values in sides), strict=True))
 
 
 # Questions

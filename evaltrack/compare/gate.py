@@ -185,11 +185,6 @@ class ComparisonConfig(Config):
         option="--gate",
     )
     ignore: Parts = _gate((), "Part that may differ, such as judge; affected metrics are left out.", option="--ignore")
-    require: str = _gate(
-        "",
-        "Show criteria for both runs (minimum, target, good, functional, or bounds); does not change the verdict.",
-        option="--require",
-    )
 
     def rules_by_form(self) -> Gate:
         """The rules as they read before the runs are known: any name may be that of a score of one's own.

@@ -45,7 +45,6 @@ TERMINAL: dict[str, Any] = {
     "fate_styles": FATE_STYLES,
     "rule_styles": {"broken": "bold red", "unknown": "bold yellow", "not shown": "yellow", "held": ""},
     "way_styles": {"better": "green", "worse": "red", "same": "none"},
-    "met_styles": {True: "green", False: "bold red", None: "yellow"},
     "edit_styles": {"same": "none", "removed": "red", "added": "green"},
     "edits": {"same": ("", ""), "removed": ("[-", "-]"), "added": ("{+", "+}")},  # as wdiff writes them
 }
@@ -74,7 +73,6 @@ def fields_of_comparison(comparison: Comparison) -> dict[str, Any]:
         "counts": comparison_summary.counts_words(comparison),
         "groups": shown_groups(comparison),
         "flips": comparison.passing_compared,
-        "criteria": comparison.criteria,
         "notes": list(comparison_summary.note_words(comparison)),
         "by_fate": comparison.by_fate,
         "totals": {fate: comparison.count(fate) for fate in BY_URGENCY},

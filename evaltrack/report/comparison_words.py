@@ -13,7 +13,6 @@ from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta
 from evaltrack.compare.differences import in_order
 from evaltrack.compare.run_differences import DIGESTS, RECORDED, TARGET, RunDifference
 from evaltrack.metrics.catalogue import metric_form
-from evaltrack.metrics.criteria import Checked
 from evaltrack.metrics.metric import MINUS
 from evaltrack.records.amount import count, verb
 from evaltrack.records.run import COMMIT, RESPONSES, UNCOMMITTED, Run
@@ -25,7 +24,6 @@ from evaltrack.report.words import (
     LATENCY_TITLES,
     METRIC_TITLES,
     OWN_IN_GROUPS,
-    criterion_words,
     failure_words,
     metric_change,
     metric_course,
@@ -33,7 +31,6 @@ from evaltrack.report.words import (
     metric_title,
     score_title,
     selection_words,
-    state_words,
 )
 
 VERDICTS = {"ok": "No regression", "regression": "Regression", "unknown": "Could not tell"}
@@ -279,12 +276,6 @@ def dropped_words(change: Change, k: int | None = None) -> str:
     moves = change.dropped or change.raised
     pairs = ((score_title(name, k), metric_number(name, was), metric_number(name, now)) for name, was, now in moves)
     return ", ".join(f"{title} {was} → {now}" for title, was, now in pairs)
-
-
-def criteria_words(pair: tuple[Checked, Checked]) -> str:
-    """A success criterion of the candidate, and what it was for the baseline."""
-    baseline, candidate = pair
-    return f"{criterion_words(candidate)}; baseline: {state_words(baseline)}"
 
 
 def ranked_sources(row: StoredRow | None, limit: int) -> list[tuple[str, bool]]:

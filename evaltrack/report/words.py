@@ -264,15 +264,14 @@ def cost_words(result: RunResult) -> str:
 
 
 def criterion_words(checked: Checked) -> str:
-    """A criterion, what the run reached, and whether that is enough, by the name that `--require` reads."""
-    return f"{checked.criterion}: {state_words(checked)}"
+    """A criterion, by the name that `--require` reads, and whether it is met: ``hit_rate > 0.8: missed (0.750)``.
 
-
-def state_words(checked: Checked) -> str:
-    """Whether a criterion is met, with the value: ``not reachable (0.209 of at most 0.282)``."""
+    Also the most that can be reached, as in ``not reachable (0.209 of at most 0.282)``.
+    """
     name = checked.criterion.metric
     most = "" if checked.reachable is None else f" of at most {metric_number(name, checked.reachable)}"
-    return checked.state + ("" if checked.value is None else f" ({metric_number(name, checked.value)}{most})")
+    value = "" if checked.value is None else f" ({metric_number(name, checked.value)}{most})"
+    return f"{checked.criterion}: {checked.state}{value}"
 
 
 def missed_words(row: Row, k: int) -> str:

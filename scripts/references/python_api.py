@@ -49,7 +49,9 @@ def _parameter(each: inspect.Parameter) -> str:
 def _class(name: str, record: type) -> str:
     fields = [
         f"{field}: {annotation}{_default(record, field)}"
-        for field, annotation in inspect.get_annotations(record).items()
+        for base in reversed(record.__mro__)
+        if base.__module__.startswith("evaltrack")
+        for field, annotation in inspect.get_annotations(base).items()
         if not field.startswith("_") and field != "model_config" and "ClassVar" not in str(annotation)
     ]
     names = [

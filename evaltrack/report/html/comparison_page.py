@@ -19,7 +19,6 @@ from evaltrack.report.comparison_summary import (
 )
 from evaltrack.report.comparison_text import fields_of_comparison
 from evaltrack.report.comparison_words import (
-    criteria_words,
     group_flips,
     group_metrics,
     group_regressed,
@@ -133,7 +132,6 @@ def _first_fields(comparison: Comparison) -> dict[str, Any]:
         "causes": cause_views(comparison),
         "worse": worse_sentence(comparison),
         **_places_and_pages(comparison),
-        "criteria": [(pair[1].met, criteria_words(pair)) for pair in comparison.criteria],
     }
 
 
@@ -266,7 +264,6 @@ def comparison_screen(comparison: Comparison) -> str:
         told=fields_of_comparison(comparison),
         reasons=reasons(comparison) if comparison.verdict != "ok" else [],
         rows=metric_rows(comparison, main),
-        criteria=[(pair[1].met, criteria_words(pair)) for pair in comparison.criteria],
         questions=[
             (flip.id, clip(flip.question), clip(failure_words(flip.cause.detail), 300))
             for flip in comparison.flips[:SCREEN]

@@ -23,7 +23,7 @@ from evaltrack.records.stored_row import StoredRow
 from evaltrack.report.comparison_summary import culprit_words
 from evaltrack.report.comparison_words import verdict_words
 from evaltrack.report.gate_words import reasons, rule_words
-from evaltrack.report.schemas.form import CriterionState, Delta, Form
+from evaltrack.report.schemas.form import Delta, Form
 from evaltrack.tracking.rows import columns_of
 
 
@@ -155,14 +155,6 @@ class ChangeForm(Form):
     after: dict[str, Any] | None
 
 
-class CriterionForm(Form):
-    """A criterion of `--require` on both sides."""
-
-    criterion: str
-    baseline: CriterionState
-    candidate: CriterionState
-
-
 class ComparisonForm(Form):
     """A comparison; `questions` counts the common questions by what became of them."""
 
@@ -204,7 +196,6 @@ class ComparisonForm(Form):
     left_out: list[str]
     notes: list[str]
     aims: list[ComparedAim]
-    criteria: list[CriterionForm]
 
 
 class MissingComparison(Form):
@@ -286,15 +277,6 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
         domains=_groups(comparison, "domain"),
         difficulties=_groups(comparison, "difficulty"),
         categories=_groups(comparison, "category"),
-        criteria=[
-            CriterionForm.of(
-                None,
-                criterion=str(candidate.criterion),
-                baseline=CriterionState.of(baseline),
-                candidate=CriterionState.of(candidate),
-            )
-            for baseline, candidate in comparison.criteria
-        ],
     )
     storable: dict[str, Any] = _storable(made)
     return storable
