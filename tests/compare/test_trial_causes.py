@@ -11,6 +11,7 @@ import mlflow
 import pytest
 
 from evaltrack import Comparison, Response, RunResult, Source, compare_runs, run_eval
+from evaltrack.compare.change import Fate
 from evaltrack.compare.changes import _distinct
 from evaltrack.records import Question, Row, Usage, Verdict
 from evaltrack.records.stored_row import StoredRow, stored_row
@@ -51,47 +52,45 @@ def compared(uri: str, folder: Path, was: str, now: str, **options: Any) -> Comp
     return compare_runs(after.run_id, before.run_id, gate="seed", tracking_uri=uri, log=False)
 
 
-def test_the_cause_is_that_of_most_trials_that_failed(store_uri: str, tmp_path: Path) -> None:
-    """The first that failed declined; the other three lost the source."""
-    made = compared(store_uri, tmp_path, "abc abc abc abc abc", "abc :no bc bcd bce")
-    (flip,) = made.flips
-    assert (flip.cause.kind, flip.cause.source) == ("source_lost", "a")
-    assert flip.cause.detail.endswith("is no longer returned, in 3 of the 4 trials that failed")
+@pytest.mark.parametrize(
+    ("was", "now", "expected", "fate", "source", "words"),
+    [
+        ("abc abc abc abc abc", "abc :no bc bcd bce", "a", "broke", "a", "returned, in 3 of the 4 trials that failed"),
+        ("abc abc abc", "abc abc bc", "a", "lower score", "a", "in the one trial that failed"),
+        ("abc abc abc", "abc ac ac", "ab", "lower score", "b", "in both trials with a lower score"),
+        ("abc", "abc :no bc bc", "a", "broke", "a", "returned, in 2 of the 3 trials that failed"),
+        ("bac abc", "bc", "a", "broke", "a", "is no longer returned"),
+        ("bc b abc", "abc abc abc", "a", "fixed", "a", "was not before, in both trials that failed before"),
+        ("ab b b :no", "ab ab ab ab", "a", "fixed", "a", "was not before, in 2 of the 3 trials that failed before"),
+        ("abc ac ac", "abc abc abc", "ab", "higher score", "b", "in both trials with a lower score before"),
+    ],
+)
+def test_the_cause_is_that_of_most_trials_that_are_worse(
+    store_uri: str, tmp_path: Path, was: str, now: str, expected: str, fate: Fate, source: str, words: str
+) -> None:
+    (change,) = compared(store_uri, tmp_path, was, now, expected=tuple(expected)).by_fate[fate]
+    kind = "source_gained" if fate in ("fixed", "higher score") else "source_lost"
+    assert (change.cause.kind, change.cause.source) == (kind, source)
+    assert change.cause.detail.endswith(words)
+
+
+def test_a_trial_is_shown_of_which_the_cause_is_true(store_uri: str, tmp_path: Path) -> None:
+    """With the scores of all trials."""
+    (flip,) = compared(store_uri, tmp_path, "abc abc abc abc abc", "abc :no bc bcd bce").flips
     assert flip.after is not None
-    assert [source.chunk_id for source in flip.after.sources or ()] == ["b", "c"]  # a trial of which this is true
-    assert flip.after.scores["recall_at_k"] == 0.2  # and the scores of all of them
+    assert [source.chunk_id for source in flip.after.sources or ()] == ["b", "c"]
+    assert flip.after.scores["recall_at_k"] == 0.2
+    (fix,) = compared(store_uri, tmp_path, "ab b b :no", "ab ab ab ab").by_fate["fixed"]
+    assert fix.before is not None
+    assert [source.chunk_id for source in fix.before.sources or ()] == ["b"]
 
 
 def test_what_a_passing_trial_shares_is_no_cause(store_uri: str, tmp_path: Path) -> None:
     """Text and order of `b` scatter in the baseline too; that `a` is gone is new."""
-    made = compared(store_uri, tmp_path, "bca Bca abc", "Bc Bc Bc")
-    (flip,) = made.flips
-    assert (flip.cause.kind, flip.cause.source) == ("source_lost", "a")
-    assert flip.also == ()
+    (flip,) = compared(store_uri, tmp_path, "bca Bca abc", "Bc Bc Bc").flips
+    assert (flip.cause.kind, flip.cause.source, flip.also) == ("source_lost", "a", ())
     before, after = (row.sources[0] for row in (flip.before, flip.after) if row and row.sources)
     assert before.text_digest == after.text_digest
-
-
-def test_a_lower_score_is_explained_by_the_trials_that_have_it(store_uri: str, tmp_path: Path) -> None:
-    """It still passes; the trials that failed say why it passes less often."""
-    made = compared(store_uri, tmp_path, "abc abc abc", "abc abc bc")
-    (drop,) = made.by_fate["lower score"]
-    assert (drop.cause.kind, drop.cause.source) == ("source_lost", "a")
-    assert drop.cause.detail.endswith("in the one trial that failed")
-
-
-def test_trials_that_all_pass_are_read_by_their_scores(store_uri: str, tmp_path: Path) -> None:
-    made = compared(store_uri, tmp_path, "abc abc abc", "abc ac ac", expected=("a", "b"))
-    (drop,) = made.by_fate["lower score"]
-    assert (drop.cause.kind, drop.cause.source) == ("source_lost", "b")
-    assert drop.cause.detail.endswith("in both trials with a lower score")
-
-
-def test_one_run_of_trials_beside_one_without(store_uri: str, tmp_path: Path) -> None:
-    made = compared(store_uri, tmp_path, "abc", "abc :no bc bc")
-    assert [(flip.cause.kind, flip.cause.source) for flip in made.flips] == [("source_lost", "a")]
-    made = compared(store_uri, tmp_path, "bac abc", "bc")
-    assert [(flip.cause.kind, flip.cause.source) for flip in made.flips] == [("source_lost", "a")]
 
 
 def test_a_run_whose_trials_are_gone_is_explained_by_its_rows(store_uri: str, tmp_path: Path) -> None:
@@ -100,27 +99,6 @@ def test_a_run_whose_trials_are_gone_is_explained_by_its_rows(store_uri: str, tm
     (artifacts / TRIALS).unlink()
     made = compare_runs(after.run_id, before.run_id, gate="seed", tracking_uri=store_uri, log=False)
     assert [flip.cause.kind for flip in made.flips] == ["now_declines"]
-
-
-def test_a_gain_of_several_trials_is_read_from_those_that_failed_before(store_uri: str, tmp_path: Path) -> None:
-    """One of the others had the source before; that `c` scatters explains nothing."""
-    made = compared(store_uri, tmp_path, "bc b abc", "abc abc abc")
-    (fix,) = made.by_fate["fixed"]
-    gained = "`a` is returned now, at rank 1, and was not before"
-    assert fix.cause.detail == f"{gained}, in both trials that failed before"
-    made = compared(store_uri, tmp_path, "ab b b :no", "ab ab ab ab")
-    (fix,) = made.by_fate["fixed"]
-    assert fix.cause.detail == f"{gained}, in 2 of the 3 trials that failed before"
-    assert fix.before is not None
-    assert [source.chunk_id for source in fix.before.sources or ()] == ["b"]  # a trial of which this is true
-
-
-def test_a_higher_score_is_explained_by_the_trials_that_lacked_it(store_uri: str, tmp_path: Path) -> None:
-    """All of them passed before; two found one of the two expected sources."""
-    made = compared(store_uri, tmp_path, "abc ac ac", "abc abc abc", expected=("a", "b"))
-    (gain,) = made.by_fate["higher score"]
-    assert (gain.cause.kind, gain.cause.source) == ("source_gained", "b")
-    assert gain.cause.detail.endswith("in both trials with a lower score before")
 
 
 def test_trials_are_the_same_by_what_they_say() -> None:
