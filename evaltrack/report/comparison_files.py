@@ -9,18 +9,16 @@ from evaltrack.compare.change import Change, Fate
 from evaltrack.compare.comparison import Comparison
 from evaltrack.errors import UsageError
 from evaltrack.records.amount import count
-from evaltrack.report.comparison_summary import behind_line, counts_words, note_words, several_causes, verdict_sentence
-from evaltrack.report.comparison_text import comparison_markdown, comparison_text
+from evaltrack.report.comparison_text import comparison_markdown, comparison_text, fields_of_comparison
 from evaltrack.report.comparison_words import (
     cause_rest,
     cause_words,
     change_words,
     dropped_words,
     metric_lines,
-    sides_words,
 )
 from evaltrack.report.escaping import clip, json_without_commands, without_any_commands
-from evaltrack.report.gate_words import reasons, reruns_words, rule_words
+from evaltrack.report.gate_words import reasons, rule_words
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.schemas.comparison import comparison_json
 from evaltrack.report.words import metric_title
@@ -59,14 +57,11 @@ def _suite(root: ET.Element, name: str, cases: Iterable[ET.Element]) -> None:
 def _rules(comparison: Comparison) -> Iterator[ET.Element]:
     """The verdict as a whole, with all its reasons and numbers, and each tolerated drop."""
     k = comparison.candidate.signature.k
-    lines = [clip(reason, 300) for reason in reasons(comparison)]
-    lines += [clip(line, 600) for line in (verdict_sentence(comparison), sides_words(comparison))]
-    lines += [clip(behind_line(comparison), 600)] * bool(comparison.behind)
-    lines.append(counts_words(comparison))
-    lines += [reruns_words(comparison), *(line.words for line in metric_lines(comparison, comparison.metrics))]
-    lines += [clip(note, 600) for note in note_words(comparison)]
+    told = fields_of_comparison(comparison)
+    lines = [*reasons(comparison), *(told[name] for name in ("sentence", "sides", "behind", "counts", "reruns"))]
+    lines += [*(line.words for line in metric_lines(comparison)), *told["notes"]]
     tag = {"ok": "", "regression": "failure", "unknown": "error"}[comparison.verdict]
-    yield _case("gate", "verdict", tag, verdict_sentence(comparison), filter(None, lines))
+    yield _case("gate", "verdict", tag, told["sentence"], (clip(line, 600) for line in lines if line))
     for rule in comparison.rules:
         tag = {"broken": "failure", "unknown": "error"}.get(rule.state, "")
         name = rule.kind if rule.metric is None else metric_title(rule.metric.name, k)
@@ -156,14 +151,9 @@ def annotations(comparison: Comparison) -> Iterator[str]:
 
 
 def _verdict(comparison: Comparison) -> tuple[str, str]:
-    lines = (
-        behind_line(comparison),
-        sides_words(comparison),
-        *reasons(comparison)[:SHOWN],
-        reruns_words(comparison),
-        several_causes(comparison),
-    )
-    return verdict_sentence(comparison), "\n".join(filter(None, lines))
+    told = fields_of_comparison(comparison)
+    lines = (told["behind"], told["sides"], *reasons(comparison)[:SHOWN], told["reruns"], told["summary"])
+    return told["sentence"], "\n".join(filter(None, lines))
 
 
 def _question(change: Change) -> tuple[str, str]:

@@ -130,7 +130,7 @@ LISTED = (200, 150, 100, 70, 50, 30, 20, 10, 5, 2, 1)
 """Questions that broke, or were lost, which are listed: the first of these numbers for which there is room."""
 
 DETAILED = 3
-SHOWN_SOURCES = 5
+SHOWN_SOURCES = 10
 CAUSE = 800
 """Characters of why a question changed, with what differs besides."""
 
@@ -192,7 +192,7 @@ def _links(comparison: Comparison) -> list[str]:
 
 def _sources(change: Change, k: int) -> Sequence[tuple[Ours, Ours]]:
     """Both ranked lists side by side, down to the ranks that matter; what was expected is bold."""
-    depth = min(max(k, change.cause.rank_before or 0, change.cause.rank_after or 0), 2 * SHOWN_SOURCES)
+    depth = min(max(k, change.cause.rank_before or 0, change.cause.rank_after or 0), SHOWN_SOURCES)
     before, after = (
         [f"**{code(name)}**" if expected else code(name) for name, expected in ranked_sources(row, depth)]
         for row in (change.before, change.after)

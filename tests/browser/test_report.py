@@ -325,24 +325,6 @@ def test_links_of_the_first_screen_filter_the_table(files: Files, tab: Open) -> 
     assert {asked[1] for asked in ASKED if asked[0] in listed(page)} == {"luggage"}
 
 
-def test_columns_can_be_left_out_and_widened(files: Files, tab: Open) -> None:
-    page = tab()
-    page.goto(files["comparison"])
-    page.locator(".columns summary").click()
-    page.locator("#columns [data-column=cause]").uncheck()
-    assert page.locator("#list .cell.cause").count() == 0
-    assert page.locator("#head > div").count() == 4
-    page.reload()
-    assert page.locator("#list .cell.cause").count() == 0
-    grip = page.locator("#head [data-column=rank] .grip")
-    width = page.locator("#list .item .cell.rank").first.evaluate("each => each.getBoundingClientRect().width")
-    grip.focus()
-    page.keyboard.press("ArrowRight")
-    after = page.locator("#list .item .cell.rank").first.evaluate("each => each.getBoundingClientRect().width")
-    assert after == pytest.approx(width + 16)
-    assert page.locator('#head [data-column="score"]').is_visible()
-
-
 def test_the_run_page_has_the_same_table(files: Files, tab: Open) -> None:
     page = tab()
     page.goto(f"{files['run']}#q-5")

@@ -6,7 +6,6 @@ function remember() {
   for (const [name, input] of Object.entries(bounds)) if (input && input.value) options.set(name, input.value);
   if (search.value) options.set("search", search.value);
   if (sort.value) options.set("sort", `${descending ? "-" : ""}${sort.value}`);
-  if (hidden.size) options.set("without", [...hidden].join("."));
   if (wide) options.set("wide", "1");
   const question = shown[chosen], rest = options.toString();
   const hash = `#${question ? `q-${encodeURIComponent(question.id)}` : ""}${rest ? `?${rest}` : ""}`;
@@ -23,10 +22,7 @@ function recallFilters(options) {
   descending = order.startsWith("-");
   sort.value = order.replace(/^-/, "");
   if (sort.selectedIndex < 0) sort.value = "";
-  hidden.clear();
-  for (const name of (options.get("without") || "").split(".")) if (COLUMNS.some((column) => column.name === name && name !== "question")) hidden.add(name);
   widen(options.get("wide") === "1");
-  for (const check of $("columns").querySelectorAll("input")) check.checked = !hidden.has(check.dataset.column);
 }
 
 function recall() {

@@ -3,7 +3,6 @@ fill(filters.group, "group", order);
 for (const name of ["domain", "difficulty", "category", "cause"]) fill(filters[name], name);
 if (bounds.low && !COLUMNS.some((column) => column.name === "score")) $("bounds").hidden = true;
 fillChips();
-fillColumns();
 const changed = () => { refresh(); remember(); };
 for (const control of [...Object.values(filters), sort]) if (control) control.addEventListener("change", () => { if (control === sort) descending = false; changed(); });
 /* Of very many questions not every letter is searched for. */

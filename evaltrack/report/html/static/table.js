@@ -36,8 +36,6 @@ const COLUMNS = [
   { name: "rank", title: "Rank", width: 76, least: 66, of: "ranks", cell: (question) => question.ranks && pairWords(question.ranks, rankWords) },
   { name: "cause", title: "Cause", width: 146, least: 112, of: "cause", cell: (question) => question.cause && el("span", { class: "cell-cause" }, causeWords(question.cause)) },
 ].filter((column) => !column.of || data.questions.some((question) => question[column.of]));
-const hidden = new Set(), widths = {};
-const visible = () => COLUMNS.filter((column) => !hidden.has(column.name));
 
 function questionCell(question) {
   const about = el("div", { class: "about" }, el("span", {}, [question.id, question.again, question.domain, question.difficulty].filter(Boolean).join(" · ")));
@@ -45,17 +43,13 @@ function questionCell(question) {
 }
 
 /* ---- head ---- */
-/* A column that nobody widened gives way, down to its least width, before the list scrolls sideways. */
-function trackOf(column) {
-  if (!column.width) return "minmax(160px, 1fr)";
-  return widths[column.name] ? `${widths[column.name]}px` : `minmax(${column.least || column.width}px, ${column.width}px)`;
-}
-const layColumns = () => list.style.setProperty("--columns", visible().map(trackOf).join(" "));
+/* A column gives way, down to its least width, before the list scrolls sideways. */
+const trackOf = (column) => (column.width ? `minmax(${column.least}px, ${column.width}px)` : "minmax(160px, 1fr)");
 
 function lay() {
-  layColumns();
-  head.replaceChildren(...visible().map(headCell));
-  list.setAttribute("aria-colcount", visible().length);
+  list.style.setProperty("--columns", COLUMNS.map(trackOf).join(" "));
+  head.replaceChildren(...COLUMNS.map(headCell));
+  list.setAttribute("aria-colcount", COLUMNS.length);
 }
 
 function headCell(column) {
@@ -64,38 +58,7 @@ function headCell(column) {
   button.addEventListener("click", () => { sortBy(column.name); refresh(); remember(); head.querySelector(`[data-column="${column.name}"] button`).focus(); });
   const made = el("div", { role: "columnheader", "data-column": column.name, "aria-sort": active ? (descending ? "descending" : "ascending") : "none" }, button);
   if (column.name === "score") made.append(el("span", { class: "dim" }, ` ┆ ${data.threshold}`));
-  if (column.width) made.append(grip(column));
   return made;
-}
-
-/* Drag it, or press the arrow keys on it. */
-function grip(column) {
-  const size = () => widths[column.name] || Math.round(made.parentElement?.getBoundingClientRect().width || column.width);
-  const made = el("span", { class: "grip", role: "separator", tabindex: 0, "aria-orientation": "vertical", "aria-label": `Width of ${column.title}`,
-    "aria-valuemin": 60, "aria-valuemax": 500, "aria-valuenow": widths[column.name] || column.width });
-  const set = (width) => { widths[column.name] = Math.max(60, Math.min(500, Math.round(width))); made.setAttribute("aria-valuenow", size()); layColumns(); };
-  made.addEventListener("keydown", (event) => {
-    const step = { ArrowLeft: -16, ArrowRight: 16 }[event.key];
-    if (step) { event.preventDefault(); event.stopPropagation(); set(size() + step); }
-  });
-  made.addEventListener("pointerdown", (event) => {
-    event.preventDefault();
-    made.setPointerCapture(event.pointerId);
-    const from = event.clientX, width = size();
-    const drag = (to) => set(width + to.clientX - from);
-    made.addEventListener("pointermove", drag);
-    made.addEventListener("pointerup", () => made.removeEventListener("pointermove", drag), { once: true });
-  });
-  return made;
-}
-
-function fillColumns() {
-  const box = $("columns");
-  for (const column of COLUMNS.filter((each) => each.name !== "question")) {
-    const check = el("input", { type: "checkbox", checked: true, "data-column": column.name });
-    check.addEventListener("change", () => { if (check.checked) hidden.delete(column.name); else hidden.add(column.name); lay(); draw(); remember(); });
-    box.append(el("label", {}, check, ` ${column.title}`));
-  }
 }
 
 /* ---- rows ---- */
@@ -103,7 +66,7 @@ const placeOf = (row) => row.getAttribute("aria-rowindex") - 2;
 function item(question, at) {
   const made = el("div", { class: "item", role: "row", id: `o-${at}`, "aria-rowindex": at + 2, "aria-selected": at === chosen ? "true" : "false" });
   made.style.top = `${at * rowHeight()}px`;
-  for (const column of visible()) {
+  for (const column of COLUMNS) {
     const cell = el("div", { role: "gridcell", class: `cell ${column.name}` });
     const content = column.cell(question);
     cell.append(...(Array.isArray(content) ? content : content ? [content] : []));
