@@ -556,6 +556,30 @@ def test_without_metrics_or_groups_there_are_no_tables() -> None:
     assert "to see it" not in shown(empty)
 
 
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_run_fits_a_screen(terminal: bool) -> None:
+    """At most 25 lines of 100 columns; what there is no room for is counted, and its place named."""
+    failed = tuple(row(place, failure=Failure(kind="target_error", message=f"{place} " * 90)) for place in range(12))
+    missed = tuple(row(place, "Why? " * 60, passed=False, response=Response(sources=())) for place in range(12))
+    means = dict.fromkeys(("pass_rate", "recall_at_k", "mrr", "hit_rate", "ndcg_at_k", "negative_pass_rate"), 0.5)
+    made = result(
+        metrics=means,
+        counts=dict.fromkeys(means, 4),
+        groups={f"d{place}": {"pass_rate": (0.5, 4)} for place in range(30)},
+        notes=("one " * 60, "two"),
+        missed=missed,
+        errors=failed,
+        totals={**result().totals, "num_errors": 12},
+    )
+    out = io.StringIO()
+    print_run(made, Console(file=out, width=100, force_terminal=terminal, color_system=None))
+    lines = out.getvalue().splitlines()
+    assert len(lines) <= 25
+    assert max(map(len, lines)) <= 100
+    assert "did not pass (the first 1; the run's per_question table holds them all):" in lines
+    assert "… and 1 more note; the report holds them all" in lines
+
+
 @pytest.mark.parametrize("kind", ["missed", "errors"])
 def test_long_lists_of_rows_are_cut(kind: str) -> None:
     texts = [f"number {letter}?" for letter in "abcdefghijk"]
