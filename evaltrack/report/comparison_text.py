@@ -15,7 +15,7 @@ from evaltrack.compare.comparison import Comparison
 from evaltrack.records.amount import count
 from evaltrack.report import comparison_summary, comparison_words, gate_words
 from evaltrack.report.comparison_words import Tone, answers, metric_lines, ranked_sources, shown_groups
-from evaltrack.report.escaping import address, clip, code, diff_markdown, link, raw_html, sentence, spaced
+from evaltrack.report.escaping import address, clip, code, link, raw_html, sentence, spaced
 from evaltrack.report.templates import Ours, environment, print_template
 from evaltrack.report.text_diff import Piece, condensed, word_diff
 from evaltrack.report.words import failure_words
@@ -129,6 +129,7 @@ FOLDED = 5_880
 LISTED = (200, 150, 100, 70, 50, 30, 20, 10, 5, 2, 1)
 """Questions that broke, or were lost, which are listed: the first of these numbers for which there is room."""
 
+TAGS = {"same": ("", ""), "removed": ("<del>", "</del>"), "added": ("<ins>", "</ins>")}
 DETAILED = 3
 SHOWN_SOURCES = 10
 CAUSE = 800
@@ -147,10 +148,10 @@ def comparison_markdown(comparison: Comparison) -> str:
     notes it is there as far as a short page has room for it. What is left out is counted.
     """
     helpers: dict[str, Callable[..., str]] = {"sentence": lambda text: sentence(text, CAUSE)}
-    helpers |= {each.__name__: each for each in (address, code, diff_markdown, raw_html)}
+    helpers |= {each.__name__: each for each in (address, code, raw_html)}
     fields = fields_of_comparison(comparison) | {name: _ours(each) for name, each in helpers.items()}
     fields |= {"headline": comparison_summary.headline_words(comparison), "CAUSES": CAUSES, "few": SHOWN}
-    fields |= {"links": [Ours(each) for each in _links(comparison)], "sources": _sources}
+    fields |= {"tags": TAGS, "links": [Ours(each) for each in _links(comparison)], "sources": _sources}
     fields |= {"marker": Ours(marker(comparison.candidate.signature.golden)), "lines": metric_lines(comparison)}
     parts: Any = _markdown().get_template("comparison.md").make_module(fields)
     head, rest = str(parts.head()), f"{parts.metrics() if comparison.metrics else ''}{parts.about()}"

@@ -9,10 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from html import escape
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from evaltrack.report.text_diff import Piece
 
 BREAK = "\u200b"
 
@@ -93,7 +89,6 @@ _TAG = re.compile(r"<(?=[a-z/!?])|^>|&(?=[#\w])", re.IGNORECASE)
 _REFERENCE = re.compile(r"#(?=\d)|(?<![^\W_])GH(?=-\d)", re.IGNORECASE)
 _LINK = re.compile(r"(?<!\w)@(?=\w)|@(?=[\w-]+\.\w)|:(?=//)|(?<![^\W_])www(?=\.)", re.IGNORECASE)
 _URL = re.compile(r"https?://[^\s<>\\]+", re.IGNORECASE)
-_TAGS = {"same": ("", ""), "removed": ("<del>", "</del>"), "added": ("<ins>", "</ins>")}
 
 
 def inert(text: str | None, limit: int = 160) -> str:
@@ -151,14 +146,3 @@ def link(words: str, url: str | None) -> str:
     if url is None or len(url) > 2000 or not url.isprintable() or not _URL.fullmatch(url):
         return words
     return f"[{words}](<{url.replace('&', '&amp;').replace('|', '%7C').replace('`', '%60').replace('##', '#%23')}>)"
-
-
-def diff_markdown(pieces: Iterable[Piece]) -> str:
-    """A word diff, what was removed struck out and what was added underlined."""
-    parts = []
-    for kind, text in pieces:
-        opening, closing = _TAGS[kind]
-        words = inert(text, 500) or "\N{REPLACEMENT CHARACTER}"
-        before, after = (" " if end.isspace() else "" for end in (text[:1], text[-1:]))
-        parts.append(f"{before}{opening}{words}{closing}{after}")
-    return "".join(parts).strip()

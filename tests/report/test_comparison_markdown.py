@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 
 from evaltrack.compare.comparison import Comparison
 from evaltrack.report.comparison_text import comparison_markdown, marker
-from evaltrack.report.escaping import address, code, diff_markdown, inert, link, raw_html, sentence
+from evaltrack.report.escaping import address, code, inert, link, raw_html, sentence
 from tests.comparisons import CANDIDATE, DEMOTED, DROP, EVIL, FIX, FLIP, LOST, SIGNATURE, comparison, flat, hostile
 from tests.conftest import REPO
 
@@ -82,7 +82,7 @@ def test_no_text_becomes_markup(text: str) -> None:
             f"BEGIN {inert(text)} END\n",
             f"- {sentence(text)}{address(text, 'source')}\n",
             f"| a | b |\n| --- | --- |\n| {inert(text)} | {code(text)} |\n",
-            f"<details><summary>{raw_html(text)}</summary>\n\n{diff_markdown([('removed', text)])}\n\n</details>\n",
+            f"<details><summary>{raw_html(text)}</summary>\n\n<del>{inert(text)}</del>\n\n</details>\n",
         ]
     )
     html = Html(page)
