@@ -6,6 +6,7 @@ whose style has the word ``copy`` is never broken. No line begins with a command
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,9 @@ from evaltrack.report.escaping import BREAK, clip, without_any_commands
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+
+
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 
 class Ours(str):
@@ -45,7 +49,7 @@ def environment(escaped: Callable[[str], str]) -> Environment:
 
 @cache
 def _terminal() -> Environment:
-    return environment(escape)
+    return environment(lambda text: escape(_CONTROLS.sub(" ", text)))
 
 
 Line = tuple[str, str, Text]
@@ -77,7 +81,7 @@ def print_lines(console: Console, lines: Iterable[tuple[str, str]]) -> None:
 
 def table(rows: Sequence[Sequence[str]], body: Sized) -> Ours:
     """The lines of a table in a template, its head first; nothing where it has no body."""
-    lines = [escape("  ".join(cells)) for cells in columns(rows)] if body else []
+    lines = [escape(_CONTROLS.sub(" ", "  ".join(cells))) for cells in columns(rows)] if body else []
     return Ours("\n".join(f"copy{'' if place else ' dim'}¦¦{line}" for place, line in enumerate(lines)))
 
 

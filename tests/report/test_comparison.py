@@ -441,6 +441,11 @@ def test_no_line_of_the_terminal_is_a_command_to_a_ci_runner(width: int) -> None
         assert not line.lstrip().startswith("::"), line
 
 
+def test_a_line_stays_one_whatever_stands_in_it() -> None:
+    lines = shown(comparison(notes=("first\nsecond ¦ third [red]",))).splitlines()
+    assert "first second ¦ third [red]" in lines
+
+
 def test_a_text_of_a_megabyte_stays_short_everywhere() -> None:
     word = "x" * 1_000_000
     change = replace(FLIP, id=word, question=word, domain=word, before=flat(word, word), after=flat(f"{word}y", word))
