@@ -13,13 +13,13 @@ from evaltrack.compare.comparison import EXIT_CODES, ComparedSet, Comparison, Se
 from evaltrack.evaluation.result import RunResult, SetResults
 from evaltrack.metrics.catalogue import HEADLINES
 from evaltrack.records.amount import count
-from evaltrack.report.comparison_words import TONES, VERDICTS, metric_lines, verdict_words
+from evaltrack.report.comparison_words import TONES, VERDICTS, verdict_words
 from evaltrack.report.escaping import clip, inert, json_without_commands, one_line, plain
 from evaltrack.report.gate_words import reasons
 from evaltrack.report.run_json import run_json
 from evaltrack.report.schemas.comparison import COMPARISON_SCHEMA, comparison_json
 from evaltrack.report.templates import columns, print_lines
-from evaltrack.report.words import metric_number, metric_title
+from evaltrack.report.words import metric_change, metric_number, metric_title
 
 MEANS = tuple(score.metric for score in HEADLINES)
 """The metrics of the tables; one that no set has is left out."""
@@ -161,8 +161,8 @@ def _moved(comparison: Comparison, name: str) -> str:
     metric = next((metric for metric in comparison.metrics if metric.name == name), None)
     if metric is None:
         return "–"
-    (line,) = metric_lines(comparison, [metric])
-    return f"{line.now} ({line.change})" if metric.delta and metric.shows_change else line.now
+    now, change = metric_number(name, metric.candidate), metric_change(name, metric.delta)
+    return f"{now} ({change})" if metric.delta and metric.shows_change else now
 
 
 def _reasons(made: SetComparisons) -> Iterator[str]:
