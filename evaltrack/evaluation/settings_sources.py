@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -34,15 +34,17 @@ def settings_of(record: type[Settings], given: Mapping[str, Any]) -> Settings:
         UsageError: a value cannot be used, or the settings file cannot be read.
         TypeError: no such setting was given.
     """
-    places = {table_place(record.command): _of_file(record), "environment:": _of_environment(record), "": given}
+    file, environment = _of_file(record), _of_environment(record)
     values: dict[str, Any] = {}
-    for place in places.values():
+    for place in (file, environment, given):
         if place.get("target"):
             values = {name: value for name, value in values.items() if name not in OF_TARGET}
         values |= place
     try:
         return record.of(**values)
     except UsageError as error:
+        variables = {f"{_variable(record, name)}:": {name: value} for name, value in environment.items()}
+        places = {table_place(record.command): file, **variables, "environment:": environment}
         raise UsageError(_with_place(record, places, str(error))) from None
 
 
@@ -52,32 +54,36 @@ def _with_place(record: type[Config], places: Mapping[str, Mapping[str, Any]], p
         try:
             record.of(**values)
         except UsageError as error:
-            if name and str(error) == problem:
+            if str(error) == problem:
                 return f"{name} {problem}"
     return problem
 
 
 def _of_file(record: type[Config]) -> dict[str, Any]:
     table = read_settings().get(record.command, {})
-    return {name: table[name] for name in _known(record, table, f"{table_place(record.command)} {{}}")}
+    return {name: table[name] for name in _known(record, table, lambda name: f"{table_place(record.command)} {name}")}
 
 
 def _of_environment(record: type[Config]) -> dict[str, Any]:
     """Values of variables such as EVALTRACK_RUN_K; blanks stand between several."""
-    prefix = f"EVALTRACK_{record.command.upper()}_"
+    prefix = _variable(record, "")
     variables = ((name, text) for name, text in os.environ.items() if name.startswith(prefix) and text)
     texts = {name.removeprefix(prefix).lower(): text for name, text in variables}
     fields = record.model_fields
-    names = _known(record, texts, prefix + "{}")
+    names = _known(record, texts, lambda name: _variable(record, name))
     return record.parsed({n: texts[n].split() if takes_several(fields[n]) else [texts[n]] for n in names})
 
 
-def _known(record: type[Config], names: Iterable[str], form: str) -> list[str]:
+def _variable(record: type[Config], name: str) -> str:
+    return f"EVALTRACK_{record.command}_{name}".upper()
+
+
+def _known(record: type[Config], names: Iterable[str], place: Callable[[str], str]) -> list[str]:
     """The names that are settings; others may be options of the command, unless they are near to a setting."""
     fields = record.model_fields
     for name in names:
         if name not in fields and (near := difflib.get_close_matches(name, fields, n=1, cutoff=0.8)):
-            raise UsageError(f"{form.format(name)}: there is no such setting; did you mean `{near[0]}`?")
+            raise UsageError(f"{place(name)}: there is no such setting; did you mean `{near[0]}`?")
     return [name for name in names if name in fields]
 
 

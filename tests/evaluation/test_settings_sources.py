@@ -75,10 +75,10 @@ def test_a_bad_value_of_a_project_names_its_table() -> None:
 
 def test_a_variable_is_checked_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVALTRACK_RUN_TRIALS", "2.5")
-    with pytest.raises(UsageError, match=r"^environment: trials is 2\.5; write a whole number from 1 to 1000$"):
+    with pytest.raises(UsageError, match=r"^EVALTRACK_RUN_TRIALS: trials is 2\.5; write a whole number from 1 to 1000"):
         settings_of(EvaluationConfig, {})
     monkeypatch.setenv("EVALTRACK_RUN_TRAILS", "3")
-    with pytest.raises(UsageError, match=r"^EVALTRACK_RUN_trails: there is no such setting; did you mean `trials`\?$"):
+    with pytest.raises(UsageError, match=r"^EVALTRACK_RUN_TRAILS: there is no such setting; did you mean `trials`\?$"):
         settings_of(EvaluationConfig, {})
 
 
