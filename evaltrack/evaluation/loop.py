@@ -55,7 +55,7 @@ class RowMaker(Protocol):
         ...
 
 
-def evaluate(
+async def evaluate(
     questions: Iterable[Question],
     evaluator: RowMaker,
     *,
@@ -69,18 +69,9 @@ def evaluate(
     At most `concurrency` questions are in flight. What `memory` recalls is not asked again, and what is new is kept
     there before it is yielded. The space needed does not grow with the questions. Once `stop` says so no question is
     begun, and those in flight are finished; closing the generator breaks them off.
-
-    Raises:
-        ValueError: `concurrency` is below 1.
     """
-    if concurrency < 1:
-        raise ValueError(f"concurrency is {concurrency}; at least 1 question must be in flight")
     numbered = ((*one, trial) for one in enumerate(questions) for trial in trials)
-    return _rows_of(_Loop(evaluator, memory, stop, numbered), concurrency)
-
-
-async def _rows_of(loop: _Loop, concurrency: int) -> AsyncGenerator[Row]:
-    """The rows of a loop, whose questions are asked by so many workers."""
+    loop = _Loop(evaluator, memory, stop, numbered)
     finished = asyncio.Queue[Row | None](concurrency)
     workers = [asyncio.create_task(loop.work(finished)) for _ in range(concurrency)]
 
