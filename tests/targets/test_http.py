@@ -246,7 +246,7 @@ def run_on_one_loop(*calls: Call) -> None:
 def test_connections_are_kept(server: Server) -> None:
     """Questions that follow each other on one event loop use one connection."""
     target = open_http(server.url, {})
-    run_on_one_loop(*[lambda: target(QUESTION, 5)] * 20)
+    run_on_one_loop(*[lambda: target(QUESTION, 5)] * 20, target.aclose)
     assert [request.connection for request in server.requests] == [0] * 20
 
 
@@ -254,7 +254,12 @@ def test_close(server: Server) -> None:
     """A target that was closed can be closed and asked again, over a new connection."""
     target = open_http(server.url, {})
     run_on_one_loop(
-        target.aclose, lambda: target(QUESTION, 5), target.aclose, target.aclose, lambda: target(QUESTION, 5)
+        target.aclose,
+        lambda: target(QUESTION, 5),
+        target.aclose,
+        target.aclose,
+        lambda: target(QUESTION, 5),
+        target.aclose,
     )
     assert [request.connection for request in server.requests] == [0, 1]
 
@@ -271,7 +276,9 @@ def test_many_at_once(server: Server) -> None:
     target = open_http(server.url, {})
 
     async def all_of_them() -> list[Response]:
-        return await asyncio.gather(*[target(QUESTION, 5) for _ in range(150)])
+        answers = await asyncio.gather(*[target(QUESTION, 5) for _ in range(150)])
+        await target.aclose()
+        return answers
 
     assert asyncio.run(all_of_them()) == [Response(answer="yes")] * 150
 
@@ -280,7 +287,7 @@ def test_no_cookies(server: Server) -> None:
     """Nothing is carried from one question to the next: cookies are not sent back."""
     server.answer = lambda handler: handler.reply({"answer": "yes"}, Set_Cookie="session=1; Path=/")
     target = open_http(server.url, {})
-    run_on_one_loop(lambda: target(QUESTION, 5), lambda: target(QUESTION, 5))
+    run_on_one_loop(lambda: target(QUESTION, 5), lambda: target(QUESTION, 5), target.aclose)
     assert all("Cookie" not in request.headers for request in server.requests)
 
 
@@ -472,6 +479,7 @@ def test_slow(server: Server, trickle: bool) -> None:
 
     async def rows() -> list[str]:
         found = [row async for row in evaluated([QUESTION] * 2, target, concurrency=1, timeout=0.5)]
+        await target.aclose()
         return [str(row.failure or (row.response and row.response.answer)) for row in found]
 
     start = time.monotonic()
