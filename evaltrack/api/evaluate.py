@@ -304,11 +304,11 @@ def ended_parent(
     kind: Kind,
     results: Sequence[RunResult],
     note: Callable[[], str],
-    placed: Callable[[str], str],
+    placed: Callable[[BaseException], str],
 ) -> Iterator[None]:
     """End the parent of several evaluations where one of them raises, if the store still answers.
 
-    The parent has the `note` then, and the error is raised with the words that `placed` makes of its own.
+    The parent has the `note` then, and the error is raised with the words that `placed` makes of it.
     """
     try:
         yield
@@ -317,7 +317,7 @@ def ended_parent(
         with suppress(EvaltrackError), few_retries():
             end_parent(store, parent, status, run_ids(results), note(), kind)
         if type(error) in (KeyboardInterrupt, TrackingError, UsageError):
-            raise type(error)(placed(str(error) or "stopped")) from None
+            raise type(error)(placed(error)) from None
         raise
 
 

@@ -76,8 +76,8 @@ def run_sets(
         def note() -> str:
             return sets_note(_results(store, parent, results))
 
-        def placed(words: str) -> str:
-            left = paths[len(results) :]
+        def placed(error: BaseException) -> str:
+            left, words = paths[len(results) :], str(error) or "stopped"
             words = f"{left[0]}: {words}" if left else words
             return f"{words}; not evaluated: {', '.join(left[1:])}" if left[1:] else words
 

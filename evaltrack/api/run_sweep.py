@@ -202,11 +202,13 @@ class _Running:
         """How far the sweep came."""
         return f"{len(self.results)} of {count(len(self.plan.configurations), 'configuration')} evaluated\n"
 
-    def placed(self, words: str) -> str:
+    def placed(self, error: BaseException) -> str:
         """What ended the sweep, with the configuration in which it did, and the way to go on."""
         done, total = len(self.results), len(self.plan.configurations)
         where = f"{self.plan.configurations[done].label}: " if done < total else ""
-        return f"{where}{words}; {done} of {count(total, 'run')} finished, no row is lost; {self.going_on}"
+        runs, is_stopped = f"{done} of {count(total, 'run')} finished", isinstance(error, KeyboardInterrupt)
+        runs = f"stopped; {runs}, no row is lost" if is_stopped else f"{error}; {runs}"
+        return f"{where}{runs}; {self.going_on}"
 
 
 def _line(name: str, runs: list[tuple[Configuration, RunResult]]) -> Line:

@@ -307,16 +307,17 @@ class Pool(Closable):
 
     async def call(self, call: Record) -> bytes:
         """What the function returns for a call, as JSON; raises as `Process.call` does."""
-        payload, is_alone = call.model_dump_json(exclude_defaults=True).encode(), self._is_alone
+        payload = call.model_dump_json(exclude_defaults=True).encode()
+        return await self._in_loop(self._call(payload, is_alone=self._is_alone))
+
+    async def _call(self, payload: bytes, *, is_alone: bool) -> bytes:
+        process = await self._process(is_alone=is_alone)
         try:
-            return await self._in_loop(self._call(payload, is_alone=is_alone))
+            return await process.call(payload)
         except ProcessEndedError as error:
             if is_alone:
                 raise ProcessEndedError(f"{error} (asked twice, the second time alone)") from None
             raise InterruptedCallError(str(error), self) from None
-
-    async def _call(self, payload: bytes, *, is_alone: bool) -> bytes:
-        return await (await self._process(is_alone=is_alone)).call(payload)
 
     async def ready(self) -> None:
         """Wait until a process can be called, or none will be."""

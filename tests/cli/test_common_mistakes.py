@@ -22,7 +22,7 @@ from tests.conftest import REPO
 
 APP = """
 def ask(question, k): return ["a"]
-def said(question): return {"answer": "a", "sources": ["a"]}
+def _said(question): return {"answer": "a", "sources": ["a"]}
 def number(question): return 5
 def field(question): return {"anwser": "a"}
 def fails(question): raise KeyError("index")
