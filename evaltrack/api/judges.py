@@ -17,6 +17,7 @@ from evaltrack.evaluation.loop import evaluate, take_all
 from evaltrack.evaluation.plan import open_cache, open_judges
 from evaltrack.judges import judge_names
 from evaltrack.judges.recorded import RecordedJudge
+from evaltrack.metrics.aggregate import Ledger
 from evaltrack.metrics.measure import Measured, measure
 from evaltrack.metrics.rubric import RubricWeights, panel_mean, reasoned
 from evaltrack.records import Judge, PlainTarget, Question, Response, Row, Signature, Verdict
@@ -217,15 +218,15 @@ def _ask(
     """Each response's rows, judged under trials of their own, so that no verdict of the run is used again."""
     responses = {row.id: response_of(row) for row in rows}
     rows_by_id: defaultdict[str, list[Row]] = defaultdict(list)
-    done = tokens = 0
+    done, ledger = 0, Ledger()
 
     async def stored(question: Question, _k: int, /) -> Response:
         return responses[question.id]
 
     def take(row: Row) -> None:
-        nonlocal done, tokens
+        nonlocal done
         rows_by_id[row.question.id].append(row)
-        tokens += _paid_tokens(row)
+        ledger.add(row)
         done += 1
         on_progress(done, times * len(rows))
 
@@ -241,14 +242,7 @@ def _ask(
                 yield row
 
     take_all(judging, take, judges)
-    return rows_by_id, tokens
-
-
-def _paid_tokens(row: Row) -> int:
-    """The tokens of the verdicts that were paid for, those of a failure too."""
-    usages = [verdict.usage for verdict in row.verdicts if not verdict.cached]
-    usages += [row.failure.usage] if row.failure else []
-    return sum(usage.total_tokens for usage in usages if usage is not None)
+    return rows_by_id, ledger.judge_usage.total_tokens
 
 
 def _replayed(key: str, was: Measured, again: Sequence[Row], score: str) -> Replayed:

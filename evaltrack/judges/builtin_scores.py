@@ -66,10 +66,6 @@ LONG_RESPONSE = 100_000
 """Characters from which an answer and its sources are looked at beside the event loop."""
 
 
-async def _at_once(function: Callable[[Question, Response], Measured], *given: Any) -> Measured:
-    return function(*given)
-
-
 class BuiltinScorer(Scorer):
     """A function of a question and what the target returned, under a name; `said` is what tells it from others.
 
@@ -91,8 +87,8 @@ class BuiltinScorer(Scorer):
         (score,) = self.declared
         texts = (response.answer, *(source.text for source in response.sources or ()))
         is_long = self._takes_long or sum(len(text) for text in texts if text) > LONG_RESPONSE
-        run = aside if is_long else _at_once
-        return measured_value(score.name, await run(self.measure, question, response))
+        asked = (question, response)
+        return measured_value(score.name, await aside(self.measure, *asked) if is_long else self.measure(*asked))
 
 
 def open_builtin(spec: str, name: str = "") -> BuiltinScorer | None:

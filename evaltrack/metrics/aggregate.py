@@ -101,10 +101,15 @@ class Summary:
     @property
     def groups(self) -> dict[str, dict[str, tuple[float, int]]]:
         """Mean and count by metric for each domain, the largest first, then each difficulty."""
-        sized = sorted(self._groups.items(), key=lambda item: (_level(item[0]), -_size(item[1]), item[0]))
+
+        def place(item: tuple[str, Values]) -> tuple[int, int, str]:
+            group, values = item
+            level = LEVELS.index(group) + 1 if group in LEVELS else 0
+            return level, -max(map(len, values.values()), default=0), group
+
         return {
             group: {s.metric: (fmean(m[s.metric]), len(m[s.metric])) for s in self._table.scores if s.metric in m}
-            for group, m in sized
+            for group, m in sorted(self._groups.items(), key=place)
         }
 
 
@@ -118,15 +123,6 @@ def _groups(domain: str, difficulty: str | None) -> tuple[str, ...]:
 def domain_of(group: str) -> str | None:
     """The domain that a group is; None for a difficulty."""
     return None if group in LEVELS else group.removeprefix(DOMAIN_PREFIX)
-
-
-def _level(group: str) -> int:
-    """Domains first, then the difficulties from easy to hard."""
-    return LEVELS.index(group) + 1 if group in LEVELS else 0
-
-
-def _size(values: Mapping[str, array[float]]) -> int:
-    return max(map(len, values.values()), default=0)
 
 
 class Kept:

@@ -209,15 +209,11 @@ def _retrieval(question: Question, relevance: Relevance | str, k: int) -> tuple[
         "ndcg_at_k": retrieval.ndcg_at_k(ranks, expected, k),
     }
     if question.grades and relevance.finds is None:
-        scores |= _graded(question, relevance.ranked, k)
+        grades, ranked = graded_keys(question), relevance.ranked
+        scores["ndcg_at_k"] = retrieval.graded_ndcg_at_k(ranked, grades, k)
+        if ranked:
+            scores["judged_at_k"] = retrieval.judged_at_k(ranked, grades, k)
     return scores, {}
-
-
-def _graded(question: Question, ranked: Sequence[str], k: int) -> dict[str, float]:
-    """The scores that know more grades than relevant and not."""
-    grades = graded_keys(question)
-    scores = {"ndcg_at_k": retrieval.graded_ndcg_at_k(ranked, grades, k)}
-    return scores | ({"judged_at_k": retrieval.judged_at_k(ranked, grades, k)} if ranked else {})
 
 
 def passes(scores: Mapping[str, float], threshold: float, *, negative: bool, empty: bool) -> bool | None:

@@ -256,7 +256,8 @@ def reasoned(observed: Sequence[Observed], weights: RubricWeights) -> tuple[dict
     tier = tier_of(math.floor(score) or math.ceil(score))  # a mean of 69.5 does not pass, one of 0.5 is no hard fail
     gaps = [grading.coupling_gap for grading in gradings if grading.coupling_gap is not None]
     worst = max(gradings, key=lambda grading: -1 if grading.coupling_gap is None else grading.coupling_gap)
-    mode = _mode(gradings)
+    modes = [grading.mode for grading in gradings]
+    mode = max(modes, key=modes.count)  # of several that most judges saw the first
     scores = {
         **means,
         **({"coupling_violation": float(any(gaps))} if gaps else {}),
@@ -279,18 +280,12 @@ def _means(gradings: Sequence[Grading], observed: Sequence[Observed]) -> dict[st
     return {name: mean for name, values in by_name.items() if (mean := panel_mean(values)) is not None}
 
 
-def _mode(gradings: Sequence[Grading]) -> Mode:
-    """The mode most judges saw, of several such the first."""
-    modes = [grading.mode for grading in gradings]
-    return max(modes, key=modes.count)
-
-
 def panel_mean(values: Sequence[float | None]) -> float | None:
     """The mean of what each judge of a panel gave, or None where one gave nothing: fewer judges are another measure.
 
     It is exact in the decimals that were given: .7, .7 and 1.0 are .8, which passes at .8.
     """
-    exact = [Fraction(str(value)) for value in values if value is not None]
+    exact = [_exact(value) for value in values if value is not None]
     if not exact or len(exact) < len(values):
         return None
     return float(sum(exact) / len(exact))

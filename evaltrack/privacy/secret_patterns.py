@@ -137,7 +137,9 @@ def _spans_in_short(text: str) -> tuple[tuple[int, int], ...]:
 
 
 def _spans_in(text: str) -> list[tuple[int, int]]:
-    known, spans = rules(), list(_in_text(text))
+    known, spans = rules(), list[tuple[int, int]]()
+    for rule in known.wanted("text", text.lower()):
+        spans += rule.spans(text)
     words = list(_word_positions(text, (word for word in text.split() if len(word) >= SHORTEST)))
     with_digit = [(start, word) for start, word in words if _DIGIT.search(word)]
     for start, word in words:
@@ -167,11 +169,6 @@ def entropy(text: str) -> float:
     """Shannon's entropy of the characters, in bits for each."""
     counts = [text.count(character) for character in set(text)]
     return -sum(count / len(text) * log2(count / len(text)) for count in counts)
-
-
-def _in_text(text: str) -> Iterator[tuple[int, int]]:
-    for rule in rules().wanted("text", text.lower()):
-        yield from rule.spans(text)
 
 
 def _spans_after_names(text: str, words: Iterable[tuple[int, str]]) -> Iterator[tuple[int, int]]:

@@ -45,7 +45,7 @@ class GenaiJudge:
             raise UsageError(f"`scores={place}`: is {type(scorer).__name__}, no scorer of mlflow.genai; decorate it")
         self._scorer: Scorer = scorer
         self.binary = isinstance(scorer, BuiltInScorer) and hasattr(scorer, "model")
-        required = getattr(scorer, "required_columns", set()) if self.binary else _required(scorer)
+        required = getattr(scorer, "required_columns", set()) if self.binary else _required(scorer.__call__)
         if "trace" in required or scorer.is_session_level_scorer:
             raise UsageError(f"`scores={place}`: {scorer.name} {NOT_HERE}")
         self.name: str = scorer.name
@@ -113,9 +113,9 @@ def open_builtin_scorer(name: str, settings: Mapping[str, Any], place: str) -> G
 _NAMES = "there are Correctness, Guidelines, RelevanceToQuery, Safety, Completeness, Equivalence, Fluency and others"
 
 
-def _required(scorer: Scorer) -> set[str]:
-    """The arguments that the function of a user's scorer cannot do without."""
-    parameters = inspect.signature(scorer.__call__).parameters.values()
+def _required(function: Callable[..., Any]) -> set[str]:
+    """The arguments that a function cannot do without."""
+    parameters = inspect.signature(function).parameters.values()
     return {each.name for each in parameters if each.default is inspect.Parameter.empty}
 
 
@@ -197,7 +197,7 @@ class LibraryMetric:
         self.name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", metric).lower()
         self.said: Sequence[Any] = [library, release, metric, stored["model"]]
         self.higher_is_better = metric not in LOWER_IS_BETTER
-        parts = _parts_of_ragas(kind)
+        parts = _required(getattr(kind, "ascore", lambda: None))  # of Ragas, which scores 0 without them
         self._needs_expected = "reference" in parts
         self._needs_texts = "Context" in metric or metric == "Faithfulness" or any("contexts" in each for each in parts)
 
@@ -217,13 +217,6 @@ class LibraryMetric:
             trace=_trace(question, sources if has_texts else ()),
         )
         return assessed_value(feedback)
-
-
-def _parts_of_ragas(kind: Any) -> list[str]:
-    """What a metric of Ragas has to be given, without which it would score nothing as 0; empty for other libraries."""
-    measure = getattr(kind, "ascore", None)
-    parameters = inspect.signature(measure).parameters.values() if measure else ()
-    return [each.name for each in parameters if each.default is inspect.Parameter.empty]
 
 
 def _trace(question: Question, sources: Sequence[Source]) -> Trace:

@@ -116,16 +116,6 @@ def test_the_figures_are_those_of_the_coefficients_called_by_hand(judged: Judged
     assert 0.5 < made.kappa < 1
 
 
-def test_disagreements_come_largest_first(judged: Judged) -> None:
-    made = agreed(judged, labels=SECOND)
-    own, other = by_hand()
-    gaps = {key: abs(own[key]["reasoning_score"] - other[key]["reasoning_score"]) for key in own}
-    assert {each.id: each.gap for each in made.disagreements} == {key: gap for key, gap in gaps.items() if gap > 5}
-    assert [each.gap for each in made.disagreements] == sorted((gap for gap in gaps.values() if gap > 5), reverse=True)
-    for each in made.disagreements:
-        assert (each.score, each.other) == (own[each.id]["reasoning_score"], other[each.id]["reasoning_score"])
-
-
 def test_two_judges_agree_where_enough_responses_lie_within_the_tolerance(judged: Judged) -> None:
     own, other = by_hand()
     gaps = [abs(own[key]["reasoning_score"] - other[key]["reasoning_score"]) for key in own]
@@ -581,12 +571,6 @@ def test_a_run_that_nobody_judged_is_refused(store_uri: str, tmp_path: Path) -> 
         replay_judge(foreign.info.run_id, tracking_uri=store_uri)
 
 
-@pytest.mark.parametrize("times", [0, -1, 101])
-def test_times_have_bounds(store_uri: str, times: int) -> None:
-    with pytest.raises(UsageError, match=f"times is {times}; write a number from 1 to 100"):
-        replay_judge("nothing", times=times, tracking_uri=store_uri)
-
-
 def test_what_stands_in_the_way_is_named(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(behaviour=graded()):
         run = judged_run(tmp_path, store_uri)
@@ -617,5 +601,6 @@ def test_a_replay_by_the_command_line(store_uri: str, tmp_path: Path, capsys: py
         assert cli("judge", "replay", run.run_id, "--times", "2", "--output", "json") == 0
         printed = json.loads(capsys.readouterr().out)
         assert (printed["schema"], printed["judge_tokens"], printed["times"]) == ("evaltrack.replay/1", 0, 2)
-        assert cli("judge", "replay", run.run_id, "--times", "0") == 2
-        assert "Error: times is 0; write a number from 1 to 100" in capsys.readouterr().err
+        for times in ("0", "101"):
+            assert cli("judge", "replay", run.run_id, "--times", times) == 2
+            assert f"Error: times is {times}; write a number from 1 to 100" in capsys.readouterr().err

@@ -11,27 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaltrack.compare.judges import (
-    SCALES,
-    SCORE,
     TOLERANCE,
     Disagreement,
     Replay,
     Replayed,
     Within,
     agreement_of,
-    tolerances_of,
 )
 from evaltrack.report.judges import replay_json, replay_lines
-
-
-def test_a_tolerance_is_a_share_of_the_scale_of_each_grade() -> None:
-    """The reasoning score has 100 points; grades of answers go from 0 to 1."""
-    assert SCALES["reasoning"]["reasoning_score"] == 100
-    assert set(SCALES["answer"].values()) == {1.0}
-    assert tolerances_of("reasoning", None)["reasoning_score"] == pytest.approx(5)
-    assert tolerances_of("reasoning", 0.2)["reasoning_score"] == pytest.approx(20)
-    assert tolerances_of("reasoning", 0.2)["hypotheses"] == 1.0
-    assert tolerances_of("answer", None)[SCORE["answer"]] == pytest.approx(0.1)
 
 
 def test_responses_far_apart_are_named_the_widest_first() -> None:

@@ -27,7 +27,7 @@ from evaltrack.judges.llm_judge import CUT, TEXT_LIMIT, UnreadableVerdictError, 
 from evaltrack.judges.neutral_text import BREAK, SUFFIX, TAG_RULE
 from evaltrack.judges.server import AnswerError
 from evaltrack.records import Question, Response, Source, Turn, Usage, Verdict
-from tests.conftest import REPO, Serve
+from tests.conftest import REPO, OpenCache, Serve
 from tests.openai_behaviours import FAULTS, Reply, script, slow
 from tests.openai_behaviours import Usage as ServerUsage
 
@@ -279,9 +279,9 @@ def test_tokens_of_a_repair_as_far_as_they_are_told(serve: Serve, usages: Any, k
     assert verdict_of().usage == expected
 
 
-def test_after_one_repair_attempt_the_raw_text_is_the_error(serve: Serve, tmp_path: Path) -> None:
+def test_after_one_repair_the_raw_text_is_the_error(serve: Serve, tmp_path: Path, open_cache: OpenCache) -> None:
     """Two calls and no third; both faults and what it wrote last are kept, and nothing is cached."""
-    cache = VerdictCache(tmp_path)
+    cache = open_cache(tmp_path)
     server = serve("I'd say 9/10.", json.dumps({**GOOD, "accuracy": 2}) + "x" * 2000)
     with pytest.raises(UnreadableVerdictError) as error:
         verdict_of(cache=cache)
@@ -295,7 +295,6 @@ def test_after_one_repair_attempt_the_raw_text_is_the_error(serve: Serve, tmp_pa
     with pytest.raises(UnreadableVerdictError):
         verdict_of(cache=cache)
     assert server.calls == 4
-    cache.close()
 
 
 @pytest.mark.parametrize(
@@ -333,20 +332,19 @@ def test_a_verdict_is_paid_for_once(serve: Serve, tmp_path: Path) -> None:
     )
 
 
-def test_the_same_question_twice_at_once_is_paid_for_once(serve: Serve, tmp_path: Path) -> None:
+def test_the_same_question_twice_at_once_is_paid_for_once(serve: Serve, tmp_path: Path, open_cache: OpenCache) -> None:
     """Who asks while the first one is under way waits for its verdict; without a cache each is paid for."""
-    cache = VerdictCache(tmp_path)
+    cache = open_cache(tmp_path)
     server = serve(behaviour=slow(script(Reply(json.dumps(GOOD))), 0.05))
     assert verdict_of(times=8, cache=cache).cached
-    cache.close()
     assert server.calls == 1
     verdict_of(times=8)
     assert server.calls == 9
 
 
-def test_a_failed_verdict_is_asked_for_again(serve: Serve, tmp_path: Path) -> None:
+def test_a_failed_verdict_is_asked_for_again(serve: Serve, tmp_path: Path, open_cache: OpenCache) -> None:
     """Of three at once the first fails; the next one pays, and the third has its verdict."""
-    cache = VerdictCache(tmp_path)
+    cache = open_cache(tmp_path)
     server = serve(FAULTS["refusal"](Reply()), json.dumps(GOOD))
 
     async def three() -> list[Any]:
@@ -356,14 +354,13 @@ def test_a_failed_verdict_is_asked_for_again(serve: Serve, tmp_path: Path) -> No
         return found
 
     failed, paid, cached = asyncio.run(three())
-    cache.close()
     assert isinstance(failed, AnswerError)
     assert (paid.cached, cached.cached, server.calls) == (False, True, 2)
 
 
-def test_each_trial_is_paid_for_once(serve: Serve, tmp_path: Path) -> None:
+def test_each_trial_is_paid_for_once(serve: Serve, tmp_path: Path, open_cache: OpenCache) -> None:
     """Another trial is another verdict, paid anew over the same connections; the same one comes from the cache."""
-    cache = VerdictCache(tmp_path)
+    cache = open_cache(tmp_path)
     server = serve(json.dumps(GOOD))
 
     async def trials(*numbers: int) -> list[Verdict]:
@@ -377,12 +374,11 @@ def test_each_trial_is_paid_for_once(serve: Serve, tmp_path: Path) -> None:
     assert [verdict.cached for verdict in asyncio.run(trials(3, 2, 1))] == [True] * 3
     assert server.calls == 3
     assert verdict_of(cache=cache, trial=1).cached
-    cache.close()
 
 
-def test_the_trials_of_one_judge_wait_for_each_other(serve: Serve, tmp_path: Path) -> None:
+def test_the_trials_of_one_judge_wait_for_each_other(serve: Serve, tmp_path: Path, open_cache: OpenCache) -> None:
     """The judge of a trial is made anew for each question; the same question twice at once is still paid for once."""
-    cache = VerdictCache(tmp_path)
+    cache = open_cache(tmp_path)
     server = serve(behaviour=slow(script(Reply(json.dumps(GOOD))), 0.05))
 
     async def at_once() -> list[Verdict]:
@@ -393,7 +389,6 @@ def test_the_trials_of_one_judge_wait_for_each_other(serve: Serve, tmp_path: Pat
         return found
 
     verdicts = asyncio.run(at_once())
-    cache.close()
     assert sum(not verdict.cached for verdict in verdicts) == 2
     assert server.calls == 2
 
@@ -420,25 +415,23 @@ def sources_with(text: str) -> tuple[Source, ...]:
     ids=lambda other: next(iter(other)),
 )
 def test_another_question_answer_source_model_or_parameter_is_another_verdict(
-    serve: Serve, tmp_path: Path, other: dict[str, Any]
+    serve: Serve, tmp_path: Path, open_cache: OpenCache, other: dict[str, Any]
 ) -> None:
-    cache = VerdictCache(tmp_path)
+    cache = open_cache(tmp_path)
     both = {"reasoning": "so", **GOOD, "declined": True}
     server = serve(json.dumps(both))
     verdict_of(cache=cache)
     verdict = verdict_of(cache=cache, **other)
-    cache.close()
     assert (server.calls, verdict.cached) == (2, False)
 
 
-def test_what_the_judge_is_not_shown_does_not_matter(serve: Serve, tmp_path: Path) -> None:
-    cache = VerdictCache(tmp_path)
+def test_what_the_judge_is_not_shown_does_not_matter(serve: Serve, tmp_path: Path, open_cache: OpenCache) -> None:
+    cache = open_cache(tmp_path)
     server = serve(json.dumps(GOOD))
     verdict_of(cache=cache)
     other = changed(id="other", notes="look again", difficulty="hard")
     sources = tuple(source.model_copy(update={"score": 0.5, "url": "x"}) for source in RESPONSE.sources or ())
     verdict_of(other, RESPONSE.model_copy(update={"sources": sources}), cache=cache)
-    cache.close()
     assert server.calls == 1
 
 
