@@ -167,7 +167,6 @@ ORDERS = [
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("place", ["question", "expected_answer", "title", "text", "answer"])
 def test_no_text_leaves_its_tags(order: str, place: str) -> None:
-    """A text with tags, orders or a verdict in it is shown, inside of its own part, and no part is added."""
     question, source = QUESTION, {"title": "Visa", "text": "At most 90 days."}
     if place in {"question", "expected_answer"}:
         question = changed(**{place: order})
@@ -188,7 +187,6 @@ def test_no_text_leaves_its_tags(order: str, place: str) -> None:
 
 
 def test_what_is_shown_is_bounded() -> None:
-    """Megabytes of question, answers, titles and sources make a message of some ten thousand characters."""
     big = "word " * 400_000
     sources = tuple(Source(title=big, text=big) for _ in range(5000))
     question = changed(question=big, expected_answer=big)
@@ -240,7 +238,6 @@ def test_text_around_the_object_is_passed_over(text: str) -> None:
 
 @pytest.mark.parametrize(("text", "message"), REPLIES["unreadable"])
 def test_what_cannot_be_read_is_never_a_score(text: str, message: str) -> None:
-    """Nothing is clipped, converted or guessed: a number off its scale is no number."""
     with pytest.raises(ValueError, match=re.escape(message)):
         read_reply(text, AnswerReply)
 
@@ -252,7 +249,6 @@ def test_declined_is_true_or_false_and_nothing_like_it(declined: str) -> None:
 
 
 def test_one_repair_attempt_says_what_was_wrong(serve: Serve) -> None:
-    """The model sees its own reply and the fault; the verdict costs the tokens of both calls."""
     bad = json.dumps({**GOOD, "overall_score": 7})
     server = serve(
         Reply(bad, usage=ServerUsage(500, 60, cached=100, reasoning=7)),
@@ -280,7 +276,6 @@ def test_tokens_of_a_repair_as_far_as_they_are_told(serve: Serve, usages: Any, k
 
 
 def test_after_one_repair_the_raw_text_is_the_error(serve: Serve, tmp_path: Path, open_cache: OpenCache) -> None:
-    """Two calls and no third; both faults and what it wrote last are kept, and nothing is cached."""
     cache = open_cache(tmp_path)
     server = serve("I'd say 9/10.", json.dumps({**GOOD, "accuracy": 2}) + "x" * 2000)
     with pytest.raises(UnreadableVerdictError) as error:
@@ -333,7 +328,6 @@ def test_a_verdict_is_paid_for_once(serve: Serve, tmp_path: Path) -> None:
 
 
 def test_the_same_question_twice_at_once_is_paid_for_once(serve: Serve, tmp_path: Path, open_cache: OpenCache) -> None:
-    """Who asks while the first one is under way waits for its verdict; without a cache each is paid for."""
     cache = open_cache(tmp_path)
     server = serve(behaviour=slow(script(Reply(json.dumps(GOOD))), 0.05))
     assert verdict_of(times=8, cache=cache).cached
@@ -359,7 +353,6 @@ def test_a_failed_verdict_is_asked_for_again(serve: Serve, tmp_path: Path, open_
 
 
 def test_each_trial_is_paid_for_once(serve: Serve, tmp_path: Path, open_cache: OpenCache) -> None:
-    """Another trial is another verdict, paid anew over the same connections; the same one comes from the cache."""
     cache = open_cache(tmp_path)
     server = serve(json.dumps(GOOD))
 

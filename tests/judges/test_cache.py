@@ -39,7 +39,6 @@ def said(text: str) -> Verdict:
 
 @pytest.mark.parametrize("verdict", [FULL, NEGATIVE], ids=["full", "negative"])
 def test_a_verdict_comes_back(tmp_path: Path, open_cache: OpenCache, verdict: Verdict) -> None:
-    """What was kept is had again as it was, also by whoever opens the file next; other keys have nothing."""
     cache = open_cache(tmp_path)
     assert cache.get("key") is None
     cache.put("key", verdict)
@@ -72,7 +71,6 @@ def test_the_folder_of_the_user(variables: dict[str, str], folder: str, monkeypa
 
 
 def test_a_link_of_our_own_is_followed(tmp_path: Path, open_cache: OpenCache) -> None:
-    """Who keeps the cache on another disk may link to it, in steps and by relative names."""
     (tmp_path / "disk" / "cache").mkdir(parents=True)
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "one").symlink_to("../home/two")
@@ -128,7 +126,6 @@ def keep(folder: Path, name: str, start: Barrier, problems: Queue[str | None]) -
 
 
 def test_two_processes_at_once(tmp_path: Path, open_cache: OpenCache) -> None:
-    """Two processes that open one new file at once and write to it: nobody is refused, and nothing is lost."""
     processes = multiprocessing.get_context("spawn")
     start, problems = processes.Barrier(2), processes.Queue()
     started = [processes.Process(target=keep, args=(tmp_path, name, start, problems)) for name in "ab"]
@@ -147,7 +144,6 @@ def test_two_processes_at_once(tmp_path: Path, open_cache: OpenCache) -> None:
 
 
 def test_one_that_is_being_set_up_is_waited_for(tmp_path: Path, open_cache: OpenCache) -> None:
-    """A file that another process holds while it makes it is opened once that lets go."""
     other = sqlite3.connect(tmp_path / FILE, isolation_level=None, check_same_thread=False)
     other.execute("create table other (x)")
     other.execute("begin immediate")
@@ -161,7 +157,6 @@ def test_one_that_is_being_set_up_is_waited_for(tmp_path: Path, open_cache: Open
 
 
 def test_a_verdict_outlives_a_process_that_is_killed(tmp_path: Path, open_cache: OpenCache) -> None:
-    """What was paid for is on disk when `put` returns, whatever happens to the process then."""
     code = (
         "import os, sys; from pathlib import Path; from evaltrack.judges.cache import VerdictCache\n"
         "from evaltrack.records import Verdict\n"
@@ -193,7 +188,6 @@ ROOT = pytest.mark.skipif(os.geteuid() == 0, reason="the superuser writes to any
 def test_what_cannot_be_opened_is_an_empty_cache(
     make: Callable[[Path], Path], why: str, tmp_path: Path, open_cache: OpenCache
 ) -> None:
-    """A place that cannot be written to, or holds something else, is a problem that is told and no error."""
     folder = make(tmp_path)
     cache = open_cache(folder)
     assert cache.problem is not None
@@ -206,7 +200,6 @@ def test_what_cannot_be_opened_is_an_empty_cache(
 
 
 def test_a_full_disk_is_an_empty_cache(small_disk: Path, open_cache: OpenCache) -> None:
-    """Where no page can be written nothing is cached, which is told; with room again verdicts are."""
     subprocess.run(["dd", "if=/dev/zero", f"of={small_disk / 'filler'}", "bs=512"], capture_output=True)
     cache = open_cache(small_disk)
     assert cache.problem == f"verdicts are not cached: {small_disk / FILE}: database or disk is full"
@@ -217,7 +210,6 @@ def test_a_full_disk_is_an_empty_cache(small_disk: Path, open_cache: OpenCache) 
 
 
 def test_a_file_that_breaks_stops_being_used(tmp_path: Path, open_cache: OpenCache) -> None:
-    """Where pages of the file are damaged nothing is found and nothing kept, which is told with the place."""
     first = open_cache(tmp_path)
     for number in range(200):
         first.put(f"key{number}", said("x" * 200))
@@ -266,7 +258,6 @@ def test_a_table_of_another_form_is_not_used(columns: str, missing: str, tmp_pat
     ids=repr,
 )
 def test_an_entry_that_is_no_verdict_is_none(tmp_path: Path, open_cache: OpenCache, entry: str | bytes | int) -> None:
-    """What cannot be read as a verdict is not found, and gives way to the verdict that is paid for next."""
     cache = open_cache(tmp_path)
     cache.put("other", NEGATIVE)
     signature = cache._signature("key", entry) if isinstance(entry, str) else None
@@ -279,7 +270,6 @@ def test_an_entry_that_is_no_verdict_is_none(tmp_path: Path, open_cache: OpenCac
 
 
 def test_after_it_is_closed(tmp_path: Path) -> None:
-    """A verdict that arrives after the end is not kept, and closing twice is no error."""
     cache = VerdictCache(tmp_path)
     cache.close()
     assert cache.get("key") is None

@@ -78,7 +78,6 @@ def returning(written: Write, value: str) -> FunctionJudge:
     ids=["mapping", "read-only mapping", "verdict"],
 )
 def test_functions_and_what_they_return(code: str, said: str, written: Write) -> None:
-    """A function may be sync or async, or an object; it returns a verdict or its fields, which count as its own."""
     module = written(
         f"from types import MappingProxyType\nfrom evaltrack.records import Verdict\nSAID = {said}\n" + code
     )
@@ -103,7 +102,6 @@ def test_a_function_is_given_the_records(written: Write) -> None:
 
 
 def test_whatever_name_it_gives_the_judge_has_one(written: Write) -> None:
-    """Two functions of a panel stay two judges, though both call themselves alike."""
     module = written("""
         from evaltrack.records import Verdict
         def one(question, response):
@@ -145,14 +143,12 @@ def test_all_fields_of_a_verdict(written: Write) -> None:
     ],
 )
 def test_what_is_no_verdict(value: str, kind: str, written: Write) -> None:
-    """A number, a text or nothing at all is no verdict; the error says what to return."""
     with pytest.raises(TypeError, match=f"^the judge returned {kind}; return a Verdict or its fields$"):
         ask(returning(written, value))
 
 
 @pytest.mark.parametrize(("value", "said"), REPLIES["bad_fields"])
 def test_fields_that_are_no_verdict(value: str, said: str, written: Write) -> None:
-    """A number off its scale, a word for a number or an unknown field is an error that names the field, in a line."""
     with pytest.raises(ValueError, match=f"^what the judge returned is no verdict: {re.escape(said)}") as raised:
         ask(returning(written, value))
     assert "pydantic" not in str(raised.value)
@@ -177,7 +173,6 @@ def test_whole_numbers_and_those_of_numpy_are_numbers(value: str, score: float, 
     ],
 )
 def test_a_verdict_that_does_not_decide(value: str, question: Question, lacks: str, written: Write) -> None:
-    """A verdict without what its question needs is an error that names it, not a pass without a judge."""
     with pytest.raises(ValueError, match=f"^the judge returned no `{lacks}`$"):
         ask(returning(written, value), question)
 
@@ -188,7 +183,6 @@ def test_a_negative_is_judged_by_whether_it_declined(declined: bool, written: Wr
 
 
 def test_in_a_run_its_failure_is_a_row(written: Write) -> None:
-    """What a function returns in a wrong form is a judge error in the row of its question, whose answer is kept."""
     module = written("""
         def judge(question, response):
             return {"1": {"overall_score": 0.85}, "3": {"overall_score": 8.5}}.get(question.id)
@@ -239,7 +233,6 @@ def test_a_function_that_is_not_there(name: str, said: str) -> None:
 @pytest.mark.parametrize("arguments", ["", "question", "question, response, more", "question, *, response", "**all"])
 @pytest.mark.parametrize("how", ["def", "async def"])
 def test_a_function_that_takes_something_else(how: str, arguments: str, written: Write) -> None:
-    """A function that cannot be given question and response is refused before anything is run."""
     name = f"{written(f'{how} judge({arguments}): ...')}:judge"
     with pytest.raises(UsageError, match=f"^judge `{name}`: must take \\(question, response\\)$"):
         FunctionJudge(name)
@@ -249,7 +242,6 @@ def test_a_function_that_takes_something_else(how: str, arguments: str, written:
     "arguments", ["question, response, strict=True", "*all", "given, answer, /", "q, r, *, a=1, **b"]
 )
 def test_further_arguments_may_have_defaults(arguments: str, written: Write) -> None:
-    """Whatever else a function takes is its own affair, as long as two arguments are enough."""
     assert ask(FunctionJudge(f"{written(f'def judge({arguments}): return dict(overall_score=1)')}:judge"))
 
 
@@ -262,7 +254,6 @@ def test_a_judge_that_there_is_not(name: str) -> None:
 
 
 def test_a_function_itself_is_a_judge(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One alone or in a panel, sync or async; it is called in this process and named by its module and name."""
     monkeypatch.setenv("EVALTRACK_STATE_DIR", str(tmp_path / "state"))
     seen: list[str] = []
     grades = {"accuracy": 0.5, "completeness": 0.5, "relevance": 0.5, "overall_score": 0.5}
@@ -286,7 +277,6 @@ def test_a_function_itself_is_a_judge(store_uri: str, tmp_path: Path, monkeypatc
 
 
 def test_functions_are_told_apart_by_their_names() -> None:
-    """Two of the same name are refused; what is neither a name nor a function is refused, too."""
     one, two = (lambda question, response: {} for _ in range(2))
     with pytest.raises(UsageError, match=r"two functions are called .*<lambda>`; give each a name of its own"):
         run_eval([{"question": "q", "expected_answer": "A"}], target=str, judge=[one, two])

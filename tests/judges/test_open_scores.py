@@ -32,7 +32,7 @@ from evaltrack.targets.failures import RaisedElsewhereError
 from tests.openai_behaviours import Reply
 from tests.openai_server import OpenAIServer
 
-QUESTION = Question(id="1", question="What?", domain="d", expected_answer="Paris")
+QUESTION = Question(id="1", question="q", domain="d")
 ANSWER = Response(answer="in Paris")
 CODE = """
 import os
@@ -151,7 +151,6 @@ def test_names_that_are_refused(specs: list[str], message: str) -> None:
         open_scorers(specs, in_process=False)
 
 
-QUESTION = Question(id="1", question="q", domain="d")
 SOURCE = Source(chunk_id="a", text="words")
 
 

@@ -223,7 +223,6 @@ def test_a_quote_is_found_whatever_its_markup_line_breaks_and_quotation_marks(qu
     ],
 )
 def test_a_quote_that_does_not_stand_in_the_response_is_never_believed(quote: str) -> None:
-    """Other words, half words, two places in one, or no words at all: repaired, else an error."""
     invented = reply(shifts=[quote], num_shifts=1)
     with serving(invented, reply()) as server:
         assert observed_by().shifts == 2
@@ -236,7 +235,6 @@ def test_a_quote_that_does_not_stand_in_the_response_is_never_believed(quote: st
 
 @pytest.mark.parametrize(("name", "changes", "named"), REPLIES["wrong"])
 def test_what_cannot_be_is_repaired_once_and_then_an_error(name: str, changes: dict[str, Any], named: str) -> None:
-    """The model sees its reply and what was wrong with it; what it says then counts, or is an error, never a score."""
     wrong = reply(**changes)
 
     async def twice() -> list[Any]:
@@ -307,7 +305,6 @@ def test_a_missing_field_is_never_filled_in() -> None:
 
 @pytest.mark.parametrize(("quotes", "number", "confidence"), REPLIES["claims"])
 def test_the_strongest_claim_counts(quotes: list[str], number: float | None, confidence: float | None) -> None:
-    """Code reads how much a quote claims; the judge's own number counts where code knows no words of its quote."""
     with serving(reply(confidence_quotes=quotes, confidence=number)) as server:
         (verdict,) = verdicts_on(f"{ANSWER}\n{'. '.join(quotes)}.")
     assert server.calls == 1
@@ -356,7 +353,6 @@ def test_nothing_may_be_quoted_from_a_response_that_is_not_there() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_reference_verdicts_of_the_showcase_are_believed(store_uri: str, kind: str) -> None:
-    """As an LLM's replies they pass every check, and score as they do from their file."""
     asked = {**recordings(kind), "rubric": "reasoning", "traces": "off", "tracking_uri": store_uri}
     recorded = run_eval(SHOWCASE, **asked)  # type: ignore[arg-type]
     with serving(behaviour=showcase_judge) as server:
@@ -372,7 +368,6 @@ def test_the_reference_verdicts_of_the_showcase_are_believed(store_uri: str, kin
 
 
 def test_a_verdict_that_cannot_be_read_is_an_error_row(store_uri: str, tmp_path: Path) -> None:
-    """It counts in no mean, and the row says why; the tokens of both attempts are in the totals."""
     golden, target = golden_set(tmp_path, {"good": ANSWER, "bad": "Hire."})
     with serving(behaviour=by_text({"Hire.": [reply()], "Three ways": [reply()]})):
         made = run_eval(golden, target=target, judge=JUDGE, rubric="reasoning", tracking_uri=store_uri, traces="off")
@@ -385,7 +380,6 @@ def test_a_verdict_that_cannot_be_read_is_an_error_row(store_uri: str, tmp_path:
 
 
 def test_the_reasoning_of_the_prompts_example_is_no_reasoning() -> None:
-    """A model that copies it judged nothing, however valid its numbers are: asked for again, then an error."""
     (copied,) = re.findall(r'"reasoning": "([^"]+)"', prompt("reasoning.txt"))
     with serving(reply(reasoning=copied), reply()) as server:
         assert observed_by().hypotheses == 3
@@ -397,7 +391,6 @@ def test_the_reasoning_of_the_prompts_example_is_no_reasoning() -> None:
 
 @pytest.mark.parametrize("rubric", ["reasoning", "answer"])
 def test_a_call_is_waited_for_as_long_as_is_said(store_uri: str, tmp_path: Path, rubric: Any) -> None:
-    """A call without an answer is given up after `call_timeout` and made again; how long is a param of the run."""
     golden, target = golden_set(tmp_path, {"plain": ANSWER})
     text = reply() if rubric == "reasoning" else scored_reply(0.9)
     asked = {"target": target, "judge": JUDGE, "rubric": rubric, "tracking_uri": store_uri, "traces": "off"}
