@@ -1,7 +1,7 @@
-"""The command line: thin commands over the library, imported only when they are called.
+"""Defines the command `evaltrack` and turns every outcome into an exit code.
 
-Exit codes, given in this one place: 0 done, 1 regression or requirement missed, 2 wrong usage, 3 could not tell,
-130 interrupted.
+Commands are imported only when they are called. Exit codes: 0 done, 1 regression or requirement missed, 2 wrong usage,
+3 the result is unknown, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ COMMANDS = {
     "ui": ("evaltrack.cli.ui:ui", "Serve MLflow with evaltrack's page on this machine."),
     "doctor": ("evaltrack.cli.doctor:doctor", "Show versions and settings, and test writing to MLflow."),
 }
-"""Each command's home and short help, so that `--help` imports none of them."""
+"""The module and the short help of each command, so that `--help` imports none of them."""
 
 SELDOM = (400_000, 20, 20)
-"""How seldom this process looks for objects that refer to each other: Python's own choice takes a tenth of a run."""
+"""Thresholds of Python's garbage collector. Its defaults take a tenth of the time of a run."""
 
 
 class LazyGroup(click.Group):
     """A group whose commands are imported when they are called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names, in the order people need them."""
+        """Return the names of the commands in the order of `COMMANDS`."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -67,10 +67,10 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the first word names.
+        """Return the command that the first argument names.
 
         Raises:
-            UsageError: there is none of that name.
+            UsageError: there is no such command.
         """
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             from difflib import get_close_matches
@@ -109,7 +109,7 @@ def cli(ctx: click.Context, config: str) -> None:
     from evaltrack.records.config import did_you_mean
 
     check_working_folder()
-    os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")  # of small files, beside our own
+    os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")  # it would disturb our own
     if not os.environ.get("EVALTRACK_DEBUG"):
         _hide_tracebacks()
     if config:
@@ -125,10 +125,10 @@ def cli(ctx: click.Context, config: str) -> None:
 
 
 def check_working_folder() -> None:
-    """Raise where the folder that the command is called in was deleted.
+    """Check that the working folder exists.
 
     Raises:
-        UsageError: it is gone.
+        UsageError: it was deleted.
     """
     try:
         Path.cwd()
@@ -137,14 +137,14 @@ def check_working_folder() -> None:
 
 
 def _hide_tracebacks() -> None:
-    """MLflow logs each error of its database with a traceback before it raises it."""
+    """Hide the tracebacks that MLflow logs for errors of its database before it raises them."""
     import logging
 
     logging.getLogger("mlflow.store.db.utils").addFilter(lambda record: record.levelno < logging.ERROR)
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and exit with its code; no traceback reaches the user unless EVALTRACK_DEBUG is set."""
+    """Run the command line and exit with its code. Tracebacks are shown only if EVALTRACK_DEBUG is set."""
     _keep_own_rights()
     gc.set_threshold(*SELDOM)
     with commandless_output():
@@ -153,13 +153,13 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _keep_own_rights() -> None:
-    """Under a umask such as 777 the user could not read the user's own new files."""
+    """Clear the user's bits of the umask: under 777 the user could not read the new files."""
     mask = os.umask(0o077)
     os.umask(mask & 0o077)
 
 
 def _ignore_more_signals() -> None:
-    """An impatient second Ctrl-C, or the next alarm of a timer, must not change the exit code."""
+    """Ignore further signals, so that a second Ctrl-C or a timer does not change the exit code."""
     for name in ("SIGINT", *OTHERS):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_IGN)
@@ -174,12 +174,12 @@ def _run(arguments: list[str] | None) -> int:
 
         message = str(error)
         if isinstance(error, BadLinesError) and is_file(sys.stderr):
-            message = "\n".join(error.problems)  # all of them
+            message = "\n".join(error.problems)  # a log file gets all problems
         click.secho(f"Error: {shown_text(with_options(message))}", err=True, fg="red")
         if error.guide:
             click.echo(error.guide.reference, err=True)
         return error.exit_code
-    except SystemExit as ended:  # click's own end where its output pipe is closed
+    except SystemExit as ended:  # click exits this way if its output pipe is closed
         return 0 if isinstance(ended.__context__, BrokenPipeError) else EXIT_INCONCLUSIVE
     except click.exceptions.Exit as error:
         return error.exit_code

@@ -1,4 +1,4 @@
-"""`evaltrack ask`."""
+"""Defines `evaltrack ask`, which asks a target one question."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def ask(question: str, domain: str, history_file: str | None, output: str, setti
         raise UsageError("the question is empty; write some text")
     history = _history(history_file) if history_file else []
     config = settings_of(EvaluationConfig, settings)
-    with redirect_stdout(sys.stderr):  # stdout is for the result, whatever a target prints
+    with redirect_stdout(sys.stderr):  # stdout is for the result; a target may print
         row = ask_target(question, domain=domain, history=history, **settings)
     if output == "json":
         print_json(_as_json(row, config.target, config.k))
@@ -66,7 +66,7 @@ def ask(question: str, domain: str, history_file: str | None, output: str, setti
 
 
 def _history(name: str) -> list[dict[str, str]]:
-    """The turns in a file; their form is checked with the question."""
+    """Read the turns before a question from a file. The question checks their form."""
     form = 'write [{"role": "user", "content": "the text"}]'
     try:
         raw = Path(from_caller(name)).read_bytes()
@@ -85,7 +85,7 @@ def _as_json(row: Row, target: str, k: int) -> dict[str, object]:
     if response["sources"] is not None:
         response["sources"] = [{"rank": rank} | each for rank, each in enumerate(response["sources"][:k], start=1)]
     asked = {"question": row.question.question, "target": target, "seconds": row.seconds}
-    response.pop("seconds", None)  # the row has it
+    response.pop("seconds", None)  # the row has its own
     return asked | {"error": str(row.failure) if row.failure else None} | response
 
 

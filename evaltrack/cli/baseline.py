@@ -1,4 +1,4 @@
-"""`evaltrack baseline`: which run others are compared with."""
+"""Defines `evaltrack baseline`, which sets, shows and clears baselines."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def show(golden: str, experiment: str, output: str) -> None:
 
     store, experiment_id = place_of(experiment)
     baseline = read_baseline(store, experiment_id, golden)
-    _print([baseline], output)  # also where its run is gone
+    _print([baseline], output)  # print it even if its run is gone
     check_baseline(store, baseline)
 
 

@@ -1,4 +1,4 @@
-"""`evaltrack cache`: the verdicts that were paid for before."""
+"""Defines `evaltrack cache`, which shows and clears cached verdicts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`evaltrack compare`: the gate."""
+"""Defines `evaltrack compare`, which compares runs with a baseline."""
 
 from __future__ import annotations
 
@@ -104,9 +104,9 @@ def compare(
 
 
 def write_files(comparison: Comparison, files: Sequence[str]) -> int:
-    """Write each file that can be written, and name the others; gives the exit code that they come to.
+    """Write the result files and return an exit code.
 
-    What was compared is printed all the same.
+    A file that cannot be written is reported, and the others are still written.
     """
     from evaltrack.report.comparison_files import write_comparison
 
@@ -121,7 +121,7 @@ def write_files(comparison: Comparison, files: Sequence[str]) -> int:
 
 
 def print_annotations(comparison: Comparison, output: str) -> None:
-    """Print GitHub annotations, to stderr if stdout has a result for machines."""
+    """Print GitHub annotations. They go to stderr unless stdout shows the table."""
     from evaltrack.report.comparison_files import annotations
 
     for line in annotations(comparison):
@@ -133,11 +133,11 @@ OF_ONE = {
     "baseline": "--baseline",
     "files": "--output-file",
 }
-"""Options of one comparison alone."""
+"""Options that apply only to a single comparison."""
 
 
 def compare_several(names: Sequence[str], *, github: bool, output: str, options: dict[str, Any]) -> int:
-    """Compare the newest run of each set with its baseline, and print one table; gives the exit code."""
+    """Compare the newest run of each set with its baseline, print one table, and return the exit code."""
     from evaltrack.api.compare_runs import compare_sets
     from evaltrack.golden.reader import golden_name
     from evaltrack.report.sets import print_set_comparisons, sets_json_text, sets_markdown

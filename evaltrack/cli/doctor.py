@@ -1,4 +1,4 @@
-"""`evaltrack doctor`."""
+"""Defines `evaltrack doctor`, which checks the installation and the MLflow store."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def doctor() -> int:
 
 
 def _version(name: str) -> str:
-    """A package and its version; MLflow may be installed as `mlflow-skinny` alone."""
+    """Return the name and version of a package. MLflow may be installed as `mlflow-skinny` alone."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:
@@ -42,11 +42,11 @@ def _version(name: str) -> str:
 
 
 def _shadow() -> str:
-    """A warning if the unrelated PyPI package `evaltrack` is installed too, else an empty text."""
+    """Return a warning if the unrelated PyPI package `evaltrack` is installed too, else an empty text."""
     from importlib.metadata import distributions
 
     for other in distributions(name="evaltrack"):
-        if not any(each.group == "mlflow.app" for each in other.entry_points):  # ours was called so before
+        if not any(each.group == "mlflow.app" for each in other.entry_points):  # evaltrack itself has this entry point
             problem = f"the package evaltrack {other.version} is installed, which is somebody else's: its files and"
             rest = "ours are in one folder, and the last one installed wrote over the other"
             cure = "pip uninstall -y evaltrack mlflow-evaltrack, and install mlflow-evaltrack again"
@@ -55,14 +55,14 @@ def _shadow() -> str:
 
 
 def _model_server() -> str:
-    """Where models are asked; never the key."""
+    """Return the address of the model server, without the key."""
     from evaltrack.judges.server import has_server, usual_server
 
     return f"asked at {usual_server().shown}" if has_server() else "neither OPENAI_API_KEY nor OPENAI_BASE_URL is set"
 
 
 def _tokenizer() -> str:
-    """Whether tokens can be counted, which needs no network."""
+    """Return the encoding that counts tokens, or the error. Needs no network."""
     from evaltrack.errors import EvaltrackError
     from evaltrack.metrics.tokens import count_tokens
 
@@ -74,7 +74,7 @@ def _tokenizer() -> str:
 
 
 def _check_store() -> str:
-    """Write a tag and an artifact to the experiment and take them away again; say which store that was."""
+    """Write a tag and an artifact to the experiment, remove them, and return the names of store and experiment."""
     from evaltrack.tracking.artifacts import check_artifact_place
     from evaltrack.tracking.store import check_tags_are_taken, choose_experiment, connect
 

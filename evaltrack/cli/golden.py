@@ -1,4 +1,4 @@
-"""`evaltrack golden`: make golden sets and check them."""
+"""Defines `evaltrack golden`, which creates, checks, reviews and imports golden sets."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Examples:
 """
 
 FINDINGS_SHOWN = 20
-"""Findings of one code in one file that are printed; JSON holds all."""
+"""Number of findings of one code in one file that are printed; JSON holds all."""
 
 
 @click.group()
@@ -87,14 +87,14 @@ def lint(
 
 
 def _corpus_of_settings() -> str | None:
-    """The corpus under [golden.lint] in the settings file, which is that of all golden sets of a project."""
+    """Return the corpus under [golden.lint] in the settings file. It serves all golden sets of a project."""
     group = click.get_current_context().parent
     lint_settings = ((group and group.default_map) or {}).get("lint", {})
     return lint_settings.get("corpus") or None
 
 
 def _target_of_runs() -> str | None:
-    """The target of `evaltrack run`, where that says what it holds."""
+    """Return the target of `evaltrack run` if it is a `bm25:` target, which names its corpus."""
     from evaltrack.evaluation.config import EvaluationConfig
     from evaltrack.evaluation.settings_sources import settings_of
 
@@ -103,7 +103,7 @@ def _target_of_runs() -> str | None:
 
 
 def _print_findings(findings: Iterable[Finding]) -> None:
-    """Findings on stderr, of each code the first of a file."""
+    """Print the first `FINDINGS_SHOWN` findings of each code and file on stderr."""
     from evaltrack.cli.wording import with_options
 
     shown: Counter[tuple[str, str]] = Counter()
@@ -216,12 +216,15 @@ def review(
 
 
 def _announce(address: str, file: str, *, opens: bool) -> None:
-    """Say where the page is; the browser is started with the file, as all users see its command line."""
+    """Print the address of the page and open it in a browser.
+
+    The browser is started with a file, because all users of the machine can see its command line.
+    """
     import webbrowser
 
     click.echo(f"Review at {address} (Ctrl-C ends it)", err=True)
     if opens and (sys.platform != "linux" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-        webbrowser.open(file)  # without a screen a browser in text would take the terminal
+        webbrowser.open(file)  # without a display a text browser would take the terminal
 
 
 ADD_EXAMPLES = """\b
@@ -365,7 +368,6 @@ def _print_drafts(file: str, questions: Iterable[Question], output: str) -> None
 
 
 def _print_ledger(file: str, made: ModelDrafts) -> None:
-    """What was left out, what was there before, and what was used."""
     from evaltrack.report.escaping import one_line
 
     for note in made.notes:
@@ -442,7 +444,7 @@ def import_command(
 
 
 def _mapped_fields(pairs: tuple[str, ...]) -> dict[str, str]:
-    """`FIELD=PATH` each; a path may hold further signs."""
+    """Parse `FIELD=PATH` pairs. A path may contain `=`."""
     fields: dict[str, str] = {}
     for pair in pairs:
         field, sign, path = pair.partition("=")

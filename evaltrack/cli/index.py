@@ -1,4 +1,4 @@
-"""`evaltrack index`: what a corpus holds, as a golden set names it."""
+"""Defines `evaltrack index`, which lists the chunks of a corpus with their ids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`evaltrack init`."""
+"""Defines `evaltrack init`, which starts a project."""
 
 from __future__ import annotations
 
@@ -42,7 +42,6 @@ def init(folder: Path, corpus: str | None, target: str, golden: str | None, ci: 
 
 
 def _print_end(plan: ProjectPlan) -> None:
-    """What was written, and what to do next."""
     from evaltrack.cli.wording import with_options
     from evaltrack.privacy.addresses import shown_text
     from evaltrack.system.processes import quoted

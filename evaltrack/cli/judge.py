@@ -1,4 +1,4 @@
-"""`evaltrack judge`: how far a judge can be trusted, and what is accepted in spite of it."""
+"""Defines `evaltrack judge`, which measures the reliability of a judge and accepts failed questions."""
 
 from __future__ import annotations
 

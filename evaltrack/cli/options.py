@@ -1,4 +1,4 @@
-"""Options that several commands share, and what the settings file and the environment say of them."""
+"""Defines options that several commands share, and reads their defaults from the settings file."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from evaltrack.evaluation.settings_sources import table_place, underscored
 from evaltrack.records.config import Config, did_you_mean, takes_several, traits
 
 OTHERS = "Options"
-"""The heading of options that have none of their own; it is the last."""
+"""The heading of options without a group. It is the last."""
 
 OF_CALLER = ("golden", "target", "judge")
-"""Settings that may name a file of the folder in which `mlflow run` was called."""
+"""Settings that may name a file in the folder where `mlflow run` was called."""
 
 
 class GroupedOption(click.Option):
@@ -33,10 +33,10 @@ class GroupedOption(click.Option):
 
 
 class GroupedCommand(click.Command):
-    """A command whose help begins with its examples, and lists its options under headings, as they come."""
+    """A command whose help begins with its examples and lists its options under headings."""
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write usage, purpose and examples, then the options, and what else there is to say."""
+        """Write usage, purpose, examples and options, then the rest of the help."""
         purpose, _, rest = cleandoc(self.help or "").partition("\n\n")
         self.format_usage(ctx, formatter)
         _write_indented(formatter, purpose)
@@ -55,7 +55,7 @@ class GroupedCommand(click.Command):
                 formatter.write_dl(sections[heading])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the arguments; a setting that is typed as an option is shown the way."""
+        """Read the arguments. The error for a setting typed as an option shows how to write it."""
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
@@ -73,12 +73,12 @@ def _write_indented(formatter: click.HelpFormatter, text: str) -> None:
 
 
 def in_group(heading: str) -> dict[str, Any]:
-    """The keyword arguments of `click.option` for an option under this heading."""
+    """Return keyword arguments of `click.option` for an option under this heading."""
     return {"cls": GroupedOption, "group": heading}
 
 
 def output_option(*others: str, default: Literal["table", "auto"] = "table") -> Callable[[Any], Any]:
-    """`--output table|json`, and other forms that a command has; by default `auto` is JSON where stdout is a file."""
+    """Return the option `--output` with the forms of a command. `auto` is JSON if stdout is a file."""
     auto = default == "auto"
     return click.option(
         "--output",
@@ -91,10 +91,10 @@ def output_option(*others: str, default: Literal["table", "auto"] = "table") -> 
 
 
 def no_empty_name(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
-    """The value of an argument that may be left out, for its callback.
+    """Return the value of an optional argument. This is a callback of click.
 
     Raises:
-        UsageError: an empty text was typed, as a shell makes of a variable that is not set.
+        UsageError: an empty text was typed, for example from a shell variable that is not set.
     """
     typed = param.name and ctx.get_parameter_source(param.name) is click.core.ParameterSource.COMMANDLINE
     if typed and (value == "" or (isinstance(value, tuple) and "" in value)):
@@ -103,9 +103,10 @@ def no_empty_name(ctx: click.Context, param: click.Parameter, value: Any) -> Any
 
 
 def settings_options(record: type[Config], *names: str) -> Callable[[Any], Any]:
-    """Options for the frequent settings of a record, and `--set` for all; or for those of these names alone.
+    """Return a decorator that adds options for the settings of a record.
 
-    The command gets those that were typed as `settings`.
+    With `names` it adds options for these settings only. Without, it adds options for the frequent settings and `--set`
+    for all. The command gets the typed settings as `settings`.
     """
     frequent = names or [name for name, field in record.model_fields.items() if traits(field).option]
     seldom = [name for name in record.model_fields if name not in frequent]
@@ -137,24 +138,24 @@ def settings_options(record: type[Config], *names: str) -> Callable[[Any], Any]:
 
 
 def record_of(command: click.Command) -> type[Config] | None:
-    """The record of a command's settings, where it has one."""
+    """Return the record of a command's settings, or None."""
     return getattr(command.callback, "record", None)
 
 
 def fields_of(command: click.Command) -> Mapping[str, FieldInfo]:
-    """The settings of a command's record."""
+    """Return the settings of a command's record."""
     record = record_of(command)
     return record.model_fields if record else {}
 
 
 def own_options(command: click.Command) -> dict[str, click.Option]:
-    """The options of a command that the environment and the settings file may set, and that are no settings."""
+    """Return the options of a command that are no settings. Environment and settings file may set them."""
     options = (each for each in command.params if isinstance(each, click.Option) and each.allow_from_autoenv)
     return {str(each.name): each for each in options}
 
 
 def _set(record: type[Config], pair: str) -> tuple[str, str]:
-    """The name and the text of a setting; the text may be a secret, and is not repeated."""
+    """Return the name and the text of a setting. Errors do not repeat the text: it may be a secret."""
     name, sign, text = pair.partition("=")
     name = name.strip().replace("-", "_")
     if not sign:
@@ -165,7 +166,7 @@ def _set(record: type[Config], pair: str) -> tuple[str, str]:
 
 
 def _setting_option(name: str, field: FieldInfo, *, own_variable: bool) -> Callable[[Any], Any]:
-    """The option of a setting. It is a text: the record says what it may be, and where it is not typed."""
+    """Return the option of a setting. Its value is a text, which the record converts and checks."""
     kind, default, several = field.annotation, field.default, takes_several(field)
     shown = ",".join(default) if several else f"{default:g}" if kind is float else str(default)
     shown = "" if default is None or kind is bool else shown
@@ -185,9 +186,10 @@ def _setting_option(name: str, field: FieldInfo, *, own_variable: bool) -> Calla
 
 
 def from_caller(name: str) -> str:
-    """A file, ``recorded:FILE`` or ``bm25:DIR`` of the folder in which `mlflow run` was called, if not of this one.
+    """Return the name, with a path that exists only in the folder where `mlflow run` was called.
 
-    MLflow changes to the project's folder; `scripts/mlproject.sh` says where it came from.
+    The name is a file, ``recorded:FILE`` or ``bm25:DIR``. MLflow changes to the project's folder;
+    `scripts/mlproject.sh` sets EVALTRACK_CALLER_FOLDER to the caller's.
     """
     caller = os.environ.get("EVALTRACK_CALLER_FOLDER")
     kind, colon, place = name.rpartition(":")
@@ -199,14 +201,14 @@ def from_caller(name: str) -> str:
 
 
 OTHER_VARIABLES = frozenset({"EVALTRACK_UI_URL"})
-"""Variables that begin as those of a command's options do."""
+"""Variables whose names begin like those of command options."""
 
 
 def defaults_of(command: click.Command, table: Mapping[str, Any], place: str) -> dict[str, Any]:
-    """The defaults of options in a table of the settings file; those of a group's commands are tables in it.
+    """Return the option defaults in a table of the settings file. Commands of a group are tables in it.
 
     Raises:
-        UsageError: a name is no option, with the nearest that there is, or a value is of another type.
+        UsageError: a name is no option (the message suggests the nearest), or a value has the wrong type.
     """
     if isinstance(command, click.Group):
         for name, below in table.items():
@@ -233,7 +235,7 @@ def defaults_of(command: click.Command, table: Mapping[str, Any], place: str) ->
 
 
 def _default(option: click.Option, value: Any, place: str) -> Any:
-    """The value, as a list of one where an option can be repeated and only one is given."""
+    """Return the checked value, as a list if the option is repeatable."""
     values = value if option.multiple and isinstance(value, list) else [value]
     types: tuple[type, ...]
     if option.is_flag:
@@ -252,12 +254,12 @@ def _default(option: click.Option, value: Any, place: str) -> Any:
 
 
 def check_environment(environment: Mapping[str, str], command: click.Command) -> None:
-    """Refuse variables that look like options of a command, and are none.
+    """Refuse variables that look like options of a command but are none.
 
     Raises:
-        UsageError: the message names the first one, with the nearest that there is.
+        UsageError: the message names the first variable and suggests the nearest name.
     """
-    if isinstance(command, click.Group):  # its name may begin that of a variable for all commands
+    if isinstance(command, click.Group):  # a variable of all commands may begin with its name
         return
     prefix = f"EVALTRACK_{str(command.name).upper()}_"
     names = {

@@ -1,4 +1,4 @@
-"""What a command prints: for people or for machines, and never a command of a CI runner out of foreign text."""
+"""Prints results for people and machines, and keeps foreign text from acting as CI commands."""
 
 from __future__ import annotations
 
@@ -24,23 +24,24 @@ if TYPE_CHECKING:
 
 
 def wants_json(output: str) -> bool:
-    """Whether stdout gets JSON: where that is asked for, and by default where it is a file."""
+    """Return True if stdout gets JSON: by choice, or with `auto` if it is a file."""
     return output == "json" or (output == "auto" and is_file(sys.stdout))
 
 
 def is_file(stream: TextIO) -> bool:
-    """Whether a stream writes into a file, and not to a terminal or a pipe."""
+    """Return True if a stream writes to a file, not to a terminal or a pipe."""
     try:
         return stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
-    except (OSError, ValueError):  # closed, or none of the system's
+    except (OSError, ValueError):  # closed, or without a descriptor
         return False
 
 
 class CommandlessStream:
-    """A text stream on which no line is a command of a CI runner, whoever writes it.
+    """A text stream that writes no line that a CI runner reads as a command.
 
-    Once it cannot be written any more (`| head`, a full disk, a closed descriptor) the rest goes nowhere. `problem`
-    says why, but not for a closed pipe; `is_cut` that a file or terminal was there, and lacks a part.
+    If the stream cannot be written (`| head`, a full disk, a closed descriptor), the rest of the output is dropped.
+    `problem` holds the reason, but not for a closed pipe. `is_cut` is True if a file or terminal lacks a part of the
+    output.
     """
 
     def __init__(self, stream: TextIO | None) -> None:
@@ -51,19 +52,19 @@ class CommandlessStream:
         self.stream = _nowhere() if stream is None else stream
 
     def write(self, text: str) -> int:
-        """Write the text; each call counts as the beginning of a line."""
+        """Write the text. Each call counts as the beginning of a line."""
         self.write_as_it_is(without_any_commands(text))
         return len(text)
 
     def write_as_it_is(self, text: str) -> None:
-        """Write what a CI runner is meant to read."""
+        """Write text that a CI runner may read as a command."""
         if self.is_closed:
             self.problem = "it is closed"
         with self._written_or_nowhere():
             self.stream.write(text)
 
     def flush(self) -> None:
-        """Pass on what was written."""
+        """Flush the stream."""
         with self._written_or_nowhere():
             self.stream.flush()
 
@@ -84,7 +85,7 @@ class CommandlessStream:
             self.problem = self.problem or getattr(error, "strerror", None) or str(error)
         try:
             descriptor = self.stream.fileno()
-        except (OSError, ValueError):  # closed, or none of the system's
+        except (OSError, ValueError):  # closed, or without a descriptor
             self.stream = _nowhere()
             return
         with Path(os.devnull).open("wb") as nothing:
@@ -100,7 +101,7 @@ def _nowhere() -> TextIO:
 
 @contextmanager
 def commandless_output() -> Iterator[None]:
-    """Meanwhile stdout and stderr hold no commands of CI runners but those of `print_command`."""
+    """Keep CI commands out of stdout and stderr, except those of `print_command`."""
     _open_closed_descriptors()
     before = sys.stdout, sys.stderr
     for stream in before:
@@ -110,34 +111,34 @@ def commandless_output() -> Iterator[None]:
         yield
     finally:
         for stream in own:
-            stream.flush()  # at the interpreter's end it would be too late for a closed pipe
+            stream.flush()  # at exit it is too late to handle a closed pipe
         sys.stdout, sys.stderr = before
 
 
 def _open_closed_descriptors() -> None:
-    """Open stdin, stdout and stderr where the caller closed them: the next file to be opened would take their place."""
+    """Open stdin, stdout and stderr if they are closed. Otherwise the next opened file takes their place."""
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
-            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # the lowest number that is free
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # takes the lowest free number
 
 
 IN_EXIT_CODE = "the exit code"
-"""The place of a result that is nowhere but in the code with which the command ends."""
+"""The place of a result that only the exit code holds."""
 
 
 def result_is_in(place: str) -> None:
-    """Say where the result of a command is besides on stdout; a stdout that is closed then decides nothing."""
+    """Set where the result is stored besides stdout. A closed stdout then does not change the exit code."""
     if isinstance(sys.stdout, CommandlessStream):
         sys.stdout.result_place = place
 
 
 def code_after_output(code: int) -> int:
-    """The exit code of a command, once what it printed is written; a result that is cut or lost is no success.
+    """Return the exit code after the output is written. Cut or lost output is no success.
 
-    Where stdout cannot be written, stderr says so and where the result is. A full disk is never a success: what was
-    printed may be a file that the next step reads. A reader that went away (`| head`) had what it wanted.
+    If stdout cannot be written, a message on stderr gives the reason and the place of the result. A full disk is never
+    a success: the next step may read the file. A reader that closes the pipe (`| head`) is no error.
     """
     sys.stdout.flush()
     if not isinstance(sys.stdout, CommandlessStream) or not sys.stdout.problem:
@@ -151,17 +152,17 @@ def code_after_output(code: int) -> int:
 
 
 def _replace_what_cannot_be_written(stream: TextIO | None) -> None:
-    """An output that is not UTF-8 shows `?` for the characters that it lacks, and signs of ours in ASCII."""
+    """Replace characters that the output's encoding lacks by ASCII signs or `?`."""
     if isinstance(stream, TextIOWrapper) and stream.errors == "strict":
         stream.reconfigure(errors=TEXT_ESCAPES)
 
 
 IN_ASCII = {MINUS: "-", "→": "->", "≈": "~", "✕": "x", "✓": "v", "…": "...", "×": "x", "·": "-", "–": "-"}
-"""Signs that change what is said where they are missing."""
+"""ASCII forms of signs that carry a meaning."""
 
 
 def _ascii_signs(error: UnicodeError) -> tuple[str, int]:
-    """The characters that cannot be encoded, each as its sign in ASCII or as a question mark."""
+    """Return ASCII signs or question marks for the characters that cannot be encoded."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return "".join(IN_ASCII.get(each, "?") for each in error.object[error.start : error.end]), error.end
@@ -199,23 +200,23 @@ def print_result_as(
 
 
 def say(text: str) -> None:
-    """Tell on stderr what takes long."""
+    """Print a message on progress to stderr."""
     click.echo(text, err=True)
 
 
 def print_json(value: object) -> None:
-    """Print a value for machines."""
+    """Print a value as JSON."""
     print_json_text(json_without_commands(json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2)) + "\n")
 
 
 def print_json_text(text: str) -> None:
-    """Print JSON, or a piece of it; what the output cannot hold is escaped, so that nothing is lost."""
+    """Print JSON or a piece of it. Characters that the output's encoding lacks are escaped."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     click.echo(text.encode(encoding, JSON_ESCAPES).decode(encoding), nl=False)
 
 
 def _json_escape(error: UnicodeError) -> tuple[str, int]:
-    """The characters that cannot be encoded, as JSON writes them in ASCII."""
+    """Return JSON escapes for the characters that cannot be encoded."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return json.dumps(error.object[error.start : error.end])[1:-1], error.end

@@ -1,4 +1,4 @@
-"""`evaltrack report`: the page of a run or of a comparison."""
+"""Defines `evaltrack report`, which writes the HTML page of a run or a comparison."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`evaltrack rubric`."""
+"""Defines `evaltrack rubric`, which prints the reasoning rubric."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`evaltrack run`, of one golden set, of several and of the showcase, and `evaltrack resume`."""
+"""Defines `evaltrack run` and `evaltrack resume`, which evaluate a target on golden sets."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Examples:
 RESUME_HELP = "Resume an interrupted run: its id, or auto for the last one."
 COVERAGE_HELP = "Exit 3 if a smaller share of questions was answered without an error."
 WORST_FIRST = (EXIT_MISSED, EXIT_INCONCLUSIVE, 0)
-"""Of several exit codes the first of these is that of the whole."""
+"""Exit codes, the worst first. Several runs exit with the worst of their codes."""
 
 UNDECIDED = {
     "not measured": "A required metric was not measured.",
@@ -87,7 +87,7 @@ def run(
     if resuming["retry_errors"] and not resuming["resume"]:
         raise click.UsageError("--retry-errors is of a run that is resumed: name it with --resume, or --resume auto")
     path = from_caller("".join(paths)) or golden
-    with redirect_stdout(sys.stderr):  # stdout is for the result, whatever a target prints
+    with redirect_stdout(sys.stderr):  # stdout is for the result; a target may print
         result = run_eval(path or None, target=target, progress=True, **resuming, **settings)
     print_result(result, output)
     return end_of(result, min_coverage)
@@ -96,9 +96,9 @@ def run(
 def _run_several(
     paths: tuple[str, ...], target: str | None, settings: dict[str, Any], min_coverage: float, output: str
 ) -> int:
-    """Evaluate several golden sets and print them.
+    """Evaluate several golden sets, print them, and return the worst exit code.
 
-    The exit code is the worst of those that the runs have by themselves, each with its reason on stderr.
+    The reason of each run's code is printed on stderr.
     """
     from evaltrack.api.run_sets import run_sets
     from evaltrack.report.sets import print_sets, sets_json
@@ -111,10 +111,12 @@ def _run_several(
 
 
 def end_of(result: RunResult, min_coverage: float = 0.0, whose: str = "") -> int:
-    """The exit code: what the run's success, its criteria and its coverage come to; `whose` begins what is said of it.
+    """Return the exit code of a run, from its success, criteria and coverage.
+
+    `whose` is the beginning of each message.
 
     Raises:
-        NothingMeasuredError: there is no number.
+        NothingMeasuredError: no question was measured.
     """
     if not result.success:
         guide = Guide.JUDGE_FAILED if result.totals["judge_errors"] else Guide.ALL_FAILED
@@ -153,7 +155,7 @@ def _end_of_set(result: RunResult, min_coverage: float) -> int:
 
 
 def run_showcase(settings: dict[str, Any], output: str) -> int:
-    """Evaluate the showcase before and after its change, and print both; of JSON the run after it."""
+    """Evaluate the showcase before and after its change, and print both. JSON holds only the second run."""
     from evaltrack.api.run_demo import AFTER, BEFORE, run_demo
     from evaltrack.evaluation.settings_sources import settings_of
     from evaltrack.system.processes import quoted
@@ -171,7 +173,6 @@ def run_showcase(settings: dict[str, Any], output: str) -> int:
 
 
 def _means(result: RunResult) -> str:
-    """The means by which people know a run."""
     from evaltrack.metrics.catalogue import HEADLINES
     from evaltrack.report.words import metric_number, metric_title
 

@@ -1,4 +1,4 @@
-"""`evaltrack schema`."""
+"""Defines `evaltrack schema`, which prints JSON Schemas."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def schema(name: str) -> None:
 
 
 def settings_schema(group: click.Group) -> dict[str, Any]:
-    """The schema of `evaltrack.toml`, and of `[tool.evaltrack]` in `pyproject.toml`: a table for each command."""
+    """Return the schema of `evaltrack.toml` and of `[tool.evaltrack]`, with a table for each command."""
     schema = _table(group) | {"description": "Settings: a table for each command, its options without the dashes."}
     return headed(schema, "settings", "Settings of evaltrack: evaltrack.toml")
 
@@ -62,7 +62,7 @@ def _table(command: click.Command) -> dict[str, Any]:
 
 
 def _spellings(name: str, field: dict[str, Any]) -> dict[str, Any]:
-    """An option may be written with `_` and with `-`."""
+    """Return the field under both spellings of its name, with `_` and with `-`."""
     return {name: field} | ({name.replace("_", "-"): field} if "_" in name else {})
 
 
@@ -77,7 +77,7 @@ def _field(option: click.Option) -> dict[str, Any]:
 
 
 def _setting(field: dict[str, Any]) -> dict[str, Any]:
-    """A setting, as pydantic describes it; one of several texts may stand alone, and names and values be texts."""
+    """Return the schema of a setting. One text may replace a list, and NAME=VALUE texts may replace a table."""
     field = {key: value for key, value in field.items() if key not in ("title", "traits")}
     kind = field.pop("type", None)
     if kind == "array":

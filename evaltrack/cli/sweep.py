@@ -1,4 +1,4 @@
-"""`evaltrack sweep`."""
+"""Defines `evaltrack sweep`, which evaluates and ranks several configurations."""
 
 from __future__ import annotations
 

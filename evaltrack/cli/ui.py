@@ -1,6 +1,6 @@
-"""`evaltrack ui`: MLflow's server with our pages, or our pages over a tracking server elsewhere.
+"""Defines `evaltrack ui`, which serves evaltrack's pages with MLflow's server or for a remote one.
 
-It answers under exact names of hosts, so that no foreign page reaches it under its own.
+The server answers only under exact host names, which prevents DNS rebinding.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ HOSTS_HELP = (
 )
 
 GRACE = 15.0
-"""Seconds a server has to end before it is killed."""
+"""Seconds that a server has to end before it is killed."""
 
 
 @click.command(epilog=EXAMPLES)
@@ -67,10 +67,10 @@ def ui(host: str, port: int, allowed_hosts: str) -> int:
 
 
 def _checked_hosts(host: str, port: int, names: str) -> list[str]:
-    """Options that make MLflow answer under exact hosts; its defaults hold patterns (`10.*`) that names match too.
+    """Return options that make MLflow answer only under exact hosts.
 
-    Its pages send their requests from the host they are served under, which is an origin it would refuse but for
-    loopback.
+    MLflow's defaults are patterns (`10.*`) that host names can match too. MLflow refuses requests from the origin of
+    its own pages unless the origin is loopback or allowed.
     """
     outer = outer_hosts(host, port, names)
     options = ["--allowed-hosts", ",".join([*loopback_hosts(port), *outer])]
@@ -83,7 +83,7 @@ def _checked_hosts(host: str, port: int, names: str) -> list[str]:
 
 
 def _reached(host: str) -> str:
-    """The address at which this machine reaches a server that listens on `host`."""
+    """Return the address at which this machine reaches a server that listens on `host`."""
     try:
         address = ip_address(host)
     except ValueError:
@@ -92,7 +92,7 @@ def _reached(host: str) -> str:
 
 
 def _store() -> tuple[str, bool]:
-    """The address of the store, and whether a server holds it."""
+    """Return the address of the store, and True if it is a server."""
     from evaltrack.tracking.store import connect
 
     store = connect()
@@ -100,7 +100,7 @@ def _store() -> tuple[str, bool]:
 
 
 def _serve_forwarding(uri: str, host: str, port: int, allowed_hosts: str) -> int:
-    """Serve the pages to this user alone: who reaches them acts with this user's credentials."""
+    """Serve the pages to this user alone, because they use this user's credentials."""
     from evaltrack.privacy.addresses import shown_url
     from evaltrack.ui.forward import forwarding_app
     from evaltrack.ui.local import serve
@@ -135,7 +135,7 @@ def _check_free(host: str, port: int) -> None:
 
 
 def _serve(command: list[str], env: dict[str, str], ready: Callable[[], None], address: tuple[str, int]) -> int:
-    """Run the server in a group of its own until it ends or is stopped; no process of it is left."""
+    """Run the server in its own process group until it ends or is stopped. No process is left."""
     from evaltrack.errors import TrackingError
     from evaltrack.system.processes import end_group, own_group, stop_signals
 
@@ -174,18 +174,20 @@ def _answers(address: tuple[str, int]) -> bool:
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 OUTSIDE = {socket.AF_INET: "192.0.2.1", socket.AF_INET6: "2001:db8::1"}
-"""Addresses of documentation: a route to one tells which address of this machine others see; nothing is sent."""
+"""Addresses reserved for documentation. The route to one shows this machine's own address; nothing is sent."""
 
 _NAME = re.compile(r"(?:[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?")
 
 
 def loopback_hosts(port: int) -> list[str]:
-    """The values of `Host` that reach a server on this machine from itself."""
+    """Return the `Host` values that reach a server on this machine from itself."""
     return _with_port(LOOPBACK, port)
 
 
 def outer_hosts(host: str, port: int, names: str) -> list[str]:
-    """The values of `Host` under which others reach a server that listens on `host`, and those in `names`, with commas.
+    """Return the `Host` values under which others reach a server that listens on `host`.
+
+    `names` holds more hosts, separated by commas.
 
     Raises:
         UsageError: one of the names is not a host.
@@ -202,7 +204,7 @@ def outer_hosts(host: str, port: int, names: str) -> list[str]:
 
 
 def _with_port(names: Iterable[str], port: int) -> list[str]:
-    """Each name as a browser sends it, which leaves out the port of plain HTTP."""
+    """Return each name with the port, and without it for port 80, which browsers leave out."""
     return [each for name in names for each in ((f"{name}:{port}", name) if port == 80 else (f"{name}:{port}",))]
 
 
@@ -214,12 +216,11 @@ def _is_any(host: str) -> bool:
 
 
 def _bracketed(host: str) -> str:
-    """A host in the form of an address."""
+    """Return a host as URLs write it: IPv6 addresses in brackets, names in lower case."""
     return f"[{host}]" if ":" in host else host.lower()
 
 
 def _own_names() -> list[str]:
-    """The name of this machine, and the addresses that belong to it."""
     name = socket.gethostname().lower()
     addresses = []
     with suppress(OSError):

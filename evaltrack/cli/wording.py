@@ -1,4 +1,4 @@
-"""Messages of the package in the words of the command line."""
+"""Rewrites messages of the package in the words of the command line."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ OTHERS = {name: f"--{name.replace('_', '-')}" for name in NAMES} | {
     "fields": "--map",
     "form": "--from",
 }
-"""Arguments that are no settings of a record, with their options."""
+"""Options for arguments that are not settings of a record."""
 
 
 def with_options(message: str) -> str:
-    """The message with the settings it names as options.
+    """Return the message with its settings written as options.
 
-    The package names a setting as a Python call does, in backticks: ``name one with `judge=` ``. Here that reads
-    ``name one with --judge``, and `retry_errors=True` is ``--retry-errors``. Other text in backticks stays as it is.
+    Messages name a setting as in a Python call, in backticks: ``name one with `judge=` ``. This becomes ``name one with
+    --judge``, and `retry_errors=True` becomes ``--retry-errors``. Other text in backticks does not change.
     """
     return re.sub(r"`([a-z][a-z_]*)=([^`]*)`", _option, message)
 
