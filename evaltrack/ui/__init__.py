@@ -1,1 +1,1 @@
-"""Pages in a browser: golden sets and their runs over MLflow's own REST API, and the review of a golden set."""
+"""Serves pages in a browser: golden sets and their runs from MLflow's REST API, and the review of a golden set."""

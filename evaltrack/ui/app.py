@@ -1,7 +1,7 @@
-"""The applications that `mlflow server --app-name` starts: MLflow's own, with our static files under `/evaltrack/`.
+"""Creates the applications for `mlflow server --app-name`: MLflow's own with evaltrack's pages under `/evaltrack/`.
 
-`mlflow server` alone imports this module, which is why MLflow is imported at its top. Nothing here decides who may see
-what: the pages ask MLflow's API, with the credentials of their reader.
+Only `mlflow server` imports this module, so it imports MLflow at its top. It controls no access: the pages ask MLflow's
+API with the credentials of their reader.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from evaltrack.ui.files import OF_REPORTS, OF_UI, static_file
 
 
 def create_app() -> Any:
-    """Entry point `evaltrack`: open to everybody who reaches the server."""
+    """Return the application of the entry point `evaltrack`, which is open to everybody who reaches the server."""
     _mount(mlflow_app)
     return fastapi_app(mlflow_app)
 
 
 def _create_app_with_auth() -> Any:
-    """Entry point `evaltrack-basic-auth`: behind MLflow's basic authentication."""
+    """Return the application of the entry point `evaltrack-basic-auth`, with MLflow's basic authentication."""
     from mlflow.server import auth
 
     for path in _mount(mlflow_app):
-        auth.BEFORE_REQUEST_VALIDATORS[path, "GET"] = lambda: True  # anybody signed in may have the static files
+        auth.BEFORE_REQUEST_VALIDATORS[path, "GET"] = lambda: True  # the static files are for all who are signed in
     return auth.create_app(mlflow_app)
 
 
 def __getattr__(name: str) -> Any:
-    """`create_app_with_auth`, with MLflow's preparations for its own `basic-auth` before the workers start.
+    """Return `create_app_with_auth` after MLflow's own preparations for `basic-auth`, before the workers start.
 
     An incomplete setting then ends the command with one message.
     """
@@ -48,7 +48,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _mount(app: Flask) -> list[str]:
-    """Add the files to MLflow's application, under its `--static-prefix`; their paths."""
+    """Add the pages to MLflow's application, under its `--static-prefix`, and return their paths."""
     own = "/get-artifact"
     prefix = next(rule.rule for rule in app.url_map.iter_rules() if rule.rule.endswith(own)).removesuffix(own)
     pages = Blueprint("evaltrack", __name__)

@@ -1,4 +1,4 @@
-"""The static files of the pages, and the headers under which a browser takes them."""
+"""Serves the static files of the pages with their security headers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FRAME_POLICY = (
     "sandbox allow-scripts allow-popups allow-popups-to-escape-sandbox allow-downloads; default-src 'none'; "
     "script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 )
-"""A report has scripts of its own. In a sandbox it reaches neither the page around it nor MLflow's API."""
+"""The policy of a report, which has scripts: a sandbox without access to the page around it and to MLflow's API."""
 
 HEADERS = {
     "Content-Security-Policy": POLICY,
@@ -42,7 +42,7 @@ OF_REVIEW = ("review.html", "review.css", "review.js", "dom.js")
 
 
 def static_file(name: str, allowed: tuple[str, ...]) -> Response:
-    """One of the allowed files or of those that reports have too."""
+    """Return an allowed file, or one that reports use too."""
     if name not in allowed + OF_REPORTS:
         abort(404, "there is no such file")
     package = "evaltrack.report.html" if name in OF_REPORTS else "evaltrack.ui"

@@ -1,4 +1,4 @@
-"""The pages over a tracking server elsewhere: what they ask is passed on with the credentials of this user."""
+"""Serves the pages for a remote tracking server and forwards their requests with this user's credentials."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ FORWARDED = {
     f"{API}/runs/search": "POST",
     f"{API}/runs/set-tag": "POST",
 }
-"""The part of MLflow's API that the pages ask for, and nothing else."""
+"""The only parts of MLflow's API that are forwarded, with their methods."""
 
 
 def forwarding_app(store_uri: str, token: str) -> Flask:
-    """The pages below `/TOKEN/evaltrack/`, and the part of the API that they ask for of the server at `store_uri`."""
+    """Return an application with the pages below `/TOKEN/evaltrack/` that forwards requests to `store_uri`."""
     app = guarded(Flask(__name__, static_folder=None, template_folder=None), token)
     app.add_url_rule("/<_token>/", "mlflow", lambda _token: redirect(shown_url(store_uri)))
     app.add_url_rule("/<_token>/evaltrack/", "index", lambda _token: static_file("index.html", OF_UI))

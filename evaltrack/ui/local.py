@@ -1,7 +1,7 @@
-"""A small server on loopback for one person: the page of a review, and the pages over a tracking server.
+"""Runs a small server on loopback for one person.
 
-Its address holds a token, so that neither other users of the machine nor pages of other sites can read or write; a
-`Host` that is not loopback is refused, so that no name of another site can be bound to this address.
+Its address holds a token, so that other users of the machine and pages of other sites can neither read nor write. It
+refuses a `Host` that is not loopback, which prevents DNS rebinding.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ BODY_LIMIT = 256 * 1024
 
 
 def guarded(app: Flask, token: str) -> Flask:
-    """The application, whose paths all begin with the token, refusing what is not from its own page."""
+    """Return the application with a check of each request: token, host and origin."""
     app.config["MAX_CONTENT_LENGTH"] = BODY_LIMIT
 
     def check() -> None:
@@ -42,7 +42,10 @@ def guarded(app: Flask, token: str) -> Flask:
 
 
 def _is_from_here() -> bool:
-    """`Sec-Fetch-Site` cannot be forged by a page; a client that sends neither it nor `Origin` is no browser."""
+    """Return True if a request is from the own page or from no browser.
+
+    A page cannot forge `Sec-Fetch-Site`; a client that sends neither it nor `Origin` is no browser.
+    """
     site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
     if site is not None:
         return site == "same-origin"
@@ -50,7 +53,7 @@ def _is_from_here() -> bool:
 
 
 class _QuietHandler(WSGIRequestHandler):
-    """Logs nothing: the address of each request holds the token."""
+    """A request handler that logs nothing, because each address holds the token."""
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
         """Log nothing."""
@@ -60,7 +63,7 @@ class _QuietHandler(WSGIRequestHandler):
 
 
 def open_server(make: Callable[[str], Flask], port: int = 0) -> tuple[BaseWSGIServer, str]:
-    """A server that is ready to serve, and the address of its page; port 0 takes a free one.
+    """Return a server that is ready to serve, and the address of its page. Port 0 takes a free port.
 
     Raises:
         UsageError: the port is taken.
@@ -75,11 +78,13 @@ def open_server(make: Callable[[str], Flask], port: int = 0) -> tuple[BaseWSGISe
 
 
 def serve(make: Callable[[str], Flask], port: int, ready: Callable[[str, str], object]) -> None:
-    """Serve until the process is interrupted; `ready` gets the address, and that of a file that leads there.
+    """Serve until the process is interrupted.
+
+    `ready` gets the address, and the address of a file that redirects there.
 
     Raises:
         UsageError: the port is taken.
-        KeyboardInterrupt: of the user.
+        KeyboardInterrupt: the user interrupted the process.
     """
     server, address = open_server(make, port)
     thread = threading.Thread(target=server.serve_forever, daemon=True, name="evaltrack-page")
@@ -96,7 +101,7 @@ def serve(make: Callable[[str], Flask], port: int, ready: Callable[[str, str], o
 
 @contextmanager
 def _redirect(address: str) -> Iterator[Path]:
-    """A file that leads to the address: every user of the machine sees what a browser is started with."""
+    """Write a file that redirects to the address, because all users of the machine can see command lines."""
     path = state_folder() / "page.html"
     make_private_folder(path.parent)
     make_private_file(path)

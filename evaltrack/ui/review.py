@@ -1,4 +1,4 @@
-"""The page of `evaltrack golden review`, for one person on this machine."""
+"""Serves the page of `evaltrack golden review` for one person on this machine."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from evaltrack.ui.files import HEADERS, OF_REVIEW, static_file
 from evaltrack.ui.local import guarded
 
 LISTED = 120
-"""Characters of a question in the list."""
+"""Number of characters of a question in the list."""
 
 VALUES = {"chunk", "words", "passage", "question", "expected_answer", "grade"}
 
 
 def review_app(review: GoldenReview, token: str) -> Flask:
-    """The page and what it asks for, below `/TOKEN/`."""
+    """Return the application of the review, below `/TOKEN/`."""
     app = guarded(Flask(__name__, static_folder=None, template_folder=None), token)
     pages = Blueprint("review", __name__, url_prefix=f"/{token}")
 
@@ -64,7 +64,7 @@ def review_app(review: GoldenReview, token: str) -> Flask:
         return viewed(key, "", outcome)
 
     def viewed(key: str, query: str, outcome: Outcome | None = None) -> Response:
-        """A question as it is now, and what an action did."""
+        """Return the view of a question and the result of an action."""
         return jsonify(review.view(key, query[:1000]) | (asdict(outcome) if outcome else {}))
 
     app.register_blueprint(pages)
@@ -84,5 +84,5 @@ def _explained(error: Exception) -> tuple[Response, int]:
         return jsonify(error=error.description or error.name), error.code or 500
     message = error.message if isinstance(error, EvaltrackError) else str(error)
     if isinstance(error, NoQuestionError):
-        return jsonify(error=shown(message, 2000)), 410  # by which the page knows that it can go on
+        return jsonify(error=shown(message, 2000)), 410  # tells the page that it can go on
     return jsonify(error=shown(message, 2000)), 400 if isinstance(error, UsageError) else 500
