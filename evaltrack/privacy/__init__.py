@@ -1,5 +1,5 @@
-"""What keeps secrets out of everything that is kept, judged or shown.
+"""Keeps secrets out of everything that is stored, judged or shown.
 
-`secret_patterns` knows keys by their form, `redaction` takes them and the values that were configured out of what
-targets and judges return, and refuses them where a name is logged; `addresses` shows URLs without what may be secret.
+`secret_patterns` recognises keys by their form. `redaction` removes keys and configured secrets from responses and
+verdicts, and refuses them in names that are logged. `addresses` shows URLs without secrets.
 """

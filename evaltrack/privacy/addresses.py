@@ -1,22 +1,22 @@
-"""URLs as they may be shown: without user and password, and without the values of their query. Pure."""
+"""Removes user, password and query values from URLs before they are shown. Pure."""
 
 from __future__ import annotations
 
 import re
 
 MASK = "***"
-"""In place of a value that is secret."""
+"""Replaces a secret value."""
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,40}://\S*")
 _USER = re.compile(r"(?<=://)[^/?#]*@|(?<=://)[^/?#@:]*:(?!\d{1,5}(?:[/?#]|$))[^@]*@")
-"""What stands before the host; SQLAlchemy also takes a password with a `/` or a `?` in it."""
+"""The user and password before the host. SQLAlchemy accepts `/` and `?` in a password."""
 
 
 def shown_url(url: str) -> str:
-    """One URL, fit for messages and files: user and password are left out, and each value of the query is `***`.
+    """Return a URL for messages and files, without user and password and with `***` for each value of the query.
 
-    A place in a page (`#section`) stays, unless it is a query too, or may be the end of one. What has no scheme is read
-    as if it had one.
+    A fragment (`#section`) stays, unless it looks like a query or the end of one. A URL without a scheme is read as if
+    it had one.
     """
     if "://" not in url:
         return shown_url(f"://{url}").removeprefix("://")
@@ -29,11 +29,11 @@ def shown_url(url: str) -> str:
 
 
 def shown_text(text: str) -> str:
-    """A text with every URL in it as `shown_url` gives it."""
+    """Return a text with each URL in it as `shown_url` shows it."""
     return _URL.sub(lambda match: shown_url(match[0]), text) if "://" in text else text
 
 
 def _without_values(query: str) -> str:
-    """`a=***&b=***`; what has no name is a value itself."""
+    """Return ``a=***&b=***``. A part without a name is masked as a whole."""
     pairs = re.split("[&;]", query) if query else []
     return "&".join(f"{pair.partition('=')[0]}={MASK}" if "=" in pair else MASK for pair in pairs)

@@ -1,8 +1,7 @@
-"""Take secrets out of what targets and judges return, before it is kept, judged or shown, and refuse them in names.
+"""Removes secrets from responses and verdicts before they are stored, judged or shown, and refuses them in names.
 
-What is known to be a key by its form is always taken out, and so are the values that were configured;
-`redact` adds patterns of one's own, say for names of customers. Golden sets are not touched: what is asked and
-expected was written to be read.
+Keys with a known form and configured values are always removed. The setting `redact` adds patterns, for example for
+names of customers. Golden sets are not redacted: their questions and expectations are written to be read.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ from evaltrack.privacy.secret_patterns import SHORTEST, entropy, secret_spans
 from evaltrack.records import Response, Source, ToolCall, Verdict
 
 SHORTEST_SECRET = 8
-"""Characters from which a configured value is taken out of what a server says; a shorter one hits common words."""
+"""The fewest characters of a configured value that is removed from messages; shorter ones match common words."""
 
 SHORTEST_IN_ANSWERS = 16
-"""The same for what a model writes, which is judged and kept word by word: `anything` and `not-needed` are keys too."""
+"""The same for texts of models, for values that consist of words: keys such as `not-needed` match common words."""
 
 _WORDS = re.compile(r"[A-Za-z][a-z]*(?:[ _.-][A-Za-z]?[a-z]*)*")
 _SECRET_NAME = re.compile(r"(?:^|_)(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?)$", re.IGNORECASE)
@@ -35,18 +34,18 @@ _PLACE = re.compile(r"[/~.]|[A-Za-z]:\\")
 
 
 def maskable(value: str) -> bool:
-    """Whether a value can be taken out of answers without hitting common words."""
+    """Return True if a value can be removed from answers without matching common words."""
     return len(value) >= (SHORTEST_IN_ANSWERS if _WORDS.fullmatch(value) else SHORTEST_SECRET)
 
 
 def spellings(secrets: Iterable[str]) -> list[str]:
-    """The secrets as they may be written elsewhere, in URLs and in JSON too; the longest first."""
+    """Return the secrets as they are written in texts, URLs and JSON, the longest first."""
     forms = {way for one in secrets for way in (one, quote(one, safe=""), json.dumps(one)[1:-1])}
     return sorted(forms, key=len, reverse=True)
 
 
 def parts_of_header(value: str) -> set[str]:
-    """The value of a header and what stands in it: the token without its scheme, the password behind `Basic`."""
+    """Return the value of a header and its parts: the token without its scheme, the password after `Basic`."""
     parts = {value, *value.split()}
     scheme, _, coded = value.partition(" ")
     if scheme.lower() == "basic":
@@ -59,7 +58,7 @@ def parts_of_header(value: str) -> set[str]:
 
 
 def secrets_of(environment: Mapping[str, str]) -> set[str]:
-    """The values of the variables whose names say that they are secrets; the path of a file is none."""
+    """Return the values of variables whose names mark them as secrets, except paths of files."""
     return {
         value.strip()
         for name, value in environment.items()
@@ -68,16 +67,16 @@ def secrets_of(environment: Mapping[str, str]) -> set[str]:
 
 
 MARK = "[redacted]"
-"""In place of what was found by its form or a pattern; a configured value becomes `MASK`."""
+"""Replaces a text with the form of a key or a match of a pattern. `MASK` replaces a configured value."""
 
 PATTERN_SECONDS = 2.0
-"""For which a pattern of the user may look through one text."""
+"""Seconds that a pattern of the user may search one text."""
 
 T = TypeVar("T")
 
 
 class Redactor:
-    """Replaces whatever matches by `MARK`, and each of the `secrets` that were configured.
+    """A redactor that replaces matches by `MARK` and configured `secrets` by `MASK`.
 
     Raises:
         UsageError: a pattern is no regular expression, or matches the empty text.
@@ -98,11 +97,11 @@ class Redactor:
 
     @classmethod
     def with_environment(cls, patterns: Sequence[str] = (), secrets: Iterable[str] = ()) -> Redactor:
-        """One that replaces the secrets in the variables of this process too."""
+        """Return a redactor that also replaces the secrets in the variables of this process."""
         return cls(patterns, secrets_of(os.environ) | set(secrets))
 
     def text(self, text: str) -> str:
-        """The text without what matches; where a pattern does not end in time, nothing of the text is left."""
+        """Return the redacted text. If a pattern exceeds its time limit, only `MARK` is left."""
         try:
             for pattern in self._own:
                 text = pattern.sub(MARK, text, timeout=PATTERN_SECONDS)
@@ -111,7 +110,7 @@ class Redactor:
         return self._without_known(text)
 
     def _without_known(self, text: str) -> str:
-        """The text without configured values and keys that are known by their form."""
+        """Return the text without configured values and keys with a known form."""
         for secret in self._secrets:
             if secret in text:
                 text = text.replace(secret, MASK)
@@ -120,7 +119,7 @@ class Redactor:
         return text
 
     def response(self, response: Response) -> Response:
-        """The response with every text in it redacted; the same object where nothing matches."""
+        """Return the response with all its texts redacted; the same object if nothing matches."""
         sources = response.sources
         return _updated(
             response,
@@ -131,7 +130,7 @@ class Redactor:
         )
 
     def verdict(self, verdict: Verdict) -> Verdict:
-        """The verdict with its texts redacted: a judge may know a key from elsewhere."""
+        """Return the verdict with its texts redacted, because a judge may know a key from elsewhere."""
         observed = verdict.observed
         return _updated(
             verdict,
@@ -140,7 +139,7 @@ class Redactor:
         )
 
     def _source(self, source: Source) -> Source:
-        """The source; patterns of one's own leave its id as it is, as runs are compared by it."""
+        """Return the redacted source. Patterns of the user do not change its id, because runs are compared by it."""
         texts = {name: self._all(getattr(source, name)) for name in ("title", "url", "text")}
         return _updated(source, chunk_id=source.chunk_id and self._without_known(source.chunk_id), **texts)
 
@@ -157,7 +156,7 @@ class Redactor:
         return value
 
     def _value(self, name: Any, item: Any) -> Any:
-        """The value of a field, which its name may show to be a secret."""
+        """Return the redacted value. The name of the field may mark it as a secret."""
         if isinstance(name, str) and isinstance(item, str) and len(item) >= SHORTEST:
             assigned = f'"{name}": "'
             if any(start >= len(assigned) for start, _ in secret_spans(f'{assigned}{item}"')):
@@ -166,7 +165,7 @@ class Redactor:
 
 
 def _updated(record: T, **fields: Any) -> T:
-    """The record with these fields; the same object where all of them are as they were."""
+    """Return the record with these fields; the same object if none of them changes."""
     updates = {name: value for name, value in fields.items() if value != getattr(record, name)}
     copied: T = record.model_copy(update=updates) if updates else record  # type: ignore[attr-defined]
     return copied
@@ -182,26 +181,26 @@ _SURE = (
     r"(?:pass(?:word|wd|phrase)?|pwd|secret|credential|api[_-]?key|(?:access|secret|private)[_-]?key"
     r"|(?:access|auth|api|bearer|refresh|id)[_-]?token)"
 )
-"""Names that only a secret has, whatever stands before them."""
+"""Names of secrets, whatever precedes them."""
 
 _MAYBE = r"(?:key|token|auth|authorization|jwt|sig|signature)"
-"""Names of secrets and of other things: their value must look like a secret too."""
+"""Names of secrets and of other things. Their values must look like secrets too."""
 
 _GIVEN = re.compile(
     rf"""(?:^|[\s"'?&;-])(?:[\w.-]*?[_.-])??(?:({_SURE})|({_MAYBE}))(?:\s*[=:]\s*|\s+)["']?([^\s"'&;]+)""",
     re.IGNORECASE,
 )
-"""A value given to a name: as an option, a variable, a header or in the query of a URL."""
+"""A value assigned to a name: in an option, a variable, a header or the query of a URL."""
 
 SHORTEST_VALUE, RANDOM_BITS = 6, 3.3
-"""Characters of a value whose name is sure, and bits of entropy of each character of one whose name is not."""
+"""The fewest characters of a secret value, and the least entropy in bits per character if its name is not sure."""
 
 
 def check_names(names: Iterable[tuple[str, str]]) -> None:
-    """Refuse a secret in one of the texts, each given with what it is.
+    """Refuse secrets in texts that are logged. Each text is given with a description.
 
     Raises:
-        UsageError: the message says where the secret stands, and does not repeat it.
+        UsageError: the message says which text holds the secret, and does not repeat it.
     """
     for what, text in names:
         if holds_secret(text):
@@ -209,7 +208,7 @@ def check_names(names: Iterable[tuple[str, str]]) -> None:
 
 
 def holds_secret(text: str) -> bool:
-    """Whether a name holds a key's form, a password in a URL, or a value given to what is named like a secret."""
+    """Return True if a name holds a key, a password in a URL, or a value assigned to the name of a secret."""
     if secret_spans(text) or ("://" in text and _PASSWORD_IN_URL.search(text)):
         return True
     return any(
@@ -218,7 +217,7 @@ def holds_secret(text: str) -> bool:
 
 
 def _is_secret(value: str, name: str, *, sure: bool) -> bool:
-    """Whether a value is one, and not the name of a variable or a file that holds it."""
+    """Return True if a value is a secret, and not the name of a variable or a file that holds one."""
     if len(value) < SHORTEST_VALUE or value[0] in "{$/~.@<" or re.fullmatch(r"[A-Z][A-Z0-9_]*", value):
         return False
     has_both = re.search(r"\d", value) is not None and re.search(r"[A-Za-z]", value) is not None

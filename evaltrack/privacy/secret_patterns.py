@@ -1,9 +1,9 @@
-"""Where a text holds keys and passwords, as far as their form tells. Pure.
+"""Finds keys and passwords in a text by their form. Pure.
 
-Most rules are gitleaks' (MIT licence, beside them), turned into Python's syntax by `scripts/update_secret_rules`; those
-in `own.toml` know more. A text is searched in two steps, as nearly all of it is no key: keys stand in long words, and a
-rule is tried only where one of its keywords is. What a rule finds must look random enough (entropy), and must not be a
-part of a long run of base64, such as a picture.
+Most rules are gitleaks' (MIT licence, in the folder `rules`), converted to Python's syntax by
+`scripts/update_secret_rules`; `own.toml` adds more. Nearly all text is no key, so the search has two steps: keys are in
+long words, and a rule is tried only if one of its keywords occurs. A match must look random enough (entropy), and must
+not be part of a long run of base64, such as a picture.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ from math import log2
 from typing import Literal
 
 SHORTEST = 15
-"""Characters of the shortest word with a key in it; rules that look for less look into the whole text."""
+"""Characters of the shortest word that can hold a key. Rules for shorter keys search the whole text."""
 
 LONG = 24
 """Characters of the shortest word on which rules without a keyword are tried."""
 
 SHORT, REMEMBERED = 4000, 8000
-"""Characters of the texts of which it is remembered where they hold secrets, and how many are."""
+"""Texts of up to so many characters are cached with their secrets, and the size of that cache."""
 
 NAME_REACH = 100
-"""Characters before a word in which it may be named: `MAILCHIMP_API_KEY = ...`."""
+"""Characters before a word that are searched for its name: `MAILCHIMP_API_KEY = ...`."""
 
 NAMES = ("key", "token", "secret", "pass", "pwd", "auth", "api", "access", "cred", "login", "bearer", "sign", "jwt")
-"""One of these stands where a word is named as a secret; the name of a product alone is in any sentence."""
+"""Words that mark the name of a secret. The name of a product alone occurs in any sentence."""
 
 BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 BASE64_RUN = 200
-"""Characters of base64 around what was found, from which it is a part of something larger."""
+"""Characters of base64 around a match that make it part of something larger."""
 
 _DIGIT = re.compile(r"\d", re.ASCII)
 
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """One form of keys. `group` is the one that holds the secret; None: the first that matched, else the whole."""
+    """One form of keys. `group` holds the secret; None is the first group that matches, else the whole match."""
 
     id: str
     regex: str
@@ -54,11 +54,11 @@ class Rule:
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """The compiled form, which an underscore may stand before; compiling all takes longer than most runs."""
+        """The compiled form, which an underscore may precede. To compile all takes longer than most runs."""
         return re.compile(re.sub(r"^((?:\(\?i\))?)\\b", r"\1(?<![A-Za-z0-9])", self.regex), re.ASCII)
 
     def spans(self, text: str, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
-        """Where secrets of this form stand in a part of the text."""
+        """Yield the positions of secrets of this form in a part of the text."""
         for match in self.pattern.finditer(text, start, len(text) if end is None else end):
             group = self.group
             if group is None:
@@ -82,7 +82,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Rules:
-    """All rules by where they look, and what is no secret though it is assigned to the name of one."""
+    """All rules by scope, and values that are no secrets although the name of a secret precedes them."""
 
     words: tuple[Rule, ...]
     named: tuple[Rule, ...]
@@ -92,30 +92,30 @@ class Rules:
 
     @cached_property
     def any_keyword(self) -> re.Pattern[str]:
-        """Finds any keyword of the rules for words, in lower case: many times faster than one after the other."""
+        """A pattern for all keywords of the rules for words, in lower case; much faster than one search for each."""
         return re.compile(_alternatives({keyword for rule in self.words for keyword in rule.keywords}))
 
     @cached_property
     def without_keyword(self) -> tuple[Rule, ...]:
-        """The rules for words that are tried on every long one."""
+        """The rules for words that are tried on every long word."""
         return tuple(rule for rule in self.words if not rule.keywords)
 
     @cached_property
     def by_keyword(self) -> dict[str, list[tuple[str, Rule]]]:
-        """For each scope its rules with each of their keywords."""
+        """The rules of each scope with each of their keywords."""
         scopes = {"word": self.words, "named": self.named, "text": self.texts}
         return {
             scope: [(keyword, rule) for rule in those for keyword in rule.keywords] for scope, those in scopes.items()
         }
 
     def wanted(self, scope: str, lowered: str) -> set[Rule]:
-        """The rules of a scope of which a keyword stands in a text, which is in lower case."""
+        """Return the rules of a scope with a keyword in a text in lower case."""
         return {rule for keyword, rule in self.by_keyword[scope] if keyword in lowered}
 
 
 @cache
 def rules() -> Rules:
-    """The rules, read once."""
+    """Read the rules, once."""
     folder = files("evaltrack.privacy").joinpath("rules")
     foreign = json.loads(folder.joinpath("gitleaks.json").read_text("utf-8"))
     own = tomllib.loads(folder.joinpath("own.toml").read_text("utf-8"))
@@ -126,13 +126,13 @@ def rules() -> Rules:
 
 
 def secret_spans(text: str) -> Sequence[tuple[int, int]]:
-    """Where the text holds secrets: start and end of each, in order, without overlaps."""
+    """Return the start and end of each secret in the text, in order and without overlaps."""
     return _spans_in_short(text) if len(text) <= SHORT else _spans_in(text)
 
 
 @lru_cache(maxsize=REMEMBERED)
 def _spans_in_short(text: str) -> tuple[tuple[int, int], ...]:
-    """As `_spans_in`: the chunks of a corpus are returned for many questions."""
+    """Return the same as `_spans_in`, cached: the chunks of a corpus are returned for many questions."""
     return tuple(_spans_in(text))
 
 
@@ -155,7 +155,7 @@ def _spans_in(text: str) -> list[tuple[int, int]]:
 
 
 def merge_spans(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The spans in order, those that touch or overlap as one."""
+    """Return the spans in order; spans that touch or overlap are merged."""
     spans_so_far: list[tuple[int, int]] = []
     for start, end in sorted(spans):
         if spans_so_far and start <= spans_so_far[-1][1]:
@@ -166,13 +166,13 @@ def merge_spans(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def entropy(text: str) -> float:
-    """Shannon's entropy of the characters, in bits for each."""
+    """Return Shannon's entropy of the characters, in bits per character."""
     counts = [text.count(character) for character in set(text)]
     return -sum(count / len(text) * log2(count / len(text)) for count in counts)
 
 
 def _spans_after_names(text: str, words: Iterable[tuple[int, str]]) -> Iterator[tuple[int, int]]:
-    """What is named a secret, before one of the words or in it."""
+    """Yield the positions of secrets whose name is in or before one of the words."""
     for start, end in merge_spans((max(0, start - NAME_REACH), start + len(word)) for start, word in words):
         lowered = text[start:end].lower()
         if any(word in lowered for word in NAMES):
@@ -181,7 +181,6 @@ def _spans_after_names(text: str, words: Iterable[tuple[int, str]]) -> Iterator[
 
 
 def _word_positions(text: str, words: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """Each word with where it starts."""
     place = 0
     for word in words:
         place = text.index(word, place)
@@ -196,7 +195,7 @@ def _in_base64(text: str, start: int, end: int) -> bool:
 
 
 def _alternatives(words: Iterable[str]) -> str:
-    """A regular expression for any of the words that looks at no character twice: `(?:gh(?:o_|p_)|xox)`."""
+    """Return a regular expression for the words that reads no character twice: `(?:gh(?:o_|p_)|xox)`."""
     first: dict[str, set[str]] = {}
     for word in words:
         first.setdefault(word[0], set()).add(word[1:])
