@@ -1,5 +1,5 @@
-"""What differs between Linux, macOS and Windows (processes, locks, owners, limits), and the files of the user alone.
+"""Hides differences between Linux, macOS and Windows, and handles private files.
 
-Each function looks for what it needs (`os.killpg`, `fcntl`), not for the name of a system, and says what it does where
-that is missing.
+Each function checks for the feature that it needs (`os.killpg`, `fcntl`), not for the name of a system. Its docstring
+says what happens without that feature.
 """

@@ -1,4 +1,4 @@
-"""Files: locks, renames, digests, results that are whole or not there; and those that belong to the user alone."""
+"""Handles files: locks, digests, atomic writes, and files that belong to the user alone."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ OF_DISK = tuple(
     for name in ("ENOSPC", "EDQUOT", "EFBIG", "EIO", "ENXIO", "ENODEV", "ESTALE", "ETIMEDOUT", "EREMOTEIO")
     if hasattr(errno, name)
 )
-"""Why a disk takes no file, whatever its name: it is full, or fails."""
+"""Errors of a disk that do not depend on the name of a file: it is full, or fails."""
 
 BOUND = (errno.EBUSY, errno.EPERM, errno.EACCES)
-"""Why a file cannot be renamed over another: that is mounted, or another user's in a folder such as /tmp."""
+"""Errors of a rename over a file that is mounted, or that is another user's in a folder such as /tmp."""
 
 
 @contextmanager
 def locked_folder(folder: Path) -> Iterator[None]:
-    """Wait until no other process of ours holds the lock of a folder, and hold it meanwhile.
+    """Wait for the lock of a folder, and hold it inside the block.
 
-    There is none where the system (Windows) or the disk (some of networks) has no such locks.
+    Without file locks (on Windows and some network disks) this does nothing.
     """
     try:
         import fcntl
@@ -52,7 +52,7 @@ def locked_folder(folder: Path) -> Iterator[None]:
 
 
 def content_digest(path: Path) -> str:
-    """The first 12 hex digits of the SHA-256 of a file; empty where it is no regular file or cannot be read."""
+    """Return the first 12 hex digits of the SHA-256 of a file; empty if it is no regular file or cannot be read."""
     try:
         if not path.is_file():
             return ""
@@ -63,9 +63,9 @@ def content_digest(path: Path) -> str:
 
 
 def replace_file(part: Path, path: Path) -> None:
-    """Give the file `part` the name `path`, in place of what has it.
+    """Rename the file `part` to `path` and replace an existing file.
 
-    Windows refuses that while another program has `path` open: it is tried again for a second.
+    Windows refuses this while another program has `path` open; the rename is then retried for a second.
 
     Raises:
         OSError: it cannot be renamed.
@@ -81,19 +81,19 @@ def _refuses_open_files() -> bool:
 
 
 class NewFiles:
-    """Files that are written under other names first; `new_files` gives them their own in the end."""
+    """Files that are written under temporary names; `new_files` renames them at the end."""
 
     def __init__(self, *, force: bool) -> None:
         self.force = force
         self.paths: dict[Path, Path] = {}
-        """Each file, and the name that it has until it is whole."""
+        """Each file with its temporary name."""
 
     @contextmanager
     def open(self, path: Path) -> Iterator[TextIO]:
-        """A text file in UTF-8, with line feeds as they are written; folders that are missing are made.
+        """Open a text file in UTF-8 that keeps line feeds. Missing folders are made.
 
         Raises:
-            UsageError: there is such a file, or its folder cannot be written to.
+            UsageError: the file exists, or its folder cannot be written to.
             InconclusiveError: the disk is full or fails.
         """
         if path.is_dir():
@@ -111,7 +111,7 @@ class NewFiles:
             yield file
 
     def finish(self) -> None:
-        """Give the files their names, once all of them are on the disk.
+        """Rename the files once all of them are on the disk.
 
         Raises:
             UsageError: another process made one of them in the meantime, or it cannot be made.
@@ -120,7 +120,7 @@ class NewFiles:
         for path, part in self.paths.items():
             try:
                 with part.open("rb") as file:
-                    os.fsync(file.fileno())  # some disks tell only then that they are full
+                    os.fsync(file.fileno())  # some disks report only here that they are full
             except OSError as error:
                 raise _unwritable(path, error) from None
         for path, part in self.paths.items():
@@ -135,17 +135,17 @@ class NewFiles:
                 raise _unwritable(path, error) from None
 
     def remove(self) -> None:
-        """Remove what is not finished."""
+        """Remove unfinished files."""
         for part in self.paths.values():
             part.unlink(missing_ok=True)
 
 
 @contextmanager
 def new_files(*, force: bool) -> Iterator[NewFiles]:
-    """Files that get their names when the block ends well, and are removed when it does not.
+    """Yield files that are renamed if the block succeeds, and removed if it fails.
 
     Raises:
-        UsageError: a file is there already, or cannot be written under its name.
+        UsageError: a file exists, or cannot be written under its name.
         InconclusiveError: the disk is full or fails.
     """
     files = NewFiles(force=force)
@@ -159,7 +159,7 @@ def new_files(*, force: bool) -> Iterator[NewFiles]:
 
 
 def _rename_to_new(part: Path, path: Path) -> None:
-    """Rename, but over no other file; a file system without links leaves a moment between the look and the rename."""
+    """Rename, but never over another file. Without hard links there is a moment between the check and the rename."""
     try:
         os.link(part, path)
     except FileExistsError:
@@ -181,7 +181,7 @@ def _unwritable(path: Path, error: OSError) -> EvaltrackError:
 
 
 def check_result_file(path: Path, setting: str = "", reads: Iterable[str] = ()) -> None:
-    """Find out before long work that a file, which `setting` names, can never be written; nothing is made.
+    """Check before long work that the file named by `setting` can be written. Makes nothing.
 
     Raises:
         UsageError: it is a folder, it or its folder cannot be written to, or it is one of the files that are read.
@@ -199,13 +199,13 @@ def check_result_file(path: Path, setting: str = "", reads: Iterable[str] = ()) 
 
 
 def write_result_file(path: Path, pieces: Iterable[str], cure: str = "name another file") -> None:
-    """Write text in UTF-8 over what is there; folders that are missing are made, a link stays one.
+    """Write text in UTF-8 over an existing file. Missing folders are made, and a link stays a link.
 
-    A file is written beside it and renamed, so that one that cannot be written leaves nothing, and the older one whole.
-    Only a device, a pipe, and a file in a folder that cannot be written to are written where they are.
+    The text is written to a temporary file, which is then renamed: a failure leaves the old file whole. Only a device,
+    a pipe, and a file in a folder without write access are written in place.
 
     Raises:
-        InconclusiveError: the disk is full or fails, or what `check_result_file` finds was not looked for.
+        InconclusiveError: the disk is full or fails, or the file cannot be written for a reason of `check_result_file`.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -219,7 +219,7 @@ def write_result_file(path: Path, pieces: Iterable[str], cure: str = "name anoth
 
 
 def _obstacle(path: Path) -> int:
-    """The system's number of what is in the way of a file; 0 where nothing is."""
+    """Return the system's error number that prevents writing a file; 0 if nothing does."""
     if path.is_dir():
         return errno.EISDIR
     if path.exists():
@@ -236,7 +236,7 @@ def _replace(path: Path, pieces: Iterable[str]) -> None:
         with part.open("x", encoding="utf-8", newline="\n") as file:
             file.writelines(pieces)
             file.flush()
-            os.fsync(file.fileno())  # some disks tell only then that they are full
+            os.fsync(file.fileno())  # some disks report only here that they are full
         if path.exists():
             part.chmod(stat.S_IMODE(path.stat().st_mode))
         _rename(part, path)
@@ -257,7 +257,7 @@ def _rename(part: Path, path: Path) -> None:
 STATE_VARIABLE = "EVALTRACK_STATE_DIR"
 CACHE_VARIABLE = "EVALTRACK_CACHE_DIR"
 SQLITE_ENDS = ("", "-wal", "-shm", "-journal")
-"""Ends of the names of the files that SQLite makes of one."""
+"""Suffixes of the files that SQLite makes for one database."""
 
 
 class NotPrivateError(UsageError):
@@ -265,7 +265,10 @@ class NotPrivateError(UsageError):
 
 
 def state_folder() -> Path:
-    """`EVALTRACK_STATE_DIR`, or `evaltrack` in the user's state folder (`XDG_STATE_HOME`, else `~/.local/state`)."""
+    """Return `EVALTRACK_STATE_DIR`, or `evaltrack` in the user's state folder.
+
+    That folder is `XDG_STATE_HOME`, else `~/.local/state`.
+    """
     from platformdirs import user_state_path
 
     if folder := os.environ.get(STATE_VARIABLE):
@@ -277,7 +280,10 @@ def state_folder() -> Path:
 
 
 def cache_folder() -> Path:
-    """`EVALTRACK_CACHE_DIR`, or `evaltrack` in the user's cache folder (`XDG_CACHE_HOME`, else `~/.cache`)."""
+    """Return `EVALTRACK_CACHE_DIR`, or `evaltrack` in the user's cache folder.
+
+    That folder is `XDG_CACHE_HOME`, else `~/.cache`.
+    """
     from platformdirs import user_cache_path
 
     if folder := os.environ.get(CACHE_VARIABLE):
@@ -290,12 +296,12 @@ def cache_folder() -> Path:
 
 @cache
 def _homeless() -> Path:
-    """A new folder of this process, for a user without a home: others could have made one with a name they foresee."""
+    """Make a new folder for a user without a home. Its random name keeps others from making it first."""
     return Path(tempfile.mkdtemp(prefix="evaltrack-"))
 
 
 def make_private_folder(folder: Path) -> None:
-    """Make a folder that only the user enters, and those above it; one that is there keeps its mode.
+    """Make a folder that only the user can enter, and its parents. An existing folder keeps its mode.
 
     Raises:
         NotPrivateError: another user owns it.
@@ -304,29 +310,29 @@ def make_private_folder(folder: Path) -> None:
     check_owner(folder)
     for each in reversed(folder.absolute().parents):
         if not each.exists():
-            each.mkdir(mode=0o700, exist_ok=True)  # another process may just have made it
+            each.mkdir(mode=0o700, exist_ok=True)  # another process may make it now
     folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def make_private_file(path: Path) -> None:
-    """Make an empty file that only the user reads, or take that from others in the one that is there.
+    """Make an empty file that only the user can read, or restrict an existing one.
 
-    SQLite gives the files beside it the mode of this one.
+    SQLite gives its other files the mode of this one.
 
     Raises:
-        NotPrivateError: another user owns it, or one that SQLite keeps beside it.
+        NotPrivateError: another user owns it, or another file of the same database.
         OSError: it cannot be made.
     """
     check_owner(*sqlite_files(path))
-    path.touch(0o600)  # does not open one that is there: to close it would give up the locks that SQLite has on it
+    path.touch(0o600)  # does not open an existing file: closing it would release SQLite's locks
     path.chmod(0o600)
 
 
 def check_owner(*paths: Path) -> None:
-    """Check who owns files and folders, as far as they are there; in the state folder also what is above them.
+    """Check the owner of existing files and folders, in the state folder also of their parents.
 
     Raises:
-        NotPrivateError: another user owns one, or the link that it is, and could have written what is read there.
+        NotPrivateError: another user owns one, or a link to it, and could have written its content.
     """
     if not hasattr(os, "geteuid"):
         return
@@ -346,12 +352,12 @@ def _check_owner(path: Path) -> None:
 
 
 def sqlite_files(path: Path) -> list[Path]:
-    """A SQLite file and those that SQLite keeps beside it."""
+    """Return a SQLite file and the files that SQLite keeps for it."""
     return [path.with_name(path.name + end) for end in SQLITE_ENDS]
 
 
 def user_name() -> str:
-    """Who runs this; in a container there may be no name for the number."""
+    """Return the user's login name. In a container a user id may have no name."""
     try:
         return getpass.getuser()
     except (ImportError, KeyError, OSError):

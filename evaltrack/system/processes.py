@@ -1,10 +1,10 @@
-"""Processes: a group with all that it starts, their bounds and memory, command lines as people write them, signals.
+"""Handles processes and signals: process groups, memory limits, command lines, and the stop of a run.
 
-Ctrl-C, SIGTERM, a closed terminal and what else ends a process stop a run, so that it ends as KILLED with its rows. The
-first signal asks: the questions in flight are finished and no other is begun. A second one while they are raises
-`KeyboardInterrupt`; one that follows the first within `ONE_STOP` seconds is the same stop (`mlflow run` passes Ctrl-C
-on as a second signal), a third one never is. While results are being logged a signal never raises: a database can stay
-locked where a transaction is broken off. SIGQUIT and what cannot be handled end the process at once.
+Ctrl-C, SIGTERM, a closed terminal and other signals that end a process stop a run: it ends as KILLED with its rows. The
+first signal asks: questions in flight are finished and no other is begun. A second signal raises `KeyboardInterrupt`.
+One within `ONE_STOP` seconds of the first counts as the same (`mlflow run` passes Ctrl-C on as a second signal); a
+third never does. While results are logged a signal never raises: a database can stay locked if a transaction is
+interrupted. SIGQUIT and signals without a handler end the process at once.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ TASKKILL_SECONDS = 10
 
 
 def own_group() -> dict[str, Any]:
-    """Arguments of `subprocess.Popen` that keep Ctrl-C, which is for the parent, from a process and its own."""
+    """Return arguments of `subprocess.Popen` that keep the parent's Ctrl-C from a process and its children."""
     if hasattr(os, "killpg"):
         return {"start_new_session": True}
     return {"creationflags": getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)}
 
 
 def kill_group(pid: int) -> None:
-    """End a process that was started with `own_group`, and those that it started, now; one that is gone is no error.
+    """Kill a process started with `own_group`, and its children. A process that has ended is no error.
 
-    Without process groups, those that it started are found while it runs only.
+    Without process groups, children are found only while the process runs.
     """
     if hasattr(os, "killpg"):
-        with suppress(ProcessLookupError, PermissionError):  # all ended by themselves
+        with suppress(ProcessLookupError, PermissionError):  # all have ended
             os.killpg(pid, signal.SIGKILL)
         return
     if (taskkill := shutil.which("taskkill")) is not None:
@@ -56,16 +56,16 @@ def kill_group(pid: int) -> None:
 
 
 def end_own_group() -> NoReturn:
-    """End this process now, and those that it started where it was started with `own_group` itself."""
+    """End this process now, and its children if it was itself started with `own_group`."""
     if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
         os.killpg(os.getpid(), signal.SIGKILL)
     os._exit(1)
 
 
 def end_group(process: subprocess.Popen[bytes], seconds: float) -> None:
-    """Ask a process to end, which asks those it started, and after so many seconds end all that are left.
+    """Ask a process and its children to end, and kill all that are left after `seconds`.
 
-    Without process groups nothing can be asked to end, and all of them are ended at once.
+    Without process groups they are killed at once.
     """
     if process.poll() is None and hasattr(os, "killpg"):
         process.terminate()
@@ -76,7 +76,7 @@ def end_group(process: subprocess.Popen[bytes], seconds: float) -> None:
 
 
 def can_limit() -> bool:
-    """Whether this system has such bounds."""
+    """Return True if this system can limit the memory of a process."""
     try:
         import resource  # noqa: F401
     except ImportError:
@@ -85,30 +85,30 @@ def can_limit() -> bool:
 
 
 def limit_own_memory(size: int) -> None:
-    """Refuse this process more than `size` bytes of its own: what asks for more gets a MemoryError."""
+    """Limit this process to `size` bytes of memory. Beyond it, allocations raise MemoryError."""
     import resource
 
-    # on Linux the files that a process maps, such as libraries, are not counted
+    # on Linux mapped files, such as libraries, are not counted
     kind = resource.RLIMIT_DATA if sys.platform == "linux" else resource.RLIMIT_AS
     resource.setrlimit(kind, (size, size))
 
 
 def release_free_memory() -> None:
-    """Give back what Arrow and, on Linux, the C library hold for what comes next.
+    """Release the free memory that Arrow and, on Linux, the C library keep.
 
-    Worth its milliseconds after large tables were read of which little is left: what comes next is of another size,
-    and would stand beside what they left.
+    This takes milliseconds. It pays after large tables were read and dropped: later data is of another size and could
+    not use that memory.
     """
     import pyarrow as pa
 
     pa.default_memory_pool().release_unused()
     if sys.platform == "linux":
-        with suppress(OSError, AttributeError):  # a C library that is not glibc
+        with suppress(OSError, AttributeError):  # the C library is not glibc
             ctypes.CDLL(None).malloc_trim(0)
 
 
 def decoded_size(array: pa.Array) -> int:
-    """Bytes of an array once each repeated text is written out."""
+    """Return the bytes of an array with each repeated text written out."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -123,9 +123,10 @@ def decoded_size(array: pa.Array) -> int:
 
 
 def split_command(line: str) -> list[str]:
-    r"""The words of a command line, with quotes as in a POSIX shell.
+    r"""Return the words of a command line, with quotes as in a POSIX shell.
 
-    Where paths are written with backslashes, as in ``C:\tools\ask.exe``, a backslash is one; else it quotes.
+    On a system that writes paths with backslashes, as in ``C:\tools\ask.exe``, a backslash is a plain character;
+    elsewhere it quotes.
 
     Raises:
         ValueError: a quotation is not closed.
@@ -139,7 +140,7 @@ def split_command(line: str) -> list[str]:
 
 
 def quoted(word: str) -> str:
-    """A word as it is written in a shell of this system."""
+    """Return a word quoted for a shell of this system."""
     return subprocess.list2cmdline([word]) if _writes_backslashes() else shlex.quote(word)
 
 
@@ -149,14 +150,14 @@ def _writes_backslashes() -> bool:
 
 ONE_STOP = 1.0
 STOPS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
-"""Those that the system has: SIGBREAK is the Ctrl-Break of Windows."""
+"""Names of signals that stop a run. SIGBREAK is Ctrl-Break on Windows."""
 
 OTHERS = ("SIGALRM", "SIGUSR1", "SIGUSR2", "SIGXCPU", "SIGVTALRM", "SIGPOLL", "SIGPWR")
-"""Signals that end a process by default; a program that handles or ignores one itself keeps doing so."""
+"""Signals that end a process by default. A program that handles or ignores one keeps its own handler."""
 
 
 class Stop:
-    """Whether the run was asked to stop. Handles signals inside `handled()`, in the main thread only."""
+    """The stop request of a run. Handles signals inside `handled()`, in the main thread only."""
 
     def __init__(self) -> None:
         self.is_requested = False
@@ -165,7 +166,7 @@ class Stop:
 
     @contextmanager
     def handled(self) -> Iterator[None]:
-        """Take the signals over, and give them back at the end."""
+        """Handle the signals inside the block, and restore their handlers at its end."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -174,10 +175,10 @@ class Stop:
             yield
         finally:
             for number, handler in before.items():
-                signal.signal(number, signal.SIG_DFL if handler is None else handler)  # None: it was not Python's
+                signal.signal(number, signal.SIG_DFL if handler is None else handler)  # None: not set by Python
 
     def log_from_now_on(self) -> None:
-        """From now on a signal only sets `is_requested`."""
+        """Let signals only set `is_requested` from now on."""
         self._logging = True
 
     def _take(self, _number: int, _frame: FrameType | None) -> None:
@@ -189,12 +190,12 @@ class Stop:
         elif not self._logging:
             raise KeyboardInterrupt
         what = "what was done is logged" if self._logging else "questions in flight are finished; Ctrl-C again: now"
-        with suppress(RuntimeError, OSError, ValueError):  # it came in the middle of a write, or nothing can be written
+        with suppress(RuntimeError, OSError, ValueError):  # the signal interrupted a write, or stderr is closed
             print(f"Stopping: {what}", file=sys.stderr, flush=True)
 
 
 def stop_signals() -> list[signal.Signals]:
-    """The signals that stop a run; `nohup` ignores SIGHUP, and so does the run."""
+    """Return the signals that stop a run. `nohup` ignores SIGHUP, and so does the run."""
     stops, others = ([getattr(signal, name) for name in names if hasattr(signal, name)] for names in (STOPS, OTHERS))
     heeded = [number for number in stops if number == signal.SIGINT or signal.getsignal(number) != signal.SIG_IGN]
     return heeded + [number for number in others if signal.getsignal(number) == signal.SIG_DFL]

@@ -1,6 +1,6 @@
-"""How long a model is waited for, and the policies by which a call that failed is made again, each by its name.
+"""Defines the default time limit of model calls, and named retry policies.
 
-Calls of a model are made again by `evaltrack.judges.client`, which lets all questions wait where one is told to.
+Calls of a model are retried by `evaltrack.judges.client`, which makes all questions wait if a server asks for a pause.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 CALL_SECONDS = 120.0
-"""For which a call of a model is waited for, unless set; a reasoning model may think for a minute."""
+"""Seconds that a call of a model may take by default. A reasoning model may think for a minute."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Policy:
-    """At most so many `calls`, or for so many `seconds`; each pause is twice as long as the one before, in seconds."""
+    """A retry policy of at most `calls` calls or `seconds` seconds. Each pause, in seconds, is twice the one before."""
 
     first_pause: float
     longest_pause: float
@@ -25,7 +25,7 @@ class Policy:
     seconds: float | None = None
 
     def call(self, function: Callable[[], T], when: Callable[[BaseException], bool]) -> T:
-        """What the function returns; it is called again `when` its error says so, and its last error is raised."""
+        """Return the result of the function. Retry it `when` its error allows, and raise its last error."""
         import tenacity
 
         return tenacity.Retrying(
@@ -39,19 +39,19 @@ class Policy:
 
 
 SERVER_IS_SILENT = Policy(0.2, 4.0, seconds=30.0)
-"""MLflow's server or its database does not answer; one that is restarted is back by then."""
+"""MLflow's server or its database does not answer. A restart takes less time than this."""
 
 REPLY_BROKE_OFF = Policy(0.2, 4.0, calls=5)
-"""A reply of such a server ended half-way."""
+"""A reply of MLflow's server was cut off."""
 
 STORE_IS_LATE = Policy(0.3, 1.0, calls=3)
-"""A store does not show what it took; some show it a little later."""
+"""A store does not show a new entry yet."""
 
 NAMED_AT_ONCE = Policy(0.0, 0.0, calls=4)
-"""Another run has just named the same dataset."""
+"""Another run named the same dataset at the same time."""
 
 DATABASE_IS_BUSY = Policy(0.02, 0.02, seconds=30.0)
-"""Another process changes the mode of a SQLite database, which SQLite refuses at once, whatever its timeout."""
+"""Another process changes the mode of a SQLite database. SQLite then refuses at once, whatever its timeout."""
 
 FILE_IS_OPEN = Policy(0.05, 0.05, calls=21)
-"""Windows does not rename over a file that another program, such as an editor or a virus scanner, has open."""
+"""Windows does not replace a file that another program, such as an editor or a virus scanner, has open."""
