@@ -1,1 +1,1 @@
-"""How far a number can be trusted: pure functions over paired scores, counts and p-values."""
+"""Computes intervals, tests and agreement from paired scores, counts and p-values, with pure functions."""

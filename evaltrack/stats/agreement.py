@@ -1,8 +1,8 @@
-"""How well two evaluators of the same responses agree.
+"""Measures the agreement of two evaluators on the same responses.
 
-`a` and `b` hold what each evaluator gave the responses, in one order. None is no verdict; such a pair is left out and
-counted. What is undefined is None with a reason, never NaN and never 0. Kappa, alpha and rho are at most 1; 0 is what
-chance gives.
+`a` and `b` hold each evaluator's values for the responses, in one order. None is no verdict; such a pair is left out
+and counted. An undefined figure is None with a reason, never NaN and never 0. Kappa, alpha and rho are at most 1; 0 is
+the value that chance gives.
 
 Sources: J. Cohen, *A coefficient of agreement for nominal scales*, Educational and Psychological Measurement 20 (1960);
 J. Cohen, *Weighted kappa*, Psychological Bulletin 70 (1968); K. Krippendorff, *Computing Krippendorff's
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from evaltrack.stats.bootstrap import Floats, Integers
 
 How: TypeAlias = Literal["bca", "bca-grouped", "percentile", "all-equal", "one-pair"]
-Coefficient: TypeAlias = Callable[["Integers"], "Floats"]  # from how often each distinct pair is in each of r resamples
+Coefficient: TypeAlias = Callable[["Integers"], "Floats"]  # takes the counts of each distinct pair in r resamples
 
 RESAMPLES = 2000
 DECIMALS = 12
-"""Numbers that are equal to so many decimals are one: 0.1 + 0.2 is 0.3."""
+"""Decimals to which numbers are rounded before they are compared: 0.1 + 0.2 is 0.3."""
 
 NO_PAIR = "no pair has a value on both sides"
 ALL_ONE = "all values are one and the same"
@@ -40,11 +40,11 @@ ONE_SIDE = "one side gave the same value throughout"
 
 @dataclass(frozen=True)
 class Figure:
-    """One measure of agreement over `n` pairs; `left_out` more lack a value.
+    """One measure of agreement over `n` pairs; `left_out` more pairs lack a value.
 
-    `low` to `high` is the 95 % bootstrap interval. `method` says how: ``bca`` or ``bca-grouped`` (see
-    `evaltrack.stats.bootstrap.bca`), ``percentile``, or ``all-equal`` and ``one-pair``, points that are no evidence.
-    `reason`: why there is no value, or no interval.
+    `low` to `high` is the 95 % bootstrap interval. `method` is ``bca`` or ``bca-grouped`` (see
+    `evaltrack.stats.bootstrap.bca`), ``percentile``, or ``all-equal`` or ``one-pair``. The last two are single points,
+    which are no evidence. `reason` says why there is no value or no interval.
     """
 
     value: float | None
@@ -58,7 +58,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Confusion:
-    """How often `a` gave the label of the row while `b` gave that of the column; both in the order of `labels`."""
+    """The number of pairs with the row's label from `a` and the column's label from `b`, in the order of `labels`."""
 
     labels: tuple[Hashable, ...]
     counts: tuple[tuple[int, ...], ...]
@@ -66,7 +66,7 @@ class Confusion:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Figures of two evaluators by name, over `n` pairs; those left out lack `a` alone, `b` alone, or both."""
+    """The figures of two evaluators by name, over `n` pairs. Left-out pairs lack `a` alone, `b` alone, or both."""
 
     n: int
     without_a: int
@@ -78,19 +78,19 @@ class Agreement:
 def numeric_agreement(
     a: Sequence[float | None], b: Sequence[float | None], *, tolerance: float, resamples: int = RESAMPLES, seed: int = 0
 ) -> Agreement:
-    """Agreement on numbers of one scale.
+    """Return the agreement on numbers of one scale.
 
     `mean_absolute_difference`, `share_within` (``|b - a| <= tolerance``) and `bias` (``b - a``) are means, with BCa
     intervals. `quadratic_kappa` (Cohen 1968), `alpha_interval` (Krippendorff 2011) and `spearman` have percentile
-    intervals; where more than 2.5 % of the resamples have no value there is no interval, as these might all lie beyond
-    one end. Kappa is over the values as given: rounded to steps they would have another.
+    intervals. If more than 2.5 % of the resamples have no value there is no interval, because all of these may be
+    beyond one end. Kappa uses the values as given; rounded values would give another kappa.
     """
     import numpy as np
 
     x, y = (np.array(side, dtype=np.float64).round(DECIMALS) for side in _paired(a, b))
     near = (abs(y - x) <= tolerance + 10.0**-DECIMALS).astype(np.float64)
     means = {"mean_absolute_difference": abs(y - x), "share_within": near, "bias": y - x}
-    (u, v), counts = np.unique(np.stack([x, y]), axis=1, return_counts=True)  # few where a scale has steps
+    (u, v), counts = np.unique(np.stack([x, y]), axis=1, return_counts=True)  # few on a scale with steps
     scaled = _scaled(u, v)
     coefficients = {
         "quadratic_kappa": (partial(_quadratic_kappa, *scaled), ALL_ONE),
@@ -101,10 +101,10 @@ def numeric_agreement(
 
 
 def label_agreement(a: Sequence[Any], b: Sequence[Any], *, resamples: int = RESAMPLES, seed: int = 0) -> Agreement:
-    """Agreement on labels: `accuracy` (share equal), `cohen_kappa` (1960), `alpha_nominal`, and the confusion.
+    """Return the agreement on labels: `accuracy` (share equal), `cohen_kappa` (1960), `alpha_nominal` and confusion.
 
-    The intervals are as in `numeric_agreement`. To count a verdict that could not be read as a disagreement instead of
-    leaving it out, give it a label of its own.
+    The intervals are as in `numeric_agreement`. To count an unreadable verdict as a disagreement instead of leaving it
+    out, give it its own label.
     """
     import numpy as np
 
@@ -131,7 +131,7 @@ def _paired(a: Sequence[Any], b: Sequence[Any]) -> tuple[list[Any], list[Any]]:
 
 
 def _missing(a: Sequence[Any], b: Sequence[Any]) -> tuple[int, int]:
-    """How many pairs lack `a` alone, and how many `b` alone."""
+    """Return the numbers of pairs that lack `a` alone and `b` alone."""
     lacking = [(one is None, other is None) for one, other in zip(a, b, strict=True)]
     return lacking.count((True, False)), lacking.count((False, True))
 
@@ -144,7 +144,7 @@ def _figures(
     resamples: int,
     seed: int,
 ) -> dict[str, Figure]:
-    """All figures; a coefficient comes with why it is undefined where it is."""
+    """Return all figures. Each coefficient is given with the reason for an undefined value."""
     import numpy as np
 
     n = int(counts.sum())
@@ -174,7 +174,7 @@ def _mean_figure(values: Floats, left_out: int, resamples: int, seed: int) -> Fi
 
 
 def _with_percentiles(figure: Figure, sample: Floats) -> Figure:
-    """The figure with the percentiles of its resamples, or with why it has none."""
+    """Return the figure with the percentiles of its resamples, or with the reason for none."""
     import numpy as np
 
     defined = sample[~np.isnan(sample)]
@@ -185,7 +185,7 @@ def _with_percentiles(figure: Figure, sample: Floats) -> Figure:
     return replace(figure, low=low, high=high, method=method)
 
 
-# The coefficients of m distinct pairs `x`, `y` in r resamples: `counts` has the shape (r, m), the result (r,).
+# Coefficients of m distinct pairs `x`, `y` in r resamples: `counts` has the shape (r, m), the result (r,).
 
 
 def _quadratic_kappa(x: Floats, y: Floats, counts: Integers) -> Floats:
@@ -216,7 +216,7 @@ def _nominal_alpha(x: Floats, y: Floats, counts: Integers) -> Floats:
 
 
 def _spearman(x: Floats, y: Floats, counts: Integers) -> Floats:
-    """The correlation of the ranks, ties with their average rank."""
+    """Return the correlation of the ranks; ties get their average rank."""
     import numpy as np
 
     def ranks(side: Floats) -> Floats:
@@ -241,7 +241,7 @@ def _sum(counts: Integers, chosen: NDArray[np.bool_]) -> Integers:
 
 
 def _scaled(x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """Both sides moved and scaled to lie from -1 to 1, so that little is lost to rounding; no coefficient changes."""
+    """Return both sides scaled to [-1, 1], which reduces rounding errors and changes no coefficient."""
     import numpy as np
 
     values = np.concatenate([x, y])
@@ -252,7 +252,7 @@ def _scaled(x: Floats, y: Floats) -> tuple[Floats, Floats]:
 
 
 def _one_minus(observed: Floats | Integers, expected: Floats | Integers) -> Floats:
-    """1 - observed / expected disagreement; NaN where none is expected."""
+    """Return 1 - observed / expected disagreement; NaN if none is expected."""
     import numpy as np
 
     share = np.full(len(observed), np.nan)

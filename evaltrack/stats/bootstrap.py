@@ -1,9 +1,9 @@
-"""Bootstrap intervals of a mean, from its distinct values and how often each occurs.
+"""Computes bootstrap intervals of a mean from its distinct values and their counts.
 
-`scipy.stats.bootstrap` draws value by value: 10,000 x n draws. The mean of n values drawn again depends only on how
-often each distinct one is among them, and these counts are multinomial. Drawing the counts gives exactly the same
-distribution, in a time that goes with the number of distinct values, of which bounded scores have few. A mean over
-pairs depends on nothing but the distinct differences and how often each occurs.
+`scipy.stats.bootstrap` draws value by value: 10,000 x n draws. The mean of a resample depends only on the counts of the
+distinct values in it, and these counts are multinomial. Drawing the counts gives exactly the same distribution. Its
+time grows with the number of distinct values, which is small for bounded scores. A mean over pairs depends only on the
+distinct differences and their counts.
 
 Sources: B. Efron, *Better bootstrap confidence intervals*, JASA 82 (1987); P. Hall, *The Bootstrap and Edgeworth
 Expansion* (1992) for the studentised form.
@@ -31,25 +31,25 @@ TAIL = 0.025
 """The share that a 95 % interval leaves out at either end."""
 
 MAX_DISTINCT = 2048
-"""Distinct values that are resampled one by one; more are put into about as many groups."""
+"""The most distinct values that are resampled one by one. More are put into about as many groups."""
 
 CELLS = 1 << 18
-"""Counts drawn at a time: 2 MiB, so that memory does not grow with the resamples."""
+"""Counts drawn at a time: 2 MiB, so that memory does not grow with the number of resamples."""
 
 
 def drawn_counts(counts: Integers, resamples: int, generator: np.random.Generator) -> Iterator[Integers]:
-    """How often each value is in each resample, some resamples at a time, in the shape (resamples, values)."""
+    """Yield the counts of each value in each resample, some resamples at a time, in the shape (resamples, values)."""
     step, n = max(1, CELLS // len(counts)), int(counts.sum())
     for start in range(0, resamples, step):
         yield generator.multinomial(n, counts / n, size=min(step, resamples - start))
 
 
 def bca(values: Floats, counts: Integers, rounding: float, resamples: int, seed: int) -> tuple[float, float, Method]:
-    """The ends of the 95 % BCa interval of the mean (Efron 1987), and how: ``bca``, or of groups of close values.
+    """Return the ends of the 95 % BCa interval of the mean (Efron 1987), and the method: ``bca`` or ``bca-grouped``.
 
     More than `MAX_DISTINCT` values (times, tokens) are first put into that many groups of equal width. The counts of
-    the groups are exact, and so are mean and variance of what is drawn inside a group, but it is taken as normal. A
-    group is so narrow that this moves the interval less than another seed does.
+    the groups are exact, and so are mean and variance of the draws inside a group, but these are taken as normal. The
+    groups are so narrow that this moves the interval less than another seed does.
 
     A resampled mean that equals the observed one counts half as below it, the acceleration is the jackknife's, and
     quantiles are interpolated linearly: all as in ``scipy.stats.bootstrap``.
@@ -57,7 +57,7 @@ def bca(values: Floats, counts: Integers, rounding: float, resamples: int, seed:
     import numpy as np
 
     mean, variances = mean_of(values, counts), None
-    scaled = (values - mean) / abs(values - mean).max()  # so that no cube is lost below the smallest float
+    scaled = (values - mean) / abs(values - mean).max()  # so that no cube underflows
     acceleration = float((counts * scaled**3).sum()) / (6 * float((counts * scaled**2).sum()) ** 1.5)
     method: Method = "bca"
     if len(values) > MAX_DISTINCT:
@@ -71,7 +71,7 @@ def bca(values: Floats, counts: Integers, rounding: float, resamples: int, seed:
 
 
 def _resampled_means(values: Floats, counts: Integers, variances: Floats | None, resamples: int, seed: int) -> Floats:
-    """The means of the resamples; `variances` are those inside groups, None where each value is one."""
+    """Return the means of the resamples. `variances` are those inside groups; None if each group is one value."""
     import numpy as np
 
     generator, means = np.random.default_rng(seed), []
@@ -84,22 +84,22 @@ def _resampled_means(values: Floats, counts: Integers, variances: Floats | None,
 
 
 def _corrected_levels(below: float, acceleration: float, resamples: int) -> tuple[float, float]:
-    """Which quantiles of the resampled means BCa takes as ends, where a share of them lies below the observed mean."""
+    """Return the levels of BCa's two quantiles. `below` is the share of resampled means below the observed one."""
     normal = NormalDist()
-    half = 0.5 / resamples  # a share of 0 or 1 is only known to that
+    half = 0.5 / resamples  # the precision of a share of 0 or 1
     bias = normal.inv_cdf(min(max(below, half), 1 - half))
 
     def level(tail: float) -> float:
         z = bias + normal.inv_cdf(tail)
-        return normal.cdf(bias + z / max(1 - acceleration * z, 1e-12))  # beyond its pole lies the last resample
+        return normal.cdf(bias + z / max(1 - acceleration * z, 1e-12))  # beyond its pole: the last resample
 
     return level(TAIL), level(1 - TAIL)
 
 
 def studentised(values: Floats, counts: Integers, resamples: int, seed: int) -> tuple[float, float] | None:
-    """The ends of the 95 % bootstrap-t interval of the mean (Hall 1992); None where no resample varies.
+    """Return the ends of the 95 % bootstrap-t interval of the mean (Hall 1992); None if no resample varies.
 
-    It corrects for skew, which Student's t does not, and so holds from some five values on where they are distinct.
+    It corrects for skew, which Student's t does not. It holds from about five values on if they are distinct.
     """
     import numpy as np
 
@@ -118,17 +118,17 @@ def studentised(values: Floats, counts: Integers, resamples: int, seed: int) -> 
 
 
 def means_of(counts: Integers, values: Floats) -> Floats:
-    """The mean of each resample, whose `counts` have the shape (resamples, values)."""
+    """Return the mean of each resample; `counts` has the shape (resamples, values)."""
     means: Floats = (counts * values).sum(axis=1) / counts.sum(axis=1)  # no matrix product: its last bits vary
     return means
 
 
 ROUNDING = 1e-12
-"""Numbers closer than this, relative to the largest score, are one: 0.6 - 0.4 and 0.4 - 0.2 are one difference."""
+"""The distance below which numbers are equal, relative to the largest score: 0.6 - 0.4 equals 0.4 - 0.2."""
 
 
 def distinct(baseline: Scores, candidate: Scores) -> tuple[Floats, Integers, float]:
-    """The distinct differences from the least to the largest, how often each occurs, and what counts as rounding."""
+    """Return the distinct differences in ascending order, their counts, and the distance that counts as rounding."""
     import numpy as np
 
     before, after = np.asarray(baseline, dtype=np.float64), np.asarray(candidate, dtype=np.float64)
@@ -148,7 +148,10 @@ def distinct(baseline: Scores, candidate: Scores) -> tuple[Floats, Integers, flo
 
 
 def merge_values(values: Floats, counts: Integers, starts: Integers) -> tuple[Floats, Integers, Floats]:
-    """Means, counts and variances (divisor: the count) of the groups of ascending values that begin at `starts`."""
+    """Return mean, count and variance (divisor: the count) of each group of ascending values.
+
+    `starts` holds the index of the first value of each group.
+    """
     import numpy as np
 
     sizes = np.diff(starts, append=len(values))
@@ -161,5 +164,5 @@ def merge_values(values: Floats, counts: Integers, starts: Integers) -> tuple[Fl
 
 
 def mean_of(values: Floats, counts: Integers) -> float:
-    """The mean of values that occur so often."""
+    """Return the mean of values with these counts."""
     return float((counts * values).sum() / counts.sum())

@@ -1,15 +1,15 @@
-"""95 % confidence intervals: of the differences of means and of quantiles of paired scores, and of a share.
+"""Computes 95 % confidence intervals: of differences of means and quantiles of paired scores, and of a share.
 
-`baseline` and `candidate` hold one number for each question, in the same order; a difference is candidate - baseline,
+`baseline` and `candidate` hold one number for each question, in the same order. A difference is candidate - baseline,
 in the unit of the score. Questions that were not measured on both sides are left out before. Nothing depends on the
-order of the pairs. What is drawn at random is drawn from a seed: the same numbers, seed, release of NumPy and kind of
-machine give the same bits.
+order of the pairs. Random numbers come from a seed: the same numbers, seed, release of NumPy and kind of machine give
+the same bits.
 
 Sources: Student, Biometrika 6 (1908); A. Agresti & Y. Min, Biometrics 61 (2005), and D. Bonett & R. Price, Journal of
-Educational and Behavioral Statistics 37 (2012), for the pairs that are added; T. Hesterberg, The American Statistician
-69 (2015), section 3.2, for the width of a bootstrap of few values; E. Wilson, JASA 22 (1927), for shares.
+Educational and Behavioral Statistics 37 (2012), for the added pairs; T. Hesterberg, The American Statistician 69
+(2015), section 3.2, for the width of a bootstrap of few values; E. Wilson, JASA 22 (1927), for shares.
 
-Quantiles are by nearest rank (Hyndman and Fan 1996, definition 1), so that each is a value that was measured.
+Quantiles are by nearest rank (Hyndman and Fan 1996, definition 1), so that each is a measured value.
 `scipy.stats.permutation_test` needs a minute for the swaps of 100,000 pairs that take 3 s here.
 """
 
@@ -27,25 +27,25 @@ if TYPE_CHECKING:
 
 
 MIN_PAIRS = 5
-"""Fewer pairs have no interval: none would hold what it promises."""
+"""The fewest pairs with an interval. With fewer pairs no interval has the coverage that it promises."""
 
 RESAMPLED_PAIRS, RESAMPLED_CHANGES = 100, 30
-"""From so many pairs, of which so many differ, resampling the differences covers what it promises."""
+"""The numbers of pairs and of changed pairs from which resampling has the coverage that it promises."""
 
 CONTINUOUS = 0.8
-"""Share of distinct differences among the pairs from which few pairs are taken as continuous."""
+"""Share of distinct differences among few pairs from which they are taken as continuous."""
 
 Method: TypeAlias = Literal["bca", "bca-grouped", "bootstrap-t", "adjusted-t"]
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A confidence interval of a mean difference, `low` to `high`, in the unit of the score; `method` says how.
+    """A confidence interval of a mean difference, `low` to `high`, in the unit of the score, and its `method`.
 
     - ``bca``: bootstrap, every distinct difference resampled exactly.
     - ``bca-grouped``: bootstrap of groups of close differences; see `evaltrack.stats.bootstrap.bca`.
-    - ``bootstrap-t``: studentised bootstrap, and Student's t where that is wider, both widened by what resampling few
-      pairs misses: few pairs, hardly two alike.
+    - ``bootstrap-t``: studentised bootstrap, or Student's t if that is wider, both widened because a bootstrap of few
+      pairs is too narrow: few pairs, hardly two alike.
     - ``adjusted-t``: Student's t after two pairs were added, one in each direction: few pairs or few changes.
     """
 
@@ -57,21 +57,21 @@ class Interval:
 def paired_interval(
     baseline: Scores, candidate: Scores, *, span: float | None = None, resamples: int = 10_000, seed: int = 0
 ) -> Interval | None:
-    """The interval of the mean difference, candidate - baseline, by the method that holds at this many pairs.
+    """Return the interval of the mean difference, candidate - baseline, by a method valid for the number of pairs.
 
-    None below `MIN_PAIRS` pairs, and where nothing differs and the scores have no `span`.
+    None below `MIN_PAIRS` pairs, and if nothing differs and the scores have no `span`.
 
-    With many pairs and changes it is the BCa bootstrap (Efron 1987). Resampling few of them never draws the changes
-    that were not seen yet, and is too narrow: of 50 questions that all stayed it would be a point. So there one pair is
-    added in each direction, somewhat larger than the largest change seen; it is conservative where scores take few
-    values. `scripts/coverage` measures how often each holds the true mean.
+    With many pairs and changes it is the BCa bootstrap (Efron 1987). With few, resampling never draws changes that did
+    not occur yet, and its interval is too narrow: a point if all of 50 questions stayed the same. So one pair is added
+    in each direction, somewhat larger than the largest change. This is conservative if scores take few values.
+    `scripts/coverage` measures how often each interval holds the true mean.
 
     Args:
         baseline: n scores, finite.
         candidate: n scores, finite, of the same questions in the same order.
-        span: the largest possible difference, as 1 for scores in [0, 1]; None where there is none.
-        resamples: how often to resample, at least 1. Below some hundreds the ends are rough.
-        seed: of the random numbers, not negative.
+        span: The largest possible difference, as 1 for scores in [0, 1]; None if there is no bound.
+        resamples: The number of resamples, at least 1. Below some hundreds the ends are rough.
+        seed: The seed of the random numbers, not negative.
 
     Raises:
         ValueError: The lengths differ, or a score is NaN or infinite.
@@ -94,14 +94,13 @@ def paired_interval(
 
 
 def _student(values: Floats, counts: Integers) -> tuple[float, float]:
-    """Student's t interval of the mean."""
     n, mean = int(counts.sum()), mean_of(values, counts)
     half = _t_quantile(n - 1) * sqrt(float((counts * (values - mean) ** 2).sum()) / (n - 1) / n)
     return mean - half, mean + half
 
 
 def _adjusted(values: Floats, counts: Integers, changes: int, span: float | None) -> tuple[float, float]:
-    """Student's t interval with one more pair in each direction; the fewer changes were seen, the larger these are."""
+    """Return Student's t interval with one more pair in each direction, which is larger the fewer changes there are."""
     largest = max(abs(float(values[0])), abs(float(values[-1])))
     pseudo_change = largest * (1 + 2 / changes) if changes else span or 0.0
     if span is not None:
@@ -115,16 +114,16 @@ def _adjusted(values: Floats, counts: Integers, changes: int, span: float | None
 
 @cache
 def _t_quantile(freedom: int) -> float:
-    """How many standard errors hold the middle 95 % of Student's t."""
+    """Return the number of standard errors that hold the middle 95 % of Student's t."""
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, 1 - TAIL))
 
 
 def share_interval(share: float, n: int) -> tuple[float, float]:
-    """The 95 % interval of a share of `n` yes-or-no outcomes, in [0, 1] (Wilson 1927, score interval).
+    """Return the 95 % interval of a share of `n` yes-or-no outcomes, in [0, 1] (Wilson 1927, score interval).
 
-    A formula of its own, as every run's report shows it and loads no scipy.
+    It does not use scipy: every run's report shows it, and loads no scipy.
     """
     z = 1.959963984540054
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)
@@ -133,16 +132,16 @@ def share_interval(share: float, n: int) -> tuple[float, float]:
 
 
 BEYOND = 5
-"""Values that must lie on either side of a quantile before it has an interval: 100 values for the 95th percentile."""
+"""Values that must be on either side of a quantile with an interval: 100 values for the 95th percentile."""
 
 WORK = 100_000_000
-"""Values that are drawn for one interval or test; of more pairs fewer samples are drawn, at least `FEWEST`."""
+"""Values that are drawn for one interval or test. More pairs get fewer samples, at least `FEWEST`."""
 
 FEWEST = 400
 
 
 def quantile(values: Floats, share: float) -> float:
-    """The least of the values that at least a `share` of them do not exceed; `share` is in (0, 1]."""
+    """Return the least value that at least a `share` of the values do not exceed; `share` is in (0, 1]."""
     import numpy as np
 
     return float(np.quantile(values, share, method="inverted_cdf"))
@@ -151,9 +150,10 @@ def quantile(values: Floats, share: float) -> float:
 def quantile_interval(
     baseline: Floats, candidate: Floats, share: float, *, resamples: int = 10_000, seed: int = 0
 ) -> tuple[float, float] | None:
-    """The 95 % interval of candidate - baseline: the percentile bootstrap over pairs (Efron 1979).
+    """Return the 95 % interval of the difference of a quantile, candidate - baseline.
 
-    None where fewer than `BEYOND` values lie on either side of the quantile.
+    It is the percentile bootstrap over pairs (Efron 1979). None if fewer than `BEYOND` values are on either side of the
+    quantile.
     """
     import numpy as np
 
@@ -167,10 +167,10 @@ def quantile_interval(
 
 
 def swap_test(baseline: Floats, candidate: Floats, share: float, *, resamples: int = 10_000, seed: int = 0) -> float:
-    """The two-sided p of a paired randomization test: can the difference of the quantiles be chance?
+    """Return the two-sided p of a paired randomization test of the difference of the quantiles.
 
-    If neither side differs, the two values of a question are as likely to be the other way round. p is the share of
-    such swaps whose difference is at least as far from 0, the one seen counted among them (Phipson and Smyth 2010).
+    If neither side differs, the two values of a question are as likely to be swapped. p is the share of swaps whose
+    difference is at least as far from 0 as the observed one, which is counted among them (Phipson and Smyth 2010).
     """
     import numpy as np
 

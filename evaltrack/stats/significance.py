@@ -1,4 +1,4 @@
-"""Can a difference be chance? Exact tests of paired outcomes and scores, corrected for being several.
+"""Computes exact tests of paired outcomes and scores, and corrects p-values for multiple tests.
 
 Sources: Q. McNemar, Psychometrika 12 (1947), in its exact form; R. A. Fisher, *The Design of Experiments* (1935), for
 the sign-flip test of paired differences and the exact test of two shares; S. Holm, Scandinavian Journal of Statistics 6
@@ -20,39 +20,39 @@ if TYPE_CHECKING:
 K = TypeVar("K")
 
 LEVEL = 0.05
-"""p-values below it show a difference."""
+"""p-values below this level are significant."""
 
 MIN_CHANGED = 6
-"""Fewer changed pairs show nothing: even if all changed in one direction, p is 2 / 2^5 = 0.0625."""
+"""The fewest changed pairs that can be significant: five changes in one direction have p = 2 / 2^5 = 0.0625."""
 
 ENUMERATED_BITS = 20
-"""Sums of signed differences are enumerated up to two to this; of more, some are drawn."""
+"""Up to 2 to this power sums of signed differences are enumerated; of more, some are drawn."""
 
 FIRST_DRAWS, DRAWS = 10_000, 50_000
-"""Signs drawn at first, and where that leaves p below 10 %."""
+"""Choices of signs drawn at first, and the number drawn if p is below 10 % then."""
 
 MANY_CHANGED = 2000
-"""From so many changed pairs, none of which dominates, the sum of signed differences is as good as normal."""
+"""Changed pairs from which the sum of signed differences is taken as normal, if none of them dominates."""
 
 
 @dataclass(frozen=True)
 class SignFlip:
-    """The p-value of a sign-flip test, and how many pairs changed."""
+    """The p-value of a sign-flip test and the number of changed pairs."""
 
     p: float
     changed: int
 
 
 def holm(p_values: Mapping[K, float], among: int | None = None) -> dict[K, float]:
-    """p-values adjusted for being several, by Holm's step-down (1979): compare each with the one level, as 0.05.
+    """Return p-values adjusted for multiple tests by Holm's step-down (1979). Compare each with one level, as 0.05.
 
-    The smallest of m is multiplied by m, the next by m - 1, and so on; none falls below the one before it, none exceeds
-    1.
+    The smallest of m is multiplied by m, the next by m - 1, and so on. None falls below the one before it, and none
+    exceeds 1.
 
     Args:
-        p_values: By the name of the test.
-        among: Of how many tests these are, where the data chose which of them are looked at, as those against the best
-            of several; the p-values of the others count as 1, which keeps the level. None: these are all.
+        p_values: The p-values by the name of the test.
+        among: The number of all tests if the data chose which of them are tested, as with comparisons against the best
+            of several. The p-values of the others count as 1, which keeps the level. None: `p_values` holds all.
     """
     tests, reached = len(p_values) if among is None else among, 0.0
     adjusted = dict.fromkeys(p_values, 0.0)
@@ -62,21 +62,22 @@ def holm(p_values: Mapping[K, float], among: int | None = None) -> dict[K, float
 
 
 def sign_flip(baseline: Scores, candidate: Scores, *, seed: int = 0) -> SignFlip:
-    """The exact two-sided sign-flip test of paired scores: can the mean difference be chance?
+    """Return the exact two-sided sign-flip test of the mean difference of paired scores.
 
     If neither side is better, each difference is as likely to have the other sign. p is the share of all choices of
-    signs whose sum is at least as far from 0 as the one seen (Fisher 1935; Pitman 1937). Pairs without a difference say
-    nothing. Of flips between two outcomes it is McNemar's exact test.
+    signs whose sum is at least as far from 0 as the observed one (Fisher 1935; Pitman 1937). Pairs without a difference
+    are ignored. For differences between two outcomes it is McNemar's exact test.
 
     `scipy.stats.permutation_test` counts all choices up to some 13 changed pairs. Scores take few values, so here the
-    sums are counted by how many differences of each size have the other sign. Where these are too many, signs are drawn
-    and the ones seen are counted among them, which keeps the level of the test (Phipson and Smyth 2010). A p below one
-    in a million is given by its upper bound (Hoeffding 1963), and that of very many changes by the normal distribution.
+    sums are counted by the number of differences of each size with the other sign. If there are too many, signs are
+    drawn and the observed ones are counted among them, which keeps the level of the test (Phipson and Smyth 2010). A p
+    below one in a million is given by its upper bound (Hoeffding 1963), and that of very many changes by the normal
+    distribution.
 
     Args:
         baseline: n scores, finite.
         candidate: n scores, finite, of the same questions in the same order.
-        seed: of the signs that are drawn.
+        seed: The seed of the drawn signs.
 
     Raises:
         ValueError: The lengths differ, or a score is NaN or infinite.
@@ -106,7 +107,7 @@ def sign_flip(baseline: Scores, candidate: Scores, *, seed: int = 0) -> SignFlip
 
 
 def _enumerated(sizes: Floats, times: Integers, observed: float) -> float:
-    """The share of all choices of signs whose sum is as far from 0 as the one observed."""
+    """Return the share of all choices of signs whose sum is at least as far from 0 as the observed one."""
     import numpy as np
     from scipy.special import gammaln
 
@@ -120,7 +121,7 @@ def _enumerated(sizes: Floats, times: Integers, observed: float) -> float:
 
 
 def _sampled(sizes: Floats, times: Integers, observed: float, seed: int) -> float:
-    """The share of the signs drawn whose sum is as far from 0 as the one observed, which is one of them."""
+    """Return the share of drawn sums at least as far from 0 as the observed one, which is counted among them."""
     import numpy as np
 
     generator, drawn, beyond, step = np.random.default_rng(seed), 0, 0, max(1, (1 << 18) // len(sizes))
@@ -135,20 +136,20 @@ def _sampled(sizes: Floats, times: Integers, observed: float, seed: int) -> floa
 
 
 def one_sided(p_value: float, *, worse: bool) -> float:
-    """The one-sided p of a loss, from the two-sided p of a test whose statistic is symmetric about 0."""
+    """Return the one-sided p of a loss, from the two-sided p of a test whose statistic is symmetric about 0."""
     return p_value / 2 if worse else 1.0
 
 
 def passes_lost(passes: Integers, trials: Integers) -> float:
-    """The exact one-sided p of lost passes: can the baseline have passed so many trials more by chance?
+    """Return the exact one-sided p that the baseline passed so many more trials by chance.
 
-    If neither side is better, the trials of a question may be swapped between the sides: given how many of them passed,
-    the number on the baseline's side is hypergeometric (Fisher 1935). The statistic is the sum over all questions. Of
-    single trials it is McNemar's exact test.
+    If neither side is better, the trials of a question may be swapped between the sides. Given the number of passed
+    trials, the number on the baseline's side is hypergeometric (Fisher 1935). The statistic is the sum over all
+    questions. For single trials it is McNemar's exact test.
 
     Args:
-        passes: Of shape (2, n): how many trials of each question passed, in the baseline and in the candidate.
-        trials: Of the same shape: how many there were.
+        passes: Shape (2, n): the passed trials of each question, in the baseline and in the candidate.
+        trials: The same shape: the trials of each question.
     """
     import numpy as np
     from scipy.stats import hypergeom
@@ -157,7 +158,7 @@ def passes_lost(passes: Integers, trials: Integers) -> float:
     varies = (passed > 0) & (passed < total)
     kinds, counts = np.unique(np.stack([total, passed, trials[0]])[:, varies], axis=1, return_counts=True)
     size = int((kinds[2] * counts).sum()) + 1
-    spectrum: Any = 1.0  # of the distribution of a sum: the product of those of its terms
+    spectrum: Any = 1.0  # the spectrum of a sum's distribution is the product of its terms' spectra
     for (number, good, drawn), count in zip(kinds.T, counts, strict=True):
         chances = hypergeom.pmf(np.arange(drawn + 1), number, good, drawn)
         spectrum = spectrum * np.fft.rfft(chances, size) ** count
@@ -168,7 +169,7 @@ def passes_lost(passes: Integers, trials: Integers) -> float:
 
 
 def luck(consistent: int, lucky: int, draws: int) -> float:
-    """The probability of so many lucky passes or more in one draw, where there were `lucky` in so many `draws`.
+    """Return the probability of at least `consistent` lucky passes in one draw, given `lucky` of them in `draws` draws.
 
     The number in a draw is taken as Poisson, its rate with the Jeffreys prior: the draw is negative binomial.
     """
@@ -178,15 +179,15 @@ def luck(consistent: int, lucky: int, draws: int) -> float:
 
 
 def worse_than_record(failed: int, times: int, record_failed: int, record_times: int) -> float:
-    """Fisher's exact one-sided p: does a question fail more often now than its record says, or can that be chance?
+    """Return Fisher's exact one-sided p that a question fails more often now than in its record.
 
-    1 where there is no record.
+    1 if there is no record.
 
     Args:
-        failed: how often it failed when it was asked again.
-        times: how often it was asked again.
-        record_failed: how often it failed before.
-        record_times: how often it was asked before.
+        failed: The number of failed reruns.
+        times: The number of reruns.
+        record_failed: The number of failures in the record.
+        record_times: The number of trials in the record.
     """
     from scipy.stats import hypergeom
 
