@@ -1,7 +1,8 @@
-"""The nouns: what flows from a golden line to a report.
+"""Defines the records of an evaluation, from a golden line to a row of a report.
 
 `Question` -> (`Target`) -> `Response` -> (`Judge`) -> `Verdict` -> scores -> `Row`. All records are immutable, refuse
-unknown fields, and hold no NaN and no infinity: a score without a value is a reason in `Row.unmeasured`, no number.
+unknown fields, and hold no NaN and no infinity. A score without a value has a reason in `Row.unmeasured`, and no
+number.
 """
 
 from evaltrack.records.base import ForeignText, Record

@@ -1,4 +1,4 @@
-"""What all records share: frozen, closed, finite; and the kinds of text that can be stored anywhere."""
+"""Defines the base class of all records, and types of texts and numbers that every store can hold."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstr
 
 
 class Record(BaseModel):
-    """Base of all records: frozen, closed, finite."""
+    """The base class of all records: frozen, without unknown fields, with finite numbers."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 def as_key(value: object) -> object:
-    """An id as the text that is compared: ``5`` and ``"5"`` are one chunk, and so are both spellings of `café`.
+    """Return an id as text for comparisons: ``5`` equals ``"5"``, and both spellings of `café` are equal.
 
-    A whole number arrives as ``5.0`` where a cell of its column was empty.
+    A whole number is read as ``5.0`` if a cell of its column was empty.
     """
     if isinstance(value, str):
         return value if value.isascii() else normalize("NFC", value)
@@ -29,7 +29,7 @@ def as_key(value: object) -> object:
 
 
 def storable(value: object) -> object:
-    """Text that every database and UTF-8 can hold: no NUL, no half of a surrogate pair."""
+    """Return the value. A text must be storable in every database and in UTF-8: no NUL, no half of a surrogate pair."""
     if isinstance(value, str):
         if "\0" in value:
             raise ValueError("holds a NUL character")
@@ -42,17 +42,17 @@ def storable(value: object) -> object:
 
 
 def without_halves(text: str) -> str:
-    """The text with the replacement character for each half of a surrogate pair."""
+    """Return the text with the replacement character for each half of a surrogate pair."""
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _replaced(value: object) -> object:
-    """A target's text, often from a PDF: what no database holds is replaced."""
+    """Replace characters that no database holds. They occur in texts of PDFs."""
     return without_halves(value.replace("\0", "\N{REPLACEMENT CHARACTER}")) if isinstance(value, str) else value
 
 
 def _finite(value: object) -> object:
-    """JSON has no infinity, but ``1e999`` is read as one."""
+    """Refuse infinite numbers: JSON has none, but ``1e999`` is read as one."""
     if isinstance(value, float) and not isfinite(value):
         raise ValueError("holds a number that is not finite")
     if isinstance(value, Mapping | list):

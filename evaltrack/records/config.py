@@ -1,4 +1,4 @@
-"""What records of settings share: each field with its help and where it counts, and errors for people."""
+"""Defines the base class of settings records, their fields, and their error messages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 from evaltrack.errors import UsageError
 
 Logged = Literal["always", "chosen", "never"]
-"""Whether a setting is a param of the run: always, where it is not the default, or never, or in another form."""
+"""When a setting is logged as a param of the run: always, if it is not the default, or never (or in another form)."""
 
 
 def _tuple(value: object) -> object:
@@ -29,34 +29,34 @@ def _text(value: object) -> object:
 
 
 def _table(value: object, info: ValidationInfo) -> object:
-    """A table of texts, out of a table of anything, or of texts NAME=VALUE."""
+    """Return a table of texts from a table of any values or from texts NAME=VALUE."""
     if value is None or isinstance(value, Mapping):
         return {name: each if isinstance(each, str) else str(each) for name, each in (value or {}).items()}
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, list | tuple):
         return value
     pairs = [str(each).partition("=") for each in texts]
-    if not all(name and sign for name, sign, _ in pairs):  # it may be a secret, and is not repeated
+    if not all(name and sign for name, sign, _ in pairs):  # not repeated: it may be a secret
         raise UsageError(f"`{info.field_name}=`: one has no `=`, or nothing before it; write NAME=VALUE")
     return {name: each for name, _, each in pairs}
 
 
 Texts = Annotated[tuple[str, ...], BeforeValidator(_tuple)]
-"""Texts, or one."""
+"""One text or several."""
 
 OptionalText = Annotated[str, BeforeValidator(_text)]
-"""A text or a path; "" and None are none."""
+"""A text or a path. None is ""."""
 
 Table = Annotated[Mapping[str, str], BeforeValidator(_table)]
-"""Texts by name; numbers and flags become texts, and None is none."""
+"""Texts by name. Numbers and flags become texts, and None becomes an empty table."""
 
 
 class Traits(NamedTuple):
-    """What is known of a setting besides its type, bounds, default and help.
+    """Properties of a setting that pydantic does not hold.
 
-    `group` is the heading of its option, and `option` how that is written, such as ``-t --target``; a setting without
-    one is reached by ``--set``. `shapes` is whether a row may be another with another value, so that a run cannot be
-    resumed with it.
+    `group` is the heading of its option. `option` is the spelling of the option, such as ``-t --target``; a setting
+    without one is set by ``--set``. `shapes` is True if the setting can change a row, so that a run cannot be resumed
+    with another value.
     """
 
     group: str = ""
@@ -75,39 +75,39 @@ def setting(
     shapes: bool = True,
     **bounds: Any,
 ) -> Any:
-    """A field of a record of settings; `text` is its help, `bounds` are those of pydantic's `Field`."""
+    """Return a field of a settings record. `text` is its help, and `bounds` are arguments of pydantic's `Field`."""
     extra: Any = {"traits": Traits(group, option, logged, shapes)}
     return Field(default=default, description=text, json_schema_extra=extra, **bounds)
 
 
 def traits(field: FieldInfo) -> Traits:
-    """What `setting` adds to a field besides what pydantic holds."""
+    """Return the traits that `setting` adds to a field."""
     extra = field.json_schema_extra
     own_traits = extra.get("traits") if isinstance(extra, dict) else None
     return own_traits if isinstance(own_traits, Traits) else Traits()
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The nearest of the names that there are, as the end of a message; else all of them."""
+    """Return the end of a message: the most similar known name, or all known names."""
     known = sorted(known)
     near = difflib.get_close_matches(name, known, n=1)
     return f"did you mean `{near[0]}`?" if near else f"there are {', '.join(known)}"
 
 
 class Config(BaseModel):
-    """Base of the records of settings."""
+    """The base class of settings records."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, strict=True)
 
     command: ClassVar[str]
-    """The command whose settings they are, which names their table in the settings file and their variables."""
+    """The command of the settings. It names their table in the settings file and their variables."""
 
     @classmethod
     def of(cls, **values: Any) -> Self:
-        """The settings with these values.
+        """Return the settings with these values.
 
         Raises:
-            UsageError: a value cannot be used; the message names the first.
+            UsageError: a value is invalid; the message names the first.
             TypeError: there is no such setting.
         """
         for name in values.keys() - cls.model_fields.keys():
@@ -121,17 +121,17 @@ class Config(BaseModel):
 
     @classmethod
     def parsed(cls, texts: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-        """The values that are written as texts; of a setting with one value the last counts."""
+        """Return the values of settings written as texts. The last text counts if a setting has one value."""
         return {name: _parsed(cls.model_fields[name], each) for name, each in texts.items() if each}
 
 
 def takes_several(field: FieldInfo) -> bool:
-    """Whether a setting is written once for each of its texts."""
+    """Return True if a setting is written once for each of its texts."""
     return get_origin(field.annotation) in (tuple, Mapping)
 
 
 def _parsed(field: FieldInfo, texts: Sequence[str]) -> Any:
-    """The value, or the text itself where it is none of the setting's type."""
+    """Return the value, or the text itself if it has another type."""
     if takes_several(field):
         return tuple(texts)
     for kind in {field.annotation, *get_args(field.annotation)} & {int, float}:
@@ -141,7 +141,7 @@ def _parsed(field: FieldInfo, texts: Sequence[str]) -> Any:
 
 
 def cure(field: FieldInfo) -> str:
-    """What may be written for a setting, from its type and bounds."""
+    """Return the valid values of a setting in words, from its type and bounds."""
     if get_origin(field.annotation) is Literal:
         *others, last = map(str, get_args(field.annotation))
         return f"{', '.join(others)} or {last}"

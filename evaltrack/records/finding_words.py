@@ -1,4 +1,4 @@
-"""What the validation of a file's field found, in words: what is wrong, and what to write instead."""
+"""Turns validation errors of a file's fields into messages that say what is wrong and how to fix it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ EXPECTED = {
     "tuple_type": "a list",
     "list_type": "a list",
 }
-"""What must stand in place of a value of another type."""
+"""The expected types in words, by pydantic's type of error."""
 
 
 WORDS = {
@@ -45,20 +45,20 @@ WORDS = {
     "greater_than_equal": "is too small; {verb} at least {ge:,.16g}",
     "less_than_equal": "is too large; {verb} at most {le:,.16g}",
 }
-"""What is wrong otherwise, and the cure; names are those of the context of a finding."""
+"""Other faults and their fixes, by pydantic's type of error. Names in braces are from the error's context."""
 
 
 SHORTEST = 3
-"""Characters of a name from which on it says something that it stands within another one."""
+"""The fewest characters of a name that is searched for inside other names."""
 
 
 def finding_words(detail: ErrorDetails, fields: Sequence[str] = (), *, verb: str = "write") -> str:
-    """One finding as ```field` is wrong; what to do``, without the value.
+    """Return one validation error as ```field` is wrong; how to fix it``, without the value.
 
     Args:
-        detail: What the validation found.
-        fields: The fields beside one that is unknown.
-        verb: What stands before the type that a value must have.
+        detail: The validation error.
+        fields: The known fields at its place.
+        verb: The verb before the expected type.
     """
     place, kind = ".".join(map(str, detail["loc"])), detail["type"]
     if kind == "extra_forbidden":
@@ -73,7 +73,7 @@ def finding_words(detail: ErrorDetails, fields: Sequence[str] = (), *, verb: str
 
 
 def _what(kind: str, context: dict[str, Any], value: object, verb: str) -> str:
-    """What is wrong, and the cure; empty where the message of the check says it better."""
+    """Return the fault and its fix; empty if the check's own message says more."""
     if kind in EXPECTED:
         has = "has a fraction" if kind == "int_from_float" else f"is {kind_of(value)}"
         return f"{has}; {verb} {EXPECTED[kind]}"
@@ -83,13 +83,13 @@ def _what(kind: str, context: dict[str, Any], value: object, verb: str) -> str:
 
 
 def id_words(value: object) -> str:
-    """What is wrong with a value that is no id of a question."""
+    """Return the message on a value that is no id of a question."""
     what = f"`{value!r}`, a decimal" if isinstance(value, float) else "empty" if value == "" else kind_of(value)
     return f"`id` is {what}; write a whole number or a text"
 
 
 def unknown_field(place: str, fields: Sequence[str]) -> str:
-    """That there is no such field, and the one or those that may be meant, or those that there are."""
+    """Return the message on an unknown field, with similar names or all known ones."""
     within, dot, name = place.rpartition(".")
     *others, last = [f"`{each}`" for each in near_names(name, fields)] or [""]
     meant = f"{', '.join(others)} or {last}" if others else last
@@ -98,7 +98,7 @@ def unknown_field(place: str, fields: Sequence[str]) -> str:
 
 
 def near_names(name: str, fields: Sequence[str]) -> list[str]:
-    """The known names that hold another one, where several do; else the nearest one, or that which holds it."""
+    """Return the known names that contain `name` if there are several, else the most similar one."""
     holders = [each for each in fields if len(name) >= SHORTEST and name.lower() in each]
     if len(holders) > 1:
         return holders
@@ -109,12 +109,14 @@ EXAMPLES = 3
 
 
 def strangers_note(path: Path, what: str, ids: Sequence[str]) -> str:
-    """``answers.jsonl: responses of no question in the golden set: 2 (`21`, `22`); …``; nothing where there are none.
+    """Return the message on lines of other questions, or "" if there are none.
+
+    For example ``answers.jsonl: responses of no question in the golden set: 2 (`21`, `22`); …``.
 
     Args:
         path: The recording.
-        what: What it holds, in the plural.
-        ids: Those of other questions.
+        what: A noun for its entries, in the plural.
+        ids: The ids of the other questions.
     """
     if not ids:
         return ""
@@ -124,18 +126,20 @@ def strangers_note(path: Path, what: str, ids: Sequence[str]) -> str:
 
 
 ID_NAME = re.compile(r"(?i)(?:^|[_-])id$|^q(?:uestion)?id$")
-"""Names of a field that may hold the id of a question."""
+"""A pattern for field names that may hold the id of a question."""
 
 
 class RecordedLineError(ValueError):
-    """A line does not say which question it is of."""
+    """A line that does not say which question it belongs to."""
 
 
 def take_id(line: dict[str, Any], deed: str) -> str:
-    """Take the question's id out of a line; `deed` is what was done with the question.
+    """Remove the question's id from a line and return it.
+
+    `deed` is the participle in the message, such as "answered".
 
     Raises:
-        RecordedLineError: it has no id.
+        RecordedLineError: the line has no id.
     """
     if "id" not in line:
         near = next((name for name in line if ID_NAME.search(name)), "")

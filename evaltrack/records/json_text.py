@@ -1,4 +1,4 @@
-"""JSON that people write: read to the letter, or refused with what is wrong, where, and what to write instead."""
+"""Reads JSON written by people strictly, with errors that say what is wrong, where, and how to fix it."""
 
 from __future__ import annotations
 
@@ -36,38 +36,38 @@ FAULTS = {
     "trailing characters": ("something follows the value", "remove it"),
     "recursion limit exceeded": ("it is nested too deep", "make it flatter"),
 }
-"""What the parser says, in words, and the cure."""
+"""Messages of the parser in plain words, with their fixes."""
 
 MAX_DEPTH = 100
-"""Objects and lists within each other in what a row holds; the parser gives up at 200."""
+"""The deepest nesting of objects and lists in a row's values. The parser's limit is 200."""
 
 GZIP = b"\x1f\x8b"
-"""What a file begins with that gzip compressed."""
+"""The first bytes of a file that gzip compressed."""
 
 KEY_ENDS = re.compile(rb':(?<=["\s]:)')
-"""What each key ends with; texts may hold some too."""
+"""A pattern for the end of each key. Texts may match it too."""
 
 
 def finite_json(data: Any) -> str:
-    """The JSON of `data`, in less than half the time that `json.dumps` takes.
+    """Return the JSON of `data`, in less than half the time of `json.dumps`.
 
     Raises:
-        ValueError: a number in it is none, or infinite.
+        ValueError: it holds NaN or infinity.
     """
     text = to_json(data).decode()
     if "NaN" in text or "Infinity" in text:
-        json.dumps(data, allow_nan=False)  # which tells a number from a word
+        json.dumps(data, allow_nan=False)  # tells a number from a text
     return text
 
 
 class InvalidJsonError(ValueError):
-    """A text is no JSON, or says one thing twice; the message names the place and the cure."""
+    """A text that is no JSON or holds a key twice. The message gives the place and the fix."""
 
 
 def other_encoding(start: bytes) -> str:
-    """What the first bytes of a file show it to be instead of text in UTF-8, with the cure; empty where they do not.
+    """Return the message on a file that is not UTF-8, from its first bytes; empty if they look like UTF-8.
 
-    As in ``is UTF-16; save it as UTF-8``.
+    For example ``is UTF-16; save it as UTF-8``.
     """
     if start.startswith(GZIP):
         return "is compressed (gzip); unpack it"
@@ -76,18 +76,20 @@ def other_encoding(start: bytes) -> str:
 
 
 def spread_kind(first: bytes, second: bytes) -> str:
-    """What goes on over several lines at the start of a file that has one object a line; empty where nothing does.
+    """Return the kind of value that spans several lines, at the start of a file that should have one object a line.
+
+    Empty if there is none.
 
     Args:
         first: Its first line that is not blank.
-        second: The next of these; where an object begins there, the first line is only cut off.
+        second: Its next line that is not blank. If that begins an object, the first line is only cut off.
     """
     kind = open_kind(first)
     return "" if not second or (kind == "an object" and second.startswith(b"{")) else kind
 
 
 def open_kind(line: bytes) -> str:
-    """What a line begins and does not end, `an array` or `an object`; empty where it has another fault or none."""
+    """Return `an array` or `an object` if a line begins one and does not end it; else empty, also for other faults."""
     try:
         from_json(line)
     except ValueError as error:
@@ -97,12 +99,12 @@ def open_kind(line: bytes) -> str:
 
 
 def parsed(raw: bytes, *, allow_nan: bool = False, read: Callable[..., Any] = from_json) -> Any:
-    """The JSON value in `raw`; with `allow_nan` also where a tool wrote numbers that are not finite.
+    """Return the JSON value in `raw`. With `allow_nan`, numbers may be NaN or infinite.
 
     `read` may be `from_program`.
 
     Raises:
-        InvalidJsonError: it is none.
+        InvalidJsonError: it is no JSON.
     """
     try:
         raw.decode()
@@ -117,10 +119,10 @@ def parsed(raw: bytes, *, allow_nan: bool = False, read: Callable[..., Any] = fr
 
 
 def from_program(raw: bytes, *, allow_inf_nan: bool = True) -> Any:
-    """The JSON value that a program wrote, with the replacement character for each half of a surrogate pair.
+    """Return the JSON value that a program wrote, with the replacement character for each half of a surrogate pair.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is no JSON.
     """
     try:
         return from_json(raw, allow_inf_nan=allow_inf_nan)
@@ -134,7 +136,7 @@ def from_program(raw: bytes, *, allow_inf_nan: bool = True) -> Any:
 
 
 def _words(message: str, *, is_line: bool) -> str:
-    """``is not JSON: a comma stands before the end at column 12; remove it``; of several lines the line too."""
+    """Return ``is not JSON: a comma stands before the end at column 12; remove it``; of several lines with the line."""
     fault, _, place = message.rpartition(" at line ")
     what, cure = FAULTS.get(fault, (fault, "correct it"))
     here = f"line {place}" if not is_line else place.partition(" ")[2]
@@ -143,34 +145,34 @@ def _words(message: str, *, is_line: bool) -> str:
 
 
 def refuse_repeats(raw: bytes, value: object) -> None:
-    """Refuse JSON with a key that stands twice in one object: which of them counts would be a guess.
+    """Refuse JSON with a key that occurs twice in one object, because either value could be meant.
 
-    `value` is what was read from it, whose keys are counted: only texts that may hold more are read a second time.
+    `value` was read from `raw`. Its keys are counted: only a text that may hold more is read a second time.
 
     Raises:
-        InvalidJsonError: there is one.
+        InvalidJsonError: a key is repeated.
     """
     if may_repeat(raw, num_keys(value)):
         no_repeats(raw)
 
 
 def may_repeat(raw: bytes, keys: int) -> bool:
-    """Whether a text may hold more keys than were read from it."""
+    """Return True if a text may hold more keys than were read from it."""
     return raw.count(b":") != keys and len(KEY_ENDS.findall(raw)) != keys
 
 
 def num_keys(value: object) -> int:
-    """The keys of all objects in a JSON value."""
+    """Return the number of keys of all objects in a JSON value."""
     if isinstance(value, dict):
         return len(value) + sum(num_keys(each) for each in value.values() if isinstance(each, dict | list))
     return sum(num_keys(each) for each in value if isinstance(each, dict | list)) if isinstance(value, list) else 0
 
 
 def no_repeats(text: str | bytes) -> None:
-    """Refuse JSON with a key that stands twice in one object.
+    """Refuse JSON with a key that occurs twice in one object.
 
     Raises:
-        InvalidJsonError: there is one; the message names it.
+        InvalidJsonError: a key is repeated; the message names it.
     """
     repeats = Repeats()
     json.loads(text, object_pairs_hook=repeats)
@@ -179,13 +181,13 @@ def no_repeats(text: str | bytes) -> None:
 
 
 class Repeats:
-    """Makes objects of pairs, and notes the first key that stands twice in one of them."""
+    """A hook that makes objects of pairs and notes the first repeated key."""
 
     def __init__(self) -> None:
         self._error: InvalidJsonError | None = None
 
     def __call__(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        """The object of these names and values; of a name that repeats the last value."""
+        """Return the object of these names and values. The last value of a repeated name counts."""
         fields: dict[str, Any] = {}
         for name, value in pairs:
             if name in fields and self._error is None:
@@ -194,13 +196,13 @@ class Repeats:
         return fields
 
     def take(self) -> InvalidJsonError | None:
-        """What was noted since the last time."""
+        """Return the noted error, if any, and forget it."""
         error, self._error = self._error, None
         return error
 
 
 def too_deep(value: object, depth: int = 0) -> bool:
-    """Whether objects and lists nest so deep that a row which holds them, of some levels more, could not be read."""
+    """Return True if a value nests too deep for a row that holds it, some levels deeper, to be read."""
     if not value or not isinstance(value, dict | list):
         return False
     items = value.values() if isinstance(value, dict) else value
@@ -208,7 +210,7 @@ def too_deep(value: object, depth: int = 0) -> bool:
 
 
 def kind_of(value: object) -> str:
-    """What a JSON value is, in words; of another value its type."""
+    """Return the kind of a JSON value in words; the type's name for other values."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return "a number"
     kinds = {list: "an array", tuple: "an array", str: "a string", bool: "a boolean", type(None): "null"}

@@ -1,4 +1,4 @@
-"""What should be retrieved, said so that it outlives the chunks: a quotation, or any one of several chunks."""
+"""Defines expected passages: a quotation, or any one of several chunks. Quotations remain valid after rechunking."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 from evaltrack.records.base import Key, Record, Text
 
 SHOWN = 80
-"""Characters of a quotation by which people know it."""
+"""The longest text of a passage that people see."""
 
 _LINK_TARGET = re.compile(r"\]\([^)\s]*\)")
 _WORD = re.compile(
@@ -25,24 +25,24 @@ _WORD = re.compile(
 
 
 def words_of(text: str) -> list[str]:
-    """The words that texts are compared by: Unicode NFKC, case-folded, without punctuation and targets of links.
+    """Return the words by which texts are compared: NFKC, case-folded, without punctuation and link targets.
 
-    A letter of a script that puts no space between words is a word.
+    In scripts without spaces between words, each letter is a word.
     """
     return _WORD.findall(unicodedata.normalize("NFKC", _LINK_TARGET.sub("]", text)).casefold())
 
 
 def title_key(title: str) -> str:
-    """The form in which source titles are compared: Unicode NFC, case-folded, with `_` read as a space."""
+    """Return the form in which source titles are compared: Unicode NFC, case-folded, with `_` read as a space."""
     folded = unicodedata.normalize("NFC", title).casefold().replace("_", " ")
     return unicodedata.normalize("NFC", folded).strip()
 
 
 class Passage(Record):
-    """One thing that should be retrieved: what holds the `quote`, or `any_of` these chunks.
+    """One expected passage: a chunk that holds the `quote`, or one of the chunks `any_of`.
 
     A chunk whose border cuts the quotation holds it if it has at least the `share` of its words. `source` names the
-    page that it was taken from, for people; it decides nothing.
+    quotation's page for people and has no effect.
     """
 
     quote: Text | None = None
@@ -60,7 +60,7 @@ class Passage(Record):
 
     @cached_property
     def words(self) -> tuple[str, ...]:
-        """The words of the quotation; none where chunks are named."""
+        """The words of the quotation; empty if chunks are named."""
         return tuple(words_of(self.quote)) if self.quote is not None else ()
 
     @cached_property
@@ -70,7 +70,7 @@ class Passage(Record):
 
     @cached_property
     def key(self) -> str:
-        """What the passage is known by: the beginning of its quotation, or its chunks."""
+        """The short name of the passage: the beginning of its quotation, or its chunks."""
         if self.quote is None:
             return _short(" or ".join(self.any_of), self.any_of)
         return "\N{LEFT DOUBLE QUOTATION MARK}{}\N{RIGHT DOUBLE QUOTATION MARK}".format(
@@ -79,17 +79,16 @@ class Passage(Record):
 
 
 class SourceText:
-    """The words of a source's text, made once for all passages that are looked for in it."""
+    """The words of a source's text, computed once for all passages."""
 
     def __init__(self, text: str) -> None:
         self._words = words_of(text)
         self._text = _joined(self._words)
 
     def holds(self, passage: Passage) -> bool:
-        """Whether the text holds the quotation, or at least its share where a border of the text cuts it.
+        """Return True if the text holds the quotation, or at least its share if a border of the text cuts it.
 
-        Words are compared, in their order and without a gap. A text that lies wholly inside the quotation is cut on
-        both sides.
+        Words are compared in order and without gaps. A text inside the quotation is cut on both sides.
         """
         quote = passage.words
         if not quote:
@@ -104,7 +103,7 @@ class SourceText:
         return inside or any(self._is_cut(quote, size) for size in range(least, longest + 1))
 
     def _is_cut(self, quote: Sequence[str], size: int) -> bool:
-        """Whether the text begins with the last words of the quotation, or ends with its first."""
+        """Return True if the text begins with the quotation's last `size` words or ends with its first."""
         return self._text.startswith(_joined(quote[-size:])) or self._text.endswith(_joined(quote[:size]))
 
 
@@ -113,7 +112,7 @@ def _joined(words: Sequence[str]) -> str:
 
 
 def _short(text: str, identity: Sequence[str]) -> str:
-    """The text, or its beginning and a digest that tells it from others that begin so."""
+    """Return the text, or its beginning with a digest that distinguishes it from texts with the same beginning."""
     if len(text) <= SHOWN:
         return text
     digest = hashlib.sha256("\n".join(identity).encode()).hexdigest()[:6]

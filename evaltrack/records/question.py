@@ -1,4 +1,4 @@
-"""What is asked, and what is expected."""
+"""Defines a question of a golden set with its expectations."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from evaltrack.records.passage import Passage
 
 Role = Literal["system", "user", "assistant", "tool"]
 WrittenText = Annotated[str, StringConstraints(min_length=1, pattern=r"\S"), BeforeValidator(storable)]
-"""Text that says something: not empty, and not of blanks alone."""
+"""A text that is neither empty nor blank."""
 
 
 class Turn(Record):
-    """What one side said: the text of a message and the role of its speaker."""
+    """One message of a conversation, with the role of its speaker."""
 
     role: Role
     content: WrittenText
 
     def __str__(self) -> str:
-        """``user: How long may I stay?``."""
+        """Return ``user: How long may I stay?``."""
         return f"{self.role}: {self.content}"
 
 
@@ -33,10 +33,10 @@ Difficulty = Literal["easy", "medium", "hard"]
 Grade = Annotated[int, Field(ge=0, le=1000, strict=True)]
 
 MAX_TURNS = 1000
-"""Turns before a question: with more it is a log, and no question about what was said."""
+"""The most turns before a question. A longer history is a log, not a conversation."""
 
 EXPECTATIONS = {"expected_passages": "passages", "expected_chunks": "chunks", "expected_sources": "titles"}
-"""The fields that say what should be retrieved, and what each of them names; the first that is given decides."""
+"""The fields of expected items and the nouns of these items. The first field that is given counts."""
 
 
 class Question(Record):
@@ -74,7 +74,7 @@ class Question(Record):
     @model_validator(mode="before")
     @classmethod
     def _read_grades(cls, values: Any) -> Any:
-        """The expected ids of a graded field, and its grades beside them."""
+        """Return the values with the expected ids of a graded field, and its grades in `grades`."""
         if not isinstance(values, dict):
             return values
         graded = [name for name in ("expected_chunks", "expected_sources") if isinstance(values.get(name), dict)]
@@ -95,7 +95,7 @@ class Question(Record):
     @field_validator("expected_arguments")
     @classmethod
     def _said_of_any(cls, arguments: tuple[FreeObject, ...], info: ValidationInfo) -> tuple[FreeObject, ...]:
-        """One for each tool; none where nothing is said of any: such questions keep the form and digest they had."""
+        """Check that there is one for each tool. Return () if all are empty, which keeps the question's digest."""
         tools, num = info.data.get("expected_tools"), len(arguments)
         if tools is not None and num and num != len(tools):
             entries = f"{num:,} entr{'y' if num == 1 else 'ies'} for {len(tools):,} `expected_tools`"
@@ -114,35 +114,35 @@ class Question(Record):
 
     @property
     def messages(self) -> list[dict[str, str]]:
-        """The conversation as chat messages: the turns before the question, and the question as the user's last."""
+        """The conversation as chat messages. The question is the user's last message."""
         return [*(turn.model_dump() for turn in self.history), {"role": "user", "content": self.question}]
 
     @property
     def by_title(self) -> bool:
-        """Whether sources are told apart by their titles instead of their chunk ids."""
+        """True if sources are compared by title instead of chunk id."""
         return self.expected_chunks is None and (self.expected_sources is not None or self.expected_passages is None)
 
     @property
     def expected(self) -> tuple[str, ...] | None:
-        """What should be retrieved: keys of passages, else chunk ids, else titles; None where nothing is expected."""
+        """The expected keys: of passages, else chunk ids, else titles. None if nothing is expected."""
         if self.expected_passages is None:
             return self.expected_names
         return tuple(dict.fromkeys(passage.key for passage in self.expected_passages))
 
     @property
     def expected_names(self) -> tuple[str, ...] | None:
-        """The chunk ids, else the titles, that should be retrieved."""
+        """The expected chunk ids, else the expected titles."""
         return self.expected_sources if self.expected_chunks is None else self.expected_chunks
 
     @property
     def negative(self) -> bool:
-        """Whether the target should say that it does not know."""
+        """True if the target should say that it does not know."""
         expected = self.expected
         return expected is not None and not expected
 
     @property
     def digest(self) -> str:
-        """SHA-256 (16 hex digits) of what is evaluated: question and expectations, not notes or labels."""
+        """SHA-256 (16 hex digits) of the question and its expectations, without notes and labels."""
         evaluated: tuple[object, ...] = _EVALUATED(self)
         if self.expected_passages is not None:
             evaluated += ([each.model_dump(exclude={"source"}) for each in self.expected_passages],)
@@ -154,7 +154,6 @@ class Question(Record):
 
     @property
     def _turns(self) -> tuple[object, ...]:
-        """The history for a digest; nothing where there is none."""
         return (("history", [[turn.role, turn.content] for turn in self.history]),) if self.history else ()
 
 

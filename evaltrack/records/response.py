@@ -1,4 +1,4 @@
-"""What a target gave: answer, ranked sources, tool calls, and tokens as servers and libraries report them."""
+"""Defines a target's response: answer, ranked sources, tool calls and tokens. Reads usage of other libraries."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ SPAN_ID = r"^[0-9a-f]{16}$"
 
 
 class TracePlace(Record):
-    """A trace, and its root span."""
+    """A trace and its root span."""
 
     trace_id: Annotated[str, Field(pattern=TRACE_ID)]
     span_id: Annotated[str, Field(pattern=SPAN_ID)]
 
 
 class TraceHome(Record):
-    """The run that the traces of an application belong to while it is evaluated.
+    """The run to which the traces of an application belong while it is evaluated.
 
-    Where it `joins` them they are the traces of the questions, in the experiment of the run; else they are only linked
-    to it. `store` is the address of its MLflow store, and may hold a password.
+    If `joins` is True, they are the traces of the questions, in the experiment of the run; else they are only linked to
+    it. `store` is the address of its MLflow store, and may hold a password.
     """
 
     run_id: str
@@ -37,13 +37,13 @@ class TraceHome(Record):
 
 
 MOST_TOKENS = 10**15
-"""Of one kind, for one question: more is a mistake, and sums over a run would leave what databases hold."""
+"""The most tokens of one kind for one question. More is a mistake, and sums could exceed the integers of databases."""
 
 TokenCount = Annotated[int, Field(ge=0, le=MOST_TOKENS)]
 
 
 TEXT_NAME = re.compile(r"text-[0-9a-f]{12}")
-"""The `chunk_id` of a source that has a text alone: it tells texts apart, and nobody expects it."""
+"""The `chunk_id` of a source that has only a text. It distinguishes texts; no question expects it."""
 
 
 class Source(Record):
@@ -67,7 +67,7 @@ class Source(Record):
 
     @property
     def own_id(self) -> str | None:
-        """Its id, where it is more than the name of its text."""
+        """Its id; None if that only names its text."""
         return None if self.chunk_id is None or TEXT_NAME.fullmatch(self.chunk_id) else self.chunk_id
 
 
@@ -96,9 +96,9 @@ class Usage(Record):
         return self.prompt_tokens + self.completion_tokens
 
     def __add__(self, other: Usage) -> Usage:
-        """Two usages together; a part that only one of them tells is that one's.
+        """Return the sum of two usages. A part that only one of them reports is taken from that one.
 
-        A sum may be above `MOST_TOKENS`, so it is not validated: over a run that would end it.
+        A sum may exceed `MOST_TOKENS`, so it is not validated: an error would end the run.
         """
         return Usage.model_construct(
             prompt_tokens=self.prompt_tokens + other.prompt_tokens,
@@ -109,12 +109,12 @@ class Usage(Record):
 
 
 def together(one: Usage | None, other: Usage | None) -> Usage | None:
-    """Two usages, as far as they were told; None where neither was."""
+    """Return the sum of the reported usages; None if there is none."""
     return one + other if one and other else one or other
 
 
 def _reported_sum(one: int | None, other: int | None) -> int | None:
-    """The sum of what was reported; None where nothing was."""
+    """Return the sum of the reported numbers; None if there is none."""
     return None if one is None and other is None else (one or 0) + (other or 0)
 
 
@@ -139,25 +139,25 @@ class Response(Record):
 
     @property
     def answer_is_empty(self) -> bool:
-        """Whether there is an answer, and it holds no words."""
+        """True if there is an answer without words."""
         return self.answer is not None and not self.answer.strip()
 
     @property
     def holds_nothing(self) -> bool:
-        """Whether there is no answer or a blank one, no sources, no tool calls, and no word that it does not know."""
+        """True if there is no answer or a blank one, no sources and no tool calls, and the target did not decline."""
         return not (self.declined or self.sources or self.tool_calls or (self.answer or "").strip())
 
     @property
     def declined(self) -> bool:
-        """Whether the target said that it does not know: it flagged so, or looked and returned no source."""
+        """True if the target says that it does not know: by its flag, or by an empty list of sources."""
         return self.abstained or (self.sources is not None and not self.sources)
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """The names of counts in one form, in snake case: those of a kind are added up.
+    """The names of token counts in one format, in snake case. The counts of `prompt` and of `completion` are added up.
 
-    The first name of `prompt` and of `completion` must be there; a dot leads into details.
+    The first name of `prompt` or of `completion` must be present. A dot leads into details.
     """
 
     prompt: tuple[str, ...]
@@ -188,13 +188,13 @@ DIALECTS = (
     ),
     Dialect(("prompt_eval_count",), ("eval_count",), ()),
 )
-"""Those of Chat Completions and our own; of Responses, LangChain, Anthropic and Bedrock; of Gemini; of Ollama."""
+"""The formats of Chat Completions and evaltrack; of Responses, LangChain, Anthropic and Bedrock; Gemini; Ollama."""
 
 
 def read_usage(value: object) -> object:
-    """Usage in our own form; what is in no form that is known stays as it is, to be validated.
+    """Return a usage with evaltrack's names. An unknown format keeps only evaltrack's names and is validated later.
 
-    `value` is an object of a client, or what JSON holds of it.
+    `value` is an object of a client library, or its JSON.
     """
     held = plain(value)
     if not isinstance(held, Mapping):
@@ -207,7 +207,7 @@ def read_usage(value: object) -> object:
 
 
 def unread_counts(value: object) -> Iterator[str]:
-    """The names in a usage that no form knows and that may count something: those that hold a number."""
+    """Yield the names of numbers in a usage that no known format has."""
     held = plain(value)
     if not isinstance(held, Mapping):
         return
@@ -219,9 +219,9 @@ def unread_counts(value: object) -> Iterator[str]:
 
 
 def plain(value: object) -> object:
-    """An object by its fields (a dataclass, a named tuple, a model of pydantic), values of numpy and pandas as lists.
+    """Return the fields of an object (dataclass, named tuple, pydantic model), and numpy and pandas values as lists.
 
-    Anything else, and our own records, stay what they are.
+    All other objects and evaltrack's own records are returned as they are.
     """
     kind = type(value)
     if kind.__module__ == "builtins" or isinstance(value, type | Record):
@@ -243,7 +243,7 @@ def _known(usage: Mapping[str, Any], dialect: Dialect) -> bool:
 
 
 def _in_our_form(usage: Mapping[str, Any], dialect: Dialect) -> dict[str, Any]:
-    """The counts of one form; those that are missing or no numbers are left to be refused with their names."""
+    """Return the counts of one format. Missing counts and other values are left to validation, which names them."""
     found = {
         "prompt_tokens": _together(usage, dialect.prompt),
         "completion_tokens": _together(usage, dialect.completion),

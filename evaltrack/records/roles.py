@@ -1,4 +1,4 @@
-"""What a run asks: a target and its judges."""
+"""Defines the protocols of targets, judges and scorers."""
 
 from __future__ import annotations
 
@@ -11,100 +11,100 @@ from evaltrack.records.verdict import OwnScore, OwnValues, Verdict
 
 
 class Closable(Protocol):
-    """What a run closes at its end. Subclass it to have the defaults, which do nothing."""
+    """An object that a run closes at its end. Subclasses inherit defaults that do nothing."""
 
     @property
     def notes(self) -> Sequence[str]:
-        """What is worth knowing of it after a run."""
+        """Notes for the user after a run."""
         return ()
 
     @property
     def recording(self) -> str:
-        """A digest of the file in which what it gives was recorded; empty where it reads none."""
+        """The digest of the file of recorded responses or verdicts; empty if there is none."""
         return ""
 
-    def note_on_other_questions(self, golden: Collection[str]) -> str:  # noqa: ARG002 - for those that hold what was given before
-        """A note on what it holds of other questions than those of the golden set; empty where there is nothing."""
+    def note_on_other_questions(self, golden: Collection[str]) -> str:  # noqa: ARG002 - for recordings
+        """Return a note on recorded entries of questions outside the golden set; empty if there are none."""
         return ""
 
     async def aclose(self) -> None:
-        """Close what was opened in the event loop; called once all questions are done."""
+        """Close resources of the event loop. Called after all questions are done."""
         return
 
     def close(self) -> None:
-        """Close what was opened before any event loop; called also where it was never asked."""
+        """Close resources opened before any event loop. Called even if no question was asked."""
         return
 
 
 class Target(Closable, Protocol):
     """A system under test: an async callable from a question and k to a `Response`.
 
-    It may return more than k sources (scores cut at k, causes may look further). Whatever it raises becomes a
-    `Failure` in the question's row.
+    It may return more than k sources: scores use the first k, causes may use more. An exception becomes a `Failure` in
+    the question's row.
     """
 
     def __call__(self, question: Question, k: int, /) -> Awaitable[Response]:
-        """Ask the question; k is how many sources will be scored."""
+        """Ask the question. k is the number of sources that are scored."""
         ...
 
     @property
     def model(self) -> str | None:
-        """The name of its model, as far as it is known before anything is asked."""
+        """The name of its model, if it is known before any question."""
         return None
 
     @property
     def takes_history(self) -> bool:
-        """Whether it is given the turns before a question, or asked the question alone."""
+        """True if it gets the turns before a question, not only the question."""
         return False
 
     @property
     def answers_at_once(self) -> bool:
-        """Whether it has its responses at hand: it waits for nothing, has no time limit and costs nothing."""
+        """True if its responses are recorded: it does not wait, has no time limit and costs nothing."""
         return False
 
     @property
     def packages(self) -> Mapping[str, str]:
-        """Name and version of each package that is installed where it runs, as far as that is known."""
+        """Name and version of each package in its environment, if known."""
         return {}
 
     @property
     def corpus(self) -> str:
-        """``19 pages, 87 chunks, 3fa1c9d2``: the state of the pages that it searches; empty where that is not known."""
+        """The state of the pages that it searches, as ``19 pages, 87 chunks, 3fa1c9d2``; empty if not known."""
         return ""
 
     @property
     def files(self) -> Mapping[str, str]:
-        """Path and digest of each file of the project that it runs, as far as they are known by now."""
+        """Path and digest of each file of the project that it runs, as far as known."""
         return {}
 
     @property
     def secrets(self) -> Collection[str]:
-        """Texts that no response may hold."""
+        """Texts that no response may contain."""
         return ()
 
     async def ready(self) -> None:
-        """Wait until it can be asked; this is in no question's time."""
+        """Wait until it can be asked. This time counts for no question."""
         return
 
-    def trace_into(self, home: TraceHome) -> None:  # noqa: ARG002 - for those that run code which makes traces
-        """Have the traces that it makes in MLflow belong to a run; called once that is open."""
+    def trace_into(self, home: TraceHome) -> None:  # noqa: ARG002 - for targets that run code with traces
+        """Make its MLflow traces belong to a run. Called once the run is open."""
         return
 
     @property
     def has_traces(self) -> bool:
-        """Whether its responses stand in traces of MLflow already."""
+        """True if its responses already have MLflow traces."""
         return False
 
-    def link_to(self, home: TraceHome) -> str | None:  # noqa: ARG002 - for those that MLflow holds
-        """Link what MLflow holds of it to the run that evaluated it; a note where that fails."""
+    def link_to(self, home: TraceHome) -> str | None:  # noqa: ARG002 - for targets stored in MLflow
+        """Link its entry in MLflow to the run that evaluated it. Return a note if that fails."""
         return None
 
 
 class Judge(Closable, Protocol):
-    """An opinion on answers: an async callable from a question and its response to a `Verdict`.
+    """A judge of answers: an async callable from a question and its response to a `Verdict`.
 
-    `name` tells it apart in a panel; `digest` identifies its prompt ("" where it has none). Whatever it raises becomes
-    a `judge_error` in the question's row.
+    `name` identifies it in a panel; `digest` identifies its prompt ("" if it has none). An exception becomes a
+    `judge_error` in the question's row.
     """
 
     name: str
@@ -114,23 +114,23 @@ class Judge(Closable, Protocol):
         """Judge the response."""
         ...
 
-    def on_trial(self, trial: int) -> Self:  # noqa: ARG002 - for judges that remember
-        """The judge of one trial, from 1; another one where a verdict on an earlier trial must not be used again."""
+    def on_trial(self, trial: int) -> Self:  # noqa: ARG002 - for judges with a cache
+        """Return the judge of one trial, from 1. Another judge if an earlier trial's verdict must not be reused."""
         return self
 
 
 class Scorer(Closable, Protocol):
-    """Scores of one's own: an async callable from a question and its response to `OwnValues`.
+    """A scorer of the user's own scores: an async callable from a question and its response to `OwnValues`.
 
-    `declared` are the scores that it gives. Whatever it raises is the reason why none of them was measured. With
-    `measures_raw` it gets what the target returned; others see it without secrets, as judges do.
+    `declared` holds its scores. An exception is the reason why none of them was measured. With `measures_raw` it gets
+    the target's raw response; other scorers and judges get it without secrets.
     """
 
     declared: tuple[OwnScore, ...]
     measures_raw: bool = False
 
-    def on_trial(self, trial: int) -> Self:  # noqa: ARG002 - for scores that ask a judge
-        """The score of one trial, from 1; another one where a verdict on an earlier trial must not be used again."""
+    def on_trial(self, trial: int) -> Self:  # noqa: ARG002 - for scorers that ask a judge
+        """Return the scorer of one trial, from 1. Another scorer if an earlier trial's verdict must not be reused."""
         return self
 
     def __call__(self, question: Question, response: Response, /) -> Awaitable[OwnValues]:
@@ -139,7 +139,7 @@ class Scorer(Closable, Protocol):
 
 
 class PlainTarget(Target):
-    """A target that is an async function and nothing more; `takes_history` says whether it is told the turns before."""
+    """A target that only calls an async function. `takes_history` is True if the function gets the turns before."""
 
     takes_history: bool = False
 
@@ -149,5 +149,5 @@ class PlainTarget(Target):
         self._function, self.takes_history = function, takes_history
 
     def __call__(self, question: Question, k: int, /) -> Awaitable[Response]:
-        """Ask the function."""
+        """Call the function."""
         return self._function(question, k)

@@ -1,4 +1,4 @@
-"""Everything about one question, failures included."""
+"""Defines a row: the results of one question, including failures."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from evaltrack.records.response import Response, TracePlace, Usage
 from evaltrack.records.verdict import Mode, Verdict
 
 Finds = tuple[tuple[str, ...], ...]
-"""For each source of a response the keys of the expected passages that it holds and no source above it does.
+"""For each source of a response, the keys of the expected passages that it holds and no higher source does.
 
-A repeat of a source has those of its first occurrence.
+A repeated source has the keys of its first occurrence.
 """
 
 Traced = Literal["all", "failed", "off"]
-"""Which questions of a run have a trace."""
+"""The questions of a run that have traces."""
 FailureKind = Literal["target_error", "target_timeout", "target_invalid", "judge_error"]
 
 
 class Failure(Record):
-    """Why a question could not be measured: a record in its row, never a number.
+    """The reason why a question could not be measured. It is a record in the row, never a number.
 
-    `usage` is what the failure cost, `traceback` where a user's function raised, `trace` the spans made until then.
+    `usage` is the tokens used by the failed call. `traceback` is set if a user's function raised. `trace` holds the
+    spans made until then.
     """
 
     kind: FailureKind
@@ -41,10 +42,10 @@ class Failure(Record):
 
 
 class Tokens(Record):
-    """How many tokens the target used for one question, and how that is known.
+    """The tokens that the target used for one question, and their origin.
 
-    `reported` by the target; or `counted` by tiktoken over question, the first k sources' text and answer; or
-    `estimated`, counted so with a stand-in encoding because the model's is not known.
+    `reported` by the target; `counted` by tiktoken over question, the first k sources' text and answer; or `estimated`,
+    counted with a stand-in encoding because the model's is not known.
     """
 
     count: int = Field(ge=0)
@@ -52,7 +53,7 @@ class Tokens(Record):
 
 
 class Reasoned(Record):
-    """What led to the score of a piece of reasoning; of a panel, the judge who saw the widest gap."""
+    """The parts of a reasoning score. For a panel they are from the judge with the widest gap."""
 
     tier: int = Field(ge=0, le=3)
     claimed_band: int | None = Field(default=None, ge=1, le=4)
@@ -64,7 +65,7 @@ class Reasoned(Record):
 
 
 class Tally(Record):
-    """How the trials of one question went: `measured` could be, `passed` of them did, the rest of `trials` failed."""
+    """The counts of trials of one question: `measured` is the number measured, `passed` the number passed of these."""
 
     trials: int = Field(ge=1)
     measured: int = Field(ge=0)
@@ -72,22 +73,21 @@ class Tally(Record):
 
     @property
     def majority(self) -> bool | None:
-        """Whether more than half of the measured trials passed; None where no more than half of all were measured."""
+        """True if more than half of the measured trials passed; None if at most half of all trials were measured."""
         return 2 * self.passed > self.measured if 2 * self.measured > self.trials else None
 
 
 class Row(Record):
-    """Everything about one question in one run, or in one trial of it.
+    """The results of one question in one run, or in one of its trials.
 
-    Where questions are asked several times there is one row a trial, and one that merges them: its `trial` is None and
-    its `tally` counts them.
+    If questions are asked several times, there is one row for each trial and one that merges them. The merged row has
+    `trial` None, and its `tally` counts the trials.
 
-    `scores` holds measured values only; each score without a value stands in `unmeasured` with its reason. `passed` is
-    None where the question could not be measured. A row whose target answered and whose judge failed has a `response`,
-    its retrieval scores, and a `failure`. `score_verdicts` are those that scores of one's own asked for, by the names
-    of the scores, and `score_usage` what they used where no verdict came of it. `finds` is there where sources were
-    compared with passages.
-    `started_at` is seconds since the epoch, `seconds` the target's time.
+    `scores` holds only measured values; `unmeasured` holds a reason for each score without a value. `passed` is None if
+    the question could not be measured. A row whose target answered and whose judge failed has a `response`, its
+    retrieval scores, and a `failure`. `score_verdicts` holds the judges' verdicts for the user's own scores, by the
+    name of the score. `score_usage` is the usage of such judges without a verdict. `finds` is set if sources were
+    compared with passages. `started_at` is in seconds since 1970; `seconds` is the target's time.
     """
 
     position: int = Field(ge=0)
@@ -111,22 +111,22 @@ class Row(Record):
 
     @property
     def expected(self) -> tuple[str, ...] | None:
-        """What its sources were compared with: keys of passages, chunk ids or titles."""
+        """The expected keys that its sources were compared with: of passages, chunk ids or titles."""
         by_name = self.finds is None and self.response is not None and self.question.expected_names is not None
         return self.question.expected_names if by_name else self.question.expected
 
     @property
     def trace(self) -> TracePlace | None:
-        """The trace that the target itself made for the question."""
+        """The target's own trace of the question, if any."""
         holder = self.response or self.failure
         return holder.trace if holder else None
 
 
 def seconds_now() -> float:
-    """Seconds since 1970, never negative: MLflow refuses earlier times, and a clock may be wrong."""
+    """Return the seconds since 1970, never negative: MLflow refuses earlier times, and a clock may be wrong."""
     return max(0.0, time.time())
 
 
 def milliseconds_now() -> int:
-    """Milliseconds since 1970, never negative."""
+    """Return the milliseconds since 1970, never negative."""
     return int(seconds_now() * 1000)

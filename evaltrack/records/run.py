@@ -1,4 +1,4 @@
-"""A run: what shaped its numbers and must agree before two are compared, how it was made, and the record of it."""
+"""Defines a run: its signature, its settings, and the system that it evaluated."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from evaltrack.records.row import Traced
 from evaltrack.records.verdict import MOST_SCORES, OwnScore
 
 METRICS_VERSION = 1
-"""Raised by one whenever the definition of a score changes; two runs compare only within one version."""
+"""The version of the scores' definitions, raised by one for each change. Only runs of one version are compared."""
 
 
 MAX_K = 1000
-"""The largest cut-off; a retriever that returns more is asked for another purpose."""
+"""The largest cut-off. A retriever that returns more has another purpose."""
 
 
 class SelectedPart(Record):
-    """Which part of a golden set was asked: so many `questions` of its `total`, chosen `by` filter, run or sample.
+    """The part of a golden set that was asked: `questions` of its `total`, chosen `by` filter, run or sample.
 
-    `whole_digest` is that of the whole set, from which they were chosen.
+    `whole_digest` is the digest of the whole set.
     """
 
     questions: Count
@@ -36,15 +36,15 @@ class SelectedPart(Record):
 
     @property
     def words(self) -> str:
-        """``50 of 1,000 questions (sample 50, seed 0)``."""
+        """The part in words: ``50 of 1,000 questions (sample 50, seed 0)``."""
         return f"{self.questions:,} of {self.total:,} questions ({self.by})"
 
 
 class Signature(Record):
-    """What must agree before two runs may be compared (target and model may differ: they are compared).
+    """The settings that two compared runs must share, with the target and the model, which may differ.
 
-    `golden_digest` is of the questions that were asked; where these are not the whole set `selection` says which.
-    `scores` declares the scores of one's own; one that is declared otherwise in two runs is not compared.
+    `golden_digest` is the digest of the questions that were asked. If these are not the whole set, `selection` says
+    which. `scores` declares the user's own scores; a score with different declarations is not compared.
     """
 
     golden: str
@@ -63,7 +63,7 @@ class Signature(Record):
 
     @model_serializer(mode="wrap")
     def _without_empty_parts(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """A run of a whole set has no `selection` in JSON, one without scores of its own no `scores`."""
+        """Leave out `selection` for a whole set, and `scores` for a run without own scores."""
         dumped: dict[str, Any] = dump(self)
         if self.selection is None:
             dumped.pop("selection", None)
@@ -72,11 +72,11 @@ class Signature(Record):
 
     @property
     def own_names(self) -> tuple[str, ...]:
-        """The names of the scores of one's own."""
+        """The names of the user's own scores."""
         return tuple(score.name for score in self.scores)
 
     def unjudged(self) -> Signature:
-        """The same where there was nothing to judge: any judge would have said as much."""
+        """Return the signature without its judge, for a run with nothing to judge, where every judge gives the same."""
         return self.model_copy(update={"judge": "none", "judge_prompt": ""})
 
 
@@ -89,42 +89,42 @@ class Weights(Record):
 
 
 OWN_PARAM = "param."
-"""How the names of a user's own params begin in MLflow, so that none is that of a setting."""
+"""Prefix of the names of a user's own params in MLflow, so that none equals a setting."""
 
 COMMIT = "commit"
-"""The name under which the state of the working directory in git stands among the settings."""
+"""The setting that holds the state of the working directory in git."""
 
 UNCOMMITTED = "uncommitted changes"
 
 PACKAGES = "packages"
-"""The name under which the installed packages of the target's environment stand among the settings."""
+"""The setting that holds the installed packages of the target's environment."""
 
 PACKAGES_TAG = "evaltrack.packages"
-"""The tag of a run that holds them."""
+"""The tag of a run that holds the packages."""
 
 CORPUS = "corpus"
-"""The name under which the state of the pages that a target searches stands among the settings."""
+"""The setting that holds the state of the pages that a target searches."""
 
 CORPUS_TAG = "evaltrack.corpus"
-"""The tag of a run that holds it."""
+"""The tag of a run that holds the corpus."""
 
 NOT_STATED, RECORDED_MODEL = "not stated", "recorded"
-"""The model of a target that does not name it, as `model` does, and of recorded responses that name none."""
+"""The values of `model` for a target that does not name its model, and for recorded responses that name none."""
 
 RESPONSES, VERDICTS = "recorded responses", "recorded verdicts"
-"""The names under which the digests of the files of recorded responses and verdicts stand among the settings."""
+"""The settings that hold the digests of the files of recorded responses and verdicts."""
 
 RESPONSES_TAG, VERDICTS_TAG = "evaltrack.recorded_responses", "evaltrack.recorded_verdicts"
-"""The tags of a run that hold them."""
+"""The tags of a run that hold these digests."""
 
 CODE = "code of the target"
-"""The name of the state of the files that a target had imported when it was opened."""
+"""The setting that holds the state of the files that a target had imported when it was opened."""
 
 SYSTEM_TAG = "evaltrack.system"
-"""The tag of a run that holds the `System` that it evaluated."""
+"""The tag of a run that holds the evaluated `System`."""
 
 THEN = " → "
-"""Between the states in which the rows of a run were made, where it was gone on with after one had changed."""
+"""Separates the states in which a run's rows were made, if a state had changed when the run was resumed."""
 
 SETTING_TAGS = {
     PACKAGES: PACKAGES_TAG,
@@ -132,27 +132,27 @@ SETTING_TAGS = {
     RESPONSES: RESPONSES_TAG,
     VERDICTS: VERDICTS_TAG,
 }
-"""The settings that are tags of a run and no params; a run may lack any of them."""
+"""The settings that are tags of a run instead of params. A run may lack any of them."""
 
 LONGEST_PACKAGES = 7500
-"""Characters: a tag of MLflow holds 8,000."""
+"""The most characters of the packages; a tag of MLflow holds 8,000."""
 
 OTHERS = "others"
-"""In the place of the packages for which there was no room; its version is a digest of all."""
+"""The name that replaces packages that do not fit. Its version is a digest of all packages."""
 
 
 def both_states(was: str, now: str) -> str:
-    """``3fa1c9d2 → 804fbdba``, or the one state where it is the same as the last."""
+    """Return ``3fa1c9d2 → 804fbdba``, or one state if it equals the last."""
     return was if last_state(was) == now else f"{was}{THEN}{now}" if was else now
 
 
 def last_state(states: str) -> str:
-    """The state in which the last rows were made."""
+    """Return the state in which the last rows were made."""
     return states.rpartition(THEN)[2]
 
 
 def packages_text(packages: Mapping[str, str]) -> str:
-    """``langchain-core 1.7.2, numpy 2.4.6``; of very many the first, and a digest of all."""
+    """Return ``langchain-core 1.7.2, numpy 2.4.6``. If they do not all fit, a digest of all replaces the rest."""
     entries = [f"{name} {release}" for name, release in sorted(packages.items())]
     whole = ", ".join(entries)
     if len(whole) <= LONGEST_PACKAGES:
@@ -162,33 +162,33 @@ def packages_text(packages: Mapping[str, str]) -> str:
 
 
 def read_packages(text: str) -> dict[str, str]:
-    """The packages in such a text, which anybody may have written."""
+    """Read the packages from such a text, which anybody may have written."""
     parts = (entry.strip().partition(" ") for entry in text.split(","))
     return {name: release for name, _, release in parts if name and release}
 
 
 def commit_words(commit: str, branch: str, *, dirty: bool) -> str:
-    """``1a2b3c4d5e6f (main, uncommitted changes)``; empty where there is no commit."""
+    """Return ``1a2b3c4d5e6f (main, uncommitted changes)``; empty if there is no commit."""
     remarks = ", ".join(filter(None, (branch, UNCOMMITTED if dirty else "")))
     return commit and f"{commit[:12]}{f' ({remarks})' if remarks else ''}"
 
 
 def shown_settings(params: Mapping[str, str]) -> dict[str, str]:
-    """Params of a run, as they are compared: where MLflow logged one in its own spelling, in that of evaltrack."""
+    """Return the params of a run for comparisons. evaltrack's own spelling replaces MLflow's."""
     own = {name.removeprefix("evaltrack."): value for name, value in params.items() if name.startswith("evaltrack.")}
     rest = {name: value for name, value in params.items() if not name.startswith("evaltrack.")}
     return {name: value for name, value in (rest | own).items() if name != "golden"}
 
 
 LONGEST_SYSTEM = 7900
-"""Characters of a record; a tag of MLflow holds 8,000."""
+"""The most characters of a `System`; a tag of MLflow holds 8,000."""
 
 
 class System(Record):
-    """A target as it was evaluated. Environment variables are no part of it.
+    """The evaluated state of a target. Environment variables are not part of it.
 
-    `changes` is a digest of what was not committed, empty in a clean work tree. `files` holds path and digest of each
-    file of the project that it runs; of very many the first. `settings` are the options of the target, and its model.
+    `changes` is a digest of uncommitted changes, empty in a clean work tree. `files` holds path and digest of each file
+    of the project that it runs, as far as there is room. `settings` holds the options of the target and its model.
     """
 
     commit: str = ""
@@ -199,11 +199,11 @@ class System(Record):
 
     @property
     def is_committed(self) -> bool:
-        """Whether the commit says all of what is in the work tree."""
+        """True if the work tree has no uncommitted changes."""
         return bool(self.commit) and not self.changes
 
     def with_files(self, files: Mapping[str, str]) -> System:
-        """The same with more files, as long as there is room. A file that it holds stays as it was."""
+        """Return the system with more files, as long as there is room. Files that it holds do not change."""
         held, room = dict(self.files), LONGEST_SYSTEM - len(self.model_dump_json())
         for name, digest in files.items():
             room -= len(json.dumps([name, digest])) if name not in held else 0
@@ -213,7 +213,7 @@ class System(Record):
 
 
 def why_another_system(one: System, other: System) -> str | None:
-    """Why the second is another system than the first, which a run evaluated; None where it is the same."""
+    """Return the reason why the second system differs from the first, which a run evaluated; None if it does not."""
     changed = [f"`{name}`" for name, was in one.files.items() if other.files.get(name, was) != was]
     if changed:
         return f"{first_of(changed, 3)} {verb(len(changed), 'was', 'were')} changed"
@@ -231,13 +231,13 @@ def why_another_system(one: System, other: System) -> str | None:
 
 @dataclass(frozen=True)
 class Run:
-    """One evaluation: an MLflow run that evaltrack wrote, or a saved file, whose `run_id` is empty.
+    """One evaluation: an MLflow run of evaltrack, or a saved file, whose `run_id` is empty.
 
-    `link` is its page in MLflow's UI; `trace_link`, with the id of a trace behind it, leads there. `traces` says which
-    questions have one. `means` are those that it logged, by the names of metrics; `settings` are its params by name and
-    the commit of the working directory, empty where it does not say. `system` is what it evaluated, where it says so.
-    `started_at` and `ended_at` are in milliseconds since 1970, 0 where it did not. `rows_tag` is what it says of its
-    files of rows.
+    `link` is its page in MLflow's UI. `trace_link` followed by the id of a trace is the address of the trace. `traces`
+    says which questions have one. `means` are its logged means by the names of metrics. `settings` are its params by
+    name and the commit of the working directory; empty if it has none. `system` is the evaluated system, if known.
+    `started_at` and `ended_at` are in milliseconds since 1970; 0 if unknown. `rows_tag` is its tag on the files of
+    rows.
     """
 
     run_id: str

@@ -1,4 +1,4 @@
-"""A row as it is stored in a run's table and compared: flat, with its texts cut. Its fields are the table's columns."""
+"""Defines a row of a run's table: flat, with its texts cut. Its fields are the table's columns."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from evaltrack.records.row import FailureKind, Row
 from evaltrack.records.verdict import ANSWER_GRADES, Mode, Observed, Verdict
 
 SOURCE_TEXT_LIMIT = 4000
-"""Characters of the text of each of the first k sources; `text_digest` covers all of it, for every source."""
+"""Characters stored of the text of each of the first k sources. `text_digest` covers all of every text."""
 
 TEXT_LIMIT = 200_000
-"""Characters kept of an answer; behind them stands how many are left out."""
+"""Characters stored of an answer. The number of characters left out is written after them."""
 
 LARGEST_COUNT = 1 << 60
 """The largest count, and the largest time in seconds."""
@@ -35,19 +35,19 @@ LARGEST_NUMBER = float_info.max
 USAGE_PARTS = tuple(Usage.model_fields)
 
 UNIT = {"bounds": (0, 1)}
-"""Of a field whose numbers are in [0, 1]; without bounds they are from 0 to `LARGEST_COUNT`."""
+"""Metadata of a field with numbers in [0, 1]. Without bounds numbers are from 0 to `LARGEST_COUNT`."""
 
 Text = TypeVar("Text")
 Many = Annotated[tuple[Text, ...], BeforeValidator(lambda values: values or ())]
-"""A list; null in a table is an empty one."""
+"""A list. Null in a table is an empty list."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredSource:
-    """One source that was returned.
+    """One returned source.
 
-    `text` is None beyond the first k, `text_digest` is of all of it. `finds` names the expected passages that it holds
-    and no source above it does; a repeat has those of its first occurrence.
+    `text` is None beyond the first k; `text_digest` covers all of the text. `finds` names the expected passages that it
+    holds and no higher source does; a repeated source has those of its first occurrence.
     """
 
     chunk_id: str | None = None
@@ -61,7 +61,7 @@ class StoredSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredVerdict:
-    """What one judge said; `observed` is JSON of an `Observed`."""
+    """The verdict of one judge. `observed` is the JSON of an `Observed`."""
 
     judge: str
     reasoning: str = ""
@@ -89,22 +89,22 @@ class StoredTurn:
 RowOutcome = Literal["pass", "fail", "error", "not measured"]
 
 JUDGE_ERROR: FailureKind = "judge_error"
-"""Begins the `error` of a row whose target answered and whose judge failed."""
+"""The beginning of `error` in a row whose target answered and whose judge failed."""
 
 NAMELESS = "\0"
-"""Begins the key of a source that lacks the one it is compared by; such a key says nothing but its place."""
+"""The beginning of the key of a source without an id or title to compare. Such a key only says its place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredRow:
     """One question of a run, or one trial of it.
 
-    `scores` holds what was measured, by the names of the catalogue and of the scores of one's own; in a table each is
-    a column in its place. A column that was not read has its default. `expected` is None where nothing is said of
-    sources and empty where the target should decline; it names passages where `by_passage`, titles where `by_title`,
-    else chunk ids. `unmeasured` and `score_reasoning` are JSON objects from names of scores to texts. `trials` counts
-    the measured trials that the row merges, `passes` those that passed. `history` holds the turns before the question.
-    `trace_id` and `root_span_id` are of the trace that the target itself made in MLflow.
+    `scores` holds the measured values by the names of scores; in a table each score is a column. A column that was not
+    read has its default. `expected` is None if no sources are expected, and empty if the target should decline. It
+    names passages if `by_passage`, titles if `by_title`, else chunk ids. `unmeasured` and `score_reasoning` are JSON
+    objects from names of scores to texts. `trials` counts the measured trials that the row merges, `passes` those that
+    passed. `history` holds the turns before the question. `trace_id` and `root_span_id` are from the target's own trace
+    in MLflow.
     """
 
     id: str
@@ -156,56 +156,56 @@ class StoredRow:
 
     @classmethod
     def of(cls, columns: Mapping[str, Any], own: tuple[str, ...] = ()) -> StoredRow:
-        """The row of these columns, of which those that are no field are scores; what is not there has its default.
+        """Return the row of these columns. Columns that are no fields are scores, and missing ones have defaults.
 
         Raises:
-            ValidationError: a value is none that evaltrack writes.
+            ValidationError: evaltrack does not write such a value.
         """
         scores = {name: value for name, value in columns.items() if name not in FIELDS and value is not None}
         return _adapter().validate_python({**columns, "scores": scores, "own": own})
 
     @property
     def outcome(self) -> RowOutcome:
-        """What became of the question."""
+        """The outcome of the question."""
         return outcome_of(self.error, passed=self.passed)
 
     @property
     def declined(self) -> bool:
-        """Whether the target itself declined: it said so, or returned an empty list."""
+        """True if the target itself declined, by its flag or an empty list of sources."""
         return bool(self.abstained) or self.sources == ()
 
     @property
     def judge_failed(self) -> bool:
-        """Whether the target answered and its judge failed."""
+        """True if the target answered and its judge failed."""
         return (self.error or "").startswith(JUDGE_ERROR)
 
     @property
     def target_failed(self) -> bool:
-        """Whether there is no answer to judge."""
+        """True if there is no answer to judge."""
         return bool(self.error) and not self.judge_failed
 
     @property
     def negative(self) -> bool:
-        """Whether the target should decline."""
+        """True if the target should decline."""
         return self.expected == ()
 
     @property
     def expected_field(self) -> str:
-        """The field of a golden line that says what is in `expected`."""
+        """The field of a golden line that holds `expected`."""
         passages, chunks, titles = EXPECTATIONS
         return passages if self.by_passage else titles if self.by_title else chunks
 
     @property
     def expected_keys(self) -> tuple[str, ...]:
-        """What is expected of the question, as sources are compared."""
+        """The expected keys, in the form in which sources are compared."""
         expected = self.expected or ()
         return tuple(map(title_key, expected)) if self.by_title else expected
 
     @property
     def source_keys(self) -> list[tuple[str, ...]]:
-        """The keys that each source is compared by: the passages that it finds, else its chunk id or title.
+        """The keys by which each source is compared: the passages that it finds, else its chunk id or title.
 
-        A source that has none of these has a key of its own.
+        A source without any of these has a unique key.
         """
         return [each.finds or (self._key(each, place),) for place, each in enumerate(self.sources or ())]
 
@@ -219,17 +219,17 @@ class StoredRow:
         return source.title if self.by_title else source.chunk_id
 
     def name_of(self, source: StoredSource) -> str:
-        """A source's name for people."""
+        """Return a source's name for people."""
         return self._compared_name(source) or source.title or "?"
 
     def without_texts(self) -> StoredRow:
-        """The row without the texts of its sources, which are most of it."""
+        """Return the row without the texts of its sources, which are its largest part."""
         sources = self.sources
         return self if sources is None else replace(self, sources=tuple(replace(each, text=None) for each in sources))
 
 
 def outcome_of(error: str | None, *, passed: bool | None) -> RowOutcome:
-    """What became of a question."""
+    """Return the outcome of a question."""
     if error:
         return "error"
     return "not measured" if passed is None else "pass" if passed else "fail"
@@ -244,16 +244,16 @@ def _adapter() -> TypeAdapter[StoredRow]:
 
 
 def text_digest(text: str) -> str:
-    """What tells one text from another."""
+    """Return a digest of the text, 16 hex digits of SHA-256."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 QUESTION_FIELDS = ("id", "question", "expected_answer", "domain", "difficulty", "category")
-"""The fields that a question has in a table as it has them elsewhere."""
+"""The fields of a question that a table holds unchanged."""
 
 
 def stored_row(row: Row, k: int, own: tuple[str, ...] = ()) -> StoredRow:
-    """The row as its table holds it, where the first k sources are scored; `own` names the scores of one's own."""
+    """Return the row as its table holds it. The first k sources are scored; `own` names the user's own scores."""
     question, response, failure, reasoned = row.question, row.response, row.failure, row.reasoned
     expected, trace = row.expected, row.trace
     by_passage = question.expected_passages is not None and expected == question.expected
@@ -293,7 +293,6 @@ def _cut(answer: str | None) -> str | None:
 
 
 def _parts(record: object, *names: str) -> dict[str, Any]:
-    """These fields of a record; each None where there is no record."""
     return {name: getattr(record, name, None) for name in names}
 
 
@@ -313,7 +312,7 @@ def _stored_sources(row: Row, k: int) -> tuple[StoredSource, ...] | None:
 
 
 def _retrieval_digest(response: Response | None, k: int) -> str | None:
-    """Of the ranked list that was scored: the same where the same sources came back in the same order."""
+    """Return a digest of the scored list: the same for the same sources in the same order."""
     if response is None or response.sources is None:
         return None
     return text_digest(json.dumps([(each.chunk_id, each.title) for each in response.sources[:k]], ensure_ascii=False))
@@ -325,20 +324,20 @@ def _stored_verdict(verdict: Verdict) -> StoredVerdict:
 
 
 VERDICT_FIELDS = ("judge", "reasoning", *ANSWER_GRADES, "declined", "cached")
-"""The fields that a verdict has in a table as it has them elsewhere."""
+"""The fields of a verdict that a table holds unchanged."""
 
 
 PRINTS = ("answer_print", "sources_print", "texts_print", "verdict_print")
-"""Columns that tell whether two rows hold the same: the answer, which sources in which order, their texts, verdicts."""
+"""Columns with digests to compare rows: of the answer, the sources in order, their texts, and the verdicts."""
 
 NUM_EXPECTED = "num_expected"
-"""Column of how many sources are expected, by the key they are compared by; null where there is no expectation."""
+"""The column with the number of expected sources, by their keys; null if there is no expectation."""
 
 
 def compared_columns(row: StoredRow) -> dict[str, int | None]:
-    """`PRINTS` and `NUM_EXPECTED`, by which a million rows are compared without being read whole.
+    """Return `PRINTS` and `NUM_EXPECTED`, by which a million rows are compared without reading them whole.
 
-    Of a million pairs that differ one looks alike with odds of 1 in 10^10.
+    Among a million different pairs, the odds that one looks equal are 1 in 10^10.
     """
     sources = row.sources
     parts = (
@@ -352,7 +351,7 @@ def compared_columns(row: StoredRow) -> dict[str, int | None]:
 
 
 JUDGED = ("reasoning", *ANSWER_GRADES, "declined", "observed")
-"""The fields of a verdict that make it another one."""
+"""The fields of a verdict that are compared."""
 
 
 def _print(part: object) -> int:
@@ -361,7 +360,7 @@ def _print(part: object) -> int:
 
 @contextmanager
 def _foreign_row_errors() -> Iterator[None]:
-    """A row of the right types may still hold what no evaluation can: anyone may write artifacts."""
+    """Turn errors of a row with valid types but impossible values into `TrackingError`: anyone may write artifacts."""
     try:
         yield
     except ValidationError as error:
@@ -371,7 +370,7 @@ def _foreign_row_errors() -> Iterator[None]:
 
 @_foreign_row_errors()
 def question_of(row: StoredRow) -> Question:
-    """The question as a judge needs it: notes, metadata and expected tools are not in the table.
+    """Return the question as a judge needs it. The table holds no notes, metadata and expected tools.
 
     Raises:
         TrackingError: evaltrack did not write the row.
@@ -386,7 +385,7 @@ def question_of(row: StoredRow) -> Question:
 
 @_foreign_row_errors()
 def response_of(row: StoredRow) -> Response:
-    """The response as far as the table holds it: texts of the first k sources, up to the table's limit.
+    """Return the response as far as the table holds it: texts of the first k sources, up to the table's limit.
 
     Raises:
         TrackingError: evaltrack did not write the row.
@@ -397,7 +396,7 @@ def response_of(row: StoredRow) -> Response:
 
 @_foreign_row_errors()
 def verdicts_of(row: StoredRow) -> list[Verdict]:
-    """What the judges said of the row.
+    """Return the judges' verdicts on the row.
 
     Raises:
         TrackingError: evaltrack did not write the row.

@@ -1,4 +1,4 @@
-"""What a judge said of a response, and what scores of one's own came to."""
+"""Defines the verdicts of judges and the values of the user's own scores."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class Dimensions(Record):
 
 
 class Observed(Record):
-    """What a judge saw in a piece of reasoning; `rubric.py` makes the score of it.
+    """The observations of a judge on a piece of reasoning; `rubric.py` computes the score from them.
 
     `hypotheses` and `shifts` count distinct hypotheses and genuine changes of perspective. `confidence`, in percent, is
-    the strongest claim on the conclusion, None where none is expressed. `quotes` holds words of the response that show
-    what was seen: under `hypotheses`, `shifts`, `crux`, `confidence` and each hard fail.
+    the strongest claim on the conclusion; None if none is expressed. `quotes` holds words of the response as evidence,
+    under `hypotheses`, `shifts`, `crux`, `confidence` and each hard fail.
     """
 
     dimensions: Dimensions
@@ -62,9 +62,9 @@ ANSWER_GRADES = ("overall_score", "accuracy", "completeness", "relevance")
 class Verdict(Record):
     """The verdict of one judge on one answer.
 
-    On an answerable question it has the four numbers; on a negative only `declined`: the answer says that it does not
-    know; under the reasoning rubric `observed`. `usage` is the judge's usage over all calls. A `cached` verdict cost
-    nothing in this run.
+    For an answerable question it has the four numbers. For a negative it has only `declined`, which is True if the
+    answer says that it does not know. Under the reasoning rubric it has `observed`. `usage` is the judge's usage over
+    all calls. A `cached` verdict cost nothing in this run.
     """
 
     judge: Key
@@ -80,23 +80,23 @@ class Verdict(Record):
 
 
 MOST_SCORES = 40
-"""Scores of one's own in one run."""
+"""The most own scores in one run."""
 
 LARGEST_SCORE = 1e15
-"""The largest number that a score may have, and the smallest below zero."""
+"""The largest absolute value of a score."""
 
 NAME_PATTERN = r"^[a-z][a-z0-9_]{0,59}$"
-"""Names of scores: they are names of metrics, columns and rules too."""
+"""A pattern for names of scores, which are also names of metrics, columns and rules."""
 
 ScoreName = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
 
 
 class OwnScore(Record):
-    """The declaration of one score, which a run stores so that comparisons and reports need no code of the user.
+    """The declaration of one score. A run stores it, so that comparisons and reports need no code of the user.
 
-    `digest` is of the declaration, and of the function's code where it can be read: runs with another one are not
-    compared by this score. `gates` says whether rules of the gate may name it, `binary` that each question has 1 or 0;
-    `span` is the largest difference of two values, None where there is no bound.
+    `digest` covers the declaration, and the function's code if it can be read. Runs with different digests are not
+    compared by this score. `gates` is True if rules of the gate may name it, `binary` is True if each value is 1 or 0.
+    `span` is the largest difference of two values; None if there is no bound.
     """
 
     name: ScoreName
@@ -109,16 +109,16 @@ class OwnScore(Record):
 
     @model_serializer(mode="wrap")
     def _without_defaults(self, dump: SerializerFunctionWrapHandler) -> dict[str, object]:
-        """Only what is not the default: a tag of MLflow holds 8,000 characters."""
+        """Dump only fields without their defaults: a tag of MLflow holds 8,000 characters."""
         defaults = {name: field.default for name, field in type(self).model_fields.items()}
         return {name: value for name, value in dump(self).items() if value != defaults[name]}
 
 
 class OwnValues(Record):
-    """What scores of one's own came to for one question: values by name, and reasons for those without one.
+    """The values of the user's own scores for one question, and reasons for those without one.
 
-    `verdicts` are those of a judge that a score asked, by the name of the score; `usage` is what a judge used that gave
-    none.
+    `verdicts` are the verdicts of judges that a score asked, by the name of the score. `usage` is the usage of a judge
+    without a verdict.
     """
 
     values: Mapping[str, float] = Field(default_factory=dict)
