@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-# Before MLflow is imported, which would write an installation id and call home; whoever wants that sets it to false.
+# Set before MLflow is imported, which would otherwise write an installation id and send telemetry.
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 
 __version__ = "0.1.0"
@@ -18,7 +18,7 @@ __all__ = ["__version__", *sorted(_HOMES)]  # noqa: PLE0604 - the names are stri
 
 
 def __getattr__(name: str) -> Any:
-    """Import a promised name when it is first used, so that `import evaltrack` costs next to nothing."""
+    """Import a public name on first use, so that `import evaltrack` is fast."""
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'evaltrack' has no attribute {name!r}")

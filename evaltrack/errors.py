@@ -1,4 +1,4 @@
-"""The errors evaltrack raises on purpose, each with the exit code the command line ends with.
+"""Defines the errors that evaltrack raises on purpose, with their exit codes.
 
 ::
 
@@ -20,8 +20,8 @@
         ├── QuotaError          3   the quota of a model's server is used up
         └── ServerBusyError     3   a model's server asks for too long a pause
 
-A target or judge that fails is *not* an error here: it is a `records.Failure` in that question's row.
-Every message says what is wrong, where, and what to do about it.
+A failed target or judge is *not* an error here: it is a `records.Failure` in the question's row.
+Every message says what is wrong, where, and how to fix it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 SITE = "https://evaltrack.readthedocs.io/"
-"""Where the documents are; `Documentation` in pyproject.toml and `site_url` in mkdocs.yml say the same."""
+"""The address of the docs, the same as `Documentation` in pyproject.toml and `site_url` in mkdocs.yml."""
 
 EXIT_MISSED = 1
 EXIT_USAGE = 2
@@ -38,14 +38,14 @@ EXIT_INCONCLUSIVE = 3
 EXIT_INTERRUPTED = 130
 
 PROBLEMS_SHOWN = 20
-"""Problems of a file that are listed; of the others it is said how many there are."""
+"""Number of problems of a file that a message lists; the rest is counted."""
 
 SAVED = "; `2> FILE` saves all of them"
-"""How to see the others on a command line, which lists all of them where stderr is a file."""
+"""The hint to see all problems on a command line, which lists all of them if stderr is a file."""
 
 
 class Guide(StrEnum):
-    """The section of the site that teaches about a kind of mistake, as an address below `SITE`."""
+    """The section of the docs on one kind of mistake, as an address below `SITE`."""
 
     GOLDEN_FILE = "how-to/golden-sets/#the-file"
     GOLDEN_LINES = "reference/formats/#golden-sets"
@@ -73,14 +73,14 @@ class Guide(StrEnum):
 
     @property
     def reference(self) -> str:
-        """The sentence that names it, to stand after a message."""
+        """The sentence after a message that names the section."""
         return f"See {SITE}{self.value}"
 
 
 class EvaltrackError(Exception):
-    """Base of all errors that evaltrack raises on purpose.
+    """Base class of all errors that evaltrack raises on purpose.
 
-    `option` adds the hint of a command line to `message`. `guide` is the section of the docs on this error, if any.
+    `option` adds a hint for the command line to `message`. `guide` is the section of the docs on this error, if any.
     """
 
     exit_code = EXIT_INCONCLUSIVE
@@ -98,7 +98,7 @@ class UsageError(EvaltrackError):
 
 
 class BadLinesError(UsageError):
-    """A recorded file cannot be used. `problems` holds all that is wrong with it, the message the first of that."""
+    """A recorded file cannot be used. `problems` holds all problems; the message holds the first ones."""
 
     def __init__(self, problems: Sequence[str], *, guide: Guide | None = None) -> None:
         self.problems = tuple(map(printable, problems))
@@ -109,8 +109,8 @@ class BadLinesError(UsageError):
 class GoldenError(UsageError):
     """A golden set cannot be used.
 
-    `problems` holds one line for each bad place, ``FILE:LINE: what is wrong; what to do``; `lines` the line numbers,
-    where the problems are those of lines. The message holds the first of them; `rest` says how to see all.
+    `problems` holds one line for each problem: ``FILE:LINE: what is wrong; what to do``. `lines` holds the line numbers
+    of problems with lines. The message holds the first problems; `rest` says how to see all.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class InconclusiveError(EvaltrackError):
 
 
 class TrackingError(InconclusiveError):
-    """The MLflow store is out of reach, refused something, or does not hold what was written."""
+    """The MLflow store is out of reach, refused a request, or does not hold what was written."""
 
 
 class NothingMeasuredError(InconclusiveError):
@@ -135,7 +135,7 @@ class NothingMeasuredError(InconclusiveError):
 
 
 def listed(problems: Sequence[str], rest: str = "") -> str:
-    """The first problems, one a line, how many more there are, and what lists them all, if anything does."""
+    """Return the first problems, one a line, the number of others, and how to list all of them."""
     more = len(problems) - PROBLEMS_SHOWN
     how = f"; {rest}" if rest else ""
     tail = [f"... and {more:,} more problem{'' if more == 1 else 's'}{how}"] if more > 0 else []
@@ -143,5 +143,5 @@ def listed(problems: Sequence[str], rest: str = "") -> str:
 
 
 def printable(text: str) -> str:
-    """A problem may quote a file; what it quotes must not break lines or reach the terminal as a command."""
+    """Return the text with unprintable characters replaced, which could break lines or control the terminal."""
     return text if text.isprintable() else "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

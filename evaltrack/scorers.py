@@ -1,12 +1,12 @@
-"""The scores of evaltrack as scorers of `mlflow.genai.evaluate`, with the same value for each question.
+"""Provides evaltrack's scores as scorers of `mlflow.genai.evaluate`, with the same values per question.
 
     mlflow.genai.evaluate(data=data, predict_fn=ask, scorers=[RecallAtK(5), MRR(5), TokenF1()])
 
-`inputs` holds the question, as `question` or as its only text. `expectations` have the names of a golden line
+`inputs` holds the question, as `question` or as its only text. `expectations` has the names of a golden line
 (`expected_chunks`, `expected_sources`, `expected_passages`) and of MLflow (`expected_response`, `expected_tool_calls`),
-as in the records of MLflow's datasets. `outputs` may be all that a function that is a target may return: an answer, a
-list of sources or ids, a mapping such as ``{"answer": ..., "sources": [...]}``, or objects of LangChain, LlamaIndex and
-others. Grades of sources are no expectations: of graded questions each function counts relevant and not alone.
+as in the records of MLflow's datasets. `outputs` may be anything that a target function may return: an answer, a list
+of sources or ids, a mapping such as ``{"answer": ..., "sources": [...]}``, or objects of LangChain, LlamaIndex and
+others. Grades of sources are no expectations: the functions count a graded source as relevant or not.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ def NDCGAtK(k: int = 5) -> GenaiScorer:  # noqa: N802
 
 
 def NegativePass() -> GenaiScorer:  # noqa: N802
-    """`negative_pass`: of negatives 1 if the target declined, else 0."""
+    """`negative_pass`: 1 if the target declined a negative question, else 0."""
     return _retrieval("negative_pass", "negative_pass", 1)
 
 
 def ToolsCalled() -> GenaiScorer:  # noqa: N802
-    """`tools_called`: of questions that expect tools 1 if every one was called, else 0."""
+    """`tools_called`: 1 if every expected tool was called, else 0."""
     return _retrieval("tools_called", "tools_called", 1)
 
 
@@ -76,17 +76,17 @@ def TokenF1() -> GenaiScorer:  # noqa: N802
 
 
 def Contains() -> GenaiScorer:  # noqa: N802
-    """`contains`: 1 if the words of the expected answer stand in the answer one after the other, else 0."""
+    """`contains`: 1 if the answer has the words of the expected answer in a row, else 0."""
     return _builtin("contains")
 
 
 def CitationPrecision() -> GenaiScorer:  # noqa: N802
-    """`citation_precision`: of the citations behind quotations the share whose source holds the quoted words."""
+    """`citation_precision`: the share of citations after quotations whose source holds the quoted words."""
     return _builtin("citation_precision")
 
 
 def CitationRecall() -> GenaiScorer:  # noqa: N802
-    """`citation_recall`: of the quotations the share that a source cited for it holds."""
+    """`citation_recall`: the share of quotations that a source cited for it holds."""
     return _builtin("citation_recall")
 
 
@@ -101,12 +101,12 @@ def ContextPrecision(k: int = 5) -> GenaiScorer:  # noqa: N802
 
 
 def ToolOrder() -> GenaiScorer:  # noqa: N802
-    """`tool_order`: how much of the sequence of expected tools was called in its order."""
+    """`tool_order`: the share of the sequence of expected tools that was called in its order."""
     return _builtin("tool_order")
 
 
 def ToolArguments() -> GenaiScorer:  # noqa: N802
-    """`tool_arguments`: of the calls whose arguments are expected the share that was made with them."""
+    """`tool_arguments`: the share of calls with expected arguments that were made with them."""
     return _builtin("tool_arguments")
 
 
@@ -143,7 +143,7 @@ def _builtin(spec: str, name: str = "") -> GenaiScorer:
 
 
 def _of_records(value: Measured) -> Callable[[Mapping[str, Any], object, Mapping[str, Any]], float | str]:
-    """The same of what MLflow gives to a scorer."""
+    """Return a function that measures what MLflow gives to a scorer."""
 
     def of_mlflow(inputs: Mapping[str, Any], outputs: object, expectations: Mapping[str, Any]) -> float | str:
         question = question_of(inputs, expectations)

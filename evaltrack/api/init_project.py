@@ -26,10 +26,10 @@ CI = Literal["github", "gitlab", "jenkins", "none"]
 BASELINE = "evaltrack.baseline.json"
 LOOPBACK = re.compile(r"(?:[a-z]+:)*https?://(?:localhost|127\.|0\.0\.0\.0|\[::1?\])", re.IGNORECASE)
 OWN_FUNCTION = "python:evaltrack_target:ask"
-"""The target that is written where there is no app yet."""
+"""The target that is written if there is no app yet."""
 
 CORPUS_NAMES = ("docs", "doc", "corpus", "documentation", "content", "pages", "wiki", "knowledge", "kb")
-"""Folders that are taken for the corpus where none is named, the first that holds pages."""
+"""Default folders of the corpus; the first that holds pages is taken."""
 
 SAMPLE = "golden/corpus/sample"
 SAMPLE_PAGES = ("lending.md", "opening-hours.md")
@@ -45,14 +45,14 @@ CI_FILES = {
         "add a pipeline of Jenkinsfile.evaltrack, or take its stage over",
     ),
 }
-"""Each CI's template, its file, the file next to one that is there, and what is to be done then."""
+"""The template of each CI, its file, the file used if that exists, and the step that remains then."""
 
 EXAMPLE_NOTE = "an example: write what your users ask, and take `draft` away"
 
 
 @dataclass(frozen=True)
 class ProjectPlan:
-    """Texts of files by their paths in `folder`; `examples` is the path of a golden set of examples to edit."""
+    """The texts of the files by their paths in `folder`. `examples` is the path of a golden set of examples to edit."""
 
     folder: Path
     files: Mapping[str, str]
@@ -70,22 +70,22 @@ def init_project(
     package: str = "",
     force: bool = False,
 ) -> ProjectPlan:
-    """Write `evaltrack.toml`, a first golden set, a target and the file of a CI, all of them or none.
+    """Write `evaltrack.toml`, a first golden set, a target and a CI file: all of them or none.
 
     Args:
-        folder: The project's folder, made where there is none. Other paths are relative to it.
-        corpus: Folder of pages; None takes `docs` or a similar folder that is there, "" is none. The golden set then
-            holds three example questions to edit, which are drafts that no run asks; without a corpus it is a sample
-            that can be run at once.
-        target: What is asked: a target's name (``http://127.0.0.1:8000/ask``); "" is BM25 over the corpus, with a
-            function to begin one's own app with; ``python:evaltrack_target:ask`` is that function.
-        golden: A golden set that is there; none is written then. None takes the only one in `golden/`, "" is none.
-        ci: Whose file is written: ``github``, ``gitlab``, ``jenkins`` or ``none``.
-        package: What the CI installs, as pip takes it; "" is what this installation was made from.
-        force: Whether files that are there are replaced.
+        folder: The project's folder, made if it is missing. Other paths are relative to it.
+        corpus: Folder of pages; None takes `docs` or a similar folder, "" is none. The golden set then holds three
+            example questions to edit, which are drafts that no run asks. Without a corpus it is a sample that can be
+            run at once.
+        target: The name of a target (``http://127.0.0.1:8000/ask``). "" is BM25 over the corpus, with a function as a
+            start for your own app; ``python:evaltrack_target:ask`` is that function.
+        golden: An existing golden set; none is written then. None takes the only one in `golden/`, "" is none.
+        ci: The CI whose file is written: ``github``, ``gitlab``, ``jenkins`` or ``none``.
+        package: The package that the CI installs, as pip takes it; "" is the source of this installation.
+        force: True replaces existing files.
 
     Raises:
-        UsageError: files are in the way, all of which are named; or a choice is wrong. Nothing was written.
+        UsageError: files exist, all of which are named; or a choice is wrong. Nothing was written.
     """
     folder = Path(folder)
     golden = _only_golden(folder) if golden is None else golden
@@ -128,7 +128,7 @@ def init_project(
 
 
 def _pages_in(folder: Path) -> str:
-    """The folder of pages in a project, by its name; "" where there is none."""
+    """Return the name of the folder of pages in a project; "" if there is none."""
     return next((name for name in CORPUS_NAMES if any(map(_is_page, (folder / name).rglob("*")))), "")
 
 
@@ -137,13 +137,13 @@ def _is_page(path: Path) -> bool:
 
 
 def _only_golden(folder: Path) -> str:
-    """The only golden set in `golden/`; "" where there is none, or several."""
+    """Return the only golden set in `golden/`; "" if there is none, or several."""
     sets = sorted((folder / "golden").glob("*.json*"))
     return sets[0].relative_to(folder).as_posix() if len(sets) == 1 else ""
 
 
 def _check(golden: str, **choices: str) -> None:
-    """Refuse what would break the files that are written."""
+    """Refuse values that would break the written files."""
     for name, value in {"golden": golden, **choices}.items():
         if not value.isprintable():
             raise UsageError(f"`{name}=` holds characters that cannot be printed; write it without them")
@@ -156,7 +156,7 @@ def _check(golden: str, **choices: str) -> None:
 
 
 def _example_set(corpus: Path) -> str:
-    """Three golden lines to edit: two questions on chunks of the corpus and a negative, all of them drafts."""
+    """Return three golden lines to edit, all drafts: two questions on chunks of the corpus and a negative."""
     chunks = [chunk for chunk in read_corpus(corpus) if words_of(chunk.text)]
     if not chunks:
         raise UsageError(f"corpus {corpus}: holds no words that could be asked about; name another with `corpus=`")
@@ -177,7 +177,7 @@ def _settings(golden: str, target: str, corpus: str) -> str:
 
 
 def _ci_file(folder: Path, ci: CI, package: str, golden: str, target: str) -> tuple[str, str, list[str]]:
-    """Path and text of the CI's file, and what is left to do for it."""
+    """Return path and text of the CI's file, and the steps that remain."""
     requirement = package or _installed()
     action = _action(requirement)
     made_with = f"evaltrack run > {BASELINE}"
@@ -199,17 +199,17 @@ def _ci_file(folder: Path, ci: CI, package: str, golden: str, target: str) -> tu
 
 
 def _name(corpus: Path) -> str:
-    """A name for the set of a corpus: that of its folder, as far as files can have it everywhere."""
+    """Return a name for the golden set of a corpus: its folder's, without characters that some systems refuse."""
     return re.sub(r"[^\w-]+", "-", corpus.resolve().name).strip("-") or "first"
 
 
 def _quoted(text: str) -> str:
-    """A text as TOML, YAML and Python write it between double quotes."""
+    """Return a text in double quotes, as TOML, YAML and Python write it."""
     return json.dumps(text, ensure_ascii=False)
 
 
 def _filled(name: str, **fields: str) -> str:
-    """A file with each `@FIELD@` filled in, in one pass: what is filled in is not read again."""
+    """Return a template with each `@FIELD@` filled in. Values are not filled in again."""
     return re.sub(r"@([A-Z_]+)@", lambda match: fields[match[1]], _text(name))
 
 
@@ -218,22 +218,22 @@ def _text(name: str) -> str:
 
 
 DISTRIBUTION = "mlflow-evaltrack"
-"""Its name for pip; on PyPI another project is called evaltrack, and has the same module and command."""
+"""The package's name for pip. On PyPI another project is called evaltrack, with the same module and command."""
 
 SOMEWHERE = f"git+https://github.com/OWNER/evaltrack@v{__version__}"
-"""In place of an address that is not known."""
+"""A placeholder for an unknown address."""
 
 
 def _action(requirement: str) -> str:
-    """GitHub's action of the version that pip installs."""
+    """Return GitHub's action in the version that pip installs."""
     found = re.search(r"git\+https://github\.com/([\w.-]+/[\w.-]+?)(?:\.git)?@([\w./-]+)", requirement)
     return f"{found[1]}/scripts/github@{found[2]}" if found else f"OWNER/evaltrack/scripts/github@v{__version__}"
 
 
 def _installed() -> str:
-    """The requirement that pip noted down about this installation (PEP 610); without a note it is that of an index.
+    """Return pip's requirement for this installation, from its record (PEP 610); without one, the package of the index.
 
-    An installation from a folder or a file says nothing that another machine could use: it gets a placeholder.
+    An installation from a folder or a file cannot be repeated on another machine: it gets a placeholder.
     """
     try:
         noted = json.loads(distribution(DISTRIBUTION).read_text("direct_url.json") or "null")

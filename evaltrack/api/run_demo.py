@@ -1,4 +1,4 @@
-"""The showcase that comes with the package: one golden set, evaluated before and after a change of its retriever."""
+"""Runs the bundled showcase: one golden set, evaluated before and after a change of its retriever."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 GOLDEN = "travel.jsonl"
 BEFORE, AFTER = "pages cut by headings", "pages cut into 120 words"
 CHANGE = "chunk=words:120"
-"""The change: means hardly move, and single questions break."""
+"""The change: means hardly move, but single questions break."""
 
 REASON = "evaltrack run --demo"
-"""The reason of the baseline that it sets."""
+"""The reason stored with the showcase's baseline."""
 
 
 class DemoRuns(NamedTuple):
@@ -36,7 +36,7 @@ class DemoRuns(NamedTuple):
 
 
 def demo_golden() -> Path:
-    """The golden set of the showcase, with its corpus beside it: as installed, else that of the checkout.
+    """Return the showcase's golden set, which has its corpus next to it, from the installation or the checkout.
 
     Raises:
         UsageError: this installation has none.
@@ -56,18 +56,18 @@ def run_demo(
     progress: ProgressChoice = None,
     **settings: Unpack[EvaluationOptions],
 ) -> DemoRuns:
-    """Evaluate BM25 on the golden set of the showcase, make that its baseline, and evaluate it again after a change.
+    """Evaluate BM25 on the showcase's golden set, make that its baseline, and evaluate it again after a change.
 
     No key and no server are needed. `compare_runs` then shows what the change broke.
 
     Args:
         tracking_uri: MLflow store; None follows MLflow's own settings.
-        ui_url: Where MLflow's UI is, for links.
-        progress: As of `run_eval`.
-        **settings: As for `run_eval`.
+        ui_url: The address of MLflow's UI, for links.
+        progress: As in `run_eval`.
+        **settings: As in `run_eval`.
 
     Raises:
-        UsageError: the golden set `travel` has a baseline of the user's own in the experiment, or a setting is wrong.
+        UsageError: the golden set `travel` has a baseline set by the user in the experiment, or a setting is wrong.
         TrackingError: the MLflow store is out of reach, or does not hold what was written.
     """
     golden = demo_golden()
