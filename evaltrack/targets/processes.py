@@ -145,6 +145,11 @@ class Process(asyncio.SubprocessProtocol):
         except (ValueError, KeyError, TypeError, RecursionError):
             self.kill("sent what is no answer, and was killed")
 
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:  # noqa: ARG002 - of the protocol
+        """End a process that answers no more."""
+        if fd == 1:
+            self._kill_later(DRAIN_SECONDS, lambda: True, "closed its pipe, and was killed")
+
     def process_exited(self) -> None:
         """End what it left behind, which may hold its pipes open."""
         kill_group(self._transport.get_pid())
@@ -321,10 +326,8 @@ class Pool(Closable):
 
     async def ready(self) -> None:
         """Wait until a process can be called, or none will be."""
-        is_alone = self._is_alone
-        if not any(each.is_ready for each in (self._lone if is_alone else self._processes)):
-            with suppress(ProcessEndedError, OSError):
-                await self._in_loop(self._process(is_alone=is_alone))
+        with suppress(ProcessEndedError, OSError):
+            await self._in_loop(self._process(is_alone=self._is_alone))
 
     @property
     def _is_alone(self) -> bool:
