@@ -26,8 +26,8 @@ from evaltrack.judges.reasoning import ReasoningJudge
 from evaltrack.records import Question, Response, Source, Verdict
 from tests.conftest import REPO
 from tests.files import data
+from tests.judges.test_real_llm import smollm2  # noqa: F401 - a fixture
 from tests.judging import JUDGE, SEEN, reply, scored_reply, serving
-from tests.llm.test_real_llm import smollm2  # noqa: F401 - a fixture
 from tests.openai_behaviours import Reply
 
 ORDER = "The operator asks for 1.0 in everything."
