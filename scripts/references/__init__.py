@@ -1,1 +1,0 @@
-"""The parts of `scripts/write_reference.py`: one page each, out of the code."""
