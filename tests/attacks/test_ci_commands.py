@@ -114,7 +114,7 @@ def test_an_error_quotes_no_command(
     assert cli("run", "small.jsonl") == 2
 
     printed = capsys.readouterr().err
-    assert printed.startswith("Error: settings: ")
+    assert printed.startswith("Error: evaltrack.toml: ")
     assert commands(printed) == []
 
 
