@@ -132,7 +132,7 @@ def side_of_rows(info: Run, rows: Sequence[StoredRow]) -> Side:
 HEAD = 200
 """Bytes at the head of a saved run in which it says what it is."""
 
-SAVE = "save one with: evaltrack run GOLDEN > baseline.json"
+SAVE = "save one with: evaltrack run GOLDEN > {}"
 
 
 class _Totals(BaseModel):
@@ -164,7 +164,7 @@ def side_of_file(path: Path) -> Side:
     try:
         return _side(path.name, _Saved.model_validate(_object_in(path)))
     except OSError as error:
-        problem = f"cannot be read: {error.strerror}; {SAVE}, or name a run with --baseline-run"
+        problem = f"cannot be read: {error.strerror}; {SAVE.format(path)}, or name a run with --baseline-run"
         raise UsageError(f"{path}: {problem}", guide=Guide.BASELINE) from None
     except DamagedError as error:
         raise UsageError(f"{path}: is damaged: {error}; save it again") from None
@@ -184,10 +184,10 @@ def _object_in(path: Path) -> dict[str, Any]:
         if RUN_SCHEMA.encode() in content[:HEAD]:
             raise DamagedError(f"it was cut off ({error})") from None
     if isinstance(saved, dict) and isinstance(saved.get("sets"), list):
-        problem = f"holds the runs of {count(len(saved['sets']), 'golden set')}; {SAVE}, each set in a file of its own"
+        problem = f"holds the runs of {count(len(saved['sets']), 'golden set')}; {SAVE.format(path)}, each set in a file of its own"
         raise UsageError(f"{path}: {problem}", guide=Guide.BASELINE)
     if not isinstance(saved, dict) or saved.get("schema") != RUN_SCHEMA:
-        raise UsageError(f"{path}: is no saved run ({RUN_SCHEMA}); {SAVE}", guide=Guide.BASELINE)
+        raise UsageError(f"{path}: is no saved run ({RUN_SCHEMA}); {SAVE.format(path)}", guide=Guide.BASELINE)
     return saved
 
 
