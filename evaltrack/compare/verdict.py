@@ -8,7 +8,7 @@ from typing import get_args
 
 from evaltrack.compare.change import ChangedQuestions
 from evaltrack.compare.comparison import GroupDelta, MetricDelta, Rule, RuleState, Verdict
-from evaltrack.compare.gate import MIN_COVERAGE, Gate
+from evaltrack.compare.gate import EXACT, MIN_COVERAGE, Gate
 from evaltrack.compare.pairing import Paired
 from evaltrack.compare.reruns import Reruns
 from evaltrack.stats.significance import holm
@@ -167,7 +167,7 @@ def _uncovered(gate: Gate, changed: ChangedQuestions, paired: Paired) -> Iterato
     """Questions that cannot be compared: lost ones, too many edited or removed, and runs of a part of the set."""
     lost, failed = changed.num_lost, changed.failed_before
     common, edited, removed = len(paired.frame), len(paired.edited), len(paired.removed)
-    allowed = 0.0 if gate.min_coverage is None else (1 - gate.min_coverage) * (common - failed)
+    allowed = 0.0 if gate.min_coverage is None else (1 - gate.min_coverage) * (common - failed) + EXACT
     if lost:
         yield Rule("lost", "unknown" if lost > allowed else "held", value=lost, limit=int(allowed))
     needed = MIN_COVERAGE if gate.min_coverage is None else gate.min_coverage

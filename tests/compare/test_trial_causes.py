@@ -87,7 +87,7 @@ def test_a_trial_is_shown_of_which_the_cause_is_true(store_uri: str, tmp_path: P
 
 def test_what_a_passing_trial_shares_is_no_cause(store_uri: str, tmp_path: Path) -> None:
     """Text and order of `b` scatter in the baseline too; that `a` is gone is new."""
-    (flip,) = compared(store_uri, tmp_path, "bca Bca abc", "Bc Bc Bc").flips
+    (flip,) = compared(store_uri, tmp_path, "bcad Bcad abcd", "Bcd Bcd Bcd").flips
     assert (flip.cause.kind, flip.cause.source, flip.also) == ("source_lost", "a", ())
     before, after = (row.sources[0] for row in (flip.before, flip.after) if row and row.sources)
     assert before.text_digest == after.text_digest
