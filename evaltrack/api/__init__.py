@@ -1,1 +1,1 @@
-"""What a user can do, a file for each verb; the command line and the server are thin over it."""
+"""Holds the Python API, a module for each action; the command line and the server call it."""

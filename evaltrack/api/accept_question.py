@@ -1,4 +1,4 @@
-"""Accept a question that did not pass, through the acceptance gates."""
+"""Accepts a failed question of a run, if the acceptance gates allow it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from evaltrack.tracking.reader import named_evaluation, read_rows
 from evaltrack.tracking.store import connect_to_read
 
 MAX_WHY = 1000
-"""Characters of a justification: a tag of MLflow holds no more with certainty."""
+"""Largest length of a justification, in characters; not every MLflow store keeps longer tags."""
 
 
 def accept_question(run_id: str, question_id: str, why: str = "", *, tracking_uri: str | None = None) -> Accepted:
-    """Record that a question of a run is accepted although it did not pass; no score changes.
+    """Record that a question of a run is accepted although it did not pass. No score changes.
 
     Args:
         run_id: The MLflow run.
@@ -24,8 +24,8 @@ def accept_question(run_id: str, question_id: str, why: str = "", *, tracking_ur
         tracking_uri: MLflow store; None follows MLflow's own settings.
 
     Raises:
-        UsageError: there is no such question, it passed or was not measured, it is a hard fail, or it needs a
-            justification, or a shorter one.
+        UsageError: there is no such question, it passed or was not measured, it is a hard fail, or the justification
+            is missing or too long.
         TrackingError: the store is out of reach, or the run or its rows are gone.
     """
     store = connect_to_read(tracking_uri)
@@ -41,10 +41,10 @@ def accept_question(run_id: str, question_id: str, why: str = "", *, tracking_ur
 def check_acceptance(
     question_id: str, why: str, *, passed: bool | None, tier: int | None, hard_fails: Sequence[str]
 ) -> None:
-    """Refuse what no acceptance gate lets through.
+    """Refuse a question that the acceptance gates do not let through.
 
     Raises:
-        UsageError: it passed or was not measured, it is a hard fail, or it needs a justification, or a shorter one.
+        UsageError: it passed or was not measured, it is a hard fail, or the justification is missing or too long.
     """
     if passed is None:
         raise UsageError(f"question `{question_id}` was not measured; there is nothing to accept")

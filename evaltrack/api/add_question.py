@@ -1,4 +1,4 @@
-"""Add a question to a golden set."""
+"""Adds questions to a golden set."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ def add_question(
     else_target: str | None = None,
     **fields: object,
 ) -> Question:
-    """Add a question to a golden set, which is made if it is not there.
+    """Add a question to a golden set. The set is made if it is missing.
 
     Args:
         path: A `.jsonl` or `.json` golden set.
-        corpus: As of `lint_golden`; what is expected must be in it, where there is one, unless the question is a draft.
-        else_target: As of `lint_golden`.
-        fields: Those of a golden line: `question`, `expected_chunks`, `expected_answer`, ... What is None is left out.
-            Without an `id` it gets one more than the largest that is a whole number.
+        corpus: As in `lint_golden`. If there is a corpus, it must hold what the question expects, unless the question
+            is a draft.
+        else_target: As in `lint_golden`.
+        fields: The fields of a golden line: `question`, `expected_chunks`, `expected_answer`, ... None values are left
+            out. Without an `id` the question gets one more than the largest whole-number id.
 
     Raises:
         UsageError: a field is wrong, the corpus does not hold what is expected, or the set has a question with this id
@@ -51,7 +52,7 @@ def add_question(
 
 
 def add_questions(path: str | os.PathLike[str], lines: Iterable[Mapping[str, object]]) -> list[Question]:
-    """Add several questions in one write; those whose text the set has already are left out.
+    """Add several questions in one write. Questions whose text the set already has are left out.
 
     Raises:
         UsageError: a field is wrong, or the set has a question with this id.
@@ -64,7 +65,7 @@ def _added(path: Path, lines: Iterable[Mapping[str, object]], *, repeats_allowed
     if path.suffix not in (".jsonl", ".json"):
         raise UsageError(f"{path}: a golden set is a .jsonl file (one object a line) or a .json file (one array)")
     added: list[tuple[Question, Mapping[str, object]]] = []
-    with only_writer(path):  # else two who add at once take the same id
+    with only_writer(path):  # two processes that add at once would take the same id
         digest, is_empty = digest_of(path), is_empty_file(path)
         questions = {} if is_empty else {each.id: each.question for each in open_golden(path, drafts=True)}
         texts = {text_key(text): key for key, text in questions.items()}
@@ -91,5 +92,5 @@ def _given(fields: Mapping[str, object]) -> dict[str, object]:
 
 
 def _next_id(ids: Iterable[str]) -> int:
-    """One more than the largest id that is a whole number; 1 where none is."""
+    """Return one more than the largest whole-number id; 1 if there is none."""
     return 1 + max((int(key) for key in ids if key.isascii() and key.isdigit() and len(key) < 16), default=0)

@@ -1,4 +1,4 @@
-"""Add quotations to a golden set that has chunk ids, so that it survives another chunking."""
+"""Adds quotations to a golden set with chunk ids, so that it stays valid under another chunking."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from evaltrack.records import Question
 
 @dataclass(frozen=True)
 class Anchor:
-    """The quotation chosen for one expected chunk of a question; `doubt` says why a person should look at it."""
+    """The quotation chosen for one expected chunk of a question. `doubt` says why a person should check it."""
 
     question: str
     chunk: str
@@ -27,7 +27,7 @@ class Anchor:
 
 @dataclass(frozen=True)
 class Anchored:
-    """The quotations that were added, and `(question, reason)` of each question with chunk ids that got none."""
+    """The added quotations, and `(question, reason)` for each question with chunk ids that got none."""
 
     anchors: Sequence[Anchor]
     left: Sequence[tuple[str, str]]
@@ -40,20 +40,20 @@ def anchor_golden(
     target: str | None = None,
     dry_run: bool = False,
 ) -> Anchored:
-    """Quote each expected chunk of the questions that have ids and no passages yet, in `expected_passages`.
+    """Add to `expected_passages` a quotation of each expected chunk of the questions that have ids but no passages.
 
-    The quotation is of the sentences that hold most words of the expected answer and the question, and are in no
-    other chunk if any such do. The ids stay, for targets that return no texts. A question that got
+    A quotation consists of the sentences with the most words of the expected answer and the question. Sentences that
+    are in no other chunk are preferred. The ids stay, for targets that return no texts. A question that got
     quotations counts as edited.
 
     Args:
         path: A `.jsonl` or `.json` golden set.
-        corpus: As of `lint_golden`.
-        target: As of `lint_golden`.
-        dry_run: Whether the file is left as it is.
+        corpus: As in `lint_golden`.
+        target: As in `lint_golden`.
+        dry_run: True leaves the file unchanged.
 
     Raises:
-        GoldenError: lines are bad, or the file cannot be written, or was changed meanwhile.
+        GoldenError: lines are bad, or the file cannot be written or was changed in the meantime.
         UsageError: the corpus or the target cannot be read.
     """
     digest = digest_of(Path(path))
@@ -81,7 +81,7 @@ def anchor_golden(
 
 
 def _quotes(question: Question, library: Library, chooser: QuoteChooser) -> list[Anchor] | str:
-    """A quotation of each expected chunk, or why there is none."""
+    """Return a quotation of each expected chunk, or the reason that there is none."""
     anchors: list[Anchor] = []
     for key in dict.fromkeys(question.expected_chunks or ()):
         if key not in library.by_id:

@@ -1,4 +1,4 @@
-"""Ask a target one question, outside of any run: to see what it returns, and to find the ids of its chunks."""
+"""Asks a target one question outside of any run, to show its response and the ids of its chunks."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def ask_target(
 ) -> Row:
     """Ask a target one question and return its row, with the response or the reason of the failure.
 
-    Nothing is logged or stored. Secrets of the environment are taken out of the response, as in a run.
+    Nothing is logged or stored. Secrets of the environment are removed from the response, as in a run.
 
     Args:
         question: The question's text.
-        target: A target as in `run_eval`; None takes that of the settings file.
-        domain: The question's domain, for a target that has an index for each.
+        target: A target as in `run_eval`; None takes the target of the settings file.
+        domain: The question's domain, for a target that has an index for each domain.
         history: The turns before the question, each with `role` and `content`, as in a golden line.
         **settings: Settings of `run_eval`; only `k`, `timeout` and `target_options` are used.
 

@@ -1,4 +1,4 @@
-"""The runs that others are compared with: set, read and cleared, as `evaltrack baseline` does."""
+"""Sets, reads, lists and clears the baselines of golden sets."""
 
 from __future__ import annotations
 
@@ -28,13 +28,14 @@ def set_baseline(
     """Make a run the baseline of its golden set in its experiment.
 
     Args:
-        run: Its id, the beginning of one, or its name; a golden set by name or file takes its newest finished run, None
-            that of the experiment.
+        run: The run's id, the beginning of it, or the run's name. The name or file of a golden set takes the newest
+            finished run of that set, None the newest finished run of the experiment.
         reason: The reason, recorded with author and time.
         force: Accept a run that is not FINISHED or not fully measured.
         experiment: MLflow experiment by name; None follows MLflow's own settings.
         tracking_uri: MLflow store; None follows MLflow's own settings.
-        say: Receives a warning if the run has only a part of its golden set, or one trial of a target that may vary.
+        say: Receives a warning if the run covers only a part of its golden set, or has one trial of a target that may
+            vary.
 
     Raises:
         UsageError: there is no such run, or it is not FINISHED or not fully measured.
@@ -55,7 +56,7 @@ def set_baseline(
 
 
 def _find_run(store: Store, experiment_id: str, name: str | None) -> Run:
-    """The run of this name, else the newest finished one of the golden set of this name, or of any set."""
+    """Return the run of this name, else the newest finished run of the golden set of this name, or of any set."""
     golden = golden_name(name) if name else None
     newest = newest_evaluation(store, experiment_id, golden)
     if name and name == golden:
@@ -73,7 +74,7 @@ def _find_run(store: Store, experiment_id: str, name: str | None) -> Run:
 
 
 def _may_vary(signature: Signature) -> bool:
-    """Whether a model answers or judges, so that a question may pass once and fail another time."""
+    """Return True if answers or verdicts can vary between calls."""
     names_model = signature.model not in ("", "bm25", NOT_STATED, RECORDED_MODEL)
     is_recorded = signature.target.startswith(("recorded:", "traces:"))
     return (names_model and not is_recorded) or "openai:" in signature.judge
@@ -83,7 +84,7 @@ def get_baseline(golden: str, *, experiment: str | None = None, tracking_uri: st
     """Return the baseline of a golden set, given by name or file.
 
     Raises:
-        UsageError: it has none.
+        UsageError: the set has no baseline.
         TrackingError: the store does not answer, or the run or its rows are gone.
     """
     store, experiment_id = place_of(experiment, tracking_uri)
@@ -93,30 +94,30 @@ def get_baseline(golden: str, *, experiment: str | None = None, tracking_uri: st
 
 
 def check_baseline(store: Store, baseline: Baseline) -> None:
-    """Refuse a baseline that nothing can be compared with.
+    """Refuse a baseline that cannot be compared with.
 
     Raises:
         UsageError: its run is not an evaluation of evaltrack.
-        TrackingError: its run or the rows of it are gone, or not those that it logged.
+        TrackingError: its run or rows are gone, or the rows are not the logged ones.
     """
     check_rows(store, baselines.baseline_run(store, baseline))
 
 
 def check_rows(store: Store, run: Run) -> None:
-    """Refuse a run whose rows are gone, or not those that it logged.
+    """Refuse a run whose rows are gone or are not the logged ones.
 
     Raises:
-        TrackingError: they are.
+        TrackingError: the rows are gone, or are not the logged ones.
     """
     with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder:
         fetch_rows(store, run, Path(folder))
 
 
 def read_baseline(store: Store, experiment_id: str, golden: str) -> Baseline:
-    """The baseline of a golden set, whether or not its run is there.
+    """Return the baseline of a golden set, even if its run is gone.
 
     Raises:
-        UsageError: it has none.
+        UsageError: the set has no baseline.
         TrackingError: the store does not answer.
     """
     name = golden_name(golden)
@@ -127,7 +128,7 @@ def read_baseline(store: Store, experiment_id: str, golden: str) -> Baseline:
 
 
 def list_baselines(*, experiment: str | None = None, tracking_uri: str | None = None) -> list[Baseline]:
-    """The baselines of all golden sets of an experiment, by golden set.
+    """Return the baselines of all golden sets of an experiment, sorted by golden set.
 
     Raises:
         TrackingError: the store does not answer.
@@ -136,7 +137,7 @@ def list_baselines(*, experiment: str | None = None, tracking_uri: str | None = 
 
 
 def baseline_history(golden: str, *, experiment: str | None = None, tracking_uri: str | None = None) -> list[Baseline]:
-    """The runs that were once the baseline of a golden set, the last first.
+    """Return all baselines that a golden set has had, the latest first.
 
     Raises:
         TrackingError: the store does not answer.
@@ -145,16 +146,16 @@ def baseline_history(golden: str, *, experiment: str | None = None, tracking_uri
 
 
 def clear_baseline(golden: str, *, experiment: str | None = None, tracking_uri: str | None = None) -> None:
-    """Remove the baseline of a golden set; the run is kept.
+    """Remove the baseline of a golden set. The run is kept.
 
     Raises:
-        UsageError: it has none.
+        UsageError: the set has no baseline.
         TrackingError: the store refused.
     """
     baselines.clear_baseline(*place_of(experiment, tracking_uri), golden_name(golden))
 
 
 def place_of(experiment: str | None, tracking_uri: str | None = None) -> tuple[Store, str]:
-    """The store, and the id of the experiment in it."""
+    """Return the store and the id of the experiment."""
     store = connect_to_read(tracking_uri)
     return store, experiment_to_read(store, experiment or None).experiment_id

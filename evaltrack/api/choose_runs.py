@@ -1,4 +1,4 @@
-"""Which two runs are compared, where they are not named: the newest one, and the baseline of its golden set."""
+"""Chooses the two runs to compare: the named ones, else the newest run and its baseline."""
 
 from __future__ import annotations
 
@@ -28,15 +28,14 @@ def choose_runs(
     baseline_is_file: bool,
     golden: str | None = None,
 ) -> tuple[Run, Run | None]:
-    """Candidate and baseline: those named, else the newest finished run, and the baseline of its golden set.
+    """Return candidate and baseline: the named runs, else the newest finished run and the baseline of its golden set.
 
-    The newest run is looked for in `experiment`, in that of MLflow's variables, or in that of a baseline that is named.
-    `golden` is the set whose newest run is taken, where neither is named. The baseline is None where a file takes its
-    place.
+    The newest run is searched in `experiment`, else in the experiment of MLflow's variables, else in that of a named
+    baseline. If no run is named, the newest run of the set `golden` is taken. The baseline is None if it is a file.
 
     Raises:
         UsageError: there is no run, no baseline was set, or several golden sets have runs newer than their baselines.
-        InconclusiveError: one of them has not ended, or both are the same run.
+        InconclusiveError: one of the runs has not ended, or both are the same run.
         TrackingError: the store does not answer, or holds no such run.
     """
     named_baseline = named_evaluation(store, baseline_run_id) if baseline_run_id else None
@@ -56,11 +55,11 @@ def choose_runs(
 
 
 def _newest_candidate(store: Store, experiment: str | None, golden: str | None, baseline: Run | None) -> Run:
-    """The newest finished run of the golden set, that of a named baseline where there is one, which it is not itself.
+    """Return the newest finished run of a golden set. A named baseline gives the set, and is not taken itself.
 
     Raises:
-        UsageError: there is none.
-        InconclusiveError: a newer one failed or was stopped.
+        UsageError: there is no such run.
+        InconclusiveError: a newer run failed or was interrupted.
     """
     if baseline is not None and not names_experiment(experiment):
         where, place = baseline.experiment_id, ""
@@ -78,7 +77,7 @@ def _newest_candidate(store: Store, experiment: str | None, golden: str | None, 
 
 
 def _check_baseline(candidate: Run, baseline: Run) -> None:
-    """Refuse to compare a run with itself, or with one that failed: neither tells anything."""
+    """Refuse to compare a run with itself or with a failed run; the result would mean nothing."""
     if baseline.run_id == candidate.run_id:
         cure = "evaluate again (evaltrack run), or name another run or another baseline (`baseline_run=`)"
         raise InconclusiveError(f"run {candidate.run_id} would be compared with itself, which tells nothing; {cure}")
@@ -88,9 +87,10 @@ def _check_baseline(candidate: Run, baseline: Run) -> None:
 
 
 def _check_newest(store: Store, experiment_id: str, golden: str | None, candidate: Run | None) -> None:
-    """Refuse to compare an older run where the newest evaluation failed or was stopped: green would be a lie.
+    """Refuse to compare an older run if the newest evaluation failed or was interrupted; a pass would be misleading.
 
-    One that runs may be another's. It was killed where this machine has its journal, and no process has that open.
+    A running evaluation may be another user's. It counts as killed if this machine has its journal and no process has
+    the journal open.
     """
     since = candidate.started_at if candidate else 0
     for run_id, name, journal in running_evaluations(store, experiment_id, golden, since=since):
@@ -105,7 +105,7 @@ def _check_newest(store: Store, experiment_id: str, golden: str | None, candidat
 
 
 def _check_one_set(store: Store, experiment_id: str) -> None:
-    """Refuse to choose where several golden sets wait to be compared: the newest run may be another's."""
+    """Refuse to choose between several golden sets whose newest runs are not compared yet."""
     baselines = list_baselines(store, experiment_id)
     newest = newest_of_each(store, experiment_id) if len(baselines) > 1 else {}
     waiting = [each.golden for each in baselines if newest.get(each.golden, each.run_id) != each.run_id]

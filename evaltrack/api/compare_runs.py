@@ -1,4 +1,4 @@
-"""A comparison from end to end: which runs, their rows, the verdict, and the record of it; of several sets each."""
+"""Compares two runs, or the runs of several golden sets with their baselines, and logs the results."""
 
 from __future__ import annotations
 
@@ -54,15 +54,15 @@ def compare_runs(
     Args:
         candidate: MLflow run id, its beginning, or the run's name; None takes the newest finished run of the golden set
             that `golden`, baseline or baseline file name.
-        baseline: The same of the baseline; None takes the run that was set as the baseline of the golden set.
+        baseline: The same for the baseline; None takes the run that was set as the baseline of the golden set.
         baseline_file: A saved ``evaltrack run --output json`` instead of a baseline in MLflow.
-        experiment: MLflow experiment of the newest run; None follows MLflow's own settings, and
-            where these choose none it is the experiment of a baseline that is named.
+        experiment: MLflow experiment of the newest run; None follows MLflow's own settings, and if these choose none
+            takes the experiment of the named baseline.
         log: Record the comparison on the candidate's run.
         tracking_uri: MLflow store; None follows MLflow's own settings.
         say: Receives messages on the reruns.
-        ui_url: Where MLflow's UI is, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
-        **settings: The settings of the comparison, each as `evaltrack.compare.gate.ComparisonConfig` says, such as
+        ui_url: Address of MLflow's UI, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
+        **settings: The settings of the comparison, described in `evaltrack.compare.gate.ComparisonConfig`, such as
             `max_drop`, `gate`, `max_reruns` or `min_coverage`.
 
     Raises:
@@ -73,7 +73,7 @@ def compare_runs(
     if baseline and baseline_file:
         raise UsageError("name a baseline run or a baseline file, not both")
     config = settings_of(ComparisonConfig, settings)
-    config.rules_by_form()  # what is wrong whatever the runs are is found at once
+    config.rules_by_form()  # rules that are wrong for any runs fail before the store is read
     golden = config.golden
     store = connect_to_read(tracking_uri, ui_url)
     saved = side_of_file(Path(baseline_file)) if baseline_file else None
@@ -85,7 +85,7 @@ def compare_runs(
     table = metric_table(candidate_run.signature.scores, was_signature.scores)
     rules = config.rules(table)
     with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder, ExitStack() as resources:
-        was = saved or side_of_run(store, compared_run, Path(folder))  # type: ignore[arg-type]  # there is one of both
+        was = saved or side_of_run(store, compared_run, Path(folder))  # type: ignore[arg-type]  # one of both is set
         now = side_of_run(store, candidate_run, Path(folder))
         accepted = accepted_words(store, candidate_run.run_id)
         runs = ComparedRuns(store, candidate_run, compared_run, now, was)
@@ -107,7 +107,6 @@ def compare_runs(
 
 
 def _log(store: Store, comparison: Comparison, candidate: Run, baseline: Run | None) -> None:
-    """Record a comparison on the candidate's run."""
     deltas = {f"delta/{metric.name}": metric.delta for metric in comparison.metrics if metric.shows_change}
     passes = next((metric for metric in comparison.metrics if metric.name == "pass_rate"), None)
     counted = comparison.passing_compared
@@ -176,18 +175,17 @@ def compare_sets(
 ) -> SetComparisons:
     """Compare the newest run of each golden set with the baseline of that set, question by question.
 
-    A set that cannot be compared, because its newest run failed, is the baseline itself or measured something else, is
-    one of which nothing could be told; the others are compared all the same. A rule for a domain is applied to the sets
-    that have it.
+    A set cannot be compared if its newest run failed, is the baseline itself or measured something else. Its verdict is
+    then unknown, and the other sets are compared all the same. A rule for a domain is applied to the sets that have it.
 
     Args:
         golden_sets: Golden sets, by their files or names, each once.
         experiment: MLflow experiment to look in; None follows MLflow's own settings.
-        log: Whether each comparison is recorded on its candidate's run.
+        log: Record each comparison on its candidate's run.
         tracking_uri: MLflow store; None follows MLflow's own settings.
-        say: Receives what takes long: which questions are asked again.
-        ui_url: Where MLflow's UI is, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
-        **settings: As for `compare_runs`, but for `golden`.
+        say: Receives messages on the reruns.
+        ui_url: Address of MLflow's UI, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
+        **settings: As in `compare_runs`, except `golden`.
 
     Raises:
         UsageError: an option is wrong, or a set has no run or no baseline; nothing was compared.
@@ -216,7 +214,7 @@ def compare_sets(
 
 
 def _check_names(paths: Sequence[str], config: ComparisonConfig) -> None:
-    """Each set is named once, and in one way."""
+    """Refuse an empty list, a set that is named twice, and the setting `golden`."""
     if not paths:
         raise UsageError("no golden set was named; name at least one")
     if config.golden:
@@ -228,7 +226,7 @@ def _check_names(paths: Sequence[str], config: ComparisonConfig) -> None:
 
 
 def _problems(store: Store, paths: Sequence[str], experiment: str | None) -> dict[str, str]:
-    """Why sets cannot be compared, by path.
+    """Return the reasons that sets cannot be compared, by path.
 
     Raises:
         UsageError: some have no run or no baseline; all of them are listed.
@@ -247,7 +245,7 @@ def _problems(store: Store, paths: Sequence[str], experiment: str | None) -> dic
 
 
 def _domains(path: str) -> frozenset[str] | None:
-    """The domains of a golden set; None where its file is not here, or cannot be read."""
+    """Return the domains of a golden set; None if its file is missing or cannot be read."""
     try:
         return frozenset(open_golden(path).stats.domains) if Path(path).is_file() else None
     except GoldenError:
@@ -263,6 +261,6 @@ def _check_rules(config: ComparisonConfig, domains: dict[str, frozenset[str] | N
 
 
 def _rules_for(rules: Sequence[str], domains: frozenset[str] | None) -> list[str]:
-    """The rules without those for domains of other sets; all of them where its domains are not known."""
+    """Return the rules without those for domains of other sets; all rules if the domains are unknown."""
     split = [(rule, rule.strip().rpartition(":")[0]) for rule in rules]
     return [rule for rule, domain in split if not domain or domains is None or domain in domains]

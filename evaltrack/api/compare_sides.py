@@ -1,4 +1,4 @@
-"""The two sides of a comparison, as MLflow or a file holds them."""
+"""Reads the two sides of a comparison from MLflow runs, Parquet files or saved JSON results."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ if TYPE_CHECKING:
 
 
 def side_of_run(store: Store, run: Run, folder: Path) -> Side:
-    """A run as one side; its rows are downloaded into `folder`, which must stay until the comparison is done.
+    """Return a run as one side. Its rows are downloaded into `folder`, which is needed until the comparison is done.
 
     Raises:
-        TrackingError: its rows are not there.
+        TrackingError: its rows are gone.
     """
     local = folder / run.run_id
     local.mkdir(exist_ok=True)
@@ -57,7 +57,7 @@ def side_of_run(store: Store, run: Run, folder: Path) -> Side:
 
 
 def _trials(store: Store, run: Run, folder: Path, ids: Collection[str]) -> Mapping[str, list[StoredRow]]:
-    """The trials of questions; none where their file is gone or damaged: the rows hold the scores without it."""
+    """Return the trials of questions; none if their file is gone or damaged, since the rows hold the scores too."""
     trials: dict[str, list[StoredRow]] = {}
     with suppress(TrackingError):
         path = fetch_rows(store, run, folder, TRIALS)
@@ -69,16 +69,16 @@ def _trials(store: Store, run: Run, folder: Path, ids: Collection[str]) -> Mappi
 
 
 def side_of_table(info: Run, path: Path) -> Side:
-    """The rows in a Parquet file as one side; the file must stay until the comparison is done.
+    """Return the rows in a Parquet file as one side. The file is needed until the comparison is done.
 
     Raises:
-        TrackingError: the file is damaged, was not written by evaltrack, or lacks rows that the run says it holds.
+        TrackingError: the file is damaged, was not written by evaltrack, or lacks rows that the run declares.
     """
     whose = partial(rows_of_run, info.run_id)
     own = [score.name for score in own_scores_of(info.signature)]
     light = [*LIGHT_COLUMNS, *own]
     if info.signature.target.startswith("recorded:"):
-        light.remove(SECONDS)  # that of reading what was recorded is none of an answer
+        light.remove(SECONDS)  # the time to read a recording is not that of an answer
 
     def rows(ids: Collection[str], with_texts: bool) -> Mapping[str, StoredRow]:
         with whose():
@@ -94,11 +94,11 @@ def side_of_table(info: Run, path: Path) -> Side:
 
 
 SAME_MEAN = 1e-6
-"""Means of the same values that differ by less are the same."""
+"""Largest difference between two means of the same values, from the order of summation."""
 
 
 def other_mean(frame: pd.DataFrame, means: Mapping[str, float]) -> str | None:
-    """The first of the main metrics whose mean is not that of its column; None where all are."""
+    """Return the first main metric whose mean differs from the mean of its column; None if all agree."""
     import numpy as np
 
     for name in (each for each in GROUP_METRICS if each in means):
@@ -113,7 +113,7 @@ def other_mean(frame: pd.DataFrame, means: Mapping[str, float]) -> str | None:
 
 
 def side_of_rows(info: Run, rows: Sequence[StoredRow]) -> Side:
-    """Rows held in memory as one side."""
+    """Return rows in memory as one side."""
     import pyarrow as pa
 
     by_id = {row.id: row for row in rows}
@@ -127,10 +127,10 @@ def side_of_rows(info: Run, rows: Sequence[StoredRow]) -> Side:
     return Side(info, side_frame([table]), rows_of)
 
 
-# A saved `evaltrack run --output json`, checked as the rows of a run are
+# A saved `evaltrack run --output json` gets the same checks as the rows of a run
 
 HEAD = 200
-"""Bytes at the head of a saved run in which it says what it is."""
+"""Bytes at the start of a saved run that hold the name of its schema."""
 
 SAVE = "save one with: evaltrack run GOLDEN > {}"
 
@@ -143,7 +143,7 @@ class _Totals(BaseModel):
 
 
 class _Saved(BaseModel):
-    """What is read of a saved run."""
+    """The fields that are read from a saved run."""
 
     signature: Signature
     rows: list[dict[str, Any]]
@@ -154,10 +154,10 @@ class _Saved(BaseModel):
 
 
 def side_of_file(path: Path) -> Side:
-    """A saved `evaltrack run --output json` as one side.
+    """Return a saved `evaltrack run --output json` as one side.
 
     Raises:
-        UsageError: it cannot be read, or is no such file.
+        UsageError: the file cannot be read, or is not a saved run.
     """
     import pyarrow as pa
 
@@ -175,7 +175,7 @@ def side_of_file(path: Path) -> Side:
 
 
 def _object_in(path: Path) -> dict[str, Any]:
-    """The object in a file that `evaltrack run` wrote."""
+    """Return the JSON object of a file that `evaltrack run` wrote."""
     content = path.read_bytes()
     try:
         saved: Any = json.loads(content)
@@ -192,7 +192,7 @@ def _object_in(path: Path) -> dict[str, Any]:
 
 
 def _side(name: str, saved: _Saved) -> Side:
-    """A saved run whose rows are those that it says it holds, and give its means."""
+    """Return a saved run as one side, after a check of its status, number of rows, names of scores and means."""
     import pyarrow as pa
 
     if saved.status != "FINISHED":
@@ -225,7 +225,7 @@ def _side(name: str, saved: _Saved) -> Side:
 
 
 def _pack(row: dict[str, Any], own: tuple[str, ...]) -> dict[str, Any]:
-    """A saved row in the form the table holds: objects as text."""
+    """Return a saved row in the form of the table, with objects as JSON text."""
     if not isinstance(row.get("id"), str):
         raise TypeError("`rows` is no list of objects with an `id`")
     objects = {name: json.dumps(row[name]) if row.get(name) else None for name in OBJECTS}
@@ -233,7 +233,7 @@ def _pack(row: dict[str, Any], own: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _check_rows(rows: Sequence[StoredRow], run: Run) -> None:
-    """Refuse rows that are there twice, that pass against their scores, or that are not of the golden set."""
+    """Refuse repeated rows, rows whose `passed` contradicts their scores, and rows of another golden set."""
     times = Counter(row.id for row in rows)
     problems = [f"`{key}` is there {number} times" for key, number in times.items() if number > 1]
     problems += [
@@ -249,7 +249,7 @@ def _check_rows(rows: Sequence[StoredRow], run: Run) -> None:
 
 
 def _passed(row: StoredRow, run: Run) -> bool | None:
-    """Whether a row passes by its scores, or by its trials; None where something was not measured."""
+    """Return True if a row passes by its scores or trials; None if something was not measured."""
     if row.trials is not None:
         return Tally(trials=int(run.settings["trials"]), measured=row.trials, passed=row.passes or 0).majority
     if row.error or NO_OVERALL in (row.unmeasured or ""):

@@ -1,4 +1,4 @@
-"""Have a model propose questions for a golden set. A person confirms them."""
+"""Drafts questions for a golden set with a model, for a person to confirm."""
 
 from __future__ import annotations
 
@@ -33,25 +33,25 @@ from evaltrack.records.base import storable
 from evaltrack.records.passage import words_of
 
 CONCURRENCY = 8
-"""Calls in flight; where so many fail before one is answered, no more are made."""
+"""Concurrent calls. If this many calls fail before one succeeds, no more are made."""
 
 BATCH = 20
-"""Questions that are written at a time; what is paid for is lost only with a crash, and then no more than these."""
+"""Questions that are written at a time, so that a crash loses no more than these."""
 
 LEAST_WORDS = 20
-"""Words of a chunk, below which hardly anything can be asked of it."""
+"""Fewest words of a chunk that is worth a question."""
 
 FEWEST_QUOTED, MOST_QUOTED = 3, 60
-"""Words of a quotation: fewer are elsewhere too, more are cut by the border of any other chunk."""
+"""Words of a quotation. Shorter ones occur elsewhere too, longer ones cross the borders of another chunking."""
 
 MOST_MISSING = 8
-"""Words of the thing that a near miss asks for."""
+"""Largest number of words of the thing that a near miss asks for."""
 
 TITLES_LIMIT = 4000
-"""Characters shown of the titles of all pages."""
+"""Characters of the titles of all pages that the model sees."""
 
 BY, OF = "drafted_by", "drafted_from"
-"""Keys in `metadata`: the model, and the chunk that it was shown."""
+"""Keys in `metadata` of the model and of the chunk that it was shown."""
 
 Line = dict[str, Any]
 T = TypeVar("T")
@@ -63,10 +63,10 @@ class ModelDrafts:
 
     Attributes:
         questions: Drafts that were added to the set.
-        left_out: Reasons why proposals were left out after a second attempt, each with how often.
-        already: How many drafts of this model the set had before.
-        usage: Tokens of all calls; None where the server does not say.
-        notes: What the server refused and was left out of requests.
+        left_out: Reasons that proposals were left out after a second attempt, with their counts.
+        already: The number of drafts of this model that the set had before.
+        usage: Tokens of all calls; None if the server does not report them.
+        notes: Notes on request fields that the server refused and that were left out.
     """
 
     questions: list[Question] = field(default_factory=list)
@@ -78,7 +78,7 @@ class ModelDrafts:
 
 @dataclass(frozen=True)
 class Wish:
-    """A question that is wanted: near which chunk, of which category, and whether the corpus should answer it."""
+    """A request for one question about a chunk. A negative one asks for a near miss."""
 
     chunk: Chunk
     category: str | None
@@ -96,29 +96,30 @@ def draft_by_model(
     chunk: str = "heading",
     on_progress: Callable[[int, int], object] = lambda _done, _total: None,
 ) -> ModelDrafts:
-    """Add drafts to a golden set that a model proposed: questions on chunks of a corpus, and near misses.
+    """Add drafts that a model proposed to a golden set: questions on chunks of a corpus, and near misses.
 
-    They are spread over the pages. Each question expects its chunk, with a quotation that is in it word for word
-    and in no other chunk, and a short answer; a near miss asks for a thing whose words are nowhere in the corpus.
-    What does not hold is asked for once more, and then left out. No run asks a draft before a person has taken its
-    `draft` away. Drafts of this model that the set has already count, so that the same call again goes on where one
-    was stopped.
+    The drafts are spread over the pages. Each question expects its chunk, a short answer, and a quotation that is in
+    this chunk word for word and in no other. A near miss asks for a thing whose words are nowhere in the corpus. An
+    invalid proposal is requested once more, and then left out. No run asks a draft before a person has removed its
+    `draft`. Drafts of this model that the set already has are counted, so that a second call continues an interrupted
+    one.
 
     Args:
-        path: A `.jsonl` or `.json` golden set, which is made if it is not there.
+        path: A `.jsonl` or `.json` golden set, made if it is missing.
         corpus: Folder of pages.
-        model: Its name on the server of OPENAI_BASE_URL, or of OpenAI; ``openai:NAME`` is the same.
-        number: How many questions that a chunk answers.
-        negatives: How many near misses.
-        categories: Of the questions, in turn.
-        chunk: How pages become chunks, as in the setting `chunk` of ``bm25:``.
-        on_progress: Receives how many proposals are there, of how many.
+        model: The model's name on the server of OPENAI_BASE_URL, or of OpenAI; ``openai:NAME`` is the same.
+        number: The number of questions that a chunk answers.
+        negatives: The number of near misses.
+        categories: The categories of the questions, in turn.
+        chunk: The way to split pages, as in the setting `chunk` of ``bm25:``.
+        on_progress: Receives the number of finished proposals and their total.
 
     Raises:
         UsageError: the corpus has nothing to ask about, no server is set, it refuses key or model, or the first calls
             all fail.
         GoldenError: lines of the set are bad, or it cannot be written.
-        InconclusiveError: the quota is used up, or the server asks for too long a pause; what is done is in the set.
+        InconclusiveError: the quota is used up, or the server asks for too long a pause. Finished drafts are in the
+            set.
     """
     name = model.removeprefix("openai:").strip()
     if not name:
@@ -148,19 +149,19 @@ def draft_by_model(
 
 
 def spread(chunks: Iterable[Chunk], number: int) -> list[Chunk]:
-    """Chunks with words enough, one of each page in turn; the same each time."""
+    """Return chunks with enough words, one of each page in turn. The choice is the same each time."""
     fit = [chunk for chunk in chunks if len(chunk.text.split()) >= LEAST_WORDS]
     pages = (_shuffled(enumerate(parts)) for _, parts in _shuffled(by_page(fit).items()))
     return [entry[1] for each in zip_longest(*pages) for entry in each if entry is not None][:number]
 
 
 def _shuffled(items: Iterable[T]) -> list[T]:
-    """In an order that says nothing, the same each time."""
+    """Return the items in an arbitrary order that is the same each time."""
     return sorted(items, key=lambda item: hashlib.sha256(repr(item).encode()).digest())
 
 
 class _Work:
-    """The wishes under way, and the lines that are not written yet."""
+    """The pending requests, and the lines that are not written yet."""
 
     def __init__(self, path: Path, llm: LLM, library: Library, on_progress: Callable[[int, int], object]) -> None:
         self.drafts = ModelDrafts()
@@ -170,7 +171,7 @@ class _Work:
         self._done = self._failed = 0
 
     async def run(self, wishes: Sequence[Wish]) -> None:
-        """Ask for all of them; the first error that no other call could escape ends it."""
+        """Request all proposals. The first error that would affect every other call ends the work."""
         waiting = iter(wishes)
         try:
             async with asyncio.TaskGroup() as group:
@@ -202,11 +203,11 @@ class _Work:
             self._on_progress(self._done, total)
 
     async def _proposal(self, wish: Wish) -> Line:
-        """A golden line that holds, at the first or the second attempt.
+        """Return a valid golden line from the first or second attempt.
 
         Raises:
-            ValueError: why there is none.
-            AnswerError: the model gave nothing that could be read.
+            ValueError: both attempts were invalid.
+            AnswerError: the model returned nothing that could be read.
             ServerRefusesError, AccessLostError, QuotaError, ServerBusyError: no question can be proposed any more.
         """
         form: type[QuestionReply] | type[NearMissReply] = NearMissReply if wish.negative else QuestionReply
@@ -232,7 +233,7 @@ class _Work:
         raise refusal
 
     def write(self) -> None:
-        """Put what is there at the end of the set; questions that it has already are left out."""
+        """Append the pending lines to the set, without questions that it already has."""
         if self._lines:
             added = add_questions(self._path, self._lines)
             self.drafts.questions += added
@@ -243,7 +244,7 @@ class _Work:
 
 @cache
 def prompt_text(name: str) -> str:
-    """The text of a prompt file."""
+    """Return the text of a prompt file."""
     return files("evaltrack.api").joinpath("proposals", name).read_text("utf-8")
 
 
@@ -256,7 +257,7 @@ LongText = Annotated[
 
 
 class QuestionReply(BaseModel):
-    """A question, the words of the passage that answer it, and the answer."""
+    """The model's reply: a question, the words of the passage that answer it, and the answer."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
@@ -265,10 +266,10 @@ class QuestionReply(BaseModel):
     answer: LongText
 
     def line(self, chunk: Chunk, library: Library) -> Line:
-        """The fields of a golden line that expects the chunk.
+        """Return the fields of a golden line that expects the chunk.
 
         Raises:
-            ValueError: the quotation is not in the chunk, is in another one too, or is too short or long.
+            ValueError: the quotation is not in the chunk, is also in another chunk, or is too short or too long.
         """
         quote = " ".join(self.quote.split())
         if quote not in " ".join(chunk.text.split()):
@@ -288,7 +289,7 @@ class QuestionReply(BaseModel):
 
 
 class NearMissReply(BaseModel):
-    """A question that the corpus does not answer, and the thing in it that the corpus does not know."""
+    """The model's reply: a question that the corpus does not answer, and the thing in it that the corpus lacks."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
@@ -296,10 +297,10 @@ class NearMissReply(BaseModel):
     missing: ShortText
 
     def line(self, _chunk: Chunk, library: Library) -> Line:
-        """The fields of a golden line that expects nothing.
+        """Return the fields of a golden line that expects nothing.
 
         Raises:
-            ValueError: what is called missing is not in the question, or is in the corpus.
+            ValueError: the missing thing is not in the question, is in the corpus, or has too many words.
         """
         missing = words_of(self.missing)
         if not 1 <= len(missing) <= MOST_MISSING:

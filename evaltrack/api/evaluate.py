@@ -1,7 +1,7 @@
-"""One evaluation from end to end: golden set and target in, one MLflow run and a `RunResult` out.
+"""Evaluates a target on a golden set and logs the evaluation as one MLflow run.
 
-Everything that can be wrong is found before the run is opened. From then on the run always ends: FINISHED, FAILED or
-KILLED, holding what was done so far.
+All input is checked before the run is opened. After that the run always ends as FINISHED, FAILED or KILLED, and holds
+the rows that were finished.
 """
 
 from __future__ import annotations
@@ -67,15 +67,14 @@ def evaluate_golden(
     retry_errors: bool = False,
     progress: ProgressChoice = None,
 ) -> RunResult:
-    """Evaluate a target on a golden set, as one MLflow run. `evaltrack.run_eval` says what the arguments are.
+    """Evaluate a target on a golden set, as one MLflow run. `evaltrack.run_eval` describes the arguments.
 
-    The `connection` is made once everything else is checked; `functions` are judges and scores that were given as
-    objects.
+    The `connection` is made after all other checks. `functions` are judges and scores that were given as objects.
 
     Raises:
         UsageError: golden set, target, judge or a setting is wrong; nothing was run.
-        TrackingError: the MLflow store is out of reach, or does not hold what was written.
-        KeyboardInterrupt: it was stopped; the run is KILLED and holds what was done.
+        TrackingError: the MLflow store is out of reach, or lost what was written.
+        KeyboardInterrupt: it was interrupted; the run is KILLED and holds the finished rows.
     """
     check_evaluation(golden_path, settings, target)
     selection = settings.selection
@@ -97,12 +96,12 @@ def evaluate_plan(
     progress: Progress | None = None,
     place: Place | None = None,
 ) -> RunResult:
-    """Evaluate what is planned, as one MLflow run; of several evaluations it has a `place` below that of them all.
+    """Carry out a planned evaluation as one MLflow run. One of several evaluations has a `place` below a parent run.
 
     Raises:
-        UsageError: the run to resume is none that can be resumed; nothing was run.
-        TrackingError: the MLflow store is out of reach, or does not hold what was written.
-        KeyboardInterrupt: it was stopped; the run is KILLED and holds what was done.
+        UsageError: the run cannot be resumed; nothing was run.
+        TrackingError: the MLflow store is out of reach, or lost what was written.
+        KeyboardInterrupt: it was interrupted; the run is KILLED and holds the finished rows.
     """
     identity = kept_of(plan, store)
     choice = choose_run(resume, identity, store, retry_errors=retry_errors)
@@ -122,19 +121,19 @@ def evaluate_plan(
 
 @contextmanager
 def _with_workers(plan: Plan) -> Iterator[Plan]:
-    """The plan with the workers that its settings name; without any, this process asks."""
+    """Yield the plan with the workers that its settings name; without workers, this process asks the questions."""
     if plan.settings.engine == "local":
         yield plan
         return
     from evaltrack.evaluation.ray_workers import connected_workers
 
-    _ = plan.target.packages  # looked up now: Ray adds folders of its own to where modules are searched
+    _ = plan.target.packages  # looked up before Ray adds its own folders to the search path of modules
     with connected_workers(plan.command) as workers:
         yield replace(plan, workers=workers)
 
 
 def _open(plan: Plan, store: Store, choice: Choice, journal: Journal, place: Place | None) -> OpenRun:
-    """The run to fill: that which was broken off, or a new one; without a run there is nothing to keep."""
+    """Return the run to fill: the interrupted one, or a new one. If a new one cannot be opened, remove the journal."""
     golden = plan.golden
     description = Description(
         name=plan.settings.run_name or default_run_name(plan),
@@ -154,7 +153,7 @@ def _open(plan: Plan, store: Store, choice: Choice, journal: Journal, place: Pla
 
 @dataclass(frozen=True)
 class _Evaluation:
-    """One evaluation under way: whatever happens, its run ends."""
+    """An evaluation in progress. Its run ends even after an error."""
 
     plan: Plan
     store: Store
@@ -183,7 +182,7 @@ class _Evaluation:
         return result
 
     def _begin(self) -> None:
-        """Keep what goes on with this run, name its golden set in MLflow, and warn; hints where that fails."""
+        """Store the data for resuming the run, register its golden set in MLflow, and warn. Failures become hints."""
         self.journal.belongs_to(self.run.run_id)
         self.plan.target.trace_into(self._trace_home)
         if opened := getattr(self.progress, "opened", None):
@@ -198,15 +197,15 @@ class _Evaluation:
 
     @property
     def _trace_home(self) -> TraceHome:
-        """Where the traces belong that the target makes in MLflow while it is evaluated."""
+        """The run, experiment and store for the traces that the target makes during the evaluation."""
         run, uri = self.run, self.store.uri
-        is_folder = "://" not in uri or uri.startswith("file:")  # it refuses a trace that it holds already
+        is_folder = "://" not in uri or uri.startswith("file:")  # a file store refuses a trace that it already holds
         joins = self.plan.joins_traces and not is_folder
         return TraceHome(run_id=run.run_id, experiment_id=run.experiment_id, store=uri, joins=joins)
 
     @property
     def _resuming(self) -> str:
-        """The command that goes on with the run."""
+        """The command that resumes the run."""
         return f"evaltrack resume {self.run.run_id}"
 
     def _give_up(self, error: BaseException, stop: Stop) -> None:
@@ -217,17 +216,17 @@ class _Evaluation:
                 status: Status = "KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED"
                 close_run(self.store, self.run, status)
         except TrackingError:
-            pass  # what failed before says more
+            pass  # the earlier error says more
 
     def _resumable(self, error: BaseException) -> BaseException:
-        """The error, with the way to go on where there is one."""
+        """Return the error, with the command that resumes the run if it can be resumed."""
         if self.journal.problem or not isinstance(error, KeyboardInterrupt | TrackingError):
             return error
         kind = TrackingError if isinstance(error, TrackingError) else KeyboardInterrupt
         return kind(f"{str(error) or 'stopped'}; no finished row is lost, go on with: {self._resuming}")
 
     def _ask_and_log(self, stop: Stop) -> tuple[RunResult, BaseException | None]:
-        """The result, and what ended the asking early, if anything did."""
+        """Return the result, and the exception that ended the evaluation early, if any."""
         settings, names = self.plan.settings, self.plan.signature.own_names
         interruption: BaseException | None = None
         trials_of_each = settings.trials if self.plan.several_trials else 0
@@ -237,7 +236,7 @@ class _Evaluation:
             self.progress.start(len(self.plan.golden))
             try:
                 self.plan.ask(takers.take, memory=self.journal, stop=lambda: stop.is_requested)
-            except BaseException as error:  # noqa: BLE001 - raised again once the run is closed
+            except BaseException as error:  # noqa: BLE001 - raised again after the run is closed
                 interruption = error
             takers.close()
             stop.log_from_now_on()
@@ -306,9 +305,9 @@ def ended_parent(
     note: Callable[[], str],
     placed: Callable[[BaseException], str],
 ) -> Iterator[None]:
-    """End the parent of several evaluations where one of them raises, if the store still answers.
+    """End the parent of several evaluations if one of them raises and the store still answers.
 
-    The parent has the `note` then, and the error is raised with the words that `placed` makes of it.
+    The parent gets the `note`, and the error is raised with the message that `placed` returns.
     """
     try:
         yield
@@ -322,14 +321,14 @@ def ended_parent(
 
 
 def run_ids(results: Iterable[RunResult]) -> list[str]:
-    """The ids of these runs."""
+    """Return the ids of the runs."""
     return [result.run_id for result in results]
 
 
 def check_evaluation(
     golden_path: str | os.PathLike[str], settings: EvaluationConfig, target: str | Callable[..., Any] | None
 ) -> None:
-    """Refuse what would be logged and must not be, and an experiment where `mlflow run` has chosen one.
+    """Refuse secrets in names that are logged, and an experiment if `mlflow run` has chosen one.
 
     Raises:
         UsageError: a name holds a secret, or `mlflow run` has opened the run.
@@ -343,7 +342,7 @@ def check_evaluation(
 def _names(
     golden_path: str | os.PathLike[str], settings: EvaluationConfig, target: str | Callable[..., Any] | None
 ) -> Iterator[tuple[str, str]]:
-    """Every text that is logged with a run, or shown, with what it is."""
+    """Yield the description and the text of everything that is logged with a run, or shown."""
     yield "the path of the golden set", os.fspath(golden_path)
     yield "the target", target if isinstance(target, str) else ""
     for name, value in settings:
@@ -354,18 +353,18 @@ def _names(
 
 
 def _first_screen(result: RunResult) -> str:
-    from evaltrack.report.html.run_page import run_screen  # half of `report`, for notebooks alone
+    from evaltrack.report.html.run_page import run_screen  # half of `report`, and only notebooks use it
 
     return run_screen(result)
 
 
 def select_questions(golden_path: str, settings: EvaluationConfig, store: Store) -> tuple[EvaluationConfig, Selection]:
-    """The questions that did not pass in the run that `only_failed` names, those that ended in an error among them.
+    """Return the settings and a selection of the questions that did not pass in the run that `only_failed` names.
 
-    The settings are given back with the whole id of that run.
+    Questions that ended in an error are among them. The settings get the full id of that run.
 
     Raises:
-        UsageError: that run is none of evaltrack's, of another golden set, or still under way.
+        UsageError: that run is not evaltrack's, has another golden set, or has not ended.
         TrackingError: the store does not answer, or the run's rows are gone.
     """
     given, evaluation = settings.only_failed, named_evaluation(store, settings.only_failed)
@@ -381,7 +380,7 @@ def select_questions(golden_path: str, settings: EvaluationConfig, store: Store)
 
 
 class Takers:
-    """Takes the rows of a run as they come: adds them up, writes them and tells of them."""
+    """Sends each finished row of a run to the totals, the writer, the warnings and the progress."""
 
     def __init__(self, plan: Plan, writer: RunWriter, pulse: ProgressTag, progress: Progress) -> None:
         settings, own = plan.settings, plan.signature.scores
@@ -400,13 +399,12 @@ class Takers:
         self._trials.add(row)
 
     def _take_question(self, row: Row) -> None:
-        """Take one finished question, whose trials were taken."""
         for each in (self._writer, self.summary, self.shown_rows, self.warnings):
             each.add(row)
         self._pulse.add()
         self._progress.advance(row)
 
     def close(self) -> None:
-        """Take the questions whose trials were broken off, and wait for what is under way."""
+        """Take the questions whose trials were interrupted, and wait for the last progress update."""
         self._trials.close()
         self._pulse.close()

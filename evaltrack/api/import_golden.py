@@ -1,4 +1,4 @@
-"""Files of other tools, and MLflow's datasets and traces, into golden sets."""
+"""Imports files of other tools, and MLflow's datasets and traces, as golden sets."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DATASET, TRACES = "dataset:", "traces:"
 
 
 class ImportOptions(TypedDict, total=False):
-    """How foreign files are read; see `evaltrack.golden.importing.drafts.ImportSettings`."""
+    """Settings for reading files of other tools; see `evaltrack.golden.importing.drafts.ImportSettings`."""
 
     fields: Mapping[str, str]
     separator: str
@@ -35,7 +35,7 @@ class ImportOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class GoldenImport:
-    """The result of an import: how many questions the new set has, and what was left out, a line each."""
+    """The result of an import: the numbers of questions in the new set, and a note for each kind of omission."""
 
     path: Path
     form: str
@@ -55,24 +55,24 @@ def import_golden(
     force: bool = False,
     **options: Unpack[ImportOptions],
 ) -> GoldenImport:
-    """Write a golden set out of the files of another tool. What has no field stays in `metadata`.
+    """Write a golden set from the files of another tool. Values without a field are stored in `metadata`.
 
     Args:
-        files: One file or several: judgements and topics, a folder of BEIR, a table. Or ``dataset:NAME`` of MLflow; or
-            ``traces:EXPERIMENT``, whose questions expect nothing and have the ids of their traces.
+        files: One file or several: judgements and topics, a folder of BEIR, a table. Also ``dataset:NAME`` of MLflow,
+            or ``traces:EXPERIMENT``, whose questions expect nothing and have the ids of their traces.
         output: The golden set to write, a `.jsonl`.
         form: A format of `evaltrack.golden.importing.formats.FORMATS`; `auto` looks at the content.
-        corpus: A folder of pages, or a `.jsonl` or `.parquet` of passages (`_id`, `text`): expected ids are looked up
-            in it, and texts of passages are replaced by their ids. BEIR's own `corpus.jsonl` needs not be named.
+        corpus: A folder of pages, or a `.jsonl` or `.parquet` of passages (`_id`, `text`). Expected ids are looked up
+            in it, and texts of passages are replaced by their ids. BEIR's own `corpus.jsonl` is found without it.
         tracking_uri: MLflow store of a dataset or traces; None follows MLflow's own settings.
-        force: Whether to replace `output` if it is there.
+        force: Replace an existing `output`.
         **options: `fields` (field → column, or JMESPath in a row), `separator` (between ids in one cell, `;`),
             `encoding`, `domain` and `id_prefix`.
 
     Raises:
-        GoldenError: files cannot be read, or lines are no questions; each is named with its place. Nothing is written.
-        UsageError: the format cannot be told, a setting is wrong, there is no such dataset or experiment, or `output`
-            is there.
+        GoldenError: files cannot be read, or lines are not questions; each is named with its place. Nothing is written.
+        UsageError: the format is not recognized, a setting is wrong, there is no such dataset or experiment, or
+            `output` exists.
         InconclusiveError: the disk is full or fails.
         TrackingError: the MLflow store does not answer.
     """
@@ -109,7 +109,7 @@ def import_golden(
 
 
 def _check(files: list[str], output: Path, force: bool, options: ImportOptions) -> None:
-    """Refuse before anything is read what would only fail in the end."""
+    """Refuse wrong arguments before any file is read."""
     if not files:
         raise UsageError("`files=`: there are none; name the files to import")
     if len(files) > 1 and any(each.startswith((DATASET, TRACES)) for each in files):
@@ -122,7 +122,7 @@ def _check(files: list[str], output: Path, force: bool, options: ImportOptions) 
 
 
 def _asked(traces: Iterator[PastTrace], reader: TraceReader, notes: Notes) -> Iterator[tuple[str, Line]]:
-    """The questions in traces; a person adds what is expected."""
+    """Yield the questions of traces. A person adds the expected sources and answers."""
     for trace in traces:
         try:
             yield f"trace {trace.id}", {"id": trace.id, "question": reader.question_of(trace)}

@@ -1,4 +1,4 @@
-"""How far the judge of a run can be trusted: compare its verdicts with others, or judge the stored responses again."""
+"""Measures the reliability of a run's judge: its agreement with other verdicts, and its noise when it judges again."""
 
 from __future__ import annotations
 
@@ -39,21 +39,21 @@ def judges_agreement(
     resamples: int = 2000,
     tracking_uri: str | None = None,
 ) -> JudgesAgreement:
-    """How well the judge of a run agrees with other verdicts on the same questions; stored as a tag of the run.
+    """Return the agreement of a run's judge with other verdicts on the same questions.
 
     Args:
         run_id: The MLflow run.
         labels: Verdicts of people or of another judge, in the form that a ``recorded:`` judge reads.
-        other_run: Another run, instead; only questions count to which both got the same answer.
-        tolerance: Difference up to which they agree on a grade, as a share of its scale: 0.05 is 5 of 100 points. None:
-            0.05 of the reasoning score, and 0.1 of its dimensions and of all grades of answers.
-        needed: Share of the responses that have to lie within it for both judges to agree on the score.
+        other_run: Another run, instead of labels. Only questions with the same answer in both runs count.
+        tolerance: Largest difference between grades that agree, as a share of the scale: 0.05 is 5 of 100 points. None
+            is 0.05 for the reasoning score, and 0.1 for its dimensions and for all grades of answers.
+        needed: Share of the responses that must be within the tolerance for both judges to agree on the score.
         resamples: Bootstrap resamples for the intervals.
         tracking_uri: MLflow store; None follows MLflow's own settings.
 
     Raises:
-        UsageError: neither or both are named, a share is not one, the run was not judged, or nothing is judged on both
-            sides.
+        UsageError: neither or both of labels and run are named, a share is not in [0, 1], the run was not judged, or no
+            question is judged on both sides.
         TrackingError: the store is out of reach, or a run or its rows are gone.
     """
     if (labels is None) == (other_run is None):
@@ -79,7 +79,7 @@ def judges_agreement(
 
 
 def _of_run(store: Store, run_id: str) -> tuple[Run, dict[str, StoredRow]]:
-    """The run, and its rows that were judged; where one of a panel failed there is no verdict of it."""
+    """Return the run and its judged rows, by id. Rows that ended in an error are left out."""
     run = named_evaluation(store, run_id)
     rows = read_rows(store, run, ["id", "digest", "answer", "error", "verdicts"])
     judged_rows = {row.id: row for row in rows if row.verdicts and not row.error}
@@ -91,7 +91,7 @@ def _of_run(store: Store, run_id: str) -> tuple[Run, dict[str, StoredRow]]:
 def _of_other(
     store: Store, run_id: str, signature: Signature, own: Mapping[str, StoredRow]
 ) -> tuple[str, dict[str, Values]]:
-    """Another run's verdicts on the same questions and answers, scored as the first run's are."""
+    """Return the judge of another run and its verdicts on the same answers, scored as in the first run."""
     run, rows = _of_run(store, run_id)
     if run.signature.rubric != signature.rubric:
         rubric = run.signature.rubric
@@ -105,7 +105,7 @@ def _of_other(
 
 
 def _values(verdicts: Sequence[Verdict], signature: Signature) -> Values:
-    """Everything comparable in what was said of one response; of a panel the mean, of labels the first."""
+    """Return the comparable values of the verdicts on one response: the mean of grades, and the first of labels."""
     if signature.rubric == "reasoning":
         return _reasoning_values(verdicts, signature)
     values: dict[str, Any] = {
@@ -120,7 +120,7 @@ def _values(verdicts: Sequence[Verdict], signature: Signature) -> Values:
 def _reasoning_values(verdicts: Sequence[Verdict], signature: Signature) -> Values:
     observed = [verdict.observed for verdict in verdicts if verdict.observed is not None]
     if not observed or len(observed) < len(verdicts):
-        return {}  # as in the run itself: a mean over fewer judges is another measure
+        return {}  # a mean over fewer judges is another measure, as in the run
     scores, led_to = reasoned(observed, RubricWeights.parse(signature.weights))
     return {
         **{name: scores[name] for name in (*SCALES["reasoning"], *COUNTED["reasoning"])},
@@ -143,20 +143,20 @@ def replay_judge(
     tracking_uri: str | None = None,
     on_progress: Callable[[int, int], object] = lambda _done, _total: None,
 ) -> Replay:
-    """Judge the responses of a run again, each `times` times, with the judge and the prompt it was judged with.
+    """Judge the responses of a run again, each `times` times, with the same judge and prompt.
 
-    The result is logged as a child run, and the judge's noise as a tag of the run, where `compare_runs` finds it.
+    The result is logged as a child run with the judge's noise.
 
     Args:
         run_id: The MLflow run.
-        times: How often each response is judged again, from 1 to 100.
-        judge: Who judged the run; needed where it was evaluated on another machine: what is executed never comes from
-            the tracking store.
+        times: Number of new verdicts on each response, from 1 to 100.
+        judge: The judge of the run. It must be named if the run was evaluated on another machine, because nothing that
+            is executed comes from the tracking store.
         tracking_uri: MLflow store; None follows MLflow's own settings.
-        on_progress: Receives how many verdicts are there, of how many.
+        on_progress: Receives the number of finished verdicts and their total.
 
     Raises:
-        UsageError: the run was not judged by one LLM or function, or its judge has another prompt by now.
+        UsageError: the run was not judged by LLMs or functions, or its judge has a different prompt now.
         InconclusiveError: every verdict failed.
         TrackingError: the store is out of reach, or the run or its rows are gone.
     """
@@ -174,7 +174,7 @@ def replay_judge(
     with ExitStack() as opened:
         judges = _judges(settings, run.signature, opened, store.uri)
         again, tokens = _ask(judges, settings, judged, times, on_progress)
-    was = {  # what the kept verdicts make of the kept response, as the new ones are measured: of trials it is one
+    was = {  # measured from the stored verdicts as the new ones are; a run with several trials stores one response
         row.id: measure(question_of(row), response_of(row), settings.rules, verdicts_of(row)) for row in judged
     }
     replay = Replay(
@@ -196,7 +196,7 @@ def replay_judge(
 
 
 def _judges(settings: EvaluationConfig, signature: Signature, opened: ExitStack, store_uri: str) -> tuple[Judge, ...]:
-    """The judges of the run, with the prompts they had."""
+    """Return the judges of the run, after a check that their prompts are unchanged."""
     if any(name.startswith("recorded:") for name in settings.judge):
         raise UsageError(f"judge `{signature.judge}`: verdicts that were recorded cannot be given again")
     names = judge_names(settings.judge)
@@ -215,7 +215,7 @@ def _ask(
     times: int,
     on_progress: Callable[[int, int], object],
 ) -> tuple[dict[str, list[Row]], int]:
-    """Each response's rows, judged under trials of their own, so that no verdict of the run is used again."""
+    """Return the new rows of each response and the tokens used. New trial numbers keep cached verdicts out."""
     responses = {row.id: response_of(row) for row in rows}
     rows_by_id: defaultdict[str, list[Row]] = defaultdict(list)
     done, ledger = 0, Ledger()
@@ -234,7 +234,7 @@ def _ask(
         evaluator = Evaluator(
             PlainTarget(stored), rules=settings.rules, judges=judges, judge_timeout=settings.judge_timeout
         )
-        first = settings.trials + 1  # the trials before are the run's own
+        first = settings.trials + 1  # earlier trials belong to the run
         trials = range(first, first + times)
         asking = evaluate(map(question_of, rows), evaluator, trials=trials, concurrency=settings.concurrency)
         async with aclosing(asking):

@@ -1,4 +1,4 @@
-"""Check a golden set: lines, questions, and what they expect of a corpus."""
+"""Checks the lines and questions of a golden set, and that the corpus holds the expected sources."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def lint_golden(
     else_target: str | None = None,
     ignore: Collection[str] = (),
 ) -> list[Finding]:
-    """Check every line of a golden set, the questions among each other, and all of it against a corpus.
+    """Check every line of a golden set, the questions against each other, and the expected sources against a corpus.
 
     Args:
         path: A `.jsonl` or `.json` golden set.
-        corpus: Folder of pages that must hold what is expected; None takes `corpus/<name of the set>` next to the file,
-            or the folders of its domains there, as far as they are there.
-        target: ``bm25:DIR`` or ``bm25:DIR?by=domain``, in whose index what is expected must be, instead of a corpus.
+        corpus: Folder of pages that must hold the expected sources. None takes `corpus/<name of the set>` next to the
+            file, or the folders of its domains in `corpus/`, if they exist.
+        target: ``bm25:DIR`` or ``bm25:DIR?by=domain``, whose index must hold the expected sources, instead of a corpus.
         else_target: Such a target for a set without a corpus next to it.
         ignore: Codes of `evaltrack.golden.findings.RULES` that are not reported.
 
     Returns:
-        The findings in the order of their lines, those about the whole set last. Where lines are bad, these alone.
+        The findings in the order of their lines, then those about the whole set. If lines are bad, only these.
 
     Raises:
         UsageError: the corpus or the target cannot be read, or a code is unknown.
@@ -68,7 +68,7 @@ def _check_codes(codes: Collection[str]) -> None:
 
 
 def _bad_lines(file: str, error: GoldenError) -> Iterator[Finding]:
-    """A finding for each problem of a set that cannot be read."""
+    """Yield a finding for each problem of a set that cannot be read."""
     for place, problem in enumerate(error.problems):
         line = error.lines[place] if error.lines else None
         prefix = f"{file}: " if line is None else f"{file}:{line}: "
@@ -93,17 +93,17 @@ def _findings(checked: GoldenSet, found: Sequence[tuple[Library, Bm25Target | No
 
 
 def all_entries(checked: GoldenSet) -> list[Entry]:
-    """The questions of a set with their lines."""
+    """Return the questions of a set with their lines."""
     return [Entry(str(checked.path), *numbered) for numbered in checked.numbered()]
 
 
 def libraries(
     path: Path, domains: Iterable[str], corpus: str | os.PathLike[str] | None, target: str | None
 ) -> list[tuple[Library, Bm25Target | None]]:
-    """The chunks that the questions of some domains are held against, with the target's index of them if one is named.
+    """Return the chunks to compare the questions of the domains with, and the index of a named target.
 
     Raises:
-        UsageError: the corpus or the target cannot be read, both are named, or the target does not say what it holds.
+        UsageError: the corpus or the target cannot be read, both are named, or the target does not list its chunks.
     """
     if corpus is not None and target is not None:
         raise UsageError("`corpus=` and `target=` are both named; leave one out")
@@ -114,7 +114,7 @@ def libraries(
 
 
 def _indexed(target: str, domains: frozenset[str]) -> Iterator[tuple[Library, Bm25Target]]:
-    """The chunks in the index of a target, or in its indexes by domain."""
+    """Yield the chunks of a target's index, or of its indexes by domain, with the index."""
     from evaltrack.targets import open_target
     from evaltrack.targets.bm25 import Bm25ByDomain, Bm25Target
 
@@ -133,7 +133,7 @@ def _indexed(target: str, domains: frozenset[str]) -> Iterator[tuple[Library, Bm
 
 
 def index_of(library: Library) -> Bm25Target | None:
-    """An index of a corpus; None where it holds no words."""
+    """Return a BM25 index of a corpus; None if the corpus holds no words."""
     from evaltrack.targets.bm25 import Bm25Target, EmptyIndexError
 
     try:
@@ -143,7 +143,7 @@ def index_of(library: Library) -> Bm25Target | None:
 
 
 def _best(negatives: Sequence[Entry], index: Bm25Target) -> Iterator[tuple[Entry, Chunk]]:
-    """Negatives with the chunk that ranks first, where the target would not say that it does not know."""
+    """Yield each negative that the target would not decline, with the chunk that ranks first."""
     for entry in negatives:
         for chunk, score in index.search(entry.question.question, 1):
             if score >= index.floor:
@@ -151,7 +151,7 @@ def _best(negatives: Sequence[Entry], index: Bm25Target) -> Iterator[tuple[Entry
 
 
 def _folders(path: Path, domains: frozenset[str], corpus: Path | None) -> Iterator[tuple[Path, frozenset[str]]]:
-    """The folders of pages that are next to a set, or were named, each with the domains that are looked up in it."""
+    """Yield the named folder of pages, or the folders next to a set, each with the domains that it covers."""
     folder = corpus or path.parent / "corpus" / path.stem
     if corpus or folder.is_dir():
         yield folder, domains

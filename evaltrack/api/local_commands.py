@@ -1,7 +1,8 @@
-"""What was run, kept on this machine by run id, so that it can be run again.
+"""Stores the command of each run on this machine, so that its questions can be rerun.
 
-A tracking store, its artifacts and its tags are data: whoever may write there must not choose what is executed here.
-What is asked or judged again comes from the command line, the settings file, or the user's own state folder.
+The tracking store, its artifacts and its tags are data: anyone with write access to them could choose the code that is
+executed here. Targets and judges for reruns therefore come only from the command line, the settings file or the user's
+own state folder.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from evaltrack.system.files import NotPrivateError, check_owner, make_private_fo
 
 KEPT_DAYS = 365
 SIZE_LIMIT = 1_000_000
-"""Bytes of a saved command; one that is larger was not written here."""
+"""Largest size of a saved command in bytes; evaltrack writes no larger one."""
 
 
 def save_command(run_id: str, command: Command) -> str | None:
-    """Keep the command of a run in the state folder; a note where that is not possible."""
+    """Save the command of a run in the state folder. Return a note if that fails, else None."""
     path = _path(run_id)
     if path is None:
         return None
@@ -43,10 +44,10 @@ def save_command(run_id: str, command: Command) -> str | None:
 
 
 def saved_command(run_id: str) -> Command | None:
-    """The command of a run that was evaluated on this machine; None where it was not, or where it cannot be read.
+    """Return the command of a run that was evaluated on this machine; None if it is missing or cannot be read.
 
     Raises:
-        UsageError: it is of another version, was given in another folder, or belongs to another user.
+        UsageError: it has another version, was given in another folder, or belongs to another user.
     """
     path = _path(run_id)
     try:
@@ -60,10 +61,10 @@ def saved_command(run_id: str) -> Command | None:
 
 
 def command_to_repeat(run_id: str) -> Command:
-    """The command with which questions of a run are rerun.
+    """Return the command for rerunning questions of a run.
 
     Raises:
-        UsageError: the run was evaluated elsewhere, or as of `saved_command`.
+        UsageError: the run was evaluated elsewhere, or `saved_command` raises.
     """
     if saved := saved_command(run_id):
         return saved
@@ -72,24 +73,24 @@ def command_to_repeat(run_id: str) -> Command:
 
 
 def settings_to_repeat(run_id: str, signature: Signature, judges: tuple[str, ...]) -> EvaluationConfig:
-    """The settings of a run with the `judges` that are named, or its own.
+    """Return the settings of a run with the named `judges`, or with its own judges.
 
-    They are those kept with its command, else what its signature says of the scores.
+    The settings come from the saved command, else the settings of the scores come from the run's signature.
 
     Raises:
-        UsageError: nothing is kept of it and its judge is not named, or its signature holds what no run can have.
+        UsageError: there is no saved command and no judge is named, or the signature is invalid.
     """
     saved = saved_command(run_id)
     settings = saved.settings if saved else _settings_of(signature)
     if saved is None and not judges and signature.judge != "none":
-        check_owner(state_folder())  # a folder that is refused is the reason that can be cured
+        check_owner(state_folder())  # if the folder is refused, the user can mend that
         reason = f"run {run_id} was not evaluated on this machine, and what a tracking store names is never executed"
         raise UsageError(f"{reason}; name what it ran: `judge=JUDGE`")
     return settings.with_(judge=judges or (settings.judge if saved else ("none",)))
 
 
 def _settings_of(signature: Signature) -> EvaluationConfig:
-    """Numbers alone are taken from a signature; they are checked as those of an option are."""
+    """Return the numeric settings of a signature, checked as options are. Names are not taken from the store."""
     values: dict[str, Any] = {"k": signature.k, "pass_threshold": signature.pass_threshold}
     try:
         if signature.rubric == "reasoning":
@@ -103,13 +104,13 @@ def _settings_of(signature: Signature) -> EvaluationConfig:
 
 
 def _path(run_id: str) -> Path | None:
-    """Where the command of a run is; None for an id that is no name of a file."""
+    """Return the path of a run's command; None for an id that is not a valid file name."""
     is_name = re.fullmatch(r"[A-Za-z0-9][\w-]{0,100}", run_id, re.ASCII)
     return state_folder() / "commands" / f"{run_id}.json" if is_name else None
 
 
 def _remove_old(folder: Path) -> None:
-    """Remove what was not written to for `KEPT_DAYS`, and parts that a kill left."""
+    """Remove commands older than `KEPT_DAYS`, and partial files that a killed process left."""
     now = time.time()
     for path in folder.iterdir():
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""The progress of an evaluation: a bar of tqdm in a notebook and on a terminal, else a line now and then."""
+"""Shows the progress of an evaluation: a tqdm bar in a notebook or a terminal, else a line every few seconds."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from tqdm import tqdm
 
 ProgressChoice: TypeAlias = Progress | bool | None
-"""What receives progress; True is a bar, or lines off a terminal, False nothing, None a bar in a notebook."""
+"""The receiver of progress; True is a bar, or lines outside a terminal, False nothing, None a bar in a notebook."""
 
 
 PLAIN_SECONDS = 5.0
 
 
 def _opened(run_id: str, resuming: str) -> str:
-    """Said before anything is asked, so that it is there however the process ends."""
+    """Return the first message, written before any question so that it is seen however the process ends."""
     return f"MLflow run {run_id}" + (f"; if it is stopped, go on with: {resuming}" if resuming else "")
 
 
 class BarOfTqdm:
-    """Draws a bar of the questions, with the errors so far and what is under way after them."""
+    """A progress bar of the questions, followed by the number of errors and the current step."""
 
     def __init__(self) -> None:
         self._bar: tqdm[Row] | None = None
@@ -41,7 +41,7 @@ class BarOfTqdm:
         self._write(_opened(run_id, resuming))
 
     def start(self, total: int) -> None:
-        """Draw the bar, in place of that of an earlier evaluation."""
+        """Draw the bar, instead of that of an earlier evaluation."""
         self.close()
         self._pace.start(total)
         self._draw("evaltrack", total, " questions")
@@ -57,13 +57,13 @@ class BarOfTqdm:
     def advance(self, row: Row) -> None:
         """Move the bar."""
         if self._bar is not None:
-            self._bar.initial += self._pace.add(row)  # which its speed does not count
+            self._bar.initial += self._pace.add(row)  # rows of an earlier run are not part of the speed
             if row.failure is not None:
                 self._bar.set_postfix_str(count(self._pace.errors, "error"), refresh=False)
             self._bar.update()
 
     def note(self, phrase: str, done: int, total: int) -> None:
-        """Write beside the bar what is under way; where nothing is asked it has the bar."""
+        """Write the current step after the bar, or draw a bar of it if no question is being asked."""
         if self._bar is None and total:
             self._draw(phrase, total, "")
         if self._bar is None:
@@ -83,7 +83,7 @@ class BarOfTqdm:
         tqdm.write(text, file=sys.stderr)
 
     def close(self) -> None:
-        """Leave the bar as it is."""
+        """Close the bar, which stays visible."""
         if self._bar is not None:
             self._bar.set_postfix_str(count(self._pace.errors, "error") if self._pace.errors else "")
             self._bar.close()
@@ -91,14 +91,14 @@ class BarOfTqdm:
 
 
 class PlainProgress:
-    """One line every few seconds: done, rate, errors, time left."""
+    """A line every few seconds: finished questions, rate, errors, time left."""
 
     def __init__(self) -> None:
         self._pace = Pace()
         self._told = time.monotonic()
 
     def opened(self, run_id: str, resuming: str) -> None:
-        """Name the run at once."""
+        """Write the run's id at once."""
         self._write(_opened(run_id, resuming))
 
     def start(self, total: int) -> None:
@@ -107,18 +107,18 @@ class PlainProgress:
         self._told = time.monotonic()
 
     def advance(self, row: Row) -> None:
-        """Count a question; tell now and then."""
+        """Count a question, and write a line if one is due."""
         self._pace.add(row)
         if self._is_due():
             self._write(", ".join(self._parts()))
 
     def note(self, phrase: str, done: int, total: int) -> None:
-        """Tell now and then what is under way."""
+        """Write the current step if a line is due."""
         if self._is_due():
             self._write(f"{phrase}: {done}/{total}" if total else phrase)
 
     def warn(self, text: str) -> None:
-        """Tell it at once."""
+        """Write the warning at once."""
         self._write(f"Warning: {text}")
 
     def _write(self, text: str) -> None:
@@ -146,7 +146,7 @@ class PlainProgress:
 
 @contextmanager
 def shown_progress(choice: ProgressChoice) -> Iterator[Progress]:
-    """What receives the progress, by choice; a bar is closed at the end."""
+    """Yield the receiver of the progress. A bar is closed at the end."""
     if not (choice is True or (choice is None and in_notebook())):
         yield choice or Silent()
     elif not (in_notebook() or sys.stderr.isatty()):
@@ -160,7 +160,7 @@ def shown_progress(choice: ProgressChoice) -> Iterator[Progress]:
 
 
 def in_notebook() -> bool:
-    """Whether this process is the kernel of a notebook."""
+    """Return True if this process is the kernel of a notebook."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     return shell is not None and hasattr(shell, "kernel")

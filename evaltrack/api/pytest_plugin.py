@@ -1,6 +1,6 @@
-"""The plugin for pytest: ``pytest --evaltrack`` has an item for each golden question, of one evaluation of the set.
+"""The pytest plugin: ``pytest --evaltrack`` evaluates a golden set once and reports each question as a test.
 
-pytest imports this file at each start, so nothing is imported here but pytest; what evaluates is imported with
+pytest imports this file at each start, so it imports only pytest. The code for evaluations is imported only with
 ``--evaltrack``.
 """
 
@@ -23,20 +23,20 @@ WORKER_FOLDER = "evaltrack_folder"
 
 
 class Hooks:
-    """What a `conftest.py` may say of the evaluation."""
+    """The hooks that a `conftest.py` may implement."""
 
     @pytest.hookspec(firstresult=True)
     def pytest_evaltrack_settings(self, config: pytest.Config) -> Mapping[str, Any] | None:
-        """The keyword arguments of `run_eval`, such as `target` (a function, too), `k`, `judge` or `golden_path`."""
+        """Return keyword arguments of `run_eval`, such as `target` (also a function), `k`, `judge` or `golden_path`."""
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
-    """Offer `pytest_evaltrack_settings`."""
+    """Add the hook `pytest_evaltrack_settings`."""
     pluginmanager.add_hookspecs(Hooks)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options; what is left out is as `evaltrack.toml` says."""
+    """Add the command line options. Values that are not given come from `evaltrack.toml`."""
     group = parser.getgroup("evaltrack", "evaluation of a golden set (evaltrack)")
     group.addoption("--evaltrack", action="store_true", help="evaluate the golden set; each question is an item")
     for name, text in {
@@ -48,7 +48,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """With ``--evaltrack`` collect the golden set besides what is named."""
+    """With ``--evaltrack``, add the golden set to the paths that are collected."""
     if config.getoption("evaltrack"):
         run = _shared(config)
         golden = Path(run.golden)
@@ -58,14 +58,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Remove what the workers of pytest-xdist shared."""
+    """Remove the folder that the workers of pytest-xdist shared."""
     if folder := config.stash.get(_FOLDER, None):
         shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Give each worker of pytest-xdist the folder where the one that evaluates leaves the result."""
+    """Give each worker of pytest-xdist the folder for the result of the evaluation."""
     stash = node.config.stash
     if _FOLDER not in stash:
         stash[_FOLDER] = tempfile.mkdtemp(prefix="evaltrack-pytest-")
@@ -73,14 +73,14 @@ def pytest_configure_node(node: Any) -> None:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """The golden set, where it is evaluated."""
+    """Return a collector for the golden set; None for other files and without ``--evaltrack``."""
     if not parent.config.getoption("evaltrack") or file_path != Path(_shared(parent.config).golden):
         return None
     return GoldenFile.from_parent(parent, path=file_path)
 
 
 def pytest_collection_modifyitems(session: pytest.Session, items: list[pytest.Item]) -> None:
-    """Refuse a session without a question, which would be green."""
+    """Refuse a session without a question, which would pass."""
     wanted = session.config.getoption("evaltrack") and not session.testsfailed
     if wanted and not any(isinstance(item, QuestionItem) for item in items):
         golden = _shared(session.config).golden
@@ -88,7 +88,7 @@ def pytest_collection_modifyitems(session: pytest.Session, items: list[pytest.It
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """Say which run it was, how many passed, and what the comparison says."""
+    """Write the run, the number of passed questions, and the verdict of the comparison."""
     if config.getoption("evaltrack"):
         run = _shared(config)
         run.folder = run.folder or config.stash.get(_FOLDER, "")
@@ -97,10 +97,10 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 
 class GoldenFile(pytest.File):
-    """A golden set, whose questions are its items."""
+    """A golden set as a test file. Its questions are the items."""
 
     def collect(self) -> Iterator[pytest.Item]:
-        """An item for each question that the settings select.
+        """Yield an item for each question that the settings select.
 
         Raises:
             CollectError: the golden set or a setting is wrong.
@@ -117,14 +117,14 @@ class GoldenFile(pytest.File):
 
 
 class QuestionItem(pytest.Item):
-    """A question of the evaluation: it fails with the cause."""
+    """A question as a test item. A failure shows the cause."""
 
     def __init__(self, *, question: Any, **others: Any) -> None:
         super().__init__(**others)
         self.question = question
 
     def runtest(self) -> None:
-        """Pass, fail, skip what was not measured, or expect the failure that the baseline has, too."""
+        """Pass or fail. An unmeasured question is skipped, and one that also fails in the baseline is an xfail."""
         outcome, words = _shared(self.config).outcome(self.question.question.id)
         if outcome == "skip":
             pytest.skip(words)
@@ -134,13 +134,13 @@ class QuestionItem(pytest.Item):
             pytest.fail(words, pytrace=False)
 
     def reportinfo(self) -> tuple[os.PathLike[str], int, str]:
-        """The line of the golden set, and the question's id."""
+        """Return the file, the line from 0, and the set with the question's id."""
         return self.path, self.question.line - 1, f"{self.path.name}: {self.name}"
 
 
 @pytest.fixture(scope="session")
 def evaltrack_run(request: pytest.FixtureRequest) -> RunResult:
-    """The result of the one evaluation of this session; a test that uses it is skipped without ``--evaltrack``."""
+    """Return the result of this session's evaluation. Without ``--evaltrack`` a test that uses it is skipped."""
     if not request.config.getoption("evaltrack"):
         pytest.skip("needs --evaltrack")
     return _shared(request.config).result()

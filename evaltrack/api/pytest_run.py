@@ -1,4 +1,4 @@
-"""The one evaluation of a session of pytest, and what became of each question; workers of pytest-xdist share it."""
+"""Runs one evaluation for a pytest session and all its xdist workers, and holds each question's outcome."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     import pytest
 
 Outcome = tuple[str, str]
-"""`pass`, `fail`, `xfail` or `skip`, and why."""
+"""`pass`, `fail`, `xfail` or `skip`, and the reason."""
 
 
 def read_settings(config: pytest.Config) -> tuple[str, Mapping[str, Any], str]:
-    """The golden set, the other arguments of `run_eval`, and the baseline: from options, else `conftest.py`.
+    """Return the golden set, the other arguments of `run_eval`, and the baseline: from options, else `conftest.py`.
 
     Raises:
         UsageError: a setting is wrong, or no golden set is named and there are several.
@@ -52,13 +52,13 @@ def read_settings(config: pytest.Config) -> tuple[str, Mapping[str, Any], str]:
     path, *_ = chosen_settings(chosen.pop("golden", golden), chosen.get("target"), {})
     path = os.path.abspath(path)  # noqa: PTH100 - links keep their names
     if not Path(path).is_file():
-        open_golden(path)  # it says what is wrong, before tests run without a question
+        open_golden(path)  # raises before tests run without a question
     return path, chosen, chosen.pop("baseline", "")
 
 
 @dataclass
 class SharedRun:
-    """One evaluation, done by the first that needs it; `folder` is where the others find what came of it."""
+    """One evaluation, done when its result is first needed. Other processes read the result from `folder`."""
 
     golden: str
     settings: Mapping[str, Any]
@@ -68,7 +68,7 @@ class SharedRun:
     _result: RunResult | None = None
 
     def questions(self) -> Iterator[NumberedQuestion]:
-        """The questions that are asked, with their lines.
+        """Return the questions that are asked, with their lines.
 
         Raises:
             UsageError: the golden set or a setting is wrong.
@@ -81,18 +81,18 @@ class SharedRun:
         return config
 
     def name_of(self, key: str) -> str:
-        """The name of a question's item: its id on one line."""
+        """Return the name of a question's item: its id on one line."""
         return one_line(key, 100)
 
     def outcome(self, key: str) -> Outcome:
-        """What became of a question."""
+        """Return the outcome of a question."""
         if error := self._done().get("error"):
             return "fail", f"the evaluation failed: {error}"
         outcome, words = self._done()["outcomes"].get(key, ("skip", "was not asked"))
         return outcome, words
 
     def result(self) -> RunResult:
-        """The result of the evaluation.
+        """Return the result of the evaluation.
 
         Raises:
             EvaltrackError: it failed.
@@ -105,7 +105,7 @@ class SharedRun:
         return self._result
 
     def summary(self) -> list[str]:
-        """Lines for the end of the session; none where nothing was evaluated."""
+        """Return the lines for the end of the session; none if nothing was evaluated."""
         if not self._held and self.folder:
             with suppress(OSError):
                 self._held = json.loads(self._file.read_text(encoding="utf-8"))
@@ -117,7 +117,7 @@ class SharedRun:
         return Path(self.folder) / "run.json"
 
     def _done(self) -> dict[str, Any]:
-        """What came of the evaluation, which is done once in all workers."""
+        """Return the stored outcome of the evaluation, which runs once for all workers."""
         if not self._held:
             with locked_folder(Path(self.folder)) if self.folder else nullcontext():  # one worker after the other
                 if self.folder and self._file.exists():
@@ -129,7 +129,7 @@ class SharedRun:
         return self._held
 
     def _evaluate(self) -> dict[str, Any]:
-        with warnings.catch_warnings():  # a session that turns warnings into errors means those of its tests
+        with warnings.catch_warnings():  # a session that turns warnings into errors means its tests' warnings
             warnings.simplefilter("ignore")
             try:
                 self._result = result = run_eval(self.golden, progress=False, **self.settings)
@@ -142,7 +142,7 @@ class SharedRun:
         return {"run_id": result.run_id, "outcomes": outcomes, "summary": lines}
 
     def _compared(self, result: RunResult) -> tuple[Comparison | None, RunResult | None, str]:
-        """The comparison with the baseline and the baseline, or why there is none."""
+        """Return the comparison and the baseline, or the reason that there are none."""
         uri: str | None = self.settings.get("tracking_uri")
         experiment = self._config().experiment or None
         try:
@@ -160,7 +160,6 @@ _ARGUMENTS = ("target", "resume", "retry_errors", "tracking_uri", "ui_url", "pro
 
 
 def _outcomes(result: RunResult, comparison: Comparison | None, baseline: RunResult | None) -> dict[str, Outcome]:
-    """What became of each question, by id."""
     broke = {change.id: change for change in (*comparison.flips, *comparison.by_fate["lost"])} if comparison else {}
     failed_before = {row.id: row.digest for row in baseline.read_rows() if row.outcome == "fail"} if baseline else {}
     k = result.signature.k

@@ -1,4 +1,4 @@
-"""The page of a run or of a comparison, and the result of a run, from what MLflow holds."""
+"""Builds the HTML page of a run or a comparison, and the result of a run, from the MLflow store."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def report_html(
         baseline_file: A saved ``evaltrack run --output json`` to compare with.
         experiment: MLflow experiment to look in; None follows MLflow's own settings.
         tracking_uri: MLflow store; None follows MLflow's own settings.
-        ui_url: Where MLflow's UI is, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
+        ui_url: Address of MLflow's UI, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
 
     Raises:
         UsageError: there is no such run, or it is not evaltrack's.
         InconclusiveError: the runs are not comparable, or one has not ended.
-        TrackingError: the store is out of reach, or a run or what it held is gone.
+        TrackingError: the store is out of reach, or a run or its artifacts are gone.
     """
     if baseline_run_id or baseline_file:
         comparison = compare_runs(
@@ -71,7 +71,7 @@ def report_html(
 
 
 def around_run(store: Store, run: Run) -> Around:
-    """What the store knows of a run besides its artifacts.
+    """Return the data of a run that the store holds outside of its artifacts.
 
     Raises:
         TrackingError: the store does not answer.
@@ -85,7 +85,9 @@ def around_run(store: Store, run: Run) -> Around:
 
 
 def run_page(run: Run, stored: StoredSummary, rows: Path, around: Around, back: str = "") -> str:
-    """The page of one run, from its summary and its downloaded rows; how much is listed depends on the rows alone.
+    """Return the page of one run, from its summary and its downloaded rows.
+
+    The rows alone determine how many questions are listed.
 
     Raises:
         TrackingError: the rows are damaged.
@@ -97,10 +99,10 @@ def run_page(run: Run, stored: StoredSummary, rows: Path, around: Around, back: 
 
 
 def stored_result(store: Store, run: Run) -> RunResult:
-    """A run's result, from what it holds of itself; without the rows that a rendering in a terminal shows.
+    """Return a run's result from its stored summary, with empty `errors` and `missed`.
 
     Raises:
-        TrackingError: the run lacks its summary, or it is of another version.
+        TrackingError: the run lacks its summary, or the summary has another version.
     """
     with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder:
         stored = read_summary(fetch_summary(store, run.run_id, Path(folder)), run.run_id)
@@ -110,7 +112,7 @@ def stored_result(store: Store, run: Run) -> RunResult:
 def result_of(
     run: Run, stored: StoredSummary, read: Callable[[], Iterable[dict[str, Any]]], serve_command: str | None = None
 ) -> RunResult:
-    """A run's result out of its summary; `read` gives its rows."""
+    """Return a run's result from its summary. `read` returns its rows."""
     return RunResult(
         run_id=run.run_id,
         experiment_id=stored.experiment_id,
@@ -136,7 +138,7 @@ def result_of(
 
 
 def _sound(name: str, stored: StoredSummary) -> bool:
-    """Whether a mean stands beside its count, and a share is one; other numbers have none."""
+    """Return True for a mean with a count, in [0, 1] if it is a share, and for best and largest values."""
     table = metric_table(stored.signature.scores)
     if name not in table.metrics:
         return name == "combined_score_best" or name.endswith(".max")
@@ -151,13 +153,13 @@ def load_run(run_id: str, *, tracking_uri: str | None = None, ui_url: str | None
     """Return the result of a finished run; `errors` and `missed` are empty, `rows` has all rows.
 
     Args:
-        run_id: Its MLflow run: its id, the beginning of it, or the run's name.
+        run_id: MLflow run id, its beginning, or the run's name.
         tracking_uri: MLflow store; None follows MLflow's own settings.
-        ui_url: Where MLflow's UI is, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
+        ui_url: Address of MLflow's UI, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
 
     Raises:
         UsageError: there is no such run, or it is not evaltrack's.
-        TrackingError: the store is out of reach, or the run or what it held is gone.
+        TrackingError: the store is out of reach, or the run or its artifacts are gone.
     """
     store = connect_to_read(tracking_uri, ui_url)
     return stored_result(store, named_evaluation(store, run_id))

@@ -1,4 +1,4 @@
-"""The pages of several runs that belong together: one of all, and one of each."""
+"""Writes the HTML pages of several runs: one of all runs, and one of each."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from evaltrack.tracking.rows_reader import read_table, stored_rows
 from evaltrack.tracking.store import Store, connect_to_read
 
 WORST = 5
-"""Questions of each set that the page of all names."""
+"""Questions of each set that are listed on the page of all runs."""
 
 
 def run_ids_of(runs: Iterable[str]) -> list[str]:
-    """The ids of the evaluations that runs are, or that are below them; each once.
+    """Return the ids of the evaluations among the runs and below parent runs, each once.
 
     Raises:
-        UsageError: there is no such run, or it is none of evaltrack's.
+        UsageError: there is no such run, or it is not evaltrack's.
         TrackingError: the store is out of reach, or a run is deleted.
     """
     store = connect_to_read(None)
@@ -50,25 +50,24 @@ def report_sets(
     tracking_uri: str | None = None,
     ui_url: str | None = None,
 ) -> list[Path]:
-    """Write one page of several runs, and the page of each into the folder beside it that is called like it.
+    """Write one page of several runs, and a page of each run into the folder next to it with the same name.
 
-    Several runs of one golden set are compared: a table of their metrics with paired intervals, and one of the
-    questions that each of them passed.
+    Several runs of one golden set are compared: one table shows their metrics with paired intervals, another the
+    questions that each run passed.
 
     Args:
-        runs: MLflow run ids, their beginnings, or names; of a parent run, also that of a sweep, those below it are
-            meant.
-        output_file: The page of all, such as ``report.html``; the others are in ``report/``.
+        runs: MLflow run ids, their beginnings, or names. A parent run, such as that of a sweep, adds its child runs.
+        output_file: The page of all runs, such as ``report.html``; the others are in ``report/``.
         tracking_uri: MLflow store; None follows MLflow's own settings.
-        ui_url: Where MLflow's UI is, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
+        ui_url: Address of MLflow's UI, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
 
     Returns:
-        The files, that of all runs first.
+        The files, the page of all runs first.
 
     Raises:
-        UsageError: there is no such run, it is none of evaltrack's, or a file can never be written.
+        UsageError: there is no such run, it is not evaltrack's, or a file cannot be written.
         InconclusiveError: a run has not ended, or the disk is full or fails.
-        TrackingError: the store is out of reach, or a run or what it held is gone.
+        TrackingError: the store is out of reach, or a run or its artifacts are gone.
     """
     path = Path(output_file)
     if path.suffix not in (".html", ".htm"):
@@ -95,13 +94,12 @@ def report_sets(
 
 
 def _repeated(evaluations: Sequence[Run]) -> list[str]:
-    """The golden sets that have several runs."""
+    """Return the golden sets that have several runs."""
     times = Counter(each.signature.golden for each in evaluations)
     return [golden for golden, count in times.items() if count > 1]
 
 
 def _board(store: Store, golden: str, pages: Sequence[SetPage], evaluations: Sequence[Run]) -> dict[str, Any]:
-    """The leaderboard of the runs of one golden set."""
     own = [pair for pair in zip(evaluations, pages, strict=True) if pair[0].signature.golden == golden]
     names = Counter(each.name for each, _ in own)
     lines = [
@@ -112,9 +110,9 @@ def _board(store: Store, golden: str, pages: Sequence[SetPage], evaluations: Seq
 
 
 def _file_names(evaluations: Sequence[Run]) -> list[str]:
-    """A name for the page of each run: that of its golden set, with the run's id where there are several of one."""
+    """Return a file name for the page of each run: its golden set's, with the run's id if a set has several runs."""
     stems = [re.sub(r"[^\w.-]+", "-", each.signature.golden).strip(".-")[:80] or "set" for each in evaluations]
-    folded = [stem.casefold() for stem in stems]  # some file systems know no case
+    folded = [stem.casefold() for stem in stems]  # some file systems ignore case
     return [
         stem if folded.count(stem.casefold()) == 1 else f"{stem}-{each.run_id}"
         for stem, each in zip(stems, evaluations, strict=True)
@@ -122,7 +120,7 @@ def _file_names(evaluations: Sequence[Run]) -> list[str]:
 
 
 def _write_set(store: Store, run: Run, overview: Path, name: str) -> SetPage:
-    """Write the page of one run, which leads back to that of all."""
+    """Write the page of one run, with a link back to the page of all runs."""
     folder = overview.with_suffix("")
     back = f"../{quote(overview.name)}"
     with tempfile.TemporaryDirectory(prefix="evaltrack-") as temporary, rows_of_run(run.run_id):
@@ -134,7 +132,7 @@ def _write_set(store: Store, run: Run, overview: Path, name: str) -> SetPage:
 
 
 def _worst(rows: Path) -> list[StoredRow]:
-    """The questions that went worst: errors first, then those that failed, by their lowest score."""
+    """Return the worst questions: errors first, then failed ones by their lowest score."""
     names = [score.name for score in HEADLINES if score.tells_result and score.higher_is_better]
     missed = (row for row in stored_rows(rows, ["id", "passed", "error", *names]) if row.error or row.passed is False)
     lowest = sorted(missed, key=lambda row: (not row.error, min(row.scores.values(), default=0.0), row.position))

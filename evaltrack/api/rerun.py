@@ -1,4 +1,4 @@
-"""Rerun questions that changed: the candidate's own target and judges, as this machine kept them."""
+"""Reruns changed questions with the candidate's own target and judges, as saved on this machine."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from evaltrack.tracking.reader import earlier_evaluations, read_rows
 from evaltrack.tracking.store import Store
 
 REPLAYS = 100
-"""Trials that `evaltrack.api.judges` may have numbered before."""
+"""Trial numbers reserved for the replays of `evaltrack.api.judges`."""
 
 FIXED = ("recorded:", "traces:", "trec:")
-"""Targets and judges that begin so hold answers or verdicts given before."""
+"""Prefixes of targets and judges that return recorded answers or verdicts."""
 
 DETERMINISTIC = "bm25:"
-"""Targets that begin so give the same sources always."""
+"""Prefix of targets that always return the same sources."""
 
 Say = Callable[[str], object]
 
 
 @dataclass(frozen=True)
 class ComparedRuns:
-    """The runs of a comparison and their rows; the baseline is None where it is a file."""
+    """The runs of a comparison and their rows. The baseline is None if it is a file."""
 
     store: Store
     candidate: Run
@@ -50,16 +50,16 @@ class ComparedRuns:
 def rerunner_of(
     runs: ComparedRuns, max_reruns: int | None, resources: ExitStack, say: Say = lambda _: None
 ) -> CandidateRerunner | str:
-    """Reruns questions of the candidate, or why nothing can be rerun.
+    """Return a rerunner for questions of the candidate, or the reason that nothing can be rerun.
 
-    What is executed was kept on this machine when the run was started: never what the tracking store says. Each rerun
-    is a trial of its own, so that no verdict of before is used again.
+    The executed command was saved on this machine when the run was started; it never comes from the tracking store.
+    Each rerun has a new trial number, so that no cached verdict is used.
 
     Args:
         runs: The runs that are compared.
-        max_reruns: Calls that are allowed; None allows as many as the candidate's run made.
-        resources: Closes target and judges, which stay open from one rerun to the next.
-        say: Receives what is rerun, in words.
+        max_reruns: Largest number of calls; None allows as many as the candidate's run made.
+        resources: Closes target and judges, which stay open between reruns.
+        say: Receives messages on the reruns.
     """
     run = runs.candidate
     if max_reruns == 0:
@@ -76,7 +76,7 @@ def rerunner_of(
 
 @dataclass
 class CandidateRerunner:
-    """Reruns questions of a run, and counts what that costs."""
+    """Reruns questions of a run, and counts calls, tokens and costs."""
 
     runs: ComparedRuns
     command: Command
@@ -90,20 +90,20 @@ class CandidateRerunner:
 
     @property
     def deterministic(self) -> bool:
-        """Whether neither the target nor a judge can answer otherwise."""
+        """True if neither the target nor a judge can answer differently."""
         signature = self.runs.candidate.signature
         fixed_judge = signature.judge == "none" or all(name.startswith(FIXED) for name in self.command.settings.judge)
         return signature.target.startswith(DETERMINISTIC) and fixed_judge
 
     def records(self, ids: Collection[str]) -> Mapping[str, tuple[int, int]]:
-        """Passes and trials of questions before."""
+        """Return earlier passes and trials of questions, as `question_records` does."""
         return question_records(self.runs, ids)
 
     def rerun(self, ids: Sequence[str]) -> Mapping[str, Answer]:
-        """Ask each of these questions once more.
+        """Rerun each of the questions once.
 
         Raises:
-            UsageError: target, judge or golden set cannot be opened, or is another than the run's.
+            UsageError: target, judge or golden set cannot be opened, or differs from the run's.
         """
         if not self._times:
             self.say(
@@ -124,13 +124,13 @@ class CandidateRerunner:
         self._times.update(ids)
         for times, those in by_times.items():
             questions = [q for q in plan.golden if q.id in those and self._rows[1][q.id].digest == q.digest]
-            trial = plan.settings.trials + 1 + REPLAYS + times  # a replay's verdicts are paid for already
+            trial = plan.settings.trials + 1 + REPLAYS + times  # skips replays, whose verdicts are cached
             plan.ask(take, questions=questions, trials=[trial], runner=runner)
         return answers
 
     @property
     def usd(self) -> float | None:
-        """The price of all reruns; None where prices are not known."""
+        """The price of all reruns in USD; None if no prices are set."""
         settings = self.command.settings
         pairs = ((settings.prices, self.ledger.target_usage), (settings.judge_prices, self.ledger.judge_usage))
         costs = [prices.cost(usage) for prices, usage in pairs if prices]
@@ -138,7 +138,7 @@ class CandidateRerunner:
 
     @property
     def tokens(self) -> int:
-        """The tokens that target and judges used."""
+        """The tokens that target and judges used for the reruns."""
         return self.ledger.total_tokens + self.ledger.judge_usage.total_tokens
 
     def _answer(self, row: Row) -> Answer:
@@ -156,10 +156,10 @@ class CandidateRerunner:
         )
 
     def _open(self) -> tuple[Plan, asyncio.Runner]:
-        """The plan, opened once: starting a target may take longer than asking it."""
+        """Return the plan, opened once, because starting a target may take longer than asking it."""
         if self._opened is None:
             command, runner = self.command, self.resources.enter_context(asyncio.Runner())
-            # Scores say nothing of whether a question passes, and it is asked on this machine.
+            # Own scores do not decide whether a question passes, and reruns are made on this machine.
             own = {"scores": (), "require": "", "evaluation_json": ""}
             settings = command.settings.with_(**own, engine="local", engine_address="", engine_workers=0)
             opening = planned(command.golden, settings, command.target, store_uri=self.runs.store.uri)
@@ -171,7 +171,7 @@ class CandidateRerunner:
 
 
 def _content(row: StoredRow | None, *, judged: bool) -> object:
-    """The sources of a row, where it is judged its answer too."""
+    """Return the values that must agree for two rows to have the same content; the answer only if it is judged."""
     if row is None:
         return None
     return row.retrieval_digest, row.error, row.declined, row.answer if judged else None
@@ -183,7 +183,7 @@ def _scores(row: StoredRow) -> object:
 
 
 def _check_same(plan: Plan, run: Run) -> None:
-    """System and judge must be the same as in the run; a file that was imported late is looked at where it stands."""
+    """Refuse another system or judge than the run's. Files imported late are compared by their content on disk."""
     was, now = run.signature, plan.signature
     for part in ("target", "judge", "judge_prompt", "k", "pass_threshold", "weights", "rubric", "metrics_version"):
         if getattr(was, part) != getattr(now, part) and (was.judge != "none" or not part.startswith("judge")):
@@ -197,23 +197,23 @@ def _check_same(plan: Plan, run: Run) -> None:
 
 
 EARLIER_RUNS = 20
-"""Earlier runs that are read."""
+"""Largest number of earlier runs that are read."""
 
 LEAST_TRIALS = 3
-"""Trials from which those of the baseline say how often a question passes."""
+"""Fewest trials of the baseline that count in a question's record."""
 
 COLUMNS = ["id", "digest", "passed", "trials", "passes"]
 
 
 def question_records(runs: ComparedRuns, ids: Collection[str]) -> dict[str, tuple[int, int]]:
-    """Passes and trials of questions: in the baseline's own trials, and in runs of the same system that ended before
-    it. A baseline that is a file has its own trials alone.
+    """Return passes and trials of questions in the baseline and in earlier runs of the same system.
 
-    One pass of the baseline, or two, are left out: a question is looked up here because it passed there, which says
-    nothing of how often it does. An edited question has no record.
+    If the baseline is a file, only its own trials count. One or two trials of the baseline are left out: the question
+    was chosen because it passed there, so they say nothing about its pass rate. Earlier trials of an edited question
+    are left out too.
 
     Raises:
-        TrackingError: the store does not answer, or the rows of the baseline are not there.
+        TrackingError: the store does not answer, or the rows of the baseline are gone.
     """
     baseline, rows = runs.baseline, runs.was.rows(ids, False)
     passed, times = Counter[str](), Counter[str]()
@@ -225,7 +225,7 @@ def question_records(runs: ComparedRuns, ids: Collection[str]) -> dict[str, tupl
         for run in earlier_evaluations(runs.store, baseline, EARLIER_RUNS):
             if run.system is None or why_another_system(run.system, system):
                 continue
-            with suppress(TrackingError):  # a run whose rows are gone or damaged is no record
+            with suppress(TrackingError):  # a run whose rows are gone or damaged is left out
                 for row in read_rows(runs.store, run, COLUMNS, set(ids)):
                     if row.id in rows and rows[row.id].digest == row.digest:
                         _count(row, passed, times)

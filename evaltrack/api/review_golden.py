@@ -1,4 +1,4 @@
-"""Review a golden set: what a person sees of each question, and each action, written into the file at once."""
+"""Reviews a golden set: shows each question with retrieved chunks, and writes each action to the file at once."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ from evaltrack.system.files import user_name
 from evaltrack.targets import open_target
 
 DEPTH = 10
-"""Chunks of each retriever that are shown by default, and of a search."""
+"""Default number of chunks of each retriever, and of a search."""
 
 HOLDERS = 3
-"""Chunks in which a quotation is looked for: those that rank first for its words."""
+"""Number of top chunks for the words of a quotation in which it is searched."""
 
 MOST_OF_TITLE = 20
-"""Chunks of an expected page that are shown though no retriever returned them."""
+"""Largest number of chunks of an expected page that are shown without being retrieved."""
 
 TEXT_LIMIT = 100_000
-"""Characters of a chunk that are shown."""
+"""Largest number of shown characters of a text."""
 
 CLOSING = 10.0
-"""Seconds that the targets have to close."""
+"""Seconds to wait for a call before the targets are closed."""
 
 
 class GoldenReview:
-    """A golden set under review, with its corpus and the retrievers whose chunks are shown; `close` it."""
+    """A golden set under review, with its corpus and retrievers. Call `close` at the end."""
 
     def __init__(
         self,
@@ -64,10 +64,10 @@ class GoldenReview:
             path: A `.jsonl` or `.json` golden set.
             corpus: Folder of its pages; None takes the chunks of the first `bm25:` target, else
                 `corpus/NAME` next to the file.
-            targets: As `run_eval` takes them; BM25 over the corpus is always one of the retrievers.
-            k: How many chunks of each retriever are shown.
-            by: Who reviews; empty takes the user's name of git, else of the system.
-            unjudged: By question the chunks that are to be judged, in place of those of the retrievers.
+            targets: Targets as in `run_eval`; BM25 over the corpus is always one of the retrievers.
+            k: The number of chunks of each retriever that are shown.
+            by: The reviewer's name; empty takes the user's name of git, else of the system.
+            unjudged: The chunks to judge, by question id, instead of those of the retrievers.
 
         Raises:
             GoldenError: lines of the set are bad.
@@ -87,7 +87,7 @@ class GoldenReview:
         self._retrievers.close()
 
     def questions(self, *, drafts: bool = False) -> list[Question]:
-        """The questions in their order: all, or the drafts alone; of unjudged chunks those that have some to judge."""
+        """Return all questions in order, or only drafts. With `unjudged`, return those that have chunks to judge."""
         questions = [each.question for each in self.session.questions.values()]
         if self.unjudged is not None:
             chunks = self.unjudged
@@ -95,10 +95,10 @@ class GoldenReview:
         return [each for each in questions if each.draft or not drafts]
 
     def view(self, key: str, query: str = "") -> dict[str, Any]:
-        """A question with its chunks, and those that a search finds, in texts that are fit to be shown.
+        """Return a question, its chunks and the results of a search, with texts that are safe to show.
 
         Raises:
-            UsageError: the question is gone, or the file is no golden set any more.
+            UsageError: the question is gone, or the file is no longer a golden set.
         """
         self.session.refresh()
         question, expectation = self.session.question(key), self.session.expectation(key)
@@ -129,17 +129,17 @@ class GoldenReview:
         }
 
     def act(self, key: str, kind: str, **values: Any) -> Outcome:
-        """Do one action on a question, in the file.
+        """Apply one action to a question and write the file.
 
         Args:
-            key: Its id.
+            key: The question's id.
             kind: ``mark``, ``unmark``, ``grade``, ``quote``, ``unquote``, ``negate``, ``reword`` or ``confirm``.
-            values: `chunk` of the first four, `grade` (None: relevant), `words` of a quotation, `passage` to take away,
-                `question` and `expected_answer` of other words.
+            values: `chunk` for the first four, `grade` (None: relevant), `words` for ``quote``, `passage` for
+                ``unquote``, `question` and `expected_answer` for ``reword``.
 
         Raises:
-            UsageError: it cannot be done.
-            GoldenError: the file cannot be written, or is no golden set any more.
+            UsageError: the action is not possible.
+            GoldenError: the file cannot be written, or is no longer a golden set.
         """
         return self.session.act(key, partial(self._changed, kind, values))
 
@@ -170,7 +170,7 @@ class GoldenReview:
         return edits[kind]().fields(before)
 
     def _pool(self, question: Question) -> tuple[list[Shown], Sequence[str]]:
-        """The chunks of all retrievers, and why one returned none; a chunk without a text has that of the corpus."""
+        """Return the chunks and the problems of all retrievers. A chunk without a text gets that of the corpus."""
         if self.unjudged is not None:
             answers: list[list[Shown] | str] = [list(self.unjudged.get(question.id, ()))]
         else:
@@ -183,7 +183,7 @@ class GoldenReview:
 
 
 def state_of(question: Question) -> str:
-    """The state of a question in a word or two; empty where there is nothing to say."""
+    """Return the state of a question in a word or two; empty for an unreviewed question that expects sources."""
     if question.draft:
         return "draft"
     if question.negative:
@@ -194,13 +194,13 @@ def state_of(question: Question) -> str:
 
 
 def _chunk_json(expectation: Expectation, chunk: Shown) -> dict[str, Any]:
-    """A chunk with texts that are fit to be shown; its key is what actions name."""
+    """Return a chunk with texts that are safe to show, and the key that actions take."""
     texts = {"id": shown(chunk.id, 500), "title": shown(chunk.title, 500), "text": shown(chunk.text, TEXT_LIMIT)}
     return {"key": chunk.key, **texts, "is_expected": expectation.expects(chunk), "grade": expectation.grade(chunk)}
 
 
 def _left(chunks: Sequence[Shown], expectation: Expectation) -> list[Shown]:
-    """The chunks that a question neither expects nor grades."""
+    """Return the chunks that a question neither expects nor grades."""
     return [each for each in chunks if not expectation.expects(each) and expectation.grade(each) is None]
 
 
@@ -209,12 +209,12 @@ def _shown_source(source: Source) -> Shown:
 
 
 def _shown_chunk(chunk: Chunk) -> Shown:
-    """A chunk as a target returns it, under its heading."""
+    """Return a chunk as a target does, with its heading."""
     return Shown(chunk.id, chunk.title, chunk.headed_text)
 
 
 class _Corpus:
-    """The chunks of a corpus, or of one for each domain; none where a set has no corpus."""
+    """The chunks of a corpus, or of a corpus for each domain; empty if the set has no corpus."""
 
     def __init__(self, checked: GoldenSet, corpus: str | os.PathLike[str] | None, target: str | None) -> None:
         found = libraries(checked.path, checked.stats.domains, corpus, target)
@@ -226,21 +226,21 @@ class _Corpus:
         return next((each for each, _ in self.libraries if domain in each.domains), None)
 
     def search(self, text: str, domain: str, depth: int) -> list[Shown]:
-        """The chunks that rank first for a text; for an id, its chunk before them."""
+        """Return the top chunks for a text. If the text is a chunk's id, that chunk is first."""
         index = next((index for library, index in self.libraries if domain in library.domains), None)
         found = [_shown_chunk(chunk) for chunk, _ in index.search(text, depth)] if index else []
         return pooled([[*filter(None, [self.chunk(text.strip(), domain)]), *found]])
 
     def chunk(self, key: str, domain: str) -> Shown | None:
-        """The chunk with an id; None where it is not in the corpus."""
+        """Return the chunk with an id; None if it is not in the corpus."""
         library = self._of(domain)
         chunk = library.by_id.get(key) if library else None
         return _shown_chunk(chunk) if chunk else None
 
     def home(self, chunk: Shown, words: str, domain: str) -> Shown | None:
-        """The chunk of the corpus that holds words of a chunk; the chunk itself where there is no corpus.
+        """Return the chunk of the corpus that holds the words of a chunk; the chunk itself if there is no corpus.
 
-        None where none holds them, or where the ids that the set expects are those of another corpus.
+        Return None if no chunk holds them, or if the set expects ids of another corpus.
         """
         if self._of(domain) is None:
             return chunk
@@ -249,12 +249,12 @@ class _Corpus:
         return next(holders, None) if self._has_expected else None
 
     def ids_of_title(self, title: str, domain: str) -> list[str]:
-        """The chunks of a page."""
+        """Return the ids of the chunks of a page."""
         library = self._of(domain)
         return [chunk.id for chunk in library.by_title.get(title_key(title), [])] if library else []
 
     def expected(self, expectation: Expectation, question: Question) -> Iterator[Shown]:
-        """The chunks that a question expects, as far as they can be named; one that is not there has no text."""
+        """Yield the chunks that a question expects by id, title or quotation. A chunk not in the corpus has no text."""
         passages: Sequence[Passage] = question.expected_passages or ()
         keys = [key for passage in passages for key in passage.any_of]
         for name in expectation.expected_names:
@@ -268,7 +268,7 @@ class _Corpus:
 
 
 class _Retrievers:
-    """Targets that are asked for each question once, on one event loop."""
+    """Targets that are asked each question once, on one event loop."""
 
     def __init__(self, names: Sequence[str], k: int) -> None:
         with ExitStack() as opened:
@@ -283,7 +283,7 @@ class _Retrievers:
         self._runner, self._lock = asyncio.Runner(), threading.Lock()
 
     def ask(self, question: Question) -> list[list[Shown] | str]:
-        """A ranking of each target, or why it has none."""
+        """Return a ranking of each target, or the reason that it has none."""
         key = (question.domain, question.question)
         if key not in self._asked:
             with self._lock:
@@ -303,7 +303,7 @@ class _Retrievers:
         return [_shown_source(source) for source in (row.response.sources or ())[: self._k]]
 
     def close(self) -> None:
-        """Close the targets; one that is being asked for longer than `CLOSING` ends with the process."""
+        """Close the targets. If a call takes longer than `CLOSING` seconds, they stay open until the process ends."""
         if self._lock.acquire(timeout=CLOSING):
             self._runner.run(close_all(self._targets.values()))
             self._runner.close()
@@ -311,10 +311,10 @@ class _Retrievers:
 
 
 def unjudged_chunks(path: str | os.PathLike[str], run: str, tracking_uri: str | None = None) -> dict[str, list[Shown]]:
-    """By question the chunks that a run ranked in the first k, and that the question neither expects nor grades.
+    """Return, by question id, the top-k chunks of a run that the question neither expects nor grades.
 
     Raises:
-        UsageError: the run is none of evaltrack's, of another golden set, or nothing of it is unjudged.
+        UsageError: the run is not evaltrack's, has another golden set, or has no unjudged chunks.
         TrackingError: the store does not answer, or the run's rows are gone.
     """
     from evaltrack.records.stored_row import response_of
@@ -339,7 +339,7 @@ def unjudged_chunks(path: str | os.PathLike[str], run: str, tracking_uri: str | 
 
 
 def reviewer_name() -> str:
-    """The user's name as git knows it, else that of the login."""
+    """Return the user's name in git, else the login name."""
     if git := shutil.which("git"):
         answer = subprocess.run(  # noqa: S603 - git alone, with fixed arguments
             [git, "config", "user.name"], capture_output=True, text=True, errors="replace", check=False, timeout=10

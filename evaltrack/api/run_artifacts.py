@@ -1,4 +1,4 @@
-"""What a run holds besides its rows: reports, verdicts, metrics, notes and its description."""
+"""Logs the artifacts of a run other than its rows: reports, verdicts, metrics, notes and the description."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from evaltrack.tracking.writer import OUTCOMES, REPORT, RunWriter
 
 
 def log_reports(plan: Plan, store: Store, run: OpenRun, writer: RunWriter, result: RunResult) -> None:
-    """Log all of it; after the rows, which it reads.
+    """Log reports, verdicts, metrics and the description of a run. The rows must be logged before.
 
     Raises:
         TrackingError: the store refused.
@@ -39,7 +39,7 @@ def log_reports(plan: Plan, store: Store, run: OpenRun, writer: RunWriter, resul
     writer.log_text(OUTCOMES, [outcomes_json(writer.plain_rows(OUTCOME_COLUMNS))])
     _log_verdicts(plan, writer)
     if result.totals["num_questions"] > LISTED:
-        release_free_memory()  # the page takes the most of all, and stands beside what was freed
+        release_free_memory()  # before the page, which needs the most memory
     trace_link = store.trace_link(run.experiment_id, run.run_id)
     around = Around(name=run.name, traces=writer.traced(plan.traces), trace_link=trace_link)
     writer.log_text(REPORT, [run_html(result, writer.rows, around)])
@@ -64,7 +64,7 @@ def _log_verdicts(plan: Plan, writer: RunWriter) -> None:
 def run_notes(
     plan: Plan, journal: Journal, hints: Sequence[str | None], ledger: Ledger, summary: Summary
 ) -> tuple[str, ...]:
-    """The notes of the plan, of the journal and of what was asked; `hints` stand between."""
+    """Return the notes of the plan, then the `hints`, then the notes of the journal, the responses and the costs."""
     whole = summary.num_questions == len(plan.golden)
     own = [*hints, journal.problem, _reuse_words(journal.reuse, whole=whole), *_of_responses(plan, ledger, summary)]
     return (*plan.notes(), *(note for note in own if note), *_of_costs(plan, ledger))
@@ -91,7 +91,7 @@ def _of_responses(plan: Plan, ledger: Ledger, summary: Summary) -> Iterator[str]
 
 
 def _floor_words(plan: Plan, summary: Summary) -> str | None:
-    """How many answerable questions a BM25 target declined because of its floor, where it has one."""
+    """Return a note on answerable questions that a BM25 target declined because of its floor; None without any."""
     from evaltrack.targets.bm25 import Bm25ByDomain, Bm25Target
 
     if not isinstance(plan.target, Bm25Target | Bm25ByDomain) or not plan.target.floor or plan.several_trials:
@@ -112,7 +112,7 @@ def _of_costs(plan: Plan, ledger: Ledger) -> Iterator[str]:
 
 
 def _reuse_words(reuse: Reuse, *, whole: bool) -> str | None:
-    """What became of the rows that were kept, in a sentence."""
+    """Return a sentence on the reuse of the journal's rows; None if it had none."""
     if not reuse.num_rows:
         return None
     counts = {
@@ -125,7 +125,7 @@ def _reuse_words(reuse: Reuse, *, whole: bool) -> str | None:
 
 
 def model_words(ledger: Ledger, plan: Plan) -> str:
-    """The models that the responses name; of recorded ones that name none, that they are recorded."""
+    """Return the models that the responses name, else that the answers are recorded or that no model is stated."""
     names = ", ".join(sorted(ledger.models))
     return shown_text(names) or (
         RECORDED_MODEL if plan.signature.target.startswith(("recorded:", "traces:")) else NOT_STATED
@@ -133,17 +133,17 @@ def model_words(ledger: Ledger, plan: Plan) -> str:
 
 
 ALWAYS_LOGGED = frozenset({"num_questions", "num_measured", "num_errors", "num_negatives", "duplicates"})
-"""Totals that are logged also where they are 0."""
+"""Totals that are logged even if they are 0."""
 
 LIMIT = 600
-"""Metrics of a run: MLflow takes 1,000 in one call, and its page of charts slows down before."""
+"""Largest number of metrics of a run; MLflow takes 1,000 in one call, and its charts slow down before that."""
 
 
 def logged_metrics(result: RunResult, limit: int = LIMIT, *, held: Collection[str] = ()) -> dict[str, float]:
-    """What MLflow's metrics hold of a run: each mean beside its count, totals, costs and times, and groups.
+    """Return the MLflow metrics of a run: means with their counts, totals, costs, times, and groups.
 
-    Domains come largest first, as many as `limit` leaves room for. Totals of 0 are left out where most runs have none,
-    but for those that a run that is resumed `held` with another number.
+    Domains are added from the largest on until `limit` is reached. Totals of 0 are left out, except `ALWAYS_LOGGED` and
+    the metrics that a resumed run already `held`.
     """
     logged = _means(result)
     logged |= {
@@ -165,7 +165,7 @@ def logged_metrics(result: RunResult, limit: int = LIMIT, *, held: Collection[st
 
 
 def left_out_words(result: RunResult, limit: int = LIMIT, *, held: Collection[str] = ()) -> str | None:
-    """Which groups MLflow's metrics do not hold; None where they hold all."""
+    """Return a note on the domains that MLflow's metrics leave out; None if they hold all."""
     logged = logged_metrics(result, limit, held=held)
     domains = [added for added in _groups(result) if added and next(iter(added)).startswith("domain/")]
     there = sum(next(iter(added)) in logged for added in domains)
@@ -175,7 +175,7 @@ def left_out_words(result: RunResult, limit: int = LIMIT, *, held: Collection[st
 
 
 def _means(result: RunResult) -> dict[str, float]:
-    """Means and their counts, the first ones first."""
+    """Return the means and their counts, the main metrics first."""
     ordered = first_ones_first(result.metrics)
     own = result.table.own_names
     means = {name if name in own else logged_name(name): result.metrics[name] for name in ordered}
@@ -183,7 +183,7 @@ def _means(result: RunResult) -> dict[str, float]:
 
 
 def _groups(result: RunResult) -> Iterator[Mapping[str, float]]:
-    """The metrics of each group, the difficulties before the domains."""
+    """Yield the metrics of each group, difficulties before domains."""
     domains = [domain for group in result.groups if (domain := domain_of(group)) is not None]
     parts = names_within(domains)
     for group, means in sorted(result.groups.items(), key=lambda item: domain_of(item[0]) is not None):

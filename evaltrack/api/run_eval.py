@@ -1,4 +1,4 @@
-"""The Python API: what the command line does, as functions with plain arguments."""
+"""Evaluates a target on a golden set, and resumes an interrupted evaluation, with plain Python arguments."""
 
 from __future__ import annotations
 
@@ -39,24 +39,24 @@ def run_eval(
     Settings that are not given come from environment variables and `evaltrack.toml`, as in `evaltrack run`.
 
     Args:
-        golden_path: A `.jsonl` or `.json` golden set, by its path or opened; or its questions: dicts with the fields of
+        golden_path: A `.jsonl` or `.json` golden set, by its path or opened. Or its questions: dicts with the fields of
             a golden line or `Question` records in a list or an iterator, or a pandas data frame. Such a set is called
-            ``questions``; `write_golden` gives one a name. None takes that of the settings, or the only one in
+            ``questions``; use `write_golden` for another name. None takes the set of the settings, or the only one in
             ``golden/``.
         target: A target's name (``"bm25:docs"``), your own function (see `evaltrack.targets.python`), or ``"auto"`` for
-            BM25 over the corpus next to the golden set. A function given as an object is called in this process;
-            one that is named (``"python:package.module:function"``) in processes of its own.
+            BM25 over the corpus next to the golden set. A function object is called in this process; a named one
+            (``"python:package.module:function"``) is called in separate processes.
         resume: Id of an interrupted run to resume; ``"auto"`` takes the last one of the same settings, if there is one.
             Finished questions are skipped.
         retry_errors: Rerun failed questions of a resumed run.
         tracking_uri: MLflow store; None follows MLflow's own settings.
-        ui_url: Where MLflow's UI is, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
-        progress: Receives progress; True draws a bar, or lines off a terminal, False none, and None draws one in a
-            notebook.
-        **settings: The settings of the evaluation, each as `evaltrack.evaluation.config.EvaluationConfig` says, such as
+        ui_url: Address of MLflow's UI, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
+        progress: Receives progress. True draws a bar, or writes lines outside a terminal; False shows nothing; None
+            draws a bar in a notebook.
+        **settings: The settings of the evaluation, described in `evaltrack.evaluation.config.EvaluationConfig`, such as
             `k`, `judge`, `scores`, `trials`, `experiment`, `concurrency` or `require`. Times are in seconds, prices in
-            USD per million tokens. A judge is named, or a function of a question and a response, and so is a score;
-            functions are called in this process.
+            USD per million tokens. A judge or a score is a name, or a function of a question and a response, which is
+            called in this process.
 
     Inside ``with mlflow.start_run():`` the run is nested in the active one.
 
@@ -84,7 +84,7 @@ Target = str | Callable[..., Any] | None
 def chosen_settings(
     golden: GoldenLike | None, target: Target, settings: Mapping[str, Any]
 ) -> tuple[str, Target, EvaluationConfig, dict[str, Callable[..., Any]]]:
-    """The path of the golden set, the target, the settings, and the judges and scores that are functions, by name.
+    """Return the path of the golden set, the target, the settings, and judges and scores that are functions, by name.
 
     Raises:
         UsageError: a value cannot be used, or two functions have the same name.
@@ -109,7 +109,7 @@ def chosen_settings(
 
 
 def _names(setting: str, chosen: Any, functions: dict[str, Callable[..., Any]]) -> Any:
-    """Judges or scores by name; the functions among them are kept by the names that stand for them."""
+    """Return judges or scores by name. Functions among them are added to `functions` under their names."""
     names = []
     for each in chosen if isinstance(chosen, list | tuple) else (chosen,):
         name = each
@@ -124,7 +124,7 @@ def _names(setting: str, chosen: Any, functions: dict[str, Callable[..., Any]]) 
 
 
 def default_golden(folder: Path = Path("golden")) -> str:
-    """The path of the only golden set in a folder.
+    """Return the path of the only golden set in a folder.
 
     Raises:
         UsageError: there is none, or there are several.
@@ -151,10 +151,10 @@ def resume_run(
     """Resume an interrupted evaluation with its original settings.
 
     Args:
-        run_id: Its MLflow run: its id, the beginning of it, or the run's name.
+        run_id: MLflow run id, its beginning, or the run's name.
         retry_errors: Rerun its failed questions.
         tracking_uri: MLflow store; None follows MLflow's own settings.
-        ui_url: Where MLflow's UI is, for links.
+        ui_url: Address of MLflow's UI, for links.
         progress: As in `run_eval`.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Several golden sets evaluated one after the other, each as one MLflow run, below one parent run."""
+"""Evaluates several golden sets one after the other, each as one MLflow run below a parent run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from evaltrack.options import EvaluationOptions
 
 OF_ONE_SET = ("evaluation_json", "only_failed")
-"""Settings that are of one golden set."""
+"""Settings that apply to a single golden set."""
 
 
 def run_sets(
@@ -42,33 +42,33 @@ def run_sets(
     say: Callable[[str], object] = lambda _: None,
     **settings: Unpack[EvaluationOptions],
 ) -> SetResults:
-    """Evaluate a target on several golden sets, each as one MLflow run below a parent run that sums them up.
+    """Evaluate a target on several golden sets, each as one MLflow run below a parent run that summarizes them.
 
-    All sets are checked before anything is asked. A set of which nothing could be measured is FAILED, and the others
-    are evaluated all the same.
+    All sets are checked before the first question. A set with no measured question is FAILED, and the others are
+    evaluated all the same.
 
     Args:
-        golden_paths: `.jsonl` or `.json` golden sets, each of another name.
-        target: As for `run_eval`; ``"auto"`` gives each set the default target of its own.
+        golden_paths: `.jsonl` or `.json` golden sets with different names.
+        target: As in `run_eval`; ``"auto"`` gives each set its own default target.
         tracking_uri: MLflow store; None follows MLflow's own settings.
-        ui_url: Where MLflow's UI is, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
-        progress: Receives the progress of each set; otherwise as of `run_eval`.
-        say: Receives which set is evaluated.
-        **settings: As for `run_eval`, but for `only_failed` and `evaluation_json`, which are of one set. `run_name` is
-            the name of the parent, and the beginning of those of its children.
+        ui_url: Address of MLflow's UI, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
+        progress: Receives the progress of each set; otherwise as in `run_eval`.
+        say: Receives the path of each set before its evaluation.
+        **settings: As in `run_eval`, except `only_failed` and `evaluation_json`, which apply to a single set.
+            `run_name` is the name of the parent, and the first part of the names of its children.
 
     Raises:
         UsageError: any golden set, the target, a judge or a setting is wrong; nothing was run.
-        TrackingError: the MLflow store is out of reach, or does not hold what was written.
-        KeyboardInterrupt: it was stopped; the sets before are FINISHED, and the one under way is KILLED and holds what
-            was done.
+        TrackingError: the MLflow store is out of reach, or lost what was written.
+        KeyboardInterrupt: it was interrupted. The sets before are finished; the current one is KILLED and holds the
+            finished rows.
     """
     paths = [os.fspath(each) for each in golden_paths]
     _, target, config, functions = chosen_settings("", target, settings)
     _check(paths, config, target)
     store = connect(tracking_uri, ui_url)
     name = config.run_name or f"{len(paths)} golden sets"
-    with shown_progress(progress) as bar, ExitStack() as opened:  # the parent is opened when nothing can be wrong
+    with shown_progress(progress) as bar, ExitStack() as opened:  # the parent is opened after all checks
         plan = opened.enter_context(_planned(paths[0], config, target, functions, tracking_uri))
         parent = open_parent(store, config.experiment, name, "golden sets", config.tag)
         results: list[RunResult] = []
@@ -101,14 +101,14 @@ def _planned(
     functions: Functions,
     store_uri: str | None,
 ) -> AbstractContextManager[Plan]:
-    """The plan of one set, whose run has a name of its own."""
+    """Return the plan of one set. Its run is named after `run_name` and the set."""
     own = f"{settings.run_name} {Path(path).stem}" if settings.run_name else ""
     named = settings.with_(run_name=own)
     return planned(path, named, target, settings.selection, functions=functions, store_uri=store_uri)
 
 
 def _check(paths: Sequence[str], settings: EvaluationConfig, target: str | Callable[..., Any] | None) -> None:
-    """Find everything that is wrong with any of the sets, in one error."""
+    """Report all problems of all sets in one error."""
     if not paths:
         raise UsageError("no golden set was named; name at least one .jsonl or .json file")
     for name in OF_ONE_SET:

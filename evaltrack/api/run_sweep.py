@@ -1,4 +1,4 @@
-"""Several configurations evaluated on one golden set, each as one MLflow run, below one parent run."""
+"""Evaluates several configurations on one golden set, each as one MLflow run below a parent run."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ Sweep = str | os.PathLike[str] | Mapping[str, Any]
 
 
 def check_sweep(sweep: Sweep, tracking_uri: str | None = None) -> SweepPlan:
-    """What a sweep would do: its configurations, and how many calls they make. Nothing is evaluated.
+    """Return the plan of a sweep: its configurations and the number of calls. Nothing is evaluated.
 
     Args:
         sweep: A YAML, JSON or TOML file, or a mapping of the same fields, as `evaltrack schema sweep` describes them.
         tracking_uri: MLflow store of `traces:` and `models:` targets; None follows MLflow's own settings.
 
     Raises:
-        UsageError: the file, the golden set, a target, a judge or a setting is wrong; all of them are listed.
+        UsageError: the file, the golden set, a target, a judge or a setting is wrong; all problems are listed.
     """
     place = "sweep" if isinstance(sweep, Mapping) else os.fspath(sweep)
     file = read_sweep(sweep)
@@ -74,23 +74,23 @@ def run_sweep(
 ) -> SweepResult:
     """Evaluate targets × settings × k on one golden set, each as one MLflow run below a parent run that compares them.
 
-    Everything is checked before anything is asked. A configuration of which nothing could be measured is FAILED, and
-    the others are evaluated all the same.
+    Everything is checked before the first question. A configuration with no measured question is FAILED, and the others
+    are evaluated all the same.
 
     Args:
-        sweep: A YAML, JSON or TOML file, or a mapping of the same fields, as `evaltrack schema sweep` describes them; a
+        sweep: A YAML, JSON or TOML file, or a mapping of the same fields, as `evaltrack schema sweep` describes them. A
             mapping may hold functions as targets.
         resume: Id of the parent run of an interrupted sweep to resume; ``"auto"`` takes the last one of the same
             configurations, or starts a new sweep. Finished runs are skipped.
         retry_errors: Rerun failed questions of a resumed sweep.
         tracking_uri: MLflow store; None follows MLflow's own settings.
-        ui_url: Where MLflow's UI is, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
+        ui_url: Address of MLflow's UI, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
         progress: Receives the progress over all configurations; otherwise as in `run_eval`.
         say: Receives the parent run with the command to resume it, then each configuration.
 
     Raises:
-        UsageError: the file, the golden set, a target, a judge or a setting is wrong, or the sweep to resume is another
-            one; nothing was run.
+        UsageError: the file, the golden set, a target, a judge or a setting is wrong, or the run to resume is not this
+            sweep; nothing was run.
         TrackingError: the MLflow store is out of reach, or lost what was written.
         KeyboardInterrupt: it was interrupted; the current run is KILLED and can be resumed.
     """
@@ -107,7 +107,7 @@ def run_sweep(
 
 @dataclass
 class _Running:
-    """A sweep under way."""
+    """A sweep in progress."""
 
     plan: SweepPlan
     store: Store
@@ -143,7 +143,7 @@ class _Running:
         return result
 
     def _state(self, digest: str) -> tuple[str | None, bool]:
-        """The run that holds a configuration or is to be gone on with, if there is one, and whether it is finished."""
+        """Return the finished or resumable run of a configuration or None, and True if it is finished."""
         child = self.children.get(digest)
         if child is None:
             return None, False
@@ -157,7 +157,7 @@ class _Running:
     def _evaluate(
         self, configuration: Configuration, digest: str, resumed: str | None, progress: Progress
     ) -> RunResult:
-        """Evaluate one configuration, or go on with its interrupted run."""
+        """Evaluate one configuration, or resume its interrupted run."""
         params = {f"sweep.{name}": value for name, value in configuration.axes.items()}
         place = Place(self.parent, params, {CONFIGURATION_TAG: digest})
         settings = configuration.settings.with_(run_name=configuration.label)
@@ -199,11 +199,11 @@ class _Running:
         return result
 
     def note(self) -> str:
-        """How far the sweep came."""
+        """Return a note on the number of evaluated configurations."""
         return f"{len(self.results)} of {count(len(self.plan.configurations), 'configuration')} evaluated\n"
 
     def placed(self, error: BaseException) -> str:
-        """What ended the sweep, with the configuration in which it did, and the way to go on."""
+        """Return the message of an error with its configuration, the finished runs, and the command to resume."""
         done, total = len(self.results), len(self.plan.configurations)
         where = f"{self.plan.configurations[done].label}: " if done < total else ""
         runs, is_stopped = f"{done} of {count(total, 'run')} finished", isinstance(error, KeyboardInterrupt)
@@ -212,16 +212,16 @@ class _Running:
 
 
 def _line(name: str, runs: list[tuple[Configuration, RunResult]]) -> Line:
-    """The runs of one configuration, which differ by their seeds."""
+    """Return the line of one configuration, whose runs differ only in their seeds."""
     axes = {key: value for key, value in runs[0][0].axes.items() if key != "seed"}
     return Line(name or runs[0][1].signature.target, [result for _, result in runs], axes)
 
 
 def choose_parent(plan: SweepPlan, store: Store, resume: str | None) -> tuple[OpenRun, str | None]:
-    """The parent to fill, and a hint for the user.
+    """Return the parent run to fill, and a hint for the user.
 
     Raises:
-        UsageError: `resume` names a run that is no sweep, or one that holds none of these configurations.
+        UsageError: the run to resume is not a sweep, or holds none of these configurations.
         TrackingError: the store refused.
     """
     under_mlflow = bool(os.environ.get("MLFLOW_RUN_ID"))
@@ -243,10 +243,10 @@ def choose_parent(plan: SweepPlan, store: Store, resume: str | None) -> tuple[Op
 
 
 def _resumed(plan: SweepPlan, store: Store, run_id: str) -> OpenRun:
-    """A sweep to go on with: at least one of its runs is of these configurations, or it has none yet.
+    """Return the parent run of a sweep to resume. It must have a run of one of these configurations, or no run.
 
     Raises:
-        UsageError: it is another sweep, or another process is at work on it.
+        UsageError: it is another sweep, or another process is working on it.
     """
     info = find_run(store, run_id).info
     children = find_children(store, OpenRun(run_id, info.experiment_id))
@@ -255,12 +255,12 @@ def _resumed(plan: SweepPlan, store: Store, run_id: str) -> OpenRun:
         raise UsageError(f"run {run_id} is another sweep: {why}. Start a new one, without `resume=`")
     for each in children.values():
         if each.status == "RUNNING":
-            is_resumable(each.run_id, store)  # raises where another process is at work on it
+            is_resumable(each.run_id, store)  # raises if another process is working on it
     return reopen_sweep(store, run_id, plan.digest, plan.name)
 
 
 class SweepProgress:
-    """A `Progress` that counts the questions of all evaluations, and starts once."""
+    """A `Progress` over the questions of all evaluations, started once."""
 
     def __init__(self, progress: Progress, total: int) -> None:
         self._progress, self._total, self._is_started = progress, total, False
@@ -274,13 +274,13 @@ class SweepProgress:
             self._progress.start(self._total)
 
     def warn(self, text: str) -> None:
-        """Something of one evaluation is likely wrong."""
+        """Pass on a warning of one evaluation, with the label of its configuration."""
         self._progress.warn(f"{self.label}: {text}" if self.label else text)
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a leaderboard to be: a configuration with the result of each of its runs."""
+    """The input of one line of a leaderboard: a configuration with the results of its runs."""
 
     name: str
     results: Sequence[RunResult]
@@ -290,7 +290,7 @@ class Line:
 def leaderboard_of(
     store: Store, lines: Sequence[Line], rank_by: str = "", reference: ReferenceKind = "best"
 ) -> Leaderboard:
-    """The leaderboard of several configurations, from the rows of their runs.
+    """Return the leaderboard of several configurations, from the rows of their runs.
 
     Raises:
         UsageError: there is no such metric.
@@ -315,12 +315,12 @@ def _contender(store: Store, line: Line, folder: Path) -> Contender:
 
 
 def _usd(result: RunResult) -> float | None:
-    """What the target cost for one question; None where prices or tokens are not known."""
+    """Return the target's cost of one question in USD; None if prices or tokens are unknown."""
     cost, questions = result.cost_usd.get("target"), result.totals["num_questions"]
     return None if cost is None or not questions else cost / questions
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    """The mean over the seeds; None where one of them was not measured."""
+    """Return the mean over the seeds; None if one of them was not measured."""
     measured = [value for value in values if value is not None]
     return sum(measured) / len(measured) if measured and len(measured) == len(values) else None

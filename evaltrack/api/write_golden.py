@@ -1,4 +1,4 @@
-"""Golden sets that a program holds: a list, an iterator or a data frame of questions, written to a file."""
+"""Writes questions of a Python program (a list, an iterator or a data frame) to a golden set file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     GoldenLike: TypeAlias = "str | os.PathLike[str] | GoldenSet | Questions"
 
 NAME = "questions"
-"""The name, and the default domain, of a golden set that has no file."""
+"""The name and the default domain of a golden set without a file."""
 
 STORED_DAYS = 365
 
@@ -36,13 +36,13 @@ def write_golden(questions: Questions, path: str | os.PathLike[str]) -> GoldenSe
 
     Args:
         questions: Mappings with the fields of a golden line, `Question` records, or a pandas data frame with a column
-            for each field. What is None, NaN, NaT or NA is left out. Without an `id` a question gets its position,
+            for each field. None, NaN, NaT and NA values are left out. Without an `id` a question gets its position,
             from 1.
-        path: The `.jsonl` file to write. Its name without the ending is the name of the set, and the default domain.
+        path: The `.jsonl` file to write. Its name without the ending is the name of the set and the default domain.
 
     Raises:
         GoldenError: questions are bad, all of which are listed; no file was written.
-        UsageError: `path` is no `.jsonl` file, or cannot be written.
+        UsageError: `path` is not a `.jsonl` file, or cannot be written.
         InconclusiveError: the disk is full or fails.
     """
     path = Path(path)
@@ -55,13 +55,13 @@ def write_golden(questions: Questions, path: str | os.PathLike[str]) -> GoldenSe
 
 
 def golden_file(golden: GoldenLike) -> str:
-    """The path of a golden set; of questions that a program holds that of a file in the user's own state folder.
+    """Return the path of a golden set. Questions of a program are written to a file in the user's own state folder.
 
-    The same questions have the same file, so that a run of them can be resumed and its questions asked again.
+    The same questions get the same file, so that their run can be resumed and its questions rerun.
 
     Raises:
         GoldenError: questions are bad, all of which are listed.
-        UsageError: it is neither, or the state folder cannot be written to.
+        UsageError: `golden` is not a golden set or questions, or the state folder cannot be written to.
     """
     if isinstance(golden, str | os.PathLike):
         return os.fspath(golden)
@@ -87,7 +87,7 @@ def golden_file(golden: GoldenLike) -> str:
 
 
 def _remove_old(folder: Path) -> None:
-    """Remove sets that no evaluation read for `STORED_DAYS`."""
+    """Remove sets that were not written for `STORED_DAYS`."""
     for path in folder.glob("*/*"):
         with suppress(OSError):
             if time.time() - path.stat().st_mtime > STORED_DAYS * 86_400:
@@ -96,7 +96,6 @@ def _remove_old(folder: Path) -> None:
 
 
 def _lines(questions: Questions, name: str) -> list[str]:
-    """Each question as a line."""
     lines, problems, places = list[str](), list[tuple[int, str]](), dict[object, int]()
     for place, entry in enumerate(_entries(questions), start=1):
         line = _line(entry, place, name)
@@ -115,8 +114,8 @@ def _lines(questions: Questions, name: str) -> list[str]:
 
 
 def _entries(questions: object) -> Iterator[object]:
-    """The entries of whatever holds questions, one by one."""
-    if hasattr(questions, "to_dict") and hasattr(questions, "columns"):  # a data frame; pandas is not imported for it
+    """Yield the entries of a list, an iterator or a data frame."""
+    if hasattr(questions, "to_dict") and hasattr(questions, "columns"):  # a data frame, found without importing pandas
         questions = questions.to_dict("records")
     if isinstance(questions, str | bytes | Mapping | Question) or not isinstance(questions, Iterable):
         cure = "give a path, a list of dicts or Question records, an iterator of them, or a data frame"
@@ -125,7 +124,7 @@ def _entries(questions: object) -> Iterator[object]:
 
 
 def _line(entry: object, place: int, name: str) -> dict[str, object] | list[str]:
-    """The golden line of an entry, or all that is wrong with it."""
+    """Return the golden line of an entry, or all its problems."""
     if isinstance(entry, Question):
         return {"domain": entry.domain, **line_of(entry)}
     if not isinstance(entry, Mapping):
@@ -136,7 +135,7 @@ def _line(entry: object, place: int, name: str) -> dict[str, object] | list[str]
 
 
 def _plain(value: Any) -> Any:
-    """A value of a data frame as JSON has it: arrays as lists, numbers as Python's own; None where it is missing."""
+    """Return a value as plain Python for JSON: arrays as lists, NumPy numbers as Python's; None if it is missing."""
     if type(value).__module__.partition(".")[0] == "numpy" and hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, list | tuple):
