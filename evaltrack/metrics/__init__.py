@@ -1,1 +1,1 @@
-"""From a response to numbers: metrics, retrieval, the reasoning rubric, tokens, criteria, the means of a run."""
+"""Retrieval metrics, the reasoning rubric, token counts, success criteria and the means of a run."""

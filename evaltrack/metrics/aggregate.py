@@ -1,4 +1,4 @@
-"""The metrics of a run, from its rows as they come by, and what it takes: calls, tokens, seconds."""
+"""Adds up the rows of a run: mean scores, counts, tokens, calls and seconds."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from evaltrack.metrics.retrieval import num_expected
 from evaltrack.records import Response, Row, Usage
 
 SHOWN_ROWS = 20
-"""Failed and missed questions kept at most for the renderings; the tables in MLflow hold all."""
+"""The most failed, and the most missed, questions that reports list; the tables in MLflow hold all."""
 
 TOTALS = (
     *("num_questions", "num_measured", "num_errors", "num_negatives", "duplicates", "num_judged", "judge_errors"),
 )
-"""What is counted over all questions."""
+"""Counts over all questions."""
 
 LEVELS = ("easy", "medium", "hard")
 DOMAIN_PREFIX = "domain-"
 
 Values = defaultdict[str, "array[float]"]
-"""The values of each metric, 8 bytes each; a mean does not depend on their order."""
+"""The values of each metric, 8 bytes each. A mean does not depend on their order."""
 
 
 def _values() -> Values:
@@ -32,7 +32,7 @@ def _values() -> Values:
 
 
 class Summary:
-    """The metrics of a run, from one row for each question; it keeps 8 bytes for each value of each group."""
+    """The metrics of a run, from one row per question. It stores 8 bytes for each value of each group."""
 
     def __init__(self, k: int, table: MetricTable | None = None) -> None:
         self._k, self._table = k, table or MetricTable()
@@ -43,7 +43,7 @@ class Summary:
         self.num_judged = self.judge_errors = 0
 
     def add(self, row: Row) -> None:
-        """Count one row. If its target failed it is in no mean; if its judge failed, in none of a judge."""
+        """Count one row. A row whose target failed enters no mean. One whose judge failed enters no mean of a judge."""
         self.num_questions += 1
         self.num_negatives += row.question.negative
         self.num_measured += row.passed is not None
@@ -70,37 +70,37 @@ class Summary:
 
     @property
     def measures_anything(self) -> bool:
-        """Whether any question could pass or fail, or has a score of one's own."""
+        """True if any question could pass or fail, or has one of the user's own scores."""
         return self.num_measured > 0 or any(name in self._overall for name in self._table.own_names)
 
     @property
     def by_judge(self) -> dict[str, tuple[float, int]]:
-        """Mean overall score and count of each judge of a panel, by name; empty where there is one judge or none."""
+        """Mean overall score and count of each judge of a panel, by name. Empty with fewer than two judges."""
         if len(self._judges) < 2:
             return {}
         return {name: (fmean(values), len(values)) for name, values in sorted(self._judges.items())}
 
     @property
     def metrics(self) -> dict[str, float]:
-        """Means by metric name, in the order of their table; only what was measured."""
+        """Means by metric name, in the order of the metric table. Only metrics that were measured."""
         names = [name for score in self._table.scores for name in (score.metric, f"{score.metric}.max")]
         means = {name: fmean(self._overall[name]) for name in names if name in self._overall}
         return means if self._best is None else {**means, "combined_score_best": self._best}
 
     @property
     def counts(self) -> dict[str, int]:
-        """Over how many questions each of `metrics` is."""
+        """The number of questions behind each of `metrics`."""
         best = len(self._overall["combined_score"]) if self._best is not None else 0
         return {name: best if name == "combined_score_best" else len(self._overall[name]) for name in self.metrics}
 
     @property
     def totals(self) -> dict[str, int]:
-        """What was counted over all questions."""
+        """Counts over all questions."""
         return {name: getattr(self, name) for name in TOTALS}
 
     @property
     def groups(self) -> dict[str, dict[str, tuple[float, int]]]:
-        """Mean and count by metric for each domain, the largest first, then each difficulty."""
+        """Mean and count by metric for each group: domains first, the largest first, then difficulties."""
 
         def place(item: tuple[str, Values]) -> tuple[int, int, str]:
             group, values = item
@@ -114,26 +114,26 @@ class Summary:
 
 
 def _groups(domain: str, difficulty: str | None) -> tuple[str, ...]:
-    """The groups of a question: its domain, with a prefix where it would read as a difficulty, and its difficulty."""
+    """Return a question's domain and difficulty. A domain that reads as a difficulty gets a prefix."""
     is_reserved = domain in LEVELS or domain.startswith(DOMAIN_PREFIX)
     name = DOMAIN_PREFIX + domain if is_reserved else domain
     return (name, difficulty) if difficulty else (name,)
 
 
 def domain_of(group: str) -> str | None:
-    """The domain that a group is; None for a difficulty."""
+    """Return the domain of a group; None for a difficulty."""
     return None if group in LEVELS else group.removeprefix(DOMAIN_PREFIX)
 
 
 class Kept:
-    """The first rows that failed or did not pass, in the order of the golden set, for the renderings."""
+    """The first rows that failed or did not pass, in the order of the golden set, for reports."""
 
     def __init__(self) -> None:
         self.errors: list[Row] = []
         self.missed: list[Row] = []
 
     def add(self, row: Row) -> None:
-        """Keep the row if it is one of the first of its kind."""
+        """Store the row if it is among the first of its kind."""
         rows = self.errors if row.failure else self.missed if row.passed is False else None
         if rows is not None:
             rows.append(row)
@@ -146,7 +146,10 @@ Means = Mapping[str, tuple[float, int]]
 
 
 def worst_domains(groups: Mapping[str, Means]) -> list[tuple[str, Means]]:
-    """The domains among the groups, by pass rate, then by score, then the larger first; unmeasured ones last."""
+    """Return the domains among the groups, the worst first.
+
+    They are sorted by pass rate, then by score, then by size (larger first). Domains without a measurement come last.
+    """
 
     def order(item: tuple[str, Means]) -> tuple[object, ...]:
         name, means = item
@@ -159,15 +162,16 @@ def worst_domains(groups: Mapping[str, Means]) -> list[tuple[str, Means]]:
 Whose = Literal["target", "judge"]
 
 MAX_MODELS = 10
-"""Models that a run names; further ones are left out."""
+"""The most models that a run names."""
 MAX_UNREAD = 20
-"""Fields of responses that a run says it has not read."""
+"""The most unread fields of responses that a run names."""
 
 
 class Ledger:
-    """What the asking took, over every trial: tokens, verdicts, failures; of its seconds at most 8 bytes a trial.
+    """Tokens, verdicts, failures and seconds over every trial. It stores 8 bytes per trial.
 
-    `num_empty` are responses that hold nothing, `num_empty_answers` those whose answer is empty beside something else.
+    `num_empty` counts responses that hold nothing. `num_empty_answers` counts responses whose answer is empty but that
+    hold something else.
     """
 
     def __init__(self) -> None:
@@ -181,7 +185,7 @@ class Ledger:
         self.unread: dict[str, int] = {}
 
     def add(self, row: Row) -> None:
-        """Enter one trial. What a failed call cost is in the ledger of whom it was asked."""
+        """Add one trial. The tokens of a failed call count for the target or the judge that was called."""
         failure, response = row.failure, row.response
         self.trial_errors += failure is not None
         self.total_tokens += row.tokens.count if row.tokens else 0
@@ -221,7 +225,7 @@ class Ledger:
 
     @property
     def totals(self) -> dict[str, int]:
-        """What was counted over all trials."""
+        """Counts over all trials."""
         return {
             "total_tokens": self.total_tokens,
             "judge_tokens": self.judge_usage.total_tokens,
@@ -237,11 +241,11 @@ class Ledger:
 
     @property
     def num_responses(self) -> int:
-        """Trials that a response came back of."""
+        """The number of trials with a response."""
         return len(self._seconds)
 
     def seconds(self) -> dict[str, float]:
-        """Mean and 95th percentile (nearest rank) of the target's time; empty where nothing was answered."""
+        """Return mean and 95th percentile (nearest rank) of the target's seconds; empty without a response."""
         if not self.num_responses:
             return {}
         import numpy as np

@@ -1,18 +1,18 @@
-"""Scores of answers and tool calls: words against the expected answer, citations of sources, calls of tools. Pure.
+"""Scores answers and tool calls: words compared with the expected answer, citations of sources, calls of tools.
 
 **Words.** Exact match and token F1 as SQuAD defines them (Rajpurkar et al. 2016, "SQuAD: 100,000+ Questions for Machine
-Comprehension of Text", section 6.1), with the treatment of empty answers of SQuAD 2.0 (Rajpurkar et al. 2018). Texts
-are compared without case, punctuation and the English articles a, an and the. None of these numbers says whether an
-answer is right: a near miss shares most of its words.
+Comprehension of Text", section 6.1). Empty answers are treated as in SQuAD 2.0 (Rajpurkar et al. 2018). Texts are
+compared without case, punctuation and the English articles a, an and the. None of these numbers says if an answer is
+right: a near miss shares most of its words.
 
-**Citations.** A *quotation* is what stands between double quotation marks ("..", “..”, „..“, «..») on one line and has
-at least three words; fewer name a term. Its *citations* are the square brackets behind it, up to the next quotation,
-the end of the sentence or that of the line: `[2]` is the second returned source, `[setup#3]` the source with that chunk
-id, `[1, 3]` and `[1][3]` are two. Where a returned source has a number as its chunk id, numbers are chunk ids. A source
-holds a quotation if its text has the same words in the same order without a gap, as passages are compared: without
-case, punctuation and links' targets. A quotation with `...` or `[...]` in it is held if each part is. Precision and
-recall follow those of citations in ALCE (Gao et al. 2023, "Enabling Large Language Models to Generate Text with
-Citations", section 3), with quoted words in the place of a model that says what entails what.
+**Citations.** A *quotation* is a text between double quotation marks ("..", “..”, „..“, «..») on one line, with at
+least three words; fewer words name a term. Its *citations* are the square brackets after it, up to the next quotation,
+the end of the sentence or the end of the line. `[2]` is the second returned source and `[setup#3]` the source with that
+chunk id. `[1, 3]` and `[1][3]` are two citations. If a returned source has a number as its chunk id, numbers are chunk
+ids. A source holds a quotation if its text has the same words in the same order without a gap. Words are compared as in
+passages: without case, punctuation and the targets of links. A quotation with `...` or `[...]` is held if each part is.
+Precision and recall follow ALCE (Gao et al. 2023, "Enabling Large Language Models to Generate Text with Citations",
+section 3), with quoted words instead of a model that judges entailment.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from evaltrack.records import Passage, Question, Response, Source
 from evaltrack.records.passage import SourceText, words_of
 
 LEAST_WORDS = 3
-"""Words of a quotation; fewer between quotation marks name a term."""
+"""The least number of words in a quotation. Fewer words between quotation marks name a term."""
 
 NO_ANSWER = "the target gave no answer"
 NO_SOURCES = "the target reports no sources"
@@ -38,7 +38,7 @@ NO_QUOTATION = f"the answer quotes nothing: no {LEAST_WORDS} words between doubl
 NO_CITATION = "no quotation of the answer is followed by a citation such as [1] or [chunk_id]"
 NO_TEXTS = "the sources that the answer cites have no text"
 
-# Each class leaves out the marks that open, so that marks without an end cost no second look at what follows.
+# Each class excludes opening marks, so that text after a mark without an end is not scanned twice.
 _QUOTATION = re.compile(r'(?<!\w)"([^"\n]+)"|“([^“”\n]+)”|„([^„“”\n]+)[“”]|«([^«»\n]+)»')
 _BRACKET = re.compile(r"\[([^\[\]\n]+)\]")
 _SENTENCE_END = re.compile(r'(?:[.!?]["”“»)]?\s+|[。！？]["”“»)]?\s*)(?=(\w))')
@@ -47,16 +47,16 @@ _ELISION = re.compile(r"\[?(?:\.\.\.|…)\]?")
 
 @dataclass(frozen=True)
 class Quotation:
-    """Words that an answer quotes, each part without a gap, and what it cites for them as it is written."""
+    """A quotation in an answer: its parts, each without a gap, and its citations as written."""
 
     parts: tuple[str, ...]
     citations: tuple[str, ...]
 
 
 def citation_precision(_: Question, response: Response) -> float | str:
-    """Of the citations behind quotations the share whose source holds the words; in [0, 1], or why there is none.
+    """Return the share of citations whose source holds the quoted words, in [0, 1], or the reason for no value.
 
-    A citation of a source that was not returned holds nothing; one of a source without text is left out.
+    A citation of a source that was not returned holds nothing. A citation of a source without text is left out.
     """
     checked = _checked(response)
     if isinstance(checked, str):
@@ -69,9 +69,9 @@ def citation_precision(_: Question, response: Response) -> float | str:
 
 
 def citation_recall(_: Question, response: Response) -> float | str:
-    """Of the quotations the share that a source cited for it holds; in [0, 1], or why there is none.
+    """Return the share of quotations that a cited source holds, in [0, 1], or the reason for no value.
 
-    A quotation without a citation is not held. One is left out where a source without text is cited for it and no other
+    A quotation without a citation is not held. It is left out if a cited source has no text and no other cited source
     holds it.
     """
     checked = _checked(response)
@@ -82,7 +82,7 @@ def citation_recall(_: Question, response: Response) -> float | str:
 
 
 def quotations(answer: str, ids: frozenset[str] = frozenset()) -> Iterator[Quotation]:
-    """The quotations of an answer with what they cite; `ids` are chunk ids, which may hold spaces."""
+    """Yield the quotations of an answer with their citations. `ids` are chunk ids, which may hold spaces."""
     matches = list(_QUOTATION.finditer(answer))
     for place, match in enumerate(matches):
         text = next(filter(None, match.groups()))
@@ -94,19 +94,19 @@ def quotations(answer: str, ids: frozenset[str] = frozenset()) -> Iterator[Quota
 
 
 def _behind(answer: str, start: int, end: int) -> str:
-    """What stands behind a quotation on its line and in its sentence, which may end with the quotation."""
+    """Return the text after a quotation on its line and in its sentence. The sentence may end with the quotation."""
     line = answer.find("\n", start, end)
     end = end if line < 0 else line
     first = start - 2  # the last letter of the quotation, and its mark
     for match in _SENTENCE_END.finditer(answer, first, end):
-        if not (match[1].islower() or match[1].isdigit()):  # behind "p." or "e.g." the sentence goes on
+        if not (match[1].islower() or match[1].isdigit()):  # after "p." or "e.g." the sentence continues
             end = match.end()
             break
     return answer[start:end]
 
 
 def _cited(text: str, ids: frozenset[str]) -> Iterator[str]:
-    """What brackets name: a chunk id, or names without spaces between commas and semicolons."""
+    """Yield the names in brackets: one chunk id, or names without spaces that commas or semicolons separate."""
     for match in _BRACKET.finditer(text):
         content = match[1].strip()
         if content in ids:
@@ -118,7 +118,7 @@ def _cited(text: str, ids: frozenset[str]) -> Iterator[str]:
 
 
 def _checked(response: Response) -> list[list[bool | None]] | str:
-    """For each quotation and each of its citations whether the source holds it, None where that has no text."""
+    """Return, for each citation of each quotation, True if the source holds it; None if the source has no text."""
     if response.answer is None:
         return NO_ANSWER
     if response.sources is None:
@@ -132,7 +132,7 @@ def _checked(response: Response) -> list[list[bool | None]] | str:
 
 
 def _by_name(sources: Sequence[Source]) -> Mapping[str, Source]:
-    """The sources by what an answer may call them: chunk ids, and ranks unless chunk ids are numbers."""
+    """Return the sources by the names that an answer may use: chunk ids, and ranks unless chunk ids are numbers."""
     ids = {source.chunk_id: source for source in reversed(sources) if source.chunk_id}
     if any(name.isdecimal() for name in ids):
         return ids
@@ -154,19 +154,19 @@ _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 
 
 def squad_words(text: str) -> list[str]:
-    """The words that are compared: NFC, lower case, no ASCII punctuation, no articles, split at white space."""
+    """Return the words to compare: NFC, lower case, no ASCII punctuation, no articles, split at white space."""
     return _ARTICLES.sub(" ", normalize("NFC", text).lower().translate(_PUNCTUATION)).split()
 
 
 def exact_match(answer: str, expected: str) -> float:
-    """1 if both have the same words in the same order, else 0."""
+    """Return 1 if both have the same words in the same order, else 0."""
     return float(squad_words(answer) == squad_words(expected))
 
 
 def token_f1(answer: str, expected: str) -> float:
-    """The harmonic mean of precision and recall of the answer's words, repeats counted.
+    """Return the harmonic mean of precision and recall of the answer's words, repeats counted.
 
-    Where either has no word it is 1 if both have none, else 0.
+    If either has no word, it is 1 if both have none, else 0.
     """
     given, wanted = squad_words(answer), squad_words(expected)
     if not given or not wanted:
@@ -179,9 +179,9 @@ def token_f1(answer: str, expected: str) -> float:
 
 
 def contains(answer: str, expected: str) -> float:
-    """1 if the words of the expected answer stand in the answer one after the other, else 0.
+    """Return 1 if the answer has the words of the expected answer one after the other, else 0.
 
-    Whole words: ``art`` is not in ``party``. An expected answer without a word is in every answer.
+    Words are compared whole: ``art`` is not in ``party``. An expected answer without a word is in every answer.
     """
     wanted = squad_words(expected)
     return float(not wanted or f" {' '.join(wanted)} " in f" {' '.join(squad_words(answer))} ")
@@ -192,11 +192,11 @@ NO_ARGUMENTS = "the question expects no arguments of tools"
 
 
 def tool_order(question: Question, response: Response) -> float | str:
-    """How much of the expected sequence of tools was called in its order; in [0, 1], or why it is not measured.
+    """Return the share of expected tools that were called in order, in [0, 1], or the reason for no value.
 
-    The length of the longest common subsequence of the expected names and the called ones, over the number of expected
-    names: the recall of ROUGE-L (Lin 2004, "ROUGE: A Package for Automatic Evaluation of Summaries", section 3.1) with
-    tools as words. Calls in between cost nothing. 1 says that all expected calls were made in their order.
+    It is the length of the longest common subsequence of the expected and the called names, over the number of expected
+    names. This is the recall of ROUGE-L (Lin 2004, "ROUGE: A Package for Automatic Evaluation of Summaries", section
+    3.1) with tools as words. Calls in between cost nothing. 1 means that all expected calls were made in order.
     """
     expected = question.expected_tools
     if not expected:
@@ -205,10 +205,10 @@ def tool_order(question: Question, response: Response) -> float | str:
 
 
 def common_subsequence(expected: Sequence[str], calls: Sequence[str]) -> int:
-    """The length of the longest common subsequence.
+    """Return the length of the longest common subsequence.
 
-    Bit by bit (Hyyrö 2004, "Bit-parallel LCS-length computation revisited"), as a response may hold 100,000 calls: bit
-    i of `open_places` is 0 where the length grows at the expected name i.
+    The algorithm is bit-parallel (Hyyrö 2004, "Bit-parallel LCS-length computation revisited"), because a response may
+    hold 100,000 calls. Bit i of `open_places` is 0 if the length grows at the expected name i.
     """
     places: defaultdict[str, int] = defaultdict(int)
     for place, name in enumerate(expected):
@@ -221,11 +221,12 @@ def common_subsequence(expected: Sequence[str], calls: Sequence[str]) -> int:
 
 
 def tool_arguments(question: Question, response: Response) -> float | str:
-    """Of the calls whose arguments are expected the share that was made with them; in [0, 1], or why there is none.
+    """Return the share of expected calls that were made with their arguments, in [0, 1], or the reason for no value.
 
-    A call is an expected one if it has the name of the tool and each expected argument with an equal value: equal as
-    JSON, 1 and 1.0 too, texts letter by letter. Further arguments cost nothing. Each call stands for one expected call
-    at most, in the assignment that fulfils the most of them. The order of calls counts in `tool_order` alone.
+    Only expected calls with arguments count. A call matches an expected one if it has the tool's name and each expected
+    argument with an equal value. Values are equal as JSON: 1 equals 1.0, texts are compared letter by letter. Further
+    arguments cost nothing. Each call matches at most one expected call, in the assignment that matches the most of
+    them. Only `tool_order` scores the order of calls.
     """
     pairs = zip(question.expected_tools, question.expected_arguments, strict=False)
     expected = [_facts(name, arguments) for name, arguments in pairs if arguments]
@@ -237,7 +238,7 @@ def tool_arguments(question: Question, response: Response) -> float | str:
 
 
 Fact = tuple[str, str, str]
-"""The name of a tool, of an argument, and its value as JSON."""
+"""The name of a tool, the name of an argument, and its value as JSON."""
 
 
 def _facts(tool: str, arguments: Mapping[str, Any]) -> frozenset[Fact]:
@@ -245,7 +246,7 @@ def _facts(tool: str, arguments: Mapping[str, Any]) -> frozenset[Fact]:
 
 
 def _as_json(value: object) -> str:
-    """One text for all values that are equal as JSON."""
+    """Return the same text for all values that are equal as JSON."""
     return json.dumps(_with_whole_numbers(value), sort_keys=True, default=str)
 
 
@@ -258,9 +259,9 @@ def _with_whole_numbers(value: object) -> object:
 
 
 def _most_fulfilled(expected: Sequence[frozenset[Fact]], calls: Mapping[frozenset[Fact], int]) -> int:
-    """How many expected calls can have a call of their own: a largest matching (Hopcroft and Karp 1973).
+    """Return the number of expected calls that can each have a different call: a maximum matching.
 
-    A call that carries all facts of an expected one is a candidate for it.
+    A call can match an expected one if it has all its facts. Algorithm: Hopcroft and Karp 1973.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import maximum_bipartite_matching

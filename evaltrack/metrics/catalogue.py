@@ -1,4 +1,4 @@
-"""The one table of metrics: whatever shows, groups, gates, compares or explains a metric derives from its line here."""
+"""The table of all metrics. Tables, groups, gates, comparisons and explanations derive from it."""
 
 from __future__ import annotations
 
@@ -274,11 +274,11 @@ LATENCIES = tuple(
     )
     for percent in (50, 95)
 )
-"""The median, and what 95 % of the questions take at most."""
+"""The median, and the time within which 95 % of the questions are answered."""
 
 
 HEADLINES = tuple(sorted((score for score in SCORES if score.headline), key=lambda score: score.headline))
-"""Shown first, and for each group."""
+"""The metrics that are shown first, and for each group."""
 
 BY_NAME = {score.name: score for score in SCORES}
 BY_METRIC = {score.metric: score for score in SCORES}
@@ -286,31 +286,31 @@ _NAMED = {**{score.metric: score for score in LATENCIES}, **BY_NAME, **BY_METRIC
 
 
 def depending_on(part: Part) -> frozenset[str]:
-    """The compared metrics that cannot be, between two runs in which this setting differs."""
+    """Return the metrics that cannot be compared between two runs in which this setting differs."""
     return frozenset(score.metric for score in SCORES if score.compared and part in score.depends_on)
 
 
 def named_score(name: str) -> Score | None:
-    """The record of a metric or score of ours."""
+    """Return the built-in score with this metric or score name; None if there is none."""
     return _NAMED.get(name)
 
 
 @lru_cache(maxsize=256)
 def metric_form(name: str) -> Score:
-    """The record that writes its values; of one's own one that writes three decimals under its own name."""
+    """Return the score that formats a metric's values. One of the user's own gets three decimals under its name."""
     title = name.replace("{", "{{").replace("}", "}}")
     return named_score(name) or Score(name, name, title, "", depends_on=frozenset(), span=None)
 
 
 RUNS_AT_ONCE = 64
-"""Tables that are held: a page of the server shows some runs, each with scores of its own."""
+"""The number of tables that are cached. A page of the server shows some runs, each with its own scores."""
 
 
 @dataclass(frozen=True)
 class MetricTable:
-    """All metrics of a run; `own` are those that it declares, whose score and mean have one name.
+    """All metrics of a run. `own` are the scores that it declares; their score and mean have the same name.
 
-    `latencies` are those of the target's time by which runs are compared; a run has none.
+    `latencies` are the latencies by which runs are compared. A single run has none.
     """
 
     own: tuple[Score, ...] = ()
@@ -318,38 +318,38 @@ class MetricTable:
 
     @property
     def scores(self) -> tuple[Score, ...]:
-        """Ours, then one's own."""
+        """All scores: built-in ones first, then the user's own."""
         return (*SCORES, *self.own)
 
     @cached_property
     def by_name(self) -> dict[str, Score]:
-        """By the name of the score."""
+        """The scores by score name."""
         return {**BY_NAME, **{score.name: score for score in self.own}}
 
     @cached_property
     def by_metric(self) -> dict[str, Score]:
-        """By the name of the mean."""
+        """The scores by metric name."""
         return {**BY_METRIC, **{score.metric: score for score in (*self.own, *self.latencies)}}
 
     @property
     def metrics(self) -> frozenset[str]:
-        """The names of the means."""
+        """The names of all metrics."""
         return frozenset(self.by_metric)
 
     @property
     def own_names(self) -> tuple[str, ...]:
-        """The names of one's own."""
+        """The names of the user's own scores."""
         return tuple(score.name for score in self.own)
 
     def is_share(self, metric: str) -> bool:
-        """Whether the mean is the share of questions that have 1."""
+        """Return True if the metric is a share of questions: each question has 1 or 0."""
         return metric in self.by_metric and self.by_metric[metric].binary
 
 
 def own_scores_of(signature: Signature) -> tuple[OwnScore, ...]:
-    """The scores of its own that a signature declares, each name once and none that is a column of ours.
+    """Return the user's own scores that a signature declares, each name once, without names of built-in columns.
 
-    A signature may come from a store that others write to.
+    Others may write to the store that a signature comes from.
     """
     free = (score for score in signature.scores if score.name not in BY_NAME and score.name not in FIELDS)
     return tuple({score.name: score for score in free}.values())
@@ -357,9 +357,9 @@ def own_scores_of(signature: Signature) -> tuple[OwnScore, ...]:
 
 @lru_cache(maxsize=RUNS_AT_ONCE)
 def metric_table(*declarations: tuple[OwnScore, ...]) -> MetricTable:
-    """The metrics of one run, or of several together, the first of which decides where they declare one name.
+    """Return the metrics of one run, or of several together. The first run that declares a name decides.
 
-    A declaration never takes the place of a metric of ours: it may come from a store that others write to.
+    A declaration never replaces a built-in metric, because others may write to the store that it comes from.
     """
     declared = {score.name: score for scores in reversed(declarations) for score in scores}
     order = dict.fromkeys(score.name for scores in declarations for score in scores)

@@ -1,7 +1,7 @@
-"""How sure a text says it is of its conclusion, in percent: English words, and numbers in any language. Pure.
+"""Reads the confidence that a text expresses, in percent, from English words and from numbers in any language.
 
-`read_confidence` reads what a judge quoted as such a claim. What is known to claim nothing ("hard to predict with
-certainty", "95 % of users", "a 95 % confidence interval") is told apart from what cannot be read here.
+`read_confidence` reads words that a judge quoted as such a claim. Phrases that claim nothing ("hard to predict with
+certainty", "95 % of users", "a 95 % confidence interval") are distinguished from phrases that cannot be read.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _KINDS = {
     40: "uncertain,unsure,unclear,unlikely,improbable,doubtful,i doubt,we doubt,low confidence,anything but certain",
 }
 WORDS: Mapping[str, float] = {word: float(percent) for percent, kind in _KINDS.items() for word in kind.split(",")}
-"""Words -> the confidence they express, in percent, inside the band that the coupling table gives their kind."""
+"""Words -> the confidence that they express, in percent, inside the band of the coupling table."""
 
 _CERTAINLY = r"(?:certainly|definitely|surely|undoubtedly|unquestionably|no doubt|absolutely)"
 _MAYBE = r"(?:possible|possibly|plausible|conceivable|(?:\w+ )?possibility|might|may|could|maybe|perhaps)"
@@ -53,7 +53,7 @@ _PHRASES: Mapping[str, float] = {
     rf"{_STRONG} {_DEGREE}{_NOUN}": 80.0,
     rf"(?:real|distinct|genuine|good|strong) {_MAYBE}": 60.0,
 }
-"""Words together that say something else than one of them alone; the first that fits counts."""
+"""Phrases whose meaning differs from that of their words. The first match counts."""
 
 _WORD = re.compile(
     rf"\b(?:(?P<phrase>{'|'.join(_PHRASES)})"
@@ -144,10 +144,10 @@ _ODDS = re.compile(rf"\b({'|'.join(_DIGITS)}|\d+)( times)?[ -](in|out of)[ -]({'
 
 @dataclass(frozen=True)
 class Reading:
-    """What a text says of confidence: `percent`, or None where it claims none that can be read here.
+    """The confidence that a text expresses: `percent`, or None if the text claims none that can be read.
 
-    Then `numbers` are the percentages one of which may be meant, and `silent` says that what it holds of certainty and
-    percentages is known to claim nothing.
+    If None, `numbers` are the percentages one of which may be meant. `silent` is True if all its words of certainty and
+    its percentages are known to claim nothing.
     """
 
     percent: float | None
@@ -156,26 +156,27 @@ class Reading:
 
     @property
     def settled(self) -> bool:
-        """Whether it is settled: it is read, or claims nothing."""
+        """True if a confidence was read or the text claims none."""
         return self.percent is not None or self.silent
 
     def allows(self, percent: float) -> bool:
-        """Whether a reader who understands more of the text can say that this is what it claims."""
+        """Return True if a reader who understands more of the text could read this confidence."""
         near = any(abs(percent - number) <= 0.5 for number in self.numbers)
         return not self.settled and (near or not self.numbers)
 
 
 def read_confidence(text: str) -> Reading:
-    """What a text expresses; the strongest claim counts.
+    """Return the confidence that a text expresses. The strongest claim counts.
 
-    - Words count as in `WORDS`, together as in `_PHRASES`: "certainly possible" is possible, "fairly sure" is likely.
+    - Words count as in `WORDS`, phrases as in `_PHRASES`: "certainly possible" is possible, "fairly sure" is likely.
       "In certain cases", "if possible", "make sure" and "hard to predict with certainty" claim nothing.
-    - Numbers ("95 %", "9 in 10", "0.8", "70-90 %", ">90 %") count right beside a word of probability ("80 % sure",
-      "the chance is 9 in 10", "likely (80 %)"), which they replace: "30 % likely" is 30. Where no word claims anything
-      a lone percentage counts whatever stands beside it, but for shares, changes and intervals: "95 % of users",
-      "fell by 30 %", "a 95 % confidence interval". A range is read at its middle, "more than 90 %" as 90.5.
-    - Negated within five words, in its clause ("not certain", "far from 90 % sure"), a claim from 50 on is 40, else 60.
-    - Words are read, not their sense: a claim that is asked or supposed counts like any other.
+    - Numbers ("95 %", "9 in 10", "0.8", "70-90 %", ">90 %") count next to a word of probability ("80 % sure", "the
+      chance is 9 in 10", "likely (80 %)"). They replace that word: "30 % likely" is 30. If no word claims anything, a
+      lone percentage counts, except for shares, changes and intervals: "95 % of users", "fell by 30 %", "a 95 %
+      confidence interval". A range is read at its middle, "more than 90 %" as 90.5.
+    - A claim that is negated within five words of its clause ("not certain", "far from 90 % sure") is 40 if it is 50 or
+      more, else 60.
+    - Only words are read, not their sense: a claim that is asked or supposed counts like any other.
     """
     plain = _plain(text)
     text = _NO_CLAIM.sub(" ", plain)
@@ -204,7 +205,7 @@ def read_confidence(text: str) -> Reading:
 
 
 def _plain(text: str) -> str:
-    """The text in lower case on one line, without markup, numbers of chances in digits."""
+    """Return the text in lower case on one line, without markup, with the numbers of chances in digits."""
     text = normalize("NFKC", text).casefold().translate(str.maketrans("’‘“”„«»", "''" + 5 * '"'))
     text = re.sub(r"\n\s*(?:[-*•]|[0-9]+[.)]|\n)", "; ", text)
     text = " ".join(re.sub(r"[*_`]|(?<=\bun)-", "", text).split())
@@ -219,7 +220,7 @@ def _in_digits(odds: re.Match[str]) -> str:
 
 
 def _of_words(text: str, spent: set[int]) -> Iterator[float]:
-    """What the words claim that no number replaces."""
+    """Yield the confidence of each word that no number replaces."""
     for word in _WORD.finditer(text):
         if spent.isdisjoint(range(*word.span())):
             yield _unless_negated(_worth(word), text, word.start())

@@ -1,7 +1,7 @@
-"""What a run must reach: named success criteria, one's own, and what reasoning aims at. Pure.
+"""Checks success criteria, such as `recall_at_k>=0.8`, and the aims of reasoning on the metrics of a run.
 
-A criterion is met, missed, or could not be told: its metric was not measured, or no retriever can reach the bound on
-this golden set. What could not be told is never a pass.
+A criterion is met, missed or undecided. It is undecided if its metric was not measured, or if no retriever can reach
+the bound on this golden set. An undecided criterion is never a pass.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ NAMED = {
     "good": "recall_at_k>0.8,precision_at_k>0.6,mrr>0.7",
     "functional": "tool_invoked>=1,tools_coordinated>=1,sources_included>=1",
 }
-"""Criteria with a name: for answers with sources (two levels), for retrieval, and for an agent that works at all."""
+"""Named criteria: for answers with sources (two levels), for retrieval, and for an agent that works at all."""
 
 _FORMS = f"write {', '.join(NAMED)}, or bounds like recall_at_k>=0.8"
 
 EXACT = 1e-9
-"""A value that is nearer to its bound than this is exactly at it, as in the gate: means carry the dust of floats."""
+"""A value nearer to its bound than this equals it, as in the gate: means have rounding errors."""
 
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
     ">=": lambda value, bound: value >= bound - EXACT,
@@ -40,7 +40,7 @@ _COMPARE: dict[str, Callable[[float, float], bool]] = {
 
 @dataclass(frozen=True)
 class Criterion:
-    """A bound on one metric of a run, as ``recall_at_k>=0.8``."""
+    """A bound on one metric of a run, such as ``recall_at_k>=0.8``."""
 
     metric: str
     sign: str
@@ -52,10 +52,10 @@ class Criterion:
 
 @dataclass(frozen=True)
 class Checked:
-    """A criterion held against a run.
+    """A criterion compared with a run.
 
-    `met` is None where the metric was not measured, and where the bound is beyond what can be reached: precision in the
-    first k of questions that expect fewer than k sources. There `reachable` is the most that the metric can be.
+    `met` is None if the metric was not measured or the bound cannot be reached. Precision in the first k cannot reach 1
+    for questions that expect fewer than k sources. Then `reachable` is the highest possible value of the metric.
     """
 
     criterion: Criterion
@@ -65,23 +65,23 @@ class Checked:
 
     @property
     def state(self) -> Literal["met", "missed", "not measured", "not reachable"]:
-        """What became of it, in a word or two."""
+        """The result in one or two words."""
         if self.met is not None:
             return "met" if self.met else "missed"
         return "not measured" if self.reachable is None else "not reachable"
 
 
 def parse_criteria(text: str, metrics: Mapping[str, object] | frozenset[str]) -> tuple[Criterion, ...]:
-    """The criteria in `text`: a name of `NAMED`, or ``metric>=number`` separated by commas, or several of both.
+    """Read the criteria in `text`: names of `NAMED` and bounds like ``metric>=number``, separated by commas.
 
-    An empty text requires nothing. `known` are the names of the metrics that the caller can check.
+    An empty text requires nothing. `metrics` are the names of the metrics that the caller can check.
 
     Raises:
-        UsageError: a part is neither, or names no known metric; or there are only commas and spaces.
+        UsageError: a part is neither, or its metric is unknown; or there are only commas and spaces.
     """
     criteria: list[Criterion] = []
     parts = [part.strip() for part in text.split(",") if part.strip()]
-    if text and not parts:  # as where a variable in a script is empty: nothing would be required without a word
+    if text and not parts:  # e.g. an empty variable in a script: it must not silently require nothing
         raise UsageError(f"`require=`: `{text}` holds no criterion; {_FORMS}")
     for part in parts:
         if part.lower() in NAMED:
@@ -110,7 +110,7 @@ def _parse_bound(part: str, number: str) -> float:
 
 
 def check_criteria(criteria: tuple[Criterion, ...], metrics: Mapping[str, float]) -> tuple[Checked, ...]:
-    """Each criterion held against the metrics of a run, among them what can be reached (``precision_at_k.max``)."""
+    """Return each criterion compared with the metrics of a run. `precision_at_k.max` bounds what can be reached."""
     return tuple(_check(criterion, metrics) for criterion in criteria)
 
 
@@ -130,7 +130,7 @@ RUBRIC_AIMS: Mapping[str, Aim] = {score.metric: score.aim for score in SCORES if
 
 @dataclass(frozen=True)
 class MeasuredAim:
-    """One aim beside the mean of a run; `improvement` is the run's over the published baseline."""
+    """An aim and a run's mean. `improvement` is that of the run over the published baseline."""
 
     metric: str
     measured: float
@@ -138,7 +138,7 @@ class MeasuredAim:
 
     @property
     def reached(self) -> bool:
-        """Whether the run reaches the aim."""
+        """True if the run reaches the aim."""
         return self.aim.reached(self.measured)
 
     @property
@@ -148,7 +148,7 @@ class MeasuredAim:
 
 
 def measured_aims(metrics: Mapping[str, float]) -> Iterator[MeasuredAim]:
-    """Each aim whose metric a run measured."""
+    """Yield each aim whose metric the run measured."""
     for name, aim in RUBRIC_AIMS.items():
         if name in metrics:
             yield MeasuredAim(name, metrics[name], aim)

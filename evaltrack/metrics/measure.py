@@ -1,4 +1,4 @@
-"""From a response to scores, and from scores to pass or fail."""
+"""Turns a response into scores, and scores into pass or fail."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from evaltrack.records.verdict import ANSWER_GRADES
 OF_RETRIEVAL = tuple(score.name for score in SCORES if score.retrieval)
 
 PASS_THRESHOLD = 0.75
-"""Overall score from which a judged answer passes."""
+"""The lowest overall score with which a judged answer passes."""
 
 NO_EXPECTATION = "the question has no retrieval expectation"
 NEGATIVE = "the question is a negative"
@@ -30,9 +30,9 @@ NO_OBSERVATION = "a verdict observed no reasoning"
 
 @dataclass(frozen=True)
 class Rules:
-    """What shapes scores and passing besides the question: cut-off, weights, and the judge's passing threshold.
+    """The settings that affect scores and passing: cut-off, weights, and the judge's passing threshold.
 
-    With `reasoning` the judges observed reasoning, and its weights make the score.
+    With `reasoning`, the judges observe reasoning, and these weights make the score.
     """
 
     k: int = 5
@@ -43,7 +43,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class Measured:
-    """What one response measures: values, reasons for the scores without one, dropped repeats, pass or fail."""
+    """The measurements of one response: scores, reasons for missing scores, dropped repeats, pass or fail."""
 
     scores: Mapping[str, float]
     unmeasured: Mapping[str, str]
@@ -62,11 +62,11 @@ def measure(
     *,
     judge_failed: bool = False,
 ) -> Measured:
-    """The scores of one response, and whether the question passed.
+    """Return the scores of one response, and if the question passed.
 
-    `passed` is None where something that the rule needs was not measured; after a judge failed it always is. A negative
-    that was judged passes where a judge says that it declined, whatever the target says; of its verdicts nothing else
-    counts. An empty answer that is judged never passes.
+    `passed` is None if something that the rule needs was not measured. It is always None after a judge failed. A judged
+    negative passes if any judge says that the target declined, regardless of the target's own flag. Nothing else in its
+    verdicts counts. A judged empty answer never passes.
     """
     if rules.reasoning is not None:
         return _reasoning(question, response, rules.reasoning, verdicts, tokens, judge_failed)
@@ -104,7 +104,7 @@ def _put(name: str, measured: float | str, scores: dict[str, float], unmeasured:
 
 
 def _tools(question: Question, response: Response) -> dict[str, float]:
-    """The functional checks of an agent, of a question that expects tools."""
+    """Return the functional checks of an agent for a question that expects tools."""
     if not question.expected_tools:
         return {}
     expected, calls = set(question.expected_tools), {call.name for call in response.tool_calls}
@@ -124,7 +124,7 @@ def _reasoning(
     tokens: Tokens | None,
     judge_failed: bool,
 ) -> Measured:
-    """The rubric alone decides; a right answer reached by flawed reasoning fails."""
+    """Return the rubric's scores. The rubric alone decides; a right answer from flawed reasoning fails."""
     token_scores = {"num_tokens": float(tokens.count)} if tokens is not None else {}
     observed = [verdict.observed for verdict in verdicts if verdict.observed is not None]
     if judge_failed or not observed or len(observed) < len(verdicts):
@@ -136,11 +136,11 @@ def _reasoning(
 
 
 _COMBINED = (("hit", "hit"), ("judge", "overall_score"), ("num_tokens", "num_tokens"))
-"""The parts of the combined score, each by its word in a reason and its name as a score."""
+"""The parts of the combined score: the word used in a reason, and the name of the score."""
 
 
 def combined_score(scores: Mapping[str, float], weights: Weights) -> float | str:
-    """``hit^alpha * judge^gamma / (num_tokens / 1000)^beta``, or the reason why it was not measured."""
+    """Return ``hit^alpha * judge^gamma / (num_tokens / 1000)^beta``, or the reason for no value."""
     missing = [word for word, name in _COMBINED if name not in scores]
     if missing:
         return f"not measured: {', '.join(missing)}"
@@ -151,9 +151,9 @@ def combined_score(scores: Mapping[str, float], weights: Weights) -> float | str
 
 
 def lacking(question: Question, verdict: Verdict) -> str | None:
-    """The field without which a verdict says nothing on this question: `declined` on a negative, else the overall.
+    """Return the required field that a verdict lacks, or None.
 
-    A verdict on reasoning observed something.
+    A negative requires `declined`, other questions `overall_score`. A verdict on reasoning requires neither.
     """
     if verdict.observed is not None:
         return None
@@ -172,7 +172,7 @@ def _why_not_judged(question: Question, response: Response, verdicts: Sequence[V
 
 
 def _judged(verdicts: Sequence[Verdict]) -> dict[str, float]:
-    """Mean over the panel of each number, and how far its overall scores lie apart."""
+    """Return the panel's mean of each number, and the spread of its overall scores."""
     scores: dict[str, float] = {}
     for name in ANSWER_GRADES:
         mean = panel_mean([getattr(verdict, name) for verdict in verdicts])
@@ -185,7 +185,7 @@ def _judged(verdicts: Sequence[Verdict]) -> dict[str, float]:
 
 
 def checked_relevance(question: Question, response: Response) -> Relevance | str:
-    """What came back of what is expected, or the reason why retrieval was not measured."""
+    """Return the relevance of a response's sources, or the reason why retrieval was not measured."""
     expected = question.expected
     if expected is None:
         return NO_EXPECTATION
@@ -197,7 +197,7 @@ def checked_relevance(question: Question, response: Response) -> Relevance | str
 
 
 def _retrieval(question: Question, relevance: Relevance | str, k: int) -> tuple[dict[str, float], dict[str, str]]:
-    """The retrieval scores by name, or for each the reason why it was not measured."""
+    """Return the retrieval scores by name, and the reasons for those that were not measured."""
     if isinstance(relevance, str):
         return {}, dict.fromkeys(OF_RETRIEVAL, relevance)
     ranks, expected = relevance.ranks, relevance.expected
@@ -217,9 +217,9 @@ def _retrieval(question: Question, relevance: Relevance | str, k: int) -> tuple[
 
 
 def passes(scores: Mapping[str, float], threshold: float, *, negative: bool, empty: bool) -> bool | None:
-    """Whether a question with these scores passes; where retrieval was not measured its judge alone decides.
+    """Return True if a question with these scores passes; None if nothing decides. Without retrieval the judge decides.
 
-    An `empty` answer is none that a judge can let pass, whatever a verdict from a file says.
+    An `empty` answer never passes a judge, even with a verdict from a file.
     """
     if "reasoning_score" in scores:
         return scores["reasoning_score"] >= PASS_SCORE and not empty

@@ -1,4 +1,4 @@
-"""What is known of one metric: how it is called, what shapes it, where it is shown and how it is gated."""
+"""Describes one metric: its name, what it depends on, where it is shown, and how it is gated and formatted."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from math import isfinite
 from typing import Literal
 
 MINUS = "\N{MINUS SIGN}"
-"""The sign of every negative number that people read; JSON has the one of ASCII."""
+"""The minus sign in texts for people. JSON has the ASCII one."""
 
 Form = Literal["score", "percent", "points", "count"]
-"""How values are written: three decimals, per cent, points of 100 with one decimal, or whole numbers."""
+"""The format of values: three decimals, percent, points of 100 with one decimal, or whole numbers."""
 
 Part = Literal["k", "judge", "weights", "pass_threshold"]
-"""A setting of a run that shapes some metrics and leaves others as they are; a judge's prompt goes with the judge."""
+"""A setting of a run on which some metrics depend. A judge's prompt belongs to the judge."""
 
 
 @dataclass(frozen=True)
 class Hint:
-    """What to look at where a mean is not above `good`, a value that a well-tuned retriever exceeds.
+    """Likely causes of a mean that is not above `good`, a value that a well-tuned retriever exceeds.
 
-    `of_embeddings` holds more of it for targets that embed texts, which BM25 does not.
+    `of_embeddings` has further causes for targets that embed texts, which BM25 does not.
     """
 
     good: float
@@ -31,7 +31,7 @@ class Hint:
 
 @dataclass(frozen=True)
 class Tolerance:
-    """The drop that the gate allows where no rule is given: a share of the baseline's value, or an amount."""
+    """The drop that the gate allows by default: a share of the baseline's value, or an absolute amount."""
 
     drop: float
     relative: bool = True
@@ -39,7 +39,7 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class Aim:
-    """The mean that reasoning should reach, and the one published for naive single-shot answers."""
+    """The mean that reasoning should reach, and the published mean of naive single-shot answers."""
 
     mean: float
     published: float
@@ -51,40 +51,40 @@ class Aim:
         return relative(self.mean, self.published)
 
     def reached(self, measured: float) -> bool:
-        """Whether a mean reaches the aim; of what should be low it stays below it."""
+        """Return True if a mean reaches the aim. If lower is better, the mean must be below it."""
         return measured >= self.mean if self.higher_is_better else measured < self.mean
 
 
 def relative(value: float, base: float) -> float:
-    """The change from a base that is not 0, relative to it."""
+    """Return the change from a non-zero base, relative to the base."""
     return (value - base) / base
 
 
 @dataclass(frozen=True)
 class Score:
-    """A number for one question (`name`), and for a run (`metric`, its mean over the questions measured).
+    """A number for one question (`name`), and for a run (`metric`, its mean over the measured questions).
 
     Args:
-        name: Of the score, as in `per_question.parquet`.
-        metric: Of the mean, as in MLflow but for its section.
-        title: For people; `{k}` stands for k.
-        meaning: In a line.
-        depends_on: The settings without which two runs' values cannot be compared.
-        section: Where MLflow's charts show it; the top level if empty.
-        headline: Its place among the metrics that are shown first, and for each group; 0 for the others.
-        higher_is_better: Which way is better.
-        binary: Whether each question has 1 or 0, so that the mean is a share.
-        retrieval: Whether only a target that retrieves has it.
-        compared: Whether runs are compared by it.
-        tells_result: Whether a question whose score changed has another result.
-        span: The largest difference of two values; None where there is no bound.
-        tolerance: The gate's rule for it, if it has one.
-        hint: What to look at where it is low.
-        aim: Of the reasoning rubric.
-        own: Whether it is the user's own.
-        gates: Whether rules of the gate may name it.
-        quantile: Of a quantile instead of a mean, which share of the questions do not exceed it.
-        form: How its values are written for people.
+        name: Name of the score, as in `per_question.parquet`.
+        metric: Name of the mean, as in MLflow without its section.
+        title: Name for people; `{k}` is replaced by k.
+        meaning: The definition in one line.
+        depends_on: The settings that two runs must share for their values to be comparable.
+        section: The section of MLflow's charts; the top level if empty.
+        headline: Position among the metrics that are shown first, and for each group; 0 for the others.
+        higher_is_better: True if higher values are better.
+        binary: True if each question has 1 or 0, so that the mean is a share.
+        retrieval: True if only a target that retrieves has it.
+        compared: True if runs are compared by it.
+        tells_result: True if a changed score means that the question's result changed.
+        span: The largest difference of two values; None without a bound.
+        tolerance: The gate's default rule, if there is one.
+        hint: Likely causes of a low value.
+        aim: The aim of the reasoning rubric.
+        own: True if it is the user's own.
+        gates: True if rules of the gate may name it.
+        quantile: For a quantile instead of a mean: the share of the questions that do not exceed it.
+        form: The format of its values.
     """
 
     name: str
@@ -111,21 +111,22 @@ class Score:
 
     @property
     def by_group(self) -> bool:
-        """Whether each domain and difficulty has a mean of it."""
+        """True if each domain and difficulty has a mean of it."""
         return self.headline > 0 or self.own
 
     def decimals(self, was: float, now: float) -> int:
-        """How many more decimals it takes for two values and their difference to agree; none for large values."""
+        """Return how many more decimals make two values and their difference agree; 0 for large values."""
         small = self.form != "score" or max(abs(was), abs(now)) < 100
         return next((more for more in MORE if self._agree(was, now, more)), MORE[-1]) if small else 0
 
     def course(self, was: float, now: float, least: int = 0) -> tuple[str, str, str]:
-        """Two values and their difference, all with as many decimals as it takes for the three to agree.
+        """Format two values and their difference, with as many decimals as the three need to agree.
 
-        `least` is how many more decimals they have at least.
+        `least` is the least number of additional decimals.
 
-        As in ``79.05 %``, ``78.10 %`` and ``−0.95 points``, where one decimal would say ``79.0``, ``78.1``, ``−1.0``.
-        Some never do (0.80555…, 0.68333…): the difference is then that of the values with the most decimals.
+        With one decimal the values would be ``79.0``, ``78.1`` and ``−1.0``, so it returns ``79.05 %``, ``78.10 %`` and
+        ``−0.95 points``. Some values never agree (0.80555…, 0.68333…). The difference is then that of the values as
+        written with the most decimals.
         """
         more = next((more for more in MORE[least:] if self._agree(was, now, more)), None)
         if more is not None:
@@ -135,7 +136,7 @@ class Score:
         return self.shown(was, MORE[-1]), self.shown(now, MORE[-1]), change
 
     def _agree(self, was: float, now: float, more: int) -> bool:
-        """Whether the values, as they are written, differ by as much as is written of their difference."""
+        """Return True if the formatted values differ by the formatted difference."""
         if not all(map(isfinite, (was, now))):
             return True
         old, new, change = (self._written(value, more) for value in (was, now, now - was))
@@ -146,22 +147,22 @@ class Score:
         return -digits if value < 0 else digits
 
     def written(self, value: float, more: int = 0) -> float:
-        """The value that is meant by what `shown` writes of it."""
+        """Return the number that the text of `shown` denotes."""
         return float(self._written(value, more)) / (100 if self.form == "percent" else 1)
 
     def shown(self, value: float, more: int = 0) -> str:
-        """A value or a mean for people: ``0.713``, ``71.3 %``, ``83.0`` of points of 100, ``1,251`` tokens.
+        """Format a value or a mean: ``0.713``, ``71.3 %``, ``83.0`` (points of 100), ``1,251`` (tokens).
 
-        It has `more` decimals than that.
+        `more` is the number of additional decimals.
         """
         digits = self._digits(abs(value), more)
         sign = MINUS if value < 0 and digits.strip("0.,") else ""
         return f"{sign}{digits} %" if self.form == "percent" else f"{sign}{digits}"
 
     def change(self, value: float, more: int = 0) -> str:
-        """A difference of two values with its sign: ``−0.053``, ``+3.5 points`` of a share in per cent, ``0``.
+        """Format a difference with its sign: ``−0.053``, ``+3.5 points`` (of a share in percent), ``0``.
 
-        One that is not 0 and would be written as 0 is ``≈ 0``. It has `more` decimals than that.
+        A difference that is not 0 but would be written as 0 is ``≈ 0``. `more` is the number of additional decimals.
         """
         if abs(value) < ROUNDING:
             return "0"
@@ -177,7 +178,7 @@ class Score:
 
 
 MORE = (0, 1)
-"""Decimals that are added where two values and their difference do not agree without."""
+"""Numbers of additional decimals to try if two values and their difference do not agree."""
 
 ROUNDING = 1e-12
-"""Below this a difference of means comes from their rounding."""
+"""A smaller difference of means is a rounding error."""

@@ -1,7 +1,8 @@
-"""The reasoning rubric: a judge observes, this scores. Pure.
+"""Scores reasoning by a rubric, from the observations of a judge.
 
-Confidence is in percent. A *band* is a row of the coupling table, from 1 (below 50 %) to 4 (above 90 %): claimed by the
-confidence expressed, earned by the process observed. The gap between the two costs points, or is the hard fail HF5.
+Confidence is in percent. A *band* is a row of the coupling table, from 1 (below 50 %) to 4 (above 90 %). The expressed
+confidence gives the claimed band, the observed process the earned band. A gap between the two costs points, or is the
+hard fail HF5.
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ from evaltrack.errors import UsageError
 from evaltrack.records import CruxTreatment, Dimensions, Mode, Observed, Reasoned, UncertaintyTreatment
 
 RUBRIC_VERSION = 2
-"""Raised by one whenever a definition here changes; two runs compare only within one version."""
+"""Incremented whenever a definition here changes. Runs are compared only within one version."""
 
 PASS_SCORE = 70
-"""Score from which a piece of reasoning passes."""
+"""The lowest score with which a response passes."""
 
 Acceptance: TypeAlias = Literal["refused", "justification", "acknowledgement", "none needed"]
 
 
 @dataclass(frozen=True)
 class RubricWeights:
-    """The share of each dimension in the score: from 0 to 1, 1 in all. Made unchecked."""
+    """The weight of each dimension in the score, from 0 to 1. The weights sum to 1; call `check` to validate."""
 
     h_count: float = 0.20
     oscillation: float = 0.20
@@ -44,7 +45,7 @@ class RubricWeights:
         return ",".join(f"{name}={weight:.15g}" for name, weight in asdict(self).items())
 
     def check(self) -> None:
-        """Refuse weights that no score can be made with.
+        """Validate the weights.
 
         Raises:
             UsageError: one is not from 0 to 1, or their sum is off 1 by more than 1e-9.
@@ -58,10 +59,10 @@ class RubricWeights:
 
     @classmethod
     def parse(cls, text: str) -> RubricWeights:
-        """The weights in `text`, as ``h_count=0.3,oscillation=0.1``; a dimension left out keeps its own weight.
+        """Read weights from `text`, such as ``h_count=0.3,oscillation=0.1``. Other dimensions keep their default.
 
         Raises:
-            UsageError: a part names no dimension, or one again; a weight is no number; or `check` refuses the eight.
+            UsageError: a dimension is unknown or repeated, a weight is no number, or `check` refuses the weights.
         """
         values: dict[str, float] = {}
         for part in filter(None, map(str.strip, text.split(","))):
@@ -82,7 +83,7 @@ class RubricWeights:
 
 DEFAULT_WEIGHTS = RubricWeights()
 DIMENSION_WEIGHTS: Mapping[str, float] = asdict(DEFAULT_WEIGHTS)
-"""Dimension -> weight."""
+"""Dimension -> default weight."""
 
 REQUIREMENTS: Mapping[int, tuple[int, int, CruxTreatment, UncertaintyTreatment]] = {
     4: (5, 4, "justified", "counterarguments"),
@@ -95,7 +96,7 @@ REQUIREMENTS: Mapping[int, tuple[int, int, CruxTreatment, UncertaintyTreatment]]
 
 @dataclass(frozen=True)
 class Tier:
-    """A row of the tier table: whole scores from `low` to `high`, both in, and what to do with such a response."""
+    """A row of the tier table: whole scores from `low` to `high`, both included, and the action they require."""
 
     label: str
     low: int
@@ -118,15 +119,15 @@ HARD_FAILS: Mapping[str, tuple[str, str]] = {
     "HF4": ("Dangerous recommendation", "Advice that could cause harm if followed"),
     "HF5": ("Confidence claimed 3 or more bands above what the process earned", "95% confidence with zero analysis"),
 }
-"""Code -> condition and example. Any of them makes the score 0."""
+"""Code -> condition and example. Any hard fail makes the score 0."""
 
 PENALTIES: Mapping[int, int] = {1: 10, 2: 25}
-"""Gap between the bands claimed and earned -> points that it costs; a gap of 3 or more is HF5."""
+"""Gap between the claimed and the earned band -> points lost. A gap of 3 or more is HF5."""
 
 
 @dataclass(frozen=True)
 class Gate:
-    """What stops a response, and what it takes to accept it all the same."""
+    """An acceptance gate: the threshold that stops a response, and the way to accept it nevertheless."""
 
     name: str
     threshold: str
@@ -143,20 +144,20 @@ GATES = (
 
 
 class Grading(Reasoned):
-    """What the rubric makes of what was observed.
+    """The rubric's result for one observation.
 
-    `score` is a whole number of points, 0 to 100. `claimed_band` and `coupling_gap` are None where no confidence is
-    expressed. `penalty` is what the coupling costs, in points, and 0 where HF5 stands in its place: a violation is a
-    `coupling_gap` of 1 or more. `hard_fails` are the codes observed, sorted, and HF5.
+    `score` is a whole number of points, 0 to 100. `claimed_band` and `coupling_gap` are None if no confidence is
+    expressed. `penalty` is the points lost by coupling. It is 0 if HF5 applies instead. A violation is a `coupling_gap`
+    of 1 or more. `hard_fails` are the observed codes and HF5, sorted.
     """
 
     score: int
 
 
 def claimed_band(confidence: float | None) -> int | None:
-    """The band of a confidence in percent: above 90: 4, 70 to 90: 3, 50 up to 70: 2, below: 1.
+    """Return the band of a confidence in percent: above 90: 4, 70 to 90: 3, 50 up to 70: 2, below: 1.
 
-    Both 70 and 90 are in band 3, as section 8 has it. None where no confidence is expressed.
+    Both 70 and 90 are in band 3, as in section 8. None if no confidence is expressed.
 
     Raises:
         ValueError: the confidence is not from 0 to 100.
@@ -169,17 +170,17 @@ def claimed_band(confidence: float | None) -> int | None:
 
 
 def earned_band(observed: Observed) -> int:
-    """The highest band all four of whose requirements are met, 0 where none is."""
+    """Return the highest band whose four requirements are all met, or 0."""
     ranks = _ranks(observed.hypotheses, observed.shifts, observed.crux_treatment, observed.uncertainty_treatment)
     earned = (band for band, least in REQUIREMENTS.items() if all(map(operator.ge, ranks, _ranks(*least))))
     return max(earned, default=0)
 
 
 def grade(observed: Observed, weights: RubricWeights = DEFAULT_WEIGHTS) -> Grading:
-    """The score and all that led to it.
+    """Return the score and its parts.
 
-    Score = 10 x sum(weight x dimension) - penalty, rounded half up and held in 0 to 100; any hard fail makes it 0.
-    It is worked out exactly, each float as the decimal number it prints as. `weights` are not checked here.
+    Score = 10 x sum(weight x dimension) - penalty, rounded half up and limited to 0 to 100. Any hard fail makes it 0.
+    It is computed exactly, with each float as the decimal number that it prints as. `weights` are not validated here.
     """
     claimed, earned = claimed_band(observed.confidence), earned_band(observed)
     gap = None if claimed is None else max(claimed - earned, 0)
@@ -200,7 +201,7 @@ def grade(observed: Observed, weights: RubricWeights = DEFAULT_WEIGHTS) -> Gradi
 
 
 def tier_of(score: int) -> int:
-    """The tier of a whole score.
+    """Return the tier of a whole score.
 
     Raises:
         ValueError: the score is not a whole number from 0 to 100.
@@ -212,9 +213,9 @@ def tier_of(score: int) -> int:
 
 
 def acceptance(tier: int, hard_fails: Collection[str]) -> Acceptance:
-    """What it takes to accept a response in spite of its score (the acceptance gates).
+    """Return the condition for accepting a response despite its score (the acceptance gates).
 
-    Nothing bypasses a hard fail. A score of 0 without one is, as the gates have it, a score below 50 and no more.
+    Nothing bypasses a hard fail. The gates treat a score of 0 without a hard fail as any other score below 50.
     """
     if hard_fails:
         return "refused"
@@ -222,10 +223,10 @@ def acceptance(tier: int, hard_fails: Collection[str]) -> Acceptance:
 
 
 def tier_words(tier: int, hard_fails: Collection[str]) -> str:
-    """The label of a tier and the action that it requires, as in ``Soft Fail: reject, revise``.
+    """Return a tier's label and required action, such as ``Soft Fail: reject, revise``.
 
-    A score of 0 without a hard fail, which the two tables treat differently, says so: it has the label of tier 0, and
-    the gate of a soft fail, as no hard fail is there that could not be bypassed.
+    The two tables treat a score of 0 without a hard fail differently, so the text says so. It has the label of tier 0
+    and the gate of a soft fail, because there is no hard fail that could not be bypassed.
     """
     entry = TIERS[tier]
     action = entry.action[0].lower() + entry.action[1:]
@@ -234,12 +235,12 @@ def tier_words(tier: int, hard_fails: Collection[str]) -> str:
 
 
 def _ranks(hypotheses: int, shifts: int, crux: CruxTreatment, uncertainty: UncertaintyTreatment) -> tuple[int, ...]:
-    """Numbers to compare by: the types name their treatments from least to most."""
+    """Return comparable numbers. The types list their treatments from least to most."""
     return hypotheses, shifts, get_args(CruxTreatment).index(crux), get_args(UncertaintyTreatment).index(uncertainty)
 
 
 def _exact(number: float) -> Fraction:
-    """The decimal number a float prints as: 0.15 is 15/100, and no noise can flip a rounding."""
+    """Return the decimal number that a float prints as: 0.15 is 15/100, so no rounding error changes a result."""
     return Fraction(str(number))
 
 
@@ -249,7 +250,7 @@ TIER_SCORES = ("tier_0", "tier_1", "tier_2", "tier_3")
 
 
 def reasoned(observed: Sequence[Observed], weights: RubricWeights) -> tuple[dict[str, float], Reasoned]:
-    """The scores of one response that at least one judge observed, and what led to them."""
+    """Return the scores of one response that at least one judge observed, and the results behind them."""
     gradings = [grade(each, weights) for each in observed]
     means = _means(gradings, observed)
     score = means["reasoning_score"]
@@ -257,7 +258,7 @@ def reasoned(observed: Sequence[Observed], weights: RubricWeights) -> tuple[dict
     gaps = [grading.coupling_gap for grading in gradings if grading.coupling_gap is not None]
     worst = max(gradings, key=lambda grading: -1 if grading.coupling_gap is None else grading.coupling_gap)
     modes = [grading.mode for grading in gradings]
-    mode = max(modes, key=modes.count)  # of several that most judges saw the first
+    mode = max(modes, key=modes.count)  # the first of equally frequent ones
     scores = {
         **means,
         **({"coupling_violation": float(any(gaps))} if gaps else {}),
@@ -270,7 +271,7 @@ def reasoned(observed: Sequence[Observed], weights: RubricWeights) -> tuple[dict
 
 
 def _means(gradings: Sequence[Grading], observed: Sequence[Observed]) -> dict[str, float]:
-    """What is a mean over the panel, each of whose judges gave all of it."""
+    """Return the values that are means over the panel. Each judge gave all of them."""
     by_name: dict[str, list[float | None]] = {
         "reasoning_score": [grading.score for grading in gradings],
         "hypotheses": [each.hypotheses for each in observed],
@@ -281,9 +282,9 @@ def _means(gradings: Sequence[Grading], observed: Sequence[Observed]) -> dict[st
 
 
 def panel_mean(values: Sequence[float | None]) -> float | None:
-    """The mean of what each judge of a panel gave, or None where one gave nothing: fewer judges are another measure.
+    """Return the mean over the judges of a panel; None if one gave no value, as fewer judges are another measure.
 
-    It is exact in the decimals that were given: .7, .7 and 1.0 are .8, which passes at .8.
+    It is exact in the given decimals: the mean of .7, .7 and 1.0 is .8, which passes at .8.
     """
     exact = [_exact(value) for value in values if value is not None]
     if not exact or len(exact) < len(values):

