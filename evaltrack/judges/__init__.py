@@ -1,14 +1,14 @@
-"""Opinions on answers. Only an LLM's or a human's verdict is ever called accuracy.
+"""Judges of answers: LLMs, recorded verdicts and the user's functions. Only their verdicts are called accuracy.
 
-| name | who judges |
+| name | judge |
 | --- | --- |
 | `none` | no judge |
 | `openai` | `openai:gpt-4o-mini` |
 | `openai:MODEL` | a model on an OpenAI-compatible server (`OPENAI_API_KEY`, `OPENAI_BASE_URL`) |
-| `recorded:FILE` | verdicts given earlier, by humans or judges: JSON Lines |
+| `recorded:FILE` | earlier verdicts of humans or judges: JSON Lines |
 | `package.module:function` | your own function, sync or async |
 
-From Python a function may be given itself.
+In Python, you can also pass a function.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 DEFAULT_JUDGE_MODEL = "gpt-4o-mini"
 
 JudgeFunctions: TypeAlias = Mapping[str, Callable[..., Any]]
-"""Functions that judge, by the names that they have as judges."""
+"""Functions that judge, by judge name."""
 
 
 def judge_names(names: Sequence[str]) -> list[str]:
-    """The judges that are asked: none for `none`, and the default model for `openai`.
+    """Return the judges to call: none for `none`, and the default model for `openai`.
 
     Raises:
-        UsageError: `none` is among others, or a judge is named twice.
+        UsageError: `none` is combined with others, or a judge is named twice.
     """
     if list(names) in ([], ["none"], [""]):
         return []
@@ -49,9 +49,9 @@ def judge_names(names: Sequence[str]) -> list[str]:
 
 
 class Models:
-    """Models on the server, each opened once: who asks the same one shares its limits and its connections.
+    """The models in use, each opened once. Judges with the same model share its limits and connections.
 
-    A call of a model is waited for `call_timeout` seconds, of `concurrency` calls in flight at most.
+    A call times out after `call_timeout` seconds. At most `concurrency` calls are in flight.
     """
 
     def __init__(self, concurrency: int, call_timeout: float = CALL_SECONDS) -> None:
@@ -59,13 +59,13 @@ class Models:
         self._opened: dict[str, LLM] = {}
 
     def open(self, model: str, name: str) -> LLM:
-        """The model of the judge called `name`.
+        """Return the model for the judge called `name`.
 
         Raises:
-            UsageError: there is no server.
+            UsageError: no server is configured.
         """
         from evaltrack.judges.client import LLM
-        from evaltrack.judges.server import has_server  # six modules that a run without a model does not need
+        from evaltrack.judges.server import has_server  # a run without a model does not need these imports
 
         if not has_server():
             cure = "set OPENAI_API_KEY or OPENAI_BASE_URL first"
@@ -76,7 +76,7 @@ class Models:
 
 
 def open_faithfulness_judge(run_judges: Sequence[str], models: Models, cache: VerdictCache | None, name: str) -> Judge:
-    """The judge of faithfulness called `name` (`openai:MODEL`); without a name, the first model among `run_judges`.
+    """Return the judge of faithfulness called `name` (`openai:MODEL`). Without a name, use the first model of the run.
 
     Raises:
         UsageError: it is no `openai:MODEL`, or none is named.
@@ -101,11 +101,11 @@ def open_judge(
     own: RegisteredPrompt | None = None,
     function: Callable[..., Any] | None = None,
 ) -> Judge:
-    """The judge called `name`, who looks at answers, or with the `rubric` reasoning at how they were reached.
+    """Return the judge called `name`. With the `rubric` reasoning it judges reasoning, else answers.
 
-    An LLM is one of the `models`, which others may ask too. A function that is named runs in a process of its own, or
-    `in_process`; a `function` that is given as an object runs in this one. The `own` prompt is for an LLM that looks at
-    answers.
+    An LLM is one of the `models`, which others may share. A named function runs in a separate process, or in this one
+    with `in_process`. A `function` passed as an object always runs in this process. The `own` prompt is for an LLM that
+    judges answers.
 
     Raises:
         UsageError: there is no such judge, or it cannot be opened.

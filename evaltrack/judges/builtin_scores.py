@@ -1,4 +1,4 @@
-"""Scores that are built in and computed where they are named: of words, citations, tools, a pattern, a JSON schema."""
+"""Built-in scores that need no judge: words, citations, tools, patterns, JSON schemas, context precision and cost."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ from evaltrack.targets.threads import aside
 CONTEXT_PRECISION, COST = "context_precision", "cost"
 
 QUESTIONS = 1000
-"""The cost is of so many questions like this one: that of one would be 0.000 in tables."""
+"""The number of questions that a cost is for. The cost of one would be 0.000 in tables."""
 
 NO_USAGE = "the target reports no usage"
 NO_EXPECTED_ANSWER = "the question has no expected_answer"
 
 Measured = float | str
-"""A value, or the reason why there is none."""
+"""A value, or the reason for no value."""
 
 WORDS: dict[str, Callable[[str, str], float]] = {
     "exact_match": exact_match,
     "token_f1": token_f1,
     "contains": contains,
 }
-"""The answer's words against those of the expected answer."""
+"""Scores that compare the answer's words with those of the expected answer."""
 
 PATTERN, SCHEMA = "regex", "json_schema"
 PATTERN_SECONDS = 2.0
-"""For which a pattern of the user may look through one answer."""
+"""Seconds after which the search for a user's pattern in one answer is stopped."""
 
 TOO_LONG = "the pattern did not end within {:g} s"
 
@@ -56,20 +56,20 @@ OF_RESPONSES: dict[str, Callable[[Question, Response], Measured]] = {
     "tool_order": tool_order,
     "tool_arguments": tool_arguments,
 }
-"""Of more than the answer: its sources, or the tools that were called."""
+"""Scores that need more than the answer: its sources, or the tool calls."""
 
 MAX_SCHEMA = 1_000_000
-"""Bytes of a JSON schema."""
+"""The largest size of a JSON schema, in bytes."""
 
 
 LONG_RESPONSE = 100_000
-"""Characters from which an answer and its sources are looked at beside the event loop."""
+"""Characters of an answer and its sources above which a score is computed in a thread."""
 
 
 class BuiltinScorer(Scorer):
-    """A function of a question and what the target returned, under a name; `said` is what tells it from others.
+    """A named function of a question and a response. `said` identifies it in its digest.
 
-    One that `may_hang` matches the patterns of a schema, and may hold up its whole process.
+    With `may_hang` it matches the patterns of a schema, which may block its whole process.
     """
 
     measures_raw = True
@@ -83,7 +83,7 @@ class BuiltinScorer(Scorer):
         self.measure = function
 
     async def __call__(self, question: Question, response: Response, /) -> OwnValues:
-        """The value, or why there is none."""
+        """Return the value, or the reason for no value."""
         (score,) = self.declared
         texts = (response.answer, *(source.text for source in response.sources or ()))
         is_long = self._takes_long or sum(len(text) for text in texts if text) > LONG_RESPONSE
@@ -92,7 +92,7 @@ class BuiltinScorer(Scorer):
 
 
 def open_builtin(spec: str, name: str = "") -> BuiltinScorer | None:
-    """The score that `spec` names, as ``exact_match`` or ``regex:PATTERN``; None where it names none of these.
+    """Return the score that `spec` names, such as ``exact_match`` or ``regex:PATTERN``; None for other names.
 
     Raises:
         UsageError: the pattern or the schema cannot be read.
@@ -112,7 +112,7 @@ def open_builtin(spec: str, name: str = "") -> BuiltinScorer | None:
 
 
 def _of_answer(function: Callable[[Question, str], Measured]) -> Callable[[Question, Response], Measured]:
-    """The same of a response, which may hold no answer."""
+    """Return a function of the response, which may have no answer."""
 
     def measure(question: Question, response: Response) -> Measured:
         return NO_ANSWER if response.answer is None else function(question, response.answer)
@@ -147,7 +147,7 @@ def _of_pattern(pattern: str) -> Callable[[Question, str], Measured]:
 
 
 def bounded_text(path: Path, most: int, spec: str, cure: str) -> str:
-    """The text of a file that a score names, of at most so many bytes.
+    """Read the text of a file that a score names, of at most `most` bytes.
 
     Raises:
         UsageError: it is larger, is not UTF-8, or cannot be read.
@@ -163,7 +163,7 @@ def bounded_text(path: Path, most: int, spec: str, cure: str) -> str:
 
 
 def _of_schema(text: str, spec: str) -> Callable[[Question, str], Measured]:
-    """Whether an answer is JSON that holds to the schema; the empty registry fetches no other document."""
+    """Return a function that checks if an answer is JSON valid under the schema. The registry fetches no documents."""
     try:
         import jsonschema
         from referencing import Registry
@@ -195,7 +195,7 @@ def _refuse(word: str) -> None:
 
 
 def context_precision_scorer(name: str, k: int) -> BuiltinScorer:
-    """The mean of the precision at the rank of each relevant source in the first k."""
+    """Return the score for the mean precision at the rank of each relevant source in the first k."""
     name = name or CONTEXT_PRECISION
 
     def measure(question: Question, response: Response) -> Measured:
@@ -205,16 +205,16 @@ def context_precision_scorer(name: str, k: int) -> BuiltinScorer:
 
 
 def measured_precision(question: Question, response: Response, k: int) -> float | str:
-    """The context precision in the first k, or why retrieval was not measured."""
+    """Return the context precision in the first k, or the reason why retrieval was not measured."""
     relevance = checked_relevance(question, response)
     return relevance if isinstance(relevance, str) else context_precision(relevance.ranks, k)
 
 
 def cost_scorer(name: str, prices: Prices | None) -> BuiltinScorer:
-    """US dollars that 1,000 questions like this one cost: the tokens that the target reports, at their prices.
+    """Return the score for the US dollars that 1,000 questions like this one cost.
 
-    Tokens that are counted or estimated have no price. Runs with other prices are compared: a model that costs more is
-    a change.
+    It prices the tokens that the target reports; counted or estimated tokens have no price. Runs with different prices
+    are compared: a model that costs more is a change.
 
     Raises:
         UsageError: there are no prices.

@@ -1,7 +1,7 @@
-"""Verdicts already paid for, on disk: the same question, answer, sources, model and prompt are never paid for twice.
+"""Caches verdicts on disk, so that the same question, answer, sources, model and prompt are paid for once.
 
-Each is signed with a secret that is kept elsewhere: one that was edited, or written by another user, is paid for
-again and not believed.
+Each verdict is signed with a secret that is stored elsewhere. A verdict that was edited, or written by another user,
+is not trusted and is requested again.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ __all__ = ["CacheSize", "VerdictCache", "cache_folder", "clear_cache", "measure_
 
 FILE = "verdicts.sqlite"
 SECRET_FILE = "verdicts.key"  # noqa: S105 - the name of a file
-"""In the state folder: who can write the cache, as a CI that restores it, cannot sign a verdict."""
+"""A file in the state folder. A process that writes the cache, such as a CI that restores it, cannot sign a verdict."""
 
 SECRET_BYTES = 32
 
 BUSY_SECONDS = 30.0
-"""How long another process is waited for."""
+"""Seconds to wait for another process."""
 
 TABLE = "create table if not exists verdicts (key text primary key, verdict text not null, signature text)"
 
@@ -49,8 +49,8 @@ TABLE = "create table if not exists verdicts (key text primary key, verdict text
 class VerdictCache:
     """A table of verdicts by key in one SQLite file, safe for several processes at once.
 
-    A folder that cannot be written to, or that another user owns, makes the cache empty, not the run fail; `problem`
-    then says why.
+    If the folder cannot be written to or another user owns it, the cache is empty and the run continues. `problem` then
+    has the reason.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -76,7 +76,7 @@ class VerdictCache:
 
     @property
     def notes(self) -> list[str]:
-        """What it held and did not give."""
+        """A note on verdicts that were in the cache but not trusted."""
         if not self._refused:
             return []
         was, now = verb(self._refused, "was", "were"), verb(self._refused, "is", "are")
@@ -84,7 +84,7 @@ class VerdictCache:
         return [f"{count(self._refused, 'verdict')} of the cache {was} {why}"]
 
     def get(self, key: str) -> Verdict | None:
-        """The verdict under a key; None where there is none, or none that can be read and is signed by the user."""
+        """Return the verdict for a key; None if there is none that can be read and is signed by the user."""
         if self.problem:
             return None
         try:
@@ -100,7 +100,7 @@ class VerdictCache:
             return None
 
     def put(self, key: str, verdict: Verdict) -> None:
-        """Keep a verdict; it is on disk when this returns."""
+        """Store a verdict. It is on disk when this returns."""
         if self.problem:
             return
         try:
@@ -129,7 +129,7 @@ class VerdictCache:
 
 @dataclass(frozen=True)
 class CacheSize:
-    """How much a cache holds. `verdicts` is None where that cannot be told, `problem` says why it is not used."""
+    """The size of a cache. `verdicts` is None if it is unknown; `problem` is the reason why the cache is not used."""
 
     path: Path
     bytes: int
@@ -138,7 +138,7 @@ class CacheSize:
 
 
 def measure_cache(folder: Path) -> CacheSize:
-    """How much the cache in a folder holds."""
+    """Return the size of the cache in a folder."""
     path, size = folder / FILE, 0
     for each in sqlite_files(path):
         with suppress(OSError):
@@ -151,7 +151,7 @@ def measure_cache(folder: Path) -> CacheSize:
 
 
 def clear_cache(folder: Path) -> CacheSize:
-    """Remove the cache in a folder, a damaged one too, and tell what it held.
+    """Remove the cache in a folder, even a damaged one, and return the size that it had.
 
     Raises:
         UsageError: it belongs to another user, or another process has it open.
@@ -167,7 +167,7 @@ def clear_cache(folder: Path) -> CacheSize:
 
 
 def _secret(path: Path) -> bytes:
-    """The random bytes in a file, made where there is none, or where it was cut.
+    """Return the random bytes in a file. The file is created if it is missing or truncated.
 
     Raises:
         NotPrivateError: another user owns the file or its folder.
@@ -180,7 +180,7 @@ def _secret(path: Path) -> bytes:
         if not path.exists():
             _write_secret(part)
             with suppress(FileExistsError):
-                os.link(part, path)  # whole or not at all; of two processes the first one counts
+                os.link(part, path)  # atomic; of two processes the first one wins
         if path.stat().st_size != SECRET_BYTES:
             _write_secret(part)
             replace_file(part, path)
@@ -202,7 +202,7 @@ def _count(path: Path) -> int:
 
 
 def _check_removable(size: CacheSize) -> None:
-    """Raise where a file belongs to another user, or is in use: SQLite would go on in what has no name any more."""
+    """Raise if a file belongs to another user or is in use. SQLite would keep writing to the deleted file."""
     check_owner(*sqlite_files(size.path))
     if size.problem or not size.path.exists():
         return
@@ -216,14 +216,12 @@ def _check_removable(size: CacheSize) -> None:
 
 
 def _check_kind(database: sqlite3.Connection) -> None:
-    """A view of this name could ask for a query without an end."""
+    """Raise if `verdicts` is not a table. A view of this name could run an endless query."""
     if database.execute("select type from sqlite_master where name = 'verdicts'").fetchone() != ("table",):
         raise sqlite3.DatabaseError("it holds no table of verdicts; evaltrack cache clear makes a new one")
 
 
 def _write_ahead(database: sqlite3.Connection) -> None:
-    """Turn the write-ahead log on."""
-
     def is_busy(error: BaseException) -> bool:
         return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode == sqlite3.SQLITE_BUSY
 

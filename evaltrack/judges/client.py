@@ -1,13 +1,13 @@
-"""The only door to OpenAI: ask a model on an OpenAI-compatible server for a JSON object.
+"""The client of OpenAI-compatible servers: asks a model for a JSON object.
 
-One retry layer and one throttle for all calls of a model. The client's own retries are off: they call while others were
-told to wait, take no `Retry-After` above two minutes, repeat calls of an account whose quota is used up, and set no
-limit to the time of a whole answer. Servers differ in what they take: a parameter that is refused once is not sent
-again, and noted; JSON is asked for in the strictest form that the server takes. A question that is stopped while it
-waits says what for: the error carries a note that starts with `WAITING`.
+All calls of a model share one retry policy and one throttle. The client's own retries are off. They call while others
+were told to wait, ignore a `Retry-After` above two minutes, repeat calls of an account whose quota is used up, and do
+not limit the time of a whole answer. Servers accept different parameters: a refused parameter is not sent again, and is
+noted. JSON is requested in the strictest form that the server accepts. A call that is cancelled while it waits adds a
+note with the reason to its error. The note starts with `WAITING`.
 
-Calls are posted through the client's own `post`, past `chat.completions.create`: that halves the CPU of a call, and
-leaves no MLflow traces of it where the user's process has autologging on.
+Calls use the client's `post` instead of `chat.completions.create`. That halves the CPU time of a call, and creates no
+MLflow traces of it if the user's process has autologging on.
 """
 
 from __future__ import annotations
@@ -51,28 +51,28 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS = 30.0
 ATTEMPTS = 8
-"""Calls that may fail for one question. Calls that the server puts off (429) are not failures."""
+"""Failed calls allowed for one question. Calls that the server postpones (429) are not failures."""
 PATIENCE = LONGEST_WAIT
-"""Seconds for which one question may be put off again and again; who asks may have less."""
+"""Seconds for which one question may be postponed again and again. Callers may set a shorter limit."""
 WAITING = "waiting: "
-"""How the note on the error of who is stopped begins."""
+"""The start of the note on the error of a cancelled call."""
 CONCURRENCY, MAX_CONCURRENCY = 16, 64
 ILL_FORMED = frozenset({400, 415, 422})
 
 FORMATS = ("json_schema", "json_object", "text")
-"""From the strictest to what every server takes; a form is a place in this list."""
+"""From the strictest form to one that every server accepts. A form is an index of this list."""
 
 NOT_SENT = frozenset({"title", "description", "default", "pattern", "minLength", "maxLength", "minItems", "maxItems"})
-"""Keywords of a schema that servers refuse, or need not know."""
+"""Keywords of a schema that servers refuse or do not need."""
 
 BROKEN = 3
-"""So many calls of one question that end with status 500 may be the form's fault."""
+"""After so many calls of one question with status 500, the form may be the cause."""
 
 Message = Mapping[str, str]
 
 
 def http_library() -> Any:
-    """What the installed client speaks HTTP with: httpx2 from its version 3 on, httpx before."""
+    """Return the HTTP library of the installed client: httpx2 from its version 3 on, httpx before."""
     from openai import DefaultAsyncHttpxClient
 
     return import_module(DefaultAsyncHttpxClient.__mro__[1].__module__.partition(".")[0])
@@ -80,7 +80,7 @@ def http_library() -> Any:
 
 @dataclass(frozen=True)
 class Schema:
-    """A JSON schema with the name that it is sent under; built once, because building it for each call is slow."""
+    """A JSON schema and its name in requests. Built once, because building it for each call is slow."""
 
     name: str
     schema: Mapping[str, Any]
@@ -88,7 +88,7 @@ class Schema:
 
 @cache
 def strict_schema(name: str, form: type[BaseModel]) -> Schema:
-    """The schema of a record: in each object all properties are required, and none besides."""
+    """Return the schema of a record: in each object all properties are required, and no others are allowed."""
     return Schema(name, _strict(form.model_json_schema()))
 
 
@@ -104,10 +104,10 @@ def _strict(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class FormChoice:
-    """The form in which one server is asked, decided once: by its first answer, or where it names a form it refuses.
+    """The form of requests to one server. It is decided once: by its first answer, or when it refuses a form by name.
 
-    A refusal without a reason, and a status 500, may have another cause: the question that met it tries a weaker form
-    for itself.
+    A refusal without a reason and a status 500 may have other causes. Then only the affected question tries a weaker
+    form.
     """
 
     def __init__(self) -> None:
@@ -115,22 +115,22 @@ class FormChoice:
         self.is_decided = False
 
     def of(self, own: int) -> int:
-        """The form of a question's next call, given the one that it has reached itself."""
+        """Return the form of a question's next call, given the form that the question itself has reached."""
         return self.form if self.is_decided else max(own, self.form)
 
     def worked(self, form: int) -> None:
-        """A call in this form was answered; the strictest one that ever was is kept."""
+        """Record that a call in this form was answered. The strictest such form is stored."""
         if not self.is_decided or form < self.form:
             self.form, self.is_decided = form, True
 
     def refused(self, form: int) -> None:
-        """The server named the form in a refusal."""
+        """Record that the server refused the form by name."""
         if form == self.form < len(FORMATS) - 1:
             self.form, self.is_decided = form + 1, False
 
 
 def response_format(schema: Schema | None, form: int) -> dict[str, Any] | None:
-    """The `response_format` of a request; None where there is none to be sent."""
+    """Return the `response_format` of a request; None if it has none."""
     if schema is None or FORMATS[form] == "text":
         return None
     if FORMATS[form] == "json_object":
@@ -140,9 +140,9 @@ def response_format(schema: Schema | None, form: int) -> dict[str, Any] | None:
 
 @dataclass
 class Asking:
-    """One question on its way: the form it has reached, and what went wrong so far.
+    """A question in progress: the form that it has reached, and its failures so far.
 
-    `sent_at` is the monotonic time in seconds of the call that is under way; None between two calls.
+    `sent_at` is the monotonic time in seconds of the current call; None between two calls.
     """
 
     messages: list[Message]
@@ -157,25 +157,25 @@ class Asking:
 
     @property
     def may_go_on(self) -> bool:
-        """Whether it may be asked once more."""
+        """True if another call is allowed."""
         waited = 0.0 if self.first_put_off is None else time.monotonic() - self.first_put_off
         return self.failures < ATTEMPTS and waited < PATIENCE
 
     def weaken(self) -> bool:
-        """Go on to the next weaker form, if there is one."""
+        """Switch to the next weaker form. Return False if there is none."""
         if self.schema is None or self.form == len(FORMATS) - 1:
             return False
         self.form += 1
         return True
 
     def gave_up(self) -> AnswerError:
-        """Why it is not asked once more."""
+        """Return the error that says why no further call is made."""
         failed, put_off = f"failed {self.failures} times", f"put it off {self.times_put_off} times"
         counts = [what for what, count in ((failed, self.failures), (put_off, self.times_put_off)) if count]
         return AnswerError(f"the server {' and '.join(counts)}; last: {self.last}")
 
     def waits_for(self, throttle: Throttle) -> str:
-        """What it waits for now, in words; a pause that another question got counts here too."""
+        """Return a description of what it waits for. A pause caused by another question counts too."""
         if self.sent_at is not None:
             before = f"; before that: {self.last}" if self.last else ""
             return f"no answer for {time.monotonic() - self.sent_at:.1f} s{before}"
@@ -183,10 +183,10 @@ class Asking:
 
 
 class LLM:
-    """One model on one server. Use on one event loop, and `aclose` when done.
+    """One model on one server. Use it on one event loop, and call `aclose` when done.
 
-    `temperature` and `max_completion_tokens` are sent unless None; `call_seconds` bounds one call. Without a
-    `server` the usual one is asked.
+    `temperature` and `max_completion_tokens` are sent unless None. `call_seconds` limits one call. The default `server`
+    is that of `usual_server`.
 
     Raises:
         UsageError: OPENAI_API_KEY or OPENAI_BASE_URL is malformed.
@@ -216,18 +216,18 @@ class LLM:
         self._client: AsyncOpenAI | None = None
 
     async def ask(self, messages: Sequence[Message], schema: Schema | None = None, question: str = "") -> Answer:
-        """What the model answers; with a schema, asked for as JSON in the strictest way that the server takes.
+        """Return the model's answer. With a schema, request JSON in the strictest form that the server accepts.
 
-        The messages should say what JSON is wanted, and name it so, as some servers take no schema. Nothing is
-        validated here. Calls for one `question` count once where a gateway refuses several.
+        The messages should describe the JSON and call it JSON, as some servers accept no schema. Nothing is validated
+        here. All calls for one `question` count once if a gateway refuses them.
 
         Raises:
-            AnswerError: it refused, was cut off, said nothing, or the server kept failing.
+            AnswerError: the model refused, its answer was cut off or empty, or the server kept failing.
             ServerRefusesError: key, model or access are refused, and nothing was answered before.
             AccessLostError: they are refused now, and were not before; or a gateway refuses several questions.
             QuotaError: the quota is used up.
             ServerBusyError: the server asks for a pause of more than an hour.
-            CancelledError: with a note of what was waited for.
+            CancelledError: with a note on what the call waited for.
         """
         asking = Asking(list(messages), schema, self._forms.form, question or repr(messages))
         try:
@@ -243,14 +243,14 @@ class LLM:
         raise asking.gave_up()
 
     async def _attempt(self, asking: Asking) -> bytes | None:
-        """The body of an answer; None, after a wait, where the question should be asked again."""
+        """Return the body of an answer; None, after a wait, if the call should be repeated."""
         from openai import APIConnectionError, APIStatusError
 
         since, parameters = 0.0, dict[str, Any]()
         try:
             async with self._throttle.turn() as since:
                 parameters, asking.sent_at = dict(self._parameters), since
-                asking.form = self._forms.of(asking.form)  # others may have learnt meanwhile what it takes
+                asking.form = self._forms.of(asking.form)  # other calls may have found the form meanwhile
                 body = await self._call(asking, parameters)
         except APIStatusError as error:
             asking.sent_at = None
@@ -270,7 +270,7 @@ class LLM:
 
     @property
     def notes(self) -> list[str]:
-        """What the server refused, in words."""
+        """Notes on parameters and forms that the server refused."""
         notes = [f"{self.model} refuses `{name}`; it was left out" for name in self._refused]
         if form := self._forms.form:
             notes.append(f"{self.model} does not take {FORMATS[0]}; asked for {FORMATS[form]}")
@@ -278,7 +278,7 @@ class LLM:
 
     @property
     def identity(self) -> str:
-        """What an answer depends on besides the messages: model, server and parameters asked for."""
+        """All that an answer depends on besides the messages: model, server and requested parameters."""
         return json.dumps([self.model, self._server.address, self._sampling], sort_keys=True)
 
     async def aclose(self) -> None:
@@ -288,7 +288,7 @@ class LLM:
             self._client = None
 
     async def _call(self, asking: Asking, parameters: Mapping[str, Any]) -> bytes:
-        """The body of one call; a pause that the server asks for begins before another call is made."""
+        """Return the body of one call. A pause that the server asks for starts before another call is made."""
         from openai import APIStatusError
 
         request = {"model": self.model, "messages": asking.messages, **parameters}
@@ -318,7 +318,7 @@ class LLM:
         return self._client
 
     def _adapt(self, asking: Asking, error: APIStatusError, request: Mapping[str, Any]) -> bool:
-        """Whether something that the server refused is left out from now on, so that asking again may help at once."""
+        """Return True if a refused part is now left out, so that an immediate retry may help."""
         if error.status_code not in {404, *ILL_FORMED} or is_quota(error):
             return False
         why = words(error)
@@ -333,7 +333,7 @@ class LLM:
         return error.status_code != 404 and not self._forms.is_decided and asking.weaken()
 
     async def _after(self, asking: Asking, error: APIStatusError, since: float) -> None:
-        """Wait as long as the server asks, and never less than a little; raise where asking again cannot help."""
+        """Wait as long as the server asks, and always a little. Raise if a retry cannot help."""
         status = error.status_code
         if is_from_a_gateway(error):
             self._refused_by_gateway.add(asking.question)
@@ -353,17 +353,16 @@ class LLM:
         asking.last = refusal_words(error)
         asking.times_put_off += 1
         asking.first_put_off = asking.first_put_off or time.monotonic()
-        await asyncio.sleep(delay(asking.times_put_off - 1))  # also where the server asks for less
+        await asyncio.sleep(delay(asking.times_put_off - 1))  # even if the server asks for less
 
     async def _failed(self, asking: Asking, why: str) -> None:
-        """Count a failure and wait."""
         asking.last = why
         asking.failures += 1
         if asking.failures < ATTEMPTS:
             await asyncio.sleep(delay(asking.failures - 1))
 
     def _why(self, error: Exception) -> str:
-        """A call without an answer, in words."""
+        """Return a description of a call without an answer."""
         from openai import APITimeoutError
 
         if isinstance(error, TimeoutError | APITimeoutError):

@@ -1,8 +1,9 @@
-"""The judge of faithfulness: which claims of an answer the returned sources hold.
+"""Judges faithfulness: the share of an answer's claims that the returned sources hold.
 
-The model lists the claims, each with the words of the answer that state it and the words of a source that hold it; what
-it quotes must stand there, else it is asked again once and then believed no more. Code counts: the share of claims that
-are held (Es et al. 2023, "RAGAS: Automated Evaluation of Retrieval Augmented Generation", section 3, *faithfulness*).
+The model lists the claims. For each it quotes the words of the answer that state it and the words of a source that hold
+it. If a quote does not occur there, the model is asked once more; a second wrong reply is an error. Code counts the
+share of claims that are held (Es et al. 2023, "RAGAS: Automated Evaluation of Retrieval Augmented Generation", section
+3, *faithfulness*).
 """
 
 from __future__ import annotations
@@ -33,17 +34,17 @@ from evaltrack.records import ForeignText, Question, Response, Source
 
 PROMPT = "faithfulness.txt"
 MOST_CLAIMS, QUOTE_LIMIT = 300, 2000
-"""Claims of an answer, and characters of a claim or a quote."""
+"""The most claims of an answer, and the most characters of a claim or a quote."""
 
 SHOWN_PROBLEMS = 5
-"""What is wrong with a reply, as far as the model is told."""
+"""The most problems of a reply that are sent to the model."""
 
 Quote = Annotated[ForeignText, StringConstraints(max_length=QUOTE_LIMIT)]
 Words = Annotated[Quote, StringConstraints(min_length=1)]
 
 
 class Claim(ReplyForm):
-    """One statement of an answer, the words that state it, and those of a source that hold it."""
+    """One statement of an answer, the words that state it, and the words of a source that hold it."""
 
     claim: Words
     answer_quote: Words
@@ -52,40 +53,40 @@ class Claim(ReplyForm):
 
 
 class FaithfulnessReply(ReplyForm):
-    """What the judge writes of an answer; the claims and their quotes come before what it makes of them."""
+    """The judge's reply on an answer. The claims and their quotes come before its reasoning."""
 
     claims: Annotated[list[Claim], Field(max_length=MOST_CLAIMS)]
     reasoning: Annotated[ForeignText, StringConstraints(min_length=1)]
 
 
 class FaithfulnessJudge(LlmJudge):
-    """Holds the claims of an answer against all returned sources.
+    """Compares the claims of an answer with all returned sources.
 
-    The `overall_score` of its verdict is the share of claims that are held, None where the answer makes no claim; the
-    `reasoning` lists them.
+    The `overall_score` of its verdict is the share of claims that are held, None if the answer makes no claim. The
+    `reasoning` lists the claims.
     """
 
     @staticmethod
     def prompts_digest() -> str:
-        """Of prompt, schema and limits."""
+        """Return the digest of prompt, schema and limits."""
         schema = strict_schema("faithfulness", FaithfulnessReply).schema
         return digest_of(prompt(PROMPT), TAG_RULE, schema, MOST_CLAIMS, QUOTE_LIMIT, TEXT_LIMIT)
 
     def messages(self, question: Question, response: Response) -> Messages:
-        """The prompt, and question, sources and answer between tags; no source is cut."""
+        """Return the prompt, and question, sources and answer between tags. No source is cut."""
         sources = "\n".join(between("source", text) for text in _shown(response.sources or ()))
         parts = [*question_parts(question), between("sources", sources), tagged("answer", response.answer or "")]
         return system_and_user(prompt(PROMPT) + history_prompt(question), parts)
 
     def schema(self, _question: Question) -> Schema:
-        """The strict JSON schema of the reply."""
+        """Return the strict JSON schema of the reply."""
         return strict_schema("faithfulness", FaithfulnessReply)
 
     def read(self, text: str, _question: Question, response: Response) -> dict[str, Any]:
-        """The fields of a verdict from what the model wrote.
+        """Return the fields of a verdict from the model's reply.
 
         Raises:
-            ValueError: it is no reply, or quotes what answer and sources do not hold.
+            ValueError: the reply cannot be read, or quotes words that are not in the answer or the sources.
         """
         reply = read_reply(text, FaithfulnessReply)
         refuse_copy(reply.reasoning, PROMPT)
@@ -97,12 +98,12 @@ class FaithfulnessJudge(LlmJudge):
 
 
 def _shown(sources: Sequence[Source]) -> list[str]:
-    """The sources as the model sees them: title, or id, and text."""
+    """Return the sources as the model sees them: title or id, and text."""
     return [inert(f"{source.title or source.own_id or ''}\n{source.text or ''}") for source in sources]
 
 
 def _problems(claims: Sequence[Claim], response: Response) -> Iterator[str]:
-    """What the claims quote that is not there, or say twice."""
+    """Yield a message for each quote that does not occur, and for repeated claims."""
     answer = plain(inert(response.answer or ""))
     sources = [plain(text) for text in _shown(response.sources or ())]
     if len({quoted_words(each.claim) for each in claims}) < len(claims):
@@ -118,7 +119,7 @@ def _problems(claims: Sequence[Claim], response: Response) -> Iterator[str]:
 
 
 def _listed(reply: FaithfulnessReply, held: int) -> str:
-    """The claims for people, those that no source holds first."""
+    """Format the claims for people, those that no source holds first."""
     claims = sorted(reply.claims, key=lambda each: each.held)
     lines = [
         f"- {'held' if each.held else 'not held'}: {each.claim}" + (f" (“{each.source_quote}”)" if each.held else "")

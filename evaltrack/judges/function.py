@@ -1,7 +1,7 @@
-"""`package.module:function`: your own judge, sync or async.
+"""Judges with a user's function, sync or async, named `package.module:function`.
 
 It is called as ``judge(question: Question, response: Response)`` and returns a `Verdict` or a mapping of its fields. It
-runs in a process of its own, as a function that is a target does (see `evaltrack.targets.python`).
+runs in a separate process, like a target function (see `evaltrack.targets.python`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from evaltrack.targets.threads import in_thread
 
 
 class FunctionJudge(Judge):
-    """Calls a user's function for each verdict; a sync one runs in threads. Without the `function` it is imported.
+    """Calls a user's function for each verdict. A sync function runs in threads. Without `function` it is imported.
 
     Raises:
         UsageError: it cannot be imported, or does not take a question and a response.
@@ -38,16 +38,16 @@ class FunctionJudge(Judge):
             inspect.signature(function).bind("question", "response")
         except TypeError:
             raise UsageError(f"judge `{name}`: must take (question, response)", guide=Guide.JUDGE_FUNCTION) from None
-        except ValueError:  # some builtins tell nothing of their arguments
+        except ValueError:  # some builtins have no signature
             pass
         self._call = function if is_async(function) else in_thread(function)
 
     async def __call__(self, question: Question, response: Response, /) -> Verdict:
-        """The function's verdict.
+        """Return the function's verdict.
 
         Raises:
             TypeError: it returned something else than a verdict or a mapping.
-            ValueError: the mapping is no verdict, or lacks what the question needs.
+            ValueError: the mapping is no verdict, or lacks a field that the question needs.
         """
         returned = await self._call(question, response)
         if inspect.isawaitable(returned):
@@ -68,7 +68,7 @@ class FunctionJudge(Judge):
 
 
 class ProcessJudge(Pool, Judge):
-    """Calls a user's function for each verdict, in a process of its own.
+    """Calls a user's function for each verdict, in a separate process.
 
     Raises:
         UsageError: it cannot be imported, or does not take a question and a response.
@@ -79,7 +79,7 @@ class ProcessJudge(Pool, Judge):
         self.name = name
 
     async def __call__(self, question: Question, response: Response, /) -> Verdict:
-        """The function's verdict.
+        """Return the function's verdict.
 
         Raises:
             RaisedElsewhereError: the function raised, or returned no verdict.
@@ -91,7 +91,7 @@ class ProcessJudge(Pool, Judge):
 
 
 def answering(name: str) -> Service:
-    """The judge called `name` as a child process serves it: from the JSON of a `ResponseCall` to that of a `Verdict`.
+    """Return the service of a child process for a judge: from JSON of a `ResponseCall` to JSON of a `Verdict`.
 
     Raises:
         UsageError: it cannot be imported, or does not take a question and a response.

@@ -1,8 +1,7 @@
-"""What every judge by LLM does: ask, repair once, keep what was paid for. What it asks and reads is each one's own.
+"""The base class of LLM judges: asks a model, repairs a bad reply once, and caches verdicts.
 
-What is judged stands between tags that its text cannot close, in the user's message alone: an answer that says "give
-1.0" is a text to be judged. The tags of each call end in a suffix of its own, which is no part of what a verdict is
-found again by.
+The judged text is between tags that it cannot close, only in the user's message. An answer that says "give 1.0" is a
+text to be judged. The tags of each call end in a random suffix, which is not part of the cache key.
 """
 
 from __future__ import annotations
@@ -28,29 +27,29 @@ from evaltrack.records import Judge, Question, Response, Usage, Verdict, togethe
 from evaltrack.records.json_text import no_repeats
 
 TEXT_LIMIT = 12_000
-"""Characters shown to the judge of question, expected answer and answer each. What is cut is marked."""
+"""Characters shown to the judge of question, expected answer and answer each. Cut texts are marked."""
 
 CUT = " [... cut]"
 HISTORY_TAG = "question_history"
 RAW_SHOWN = 500
 
 COPY_LETTERS = 15
-"""Letters from which a part of the prompt's example is a copy of it."""
+"""Letters from which a match with the example in the prompt counts as a copy."""
 
 Messages = list[dict[str, str]]
 Reply = TypeVar("Reply", bound=BaseModel)
 
 
 class ReplyForm(BaseModel):
-    """Fields that a model writes: read to the letter, others are passed over."""
+    """Fields that a model writes. They are read strictly; other fields are ignored."""
 
     model_config = ConfigDict(extra="ignore", strict=True, allow_inf_nan=False)
 
 
 class UnreadableVerdictError(Exception):
-    """The judge's answer could not be read, also after one repair attempt; the message holds its raw text.
+    """The judge's answer could not be read, even after one repair attempt. The message has its raw text.
 
-    `usage` is what both attempts cost.
+    `usage` is the cost of both attempts.
     """
 
     def __init__(self, message: str, usage: Usage | None = None) -> None:
@@ -59,40 +58,40 @@ class UnreadableVerdictError(Exception):
 
 
 class DoubtfulReplyError(ValueError):
-    """A reply that contradicts itself: it is asked for again, and the verdict that comes then says so."""
+    """A reply that contradicts itself. It is requested again, and the next verdict says so."""
 
 
 class LlmJudge(Judge, ABC):
-    """Judges with one model. Verdicts already paid for come from the cache; each trial has its own."""
+    """Judges with one model. Verdicts that were paid for come from the cache; each trial has its own."""
 
     def __init__(self, llm: LLM, name: str, verdicts: VerdictCache | None = None) -> None:
         self.name, self.digest = name, self.prompts_digest()
         self._llm, self._cache, self._trial = llm, verdicts, 1
-        self._locks = WeakValueDictionary[str, asyncio.Lock]()  # one for each verdict being asked for
+        self._locks = WeakValueDictionary[str, asyncio.Lock]()  # one for each verdict in progress
 
     @staticmethod
     @abstractmethod
     def prompts_digest() -> str:
-        """SHA-256 (16 hex digits) of prompts, schemas and limits: verdicts under different ones do not compare."""
+        """Return the SHA-256 (16 hex digits) of prompts, schemas and limits. Other digests do not compare."""
 
     @abstractmethod
     def messages(self, question: Question, response: Response) -> Messages:
-        """What the model is asked."""
+        """Return the messages to the model."""
 
     @abstractmethod
     def schema(self, question: Question) -> Schema:
-        """The form of its reply."""
+        """Return the schema of its reply."""
 
     @abstractmethod
     def read(self, text: str, question: Question, response: Response) -> dict[str, Any]:
-        """The fields of a verdict from what the model wrote.
+        """Return the fields of a verdict from the model's reply.
 
         Raises:
-            ValueError: it cannot be read, or contradicts itself; the reason is sent to the model, once.
+            ValueError: it cannot be read, or contradicts itself. The reason is sent to the model, once.
         """
 
     def on_trial(self, trial: int) -> Self:
-        """The same judge, over the same connections, for another trial."""
+        """Return the same judge for another trial, with the same connections."""
         if trial == self._trial:
             return self
         other = copy(self)
@@ -101,22 +100,22 @@ class LlmJudge(Judge, ABC):
 
     @property
     def notes(self) -> list[str]:
-        """What the server refused and was left out, and what the cache held that is not trusted."""
+        """Notes on refused parameters that were left out, and on cached verdicts that are not trusted."""
         return [*self._llm.notes, *(self._cache.notes if self._cache else ())]
 
     async def __call__(self, question: Question, response: Response, /) -> Verdict:
-        """The verdict on one response.
+        """Return the verdict on one response.
 
         Raises:
-            UnreadableVerdictError: what the model wrote could not be read, also after one repair attempt.
-            AnswerError: the model gave nothing.
-            ServerRefusesError, AccessLostError, QuotaError, ServerBusyError: no question can be judged any more.
+            UnreadableVerdictError: the reply could not be read, even after one repair attempt.
+            AnswerError: the model gave no answer.
+            ServerRefusesError, AccessLostError, QuotaError, ServerBusyError: no further question can be judged.
         """
         messages = self.messages(question, response)
         key = self._key(messages)
         if self._cache is None:
             return await self._ask_model(messages, question, response)
-        async with self._locks.setdefault(key, asyncio.Lock()):  # who asks the same meanwhile waits and pays nothing
+        async with self._locks.setdefault(key, asyncio.Lock()):  # equal calls wait here and cost nothing
             if (cached := self._cache.get(key)) is not None:
                 return cached.model_copy(update={"cached": True, "judge": self.name})
             verdict = await self._ask_model(messages, question, response)
@@ -155,44 +154,44 @@ class LlmJudge(Judge, ABC):
         return Verdict(judge=self.name, usage=usage, **fields)
 
     def _key(self, messages: Messages) -> str:
-        """What a verdict depends on: model, server, parameters, prompt, everything shown, and the trial."""
+        """Return the cache key: model, server, parameters, prompt, everything shown, and the trial."""
         parts = [self._llm.identity, self.digest, messages, self._trial]
         return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).hexdigest()
 
 
 def _with_note(fields: dict[str, Any], refused: ValueError) -> dict[str, Any]:
-    """The fields of a verdict, whose reasoning says why an earlier one was not believed."""
+    """Add to a verdict's reasoning why an earlier reply was rejected."""
     if not isinstance(refused, DoubtfulReplyError):
         return fields
     return {**fields, "reasoning": f"{fields['reasoning']}\n\nAsked again, because at first: {refused}."}
 
 
 def digest_of(*parts: object) -> str:
-    """SHA-256 (16 hex digits) of all that a judge's verdicts depend on besides what it is shown."""
+    """Return the SHA-256 (16 hex digits) of all that a judge's verdicts depend on besides the judged data."""
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
 @cache
 def prompt(name: str) -> str:
-    """The text of a prompt file."""
+    """Return the text of a prompt file."""
     return files("evaltrack.judges").joinpath(name).read_text("utf-8")
 
 
 def system_and_user(system: str, parts: list[str]) -> Messages:
-    """The prompt as system message, and all data in one user message; the suffix of the tags is still to be chosen."""
+    """Return the prompt as system message, and all data in one user message. The suffix of the tags is added later."""
     return [{"role": "system", "content": system + TAG_RULE}, {"role": "user", "content": "\n\n".join(parts)}]
 
 
 def history_prompt(question: Question) -> str:
-    """What is added to a prompt of a question with turns before it; nothing where there are none."""
+    """Return the text that is appended to a prompt for a question with history; empty without history."""
     return prompt("history.txt") if question.history else ""
 
 
 def question_parts(question: Question) -> list[str]:
-    """The question between tags, and before it the turns of its history, where there are any: JSON, one a line.
+    """Return the question between tags, preceded by the turns of its history as JSON Lines.
 
-    The last turns that `TEXT_LIMIT` has room for are shown, and how many stood before them. The tag begins as that of
-    the question does, so that `inert` breaks it too.
+    Only the last turns that fit into `TEXT_LIMIT` are shown, with the number of omitted turns. The tag starts like that
+    of the question, so that `inert` breaks it too.
     """
     if not question.history:
         return [tagged("question", question.question)]
@@ -208,25 +207,26 @@ def question_parts(question: Question) -> list[str]:
 
 
 def tagged(tag: str, text: str) -> str:
-    """A text between tags that it cannot close, cut at `TEXT_LIMIT`."""
+    """Return a text between tags that it cannot close, cut at `TEXT_LIMIT`."""
     return between(tag, inert(cut(text, TEXT_LIMIT)))
 
 
 def between(tag: str, text: str) -> str:
-    """A text of which nothing foreign is left that is not inert, between tags."""
+    """Return a text between tags. Foreign parts of the text must be inert."""
     return f"<{tag}-{SUFFIX}>\n{text}\n</{tag}-{SUFFIX}>"
 
 
 def cut(text: str, limit: int) -> str:
-    """A text of at most `limit` characters and a mark where it was cut."""
+    """Return at most `limit` characters of a text, with a mark if it was cut."""
     return text if len(text) <= limit else text[:limit] + CUT
 
 
 def read_reply(text: str, form: type[Reply]) -> Reply:
-    """A reply from what the model wrote; thoughts before it and text around it are passed over.
+    """Read a reply from the model's text. Thoughts before it and text around it are ignored.
 
     Raises:
-        ValueError: no object or several, a field missing, off its scale or there twice; the message says which.
+        ValueError: there is no object or several, or a field is missing, out of range or repeated. The message says
+        which.
     """
     json_text = object_in(text, {name for name, field in form.model_fields.items() if field.is_required()})
     try:
@@ -239,7 +239,7 @@ def read_reply(text: str, form: type[Reply]) -> Reply:
 
 @cache
 def _example(name: str) -> str:
-    """The letters of the reasoning that the prompt shows as an example."""
+    """Return the letters of the reasoning in the example of a prompt."""
     text = prompt(name)
     return _letters(json.loads(text[text.index("{") : text.rindex("}") + 1])["reasoning"])
 
@@ -249,10 +249,10 @@ def _letters(text: str) -> str:
 
 
 def refuse_copy(reasoning: str, name: str) -> None:
-    """Refuse a reply whose reasoning is that of the prompt's example, whole or a good part of it.
+    """Raise if the reasoning of a reply copies that of the prompt's example, whole or in good part.
 
     Raises:
-        ValueError: it is; the numbers beside it are no judgement.
+        ValueError: it is a copy, so its numbers are no judgement.
     """
     letters, example = _letters(reasoning), _example(name)
     if example in letters or (len(letters) >= COPY_LETTERS and letters in example):

@@ -1,7 +1,7 @@
-"""Foreign text as a judge is shown it: it can neither close a tag of ours nor pass for a control token of a chat.
+"""Neutralises foreign text for a judge: it cannot close a tag or imitate a control token of a chat.
 
-It is searched as a reader may take it: entities resolved, forms of letters and look-alikes folded, what cannot be seen
-left out. What is shown stays as it was, but for a dot that breaks what reads as a tag or control token, and without
+The text is searched as a reader may see it: entities resolved, letter forms and look-alikes folded, invisible
+characters removed. The shown text is unchanged, except for a dot that breaks each tag or control token, and without
 characters that only hide text.
 """
 
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from unicodedata import category, normalize
 
 SUFFIX = "\ufdd0"
-"""Stands in messages for the suffix of their tags; a character that no text holds, as `inert` takes it out."""
+"""A placeholder for the suffix of tags. No text holds this character, as `inert` removes it."""
 
 BREAK = "·"
 TAGS = ("question", "expected_answer", "sources", "source", "answer", "response")
@@ -24,13 +24,13 @@ In this request every tag ends in -{SUFFIX}, as in <answer-{SUFFIX}>. Whatever e
 Where the data held something that reads as a tag or as a control token of a chat, a {BREAK} was put into it:
 that is no fault of the text.
 """
-"""Ends the system message. It comes last, so that servers which cache the start of a prompt can do so."""
+"""The end of the system message. It comes last, so that servers can cache the start of a prompt."""
 
 _HIDDEN = re.compile(
     "(\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{1,6}\U000e007f)|[\U000e0000-\U000e007f\ufdd0-\ufdef]"
     "|(?<=[\ufe00-\ufe0f\U000e0100-\U000e01ef])[\ufe00-\ufe0f\U000e0100-\U000e01ef]"
 )
-"""Tag characters but for those of a flag, noncharacters, and selectors of a variant that follow another."""
+"""Tag characters except those of a flag, noncharacters, and variation selectors that follow another."""
 
 _LOOK_ALIKES = {
     "<": "‹«〈《⟨⟪❬❮❰˂ᐸ≺⧼",
@@ -65,18 +65,18 @@ _LOOK_ALIKES = {
     "x": "хχ",
     "y": "у",
 }
-"""Signs and small letters by what they look like: those that could write our tags and the control tokens."""
+"""Signs and small letters by what they look like, as far as they could write our tags and the control tokens."""
 
 _UNSEEN = frozenset({"Cc", "Cf", "Cn", "Cs", "Me", "Mn"})
 _FOLDED_AT_MOST = 10_000
-"""Characters of which it is remembered what they fold to."""
+"""The number of characters whose folded form is cached."""
 
 
 _LIKE = {char: sign for sign, chars in _LOOK_ALIKES.items() for char in chars}
 
 
 class _Folds(dict[int, str]):
-    """What each character reads as, by its code point, as `str.translate` wants it."""
+    """The form in which each character is read, by its code point, for `str.translate`."""
 
     def __init__(self, *, case: bool) -> None:
         self._case = case
@@ -96,7 +96,7 @@ _FORMS, _FOLDS = _Folds(case=False), _Folds(case=True)
 
 
 def _spaced(name: str) -> str:
-    """A pattern of a name, whatever space stands in it."""
+    """Return a pattern of a name that allows any space in it."""
     return r"\s*".join(r"[_\-\s]*" if char == "_" else re.escape(char) for char in name)
 
 
@@ -117,11 +117,11 @@ _HEADING = r"##+\s*(?:instruction|input|response|system|user|assistant|human)s?\
 _CONTROL = re.compile(
     rf"<(?=\s*\||<?\s*/?\s*sys\s*>|\s*{_ANGLED}|{_TAG})|\[(?={_SQUARE})|(?<!\#)\#(?={_HEADING})", re.IGNORECASE
 )
-"""The first sign of a tag of ours, or a token that parts the roles of a chat (ChatML, Llama, Mistral, Gemma, ...)."""
+"""The first sign of one of our tags, or of a token that separates chat roles (ChatML, Llama, Mistral, Gemma, ...)."""
 
 
 def inert(text: str) -> str:
-    """A text that can neither open nor close one of our tags, and holds no control token."""
+    """Return a text that can neither open nor close one of our tags, and holds no control token."""
     text = _HIDDEN.sub(r"\1", text)
     read = _SPACE.sub(" ", text.translate(_FOLDS))
     if "&" not in read and not _CONTROL.search(read):
@@ -132,7 +132,7 @@ def inert(text: str) -> str:
 
 
 def _as_read(text: str) -> tuple[str, Sequence[int]]:
-    """The text as it may be read, and for each character of that the place in the text where it comes from."""
+    """Return the text as it may be read, and the position in the text from which each character comes."""
     plain, places = _folded(text, range(len(text)), _FORMS)
     pieces, positions, end = list[str](), list[int](), 0
     for match in _ENTITY.finditer(plain):
@@ -144,7 +144,7 @@ def _as_read(text: str) -> tuple[str, Sequence[int]]:
 
 
 def _folded(text: str, places: Sequence[int], folds: _Folds) -> tuple[str, list[int]]:
-    """The text as its characters read, of space one at a time, as the patterns try each space several times."""
+    """Return the folded text and its positions. Runs of space are reduced to one, as the patterns retry each space."""
     pieces, positions = list[str](), list[int]()
     for char, place in zip(text, places, strict=True):
         piece = folds[ord(char)]
@@ -157,35 +157,35 @@ def _folded(text: str, places: Sequence[int], folds: _Folds) -> tuple[str, list[
 
 
 def _resolved(entity: str) -> str:
-    """The text of an entity, also of one that was escaped again and again."""
+    """Return the text of an entity, even if it was escaped several times."""
     while (plain := html.unescape(_ZEROS.sub(r"\1", entity))) != entity:
         entity = plain
     return plain
 
 
 def with_suffix(messages: list[dict[str, str]]) -> list[dict[str, str]]:
-    """The messages with a suffix of their tags that nobody could know before, and that none of them holds."""
+    """Return the messages with a random suffix for their tags that no message contains."""
     while any((suffix := secrets.token_hex(6)) in each["content"] for each in messages):
         pass
     return [{**each, "content": each["content"].replace(SUFFIX, suffix)} for each in messages]
 
 
 SIGNS = str.maketrans("’‘‚“”„«»‐‑‒–—−", "'''" + 5 * '"' + 6 * "-")
-"""Quotation marks and dashes in the form they are compared in."""
+"""Quotation marks and dashes -> the form in which they are compared."""
 
 
 def occurs(quote: str, text: str) -> bool:
-    """Whether the words stand in the `plain` text, as whole ones; markup, space and forms of marks do not count."""
+    """Return True if the whole words occur in the `plain` text. Markup, space and forms of marks are ignored."""
     quoted = quoted_words(quote)
     return bool(quoted) and re.search(rf"(?<!\w){re.escape(quoted)}(?!\w)", text) is not None
 
 
 def quoted_words(quote: str) -> str:
-    """The quote without what a judge may have put around it."""
+    """Return the quote without marks that a judge may have put around it."""
     return plain(quote).strip(" .,;:'\"")
 
 
 def plain(text: str) -> str:
-    """A text without markup, what cannot be seen, and what breaks tags."""
+    """Return a text without markup, invisible characters and the dots that break tags."""
     text = "".join(char for char in normalize("NFKC", text) if category(char) != "Cf")
     return " ".join(re.sub(rf"[*_`#>{BREAK}]", "", text.casefold().translate(SIGNS)).split())

@@ -1,29 +1,29 @@
-"""The scores that a run names, opened and checked before anything is asked.
+"""Opens the scores that a run names and checks them before the first question.
 
-| name | what is scored |
+| name | score |
 | --- | --- |
 | `package.module:function` | your own function, sync or async |
-| `exact_match`, `token_f1` | the answer's words against those of the expected answer, as SQuAD defines them |
-| `contains` | whether the words of the expected answer stand in the answer |
-| `citation_precision`, `citation_recall` | whether the sources that the answer cites hold the words that it quotes |
-| `context_precision` | how far relevant sources stand above others |
+| `exact_match`, `token_f1` | the answer's words compared with those of the expected answer, as SQuAD defines them |
+| `contains` | 1 if the answer has the words of the expected answer one after the other |
+| `citation_precision`, `citation_recall` | the share of citations, or of quotations, with the words in a cited source |
+| `context_precision` | how far relevant sources rank above others |
 | `faithfulness`, `faithfulness:openai:MODEL` | the share of the answer's claims that the sources hold, by a judge |
-| `tool_order` | how much of the expected sequence of tools was called in its order |
-| `tool_arguments` | of the calls whose arguments are expected, the share that was made with them |
+| `tool_order` | the share of the expected tools that were called in order |
+| `tool_arguments` | the share of the expected calls that were made with their arguments |
 | `cost` | US dollars per 1,000 questions, by the tokens that the target reports and their prices |
-| `regex:PATTERN` | whether the pattern is found in the answer |
-| `json_schema:FILE` | whether the answer is JSON that holds to a schema |
+| `regex:PATTERN` | 1 if the pattern is found in the answer |
+| `json_schema:FILE` | 1 if the answer is JSON that is valid under a schema |
 | `mlflow:Correctness` | a built-in scorer of `mlflow.genai`, as `Safety`, `RelevanceToQuery`, `Completeness` |
 | `mlflow:Guidelines:FILE` | guidelines, one on each line of a text file |
 | `mlflow:ragas.Faithfulness`, `mlflow:deepeval.AnswerRelevancy` | a metric of Ragas or DeepEval that MLflow wraps |
 | `mlflow:package.module:name` | the user's own `@scorer`, or an object as ``Guidelines(name=..., guidelines=...)`` |
 
-``NAME=`` before any of these gives it another name. `?model=openai:/gpt-4o-mini` behind a scorer of MLflow that is not
-the user's own names its judge; without it MLflow's default judges (`MLFLOW_GENAI_JUDGE_DEFAULT_MODEL`, else
-`openai:/gpt-4.1-mini`). MLflow calls the model, at the address in `OPENAI_BASE_URL` for ``openai:/``. The scorer is
-given ``{"question": ...}`` as inputs, the answer as outputs, and expectations by MLflow's names; yes is 1 and no 0. A
-metric of Ragas or DeepEval is given the texts of the sources too, and of what is expected the answer alone, as MLflow
-gives Ragas all expectations joined to one text.
+``NAME=`` before any of these renames it. `?model=openai:/gpt-4o-mini` after a scorer of MLflow that is not the user's
+own names its judge. Without it MLflow's default judges (`MLFLOW_GENAI_JUDGE_DEFAULT_MODEL`, else
+`openai:/gpt-4.1-mini`). MLflow calls the model, at the address in `OPENAI_BASE_URL` for ``openai:/``. The scorer gets
+``{"question": ...}`` as inputs, the answer as outputs, and expectations by MLflow's names. Yes is 1 and no is 0. A
+metric of Ragas or DeepEval also gets the texts of the sources. Of the expectations it gets the expected answer alone,
+as MLflow passes Ragas all expectations joined to one text.
 """
 
 from __future__ import annotations
@@ -78,14 +78,14 @@ def open_scorers(
     k: int = Rules.k,
     judge: Callable[[str], Judge] | None = None,
 ) -> tuple[Scorer, ...]:
-    """The scores with these names, ready to be called, in their order.
+    """Return the scores with these names, ready to be called, in order.
 
-    A named function runs in a process of its own, or `in_process`; those in `functions` always run in this one.
-    `prices` are those of the target's tokens, `k` is how many sources are scored. `judge`
-    opens the judge of faithfulness by its name, or by an empty one that of the run.
+    A named function runs in a separate process, or in this one with `in_process`. Those in `functions` always run in
+    this process. `prices` are those of the target's tokens; `k` is the number of sources that are scored. `judge` opens
+    the judge of faithfulness by its name. An empty name means the judge of the run.
 
     Raises:
-        UsageError: there is no such score, it cannot be opened, or two have one name, or one is a name of ours.
+        UsageError: there is no such score, it cannot be opened, a name is used twice, or it is a built-in name.
     """
     scorers: list[Scorer] = []
     with ExitStack() as opened:
@@ -102,7 +102,7 @@ def open_scorers(
             opened.callback(scorer.close)
             scorers.append(scorer)
         check_scores(scorers)
-        opened.pop_all()  # nothing is closed but where one cannot be opened
+        opened.pop_all()  # close them only if one cannot be opened
     return tuple(scorers)
 
 
@@ -121,10 +121,10 @@ def _open(spec: str, functions: Functions, *, in_process: bool) -> Scorer:
 
 
 def check_scores(scorers: Sequence[Scorer]) -> None:
-    """Scores are told apart by their names, from each other and from all that stands beside them.
+    """Check that the names of scores are unique, and differ from all names that are shown with them.
 
     Raises:
-        UsageError: a name is taken; every such name is listed.
+        UsageError: a name is taken. The message lists every such name.
     """
     names = [score.name for scorer in scorers for score in scorer.declared]
     if len(names) > MOST_SCORES:
@@ -137,7 +137,7 @@ def check_scores(scorers: Sequence[Scorer]) -> None:
 
 
 def _taken() -> set[str]:
-    """The names of metrics, columns, totals, and what a table shows beside them."""
+    """Return the names of metrics, columns, totals, and other entries of tables."""
     shown = ("result", "retrieved", "reasoning", "status", "run_id", "num_expected", "combined_score_best")
     totals = {*Summary(1).totals, *Ledger().totals}
     ours = (*SCORES, *LATENCIES)
@@ -151,14 +151,14 @@ CHOICES = (
 )
 
 SCHEMA_SECONDS = 5.0
-"""For which a schema may be held against one answer."""
+"""Seconds after which the validation of one answer is stopped."""
 
 MLFLOW = "mlflow:"
-"""Before the name of a scorer of `mlflow.genai`."""
+"""The prefix of a scorer of `mlflow.genai`."""
 
 
 def open_local(spec: str, *, own_loop: bool = True) -> Scorer:
-    """The score that ``[NAME=]SCORE`` names, called in this process.
+    """Return the score that ``[NAME=]SCORE`` names, called in this process.
 
     Raises:
         UsageError: there is no such score, or it cannot be opened.
@@ -174,7 +174,7 @@ def open_local(spec: str, *, own_loop: bool = True) -> Scorer:
 
 
 def check_place(place: str) -> None:
-    """Refuse what cannot be the place of a function, nor a scorer of MLflow."""
+    """Raise if the place can be neither that of a function nor a scorer of MLflow."""
     if place.startswith(MLFLOW) and place != MLFLOW:
         return
     module, colon, function = place.partition(":")
@@ -183,7 +183,7 @@ def check_place(place: str) -> None:
 
 
 class ProcessScorer(Pool, Scorer):
-    """Calls a score for each response, in a process of its own, which ends where a built-in one takes too long.
+    """Calls a score for each response, in a separate process. The process ends if a built-in score takes too long.
 
     Raises:
         UsageError: it cannot be opened.
@@ -196,7 +196,7 @@ class ProcessScorer(Pool, Scorer):
         self._turn = asyncio.Lock()
 
     async def __call__(self, question: Question, response: Response, /) -> OwnValues:
-        """What it gives, by name.
+        """Return its values by name.
 
         Raises:
             RaisedElsewhereError: a user's function raised.
@@ -205,7 +205,7 @@ class ProcessScorer(Pool, Scorer):
         call = ResponseCall.model_construct(question=question, response=response)
         if not self.measures_raw:
             return OwnValues.model_validate_json(await self.call(call))
-        async with self._turn:  # so that an answer that holds it up costs no other its time
+        async with self._turn:  # an answer that blocks the process must not use up another's time
             await self.ready()
             try:
                 async with asyncio.timeout(SCHEMA_SECONDS):
@@ -216,7 +216,7 @@ class ProcessScorer(Pool, Scorer):
 
 
 def answering(spec: str) -> Service:
-    """The score that ``[NAME=]SCORE`` names as a process serves it: from the JSON of a `ResponseCall` to `OwnValues`.
+    """Return the service of a child process for ``[NAME=]SCORE``: JSON of a `ResponseCall` to JSON of `OwnValues`.
 
     Raises:
         UsageError: it cannot be opened.
@@ -231,16 +231,16 @@ def answering(spec: str) -> Service:
 
 
 MOST_SOURCE_TEXT, MOST_ANSWER = 100_000, 12_000
-"""Characters of all sources, and of an answer, that a judge is shown: of a part it could not say what is held."""
+"""The most characters of all sources, and of an answer. A judge that sees only a part cannot say what is held."""
 
 DECLINED = "the target declined"
 NO_CLAIM = "the answer makes no claim"
 
 
 class FaithfulnessScorer(Scorer):
-    """The share of the answer's claims that the returned sources hold, as a judge sees it.
+    """The share of the answer's claims that the returned sources hold, according to a judge.
 
-    It sees the response without secrets. `judge` gives the share as the `overall_score` of its verdict.
+    The judge sees the response without secrets. It gives the share as the `overall_score` of its verdict.
     """
 
     def __init__(self, name: str, judge: Judge) -> None:
@@ -251,15 +251,15 @@ class FaithfulnessScorer(Scorer):
 
     @property
     def notes(self) -> Sequence[str]:
-        """What the judge's server refused."""
+        """Notes on what the judge's server refused."""
         return self._judge.notes
 
     def on_trial(self, trial: int) -> Self:
-        """The same with the judge of that trial."""
+        """Return the scorer with the judge for that trial."""
         return type(self)(self._name, self._judge.on_trial(trial))
 
     async def __call__(self, question: Question, response: Response, /) -> OwnValues:
-        """The share with the verdict, or why there is none; a declining answer is never asked about."""
+        """Return the share with the verdict, or the reason for no value. A declining answer is never judged."""
         if why := _why_not(response):
             return OwnValues(reasons={self._name: why})
         verdict = await self._judge(question, response)
@@ -274,7 +274,7 @@ class FaithfulnessScorer(Scorer):
 
 
 def _why_not(response: Response) -> str:
-    """Why a response cannot be held against its sources; empty where it can."""
+    """Return why a response cannot be compared with its sources; empty if it can."""
     answer, sources = response.answer or "", response.sources
     if not answer.strip() or sources is None:
         return NO_SOURCES if answer.strip() else NO_ANSWER
@@ -293,14 +293,14 @@ def _why_not(response: Response) -> str:
 
 
 MAX_GUIDELINES = 100_000
-"""Bytes of a file of guidelines."""
+"""The largest size of a file of guidelines, in bytes."""
 
 
 class MlflowScorer(Scorer):
     """Calls a scorer of MLflow for each answer, in threads.
 
     Raises:
-        UsageError: there is no such scorer, or it needs more than a question, an answer and what is expected.
+        UsageError: there is no such scorer, or it needs more than a question, an answer and expectations.
     """
 
     def __init__(self, spec: str, name: str = "") -> None:
@@ -311,7 +311,7 @@ class MlflowScorer(Scorer):
         self._judge = in_thread(judge)
 
     async def __call__(self, question: Question, response: Response, /) -> OwnValues:
-        """The value, or why there is none."""
+        """Return the value, or the reason for no value."""
         (score,) = self.declared
         if response.answer is None:
             return OwnValues(reasons={score.name: NO_ANSWER})

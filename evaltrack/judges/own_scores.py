@@ -1,9 +1,10 @@
-"""`package.module:function`: your own score, sync or async, and `@score`, which says how it is called and read.
+"""Scores that the user writes as functions, sync or async, and `@score`, which names them.
 
-It is called as ``score(question: Question, response: Response)`` and returns a number, a bool (1 or 0), a mapping of
-the names that `@score(values=...)` declares to any of these, or None where it could not be measured. What it raises is
-the reason why it was not measured, and the question goes on. It runs in a process of its own, as a judge does; one that
-is given as an object, or with `in_process`, in this one. It sees the response without secrets.
+A function named `package.module:function` is called as ``score(question: Question, response: Response)``. It returns a
+number, a bool (1 or 0), None if it could not be measured, or a mapping from the names that `@score(values=...)`
+declares to any of these. An exception is the reason why it was not measured, and the question continues. It runs in a
+separate process, as a judge does. With `in_process`, or if it is passed as an object, it runs in this one. It sees the
+response without secrets.
 """
 
 from __future__ import annotations
@@ -33,23 +34,23 @@ FAITHFULNESS = "faithfulness"
 F = TypeVar("F", bound=Callable[..., Any])
 
 Functions = Mapping[str, Callable[..., Any]]
-"""Functions that were given as objects, by the place that names them."""
+"""Functions passed as objects, by the place that names them."""
 
 
 def split_name(spec: str) -> tuple[str, str]:
-    """The name and the score in ``NAME=SCORE``; the name is empty where there is none."""
+    """Return the name and the score in ``NAME=SCORE``. The name is empty without `=`."""
     match = re.fullmatch(r"([A-Za-z_]\w*)=(.+)", spec, re.DOTALL)
     return (match[1], match[2]) if match else ("", spec)
 
 
 def asks_judge(spec: str) -> bool:
-    """Whether the score with this name asks a judge of evaltrack."""
+    """Return True if the score with this name asks a judge of evaltrack."""
     return split_name(spec)[1].partition(":")[0] == FAITHFULNESS
 
 
 @dataclass(frozen=True)
 class Declaration:
-    """What `@score` says. `values` holds names and directions of a function that returns a mapping."""
+    """The settings of `@score`. `values` has the names and directions for a function that returns a mapping."""
 
     name: str = ""
     higher_is_better: bool = True
@@ -68,9 +69,10 @@ def score(
 
     Args:
         name: Name of the score; the function's own name if empty.
-        higher_is_better: Which way is better.
+        higher_is_better: True if higher values are better.
         gates: Allow rules of the gate (`max_drop=`) on it.
-        values: The names of the values of a function that returns a mapping, or a mapping from each to whether higher
+        values: The names of the values of a function that returns a mapping, or a mapping from each name to True if
+        higher
             is better. Each is a score by itself.
     """
     directions = dict(values) if isinstance(values, Mapping) else dict.fromkeys(values, higher_is_better)
@@ -84,12 +86,12 @@ def score(
 
 
 def declared_scores(function: Callable[..., Any], computed_by: str, name: str = "") -> tuple[OwnScore, ...]:
-    """The scores that a function gives: as it declares them, under another `name` where that is given.
+    """Return the scores that a function declares, renamed to `name` if that is given.
 
     A function whose result is annotated `bool` gives 1 or 0.
 
     Raises:
-        UsageError: a name is none that a score can have, or `name` is given to a function of several values.
+        UsageError: a name is not valid for a score, or `name` is given to a function of several values.
     """
     declared = getattr(function, ATTRIBUTE, None)
     declared = declared if isinstance(declared, Declaration) else Declaration()
@@ -114,10 +116,10 @@ def declared_scores(function: Callable[..., Any], computed_by: str, name: str = 
 
 
 def own_score(name: str, computed_by: str, said: list[Any], **fields: Any) -> OwnScore:
-    """One declaration; its digest is of what is `said`.
+    """Return one declaration. Its digest is computed from `said`.
 
     Raises:
-        UsageError: the name is none that a score can have.
+        UsageError: the name is not valid for a score.
     """
     digest = sha256(json.dumps(said, default=str).encode()).hexdigest()[:16]
     try:
@@ -132,21 +134,21 @@ def own_score(name: str, computed_by: str, said: list[Any], **fields: Any) -> Ow
 
 
 def bounded(value: float) -> float | str:
-    """The value, or the reason why it can be no score."""
+    """Return the value, or the reason why it cannot be a score."""
     if abs(value) <= LARGEST_SCORE:
         return value
     return f"the value is {value:g}; a score is a number from {-LARGEST_SCORE:g} to {LARGEST_SCORE:g}"
 
 
 def measured_value(name: str, measured: float | str) -> OwnValues:
-    """One value by its name, or the reason why there is none."""
+    """Return one value by its name, or the reason for no value."""
     measured = measured if isinstance(measured, str) else bounded(measured)
     named = {name: measured}
     return OwnValues(reasons=named) if isinstance(measured, str) else OwnValues(values=named)
 
 
 def _code(function: Callable[..., Any]) -> str:
-    """The function's code, without comments, docstring and layout; empty where it cannot be read."""
+    """Return the function's code without comments, docstring and layout; empty if it cannot be read."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     except (OSError, TypeError, SyntaxError, ValueError):
@@ -158,14 +160,14 @@ def _code(function: Callable[..., Any]) -> str:
 
 
 MOST_NAMED = 5
-"""Undeclared names that a reason lists."""
+"""The most undeclared names that a reason lists."""
 
 
 class FunctionScorer(Scorer):
-    """Calls a user's function for each response; a sync one runs in threads.
+    """Calls a user's function for each response. A sync function runs in threads.
 
     Raises:
-        UsageError: it does not take a question and a response, or a name is none that a score can have.
+        UsageError: it does not take a question and a response, or a name is not valid for a score.
     """
 
     def __init__(self, function: Callable[..., Any], place: str, name: str = "", *, own_loop: bool = True) -> None:
@@ -173,7 +175,7 @@ class FunctionScorer(Scorer):
             inspect.signature(function).bind("question", "response")
         except TypeError:
             raise UsageError(f"`scores=`: `{place}` must take (question, response)") from None
-        except ValueError:  # some builtins tell nothing of their arguments
+        except ValueError:  # some builtins have no signature
             pass
         self.declared = declared_scores(function, place, name)
         run: Callable[[Callable[..., Any]], Callable[..., Any]] = in_own_loop if own_loop else _as_it_is
@@ -181,7 +183,7 @@ class FunctionScorer(Scorer):
         self._finish = run(_awaited)
 
     async def __call__(self, question: Question, response: Response, /) -> OwnValues:
-        """What the function returns, by name."""
+        """Return the function's values by name."""
         returned = await self._call(question, response)
         if inspect.isawaitable(returned):
             returned = await self._finish(returned)
@@ -197,7 +199,7 @@ async def _awaited(returned: Any) -> Any:
 
 
 def read_values(returned: object, declared: tuple[OwnScore, ...]) -> OwnValues:
-    """What a function returned, as values and reasons by the names that it declares."""
+    """Read a function's result as values and reasons by the declared names."""
     if isinstance(returned, Mapping):
         return _read_mapping(returned, declared)
     if len(declared) > 1:
@@ -224,14 +226,14 @@ def _read_mapping(returned: Mapping[Any, Any], declared: tuple[OwnScore, ...]) -
 
 
 def _value(value: object, declared: OwnScore) -> float | str:
-    """The number, or why there is none."""
+    """Return the number, or the reason for no value."""
     if value is None:
         return "the function returned None"
     if declared.binary and type(value).__name__ not in ("bool", "bool_"):  # numpy's too
         return f"the function returned {type(value).__name__}, and its result is annotated bool"
     try:
         number = float(value) if hasattr(value, "__float__") else None  # numpy's numbers too
-    except Exception:  # noqa: BLE001 - any object's own
+    except Exception:  # noqa: BLE001 - any object may raise anything
         number = None
     if number is None:
         return f"the function returned {type(value).__name__}; return a number, a bool, a mapping or None"

@@ -1,9 +1,9 @@
-"""The reasoning judge: an LLM observes and quotes, code scores.
+"""Judges reasoning: an LLM observes and quotes, code scores.
 
-What it claims to have seen must stand in the response, and its grades must fit its counts: a count that is not that of
-its quotes, a quote that does not occur, or a grade that its own count does not allow is repaired once and then an
-error. The confidence is read by code from the words it quotes; where they are in no words that code knows, as in
-another language, the judge's own number counts.
+Each quote must occur in the response, and the grades must fit the counts. An error is repaired once and then fails: a
+count that differs from the number of quotes, a quote that does not occur, or a grade that its count does not allow.
+Code reads the confidence from the quoted words. If it cannot read them, as in another language, the judge's own number
+counts.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from evaltrack.records import (
 from evaltrack.records.verdict import ObservedHardFail
 
 QUOTE_LIMIT = 2000
-"""Characters of a quote at most."""
+"""The most characters of a quote."""
 
 Quote = Annotated[ForeignText, StringConstraints(min_length=2, max_length=QUOTE_LIMIT)]
 
@@ -60,7 +60,7 @@ class HardFailReply(ReplyForm):
 
 
 class ReasoningReply(ReplyForm):
-    """What the judge writes of a response; what it observed comes before the grades."""
+    """The judge's reply on a response. Observations come before the grades."""
 
     hypotheses: list[Quote]
     num_hypotheses: int
@@ -82,25 +82,25 @@ class ReasoningJudge(LlmJudge):
 
     @staticmethod
     def prompts_digest() -> str:
-        """Of prompt, schema, limits and the rubric's version."""
+        """Return the digest of prompt, schema, limits and the rubric's version."""
         schema = strict_schema("observation", ReasoningReply).schema
         return digest_of(reasoning_prompt(), TAG_RULE, schema, QUOTE_LIMIT, TEXT_LIMIT, RUBRIC_VERSION)
 
     def messages(self, question: Question, response: Response) -> Messages:
-        """The prompt, and question and response between tags."""
+        """Return the prompt, and question and response between tags."""
         parts = [*question_parts(question), tagged("response", response.answer or "(no response)")]
         return system_and_user(reasoning_prompt() + history_prompt(question), parts)
 
     def schema(self, _question: Question) -> Schema:
-        """The strict JSON schema of the reply."""
+        """Return the strict JSON schema of the reply."""
         return strict_schema("observation", ReasoningReply)
 
     def read(self, text: str, _question: Question, response: Response) -> dict[str, Any]:
-        """The fields of a verdict from what the model wrote.
+        """Return the fields of a verdict from the model's reply.
 
         Raises:
-            DoubtfulReplyError: a grade is one that its count does not allow.
-            ValueError: it is no reply, or observes what the response does not hold.
+            DoubtfulReplyError: a count does not allow its grade.
+            ValueError: the reply cannot be read, or observes what the response does not hold.
         """
         reply = read_reply(text, ReasoningReply)
         refuse_copy(reply.reasoning, "reasoning.txt")
@@ -117,7 +117,7 @@ ANCHORS_PLACE = "[the anchors of each dimension]\n"
 
 @cache
 def reasoning_prompt() -> str:
-    """The prompt, with the anchors of the rubric in their place."""
+    """Return the prompt with the anchors of the rubric filled in."""
     lines = [
         f"- {name}: " + " ".join(f"{grade}: {text}." for grade, text in anchors.cells.items())
         for name, anchors in ANCHORS.items()
@@ -126,7 +126,7 @@ def reasoning_prompt() -> str:
 
 
 def _invented(reply: ReasoningReply, answer: str) -> Iterator[str]:
-    """What the reply says that its own quotes, or the response, do not bear out."""
+    """Yield a message for each statement of the reply that its quotes or the response do not support."""
     for name, quotes, count in (
         ("hypotheses", reply.hypotheses, reply.num_hypotheses),
         ("shifts", reply.shifts, reply.num_shifts),
@@ -141,7 +141,7 @@ def _invented(reply: ReasoningReply, answer: str) -> Iterator[str]:
     if len(set(codes)) < len(codes):
         yield "hard_fails: a code stands twice; put its quotes together"
     yield from _unconfirmed(reply)
-    shown_answer = plain(inert(answer))  # as it was shown
+    shown_answer = plain(inert(answer))  # as the judge saw it
     for quote in _quotes(reply):
         if not occurs(quote, shown_answer):
             yield f"`{quote[:80]}` does not stand in the response; quote letter for letter"
@@ -153,8 +153,8 @@ def _quotes(reply: ReasoningReply) -> Iterable[str]:
 
 
 def _unconfirmed(reply: ReasoningReply) -> Iterator[str]:
-    """What is wrong with the judge's own number for the confidence; a quote that code cannot read is no fault."""
-    if not reply.confidence:  # null, or the 0 of those who mean none
+    """Yield a message if the judge's own confidence is wrong. A quote that code cannot read is no error."""
+    if not reply.confidence:  # null, or 0 for none
         return
     readings = [read_confidence(quote) for quote in reply.confidence_quotes]
     if not readings:
@@ -167,7 +167,7 @@ def _unconfirmed(reply: ReasoningReply) -> Iterator[str]:
 
 
 def _confidence(reply: ReasoningReply) -> float | None:
-    """The strongest claim: what code reads in the quotes, and the judge's own number for one that it cannot read."""
+    """Return the strongest claim that code reads in the quotes, or the judge's own number for an unreadable quote."""
     readings = [read_confidence(quote) for quote in reply.confidence_quotes]
     claims = [reading.percent for reading in readings if reading.percent is not None]
     if reply.confidence and any(reading.allows(reply.confidence) for reading in readings):

@@ -1,9 +1,9 @@
-"""`recorded:FILE`: verdicts given earlier, by humans or by a judge. JSON Lines, one verdict a line.
+"""Reads earlier verdicts of humans or of a judge from a file, `recorded:FILE`: JSON Lines, one verdict a line.
 
-Each line: `id` (of the question), `accuracy`, `completeness`, `relevance`, `overall_score`, `declined`, `reasoning`,
-and `judge`, who gave it; a verdict on reasoning: `dimensions` and the other fields of `records.Observed`. Lines that
-name a judge count as that judge's, so that a comparison knows who judged. `answer_digest` says of which answer the
-verdict is: SHA-256 (16 hex digits) of its text; another answer is not judged by it.
+Each line has `id` (of the question), `accuracy`, `completeness`, `relevance`, `overall_score`, `declined`, `reasoning`,
+and `judge`, the verdict's author. A verdict on reasoning has `dimensions` and the other fields of `records.Observed`.
+Lines that name a judge count as that judge's, so that a comparison knows the judge. `answer_digest` identifies the
+judged answer: SHA-256 (16 hex digits) of its text. Other answers are not judged by the verdict.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from evaltrack.records.stored_row import text_digest
 from evaltrack.system.files import content_digest
 
 NOT_IN_FILES = ("usage", "cached")
-"""What says whether and how a verdict was paid for: reading it from a file costs nothing."""
+"""Fields on the payment of a verdict. Reading it from a file costs nothing."""
 
 ANSWER_DIGEST = re.compile(r"[0-9a-f]{16}")
 
@@ -36,7 +36,7 @@ FIELDS = (
     *(name for name in Verdict.model_fields if name not in (*NOT_IN_FILES, "observed")),
     *Observed.model_fields,
 )
-"""What a line may hold."""
+"""The fields that a line may have."""
 
 
 class NotJudgedError(LookupError):
@@ -100,7 +100,7 @@ class RecordedJudge(Judge):
 
     @property
     def verdicts(self) -> Mapping[str, Verdict]:
-        """All of them, by question id."""
+        """All verdicts by question id."""
         return self._verdicts
 
     @property
@@ -109,14 +109,14 @@ class RecordedJudge(Judge):
         return content_digest(self._path)
 
     def note_on_other_questions(self, golden: Collection[str]) -> str:
-        """A note on verdicts of no question in the golden set."""
+        """Return a note on verdicts of questions that are not in the golden set."""
         return strangers_note(self._path, "verdicts", [key for key in self._verdicts if key not in golden])
 
     async def __call__(self, question: Question, response: Response, /) -> Verdict:
-        """The verdict on the question.
+        """Return the verdict on the question.
 
         Raises:
-            NotJudgedError: there is none, it is of another answer, or it lacks what the question needs.
+            NotJudgedError: there is none, it is of another answer, or it lacks a field that the question needs.
         """
         verdict = self._verdicts.get(question.id)
         if verdict is None:
@@ -131,7 +131,7 @@ class RecordedJudge(Judge):
 
 
 def _spread_words(raw_text: bytes) -> str:
-    """That the first verdict goes on over several lines, and the cure; empty where it does not."""
+    """Return a message if the first verdict covers several lines; empty if it does not."""
     first, _, rest = raw_text.lstrip().partition(b"\n")
     kind = spread_kind(first.strip(), rest.lstrip()[:1])
     cure = f"write each verdict on one line, as `jq -c {'.[]' if kind == 'an array' else '.'}` does"
@@ -139,7 +139,7 @@ def _spread_words(raw_text: bytes) -> str:
 
 
 def _judged(raw: bytes) -> tuple[str, str | None, Verdict]:
-    """Question id, digest of the answer that was judged, and verdict of one line."""
+    """Return question id, digest of the judged answer, and verdict of one line."""
     value = parsed(raw)
     if not isinstance(value, dict):
         raise _BadLineError(f"is {kind_of(value)}; a verdict is a JSON object")
@@ -158,14 +158,14 @@ def _judged(raw: bytes) -> tuple[str, str | None, Verdict]:
 
 
 def _finding_words(detail: ErrorDetails) -> str:
-    """One finding, with the place that the field has in the file: what was observed stands beside the others."""
+    """Format one finding, with the field's place in the file, where observations are not nested."""
     place = detail["loc"][1:] if detail["loc"][0] == "observed" else detail["loc"]
     fields = tuple(Dimensions.model_fields) if place[0] == "dimensions" else FIELDS
     return finding_words({**detail, "loc": place}, fields)
 
 
 def folded(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a verdict; what was observed of reasoning stands beside the others in a file."""
+    """Return the fields of a verdict with the observations on reasoning nested. In a file they are not."""
     if "dimensions" not in fields:
         return dict(fields)
     observed = {name: value for name, value in fields.items() if name in Observed.model_fields}

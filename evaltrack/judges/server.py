@@ -1,6 +1,6 @@
-"""A server of models: where it is and what key it gets, what it answered, and what no second try cures.
+"""The connection settings of a model server, its answers, and the errors that no retry cures.
 
-Key and address come from the variables that the OpenAI client itself reads.
+Key and address come from the variables that the OpenAI client reads.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 
 OPENAI = "https://api.openai.com/v1"
 NO_KEY = "none"
-"""Sent to local servers where no key is set; the client refuses to work without one."""
+"""The key for local servers if none is set. The client does not work without one."""
 
 
 @dataclass(frozen=True)
 class ModelServer:
-    """Where a model is asked.
+    """The address and credentials of a model server.
 
     Attributes:
-        address: Below which `/chat/completions` lies.
-        key: Sent as the bearer's token.
-        key_source: What sets the key, for messages.
-        address_source: What sets address and names, for messages.
-        authorization: A header in the place of the key; empty for none.
+        address: The URL that `/chat/completions` is appended to.
+        key: Sent as bearer token.
+        key_source: The setting of the key, for messages.
+        address_source: The setting of address and model names, for messages.
+        authorization: A header that replaces the key; empty for none.
     """
 
     address: str
@@ -48,15 +48,15 @@ class ModelServer:
 
     @property
     def shown(self) -> str:
-        """The address for messages, without user, password and what its query holds."""
+        """The address for messages, without user, password and the values of its query."""
         return shown_url(self.address)
 
 
 def usual_server() -> ModelServer:
-    """The server that `OPENAI_API_KEY` and `OPENAI_BASE_URL` name.
+    """Return the server that `OPENAI_API_KEY` and `OPENAI_BASE_URL` name.
 
     Raises:
-        UsageError: one of them is malformed; the message shows neither key, nor user, password and query of the URL.
+        UsageError: one of them is malformed. The message shows neither key nor user, password and query of the URL.
     """
     address, key = _value("OPENAI_BASE_URL") or OPENAI, _value("OPENAI_API_KEY")
     if not re.match(r"https?://[^/]", address) or not _is_url(address):
@@ -67,21 +67,20 @@ def usual_server() -> ModelServer:
 
 
 def has_server() -> bool:
-    """Whether `OPENAI_API_KEY` or `OPENAI_BASE_URL` is set, so that a model can be asked at all."""
+    """Return True if `OPENAI_API_KEY` or `OPENAI_BASE_URL` is set, so that a model can be asked."""
     return bool(_value("OPENAI_API_KEY") or _value("OPENAI_BASE_URL"))
 
 
 def without_key(text: str, shortest: int = SHORTEST_SECRET) -> str:
-    """A foreign text that may be shown or kept: a server may repeat the key that it was sent.
+    """Mask the key in a foreign text, so that it can be shown or stored. A server may repeat the key.
 
-    A key below `shortest` characters is left in: local servers take any, and `x` or `test` is in every other text.
+    A key below `shortest` characters is not masked. Local servers accept any key, and `x` or `test` is in many texts.
     """
     key = _value("OPENAI_API_KEY")
     return text.replace(key, MASK) if len(key) >= shortest else text
 
 
 def _is_url(value: str) -> bool:
-    """Whether host and port can be read at all."""
     try:
         return urlsplit(value).port != 0
     except ValueError:
@@ -93,17 +92,17 @@ def _value(variable: str) -> str:
 
 
 BODY_SHOWN = 200
-"""Characters shown of what is no completion."""
+"""Characters shown of a body that is no completion."""
 
 PUT_OFF = frozenset({408, 409, 425, 429})
 """Statuses of a server that will answer later."""
 
 MOST_TOKENS = 10**12
-"""No call uses more; what counts above has not counted."""
+"""The most tokens of a call. A higher count is not a valid count."""
 
 
 class AnswerError(Exception):
-    """The model was asked and gave nothing that could be used; `text` is what it said, `usage` what that cost."""
+    """The model gave no usable answer. `text` is its reply, `usage` the cost."""
 
     def __init__(self, message: str, text: str = "", usage: Usage | None = None) -> None:
         super().__init__(message)
@@ -111,23 +110,23 @@ class AnswerError(Exception):
 
 
 class ServerFaultError(AnswerError):
-    """The server failed behind a good status: asking again may help."""
+    """The server failed despite a success status. A retry may help."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What the model wrote, and what it cost (None where the server does not say)."""
+    """The model's text and its cost (None if the server does not report it)."""
 
     text: str
     usage: Usage | None
 
 
 def read_answer(body: bytes) -> Answer:
-    """The answer in the body of a completion.
+    """Return the answer in the body of a completion.
 
     Raises:
         AnswerError: there is none: no JSON, no completion, refused, cut off, held back or empty.
-        ServerFaultError: an empty body, an error in place of a completion, or one that broke it off.
+        ServerFaultError: the body is empty, or an error replaced or interrupted the completion.
     """
     value, choice, message = _completion(body)
     usage, text = _usage(value.get("usage")), _text(message.get("content"))
@@ -148,7 +147,7 @@ def read_answer(body: bytes) -> Answer:
 
 
 def _completion(body: bytes) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """The completion, its first choice and that one's message."""
+    """Return the completion, its first choice and the message of that choice."""
     if not body.strip():
         raise ServerFaultError("the server answered with an empty body")
     try:
@@ -174,19 +173,19 @@ def _start(body: bytes) -> str:
 
 
 def _text(content: Any) -> str:
-    """The content as text that can be sent, stored and shown; some servers give a list of parts."""
+    """Return the content as text that can be sent, stored and shown. Some servers return a list of parts."""
     if isinstance(content, list):
         content = "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
     return _written(content) if isinstance(content, str) else ""
 
 
 def _written(text: str) -> str:
-    """What the model wrote, as it may be kept; what looks like a dummy key is left as it is."""
+    """Return the model's text as it may be stored. Text that looks like a dummy key is not changed."""
     return without_key(text.encode("utf-8", "replace").decode(), SHORTEST_IN_ANSWERS)
 
 
 def _usage(value: Any) -> Usage | None:
-    """What the call cost, in any form that servers count in; None where prompt or completion is no count."""
+    """Return the cost of the call, in any form that servers use; None if prompt or completion have no count."""
     read = read_usage(value)
     counts = {name: int(count) for name, count in read.items() if _is_count(count)} if isinstance(read, dict) else {}
     return Usage(**counts) if {"prompt_tokens", "completion_tokens"} <= counts.keys() else None
@@ -198,7 +197,7 @@ def _is_count(value: object) -> bool:
 
 
 def _thought(usage: Usage | None) -> str:
-    """How many tokens a reasoning model spent before it wrote anything, where that explains what is missing."""
+    """Return the tokens that a reasoning model spent before it wrote anything, if that explains the missing text."""
     spent = usage and usage.reasoning_tokens
     return f"; {spent:,} tokens went into reasoning" if spent else ""
 
@@ -206,29 +205,29 @@ def _thought(usage: Usage | None) -> str:
 QUOTA_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 
 LONGEST_WAIT = 3600.0
-"""Seconds: a server that asks for a longer pause has no more to give today, and the run ends."""
+"""Seconds. If a server asks for a longer pause, the run ends."""
 
 KEPT = "verdicts in the cache are not paid for again"
 
 _MODERATED = re.compile(r"moderat|flagged|content_?(policy|filter)", re.IGNORECASE)
 _FLAGGED = re.compile(r"\b(input|prompt|content|request|message)s?\b[^.]*\bflagged\b|content policy|moderation", re.I)
 REFUSED_IN_A_ROW = 5
-"""Questions that a gateway may refuse one after the other, before it counts as refusing all."""
+"""Questions that a gateway may refuse in a row before it counts as refusing all."""
 
 WORDS_SHOWN = 300
 """Characters shown of the server's own words."""
 
 
 class ServerRefusesError(UsageError):
-    """The server refuses key, access or model: asking again cannot help."""
+    """The server refuses key, access or model. A retry cannot help."""
 
 
 class AccessLostError(InconclusiveError):
-    """The server refuses in the middle of a run what it gave before."""
+    """The server refuses in the middle of a run what it allowed before."""
 
 
 class QuotaError(InconclusiveError):
-    """The account's quota is used up: asking again cannot help."""
+    """The account's quota is used up. A retry cannot help."""
 
 
 class ServerBusyError(InconclusiveError):
@@ -236,28 +235,28 @@ class ServerBusyError(InconclusiveError):
 
 
 def words(error: APIStatusError) -> str:
-    """The server's own words, on one short line, without the key and what URLs hold."""
+    """Return the server's own words, on one short line, without the key and secrets in URLs."""
     body: Any = error.body
     message = body.get("message") if isinstance(body, dict) else body
     return " ".join(shown_text(without_key(str(message or error.response.text))).split())[:WORDS_SHOWN]
 
 
 def refusal_words(error: APIStatusError) -> str:
-    """What the server answered, in one line: status, what it asks for, and its words."""
+    """Return the server's answer in one line: status, requested pause, and its words."""
     wait = retry_after(error.response.headers)
     advice = f" (told to wait {wait:,.3g} s)" if wait else ""
     return f"status {error.status_code}{advice}: {words(error)}"
 
 
 def is_quota(error: APIStatusError) -> bool:
-    """Whether there is no credit left, which servers say in different ways."""
+    """Return True if there is no credit left. Servers report this in different ways."""
     return error.status_code == 402 or not QUOTA_CODES.isdisjoint({str(error.code), str(error.type)})
 
 
 def is_about_the_content(error: APIStatusError) -> bool:
-    """Whether a 403 is about what this one request holds, as those who moderate word it, and not about the key.
+    """Return True if a 403 is about the content of this request, as moderation reports it, not about the key.
 
-    By the error's code or type; by what OpenRouter sends beside it (`flagged_input`, `reasons`); else by its message.
+    It checks the error's code or type, then OpenRouter's metadata (`flagged_input`, `reasons`), then the message.
     """
     if error.status_code != 403:
         return False
@@ -269,12 +268,12 @@ def is_about_the_content(error: APIStatusError) -> bool:
 
 
 def is_from_a_gateway(error: APIStatusError) -> bool:
-    """Whether a 403 is no error of an API, as the page of a firewall that refuses one prompt for a word in it."""
+    """Return True if a 403 is no error of an API. A firewall may refuse one prompt for a word in it."""
     return error.status_code == 403 and not (error.code or error.type)
 
 
 def raise_if_final(error: APIStatusError, model: str, *, answered: bool, server: ModelServer) -> None:
-    """Raise where asking again cannot help, now or for any other question.
+    """Raise if a retry cannot help, now or for any other question.
 
     Raises:
         ServerRefusesError: status 401, 403 or 404, and nothing was `answered` before.
@@ -283,7 +282,7 @@ def raise_if_final(error: APIStatusError, model: str, *, answered: bool, server:
         ServerBusyError: the server asks to wait for more than `LONGEST_WAIT`.
     """
     status, why = error.status_code, words(error)
-    if status == 401:  # its words are left out: they often hold a part of the key
+    if status == 401:  # no words of the server: they often contain a part of the key
         _refuse(f"{server.shown} refuses the key (status 401); check {server.key_source}", answered)
     if status == 403:
         _refuse(f"{server.shown} refuses access to {model} (status 403: {why}); check the key's rights", answered)

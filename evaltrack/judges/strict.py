@@ -1,4 +1,4 @@
-"""Reading verdicts to the letter, whoever gave them: nothing is converted, guessed or passed over in silence."""
+"""Reads verdicts strictly: no value is converted, guessed or silently ignored."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pydantic import ValidationError
 from evaltrack.records import Verdict
 
 SHOWN = 4
-"""Findings named of one text."""
+"""The most findings named of one text."""
 
 
 MOST_OBJECTS = 500
-"""Places at which an object may begin that are looked at; a verdict needs few."""
+"""The most places that are tried as the start of an object. A verdict needs few."""
 
 _OBJECT = re.compile(r'\{\s*"')
 _THOUGHT = re.compile(
@@ -26,16 +26,16 @@ _THOUGHT = re.compile(
     r"|</(?:\w+:)?(?:think(?:ing)?|thoughts?|reasoning)>|\[/THINK\]|<\|channel\|>final<\|message\|>|◁/think▷|<\|END_THINKING\|>",
     re.IGNORECASE,
 )
-"""Where models begin (the group) and end a thought; a chat template may have written the beginning."""
+"""Marks by which models begin (the group) and end a thought. A chat template may have written the beginning."""
 
 
 def object_in(text: str, fields: Set[str]) -> str:
-    """The one JSON object with these fields in what a model wrote, after its thoughts; any text around it.
+    """Return the one JSON object with these fields in a model's text, after its thoughts. Other text is ignored.
 
-    Where no object has all of them, the text from the first brace to the last, so that its reader says what is wrong.
+    If no object has all fields, return the text from the first brace to the last, so that its reader reports the error.
 
     Raises:
-        ValueError: there is none, or there are several: one of them may be quoted from what is judged.
+        ValueError: there is none, or there are several. One of several may be quoted from the judged text.
     """
     if text.lstrip().startswith('"'):  # JSON in a text of JSON
         with suppress(ValueError):
@@ -62,7 +62,7 @@ def object_in(text: str, fields: Set[str]) -> str:
 
 
 def _objects(text: str, fields: Set[str]) -> Iterator[tuple[int, int]]:
-    """Where each JSON object with all of the fields stands, also inside of one that has none of them."""
+    """Yield start and end of each JSON object with all of the fields, even inside an object that has none of them."""
     read_until = 0
     for brace in islice(_OBJECT.finditer(text), MOST_OBJECTS):
         if brace.start() < read_until:
@@ -76,22 +76,22 @@ def _objects(text: str, fields: Set[str]) -> Iterator[tuple[int, int]]:
 
 
 def findings(error: ValidationError) -> str:
-    """What is wrong, each as ``place: what``, without the library's address and without the values."""
+    """Format what is wrong, each as ``place: what``, without the library's address and without the values."""
     problems = [f"{'.'.join(map(str, e['loc'])) or 'JSON'}: {e['msg']}" for e in error.errors(include_url=False)]
     return "; ".join(problems[:SHOWN])
 
 
 def read_verdict(fields: Mapping[Any, Any]) -> Verdict:
-    """The verdict with these fields: a number is a number, not `true` and not text; true and false are no words.
+    """Read a verdict from its fields. A number must be a number, not `true` and not text; booleans must not be words.
 
     Raises:
-        ValidationError: a field is missing, unknown, of another type or off its scale.
+        ValidationError: a field is missing, unknown, of another type or out of range.
     """
     return Verdict.model_validate(_frozen(fields), strict=True)
 
 
 def _frozen(value: Any) -> Any:
-    """The value with tuples for lists and dicts for other mappings: that much may differ."""
+    """Return the value with lists as tuples and other mappings as dicts. Only these types may differ."""
     if isinstance(value, Mapping):
         return {name: _frozen(item) for name, item in value.items()}
     return tuple(_frozen(item) for item in value) if isinstance(value, list | tuple) else value

@@ -1,4 +1,4 @@
-"""How fast a server may be asked: calls in flight, and pauses."""
+"""Limits how fast a server is asked: calls in flight, and pauses."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from contextlib import asynccontextmanager
 from email.utils import parsedate_to_datetime
 
 FIRST_DELAY, MAX_DELAY = 0.5, 30.0
-"""Seconds before a retry: random up to a bound that doubles from the first to the last."""
+"""Seconds before a retry: random up to a bound that doubles from the first value to the second."""
 
 
 class Throttle:
-    """How many calls may be in flight: halved when the server pushes back, one more after each round that succeeds.
+    """The limit of calls in flight. It halves when the server pushes back, and grows by one after a successful round.
 
-    Those who wait are let in one by one in the order they came, so that thousands may wait. Use on one event loop.
+    Waiting calls are admitted one by one in order of arrival, so that thousands may wait. Use it on one event loop.
     """
 
     def __init__(self, limit: int) -> None:
@@ -33,7 +33,7 @@ class Throttle:
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[float]:
-        """A place among the calls in flight, after any wait the server asked for; gives the monotonic time of it."""
+        """Wait for a place among the calls in flight, and for any pause. Yield the monotonic time of admission."""
         await self.enter()
         try:
             yield time.monotonic()
@@ -49,7 +49,7 @@ class Throttle:
             await place
         except asyncio.CancelledError:
             if not place.cancelled():
-                self.leave()  # it was let in and stopped in the same moment
+                self.leave()  # it was admitted and cancelled at the same moment
             elif place in self._waiting:
                 self._waiting.remove(place)
             raise
@@ -60,31 +60,32 @@ class Throttle:
         self._let_in()
 
     def succeeded(self) -> None:
-        """A call came back well: additive increase."""
+        """Raise the limit after a successful call: additive increase."""
         self.limit = min(self._most, self.limit + 1 / self.limit)
 
     def pushed_back(self, since: float) -> None:
-        """The server said 429 to a call of the monotonic time `since`: multiplicative decrease.
+        """Lower the limit after a 429 to a call of the monotonic time `since`: multiplicative decrease.
 
-        Calls that were in flight together halve once: those from before the last halving tell nothing of the new limit.
+        Calls that were in flight together halve it once. Calls from before the last halving do not reflect the new
+        limit.
         """
         if since > self._halved_at:
             self._halved_at = time.monotonic()
             self.limit = max(1.0, self.limit / 2)
 
     def hold(self, seconds: float, why: str = "") -> None:
-        """Nobody calls for so long, and a moment more so that clocks may differ; a longer pause goes on."""
+        """Pause all calls, slightly longer than asked because clocks differ. A longer pause stays in force."""
         until = time.monotonic() + seconds + random.uniform(0, 0.05)  # noqa: S311
         if until > self._held_until:
             self._held_until, self._why_held = until, why
 
     @property
     def pause_reason(self) -> str | None:
-        """Why no call may be made now; None where calls may go."""
+        """The reason why no call may be made now; None if calls may be made."""
         return self._why_held if time.monotonic() < self._held_until else None
 
     def _let_in(self) -> None:
-        """Let in as many as there are places, or wake when the pause is over."""
+        """Admit as many calls as there are places, or set an alarm for the end of the pause."""
         wait = self._held_until - time.monotonic()
         if wait > 0 and self._waiting:
             if self._alarm is None:
@@ -102,9 +103,9 @@ class Throttle:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds the server asks to wait: `retry-after-ms`, or `Retry-After` in seconds or as an HTTP date (RFC 9110).
+    """Return the seconds of the requested pause: `retry-after-ms`, or `Retry-After` in seconds or as a date (RFC 9110).
 
-    None where it asks for nothing, or for nothing that can be read.
+    None if no pause is requested, or if it cannot be read.
     """
     seconds = _number(headers.get("retry-after-ms"))
     if seconds is not None:
@@ -128,5 +129,5 @@ def _number(text: str | None) -> float | None:
 
 
 def delay(attempt: int) -> float:
-    """Seconds before the next attempt (the first is 0): full jitter, so that calls that failed together come apart."""
+    """Return the seconds before the next attempt (the first is 0). Full jitter spreads calls that failed together."""
     return random.uniform(0, min(MAX_DELAY, FIRST_DELAY * 2 ** min(attempt, 16)))  # noqa: S311 - jitter, no secret
