@@ -1,4 +1,4 @@
-"""What a run must hold: metrics, params, tags and artifacts that were sent are read back from the store."""
+"""Sends artifacts to a run, and checks that the store holds the metrics, params, tags and artifacts that were sent."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 
 class _GapError(Exception):
-    """What a run does not hold, in words."""
+    """The run lacks something; the message says what."""
 
 
 @dataclass(frozen=True)
 class Expected:
-    """What a run must hold."""
+    """The contents that a run must have."""
 
     status: str = ""
     metrics: Mapping[str, float] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class Expected:
     inputs: int = 0
 
     def gap(self, run: Run) -> str | None:
-        """What it does not hold, in words; None where it holds all."""
+        """Return a description of the first missing part; None if the run has all."""
         data, status = run.data, run.info.status
         if self.status and status != self.status:
             return f"the status {status or 'of nothing'}, not {self.status}"
@@ -55,7 +55,7 @@ class Expected:
 
 
 def write_until_held(store: Store, run_id: str, doing: str, write: Callable[[], object], expected: Expected) -> None:
-    """Write to a run, and read it back; again where it is not there, which is why `write` may be called twice.
+    """Write to a run and read it back. The write is repeated if the store lacks the data, so it must be idempotent.
 
     Raises:
         TrackingError: the store refused, or does not hold what was written.
@@ -70,7 +70,7 @@ def write_until_held(store: Store, run_id: str, doing: str, write: Callable[[], 
 
 
 def expect(run_id: str, gap: Callable[[], str | None]) -> None:
-    """Look a few times whether a run holds all.
+    """Check a few times if a run holds everything.
 
     Raises:
         TrackingError: it does not.
@@ -87,11 +87,11 @@ def expect(run_id: str, gap: Callable[[], str | None]) -> None:
 
 
 TABLES_TAG = "mlflow.loggedArtifacts"
-"""Where MLflow notes which artifacts are tables."""
+"""The tag in which MLflow lists the artifacts that are tables."""
 
 
 def check_artifact_place(store: Store, experiment: Experiment) -> None:
-    """Write a file where the artifacts of an experiment go, and take it away again.
+    """Write a file to the artifact location of an experiment, and delete it.
 
     Raises:
         TrackingError: it cannot be written.
@@ -105,18 +105,18 @@ def check_artifact_place(store: Store, experiment: Experiment) -> None:
         local.write_text("evaltrack doctor\n", encoding="utf-8")
         artifacts: Any = get_artifact_repository(location, tracking_uri=store.uri)
         artifacts.log_artifact(str(local), folder)
-        with suppress(Exception):  # who may write need not be allowed to delete
+        with suppress(Exception):  # the user may write but not delete
             artifacts.delete_artifacts(folder)
 
 
 @contextmanager
 def _place_errors(place: Callable[[], str]) -> Iterator[None]:
-    """Where a folder of this machine refuses a file, add to the error which one, and how to choose another."""
+    """If a local folder refuses a file, add to the error its path and how to choose another."""
     try:
         yield
     except TrackingError as error:
         location = ""
-        with suppress(TrackingError):  # of the store itself; what failed before says more
+        with suppress(TrackingError):  # the earlier error says more
             location = place()
         if not isinstance(error.__cause__, OSError) or urlsplit(location).scheme not in ("", "file"):
             raise
@@ -128,14 +128,14 @@ def _place_errors(place: Callable[[], str]) -> Iterator[None]:
 
 
 class Artifacts:
-    """Sends files to a run, and remembers how large each was."""
+    """Sends files to a run, and remembers their sizes."""
 
     def __init__(self, store: Store, run_id: str) -> None:
         self._store, self._run_id = store, run_id
         self._sizes: dict[str, int] = {}
 
     def log(self, local: Path, folder: str = "") -> None:
-        """Log a file below `folder`; one of this name that is there is replaced.
+        """Log a file below `folder`. An existing file of this name is replaced.
 
         Raises:
             TrackingError: the store refused.
@@ -149,7 +149,7 @@ class Artifacts:
         return find_run(self._store, self._run_id).info.artifact_uri or ""
 
     def log_table(self, local: Path) -> None:
-        """Log a file that MLflow shows as a table. MLflow's own `log_table` appends to one that is there.
+        """Log a file that MLflow shows as a table. MLflow's own `log_table` would append to an existing one.
 
         Raises:
             TrackingError: the store refused, or does not hold what was written.
@@ -169,10 +169,10 @@ class Artifacts:
         )
 
     def check(self) -> None:
-        """Compare what the store lists with what was sent.
+        """Compare the artifacts that the store lists with those that were sent.
 
         Raises:
-            TrackingError: the store does not answer, or an artifact is not there, or of another size.
+            TrackingError: the store does not answer, or an artifact is missing or has another size.
         """
         expect(self._run_id, self._gap)
 
@@ -185,7 +185,7 @@ class Artifacts:
         for path, size in self._sizes.items():
             if path not in sizes:
                 return f"no artifact {path}"
-            if sizes[path] not in (size, None):  # not every kind of store says how large a file is
+            if sizes[path] not in (size, None):  # not every kind of store reports sizes
                 return f"{sizes[path]:,} bytes of artifact {path}, not {size:,}"
         return None
 

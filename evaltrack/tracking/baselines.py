@@ -1,7 +1,7 @@
-"""The baseline of a golden set in an experiment: one experiment tag, so that a promotion is one atomic write.
+"""Sets and reads the baseline of a golden set: one experiment tag, so that a promotion is one atomic write.
 
-The tag `evaltrack.baseline.<golden set>` is the truth: which run, who promoted it, when and why. The run itself gets
-the tag `evaltrack.promoted` as a hint for the UI, and one for each promotion for the history.
+The tag `evaltrack.baseline.<golden set>` is authoritative: it has the run, and who promoted it, when and why. The run
+itself gets the tag `evaltrack.promoted` as a hint for the UI, and one tag for each promotion as history.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ PROMOTED = "evaltrack.promoted"
 HISTORY = 100
 FORCE = " (`force=True` insists)"
 LIMIT = 5000
-"""Characters of a tag that every store takes."""
+"""The most characters of a tag that every store accepts."""
 
 
 class Baseline(Record):
-    """A promotion: `at` is UTC in ISO 8601."""
+    """A promotion. `at` is UTC in ISO 8601."""
 
     golden: str
     run_id: str
@@ -37,14 +37,14 @@ class Baseline(Record):
 
 
 def tag_of(golden: str) -> str:
-    """The experiment tag of a golden set."""
+    """Return the experiment tag of a golden set."""
     return PREFIX + tag_part(golden)
 
 
 def set_baseline(store: Store, run: Run, reason: str = "", *, force: bool = False, by: str | None = None) -> Baseline:
-    """Make a run the baseline of its golden set in its experiment; `by` is who does it, else this process's user.
+    """Make a run the baseline of its golden set in its experiment. `by` defaults to this process's user.
 
-    A reason that is longer than the tag can hold is cut.
+    A reason that is too long for the tag is cut.
 
     Raises:
         UsageError: the run is not FINISHED or not fully measured, and `force` is not given.
@@ -76,12 +76,12 @@ def set_baseline(store: Store, run: Run, reason: str = "", *, force: bool = Fals
 
 
 def no_baseline(golden: str, cure: str = "see `evaltrack baseline list`") -> UsageError:
-    """The error for a golden set that has no baseline in the experiment."""
+    """Return the error for a golden set that has no baseline in the experiment."""
     return UsageError(f"golden set `{golden}` has no baseline in this experiment; {cure}", guide=Guide.BASELINE)
 
 
 def get_baseline(store: Store, experiment_id: str, golden: str) -> Baseline | None:
-    """The baseline of a golden set, or None.
+    """Return the baseline of a golden set, or None.
 
     Raises:
         TrackingError: the store does not answer.
@@ -90,7 +90,7 @@ def get_baseline(store: Store, experiment_id: str, golden: str) -> Baseline | No
 
 
 def baseline_run(store: Store, baseline: Baseline) -> Run:
-    """The run that a baseline names.
+    """Return the run that a baseline names.
 
     Raises:
         TrackingError: the store does not answer, or the run is deleted or not in it.
@@ -102,14 +102,14 @@ def baseline_run(store: Store, baseline: Baseline) -> Run:
         if not is_missing(error):
             raise
         whose, cure = f"baseline of golden set `{baseline.golden}`", "or set another: evaltrack baseline set RUN"
-        if error.__cause__ is None:  # it is there, and deleted: the message says how to restore it
+        if error.__cause__ is None:  # it exists but is deleted: the message says how to restore it
             raise TrackingError(f"{whose}: {error.message}; {cure}") from None
         problem = f"run {baseline.run_id} is not in {store.shown}; was it deleted for good, or made in another store?"
         raise TrackingError(f"{whose}: {problem} Set another: evaltrack baseline set RUN") from None
 
 
 def list_baselines(store: Store, experiment_id: str) -> list[Baseline]:
-    """All baselines of an experiment, by golden set.
+    """Return all baselines of an experiment, sorted by golden set.
 
     Raises:
         TrackingError: the store does not answer.
@@ -120,14 +120,14 @@ def list_baselines(store: Store, experiment_id: str) -> list[Baseline]:
 
 
 def read_baselines(tags: Mapping[str, str]) -> list[Baseline]:
-    """The baselines that an experiment's tags name, by golden set; what is none of ours is passed over."""
+    """Return the baselines in an experiment's tags, sorted by golden set. Tags of others are ignored."""
     read = ((name, read_tag(Baseline, text)) for name, text in tags.items() if name.startswith(PREFIX))
     own = (each for name, each in read if each is not None and name == tag_of(each.golden))
     return sorted(own, key=lambda each: each.golden)
 
 
 def clear_baseline(store: Store, experiment_id: str, golden: str) -> None:
-    """Take the baseline of a golden set away; the run stays.
+    """Remove the baseline of a golden set. The run is not deleted.
 
     Raises:
         UsageError: there is none.
@@ -140,7 +140,7 @@ def clear_baseline(store: Store, experiment_id: str, golden: str) -> None:
 
 
 def baseline_history(store: Store, experiment_id: str, golden: str) -> list[Baseline]:
-    """The promotions, the last first: each has a tag of its own on its run, so that none overwrites another.
+    """Return the promotions, the newest first. Each has its own tag on its run, so that none overwrites another.
 
     Raises:
         TrackingError: the store does not answer.
@@ -151,7 +151,7 @@ def baseline_history(store: Store, experiment_id: str, golden: str) -> list[Base
         runs = store.client.search_runs(
             [experiment_id],
             f"{of_golden_set(golden)} AND tags.`{PROMOTED}` LIKE '%'",
-            run_view_type=ViewType.ALL,  # a run that is deleted was the baseline all the same
+            run_view_type=ViewType.ALL,  # a deleted run was a baseline too
             max_results=HISTORY,
             order_by=[LAST_FIRST],
         )

@@ -1,4 +1,4 @@
-"""MLflow's evaluation datasets: each version of a golden set is registered once; a dataset is read for an import."""
+"""Registers golden sets as MLflow's evaluation datasets, one per version, and reads datasets for an import."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from evaltrack.tracking.patience import few_retries, persist, reason
 from evaltrack.tracking.store import Store, pages, tracking_errors
 
 REGISTERED_QUESTIONS = 1000
-"""Questions up to which a golden set is registered: that many take about a second, the first time."""
+"""The most questions of a golden set that is registered. So many take about a second, the first time."""
 
 WHOLE = "evaltrack.whole"
-"""Tag of a dataset that holds every question: one that a kill left half written is filled again."""
+"""The tag of a dataset that holds every question. A dataset that was left half written is filled again."""
 
 
 def register_golden(
     store: Store, experiment_id: str, name: str, digest: str, questions: Iterable[Question], count: int
 ) -> str | None:
-    """Register a golden set with an experiment, unless this version of it is there, or it is too large.
+    """Register a golden set with an experiment, unless this version is registered or it is too large.
 
-    A run does without it: what goes wrong comes back as a note, never as an error.
+    A run does not need it: a failure is returned as a note and never raised.
     """
     if count > REGISTERED_QUESTIONS:
         return None
@@ -45,7 +45,7 @@ def _register(store: Store, experiment_id: str, name: str, tags: dict[str, str],
     datasets = list(client.search_datasets(*named_so))
     if not datasets:
         client.create_dataset(quoted, [experiment_id], tags)
-        datasets = list(client.search_datasets(*named_so))  # several, where the reply to the first request was lost
+        datasets = list(client.search_datasets(*named_so))  # several if the reply to the first request was lost
     dataset = min(datasets, key=lambda each: (WHOLE not in (each.tags or {}), each.created_time, each.dataset_id))
     for other in datasets:
         if other is not dataset and _is_half_made(other.tags or {}, tags):
@@ -56,26 +56,26 @@ def _register(store: Store, experiment_id: str, name: str, tags: dict[str, str],
 
 
 def _is_half_made(tags: dict[str, str], own: dict[str, str]) -> bool:
-    """Whether a dataset is one that evaltrack created, and that is still empty."""
+    """Return True if evaltrack created the dataset and it is still empty."""
     return own.items() <= tags.items() and WHOLE not in tags
 
 
 def _records(questions: list[Question]) -> list[dict[str, Any]]:
-    """Inputs as those of the traces: the text, with the id where it stands there more than once, and the history."""
+    """Return records with the inputs of the traces: the text, the id if the text is repeated, and the history."""
     repeated = Counter(question.question for question in questions)
     records = []
     for each in questions:
         inputs: dict[str, Any] = {"question": each.question}
         inputs |= {"id": each.id} if repeated[each.question] > 1 else {}
         inputs |= {"history": each.messages[:-1]} if each.history else {}
-        record = record_of(each)  # its source is a person where something is expected, as `merge_records` says
+        record = record_of(each)  # the source is HUMAN if something is expected, as in `merge_records`
         source: dict[str, Any] = {"source_type": "HUMAN" if record["expectations"] else "CODE", "source_data": {}}
         records.append({**record, "inputs": inputs, "source": source})
     return records
 
 
 def dataset_records(store: Store, name: str) -> list[dict[str, Any]]:
-    """The records of the dataset with a name or an id.
+    """Return the records of the dataset with a name or an id.
 
     Raises:
         UsageError: there is no such dataset, or there are several.

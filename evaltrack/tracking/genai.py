@@ -1,4 +1,4 @@
-"""Scorers of `mlflow.genai`, of Ragas and DeepEval too, called for one question; and functions made into scorers."""
+"""Calls scorers of `mlflow.genai`, Ragas and DeepEval for one question, and makes functions into scorers."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ LONGEST_VALUE = 60
 
 
 class GenaiJudge:
-    """Calls a scorer; `name` is the scorer's, `said` tells it from others, `binary` that it answers yes or no.
+    """Calls a scorer. `name` is the scorer's name, `said` identifies it. `binary` is True if it answers yes or no.
 
     Raises:
-        UsageError: it is no scorer, needs more than a question, an answer and what is expected, or asks a model of
-            OpenAI and there is no API key.
+        UsageError: it is no scorer, needs more than a question, an answer and expectations, or needs a model of OpenAI
+            and there is no API key.
     """
 
     def __init__(self, scorer: object, place: str) -> None:
@@ -54,7 +54,7 @@ class GenaiJudge:
         self.said: Sequence[Any] = [_serialized(scorer), model]
 
     def __call__(self, question: Question, response: Response) -> float | str:
-        """Its value, yes being 1 and no 0, or why there is none."""
+        """Return its value (yes is 1, no is 0), or the reason for no value."""
         record = record_of(question)
         run: Callable[..., object] = self._scorer.run
         inputs, expectations = record["inputs"], record["expectations"]
@@ -62,9 +62,9 @@ class GenaiJudge:
 
 
 def assessed_value(returned: object) -> float | str:
-    """The number in what a scorer returned, yes being 1 and no 0, or why there is none.
+    """Return the number in a scorer's result (yes is 1, no is 0), or the reason for no value.
 
-    Where a scorer compares a score with a threshold and says yes or no, it is the score.
+    If a scorer compares a score with a threshold and returns yes or no, the score is returned.
     """
     several = returned if isinstance(returned, list) else [returned]
     if len(several) != 1:
@@ -77,7 +77,7 @@ def assessed_value(returned: object) -> float | str:
 
 
 def check_key(model: str, place: str) -> None:
-    """Refuse a scorer that asks a model of OpenAI where there is no API key.
+    """Raise if a scorer needs a model of OpenAI and there is no API key.
 
     Raises:
         UsageError: there is none.
@@ -88,7 +88,7 @@ def check_key(model: str, place: str) -> None:
 
 
 def open_builtin_scorer(name: str, settings: Mapping[str, Any], place: str) -> GenaiJudge:
-    """The scorer of `mlflow.genai.scorers` with this name.
+    """Return the scorer of `mlflow.genai.scorers` with this name.
 
     Raises:
         UsageError: there is none, or it cannot be made with these settings.
@@ -114,13 +114,12 @@ _NAMES = "there are Correctness, Guidelines, RelevanceToQuery, Safety, Completen
 
 
 def _required(function: Callable[..., Any]) -> set[str]:
-    """The arguments that a function cannot do without."""
     parameters = inspect.signature(function).parameters.values()
     return {each.name for each in parameters if each.default is inspect.Parameter.empty}
 
 
 def _serialized(scorer: Scorer) -> str:
-    """The scorer as MLflow stores it, with the source of a user's function; without what the version of MLflow adds."""
+    """Return the scorer as MLflow stores it, with the source of a user's function, without MLflow's version."""
     try:
         dumped = scorer.model_dump()
     except Exception:  # noqa: BLE001 - a user's own class may refuse
@@ -146,7 +145,7 @@ LIBRARIES = {
         "CONFIDENT_TRACING_ENABLED": "NO",
     },
 }
-"""The libraries, each with the environment in which it reports nothing and reads no `.env` file."""
+"""The libraries, each with the environment variables that turn telemetry and reading of `.env` files off."""
 
 LOWER_IS_BETTER = ("NoiseSensitivity",)
 NO_EXPECTED_ANSWER = "the question has no expected answer"
@@ -156,15 +155,15 @@ TRACE_ID = f"tr-{0:032x}"
 
 
 class LibraryMetric:
-    """Calls a metric for each answer; it is made anew each time, as some hold the answer that they measured.
+    """Calls a metric for each answer. It is created for each call, as some metrics store the answer that they measured.
 
     Attributes:
-        name: That of the metric, in snake case.
-        said: What tells the score from others: library, version, metric and model.
-        higher_is_better: Whether more of it is better.
+        name: Name of the metric, in snake case.
+        said: Identity of the score: library, version, metric and model.
+        higher_is_better: True if higher values are better.
 
     Raises:
-        UsageError: the library is not installed, has no such metric, or it measures conversations.
+        UsageError: the library is not installed, has no such metric, or the metric measures conversations.
     """
 
     binary = False
@@ -197,12 +196,12 @@ class LibraryMetric:
         self.name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", metric).lower()
         self.said: Sequence[Any] = [library, release, metric, stored["model"]]
         self.higher_is_better = metric not in LOWER_IS_BETTER
-        parts = _required(getattr(kind, "ascore", lambda: None))  # of Ragas, which scores 0 without them
+        parts = _required(getattr(kind, "ascore", lambda: None))  # Ragas scores 0 without them
         self._needs_expected = "reference" in parts
         self._needs_texts = "Context" in metric or metric == "Faithfulness" or any("contexts" in each for each in parts)
 
     def __call__(self, question: Question, response: Response) -> float | str:
-        """The value of the metric, or why there is none."""
+        """Return the value of the metric, or the reason for no value."""
         expected, sources = question.expected_answer, response.sources or ()
         has_texts = bool(sources) and all(source.text for source in sources)
         if self._needs_expected and expected is None:
@@ -220,7 +219,7 @@ class LibraryMetric:
 
 
 def _trace(question: Question, sources: Sequence[Source]) -> Trace:
-    """What was retrieved, where MLflow looks for it."""
+    """Return a trace with the retrieved sources in the form that MLflow reads."""
     from mlflow.entities import Trace, TraceData, TraceInfo, TraceLocation, TraceState
 
     place = TraceLocation.from_experiment_id("0")
@@ -229,14 +228,14 @@ def _trace(question: Question, sources: Sequence[Source]) -> Trace:
 
 
 GenaiScorer: TypeAlias = "Scorer"
-"""What `mlflow.genai.evaluate` takes."""
+"""The scorer type of `mlflow.genai.evaluate`."""
 
 Measure = Callable[[Mapping[str, Any], object, Mapping[str, Any]], float | str]
-"""From inputs, outputs and expectations to a value, or to the reason why there is none."""
+"""Maps inputs, outputs and expectations to a value, or to the reason for no value."""
 
 
 def genai_scorer(name: str, description: str, measure: Measure) -> GenaiScorer:
-    """The scorer with a name; a question that was not measured is an error of its feedback, and in no mean."""
+    """Return a scorer with a name. An unmeasured question is an error of its feedback, and in no mean."""
     from mlflow.entities import AssessmentError, AssessmentSource, Feedback
     from mlflow.genai.scorers import scorer
 

@@ -1,4 +1,4 @@
-"""The private names of MLflow that evaltrack uses, each with what happens in a release that drops it."""
+"""The private names of MLflow that evaltrack uses, and the consequences if a release drops them."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ if TYPE_CHECKING:
 
 
 def tracing_client(client: MlflowClient) -> Any:
-    """The `TracingClient`, which sends spans in batches; `MlflowClient` needs two calls a span.
+    """Return the `TracingClient`, which sends spans in batches. `MlflowClient` needs two calls per span.
 
-    Without it writing traces is an error.
+    Without it, writing traces is an error.
     """
     return _attribute(client, "_tracing_client", "run with --traces off")
 
 
 def read_span_files_with(client: MlflowClient, repository: Callable[..., Any]) -> None:
-    """Find the files of spans with `repository`, where MLflow asks the store of the process.
+    """Find the files of spans with `repository`. MLflow itself looks in the store of the process.
 
-    Without the name that is replaced, nothing happens: spans of a second store of files are then not found.
+    Without the replaced name nothing happens. Then spans in a second store of files are not found.
     """
     with suppress(TrackingError):
         tracing_client(client)._get_artifact_repo_for_trace = repository
 
 
 def dataset_records_reader(client: MlflowClient) -> Any:
-    """What reads the records of a dataset; the public property asks the store of the process.
+    """Return the method that reads the records of a dataset. The public property reads from the store of the process.
 
-    Without it reading a dataset is an error.
+    Without it, reading a dataset is an error.
     """
     return _attribute(tracing_client(client).store, "_load_dataset_records", "export the dataset to a file")
 
 
 def forget_server_version() -> None:
-    """Have a server be asked for its version again, where MLflow remembers for good that it gave none.
+    """Make MLflow ask a server for its version again. MLflow caches for good that a server gave none.
 
-    Without it such a server gets no spans in batches until the process ends.
+    Without it, such a server gets no spans in batches until the process ends.
     """
     from mlflow.store.tracking.rest_store import RestStore
 
@@ -52,7 +52,7 @@ def forget_server_version() -> None:
 
 
 def make_tables(uri: str) -> bool:
-    """Make MLflow's tables in a database; false without the name: MLflow then makes them in the file that is used."""
+    """Create MLflow's tables in a database. Return False without the name: then MLflow creates them on first use."""
     try:
         import sqlalchemy
         from mlflow.store.db import utils
@@ -69,9 +69,9 @@ def make_tables(uri: str) -> bool:
 
 
 def has_child_spans(trace_id: str) -> bool:
-    """Whether a trace that is being made has more than its root.
+    """Return True if a trace that is being made has more than its root.
 
-    Without the name it is taken to: functions that make no spans are then called within one all the same.
+    Without the name it returns True. Then functions that make no spans are still called within one.
     """
     with suppress(Exception):
         from mlflow.tracing import trace_manager
@@ -83,7 +83,7 @@ def has_child_spans(trace_id: str) -> bool:
 
 
 def fastapi_app(app: Flask) -> Any:
-    """MLflow's server around its Flask application. Without it `mlflow server --app-name evaltrack` does not start."""
+    """Return MLflow's server around its Flask app. Without it `mlflow server --app-name evaltrack` does not start."""
     from mlflow.server import fastapi_app
 
     return fastapi_app.create_fastapi_app(app)
@@ -92,7 +92,7 @@ def fastapi_app(app: Flask) -> Any:
 def share_gateway_token() -> None:
     """Give all workers of the server one token for the gateway, as MLflow's `basic-auth` does before they start.
 
-    A release that reads another variable makes one token a worker: a judge behind the gateway is then refused.
+    A release that reads another variable makes one token per worker. Then a judge behind the gateway is refused.
     """
     os.environ.setdefault("_MLFLOW_INTERNAL_GATEWAY_AUTH_TOKEN", secrets.token_hex(32))
 

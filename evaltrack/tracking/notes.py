@@ -1,4 +1,4 @@
-"""What is noted on a run after it has ended: comparisons, accepted questions, and runs below it."""
+"""Adds notes to a run that has ended: comparisons, accepted questions, and child runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ACCEPTED = "evaltrack.accepted."
 
 
 class Accepted(Record):
-    """A question that did not pass and was accepted all the same; `at` is UTC in ISO 8601. It changes no score."""
+    """A question that did not pass but was accepted. `at` is UTC in ISO 8601. It changes no score."""
 
     id: str
     tier: int | None
@@ -29,14 +29,14 @@ class Accepted(Record):
 
     @property
     def words(self) -> str:
-        """``accepted by ann, 2026-05-04: known``."""
+        """A text such as ``accepted by ann, 2026-05-04: known``."""
         return f"accepted by {self.by}, {self.at.partition('T')[0]}" + (f": {self.why}" if self.why else "")
 
 
 def note_accepted(
     store: Store, run_id: str, question_id: str, tier: int | None, why: str, by: str | None = None
 ) -> Accepted:
-    """Keep with a run that a question was accepted, by whom (None: this process's user), when and why.
+    """Store in a run that a question was accepted, by whom (None: this process's user), when and why.
 
     Raises:
         TrackingError: the store refused.
@@ -50,7 +50,7 @@ def note_accepted(
 
 
 def accepted_questions(store: Store, run_id: str) -> dict[str, Accepted]:
-    """The accepted questions of a run, by their ids; tags that evaltrack did not write are passed over.
+    """Return the accepted questions of a run, by id. Tags that evaltrack did not write are ignored.
 
     Raises:
         TrackingError: there is no such run, or it is deleted.
@@ -68,7 +68,7 @@ def log_child(
     metrics: Mapping[str, float],
     files: Mapping[str, dict[str, Any]],
 ) -> str:
-    """A FINISHED run below another, which holds what was found out about it; its id.
+    """Create a FINISHED child run with results about its parent, and return its id.
 
     Raises:
         TrackingError: the store refused.
@@ -86,7 +86,7 @@ def log_child(
 
 
 def accepted_words(store: Store, run_id: str) -> dict[str, str]:
-    """Who accepted which question of a run in spite of its outcome, and why, by its id.
+    """Return for each accepted question of a run, by id, a text with who accepted it, when and why.
 
     Raises:
         TrackingError: the store does not answer.
@@ -110,8 +110,10 @@ def log_comparison(
     texts: Mapping[str, str],
     note: str,
 ) -> None:
-    """Record a comparison on the candidate's run: tags, metrics, `comparison.json`, texts, and `note` at the head
-    of its description, in place of that of an earlier comparison. The pages read `result` from its tag.
+    """Record a comparison on the candidate's run: tags, metrics, `comparison.json`, texts and `note`.
+
+    The note is put at the start of the run's description and replaces that of an earlier comparison. The pages read
+    `result` from its tag.
 
     Raises:
         TrackingError: the store refused.
@@ -126,9 +128,9 @@ def log_comparison(
 
 
 def _described(tags: Mapping[str, str], note: str) -> dict[str, str]:
-    """The description with this note, and the note by itself, by which the next comparison finds and replaces it.
+    """Return the description with this note, and the note alone, by which the next comparison finds and replaces it.
 
-    What the description says besides stays to the letter; where there is no room for both, the note is left out.
+    The rest of the description is unchanged. If there is no room for both, the note is left out.
     """
     described, earlier = tags.get(DESCRIPTION, ""), tags.get(COMPARED)
     own = described.replace(earlier + BETWEEN, "", 1) if earlier else described

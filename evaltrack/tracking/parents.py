@@ -1,4 +1,4 @@
-"""The run above several evaluations, of golden sets or of a sweep, and which run below it holds what."""
+"""Creates and ends the parent run of several evaluations, of golden sets or of a sweep, and finds its child runs."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ CHILDREN_TAG = "evaltrack.children"
 PARENT_TAG = "mlflow.parentRunId"
 
 SWEEP_TAG = "evaltrack.sweep"
-"""Of the parent: the digest of its configurations."""
+"""A tag of the parent: the digest of its configurations."""
 
 CONFIGURATION_TAG = "evaltrack.sweep.configuration"
-"""Of a child: the digest of what it evaluates."""
+"""A tag of a child: the digest of its configuration."""
 
 MOST_BELOW = 1000
-"""Runs below a parent that are looked for."""
+"""The most child runs that are searched for."""
 
 
 def open_parent(store: Store, experiment: str, name: str, kind: Kind, tags: Mapping[str, str] | None = None) -> OpenRun:
-    """The parent of the runs to come: the run `mlflow run` opened, else a new one, with these tags.
+    """Return the parent for new runs: the run that `mlflow run` opened, else a new one, with these tags.
 
     Raises:
         TrackingError: the store refused.
     """
-    journal = uuid4().hex  # it has none; by this name a run is found whose creation was not confirmed
+    journal = uuid4().hex  # a name without a journal, to find the run if its creation is not confirmed
     own, given = {**(tags or {}), KIND_TAG: kind}, given_run(store)
     if given is None:
         outer = outer_run(store, experiment)
@@ -62,7 +62,7 @@ def open_parent(store: Store, experiment: str, name: str, kind: Kind, tags: Mapp
 
 
 def runs_below(store: Store, experiment_id: str, parent_id: str) -> list[Run]:
-    """The first `MOST_BELOW` runs below another, in the order in which they began.
+    """Return the first `MOST_BELOW` child runs in the order of their start.
 
     Raises:
         TrackingError: the store does not answer.
@@ -85,7 +85,7 @@ def tag_parent(store: Store, parent: OpenRun, tags: Mapping[str, str]) -> None:
 
 
 def name_children(store: Store, parent: OpenRun, children: Sequence[str]) -> None:
-    """Note which runs are below it.
+    """Record the ids of the child runs.
 
     Raises:
         TrackingError: the store refused, or does not hold what was written.
@@ -94,7 +94,7 @@ def name_children(store: Store, parent: OpenRun, children: Sequence[str]) -> Non
 
 
 def end_parent(store: Store, parent: OpenRun, status: Status, children: Sequence[str], note: str, kind: Kind) -> None:
-    """Note which runs are below it and what they came to, and end it.
+    """Record the child runs and a note on their results, and end the parent.
 
     Raises:
         TrackingError: the store refused, or does not hold what was written.
@@ -106,14 +106,14 @@ def end_parent(store: Store, parent: OpenRun, status: Status, children: Sequence
 
 @dataclass(frozen=True)
 class Child:
-    """A run below a sweep, and how it stands."""
+    """A child run of a sweep, and its status."""
 
     run_id: str
     status: str
 
 
 def find_children(store: Store, parent: OpenRun) -> dict[str, Child]:
-    """The runs below a sweep by the digest of their configuration; of several the newest that is FINISHED, or any.
+    """Return the child runs of a sweep by the digest of their configuration: the newest FINISHED one, else the newest.
 
     Raises:
         TrackingError: the store does not answer.
@@ -125,7 +125,7 @@ def find_children(store: Store, parent: OpenRun) -> dict[str, Child]:
 
 
 def find_unfinished(store: Store, experiment_id: str, digest: str) -> str | None:
-    """The newest sweep of these configurations that was broken off; None where there is none.
+    """Return the newest interrupted sweep of these configurations; None if there is none.
 
     Raises:
         TrackingError: the store does not answer.
@@ -136,10 +136,10 @@ def find_unfinished(store: Store, experiment_id: str, digest: str) -> str | None
 
 
 def reopen_sweep(store: Store, run_id: str, digest: str, name: str) -> OpenRun:
-    """A sweep that was broken off or extended, RUNNING again.
+    """Set an interrupted or extended sweep to RUNNING again.
 
     Raises:
-        UsageError: the run is none of a sweep.
+        UsageError: the run is not that of a sweep.
         TrackingError: the store refused.
     """
     run = find_run(store, run_id)
@@ -153,7 +153,7 @@ def reopen_sweep(store: Store, run_id: str, digest: str, name: str) -> OpenRun:
 
 
 def end_child(store: Store, run_id: str) -> None:
-    """End a run that was broken off and cannot be gone on with.
+    """End an interrupted run that cannot be resumed.
 
     Raises:
         TrackingError: the store refused.
@@ -163,7 +163,7 @@ def end_child(store: Store, run_id: str) -> None:
 
 
 def log_leaderboard(store: Store, run_id: str, metrics: Mapping[str, float], texts: Mapping[str, str] = {}) -> None:
-    """Log metrics, and texts by their paths as artifacts, to a run of a sweep, which may have ended.
+    """Log metrics, and texts by their artifact paths, to a run of a sweep, which may have ended.
 
     Raises:
         TrackingError: the store refused.

@@ -1,4 +1,4 @@
-"""Traces that an application logged, read page by page: what was asked, retrieved, called and answered."""
+"""Reads traces that an application logged, page by page: inputs, retrieved documents, tool calls and answers."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
     from mlflow.entities import Span, Trace
 
 PAGE = 100
-"""Traces that are read at once; no more are in memory."""
+"""The number of traces that are read at once. No more are in memory."""
 
 USAGE, MODEL = "mlflow.trace.tokenUsage", "mlflow.llm.model"
 
 
 @dataclass(frozen=True)
 class PastTrace:
-    """One trace, as its spans tell it.
+    """One trace of an application.
 
     Attributes:
-        id: Of the trace.
-        inputs: Of the root span, as JSON; None where there is no root span.
-        outputs: Of the root span, as JSON.
-        failure: Why there is no answer; empty where there is one.
-        seconds: How long it took, where it says so.
+        id: Id of the trace.
+        inputs: Inputs of the root span, as JSON; None without a root span.
+        outputs: Outputs of the root span, as JSON.
+        failure: The reason why there is no answer; empty if there is one.
+        seconds: Duration in seconds, if known.
         usage: Tokens over all calls, as MLflow counts them.
         model: The model of the last call that names one.
-        documents: What the last reranker left, else what the retrievers returned; None where nothing was retrieved.
+        documents: The output of the last reranker, else of the retrievers; None if nothing was retrieved.
         tool_calls: The tool spans, in the order of their start.
-        ended: Whether it has ended; one that is under way has no answer yet.
+        ended: True if it has ended. A trace in progress has no answer yet.
     """
 
     id: str
@@ -52,10 +52,10 @@ class PastTrace:
 
 
 def past_traces(store: Store, experiment: str, filter_string: str = "") -> Iterator[PastTrace]:
-    """The traces of an experiment that MLflow's filter lets through, the newest first, without those of evaltrack.
+    """Yield the traces of an experiment that match MLflow's filter, the newest first, without those of evaltrack.
 
     Raises:
-        UsageError: there is no such experiment, or the filter is none.
+        UsageError: there is no such experiment, or the filter is not valid.
         TrackingError: the store does not answer.
     """
     experiment_id = experiment_to_read(store, experiment).experiment_id
@@ -66,7 +66,7 @@ def past_traces(store: Store, experiment: str, filter_string: str = "") -> Itera
 def link_traces(store: Store, run_id: str, trace_ids: Iterable[str]) -> str | None:
     """Link an application's traces to the run that evaluates them, so that MLflow shows them with it.
 
-    A note where the store cannot: an older server knows no links.
+    Return a note if the store cannot. Older servers support no links.
     """
     try:
         with tracking_errors("linking the traces to the run"):
@@ -95,7 +95,7 @@ def _page(store: Store, experiment_id: str, filter_string: str, token: str | Non
 
 
 def past_trace(trace: Trace) -> PastTrace:
-    """What a trace of MLflow tells."""
+    """Convert a trace of MLflow to a `PastTrace`."""
     info, spans = trace.info, sorted(trace.data.spans, key=lambda span: span.start_time_ns or 0)
     root = next((span for span in spans if span.parent_id is None), None)
     state = str(getattr(info.state, "value", info.state))
@@ -127,7 +127,7 @@ def _object(text: str | None) -> Mapping[str, Any] | None:
 
 
 def _documents(spans: Sequence[Span]) -> list[Any] | None:
-    """What was retrieved: what the last reranker left, else what the retrievers returned, the outer of nested ones."""
+    """Return the output of the last reranker, else of the retrievers. Of nested retrievers the outer one counts."""
     reranked = [_listed(span.outputs) for span in spans if span.span_type == "RERANKER" and span.outputs is not None]
     if reranked:
         return reranked[-1]
@@ -139,13 +139,13 @@ def _documents(spans: Sequence[Span]) -> list[Any] | None:
 
 
 def _listed(outputs: Any) -> list[Any] | None:
-    """The documents that a span returned: a list, or the `documents` of an object; None where it is neither."""
+    """Return the documents of a span's output: a list, or the `documents` of an object; None if it is neither."""
     documents = outputs.get("documents") if isinstance(outputs, dict) else [] if outputs is None else outputs
     return documents if isinstance(documents, list) else None
 
 
 def _above(span_id: str, parents: Mapping[str, str | None]) -> set[str]:
-    """The spans that a span is in; a ring of parents ends."""
+    """Return the ancestors of a span. A cycle of parents ends the search."""
     above, parent = set[str](), parents.get(span_id)
     while parent is not None and parent not in above:
         above.add(parent)

@@ -1,8 +1,8 @@
-"""How long an MLflow server, or its database, is waited for, and which calls are made again.
+"""Decides how long an MLflow server or database is waited for, and which calls are repeated.
 
-MLflow repeats a request for four minutes where a server is gone, and not at all where a reply ends half-way. Here a
-server may be gone for as long as a restart takes; a call whose reply broke off is made again, which all that
-evaltrack writes allows: written twice, it is there once. What an error says of the reply is read here too.
+MLflow retries for four minutes if a server is gone, and not at all if a reply is cut off. Here a server may be gone for
+as long as a restart takes. A call whose reply was cut off is repeated; all writes of evaltrack are idempotent. This
+module also reads the server's reply from an error.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 RETRIES, TIMEOUT = "MLFLOW_HTTP_REQUEST_MAX_RETRIES", "MLFLOW_HTTP_REQUEST_TIMEOUT"
 
 DATABASES = ("postgresql", "mysql", "mssql")
-"""Kinds of databases that are servers, as the addresses of MLflow's stores begin."""
+"""Kinds of database servers, as the addresses of MLflow's stores begin."""
 
 T = TypeVar("T")
 
 
 def persist(call: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
-    """Make a call, and make it again where no whole reply came.
+    """Make a call, and repeat it if no complete reply came.
 
-    Where `MLFLOW_HTTP_REQUEST_MAX_RETRIES` is set, MLflow itself waits for the server, as long as that says.
+    If `MLFLOW_HTTP_REQUEST_MAX_RETRIES` is set, MLflow itself waits for the server, as long as it says.
 
     Raises:
         MlflowException: no reply came in time, or the server refused.
@@ -62,7 +62,7 @@ class Persistent:
 
 
 def client_of(uri: str) -> MlflowClient:
-    """A client of the store at `uri`; a persistent one where a wire leads there."""
+    """Return a client of the store at `uri`. The client is persistent if the store is another process."""
     from mlflow import MlflowClient
 
     client: Any = MlflowClient(uri)
@@ -74,7 +74,7 @@ def client_of(uri: str) -> MlflowClient:
 
 
 def spans_file(uri: str, info: TraceInfo) -> ArtifactRepository:
-    """Where the spans of a trace are that the store at `uri` holds as an artifact."""
+    """Return the artifact repository with the spans of a trace in the store at `uri`."""
     from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
     from mlflow.tracing.utils.artifact_utils import get_artifact_uri_for_trace
 
@@ -82,18 +82,18 @@ def spans_file(uri: str, info: TraceInfo) -> ArtifactRepository:
 
 
 def is_http(uri: str) -> bool:
-    """Whether a store is reached through a server."""
+    """Return True if a store is reached through a server."""
     return uri.startswith(("http://", "https://"))
 
 
 def has_wire(uri: str) -> bool:
-    """Whether a store is another process, MLflow's server or a database, whose replies can be lost."""
+    """Return True if a store is another process, MLflow's server or a database, whose replies can be lost."""
     return is_http(uri) or uri.partition(":")[0].partition("+")[0] in DATABASES
 
 
 @contextmanager
 def few_retries(timeout: int = 10) -> Iterator[None]:
-    """Let MLflow repeat a request once; it repeats it for minutes by default. What the user set stays."""
+    """Let MLflow retry a request once. By default it retries for minutes. The user's own settings apply."""
     settings = {RETRIES: "1", TIMEOUT: str(timeout)}
     before = {name: os.environ.get(name) for name in settings}
     os.environ.update({name: value for name, value in settings.items() if before[name] is None})
@@ -114,19 +114,19 @@ UNICODE = (
     "the database does not take all characters; its tables need utf8mb4 (of each: ALTER TABLE ... CONVERT TO CHARACTER "
     "SET utf8mb4; of a new database: CREATE DATABASE ... CHARACTER SET utf8mb4)"
 )
-"""What MySQL says of a character that its tables cannot hold, and the message for it."""
+"""MySQL's text for a character that its tables cannot hold, and our message for it."""
 
 LONGEST_REASON = 400
 """Characters of an error's text that are shown."""
 
 SENTENCE_END = re.compile(r"(?<!e\.g)(?<!i\.e)[.!?](?= )")
-"""The end of a sentence, behind which another begins."""
+"""The end of a sentence that another one follows."""
 
 NO_JSON = "not in a valid JSON format"
 
 
 def broke_off(error: BaseException) -> bool:
-    """Whether a reply ended half-way: the server may have done what was asked of it."""
+    """Return True if a reply was cut off. The server may have done what was asked."""
     from requests.exceptions import ChunkedEncodingError, ContentDecodingError
 
     behind = _behind(error)
@@ -138,12 +138,12 @@ def broke_off(error: BaseException) -> bool:
 
 
 def no_reply(error: BaseException) -> bool:
-    """Whether no reply came at all, or only that the server is busy or gone."""
+    """Return True if no reply came at all, or only one that the server is busy or gone."""
     from requests.exceptions import ConnectionError as NoConnectionError
     from requests.exceptions import InvalidProxyURL, RetryError, SSLError, Timeout
 
     behind = _behind(error)
-    if hasattr(behind, "connection_invalidated"):  # an error of SQLAlchemy, which mlflow-skinny has not
+    if hasattr(behind, "connection_invalidated"):  # an error of SQLAlchemy, which mlflow-skinny lacks
         return getattr(error, "error_code", "") == "TEMPORARILY_UNAVAILABLE"
     return isinstance(behind, NoConnectionError | RetryError | Timeout) and not isinstance(
         behind, SSLError | InvalidProxyURL
@@ -151,24 +151,24 @@ def no_reply(error: BaseException) -> bool:
 
 
 def _behind(error: BaseException) -> BaseException | None:
-    """The error of the HTTP client or of the database, which MLflow puts into words of its own."""
+    """Return the error of the HTTP client or database that MLflow wraps."""
     return error.__cause__ or error.__context__
 
 
 def _body(error: BaseException) -> str:
-    """The text that came back in place of what MLflow expects; empty where the error holds none."""
+    """Return the text of an unexpected reply; empty if the error has none."""
     if isinstance(error, json.JSONDecodeError):
         return error.doc
     return str(error).partition("Response body: '")[2]
 
 
 def is_web_page(error: BaseException) -> bool:
-    """Whether a page for people came back."""
+    """Return True if the reply was a web page."""
     return re.match(r"\s*<(!doctype\s+html|html|head|body)\b", _body(error)[:1000], re.IGNORECASE) is not None
 
 
 def reason(error: BaseException) -> str:
-    """The first line of an error, which in MLflow and SQLAlchemy is the part for people; URLs as they may be shown."""
+    """Return the first line of an error, which MLflow and SQLAlchemy write for people, with secrets in URLs masked."""
     if is_web_page(error):
         return LOGIN
     text = str(error).strip() or type(error).__name__
@@ -178,7 +178,10 @@ def reason(error: BaseException) -> str:
 
 
 def _shortened(text: str) -> str:
-    """At most `LONGEST_REASON` characters: whole sentences where they fill half of it, else words, and an ellipsis."""
+    """Return at most `LONGEST_REASON` characters.
+
+    Whole sentences are kept if they fill half of the limit, else whole words. An ellipsis marks the cut.
+    """
     if len(text) <= LONGEST_REASON:
         return text
     head = text[: LONGEST_REASON - 2]

@@ -1,4 +1,4 @@
-"""Which state of the code a run was made of: commit, branch and uncommitted changes, in MLflow's own tags."""
+"""Records the state of the code that a run was made with: commit, branch and uncommitted changes, in MLflow's tags."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from evaltrack.records.run import COMMIT, SETTING_TAGS, commit_words, shown_sett
 GIT = "mlflow.source.git."
 GIT_COMMIT, GIT_BRANCH, GIT_DIRTY = f"{GIT}commit", f"{GIT}branch", f"{GIT}dirty"
 SECONDS = 10
-"""After which a repository that does not answer is left alone."""
+"""Seconds after which a git command is stopped."""
 
 
 def caller_folder() -> Path:
-    """The working directory, or that in which `mlflow run` was called."""
+    """Return the working directory, or the directory in which `mlflow run` was called."""
     return Path(os.environ.get("EVALTRACK_CALLER_FOLDER") or Path.cwd())
 
 
 def git_tags(folder: Path) -> dict[str, str]:
-    """The tags of the repository that holds a folder; none where there is no repository, no commit or no git.
+    """Return the tags of the repository that holds a folder; empty without repository, commit or git.
 
-    Files that git does not track make no difference: MLflow's own database often is one of them.
+    Untracked files are ignored: MLflow's own database is often one of them.
     """
     status = _git(folder, "status", "--porcelain=v2", "--branch", "--untracked-files=no")
     return _tags(status.decode(errors="replace").splitlines())
 
 
 def work_tree(folder: Path) -> tuple[str, str]:
-    """The commit of the repository that holds a folder, and a digest of what is not committed; empty for none."""
+    """Return the commit of the repository that holds a folder, and a digest of uncommitted changes; empty for none."""
     tags = git_tags(folder)
     is_dirty = tags.get(GIT_DIRTY) == "true"
     changes = _git(folder, "diff", "HEAD", "--binary", "--no-ext-diff") if is_dirty else b""
@@ -41,11 +41,11 @@ def work_tree(folder: Path) -> tuple[str, str]:
 
 
 def _git(folder: Path, *command: str) -> bytes:
-    """What git says of a folder; nothing where there is no git, or it fails."""
+    """Return the output of a git command in a folder; empty if there is no git, or it fails."""
     git = shutil.which("git")
     if git is None:
         return b""
-    own = {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}  # it only looks
+    own = {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}  # read only
     try:
         answer = subprocess.run(  # noqa: S603 - git alone, with fixed arguments
             [git, "-c", "core.fsmonitor=false", *command],
@@ -61,19 +61,19 @@ def _git(folder: Path, *command: str) -> bytes:
 
 
 def _tags(lines: list[str]) -> dict[str, str]:
-    """The tags, from what `git status --porcelain=v2 --branch` writes."""
+    """Return the tags from the output of `git status --porcelain=v2 --branch`."""
     head = dict(line[2:].split(" ", 1) for line in lines if line.startswith("# ") and " " in line[2:])
     commit, branch = head.get("branch.oid", ""), head.get("branch.head", "")
-    if not commit or commit.startswith("("):  # of a repository without a commit
+    if not commit or commit.startswith("("):  # a repository without a commit
         return {}
     tags = {GIT_COMMIT: commit, GIT_DIRTY: str(any(not line.startswith("#") for line in lines)).lower()}
     return tags if branch.startswith("(") else tags | {GIT_BRANCH: branch}
 
 
 def context_tags(folder: Path) -> dict[str, str]:
-    """What MLflow says of where a run is made, with the state of `folder`.
+    """Return MLflow's tags on the context of a run, with the git state of `folder`.
 
-    MLflow looks at the repository of the program, which for an installed program is not the user's.
+    MLflow reads the repository of the program, which for an installed program is not the user's.
     """
     from mlflow.tracking.context.registry import resolve_tags
 
@@ -86,7 +86,7 @@ def context_tags(folder: Path) -> dict[str, str]:
 
 
 def settings_of(params: Mapping[str, str], tags: Mapping[str, str]) -> dict[str, str]:
-    """How a run was made: its params by name, its commit, packages and corpus where its tags say them."""
+    """Return the settings of a run: its params by name, and commit, packages and corpus from its tags."""
     settings = shown_settings(params)
     settings |= {name: tags[tag] for name, tag in SETTING_TAGS.items() if tags.get(tag)}
     commit = commit_words(tags.get(GIT_COMMIT, ""), tags.get(GIT_BRANCH, ""), dirty=tags.get(GIT_DIRTY) == "true")

@@ -1,7 +1,7 @@
-"""The span of a question, around the call of a user's function that makes spans in MLflow by itself.
+"""Opens the span of a question around the call of a user's function that makes MLflow spans itself.
 
-What `mlflow.autolog` and `@mlflow.trace` record becomes part of the question's trace, which the run completes with its
-scores. MLflow is not imported here: where the function has not imported it, there is nothing to record.
+Spans of `mlflow.autolog` and `@mlflow.trace` become part of the question's trace. The run completes it with scores.
+MLflow is not imported here: if the function has not imported it, there is nothing to record.
 """
 
 from __future__ import annotations
@@ -19,34 +19,34 @@ from evaltrack.tracking.mlflow_private import has_child_spans
 
 QUEUE = "MLFLOW_ASYNC_TRACE_LOGGING_MAX_QUEUE_SIZE"
 LONG_QUEUE = "100000"
-"""Spans that may wait to be written: MLflow drops what comes on top, and by itself does so after a thousand."""
+"""The number of spans that may wait to be written. MLflow drops further ones; its own limit is a thousand."""
 
 
 MOST_EMPTY = 3
-"""Calls without spans of their own after which a function is taken to make none."""
+"""The number of calls without own spans after which a function is taken to make none."""
 
 
 @dataclass
 class CallSpan:
-    """The span around one call; `place` is None where there is none, or where it is part of a greater trace."""
+    """The span around one call. `place` is None if there is none, or if it is part of a larger trace."""
 
     place: TracePlace | None = None
 
 
 @dataclass
 class SpanHabit:
-    """Whether a function makes spans by itself: one that made none in a few calls is called without one around it."""
+    """Tracks if a function makes spans. After a few calls without any it is called without a span around it."""
 
     made: bool = False
     empty_calls: int = 0
 
     @property
     def has_none(self) -> bool:
-        """Whether it makes none, as far as its calls tell."""
+        """True if its calls so far indicate that it makes no spans."""
         return not self.made and self.empty_calls >= MOST_EMPTY
 
     def note(self, place: TracePlace) -> None:
-        """Take a call that is about to end; one of which MLflow does not say counts as one with spans."""
+        """Record a call that is about to end. If MLflow does not know, the call counts as one with spans."""
         children = has_child_spans(place.trace_id)
         self.made |= children
         self.empty_calls += not children
@@ -54,7 +54,7 @@ class SpanHabit:
 
 @contextmanager
 def question_span(home: TraceHome | None, question: Question, habit: SpanHabit) -> Iterator[CallSpan]:
-    """A span around the call of a function, or none where MLflow writes to another store than that of the run."""
+    """Open a span around the call of a function, or none if MLflow writes to another store than the run's."""
     mlflow: Any = sys.modules.get("mlflow")
     idle = home is None or (home.joins and habit.has_none)
     if idle or home is None or mlflow is None or not _writes_to(mlflow, home.store):
@@ -87,27 +87,27 @@ def question_span(home: TraceHome | None, question: Question, habit: SpanHabit) 
 
 
 def _writes_to(mlflow: Any, store: str) -> bool:
-    """Whether the MLflow of this process, once it is imported, writes to a store."""
+    """Return True if MLflow is imported in this process and writes to a store."""
     with suppress(Exception):  # another thread may just be importing it
         return bool(mlflow.get_tracking_uri() == store and mlflow.start_span)
     return False
 
 
 def _place(span: Any) -> TracePlace | None:
-    """Where a span stands that is the root of its trace; none where tracing is disabled."""
+    """Return the place of a span that is the root of its trace; None if tracing is disabled."""
     with suppress(ValueError):
         return None if span.parent_id else TracePlace(trace_id=span.trace_id, span_id=span.span_id)
     return None
 
 
 def write_to_experiment_of(home: TraceHome) -> None:
-    """Have traces that are made outside of any call go to the experiment of the run, in a process of its own."""
+    """In a child process, send traces that are made outside of any call to the experiment of the run."""
     if not os.environ.get("MLFLOW_EXPERIMENT_NAME"):
         os.environ.setdefault("MLFLOW_EXPERIMENT_ID", home.experiment_id)
 
 
 def write_to_store_of(home: TraceHome) -> bool:
-    """Have MLflow in this process write to the store of the run where nobody has said where; whether that was so."""
+    """Make MLflow write to the store of the run, unless a store was set. Return True if it was changed."""
     mlflow: Any = sys.modules.get("mlflow")
     if mlflow is None or mlflow.is_tracking_uri_set() or mlflow.get_tracking_uri() == home.store:
         return False
@@ -116,17 +116,17 @@ def write_to_store_of(home: TraceHome) -> bool:
 
 
 def write_to_own_store() -> None:
-    """Have MLflow's own settings say again where it writes to."""
+    """Make MLflow's own settings decide again where it writes to."""
     sys.modules["mlflow"].set_tracking_uri(None)
 
 
 def expect_many_spans() -> None:
-    """Let many spans wait to be written, in a process of its own, before MLflow is imported."""
+    """In a child process, let many spans wait to be written. Call it before MLflow is imported."""
     os.environ.setdefault(QUEUE, LONG_QUEUE)
 
 
 def write_spans() -> None:
-    """Wait until MLflow has written the spans that this process made, where it made any."""
+    """Wait until MLflow has written the spans that this process made, if any."""
     mlflow: Any = sys.modules.get("mlflow")
     with suppress(Exception):  # MLflow itself logs what it cannot write
         if mlflow is not None:

@@ -1,6 +1,7 @@
-"""A plugin that MLflow loads when it is imported, before it would write an installation id and call home.
+"""A plugin that turns MLflow's telemetry off, before MLflow writes an installation id and calls home.
 
-`mlflow run .` and `mlflow server` import MLflow before anything of ours; importing this package turns telemetry off.
+`mlflow run .` and `mlflow server` import MLflow before evaltrack. MLflow loads this plugin on import, and importing
+this package turns telemetry off.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ class Quiet:
     """A provider of tags that provides none."""
 
     def in_context(self) -> bool:
-        """Never: there is nothing to say of a run."""
+        """Return False: there are no tags for a run."""
         return False
 
     def tags(self) -> dict[str, str]:
-        """Nothing."""
+        """Return no tags."""
         return {}

@@ -1,4 +1,4 @@
-"""Find evaluations among MLflow's runs, by what a person calls them or by golden set, and read their rows back."""
+"""Finds evaluations among MLflow's runs, by id, name or golden set, and reads their rows back."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ CLOCK_SKEW = 300
 """Seconds by which the clocks of two machines may differ."""
 
 RECENT = 100
-"""Evaluations that are looked through for golden sets that wait to be compared."""
+"""The number of newest evaluations that are searched for golden sets without a comparison."""
 
 
 def find_evaluation(store: Store, run_id: str) -> Run:
-    """The evaluation with this run id, ended or not.
+    """Return the evaluation with this run id, ended or not.
 
     Raises:
         TrackingError: there is no such run, or it is deleted.
@@ -60,7 +60,7 @@ def find_evaluation(store: Store, run_id: str) -> Run:
 
 
 def named_evaluation(store: Store, name_or_id: str) -> Run:
-    """The evaluation that a person means by an id, the beginning of one, or a run's name.
+    """Return the evaluation with this id, start of an id, or run name.
 
     Raises:
         UsageError: there is none or several, or the run is not an evaluation of evaltrack.
@@ -70,17 +70,17 @@ def named_evaluation(store: Store, name_or_id: str) -> Run:
 
 
 def named_evaluations(store: Store, name_or_id: str) -> list[Run]:
-    """The evaluation that a person means, or those below the parent run of several golden sets or of a sweep.
+    """Return the named evaluation, or the evaluations of a named parent run of golden sets or of a sweep.
 
     Raises:
-        UsageError: there is none or several runs so called, or the run is not one of evaltrack.
+        UsageError: there is no run of that name or several, or the run is not one of evaltrack.
         TrackingError: the store does not answer, or a run is deleted.
     """
     run = find_run(store, resolve_run(store, name_or_id))
     if KIND_TAG not in run.data.tags:
         return [evaluation_of(store, run)]
     children = RUN_ID.findall(run.data.tags.get(CHILDREN_TAG, ""))
-    if run.info.status != "FINISHED":  # it was broken off, and a run below it may have been gone on with since
+    if run.info.status != "FINISHED":  # it was interrupted, and a child run may have been resumed since
         children = list(dict.fromkeys([*children, *_finished_below(store, run)]))
     if not children:
         raise UsageError(f"MLflow run {run.info.run_id} is the parent of no evaluation; none was finished")
@@ -88,28 +88,28 @@ def named_evaluations(store: Store, name_or_id: str) -> list[Run]:
 
 
 def _finished_below(store: Store, parent: MlflowRun) -> list[str]:
-    """The ids of the FINISHED evaluations below a run, in the order in which they began."""
+    """Return the ids of the FINISHED evaluations below a run, in the order of their start."""
     below = runs_below(store, parent.info.experiment_id, parent.info.run_id)
     finished = (run for run in below if run.info.status == "FINISHED")
     return [run.info.run_id for run in finished if "evaltrack.signature" in run.data.tags]
 
 
 def side_by_side(store: Store, candidate: Run, baseline: Run | None) -> str | None:
-    """Where MLflow shows two runs side by side; None where it cannot, or the address of its UI is not known."""
+    """Return the link to MLflow's comparison of two runs; None if it cannot show them or the UI is unknown."""
     if baseline is None or not shown_side_by_side(candidate, baseline):
         return None
     return store.compare_link(candidate.experiment_id, candidate.run_id, baseline.run_id)
 
 
 def shown_side_by_side(candidate: Run, baseline: Run | None) -> bool:
-    """Whether MLflow's own view can show two runs question by question: it needs traces of both, in one experiment."""
+    """Return True if MLflow's view can compare two runs: both have traces and are in one experiment."""
     if baseline is None or "off" in (candidate.traces, baseline.traces):
         return False
     return candidate.experiment_id == baseline.experiment_id
 
 
 def evaluation_of(store: Store, run: MlflowRun) -> Run:
-    """An MLflow run as the evaluation that it is.
+    """Return an MLflow run as an evaluation.
 
     Raises:
         UsageError: the run is not an evaluation of evaltrack.
@@ -152,7 +152,7 @@ def evaluation_of(store: Store, run: MlflowRun) -> Run:
 def newest_evaluation(
     store: Store, experiment_id: str, golden: str | None, *, but: str = "", status: str = "FINISHED"
 ) -> Run | None:
-    """The evaluation that started last of those with a status, of one golden set or of any; `but` leaves one run out.
+    """Return the last started evaluation with a status, of one golden set or of any. `but` excludes one run.
 
     Raises:
         UsageError: it is one of several golden sets that were evaluated together, and none of them is named.
@@ -169,9 +169,9 @@ def newest_evaluation(
 
 
 def newest_of_each(store: Store, experiment_id: str) -> dict[str, str]:
-    """The id of the finished evaluation that started last, by golden set, among the `RECENT` last of an experiment.
+    """Return the id of the last started finished evaluation, by golden set, among the `RECENT` last of an experiment.
 
-    It is one search, whatever the number of golden sets.
+    It takes one search for any number of golden sets.
 
     Raises:
         TrackingError: the store does not answer.
@@ -183,7 +183,9 @@ def newest_of_each(store: Store, experiment_id: str) -> dict[str, str]:
 
 
 def earlier_evaluations(store: Store, run: Run, most: int) -> list[Run]:
-    """The newest finished evaluations that ended before this run, of the same golden set, target, judge and settings.
+    """Return the newest finished evaluations that ended before this run and share its settings.
+
+    They have the same golden set, target, judge and settings.
 
     Raises:
         TrackingError: the store does not answer.
@@ -192,7 +194,7 @@ def earlier_evaluations(store: Store, run: Run, most: int) -> list[Run]:
     same = {"golden_digest": run.signature.golden_digest, "selection": run.signature.selection}
     earlier = []
     for each in runs:
-        with suppress(UsageError, TrackingError):  # a run whose tags cannot be read is none of ours
+        with suppress(UsageError, TrackingError):  # a run whose tags cannot be read is not ours
             other = evaluation_of(store, each)
             if other.run_id != run.run_id and other.signature.model_copy(update=same) == run.signature:
                 earlier.append(other)
@@ -202,10 +204,10 @@ def earlier_evaluations(store: Store, run: Run, most: int) -> list[Run]:
 def ended_runs(
     store: Store, experiment_id: str, golden: str | None, most: int, until: int | None = None, status: str = "FINISHED"
 ) -> list[MlflowRun]:
-    """The evaluations that ended with a status, of one golden set or of any, up to a moment or to now.
+    """Return the evaluations that ended with a status, of one golden set or of any, until a moment or now.
 
-    Those that started last come first. The configurations of a sweep are none of them. Nor is a run that claims to have
-    started or ended in the future: it would be the newest for ever.
+    Those that started last come first. Configurations of a sweep are excluded. A run that claims to have started or
+    ended in the future is excluded too, as it would always be the newest.
 
     Raises:
         TrackingError: the store does not answer.
@@ -216,24 +218,23 @@ def ended_runs(
 
 
 def _with_status(golden: str | None, status: str) -> str:
-    """The filter for evaluations with a status that are not below a sweep."""
     return f"{of_golden_set(golden)} AND attributes.status = '{status}' AND tags.`{CONFIGURATION_TAG}` IS NULL"
 
 
 def of_golden_set(golden: str | None) -> str:
-    """The filter for evaluations of a golden set, or of any."""
+    """Return the filter for evaluations of a golden set, or of any."""
     return f"tags.`evaltrack.golden` = {quoted(golden)}" if golden else "tags.`evaltrack.golden` LIKE '%'"
 
 
 def quoted(text: str) -> str:
-    """A text in the quotes of MLflow's filters, which know no escape for them."""
+    """Return a text in quotes for MLflow's filters, which have no escape for quotes."""
     if "'" in text and '"' in text:
         raise UsageError(f"golden set `{text}`: MLflow cannot search for a name with both quotes; rename the file")
     return f'"{text}"' if "'" in text else f"'{text}'"
 
 
 def journal_tag(store: Store, run_id: str) -> str | None:
-    """The name of the journal that a run carries.
+    """Return the name of a run's journal.
 
     Raises:
         TrackingError: there is no such run, or it is deleted.
@@ -243,7 +244,7 @@ def journal_tag(store: Store, run_id: str) -> str | None:
 
 
 def find_journaled(store: Store, journal: str) -> str | None:
-    """The run that carries the name of a journal; None where there is none yet, or it is deleted.
+    """Return the id of the run with a journal's name; None if there is none yet, or it is deleted.
 
     Raises:
         TrackingError: the store does not answer.
@@ -253,7 +254,7 @@ def find_journaled(store: Store, journal: str) -> str | None:
 
 
 def is_there(store: Store, run_id: str) -> bool:
-    """Whether a run exists and is not deleted.
+    """Return True if a run exists and is not deleted.
 
     Raises:
         TrackingError: the store does not answer.
@@ -270,9 +271,9 @@ def is_there(store: Store, run_id: str) -> bool:
 def running_evaluations(
     store: Store, experiment_id: str, golden: str | None, *, since: int
 ) -> list[tuple[str, str, str]]:
-    """The newest evaluations that are RUNNING and started after `since` (milliseconds since 1970).
+    """Return the newest evaluations that are RUNNING and started after `since` (milliseconds since 1970).
 
-    Of each its id, its name, and the name of its journal.
+    Each is a tuple of its id, its name, and the name of its journal.
 
     Raises:
         TrackingError: the store does not answer.
@@ -283,10 +284,10 @@ def running_evaluations(
 
 
 def fetch_rows(store: Store, run: Run, folder: Path, name: RowsFile = ROWS) -> Path:
-    """Download the rows of a run, or those of its single trials; they are those that it logged, where it says which.
+    """Download the rows of a run, or those of its single trials. Check that they are the logged ones, if the run says.
 
     Raises:
-        TrackingError: the run or its rows are not there, or they were changed.
+        TrackingError: the run or its rows are missing, or they were changed.
     """
     path = _download(store, run.run_id, name, folder)
     check_logged(path, name, run.run_id, run.rows_tag)
@@ -294,7 +295,7 @@ def fetch_rows(store: Store, run: Run, folder: Path, name: RowsFile = ROWS) -> P
 
 
 def _download(store: Store, run_id: str, name: str, folder: Path) -> Path:
-    """An artifact as a file; one that is not there is told from a store that does not answer."""
+    """Download an artifact. The error distinguishes a missing artifact from a store that does not answer."""
     try:
         with tracking_errors(f"reading {name} of run {run_id}"):
             path = store.download(run_id, name, folder)
@@ -316,7 +317,7 @@ def _gone_words(name: str, run_id: str, *, some_left: bool) -> str:
 
 
 def _artifacts(store: Store, run_id: str) -> set[str] | None:
-    """The names of a run's artifacts; None where the store does not say."""
+    """Return the names of a run's artifacts; None if the store does not list them."""
     try:
         with tracking_errors(f"listing the artifacts of run {run_id}"):
             return {each.path for each in store.client.list_artifacts(run_id)}
@@ -327,20 +328,20 @@ def _artifacts(store: Store, run_id: str) -> set[str] | None:
 def read_rows(
     store: Store, run: Run, columns: list[str] | None = None, ids: Collection[str] | None = None
 ) -> Iterator[StoredRow]:
-    """The rows of a run in the order of its golden set, or those of `ids`, streamed from its Parquet artifact.
+    """Yield the rows of a run in the order of its golden set, or those of `ids`, streamed from its Parquet artifact.
 
     Raises:
-        TrackingError: the run or its rows are not there, or they are damaged.
+        TrackingError: the run or its rows are missing, or they are damaged.
     """
     with _checked_rows(store, run) as path:
         yield from stored_rows(path, columns, ids)
 
 
 def read_run_table(store: Store, run: Run) -> Iterator[dict[str, Any]]:
-    """All rows of a run as `read_rows` gives them, each as a dictionary of its columns.
+    """Yield all rows of a run as `read_rows` does, each as a dictionary of its columns.
 
     Raises:
-        TrackingError: the run or its rows are not there, or they are damaged.
+        TrackingError: the run or its rows are missing, or they are damaged.
     """
     with _checked_rows(store, run) as path:
         yield from read_table(path)
@@ -358,7 +359,7 @@ def fetch_summary(store: Store, run_id: str, folder: Path) -> Path:
     """Download the summary of a run into `folder`.
 
     Raises:
-        TrackingError: the run does not hold it.
+        TrackingError: the run does not have it.
     """
     return _download(store, run_id, SUMMARY, folder)
 
@@ -366,19 +367,19 @@ def fetch_summary(store: Store, run_id: str, folder: Path) -> Path:
 RUN_ID = re.compile(r"[0-9a-f]{32}")
 LOOKING = "looking for a run"
 LISTED = 10
-"""Runs or experiments that a message names at most."""
+"""The most runs or experiments that a message names."""
 
 
 def names_experiment(name: str | None) -> bool:
-    """Whether an experiment is chosen, by `name` or by MLflow's variables; else it is MLflow's default one."""
+    """Return True if an experiment is chosen, by `name` or by MLflow's variables. Else MLflow's default one is used."""
     return bool(name) or any(os.environ.get(f"MLFLOW_EXPERIMENT_{part}") for part in ("NAME", "ID"))
 
 
 def experiment_to_read(store: Store, name: str | None) -> Experiment:
-    """The experiment called `name`, or the one MLflow's own settings choose; none is created, as `run` does.
+    """Return the experiment called `name`, or the one that MLflow's settings choose. None is created.
 
     Raises:
-        UsageError: there is none of that name; the message lists some that there are.
+        UsageError: there is none of that name. The message lists some that exist.
         TrackingError: it is deleted, or the store does not answer.
     """
     name = name or os.environ.get("MLFLOW_EXPERIMENT_NAME") or None
@@ -395,10 +396,10 @@ def experiment_to_read(store: Store, name: str | None) -> Experiment:
 
 
 def resolve_run(store: Store, name_or_id: str) -> str:
-    """The id of the one active run that has this id, an id that begins so, or this name, in any experiment.
+    """Return the id of the one active run with this id, start of an id, or name, in any experiment.
 
     Raises:
-        UsageError: there is none, or several; the message lists those it may be.
+        UsageError: there is none, or several. The message lists the candidates.
         TrackingError: the store does not answer, or the run is deleted.
     """
     if RUN_ID.fullmatch(name_or_id):
@@ -407,7 +408,7 @@ def resolve_run(store: Store, name_or_id: str) -> str:
             return exact
     matches = _matching(store, name_or_id)
     named = [run_id for run_id, run in matches.items() if run.info.run_name == name_or_id]
-    if len(named) == 1 or len(matches) == 1:  # a whole name says more than how an id begins
+    if len(named) == 1 or len(matches) == 1:  # a whole name is more specific than the start of an id
         return (named or list(matches))[0]
     if matches:
         more = "at least " if len(matches) > LISTED else ""
@@ -421,7 +422,7 @@ def resolve_run(store: Store, name_or_id: str) -> str:
 
 
 def _with_id(store: Store, run_id: str) -> str | None:
-    """The id where there is such a run; a deleted one is left to whoever opens it, which says how to restore it."""
+    """Return the id if the run exists, even deleted. The caller reports how to restore a deleted run."""
     try:
         with tracking_errors(f"finding run {run_id}"):
             store.client.get_run(run_id)
@@ -433,24 +434,24 @@ def _with_id(store: Store, run_id: str) -> str | None:
 
 
 def _matching(store: Store, name_or_id: str) -> dict[str, MlflowRun]:
-    """Active runs by id, a few more than are listed."""
+    """Return active runs by id, a few more than are listed."""
     filters = []
     if re.fullmatch(r"[0-9a-f]{1,31}", name_or_id):
         filters.append(f"attributes.run_id LIKE '{name_or_id}%'")
-    if "'" not in name_or_id:  # MLflow's filters know no escape for one
+    if "'" not in name_or_id:  # MLflow's filters have no escape for it
         filters.append(f"attributes.run_name = '{name_or_id}'")
     return {run.info.run_id: run for each in filters for run in search_everywhere(store, LOOKING, each, LISTED + 1)}
 
 
 def search_everywhere(store: Store, doing: str, filter_string: str, limit: int) -> list[MlflowRun]:
-    """The runs of all experiments that a filter lets through, those that started last first."""
+    """Return the runs of all experiments that match a filter. Those that started last come first."""
     with tracking_errors(doing):
         experiments = [each.experiment_id for each in store.client.search_experiments()]
     return search_runs(store, doing, experiments, filter_string, limit)
 
 
 def _list_words(runs: dict[str, MlflowRun]) -> str:
-    """One line a run: id, name, and when it began (UTC)."""
+    """Format one line per run: id, name, and start (UTC)."""
     lines = [f"\n  {run_id}  {shown_text(_words(run))}" for run_id, run in list(runs.items())[:LISTED]]
     return "".join(lines) + ("\n  ..." if len(runs) > LISTED else "")
 

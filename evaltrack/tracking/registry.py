@@ -1,4 +1,4 @@
-"""Models and prompts of MLflow's registry."""
+"""Looks up models and prompts in MLflow's registry."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 Form = Literal["responses", "chat", "columns", "text"]
-"""How a model is called: as a ResponsesAgent, as a ChatModel or ChatAgent, with named columns, or with a text alone."""
+"""The interface of a model: a ResponsesAgent, a ChatModel or ChatAgent, named columns, or a text alone."""
 
 QUESTIONS = ("question", "query", "user_input", "input", "inputs", "prompt", "text", "content")
 NUMBERS = ("k", "top_k")
@@ -23,15 +23,15 @@ NUMBERS = ("k", "top_k")
 
 @dataclass(frozen=True)
 class ModelForm:
-    """A model as it is called.
+    """A model and its interface.
 
     Attributes:
-        uri: Of one version, whatever an alias points to later.
-        form: How it is called.
-        question: The column of the question, where it has columns.
-        number: The column of k; empty where it takes none.
-        model_id: Of MLflow's LoggedModel; empty where it has none.
-        name: For people, with its version.
+        uri: Address of one version, which does not change with an alias.
+        form: The interface.
+        question: The column of the question, if it has columns.
+        number: The column of k; empty if there is none.
+        model_id: Id of MLflow's LoggedModel; empty if there is none.
+        name: Name for people, with its version.
     """
 
     uri: str
@@ -43,10 +43,10 @@ class ModelForm:
 
 
 def model_form(store: Store, uri: str, column: str = "") -> ModelForm:
-    """What a model takes, from its signature; `column` names that of the question, where it cannot be told.
+    """Return a model's interface from its signature. `column` names the question's column if it is not obvious.
 
     Raises:
-        UsageError: there is no such model, it is no pyfunc, or it takes something else than a question.
+        UsageError: there is no such model, it is no pyfunc, or its input is not a question.
         TrackingError: the store does not answer.
     """
     import mlflow
@@ -70,7 +70,7 @@ def model_form(store: Store, uri: str, column: str = "") -> ModelForm:
 
 
 def link_model(store: Store, run_id: str, model_id: str) -> str | None:
-    """Name a LoggedModel as an input of a run; a note where the store cannot, as an older server."""
+    """Name a LoggedModel as an input of a run. Return a note if the store cannot, such as an older server."""
     from mlflow.entities import LoggedModelInput
 
     try:
@@ -82,7 +82,7 @@ def link_model(store: Store, run_id: str, model_id: str) -> str | None:
 
 
 def _pinned(store: Store, uri: str) -> tuple[str, str]:
-    """The address of the version that an alias or `latest` names now, and how people call it."""
+    """Return the address of the version that an alias or `latest` names now, and its name for people."""
     name, at, alias = uri.removeprefix("models:/").partition("@")
     if uri.startswith("models:/") and at:
         version = store.client.get_model_version_by_alias(name, alias).version
@@ -92,10 +92,10 @@ def _pinned(store: Store, uri: str) -> tuple[str, str]:
 
 
 def signature_form(signature: ModelSignature | None, column: str, what: str) -> tuple[Form, str, str]:
-    """How a model of this signature is called, and its columns of the question and of k.
+    """Return the interface of a model with this signature, and its columns for the question and for k.
 
     Raises:
-        UsageError: it takes something else than a question; `what` begins the message.
+        UsageError: its input is not a question. `what` is the start of the message.
     """
     specs = list(signature.inputs.inputs) if signature is not None and signature.inputs is not None else []
     names = [str(spec.name) for spec in specs if getattr(spec, "name", None)]
@@ -122,7 +122,7 @@ def signature_form(signature: ModelSignature | None, column: str, what: str) -> 
 
 
 def _alone(spec: Any, what: str) -> tuple[Form, str, str]:
-    """A model with one input without a name, which must be a text."""
+    """Return the interface of a model with one unnamed input, which must be a text."""
     if _kind(spec) != "string":
         raise UsageError(f"{what}: takes {_kind(spec)}, and a question is a text; log it with another signature")
     return "text", "", ""
@@ -134,7 +134,7 @@ def _kind(spec: Any) -> str:
 
 
 def loaded_model(store_uri: str, form: ModelForm) -> Callable[[str, int, Sequence[Mapping[str, str]]], Any]:
-    """A function from a question, k and its messages to what the model returns, as JSON values.
+    """Return a function from a question, k and its messages to the model's output, as JSON values.
 
     Raises:
         UsageError: it cannot be loaded.
@@ -169,7 +169,7 @@ def _given(form: ModelForm, question: str, k: int, messages: Sequence[Mapping[st
 
 
 def plain_output(value: Any) -> Any:
-    """What a model returned for one question as JSON values: of a table or list of one row that row."""
+    """Return a model's output for one question as JSON values. Of a table or list with one row, return the row."""
     if hasattr(value, "to_dict") and hasattr(value, "columns"):
         value = value.to_dict("records")
     elif hasattr(value, "tolist"):
@@ -183,19 +183,19 @@ def plain_output(value: Any) -> Any:
 
 PREFIX = "prompts:/"
 MAX_PROMPT = 100_000
-"""Characters of a prompt."""
+"""The most characters of a prompt."""
 
 
 @dataclass(frozen=True)
 class RegisteredPrompt:
-    """One version of a prompt; `uri` names the version, whatever an alias points to later."""
+    """One version of a prompt. `uri` names the version and does not change with an alias."""
 
     uri: str
     text: str
 
 
 def registered_prompt(store: Store, uri: str) -> RegisteredPrompt:
-    """The version that ``prompts:/NAME@ALIAS`` or ``prompts:/NAME/VERSION`` names now.
+    """Return the version that ``prompts:/NAME@ALIAS`` or ``prompts:/NAME/VERSION`` names now.
 
     Raises:
         UsageError: there is none, or it is no plain text: chat messages, or a template with variables.

@@ -1,6 +1,6 @@
-"""The table of a run's rows: its columns, made from the fields of `StoredRow`, its checks, and the writer of its file.
+"""Defines the Parquet table of a run's rows: columns from the fields of `StoredRow`, value checks, and the writer.
 
-Ids stay strings, a value that was not measured is null, and the reason is in `unmeasured` or `error`.
+Ids are strings. A value that was not measured is null, and the reason is in `unmeasured` or `error`.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ TYPES: Mapping[object, ColumnType] = {str: "text", float: "number", int: "intege
 
 @dataclass(frozen=True)
 class Column:
-    """One column, or one field of the objects in a column; `texts` and `objects` are lists.
+    """One column, or one field of the objects in a column. `texts` and `objects` are lists.
 
     Args:
-        name: Its name in the file.
-        type: What it holds.
-        required: Whether no file of evaltrack has null there.
+        name: Name in the file.
+        type: Type of its values.
+        required: True if no file of evaltrack has null there.
         bounds: Least and largest number.
-        choices: The texts that it may hold; empty where any may stand there.
-        fields: Of `objects`, their fields.
+        choices: The allowed texts; empty if any is allowed.
+        fields: The fields of `objects`.
     """
 
     name: str
@@ -58,7 +58,6 @@ class Column:
 
 
 def _columns_of(record: Any, without: tuple[str, ...] = ()) -> tuple[Column, ...]:
-    """A column for each field of a dataclass."""
     hints, bounds = get_type_hints(record, include_extras=True), {each.name: each.metadata for each in fields(record)}
     return tuple(_column(name, hints[name], bounds[name]) for name in bounds if name not in without)
 
@@ -86,7 +85,7 @@ _FIELDS = _columns_of(StoredRow, without=("scores", "own"))
 
 @cache
 def columns_with(own: tuple[str, ...] = ()) -> tuple[Column, ...]:
-    """The columns of a run in the order in which people read them; `own` names its scores of one's own."""
+    """Return the columns of a run in the order for readers. `own` names the user's own scores."""
     place = [column.name for column in _FIELDS].index("unmeasured")
     ours = (_score(score.name, score.span) for score in SCORES)
     others = (Column(name, "number", bounds=(-LARGEST_SCORE, LARGEST_SCORE)) for name in own)
@@ -98,7 +97,7 @@ SOURCE_FIELDS = tuple(each.name for column in COLUMNS if column.name == "sources
 
 
 def names_to_read(own: tuple[str, ...], source_fields: Iterable[str], without: Collection[str] = ()) -> list[str]:
-    """All columns but those `without`, and of the sources these fields."""
+    """Return the names of all columns except those in `without`, and of these fields of the sources."""
     names = [column.name for column in columns_with(own) if column.name not in (*without, "sources")]
     return [*names, *(f"sources.list.element.{name}" for name in source_fields)]
 
@@ -107,24 +106,24 @@ COMPARED = (
     *(Column(name, "integer", bounds=(-(1 << 63), (1 << 63) - 1)) for name in PRINTS),
     Column(NUM_EXPECTED, "integer"),
 )
-"""Columns of the file that comparisons alone read."""
+"""Columns of the file that only comparisons read."""
 
 OBJECTS = ("unmeasured", "score_reasoning")
-"""Columns of text that is an object in JSON, from names of scores to texts."""
+"""Text columns with a JSON object from names of scores to texts."""
 
 ROWS_VERSION = 1
-"""Raised by one when a column changes its meaning or goes; one more column is no other version."""
+"""Incremented when a column changes its meaning or is removed, but not when a column is added."""
 
 OWN_KEY = "evaltrack.own_scores"
-"""Key of the names of the scores of one's own in a file's metadata: a list in JSON; files without any have no key."""
+"""The metadata key of the names of the user's own scores: a JSON list. Files without own scores lack it."""
 
 VERSION_KEY = "evaltrack.rows"
-"""Key of the version in a file's metadata."""
+"""The metadata key of the version."""
 
 
 @cache
 def schema(own: tuple[str, ...] = ()) -> pa.Schema:
-    """The Arrow schema of the columns, with scores of one's own."""
+    """Return the Arrow schema of the columns, with the user's own scores."""
     import pyarrow as pa
 
     return pa.schema({column.name: _arrow_type(column) for column in columns_with(own)})
@@ -132,7 +131,7 @@ def schema(own: tuple[str, ...] = ()) -> pa.Schema:
 
 @cache
 def file_schema(own: tuple[str, ...] = ()) -> pa.Schema:
-    """The schema of a file: `schema`, the columns that comparisons read, and its version."""
+    """Return the schema of a file: `schema`, the columns for comparisons, and the version."""
     import pyarrow as pa
 
     compared = pa.schema({column.name: _arrow_type(column) for column in COMPARED})
@@ -150,12 +149,12 @@ def _arrow_type(column: Column) -> pa.DataType:
 
 
 def columns_of(row: StoredRow) -> dict[str, Any]:
-    """The row as columns in their order; lists are lists, objects dictionaries, and what was not measured is None."""
+    """Return the row by column, in order. Lists are lists, objects are dictionaries, and unmeasured values are None."""
     return {column.name: value_in(column, row) for column in columns_with(row.own)}
 
 
 def value_in(column: Column, row: StoredRow) -> Any:
-    """The value that a row has in a column."""
+    """Return the value of a row in a column."""
     value: Any = getattr(row, column.name) if column.name in FIELDS else row.scores.get(column.name)
     if column.type not in ("texts", "objects") or value is None:
         return value
@@ -173,11 +172,11 @@ CURE = "restore the file, or evaluate again"
 
 
 class DamagedError(Exception):
-    """The rows are not those of an evaluation; the message says what is wrong."""
+    """The rows are not those of an evaluation. The message says what is wrong."""
 
 
 class RowsError(TrackingError):
-    """A file of rows cannot be used. `name` is the file's, `problem` a predicate."""
+    """A file of rows cannot be used. `name` is the file's name, `problem` a predicate."""
 
     def __init__(self, name: str, problem: str, cure: str = CURE, run_id: str | None = None) -> None:
         self.name, self.problem, self.cure = name, problem, cure
@@ -186,7 +185,7 @@ class RowsError(TrackingError):
 
 @contextmanager
 def rows_of_run(run_id: str | None) -> Iterator[None]:
-    """What is wrong with rows that are read here is said of this run."""
+    """Add the run's id to errors about rows that are read in this context."""
     try:
         yield
     except RowsError as error:
@@ -194,40 +193,39 @@ def rows_of_run(run_id: str | None) -> Iterator[None]:
 
 
 def damaged(name: str, what: str) -> RowsError:
-    """The error of a file that is damaged, or of another program."""
+    """Return the error for a file that is damaged, or was written by another program."""
     return RowsError(name, f"is damaged, or was not written by evaltrack: {what}")
 
 
 def newer(name: str, version: int, run_id: str | None = None) -> RowsError:
-    """The error of a file that a version to come wrote."""
+    """Return the error for a file that a later version wrote."""
     own = f"rows of version {version}, and this one reads version {ROWS_VERSION}"
     return RowsError(name, f"was written by a newer version of evaltrack ({own})", "upgrade evaltrack", run_id)
 
 
 BATCH = 2000
-"""Rows written to Parquet at a time, fewer where texts are long."""
+"""Rows that are written to Parquet at a time; fewer if texts are long."""
 
 GROUP_BYTES = 1 << 25
-"""Characters of texts in what is written at a time."""
+"""The most characters of texts that are written at a time."""
 
 WINDOW = 5000
-"""Finished rows held back at most so that the file keeps the order of the golden set."""
+"""The most finished rows that are held back to keep the order of the golden set."""
 
 WINDOW_BYTES = 1 << 27
-"""Characters of rows held back at most: a slow question must not gather gigabytes of others' answers."""
+"""The most characters of rows that are held back. A slow question must not gather gigabytes of other answers."""
 
 ROW_SIZE = 500
-"""What a source, and a row, takes besides its texts, in characters."""
+"""The size of a source, and of a row, without its texts, in characters."""
 
 
 class TableWriter:
     """Streams rows into a Parquet file, in the order of the golden set.
 
-    There is one row for each question; with `trials` one for each trial of it. `own` names the scores
-    of one's own.
+    There is one row per question; with `trials` one per trial of it. `own` names the user's own scores.
 
-    A row that finished before its predecessors waits for them, up to `WINDOW` rows and `WINDOW_BYTES`; past that the
-    order is given up rather than memory, and `position` still tells it.
+    A row that finished before its predecessors waits for them, up to `WINDOW` rows and `WINDOW_BYTES`. Beyond that,
+    rows are written out of order to save memory; `position` has the order.
     """
 
     def __init__(self, path: Path, k: int, trials: int = 0, own: tuple[str, ...] = ()) -> None:
@@ -245,7 +243,7 @@ class TableWriter:
         self.rows = 0
 
     def add(self, row: Row) -> None:
-        """Take one row; it reaches the file with its batch."""
+        """Add one row. It is written to the file with its batch."""
         self._added += 1
         trial = row.trial or 1
         is_last = trial >= self._trials
@@ -260,7 +258,7 @@ class TableWriter:
             self._release()
 
     def close(self) -> None:
-        """Write what waits, and close the file."""
+        """Write the waiting rows, and close the file."""
         while self._waiting:
             self._release()
         self._flush()
@@ -277,7 +275,6 @@ class TableWriter:
             self._flush()
 
     def _flush(self) -> None:
-        """Write the batch as one row group."""
         import pyarrow as pa
 
         if self._batch:
@@ -286,7 +283,7 @@ class TableWriter:
 
 
 def _characters(row: StoredRow) -> int:
-    """Of the texts of a row, roughly."""
+    """Return the approximate size of a row's texts, in characters."""
     texts = [row.question, row.answer, row.expected_answer, row.traceback, *(turn.content for turn in row.history)]
     texts += [text for source in row.sources or () for text in (source.text, source.title)]
     texts += [text for verdict in row.verdicts for text in (verdict.reasoning, verdict.observed)]
@@ -294,20 +291,20 @@ def _characters(row: StoredRow) -> int:
 
 
 ROUNDING = 1e-9
-"""How far a computed score may lie beside its scale."""
+"""The tolerance of a computed score outside its range."""
 
 BY_PATH = {column.name: column for column in (*COLUMNS, *COMPARED)}
 BY_PATH |= {f"{column.name}.{each.name}": each for column in COLUMNS for each in column.fields}
 
 SHOWN = 3
-"""Rows that a message names."""
+"""The most rows that a message names."""
 
 
 def check_values(table: pa.Table) -> None:
-    """Refuse values that no evaluation can hold, in the columns that were read.
+    """Raise for values that no evaluation can hold, in the columns that were read.
 
     Raises:
-        DamagedError: a value is missing, not finite, off its scale, or none of a list.
+        DamagedError: a value is missing, not finite, out of range, or not an allowed choice.
     """
     for name in table.column_names:
         column = BY_PATH.get(name)
@@ -337,7 +334,7 @@ def _check_array(name: str, array: Any, table: pa.Table) -> None:
         for index, child in enumerate(array.flatten()):
             _check_array(f"{name}.{array.type.field(index).name}", child, table)
     elif pa.types.is_floating(array.type) or pa.types.is_integer(array.type):
-        low, high = BY_PATH[name].bounds if name in BY_PATH else (-LARGEST_SCORE, LARGEST_SCORE)  # a score of one's own
+        low, high = BY_PATH[name].bounds if name in BY_PATH else (-LARGEST_SCORE, LARGEST_SCORE)  # a user's own score
         if pa.types.is_floating(array.type):
             low, high = low - ROUNDING, high + ROUNDING
         _check_all(name, array, pc.and_(pc.greater_equal(array, low), pc.less_equal(array, high)), table)
@@ -359,7 +356,7 @@ def _check_all(name: str, array: Any, sound: Any, table: pa.Table) -> None:
 
 
 def _check_objects(name: str, column: pa.ChunkedArray) -> None:
-    """Each is an object in JSON."""
+    """Check that each text is a JSON object."""
     for text in column.unique().drop_null().to_pylist():
         try:
             sound = isinstance(json.loads(text), dict)
@@ -370,6 +367,6 @@ def _check_objects(name: str, column: pa.ChunkedArray) -> None:
 
 
 def id_words(ids: Sequence[str]) -> str:
-    """The first ids, as a message shows them."""
+    """Format the first ids for a message."""
     texts = (text if text.isprintable() else repr(text) for text in ids[:SHOWN])
     return ", ".join(f"`{text:.40}`" for text in texts) + (", ..." if len(ids) > SHOWN else "")

@@ -1,7 +1,7 @@
-"""Read rows from a Parquet file of any origin: bounded in bytes, rows and values.
+"""Reads rows from a Parquet file of any origin, with limits on bytes, rows and values.
 
-A small file can hold gigabytes: pyarrow's metadata is checked first, then one row group is read at a time with its
-texts as dictionaries (a repeated text is held once) and measured before any of it is decoded.
+A small file can hold gigabytes. So pyarrow's metadata is checked first. Then one row group is read at a time, with its
+texts as dictionaries (a repeated text is held once). It is measured before it is decoded.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ if TYPE_CHECKING:
 FILE_BYTES = 1 << 32
 MAX_ROWS = 20_000_000
 GROUP_ROWS = 50_000
-"""Rows of one row group; the writer's have 2,000."""
+"""The most rows of one row group. The writer's have 2,000."""
 
 GROUP_VALUES = 5_000_000
-"""Values of one column in one row group, including those in lists."""
+"""The most values of one column in one row group, including those in lists."""
 
 LIMIT = 4 * GROUP_BYTES
-"""Bytes of one row group, by its metadata and once it is read."""
+"""The most bytes of one row group, by its metadata and when read."""
 
 PYTHON_ROWS = 200
 """Rows converted to Python objects at a time."""
 
 
 class RowsFile:
-    """An open Parquet file of rows; `own` names its scores of one's own.
+    """An open Parquet file of rows. `own` names the user's own scores.
 
     Raises:
         RowsError: it is damaged, of a newer version, or of other types than `schema`.
@@ -91,7 +91,7 @@ class RowsFile:
         self._file.close()
 
     def groups(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """The rows part by part, with those of `columns` that the file has; of objects single fields can be named."""
+        """Yield the row groups, with those of `columns` that the file has. Single fields of objects can be named."""
         for number in range(len(self._groups)):
             yield self.group(number, columns)
         if not self._groups:
@@ -99,7 +99,7 @@ class RowsFile:
             yield fields.empty_table().select([name for name in fields.names if name in names & set(self.names)])
 
     def group(self, number: int, columns: Sequence[str] | None = None) -> pa.Table:
-        """One row group, checked."""
+        """Return one row group, checked."""
         import pyarrow as pa
 
         names = [name for name in columns or schema(self.own).names if name.partition(".")[0] in self.names]
@@ -110,11 +110,11 @@ class RowsFile:
             if size > LIMIT:
                 raise DamagedError(f"{table.num_rows:,} of its rows hold {count(size, 'byte')}")
             table = table.cast(pa.schema({field.name: _decoded(field.type) for field in table.schema}))
-            table.validate(full=True)  # texts that are no UTF-8
+            table.validate(full=True)  # finds texts that are not UTF-8
             try:
                 check_values(table)
             except DamagedError:
-                if "id" not in names:  # by which the error names the rows
+                if "id" not in names:  # the error names rows by id
                     self.group(number, [*names, "id"])
                 raise
         return table
@@ -132,7 +132,7 @@ class RowsFile:
 
 @contextmanager
 def _file_errors(path: Path) -> Iterator[None]:
-    """Turn what is wrong with a file into a `RowsError`."""
+    """Turn errors in a file into a `RowsError`."""
     import pyarrow as pa
 
     try:
@@ -147,7 +147,6 @@ def _file_errors(path: Path) -> Iterator[None]:
 
 
 def _decoded(kind: pa.DataType) -> pa.DataType:
-    """The type without dictionaries."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(kind):
@@ -160,7 +159,7 @@ def _decoded(kind: pa.DataType) -> pa.DataType:
 
 
 def _check_schema(path: Path, actual: pa.Schema) -> tuple[str, ...]:
-    """Check version and types; returns the names of the scores of one's own. Unknown columns are left alone."""
+    """Check version and types, and return the names of the user's own scores. Unknown columns are ignored."""
     metadata = actual.metadata or {}
     version = metadata.get(VERSION_KEY.encode(), b"1")
     if not version.isdigit() or len(version) > 9:
@@ -192,7 +191,7 @@ def _own_scores(text: bytes, actual: pa.Schema) -> tuple[str, ...]:
 
 
 def _check_type(path: str, actual: pa.DataType, expected: pa.DataType) -> None:
-    """A struct may lack fields, and may have others."""
+    """Check a type. A struct may lack fields, and may have others."""
     import pyarrow as pa
 
     if pa.types.is_list(expected) and pa.types.is_list(actual):
@@ -216,7 +215,7 @@ def _type_words(kind: pa.DataType) -> str:
 
 
 def count_rows(path: Path) -> int:
-    """How many rows a file holds, from its metadata.
+    """Return the number of rows in a file, from its metadata.
 
     Raises:
         TrackingError: the file is damaged, or larger than an evaluation can be.
@@ -226,13 +225,13 @@ def count_rows(path: Path) -> int:
 
 
 def check_rows(path: Path, num_rows: int = 0, needed: Iterable[str] = (), *, by_trial: bool = False) -> None:
-    """Check a file as a whole: its version and types, how many rows, none of them twice.
+    """Check a file as a whole: its version and types, the number of rows, and that no id is repeated.
 
-    The values are checked as they are read. `num_rows` is how many questions the run says that it asked, 0 if it does
-    not say; `needed` names columns that must be there; `by_trial`: there is one row for each trial of a question.
+    Values are checked when they are read. `num_rows` is the number of questions that the run reports, 0 if it reports
+    none. `needed` names required columns. With `by_trial` there is one row per trial of a question.
 
     Raises:
-        TrackingError: the file is damaged, or of a newer version; the message says what is wrong.
+        TrackingError: the file is damaged, or of a newer version. The message says what is wrong.
     """
     import pyarrow as pa
 
@@ -251,7 +250,7 @@ def check_rows(path: Path, num_rows: int = 0, needed: Iterable[str] = (), *, by_
 def stored_rows(
     path: Path, columns: Sequence[str] | None = None, ids: Collection[str] | None = None
 ) -> Iterator[StoredRow]:
-    """The rows of a file with their types, streamed; `columns` must hold `id`, `ids` chooses rows.
+    """Yield the rows of a file with their types, streamed. `columns` must include `id`; `ids` selects rows.
 
     Raises:
         TrackingError: the file is damaged, or holds more than an evaluation can.
@@ -261,16 +260,16 @@ def stored_rows(
 
 
 def slim_rows(path: Path, ids: Collection[str]) -> Iterator[StoredRow]:
-    """The rows of these ids without the texts of their sources."""
+    """Yield the rows of these ids without the texts of their sources."""
     with RowsFile(path) as file:
         own = file.own
     return stored_rows(path, names_to_read(own, [name for name in SOURCE_FIELDS if name != "text"]), ids)
 
 
 def read_table(path: Path, columns: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
-    """The rows of a file as dictionaries of columns, streamed.
+    """Yield the rows of a file as dictionaries of columns, streamed.
 
-    With all columns, one that the file lacks is null in every row.
+    With all columns, a column that the file lacks is null in every row.
 
     Raises:
         TrackingError: the file is damaged, or holds more than an evaluation can.
@@ -300,6 +299,6 @@ def _groups_with(file: RowsFile, columns: Sequence[str] | None, ids: Collection[
 
 
 def read_groups(path: Path, columns: Sequence[str]) -> Iterator[pa.Table]:
-    """Those of the columns that the file has, part by part; raises as `read_table` does."""
+    """Yield the row groups with those of the columns that the file has. Raises as `read_table` does."""
     with RowsFile(path) as file:
         yield from file.groups(columns)

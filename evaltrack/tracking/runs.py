@@ -1,4 +1,4 @@
-"""Open, resume and end the MLflow run of one evaluation, and say in it how far it is."""
+"""Opens, resumes and ends the MLflow run of one evaluation, and writes its progress."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 SETTINGS = "settings.json"
 JOURNAL_TAG = "evaltrack.journal"
 GOLDEN_SET = "evaltrack.golden_set."
-"""Start of an experiment's tags that name the golden sets evaluated in it."""
+"""The start of an experiment's tags that name the golden sets evaluated in it."""
 
 KEY_LIMIT, PARAM_LIMIT, TAG_LIMIT = 250, 6000, 8000
 
@@ -41,12 +41,12 @@ Status = Literal["FINISHED", "FAILED", "KILLED"]
 
 
 NAMED_NOW = ("unique constraint", "duplicate", "integrityerror")
-"""Words of a database that another run has just named the same dataset; MLflow looks for it first, without a lock."""
+"""Words of a database error if another run has just created the same dataset. MLflow checks first, without a lock."""
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """What `mlflow.log_input` shows of a golden set."""
+    """A golden set as `mlflow.log_input` shows it."""
 
     name: str
     digest: str
@@ -56,10 +56,10 @@ class Dataset:
 
 @dataclass(frozen=True)
 class OpenRun:
-    """A run that is RUNNING and waits to be filled.
+    """A run that is RUNNING and not filled yet.
 
-    `held` are the metrics that a run which was broken off has logged before. `params` names the params it has,
-    `journal` is the name of the journal that it carries, `settings` how it is made, with its commit.
+    `held` are the metrics that an interrupted run has logged before. `params` names its params. `journal` is the name
+    of its journal. `settings` are the run's settings, with its commit.
     """
 
     run_id: str
@@ -74,7 +74,7 @@ class OpenRun:
 
 @dataclass(frozen=True)
 class Place:
-    """Where one of several evaluations stands: below the run of them all, with params and tags that say which it is."""
+    """The place of one of several evaluations: their parent run, and the params and tags that identify it."""
 
     parent: OpenRun
     params: Mapping[str, str] = field(default_factory=dict)
@@ -83,9 +83,9 @@ class Place:
 
 @dataclass(frozen=True)
 class Description:
-    """What a run says of its evaluation, whether it is opened or resumed; `tags` hold the name of its journal.
+    """A run's description of its evaluation, for opening and resuming. `tags` include the name of its journal.
 
-    `place` is there for one of several evaluations.
+    `place` is set for one of several evaluations.
     """
 
     name: str
@@ -96,8 +96,10 @@ class Description:
 
 
 def open_run(store: Store, experiment: str | None, description: Description) -> OpenRun:
-    """The run to fill, with its params, tags and dataset logged: the one `mlflow run` opened, else a new one, below
-    the run that the program has open, if there is one.
+    """Return the run to fill, with its params, tags and dataset logged.
+
+    It is the run that `mlflow run` opened, else a new one. A new run is a child of the run that the program has open,
+    if there is one.
 
     Raises:
         TrackingError: the store refused.
@@ -110,7 +112,7 @@ def open_run(store: Store, experiment: str | None, description: Description) -> 
         parent = place.parent if place else outer_run(store, experiment)
         experiment_id = parent.experiment_id if parent else choose_experiment(store, experiment).experiment_id
         below = {**(place.tags if place else {}), **({"mlflow.parentRunId": parent.run_id} if parent else {})}
-        own = {**below, JOURNAL_TAG: description.tags[JOURNAL_TAG]}  # there from the first moment, should we be killed
+        own = {**below, JOURNAL_TAG: description.tags[JOURNAL_TAG]}  # set at creation, in case this process is killed
         run = new_run(store, experiment_id, description.name, own)
     params = frozenset({*run.data.params, *description.params})
     journal = description.tags[JOURNAL_TAG]
@@ -127,14 +129,14 @@ def open_run(store: Store, experiment: str | None, description: Description) -> 
         _describe(store, run, description)
         _log_settings(store, run.info.run_id, description)
     except BaseException:
-        with suppress(TrackingError), few_retries():  # what failed before says more
+        with suppress(TrackingError), few_retries():  # the earlier error says more
             close_run(store, opened, "FAILED")
         raise
     return opened
 
 
 def _log_settings(store: Store, run_id: str, description: Description) -> None:
-    """Log the params as an artifact; before anything is asked it is found out whether the store takes files."""
+    """Log the params as an artifact. This checks that the store accepts files before the first question."""
     with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder:
         local = Path(folder) / SETTINGS
         local.write_text(json.dumps(dict(description.params), indent=2), encoding="utf-8")
@@ -144,10 +146,10 @@ def _log_settings(store: Store, run_id: str, description: Description) -> None:
 
 
 def given_run(store: Store) -> Run | None:
-    """The run that `mlflow run` opened for us; None where it did not call.
+    """Return the run that `mlflow run` opened for this process; None if it did not.
 
     Raises:
-        TrackingError: it is not there, or has ended.
+        TrackingError: it does not exist, or has ended.
     """
     given_id = os.environ.get("MLFLOW_RUN_ID")
     if not given_id:
@@ -159,9 +161,9 @@ def given_run(store: Store) -> Run | None:
 
 
 def outer_run(store: Store, experiment: str | None) -> RunInfo | None:
-    """The run that a program has open in this thread and in this store, as by ``with mlflow.start_run():``.
+    """Return the run that a program has open in this thread and store, as by ``with mlflow.start_run():``.
 
-    None where another `experiment` is named than its own.
+    None if `experiment` names another experiment than the run's.
 
     Raises:
         TrackingError: the store refused.
@@ -177,14 +179,14 @@ def outer_run(store: Store, experiment: str | None) -> RunInfo | None:
 
 
 def new_run(store: Store, experiment_id: str, name: str, tags: Mapping[str, str]) -> Run:
-    """Create a run; where each reply was lost, none of those that may have come to be is left RUNNING.
+    """Create a run. If every reply was lost, no run that may have been created is left RUNNING.
 
     Raises:
         TrackingError: the store refused.
     """
     try:
         with tracking_errors("creating a run"):
-            # in a container whose user has no name MLflow says nothing of who ran it
+            # MLflow records no user in a container whose user has no name
             own = {"mlflow.user": user_name(), **context_tags(caller_folder()), **tags}
             run = store.client.create_run(experiment_id, run_name=name, tags=own)
     except BaseException:
@@ -197,7 +199,7 @@ def new_run(store: Store, experiment_id: str, name: str, tags: Mapping[str, str]
 
 
 def reopen_run(store: Store, run_id: str, description: Description) -> OpenRun:
-    """A run that was broken off, RUNNING again: what it lacks is logged, its traces are taken back.
+    """Set an interrupted run to RUNNING again. Missing data is logged, and its traces are deleted.
 
     Raises:
         TrackingError: the store refused, or the run is gone.
@@ -225,7 +227,7 @@ def reopen_run(store: Store, run_id: str, description: Description) -> OpenRun:
 
 
 def run_metrics(metrics: Mapping[str, float]) -> list[Metric]:
-    """Metrics as MLflow takes them, of this moment."""
+    """Return metrics for MLflow, with the current time."""
     from mlflow.entities import Metric
 
     now = milliseconds_now()
@@ -233,19 +235,19 @@ def run_metrics(metrics: Mapping[str, float]) -> list[Metric]:
 
 
 def run_params(params: Mapping[str, str]) -> list[Param]:
-    """Params as MLflow takes them, cut at its limit."""
+    """Return params for MLflow, cut at its limit."""
     from mlflow.entities import Param
 
     return [Param(key, value[:PARAM_LIMIT]) for key, value in params.items()]
 
 
 def as_logged(tags: Mapping[str, str]) -> dict[str, str]:
-    """Tags as a run then holds them."""
+    """Return tags as a run holds them."""
     return {tag.key: tag.value for tag in run_tags(tags)}
 
 
 def run_tags(tags: Mapping[str, str]) -> list[RunTag]:
-    """Tags as MLflow takes them, cut at its limit."""
+    """Return tags for MLflow, cut at its limit."""
     from mlflow.entities import RunTag
 
     return [RunTag(key, value[:TAG_LIMIT]) for key, value in tags.items()]
@@ -270,7 +272,7 @@ def _describe(store: Store, run: Run, description: Description) -> None:
 
 
 def _name_golden_set(store: Store, experiment_id: str, golden: str) -> None:
-    """Let the experiment name the golden set, so that finding it takes no look at its runs; a run does without it."""
+    """Name the golden set in the experiment, so that it is found without reading runs. A failure is ignored."""
     name = GOLDEN_SET + tag_part(golden)
     if len(name) <= KEY_LIMIT:
         with suppress(TrackingError), tracking_errors("naming the golden set"):
@@ -278,7 +280,7 @@ def _name_golden_set(store: Store, experiment_id: str, golden: str) -> None:
 
 
 def log_dataset(store: Store, run_id: str, data: Dataset) -> None:
-    """Name the golden set as the input of a run; again where runs that began at the same moment name it first.
+    """Name the golden set as the input of a run. Retry if runs that started at the same moment name it first.
 
     Raises:
         MlflowException: the store refused.
@@ -303,10 +305,10 @@ def log_dataset(store: Store, run_id: str, data: Dataset) -> None:
 
 
 def close_run(store: Store, run: OpenRun, status: Status) -> None:
-    """End the run; those that a lost reply left behind are removed, by the name of the journal that they carry.
+    """End the run. Runs that a lost reply left behind are removed by their journal's name.
 
     Raises:
-        TrackingError: the store refused, or does not say that the run has ended so.
+        TrackingError: the store refused, or does not report the run as ended.
     """
     if has_wire(store.uri):
         _end_strays(store, run.experiment_id, run.journal, but=run.run_id)
@@ -321,7 +323,7 @@ def close_run(store: Store, run: OpenRun, status: Status) -> None:
 
 
 def _end_strays(store: Store, experiment_id: str, journal: str, but: str = "") -> None:
-    """End and delete the runs of an evaluation that were never filled: the reply that named them was lost."""
+    """End and delete the runs of an evaluation that were never filled, because the reply with their id was lost."""
     with tracking_errors("removing runs whose creation was not confirmed"):
         for run in store.client.search_runs([experiment_id], f"tags.`{JOURNAL_TAG}` = '{journal}'"):
             if run.info.run_id != but and run.info.status == "RUNNING" and not run.data.metrics:
@@ -332,13 +334,13 @@ def _end_strays(store: Store, experiment_id: str, journal: str, but: str = "") -
 PROGRESS_TAG = "evaltrack.progress"
 
 PROGRESS_SECONDS = 10.0
-"""Between two writes, and before the first: an evaluation that is over by then writes none."""
+"""Seconds between two writes, and before the first. A shorter evaluation writes none."""
 
 _log = logging.getLogger(__name__)
 
 
 class ProgressTag:
-    """Counts finished questions and writes the tag now and then, beside the evaluation, which it cannot end."""
+    """Counts finished questions and writes the tag at intervals, in a thread. A failure does not end the evaluation."""
 
     def __init__(self, store: Store, run_id: str, total: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._store, self._run_id, self._total, self._clock = store, run_id, total, clock
@@ -364,6 +366,6 @@ class ProgressTag:
             _log.debug("the progress of run %s was not noted", self._run_id, exc_info=True)
 
     def close(self) -> None:
-        """Wait for a write that is under way, for a little."""
+        """Wait briefly for a write in progress."""
         if self._thread is not None:
             self._thread.join(PROGRESS_SECONDS)

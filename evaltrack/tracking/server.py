@@ -1,4 +1,4 @@
-"""Two ways to ask a tracking server: its gateway, which speaks the protocol of OpenAI, and its REST API."""
+"""Calls a tracking server: its gateway, which has OpenAI's protocol, and its REST API."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from evaltrack.tracking.patience import is_http
 from evaltrack.tracking.store import connect
 
 CHAT_PATH = "/gateway/mlflow/v1"
-"""Below which `/chat/completions` lies: its `model` is the name of an endpoint."""
+"""The path that `/chat/completions` is appended to. Its `model` is the name of an endpoint."""
 
 
 @dataclass(frozen=True)
 class Gateway:
-    """Where the endpoints of a server are asked, and the value of the header `Authorization`, if it wants one."""
+    """The address of a server's gateway, and the value of the header `Authorization`; empty for none."""
 
     address: str
     authorization: str = field(default="", repr=False)
 
 
 def open_gateway(store_uri: str | None) -> Gateway:
-    """The gateway of the server at `store_uri`, or where MLflow's own settings point.
+    """Return the gateway of the server at `store_uri`, or of the store in MLflow's settings.
 
     Raises:
-        UsageError: that is no server.
+        UsageError: the store is no server.
         TrackingError: it does not answer.
     """
     from mlflow.utils.credentials import get_default_host_creds
@@ -54,7 +54,7 @@ class Reply:
 
 
 def pass_on(uri: str, method: str, path: str, query: Mapping[str, str], body: Any) -> Reply:
-    """Ask the server at `uri` with the credentials that MLflow's own variables name.
+    """Send a request to the server at `uri` with the credentials in MLflow's own variables.
 
     Raises:
         TrackingError: it does not answer.

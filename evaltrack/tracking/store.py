@@ -1,4 +1,4 @@
-"""Find the tracking store, check that it answers and holds what was written, and link into its UI."""
+"""Finds the tracking store, checks that it answers and holds what was written, and links to its UI."""
 
 from __future__ import annotations
 
@@ -42,45 +42,45 @@ class Store:
     uri: str
     client: MlflowClient
     ui_url: str | None = None
-    """Where MLflow's UI is, where that is said; a server has its own."""
+    """The address of MLflow's UI, if it is set. A server has its own."""
 
     @property
     def shown(self) -> str:
-        """Where it is, without a password and the values of a query."""
+        """The address, without a password and the values of a query."""
         return shown_url(self.uri)
 
     @property
     def is_server(self) -> bool:
-        """Whether it is a server with a UI, rather than a database opened directly."""
+        """True if it is a server with a UI, not a database that is opened directly."""
         return is_http(self.uri)
 
     @property
     def ui(self) -> str | None:
-        """Where MLflow's UI is; ends with `/`. None where it is not known: a guess may lead nowhere."""
+        """The address of MLflow's UI, with a trailing `/`. None if it is unknown: a guess may lead nowhere."""
         address = self.ui_url or (shown_url(self.uri).partition("?")[0] if self.is_server else None)
         return address.rstrip("/") + "/" if address else None
 
     @property
     def serve_command(self) -> str | None:
-        """The command that shows this store in a browser, with our pages; None where something already does."""
+        """The command that shows this store in a browser, with our pages; None if a UI already does."""
         if self.ui:
             return None
         own = {os.environ.get("MLFLOW_TRACKING_URI")}
-        with suppress(FileNotFoundError):  # the folder may have been deleted meanwhile
+        with suppress(FileNotFoundError):  # the folder may be deleted
             own.add(f"sqlite:///{Path.cwd() / 'mlflow.db'}")
         named = "" if self.uri in own else f"MLFLOW_TRACKING_URI={shlex.quote(self.shown)} "
         return f"{named}evaltrack ui"
 
     def run_link(self, experiment_id: str, run_id: str) -> str | None:
-        """The run's page in MLflow's UI."""
+        """Return the run's page in MLflow's UI."""
         return self._link(f"{experiment_id}/runs/{run_id}")
 
     def trace_link(self, experiment_id: str, run_id: str) -> str | None:
-        """Where a trace of the run is shown; its id follows."""
+        """Return the address of the run's traces. The trace's id is to be appended."""
         return self._link(f"{experiment_id}/runs/{run_id}/traces?selectedEvaluationId=")
 
     def compare_link(self, experiment_id: str, run_id: str, baseline_run_id: str) -> str | None:
-        """MLflow's own view of two runs, question by question."""
+        """Return MLflow's own view of two runs, question by question."""
         query = f"selectedRunUuid={run_id}&compareToRunUuid={baseline_run_id}"
         return self._link(f"{experiment_id}/evaluation-runs?{query}")
 
@@ -88,7 +88,7 @@ class Store:
         return f"{self.ui}#/experiments/{place}" if self.ui else None
 
     def download(self, run_id: str, artifact: str, folder: str | Path) -> Path:
-        """Download an artifact of a run into `folder`; from a server a few times, as MLflow does not say what failed.
+        """Download an artifact of a run into `folder`. From a server, retry: MLflow does not say what failed.
 
         Raises:
             MlflowException: the download failed.
@@ -102,13 +102,13 @@ class Store:
 
 @dataclass(frozen=True)
 class StoreAddress:
-    """Where a store and its UI are, connected to when first called; None is as for `connect`."""
+    """The addresses of a store and its UI. It connects on the first call. None is as for `connect`."""
 
     uri: str | None = None
     ui_url: str | None = None
 
     def __call__(self) -> Store:
-        """The store; raises as `connect` does."""
+        """Return the store. Raises as `connect` does."""
         return self._store
 
     @cached_property
@@ -118,7 +118,7 @@ class StoreAddress:
 
 @contextmanager
 def own_words() -> Iterator[None]:
-    """Turn what a kind of artifact store raises, such as boto3's errors, into MLflow's exception."""
+    """Turn the exceptions of an artifact store, such as boto3's errors, into MLflow's exception."""
     from mlflow.exceptions import MlflowException
 
     try:
@@ -130,12 +130,12 @@ def own_words() -> Iterator[None]:
 
 
 def connect(uri: str | None = None, ui_url: str | None = None) -> Store:
-    """The store at `uri`, or where MLflow's own settings point; asked once, with little patience.
+    """Return the store at `uri`, or that of MLflow's own settings. It is asked once, with a short timeout.
 
     Links lead to the UI at `ui_url`, else at `EVALTRACK_UI_URL`, else to the store itself if it is a server.
 
     Raises:
-        UsageError: the UI's address is none of the web, or holds a password.
+        UsageError: the UI's address is not an http(s) URL, or holds a password.
         TrackingError: it does not answer, or refuses.
     """
     import mlflow
@@ -155,7 +155,7 @@ def connect(uri: str | None = None, ui_url: str | None = None) -> Store:
 
 
 def connect_to_read(uri: str | None = None, ui_url: str | None = None) -> Store:
-    """As `connect`, for what is there already: a SQLite store that is not is no new one.
+    """Return the store as `connect` does, but do not create a missing SQLite store.
 
     Raises:
         UsageError: there is no such file; or as `connect`.
@@ -166,7 +166,7 @@ def connect_to_read(uri: str | None = None, ui_url: str | None = None) -> Store:
 
 
 def check_is_there(uri: str | None = None) -> None:
-    """Refuse a SQLite store that is not there, which `connect` would make.
+    """Raise if a SQLite store is missing. `connect` would create it.
 
     Raises:
         UsageError: there is no such file.
@@ -185,7 +185,7 @@ def _opens_databases() -> bool:
 
 
 def _no_answer(uri: str, error: Exception) -> str:
-    """What is wrong with a store that was asked the first time."""
+    """Return what is wrong with a store that failed the first request."""
     if is_web_page(error):
         return f"MLflow store {shown_url(uri)}: {reason(error)}"
     if not is_http(uri) and not _opens_databases():
@@ -194,14 +194,14 @@ def _no_answer(uri: str, error: Exception) -> str:
     path = database_file(uri)
     if path is not None and any(
         words in str(error) for words in ("already exists", "duplicate column name")
-    ):  # it was killed while it made them
+    ):  # a process was killed while it created them
         return f"MLflow store {shown_url(uri)}: has only some of MLflow's tables; remove {path}, and run again"
     cure = "check MLFLOW_TRACKING_URI" + (", and that the server runs" if is_http(uri) else "")
     return f"MLflow store {shown_url(uri)} does not answer: {reason(error)}; {cure}"
 
 
 def _checked_ui(url: str) -> str | None:
-    """The address of a UI, without what follows `#`; None for none."""
+    """Return the address of a UI without its fragment; None if empty."""
     address = url.partition("#")[0].strip()
     if not address:
         return None
@@ -213,7 +213,7 @@ def _checked_ui(url: str) -> str | None:
 
 
 def _check_database_file(uri: str) -> None:
-    """A SQLite file that cannot be written to is found at once; SQLAlchemy and MLflow try for minutes."""
+    """Raise at once for a SQLite file that is not writable. SQLAlchemy and MLflow retry for minutes."""
     path, cure = database_file(uri), "set MLFLOW_TRACKING_URI to another place"
     if path is not None and path.exists() and not os.access(path, os.W_OK):
         raise TrackingError(f"MLflow store {shown_url(uri)}: {path} cannot be written to; {cure}")
@@ -223,7 +223,7 @@ def _check_database_file(uri: str) -> None:
 
 @contextmanager
 def tracking_errors(doing: str) -> Iterator[None]:
-    """Turn what MLflow raises into a `TrackingError` that says what was being done."""
+    """Turn MLflow's exceptions into a `TrackingError` that says which action failed."""
     from mlflow.exceptions import MlflowException
 
     try:
@@ -233,7 +233,7 @@ def tracking_errors(doing: str) -> Iterator[None]:
 
 
 def choose_experiment(store: Store, name: str | None) -> Experiment:
-    """The experiment called `name` (created where there is none), or the one MLflow's own settings choose.
+    """Return the experiment called `name` (created if missing), or the one that MLflow's own settings choose.
 
     Those are MLFLOW_EXPERIMENT_NAME, else MLFLOW_EXPERIMENT_ID (which `mlflow.set_experiment` sets), else the default.
 
@@ -253,7 +253,7 @@ def choose_experiment(store: Store, name: str | None) -> Experiment:
 
 
 def _new_experiment(store: Store, name: str) -> Experiment:
-    """Create an experiment; one that is there is the one that was created, if the first reply was lost."""
+    """Create an experiment. If the first reply was lost, an existing one is the created one."""
     from mlflow.exceptions import MlflowException
 
     try:
@@ -277,7 +277,7 @@ def _check_active(experiment: Experiment, or_else: str = "") -> None:
 
 
 def check_tags_are_taken(store: Store, experiment: Experiment, tag: str) -> None:
-    """Write a tag to an experiment, and take it away again.
+    """Write a tag to an experiment, and delete it.
 
     Raises:
         TrackingError: the store refuses.
@@ -288,7 +288,7 @@ def check_tags_are_taken(store: Store, experiment: Experiment, tag: str) -> None
 
 
 def find_run(store: Store, run_id: str) -> Run:
-    """The run with this id.
+    """Return the run with this id.
 
     Raises:
         TrackingError: there is none, or it is deleted.
@@ -298,7 +298,7 @@ def find_run(store: Store, run_id: str) -> Run:
     if run.info.lifecycle_stage != "active":
         with tracking_errors(f"finding the experiment of run {run_id}"):
             experiment = store.client.get_experiment(run.info.experiment_id)
-        _check_active(experiment)  # with it its runs are deleted and restored
+        _check_active(experiment)  # its runs are deleted and restored with it
         raise TrackingError(f"MLflow run {run_id} is deleted; restore it first: mlflow runs restore --run-id {run_id}")
     return run
 
@@ -306,7 +306,7 @@ def find_run(store: Store, run_id: str) -> Run:
 def search_runs(
     store: Store, doing: str, experiment_ids: Sequence[str], filter_string: str, limit: int, order: str = LAST_FIRST
 ) -> list[Run]:
-    """The runs of some experiments that MLflow's filter lets through, at most `limit`.
+    """Return the runs of some experiments that match MLflow's filter, at most `limit`.
 
     Raises:
         TrackingError: the store does not answer.
@@ -316,7 +316,7 @@ def search_runs(
 
 
 def pages(search: Callable[[str | None], Any]) -> Iterator[Any]:
-    """The pages of a search, each read when it is wanted; `search` takes the token of the page before."""
+    """Yield the pages of a search, each read on demand. `search` takes the token of the previous page."""
     token: str | None = None
     while True:
         page = search(token)
@@ -326,25 +326,25 @@ def pages(search: Callable[[str | None], Any]) -> Iterator[Any]:
 
 
 def is_missing(error: TrackingError) -> bool:
-    """Whether the error says that what was looked for is not there or deleted, not that the store is out of reach."""
+    """Return True if the error means that something is missing or deleted, not that the store cannot be reached."""
     cause = error.__cause__
     return cause is None or getattr(cause, "error_code", "") in ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE")
 
 
 LOCK_SECONDS = 120
-"""How long another process is waited for; making the tables takes some seconds."""
+"""Seconds to wait for another process. Creating the tables takes some seconds."""
 
 
 def database_file(uri: str) -> Path | None:
-    """The file of a SQLite store; None for any other."""
+    """Return the file of a SQLite store; None for any other."""
     return Path(unquote(urlsplit(uri).path)[1:]) if uri.startswith("sqlite:///") else None
 
 
 @contextmanager
 def one_at_a_time(uri: str) -> Iterator[None]:
-    """Hold the lock of a SQLite store meanwhile, which is a file of this user's state folder.
+    """Hold the lock of a SQLite store in this context. The lock is a file in the user's state folder.
 
-    Without a folder of the user's own that can be written to there is no lock: the store is opened all the same.
+    Without a writable folder of the user there is no lock, and the store is opened without it.
     """
     path = database_file(uri)
     lock = None
@@ -361,26 +361,26 @@ def one_at_a_time(uri: str) -> Iterator[None]:
 
 
 SPECIAL = re.compile(r"[?%]|:memory:")
-"""In the address of a database that is no plain file, or has settings."""
+"""Matches the address of a database that is no plain file, or has settings."""
 
 
 def _make_tables(uri: str, path: Path) -> None:
-    """Have MLflow make the tables of a new store under another name, and give it its own once it has all of them.
+    """Let MLflow create the tables of a new store under a temporary name, and rename the complete file.
 
-    A file with some of its tables can never be opened again. One that a killed process left is made anew.
+    A file with only some of its tables can never be opened. A temporary file that a killed process left is replaced.
     """
     part = path.with_name(f"{path.name}.new")
     path.parent.mkdir(parents=True, exist_ok=True)
     _remove(part)
     try:
-        if make_tables(f"{uri}.new") and not path.exists():  # as a program without our lock may have made it
+        if make_tables(f"{uri}.new") and not path.exists():  # a program without our lock may have created it
             replace_file(part, path)
     finally:
         _remove(part)
 
 
 def _remove(part: Path) -> None:
-    """Remove a database, and what SQLite would else put back into the next one of that name."""
+    """Remove a database, and the journal that SQLite would replay into the next one of that name."""
     for name in (part.name, f"{part.name}-journal"):
         part.with_name(name).unlink(missing_ok=True)
 

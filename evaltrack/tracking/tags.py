@@ -1,7 +1,8 @@
-"""What evaltrack keeps in MLflow's tags, read to the letter, as anybody may write there; and its names of metrics.
+"""Reads and writes evaltrack's tags in MLflow, and names its metrics.
 
-Metrics that matter first have no section. Counts are below `n/`, tokens, times and cost below `usage/`, domains and
-difficulties below their own, and what `compare` found below `delta/`: MLflow makes sections of its charts of them.
+Tags are read strictly, as others may write them. The main metrics have no section. Counts are below `n/`, tokens, times
+and cost below `usage/`, domains and difficulties below their own names, and results of `compare` below `delta/`. MLflow
+makes sections of its charts of them.
 """
 
 from __future__ import annotations
@@ -22,26 +23,26 @@ from evaltrack.records.base import Count, Record
 from evaltrack.tracking.rows import CURE, ROWS_VERSION, RowsError, newer
 
 MAX_TAG = 8000
-"""Characters of a tag that MLflow keeps; a longer one is none of ours."""
+"""The most characters of a tag in MLflow. A longer tag is not ours."""
 
 LAST_MOMENT = 253_402_214_400_000
-"""The last day of the year 9999, in milliseconds since 1970: no later moment has a date."""
+"""The last day of the year 9999, in milliseconds since 1970. No later moment has a date."""
 
 LARGEST = 1e15
-"""Above this no metric of evaltrack can be."""
+"""The largest absolute value of a metric of evaltrack."""
 
 T = TypeVar("T", bound=Record)
 
 
 def tag_part(text: str) -> str:
-    """A text as a part of a tag's name; characters that no tag can have are written by their code: `:23:`."""
+    """Return a text as part of a tag's name. Characters that are not allowed are written by their code: `:23:`."""
     return re.sub(r"[^\w. /-]", lambda sign: f":{ord(sign[0]):x}:", text)
 
 
 def read_tag(kind: type[T], text: str | None) -> T | None:
-    """The record in a tag: every field there, none besides, each of its type, no number that is not finite.
+    """Read the record in a tag strictly: all fields, no others, each of its type, only finite numbers.
 
-    None where the tag is not there, or was not written by evaltrack.
+    None if the tag is missing, or was not written by evaltrack.
     """
     if not text or len(text) > MAX_TAG:
         return None
@@ -52,17 +53,17 @@ def read_tag(kind: type[T], text: str | None) -> T | None:
 
 
 def sound_metric(value: float) -> bool:
-    """Whether a number can be a metric: finite, and no larger than any that evaltrack logs."""
+    """Return True if a number can be a metric: finite, and not larger than `LARGEST`."""
     return isfinite(value) and abs(value) <= LARGEST
 
 
 def sound_count(value: float | None) -> int:
-    """A number of questions from a metric; 0 for what is none."""
+    """Return a number of questions from a metric; 0 if it is not valid."""
     return int(value) if value is not None and sound_metric(value) and value > 0 else 0
 
 
 def sound_moment(milliseconds: int | None) -> int:
-    """A moment that has a date, in milliseconds since 1970 (UTC); one before or after that is moved to the end."""
+    """Return a moment that has a date, in milliseconds since 1970 (UTC). Moments outside the range are clipped."""
     return min(max(int(milliseconds or 0), 0), LAST_MOMENT)
 
 
@@ -76,7 +77,7 @@ RowsFile = Literal["per_question.parquet", "trials.parquet"]
 class RowsTag(Record):
     """The tag `evaltrack.rows`: version of the columns, number of rows, and the SHA-256 of each file.
 
-    `trials_sha256` is empty where every question was asked once.
+    `trials_sha256` is empty if every question was asked once.
     """
 
     version: int
@@ -86,7 +87,7 @@ class RowsTag(Record):
 
 
 def rows_tag(rows: int, file: Path, trials: Path | None) -> dict[str, str]:
-    """The tag of a run that logs these files."""
+    """Return the tag of a run that logs these files."""
     tag = RowsTag(
         version=ROWS_VERSION, rows=rows, sha256=file_digest(file), trials_sha256=file_digest(trials) if trials else ""
     )
@@ -94,16 +95,16 @@ def rows_tag(rows: int, file: Path, trials: Path | None) -> dict[str, str]:
 
 
 def file_digest(path: Path) -> str:
-    """SHA-256 of a file."""
+    """Return the SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def check_logged(path: Path, name: RowsFile, run_id: str, tag: str) -> None:
-    """Refuse a downloaded file that is not the one that the run logged; a run without the tag says nothing of it.
+    """Raise if a downloaded file is not the one that the run logged. Without the tag nothing is checked.
 
     Raises:
-        TrackingError: it is another, or a newer version wrote it, or the tag says nothing.
+        TrackingError: it is another, or a newer version wrote it, or the tag cannot be read.
     """
     if not tag:
         return
@@ -129,10 +130,10 @@ def _read(name: str, run_id: str, tag: str) -> RowsTag:
 
 
 LONGEST_PART = 100
-"""Characters of a domain or a judge within a name; MLflow takes 250 of the whole."""
+"""The most characters of a domain or a judge within a name. MLflow allows 250 for the whole."""
 
 FIRST_METRICS = tuple(score.metric for score in HEADLINES)
-"""Logged before all others: MLflow's pages show metrics as they came."""
+"""Logged before all others: MLflow's pages show metrics in the order of logging."""
 
 ALWAYS = ("num_questions", "num_measured", "num_errors")
 
@@ -141,17 +142,17 @@ _USED = ("_tokens", "cached_verdicts", "_seconds.mean", "_seconds.p95", "_cost_u
 
 
 def first_ones_first(names: Iterable[str]) -> list[str]:
-    """The names in the order in which they are logged."""
+    """Return the names in the order in which they are logged."""
     return sorted(names, key=lambda name: FIRST_METRICS.index(name) if name in FIRST_METRICS else len(FIRST_METRICS))
 
 
 def metric_name(name: str) -> str:
-    """The name as MLflow takes it: characters it refuses become `_`; at most 250 characters."""
+    """Return the name in MLflow's form: characters that it refuses become `_`; at most 250 characters."""
     return _safe(name, "_-. /")[:250]
 
 
 def logged_name(name: str) -> str:
-    """What a mean, a total or another number of a whole run is called among MLflow's metrics."""
+    """Return the MLflow name of a mean, a total or another number of a whole run."""
     if name in ALWAYS:
         return name
     if name in _SECTIONS:
@@ -167,9 +168,9 @@ _LOGGED = tuple((score.metric, logged_name(score.metric)) for score in SCORES)
 
 
 def names_within(names: Iterable[str]) -> dict[str, str]:
-    """Each of several domains or judges as a part of a metric's name, no two the same, in letters of any case.
+    """Return each domain or judge as a part of a metric's name. All parts differ, even if case is ignored.
 
-    Of those that MLflow or a database would take for one, all but the one that can stay as it is end in a digest.
+    If MLflow or a database would confuse some, all of them end in a digest, except one that can be used unchanged.
     """
     parts = {name: _safe(name, "_-. ").strip(" .")[:LONGEST_PART] for name in names}
     alike = Counter(_folded(part) for part in parts.values())
@@ -183,17 +184,17 @@ def names_within(names: Iterable[str]) -> dict[str, str]:
 
 
 def means_of(metrics: Mapping[str, float]) -> dict[str, float]:
-    """The means of a run by the names of `SCORES`."""
+    """Return the means of a run by the names of `SCORES`."""
     return {metric: metrics[logged] for metric, logged in _LOGGED if logged in metrics}
 
 
 def _safe(text: str, others: str) -> str:
-    """The text with `_` for what MLflow refuses; letters of every script are taken."""
+    """Return the text with `_` for characters that MLflow refuses. Letters of every script are allowed."""
     return "".join(c if c.isalnum() or c in others else "_" for c in text)
 
 
 def _folded(part: str) -> str:
-    """What databases that ignore case and accents compare."""
+    """Return the form in which databases that ignore case and accents compare a name."""
     plain = unicodedata.normalize("NFKD", part)
     return "".join(c for c in plain if not unicodedata.combining(c)).casefold()
 

@@ -1,7 +1,7 @@
-"""One MLflow trace a question, so that *Evaluation runs > Compare* shows two runs question by question.
+"""Writes one MLflow trace per question, so that *Evaluation runs > Compare* shows two runs question by question.
 
 A trace's input is the question's text alone: MLflow pairs the rows of two runs by it. Scores are embedded as
-assessments, and spans are sent many at a time; both are several times cheaper than one call each. Everything is
+assessments, and spans are sent in batches; both are several times cheaper than one call each. Everything is
 synchronous, because MLflow's asynchronous exporter drops traces silently once a thousand wait.
 """
 
@@ -35,21 +35,21 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 TRACES_TAG = "evaltrack.traces"
-"""Which questions of a run have a trace."""
+"""The tag that says which questions of a run have a trace."""
 
 OWN_TAG = "evaltrack.id"
-"""Carried by the traces that evaltrack wrote, which are not an application's."""
+"""The tag of traces that evaltrack wrote, as opposed to an application's."""
 
 SPAN_BATCH = 100
-"""Questions whose spans are sent in one call."""
+"""The number of questions whose spans are sent in one call."""
 
 PREVIEW = 1000
-"""Characters MLflow keeps of a trace's preview."""
+"""Characters that MLflow stores of a trace's preview."""
 
 
 @dataclass(frozen=True)
 class TraceCounts:
-    """How much of traces there is."""
+    """Numbers of traces, spans and assessments."""
 
     traces: int = 0
     spans: int = 0
@@ -59,7 +59,7 @@ class TraceCounts:
         return TraceCounts(*(mine + its for mine, its in zip(astuple(self), astuple(other), strict=True)))
 
     def gap(self, stored: TraceCounts) -> str | None:
-        """Which of these numbers a store does not hold, in words; None where it holds all."""
+        """Return the first number that a store does not match, in words; None if all match."""
         for what, number in asdict(self).items():
             if (there := getattr(stored, what)) != number:
                 return f"{there:,} {what}, not {number:,}"
@@ -74,9 +74,9 @@ def write_traces(
     repeated: Container[str] = (),
     on_progress: Callable[[int], object] = lambda _: None,
 ) -> TraceCounts:
-    """Write a trace for each row, in batches, and return how much; `on_progress` receives how many so far.
+    """Write a trace for each row, in batches, and return the counts. `on_progress` receives the number so far.
 
-    `repeated` holds the question texts that stand in the set more than once: their traces carry the id as well.
+    `repeated` has the question texts that occur more than once in the set. Their traces include the id.
 
     Raises:
         TrackingError: the store refused one.
@@ -113,7 +113,7 @@ def _client(store: Store) -> Any:
 
 
 def _send_spans(store: Store, client: Any, experiment_id: str, traces: Sequence[tuple[TraceInfo, list[Span]]]) -> None:
-    """Send the spans of some traces; a store of files takes those of each trace as an artifact, which is replaced."""
+    """Send the spans of some traces. A store of files takes those of each trace as one artifact, which is replaced."""
     from mlflow.entities import TraceData
     from mlflow.exceptions import MlflowException
     from mlflow.tracing.utils import TraceJSONEncoder
@@ -128,7 +128,7 @@ def _send_spans(store: Store, client: Any, experiment_id: str, traces: Sequence[
     except NotImplementedError:
         for info, own in traces:
             ids, file = {span.span_id for span in own}, spans_file(store.uri, info)
-            with suppress(MlflowException):  # it has none yet, where its target made none
+            with suppress(MlflowException):  # it has none yet if its target made none
                 stored = TraceData.from_dict(persist(file.download_trace_data)).spans
                 own += [span for span in stored if span.span_id not in ids]
             persist(
@@ -137,27 +137,27 @@ def _send_spans(store: Store, client: Any, experiment_id: str, traces: Sequence[
 
 
 def trace_id_of(run_id: str, question_id: str) -> str:
-    """The trace that evaltrack writes of a question in a run: always the same, so that a report can link to it."""
+    """Return the id of evaltrack's trace of a question in a run. It is deterministic, so reports can link to it."""
     return f"tr-{hashlib.sha256(json.dumps([run_id, question_id]).encode()).hexdigest()[:32]}"
 
 
 def trace_of(run_id: str, row: StoredRow) -> str:
-    """The trace of a question in a run: the one that its target made, or else that of evaltrack."""
+    """Return the trace of a question in a run: the one that its target made, or else evaltrack's."""
     return row.trace_id if row.trace_id and joined_root(row) else trace_id_of(run_id, row.id)
 
 
 def shown_trace(traced: Traced, run_id: str, row: StoredRow) -> str | None:
-    """The trace to link to; None where `traced` says that the question has none."""
+    """Return the trace to link to; None if `traced` says that the question has none."""
     return trace_of(run_id, row) if joined_root(row) or has_trace(traced, row) else None
 
 
 def has_trace(traced: Traced, row: StoredRow) -> bool:
-    """Whether the question has a trace where `traced` of them have one."""
+    """Return True if the question has a trace, given which questions are `traced`."""
     return traced == "all" or (traced == "failed" and (bool(row.error) or row.passed is False))
 
 
 def batched(rows: Iterable[T], size: int) -> Iterator[list[T]]:
-    """The items in lists of `size` (`itertools.batched` came with Python 3.12)."""
+    """Yield the items in lists of `size` (`itertools.batched` came with Python 3.12)."""
     iterator = iter(rows)
     while batch := list(islice(iterator, size)):
         yield batch
@@ -166,10 +166,10 @@ def batched(rows: Iterable[T], size: int) -> Iterator[list[T]]:
 def read_counts(
     store: Store, experiment_id: str, run_id: str, roots: Mapping[str, str | None] | None = None
 ) -> TraceCounts:
-    """How many traces the store holds for a run, with how many spans and assessments.
+    """Return how many traces the store holds for a run, with their spans and assessments.
 
-    `roots` names the traces that are counted, all by default. Of one that its target made it holds the root span, and
-    what evaltrack did not add is not counted.
+    `roots` names the traces to count, all by default. For a trace that the target made it has the root span. Then only
+    evaltrack's own spans and assessments are counted.
 
     Raises:
         TrackingError: the store does not answer.
@@ -192,7 +192,7 @@ def read_counts(
 
 
 def _spans_in(trace: Trace, roots: Mapping[str, str | None] | None) -> int:
-    """How many of its spans are counted."""
+    """Return the number of its spans to count."""
     if roots is not None and trace.info.trace_id not in roots:
         return 0
     root = roots[trace.info.trace_id] if roots else None
@@ -200,7 +200,7 @@ def _spans_in(trace: Trace, roots: Mapping[str, str | None] | None) -> int:
 
 
 def _count_spans(store: Store, experiment_id: str, run_id: str) -> int | None:
-    """The spans of all traces of a run, in one question; None where the store cannot tell, as one of files cannot."""
+    """Count the spans of all traces of a run in one query; None if the store cannot, such as one of files."""
     from mlflow.entities.trace_metrics import AggregationType, MetricAggregation, MetricViewType
     from mlflow.exceptions import MlflowException
 
@@ -217,9 +217,9 @@ def _count_spans(store: Store, experiment_id: str, run_id: str) -> int | None:
 
 
 def forget_traces(store: Store, experiment_id: str, run_id: str) -> None:
-    """Delete the traces of a run that was broken off while they were written: they are written anew.
+    """Delete the traces of a run that was interrupted while they were written. They are written again.
 
-    MLflow names those that are only linked to the run too, which are an application's own: they stay.
+    MLflow also lists traces of an application that are only linked to the run. They are not deleted.
     """
     with tracking_errors("deleting the traces of a run that is resumed"):
         for page in list(_pages(store, experiment_id, run_id)):
@@ -228,12 +228,12 @@ def forget_traces(store: Store, experiment_id: str, run_id: str) -> None:
 
 
 def _is_own(info: TraceInfo, run_id: str) -> bool:
-    """Whether evaltrack wrote the trace, for this run, from its first span on."""
+    """Return True if evaltrack wrote the whole trace for this run."""
     return OWN_TAG in info.tags and info.trace_id == trace_id_of(run_id, info.tags[OWN_TAG])
 
 
 def _pages(store: Store, experiment_id: str, run_id: str, *, include_spans: bool = False) -> Iterator[list[Trace]]:
-    """The traces of a run; at most 100 a page, which is what can be deleted at once."""
+    """Yield the traces of a run, at most 100 per page, which is the most that can be deleted at once."""
     found = pages(
         lambda token: store.client.search_traces(
             locations=[experiment_id],
@@ -276,9 +276,9 @@ def _clip(text: str) -> str:
 
 
 def joined_root(row: StoredRow) -> str | None:
-    """The root span of the trace that the target itself made; None where it made none.
+    """Return the root span of the trace that the target itself made; None if it made none.
 
-    A row may come from a store that others write to.
+    The ids are validated, as a row may come from a store that others write to.
     """
     if not row.trace_id:
         return None
@@ -287,27 +287,27 @@ def joined_root(row: StoredRow) -> str | None:
 
 
 def _own_spans(trace: Trace, root_id: str) -> int:
-    """How many spans of the trace are the question's and those that evaltrack wrote below it."""
+    """Return how many spans of the trace are the question's and those that evaltrack wrote below it."""
     ids = {span.span_id for span in trace.data.spans}
     return (root_id in ids) + _length(ids, lambda place: span_id(trace.info.trace_id, place), 1)
 
 
 def _own_assessments(trace: Trace) -> int:
-    """How many assessments of the trace evaltrack wrote."""
+    """Return how many assessments of the trace evaltrack wrote."""
     ids = {str(each.assessment_id) for each in trace.info.assessments}
     return _length(ids, lambda place: assessment_id(trace.info.trace_id, place), 0)
 
 
 def _length(ids: Collection[str], name: Callable[[int], str], first: int) -> int:
-    """How many names in a row are among the ids."""
+    """Return how many consecutive names are among the ids."""
     return sum(1 for _ in takewhile(lambda place: name(place) in ids, count(first)))
 
 
 def assessments_of(row: StoredRow, trace_id: str) -> list[Assessment]:
-    """Pass or fail with its reason, the judge's score and recall; of reasoning its score and the coupling gap instead.
+    """Return a row's assessments: pass or fail with its reason, the judges' scores and recall.
 
-    Of a panel each member's score stands by itself, with what that member said. Each has an id of its own that is
-    always the same, so that a request which arrives twice adds nothing.
+    On reasoning they are its score and the coupling gap instead. For a panel each judge has a separate score, with its
+    reasoning. Each has a deterministic id, so that a repeated request adds nothing.
     """
     assessments = _assessments(row)
     for position, each in enumerate(assessments):
@@ -317,7 +317,7 @@ def assessments_of(row: StoredRow, trace_id: str) -> list[Assessment]:
 
 
 def assessment_id(trace_id: str, position: int) -> str:
-    """Always the same, so that a request which arrives twice adds nothing."""
+    """Return a deterministic id, so that a repeated request adds nothing."""
     return f"a-{sha256(f'{trace_id} {position}'.encode()).hexdigest()[:32]}"
 
 
@@ -347,7 +347,7 @@ def _assessments(row: StoredRow) -> list[Assessment]:
 
 
 def _judged(row: StoredRow) -> list[Assessment]:
-    """Each judge's overall score; of reasoning the rubric's score, with what its judges said."""
+    """Return each judge's overall score. For reasoning, return the rubric's score with the judges' reasoning."""
     from mlflow.entities import AssessmentSource, Feedback
 
     verdicts, score = row.verdicts, row.scores.get("reasoning_score")
@@ -372,7 +372,7 @@ def _kind(judge: str) -> str:
 
 
 def _why(row: StoredRow) -> str:
-    """Why a question passed or did not; of a negative with what its judges said."""
+    """Return why a question passed or did not; for a negative with the judges' reasoning."""
     scores = row.scores
     if "reasoning_score" in scores and row.tier is not None:
         return f"the reasoning scores {scores['reasoning_score']:g} of 100, {tier_words(row.tier, row.hard_fails)}"
@@ -385,13 +385,13 @@ def _why(row: StoredRow) -> str:
 
 
 SAID = (*ANSWER_GRADES, "declined", "observed", "reasoning")
-"""What of a verdict a judge's span shows."""
+"""The fields of a verdict that a judge's span shows."""
 
 
 def spans_of(row: StoredRow, trace_id: str, inputs: dict[str, Any], root_id: str | None = None) -> list[Span]:
-    """The question with every score, below it what was retrieved and what each judge said.
+    """Return the question's span with every score, and below it spans for retrieval and for each judge.
 
-    `root_id` is of the question's span where that is there already, with spans of the target below it.
+    `root_id` is the id of the question's span if it exists already, with spans of the target below it.
     """
     start, end = row.started_at, row.started_at + row.seconds
     root = _Span("question", "CHAIN", start, end, inputs, outcome(row), attributes=_attributes(row), error=row.error)
@@ -408,7 +408,7 @@ def spans_of(row: StoredRow, trace_id: str, inputs: dict[str, Any], root_id: str
 
 
 def document_span(question: str, sources: Sequence[Source], trace_id: str) -> Span:
-    """What was retrieved for a question, alone in a trace."""
+    """Return the span of the sources that were retrieved for a question, alone in a trace."""
     documents = [_document(source) for source in sources]
     return _Span("retrieve", "RETRIEVER", 0, 0, {"question": question}, documents).of(
         trace_id, span_id(trace_id, 0), None
@@ -420,13 +420,13 @@ def _attributes(row: StoredRow) -> dict[str, Any]:
 
 
 def span_id(trace_id: str, position: int) -> str:
-    """Always the same, so that a request which arrives twice adds nothing."""
+    """Return a deterministic id, so that a repeated request adds nothing."""
     return hashlib.sha256(f"{trace_id} {position}".encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
 class _Span:
-    """A part of a trace, from `start` to `end` in seconds since 1970; how long a judge took is not recorded."""
+    """A part of a trace, from `start` to `end` in seconds since 1970. The time of a judge is not recorded."""
 
     name: str
     kind: str
@@ -438,7 +438,7 @@ class _Span:
     error: str | None = None
 
     def of(self, trace_id: str, span_id: str, parent: str | None) -> Span:
-        """The span in MLflow's form."""
+        """Return the span in MLflow's form."""
         from mlflow.entities import Span
 
         attributes = {
@@ -463,12 +463,12 @@ class _Span:
 
 
 def _document(source: StoredSource | Source) -> dict[str, Any]:
-    """A source in the form MLflow's UI shows as a retrieved document."""
+    """Return a source in the form that MLflow's UI shows as a retrieved document."""
     metadata: dict[str, Any] = {"doc_uri": source.url or source.chunk_id, "chunk_id": source.chunk_id}
     metadata |= {"title": source.title, "score": source.score}
     return {"page_content": source.text or source.title or "", "metadata": metadata}
 
 
 def outcome(row: StoredRow) -> str:
-    """What the target said, or why it said nothing."""
+    """Return the target's answer, or the reason why there is none."""
     return row.error or row.answer or ("(declined)" if row.declined else "(no answer; see its sources)")

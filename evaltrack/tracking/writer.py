@@ -1,7 +1,7 @@
-"""Write one evaluation into one MLflow run, and make sure that it arrived.
+"""Writes one evaluation into one MLflow run, and checks that it arrived.
 
-Rows stream to a local Parquet file; at the end file, table,
-metrics, traces and description are logged, and what the store then holds is read back and must be what was written.
+Rows stream to a local Parquet file. At the end, file, table, metrics, traces and description are logged. Then the
+store's contents are read back and must equal what was written.
 """
 
 from __future__ import annotations
@@ -42,21 +42,20 @@ SUMMARY = "summary.json"
 REPORT = "report.html"
 OUTCOMES = "outcomes.json"
 TABLE_ROWS = 20_000
-"""Rows up to which MLflow's artifact view gets its JSON table; above it browsers give up."""
+"""The most rows for which MLflow's artifact view gets a JSON table. Browsers cannot show more."""
 
 TRACED_QUESTIONS = 200
-"""Questions up to which each one gets a trace; of a larger set those that failed."""
+"""The most questions that all get a trace. Of a larger set only failed questions get one."""
 
 TraceChoice = Literal["auto", "all", "failed", "off"]
 OnProgress = Callable[[str, int, int], object]
-"""Receives what is being logged: a phrase, how much is done, of how much (0 where that is not known)."""
+"""Receives the progress of logging: a phrase, the amount done, and the total (0 if unknown)."""
 
 
 class RunWriter:
     """Takes rows as they finish and logs them at the end. Use as a context manager: it owns a temporary folder.
 
-    `trials` is how often each question is asked; 0 where there is one trial of every question. `own` names the scores
-    of one's own.
+    `trials` is how often each question is asked; 0 if each question has one trial. `own` names the user's own scores.
     """
 
     def __init__(self, store: Store, run: OpenRun, k: int, trials: int = 0, own: tuple[str, ...] = ()) -> None:
@@ -85,7 +84,7 @@ class RunWriter:
         return self._folder.file(ROWS)
 
     def add(self, row: Row) -> None:
-        """Take one finished question.
+        """Add one finished question.
 
         Raises:
             TrackingError: the temporary folder is full.
@@ -94,17 +93,17 @@ class RunWriter:
             self._table.add(row)
 
     def add_trial(self, row: Row) -> None:
-        """Take one trial of a question, where there are several."""
+        """Add one trial of a question, if there are several."""
         if self._trials is not None:
             with self._folder.errors():
                 self._trials.add(row)
 
     def rows(self, columns: Sequence[str] | None = None, ids: Collection[str] | None = None) -> Iterator[StoredRow]:
-        """The rows written, in order, or of these ids alone; after `log_rows`."""
+        """Return the written rows, in order, or only those of `ids`. Call after `log_rows`."""
         return stored_rows(self._file, columns, ids)
 
     def plain_rows(self, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
-        """Some columns of the rows written, in order, as they are; after `log_rows`."""
+        """Return some columns of the written rows, in order, as stored. Call after `log_rows`."""
         return read_table(self._file, columns)
 
     def log_rows(self, on_progress: OnProgress) -> None:
@@ -140,9 +139,9 @@ class RunWriter:
         tags: Mapping[str, str],
         params: Mapping[str, str],
     ) -> None:
-        """Log the metrics and the tags as they turned out in one call, `summary.json` and the description.
+        """Log the final metrics and tags in one call, `summary.json` and the description.
 
-        Of the params those that were not known at the start.
+        `params` are those that were not known at the start.
 
         Raises:
             TrackingError: the store refused.
@@ -167,9 +166,9 @@ class RunWriter:
         self.log_text(SUMMARY, [json.dumps(summary, indent=2)])
 
     def _changed_metrics(self, metrics: Mapping[str, float]) -> list[Metric]:
-        """The metrics to log: of a run that is resumed those with another value than it holds.
+        """Return the metrics to log. For a resumed run, only those whose value changed.
 
-        MLflow shows those of the last step, whatever the clock says.
+        MLflow shows the metrics of the last step, regardless of their time.
         """
         from mlflow.entities import Metric
 
@@ -213,7 +212,7 @@ class RunWriter:
             )
 
     def traced(self, traces: TraceChoice) -> Traced:
-        """Which questions get a trace; after `log_rows`."""
+        """Return which questions get a trace. Call after `log_rows`."""
         if traces == "auto":
             return "all" if self._table.rows <= TRACED_QUESTIONS else "failed"
         return traces
@@ -221,7 +220,7 @@ class RunWriter:
     def log_traces(
         self, traces: TraceChoice, on_progress: OnProgress, is_stopped: Callable[[], bool] = lambda: False
     ) -> None:
-        """Write the chosen traces, and compare their count with what the store then holds; after `log_rows`.
+        """Write the chosen traces, and compare their count with the store's. Call after `log_rows`.
 
         Raises:
             TrackingError: the store refused, or does not hold what was written.
@@ -248,9 +247,9 @@ class RunWriter:
 
 
 def table_of(rows: Sequence[StoredRow], own: tuple[str, ...] = ()) -> dict[str, list[Any]]:
-    """The rows as MLflow's table shows them: one column a list, lists and sources as short text.
+    """Return the rows as MLflow's table shows them: a list per column, lists and sources as short text.
 
-    `own` names the scores of one's own.
+    `own` names the user's own scores.
     """
     judges = sorted({verdict.judge for row in rows for verdict in row.verdicts})
     shown: dict[str, Callable[[StoredRow], Any]] = {
@@ -270,12 +269,11 @@ def table_of(rows: Sequence[StoredRow], own: tuple[str, ...] = ()) -> dict[str, 
 
 
 def table_json(table: Mapping[str, Sequence[Any]]) -> str:
-    """The table in the form that MLflow's artifact view reads."""
+    """Return the table in the form that MLflow's artifact view reads."""
     return finite_json({"columns": list(table), "data": list(zip(*table.values(), strict=True))})
 
 
 def _judge_score(judge: str, row: StoredRow) -> float | None:
-    """The score that one judge of a panel gave."""
     return next((each.overall_score for each in row.verdicts if each.judge == judge), None)
 
 
@@ -287,7 +285,7 @@ _RARE = frozenset(
         *("trial", "trials", "passes", "history", "model", "traceback"),
     }
 )
-"""Columns of the rubric, an agent's checks, trials, history and a target's model: left out where empty."""
+"""Columns of the rubric, an agent's checks, trials, history and a target's model. They are left out if empty."""
 
 _SHOWN_OTHERWISE = frozenset(
     {
@@ -298,7 +296,7 @@ _SHOWN_OTHERWISE = frozenset(
 
 
 class WorkingFolder:
-    """Holds its files open, so that one that is removed is written again. Close it when its files are of no use."""
+    """A temporary folder that holds its files open, so that a removed file is written again. Close it after use."""
 
     def __init__(self) -> None:
         self._made = tempfile.TemporaryDirectory(prefix="evaltrack-", ignore_cleanup_errors=True)
@@ -306,7 +304,7 @@ class WorkingFolder:
 
     @property
     def path(self) -> Path:
-        """The folder; another one where it was removed."""
+        """The folder; another one if it was removed."""
         if not Path(self._made.name).is_dir():
             _look_for_temporary_folder()
             self._made.cleanup()
@@ -314,11 +312,11 @@ class WorkingFolder:
         return Path(self._made.name)
 
     def hold(self, name: str) -> None:
-        """Hold the file of this name, which has just been opened to be written."""
+        """Hold the file of this name, which has just been opened for writing."""
         self._held[name] = (self.path / name).open("rb")
 
     def file(self, name: str) -> Path:
-        """The path of a file that is held, written again where it was removed."""
+        """Return the path of a held file. It is written again if it was removed."""
         path = self.path / name
         if not path.exists():
             self._held[name].seek(0)
@@ -327,14 +325,14 @@ class WorkingFolder:
         return path
 
     def close(self) -> None:
-        """Remove it."""
+        """Remove the folder."""
         for file in self._held.values():
             file.close()
         self._made.cleanup()
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """Turn what the system says of its disk into a `TrackingError`."""
+        """Turn errors of the disk into a `TrackingError`."""
         try:
             yield
         except OSError as error:
@@ -344,6 +342,6 @@ class WorkingFolder:
 
 
 def _look_for_temporary_folder() -> None:
-    """Let Python choose the system's temporary folder again where it is gone: MLflow needs one, too."""
+    """Let Python choose the system's temporary folder again if it is gone: MLflow needs one, too."""
     if tempfile.tempdir is not None and not Path(tempfile.tempdir).is_dir():
         tempfile.tempdir = None
