@@ -1,1 +1,1 @@
-"""Golden sets: read, checked, hashed; and the corpus that their chunks are in."""
+"""Golden sets: reads, checks and hashes them, and reads the corpus that holds their chunks."""

@@ -1,4 +1,4 @@
-"""A golden file: its entries, each with its line, and its replacement by other objects, as a whole or not at all.
+"""Reads the entries of a golden file with their line numbers, and replaces the file atomically.
 
 Entries are the lines of `.jsonl`, and the elements of the array in `.json`.
 """
@@ -34,16 +34,16 @@ MAX_ARRAY_BYTES = 64 << 20
 
 ARRAY = "write one question a line, or name the file .json"
 SPREAD = "write each question on one line, as `jq -c .` does"
-"""The cures of an array, and of an object over several lines, in a `.jsonl` file."""
+"""Error texts that say how to correct an array, or an object over several lines, in a `.jsonl` file."""
 
 Entry = tuple[int, object | ValueError]
-"""A line number (from 1) and what is there: a parsed JSON value, or why it cannot be parsed."""
+"""A line number (from 1), and the parsed JSON value there or the error that says why it cannot be parsed."""
 
 
 def line_entries(path: Path) -> Iterator[Entry]:
-    """The lines of a `.jsonl` file. A byte-order mark, CRLF and blank lines are simply read.
+    """Yield the lines of a `.jsonl` file. A byte-order mark, CRLF and blank lines are accepted.
 
-    Of one whose first value goes on over several lines there is one entry, which says so.
+    If the first value continues over several lines, the only entry is an error that says so.
     """
     with path.open("rb") as file:
         number, is_first = 0, True
@@ -65,7 +65,7 @@ def line_entries(path: Path) -> Iterator[Entry]:
 
 
 def _next_line(file: BinaryIO) -> bytes:
-    """The next line that is not blank, which stays to be read; empty where there is none."""
+    """Return the next line that is not blank without consuming it; empty at the end of the file."""
     place, text = file.tell(), b""
     while not text and (raw := file.readline(MAX_QUESTION_BYTES)):
         text = raw.strip()
@@ -74,7 +74,7 @@ def _next_line(file: BinaryIO) -> bytes:
 
 
 def array_entries(path: Path) -> Iterator[Entry]:
-    """The elements of the one array in a `.json` file, each with the line it starts on."""
+    """Yield the elements of the array in a `.json` file, each with the line it starts on."""
     raw = path.read_bytes() if path.stat().st_size <= MAX_ARRAY_BYTES else None
     if raw is None:
         yield 1, ValueError(f"is larger than {MAX_ARRAY_BYTES:,} bytes; write it as .jsonl, one object a line")
@@ -93,7 +93,7 @@ def array_entries(path: Path) -> Iterator[Entry]:
 
 
 def _broken_line(raw: bytes, message: str) -> int:
-    """The line on which an array stops being JSON, from what `_parse` said of it."""
+    """Return the line of the syntax error in an array, read from the message of `_parse`."""
     if match := re.search(r" at line (\d+) column", message):
         return int(match[1])
     match = re.search(r"UTF-8 at byte (\d+)", message)
@@ -102,7 +102,7 @@ def _broken_line(raw: bytes, message: str) -> int:
 
 
 def _element_lines(text: str, repeats: Repeats | None) -> Iterator[int]:
-    """The line on which each element of the (valid) outermost array starts; keys that it repeats go to `repeats`."""
+    """Yield the start line of each element of the outermost array; repeated keys are added to `repeats`."""
     decoder, at, line, position = json.JSONDecoder(object_pairs_hook=repeats), text.index("[") + 1, 1, 0
     while True:
         while text[at] in " \t\r\n,":
@@ -116,9 +116,9 @@ def _element_lines(text: str, repeats: Repeats | None) -> Iterator[int]:
 
 
 def _parse(raw: bytes, *, repeats: bool = True) -> Any:
-    """The JSON value in `raw`, or an InvalidJsonError that says why there is none (returned, not raised).
+    """Return the JSON value in `raw`, or (not raised) an InvalidJsonError that says why it cannot be parsed.
 
-    Without `repeats` no key may be twice in one object.
+    Without `repeats`, a key that occurs twice in an object is an error.
     """
     try:
         value = parsed(raw)
@@ -130,16 +130,19 @@ def _parse(raw: bytes, *, repeats: bool = True) -> Any:
 
 
 class ChangedMeanwhileError(GoldenError):
-    """The file is another one than was read."""
+    """The file was changed after it was read."""
 
 
 def only_writer(path: Path) -> AbstractContextManager[None]:
-    """Only one of ours writes at a time, where the system has locks: the file itself is replaced, its folder stays."""
+    """Return a lock that excludes other evaltrack processes from writing, on systems that have locks.
+
+    The folder is locked, not the file, because a write replaces the file.
+    """
     return locked_folder(path.resolve().parent)
 
 
 def digest_of(path: Path) -> str:
-    """SHA-256 of the content of a file; empty where it cannot be read."""
+    """Return the SHA-256 of a file's content; empty if it cannot be read."""
     try:
         return hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError:
@@ -147,15 +150,15 @@ def digest_of(path: Path) -> str:
 
 
 def is_empty_file(path: Path) -> bool:
-    """True if a golden file is not there, or holds nothing yet."""
+    """Return True if a golden file does not exist or holds no questions."""
     return not path.exists() or path.read_bytes().strip() in (b"", b"[]")
 
 
 def read_objects(path: Path) -> list[dict[str, Any]]:
-    """The objects of a golden file that was found to hold no bad lines, with the fields that are written there.
+    """Return the objects of a golden file that has been checked, with their fields as written.
 
     Raises:
-        ChangedMeanwhileError: it holds bad lines now.
+        ChangedMeanwhileError: it now holds bad lines.
     """
     entries = list(array_entries(path) if path.suffix == ".json" else line_entries(path))
     objects = [value for _, value in entries if isinstance(value, dict)]
@@ -165,19 +168,19 @@ def read_objects(path: Path) -> list[dict[str, Any]]:
 
 
 def write_objects(path: Path, objects: Iterable[Mapping[str, Any]], digest: str) -> str:
-    """Replace a golden file by these objects, each on a line of its own; a link stays one, and its mode is kept.
+    """Replace a golden file by these objects, one per line. A symbolic link and the file mode are kept.
 
     Args:
-        path: A `.jsonl` or `.json` golden set, which is made if it is not there.
+        path: A `.jsonl` or `.json` golden set; created if it does not exist.
         objects: Its questions.
         digest: The `digest_of` the file before it was read.
 
     Returns:
-        The digest of what was written.
+        The digest of the new content.
 
     Raises:
-        ChangedMeanwhileError: the file has another digest now.
-        GoldenError: it cannot be written.
+        ChangedMeanwhileError: the file now has another digest.
+        GoldenError: the file cannot be written.
     """
     lines = [json.dumps(each, ensure_ascii=False) for each in objects]
     text = "[\n  " + ",\n  ".join(lines) + "\n]\n" if path.suffix == ".json" else "".join(f"{line}\n" for line in lines)

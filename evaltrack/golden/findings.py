@@ -1,4 +1,4 @@
-"""The findings of lint, and the chunks in which expected sources are looked up."""
+"""The rules and findings of lint, and the chunks in which expected sources are looked up."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHOWN_NAMES = 10
 
 
 class Rule(NamedTuple):
-    """How bad a finding is, and what it means, in a few words."""
+    """The severity of a finding and its meaning in a few words."""
 
     severity: Severity
     meaning: str
@@ -51,11 +51,14 @@ RULES = {
     "no-corpus": Rule("note", "there is no corpus to look up expected sources in"),
     "ambiguous-source": Rule("note", "several pages have an expected title"),
 }
-"""Each code with its rule. Errors end with exit code 2, warnings with 1 where they are to count; notes inform."""
+"""Each code with its rule. Errors exit with code 2, warnings with 1 if warnings are to count; notes only inform."""
 
 
 class Finding(Record):
-    """One thing that is wrong; `line` is None where it concerns the whole set, `id` is that of the question."""
+    """One problem in a golden set.
+
+    `line` and `id` are None if it concerns the whole set; `id` is the question's.
+    """
 
     file: str
     line: int | None
@@ -67,7 +70,7 @@ class Finding(Record):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def severity(self) -> Severity:
-        """How bad it is."""
+        """The severity of the finding's rule."""
         return RULES[self.code].severity
 
     @property
@@ -76,7 +79,7 @@ class Finding(Record):
         return self.file if self.line is None else f"{self.file}:{self.line}"
 
     def __str__(self) -> str:
-        """``FILE:LINE: question ID: what is wrong; cure [code]``."""
+        """Return ``FILE:LINE: question ID: what is wrong; cure [code]``."""
         severity = "" if self.severity == "error" else f"{self.severity}: "
         question = "" if self.id is None else f"question {self.id}: "
         return f"{self.place}: {severity}{question}{self.message}; {self.cure} [{self.code}]"
@@ -84,7 +87,7 @@ class Finding(Record):
 
 @dataclass(frozen=True)
 class Entry:
-    """A question with the file, the place in it (from 0) and the line (from 1) where it is."""
+    """A question with its file, its position in it (from 0) and its line (from 1)."""
 
     file: str
     number: int
@@ -97,36 +100,36 @@ class Entry:
         return self.question.domain == as_key(Path(self.file).stem)
 
     def finding(self, code: str, message: str, cure: str) -> Finding:
-        """A finding about this question."""
+        """Return a finding about this question."""
         question = self.question.id
         return Finding(file=self.file, line=self.line, id=question, code=code, message=message, cure=cure)
 
     def __str__(self) -> str:
-        """``question ID (line N)``."""
+        """Return ``question ID (line N)``."""
         return f"question {self.question.id} (line {self.line})"
 
 
 def finding_of_set(file: str, code: str, message: str, cure: str, line: int | None = None) -> Finding:
-    """A finding about no single question."""
+    """Return a finding about no single question."""
     return Finding(file=file, line=line, id=None, code=code, message=message, cure=cure)
 
 
 def first_names(names: Sequence[str]) -> str:
-    """``n0, n1 and 2 more``."""
+    """Return the first names as text: ``n0, n1 and 2 more``."""
     more = f" and {len(names) - SHOWN_NAMES:,} more" if len(names) > SHOWN_NAMES else ""
     return ", ".join(names[:SHOWN_NAMES]) + more
 
 
 @dataclass(frozen=True)
 class Library:
-    """The chunks of a corpus for the questions of some domains; `name` is what messages call it."""
+    """The chunks of a corpus for the questions of some domains; messages call it `name`."""
 
     name: str
     chunks: tuple[Chunk, ...]
     domains: frozenset[str]
 
     def entries(self, entries: Iterable[Entry]) -> list[Entry]:
-        """The questions that are looked up here."""
+        """Return the questions of this library's domains."""
         return [entry for entry in entries if entry.question.domain in self.domains]
 
     @cached_property
@@ -136,7 +139,7 @@ class Library:
 
     @cached_property
     def by_title(self) -> dict[str, list[Chunk]]:
-        """The chunks of each title, by the form in which titles compare."""
+        """The chunks of each title, by the normalized title (`title_key`)."""
         titles: dict[str, list[Chunk]] = {}
         for chunk in self.chunks:
             titles.setdefault(title_key(chunk.title), []).append(chunk)
@@ -150,11 +153,11 @@ class Library:
 
     @cached_property
     def texts(self) -> dict[str, SourceText]:
-        """The text of each chunk as a target returns it, under its heading, by its id."""
+        """The text of each chunk with its heading, as a target returns it, by id."""
         return {chunk.id: SourceText(chunk.headed_text) for chunk in self.chunks}
 
     def expected_chunks(self, question: Question) -> list[Chunk]:
-        """The chunks that a question expects, by passage, by id or by title; none where any of them is missing."""
+        """Return the chunks that a question expects, by passage, id or title; empty if any of them is missing."""
         parts = [self._holders(passage) for passage in question.expected_passages or ()]
         if question.expected_passages is None:
             expected = question.expected_names or ()

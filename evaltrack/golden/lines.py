@@ -1,7 +1,7 @@
-"""A question as a golden line, and as a record of an MLflow evaluation dataset; or all that is wrong with it.
+"""Converts questions to golden lines and to records of MLflow evaluation datasets, and back, and checks them.
 
-Of a record `inputs` is what `mlflow.genai.evaluate` passes to the function that answers, `expectations` has the names
-that MLflow's own scorers read, and every other field is a tag: text as it is, anything else as JSON.
+In a record, `mlflow.genai.evaluate` passes `inputs` to the function that answers, and `expectations` has the names
+that MLflow's own scorers read. Every other field is a tag: text is stored unchanged, anything else as JSON.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LISTS = {
 
 
 def checked_question(value: dict[str, object]) -> Question | list[str]:
-    """The question that a JSON object is, or all that is wrong with it; it needs a `domain`."""
+    """Return the question in a JSON object, or a list of all problems with it. A `domain` is required."""
     if reason := _graded_negative(value):
         return [reason]
     try:
@@ -45,9 +45,9 @@ def checked_question(value: dict[str, object]) -> Question | list[str]:
 
 
 def line_of(question: Question) -> dict[str, object]:
-    """The JSON object that a question is written as: ids as text, without the fields that say nothing.
+    """Return the JSON object of a question: ids as text, without fields that have their default value.
 
-    What was graded is an object of ids and grades again.
+    Graded expectations are written as an object of ids and grades.
     """
     line: dict[str, object] = question.model_dump(mode="json", exclude_defaults=True)
     relevant = [key for key, grade in question.grades.items() if grade >= question.relevant_grade]
@@ -58,7 +58,7 @@ def line_of(question: Question) -> dict[str, object]:
 
 
 def _graded_negative(value: dict[str, object]) -> str:
-    """Why the grades next to a list contradict it; empty where they do not."""
+    """Return the reason that the grades contradict an empty list; empty if they do not."""
     grades, least = value.get("grades"), value.get("relevant_grade", 1)
     if not isinstance(grades, dict) or not isinstance(least, int):
         return ""
@@ -71,7 +71,7 @@ def _graded_negative(value: dict[str, object]) -> str:
 
 
 def _explain(detail: ErrorDetails) -> str:
-    """One pydantic finding as `field: what is wrong; what to do`."""
+    """Return one pydantic error as `field: problem; fix`."""
     place, kind = detail["loc"], detail["type"]
     name = str(place[0]) if place else ""
     if kind == "missing" and len(place) == 1:
@@ -86,14 +86,14 @@ def _explain(detail: ErrorDetails) -> str:
 
 
 def _explain_grade(place: tuple[int | str, ...]) -> str:
-    """That an id has a grade that is none, or is none itself."""
+    """Return the message about an invalid grade or an empty id in `grades`."""
     if place[-1] == "[key]":
         return "`grades` names an empty id; write one"
     return f"the grade of `{'.'.join(map(str, place[1:]))}` is no whole number from 0 to 1,000; write one"
 
 
 def _explain_list(name: str, detail: ErrorDetails) -> str:
-    """That a field is no list, too long a one, or one that does not fit another."""
+    """Return the message about a field that is no list, is too long, or does not fit another field."""
     if detail["type"] == "value_error":
         return detail["msg"].removeprefix("Value error, ")
     if detail["type"] == "too_long":
@@ -103,14 +103,14 @@ def _explain_list(name: str, detail: ErrorDetails) -> str:
 
 RESPONSE, TOOL_CALLS = "expected_response", "expected_tool_calls"
 SHARED = ("expected_chunks", "expected_sources", "expected_passages")
-"""Expectations that no scorer of MLflow reads; they have the names of a golden line."""
+"""Expectations that no scorer of MLflow reads; they have the names of a golden line's fields."""
 
 TEXT_TAGS = ("id", "domain", "difficulty", "category", "notes")
 JSON_TAGS = ("draft", "grades", "relevant_grade", "metadata", "history")
 
 
 def record_of(question: Question) -> dict[str, dict[str, Any]]:
-    """The record of a question: `inputs`, `expectations` and `tags`."""
+    """Return the record of a question: `inputs`, `expectations` and `tags`."""
     line = line_of(question)
     expectations = {name: line[name] for name in SHARED if name in line}
     if question.expected_answer is not None:
@@ -127,9 +127,9 @@ def record_of(question: Question) -> dict[str, dict[str, Any]]:
 
 
 def question_of(inputs: Mapping[str, Any], expectations: Mapping[str, Any]) -> Question | list[str]:
-    """The question of a record, without its tags, or all that is wrong with it.
+    """Return the question of a record, without its tags, or a list of all problems with it.
 
-    What is asked is the input `question`, or the only text among the inputs.
+    The question's text is the input `question`, or the only text among the inputs.
     """
     texts = [value for value in inputs.values() if isinstance(value, str)]
     text = inputs.get("question") or (texts[0] if len(texts) == 1 else None)
@@ -145,7 +145,7 @@ def question_of(inputs: Mapping[str, Any], expectations: Mapping[str, Any]) -> Q
 
 
 def _tools(calls: object) -> dict[str, object]:
-    """Names and arguments of expected calls; whatever else is there, for the check to refuse."""
+    """Return the names and arguments of expected calls; invalid values are kept for the check to refuse."""
     if not isinstance(calls, list):
         return {"expected_tools": calls}
     names = [call.get("name") if isinstance(call, dict) else call for call in calls]

@@ -1,4 +1,4 @@
-"""Expected sources, quotations and answers, held against a corpus; pure functions."""
+"""Compares expected sources, quotations and answers with a corpus. Pure functions."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from evaltrack.records import Passage
 from evaltrack.records.passage import title_key
 
 NEAR = 60
-"""Likeness (0 to 100, by the longest common subsequence) from which a missing id is likely meant as another."""
+"""Similarity (0 to 100, by the longest common subsequence) from which an id is suggested for a missing one."""
 
 MAX_HINTS = 200
-"""Missing ids for which the nearest is looked for; of a set with more, the corpus is another one."""
+"""Missing ids for which a suggestion is searched; if there are more, the set belongs to another corpus."""
 
 
 ADD_PAGE = "add the page, or correct the question"
 
 
 def check_expectations(entries: Sequence[Entry], library: Library) -> Iterator[Finding]:
-    """Findings about expectations, held against the chunks of a library."""
+    """Yield findings about expectations that do not fit the chunks of a library."""
     yield from check_ids(entries, library)
     yield from _ambiguous_titles(entries, library)
     yield from _foreign_answers(entries, library)
@@ -33,7 +33,7 @@ def check_expectations(entries: Sequence[Entry], library: Library) -> Iterator[F
 
 
 class _Names:
-    """The ids or titles of a library: as they are written, by the form in which they compare."""
+    """The ids or titles of a library as written, by the form in which they are compared."""
 
     def __init__(self, names: Iterable[str], *, by_title: bool) -> None:
         self.key: Callable[[str], str] = title_key if by_title else str
@@ -43,11 +43,11 @@ class _Names:
             self.forms.setdefault(plain_form(name), set()).add(name)
 
     def meant(self, name: str) -> list[str]:
-        """The names that differ from this in their form alone."""
+        """Return the names that differ from this one only in their spelling (see `plain_form`)."""
         return sorted(self.forms.get(plain_form(name), ()))
 
     def cure(self, name: str) -> str:
-        """The cure of a name that is missing: to take the one that is meant, or likely meant."""
+        """Return the fix for a missing name: a suggestion of the most similar name, or to add the page."""
         from rapidfuzz import fuzz, process
 
         if meant := self.meant(name):
@@ -57,9 +57,9 @@ class _Names:
 
 
 def check_ids(entries: Iterable[Entry], library: Library) -> Iterator[Finding]:
-    """Expected sources that are not in the library, or only in another form.
+    """Yield findings about expected sources that the library lacks or spells differently.
 
-    A page that is not there is one finding, whatever its questions expect of it.
+    A missing page is one finding, however many questions expect chunks of it.
     """
     ids = _Names((chunk.id for chunk in library.chunks), by_title=False)
     titles = _Names((chunk.title for chunk in library.chunks), by_title=True)
@@ -91,12 +91,11 @@ def check_ids(entries: Iterable[Entry], library: Library) -> Iterator[Finding]:
 
 
 def _page(key: str) -> str:
-    """The page of a chunk's id."""
     return re.split("[#@]", key, maxsplit=1)[0]
 
 
 def _ambiguous_titles(entries: Iterable[Entry], library: Library) -> Iterator[Finding]:
-    """Expected titles that several pages have: a source from any of them counts."""
+    """Yield findings about expected titles that several pages have; a source from any of them counts."""
     for entry in entries:
         for title in entry.question.expected_names or () if entry.question.by_title else ():
             pages = sorted({chunk.id.partition("#")[0] for chunk in library.by_title.get(title_key(title), ())})
@@ -106,13 +105,14 @@ def _ambiguous_titles(entries: Iterable[Entry], library: Library) -> Iterator[Fi
 
 
 MOST_CHUNKS = 3
-"""Chunks that may hold one quotation whole: chunks overlap, and a page may say a thing twice."""
+"""Chunks that may hold one whole quotation without a finding: chunks overlap, and a page may repeat a sentence."""
 
 
 def _check_passages(entry: Entry, library: Library, *, are_missing: bool) -> Iterator[Finding]:
-    """Quotations that no chunk holds or that many hold whole, and chunks to choose from of which none is there.
+    """Yield findings about quotations in no chunk or in too many, and about chunk ids that do not exist.
 
-    Those of a question whose ids `are_missing` are likely on the same page, and are not named too.
+    With `are_missing` (ids of the question are missing) missing quotations are not reported: their page is likely the
+    missing one.
     """
     for passage in entry.question.expected_passages or ():
         if passage.any_of and not set(passage.any_of) & library.by_id.keys() and not are_missing:
@@ -135,21 +135,21 @@ def _check_quote(entry: Entry, passage: Passage, library: Library) -> Iterator[F
 
 
 COPY = 0.9
-"""Share of the runs of three words that two chunks have in common, from which one is nearly the other."""
+"""Share of common three-word runs from which two chunks count as copies."""
 
 RUN = 3
 MIN_RUNS, MIN_LIKE_RUNS = 3, 20
-"""Runs in a chunk, below which it is too short to be a copy, and below which it is one only if all runs are equal."""
+"""A chunk with fewer runs than the first is too short to be a copy; with fewer than the second, all runs must match."""
 
 MIN_NEGATIVE_WORDS = 4
-"""Content words of a negative, below which some chunk holds them all by chance."""
+"""Content words of a negative, below which a chunk may hold them all by chance."""
 
 WINDOW = 50
-"""Content words of a passage in which those of a negative must be: in a long chunk they may be far from each other."""
+"""Content words within which a chunk must hold those of a negative; in a long chunk they may be far apart."""
 
 
 def _copies(entries: Sequence[Entry], library: Library) -> Iterator[Finding]:
-    """Chunks that are nearly equal to an expected one and not expected: the target that returns one is punished."""
+    """Yield findings about unexpected copies of an expected chunk, for which a target would lose points."""
     copies = _copies_of(library.chunks)
     for entry in entries:
         question = entry.question
@@ -164,7 +164,7 @@ def _copies(entries: Sequence[Entry], library: Library) -> Iterator[Finding]:
 
 
 def _copies_of(chunks: Sequence[Chunk]) -> dict[str, list[str]]:
-    """The ids of the chunks that are nearly equal to each, by its id; those that differ in a number are not."""
+    """Return the ids of each chunk's copies, by its id. Chunks that differ in a number are not copies."""
     copies: dict[str, list[str]] = defaultdict(list)
     words = [re.findall(r"\w+", chunk.text.casefold()) for chunk in chunks]
     sets = [_runs(each) for each in words]
@@ -181,17 +181,17 @@ def _copies_of(chunks: Sequence[Chunk]) -> dict[str, list[str]]:
 
 
 def _runs(words: Sequence[str]) -> frozenset[int]:
-    """The runs of three words of a text, as numbers."""
+    """Return the three-word runs of a text as hashes."""
     runs = zip(*(words[start:] for start in range(RUN)), strict=False)
     return frozenset(crc32(" ".join(run).encode()) for run in runs)
 
 
 def check_negatives(best: Iterable[tuple[Entry, Chunk]], library: Library) -> Iterator[Finding]:
-    """Negatives whose best chunk holds every content word that is asked for, in its title or close to each other.
+    """Yield findings about negatives whose best chunk holds all their content words, in its title or close together.
 
     Args:
-        best: negatives, each with the chunk that a lexical search ranks first, where its score is above the floor.
-        library: where these chunks are from.
+        best: Negatives, each with the best chunk of a lexical search whose score is above the floor.
+        library: The library that holds these chunks.
     """
     split = ContentWords()
     for entry, chunk in best:
@@ -204,7 +204,7 @@ def check_negatives(best: Iterable[tuple[Entry, Chunk]], library: Library) -> It
 
 
 def _are_near(words: Set[str], text: Sequence[str]) -> bool:
-    """True if some passage of `WINDOW` words holds all of these."""
+    """Return True if some passage of `WINDOW` words holds all of these words."""
     last: dict[str, int] = {}
     for place, word in enumerate(text):
         if word in words:
@@ -215,10 +215,10 @@ def _are_near(words: Set[str], text: Sequence[str]) -> bool:
 
 
 MOST_IN_CHUNKS = 0.25
-"""Share of an answer's content words in the expected chunks up to which it is likely not from there.
+"""Maximum share of an answer's content words in the expected chunks at which the answer is likely from elsewhere.
 
-Of the 417 answers of the golden sets and of a public set on software documentation, the lowest share is 0.32; of a
-neighbour of the expected chunk on its page 79 % stay below, of any other chunk 94 %.
+Of the 417 answers of the golden sets and of a public set on software documentation, the lowest share is 0.32. For a
+neighbour of the expected chunk on its page 79 % are below the limit, for any other chunk 94 %.
 """
 
 MIN_ANSWER_WORDS = 4
@@ -226,7 +226,7 @@ MIN_ANSWER_WORDS = 4
 
 
 def _foreign_answers(entries: Iterable[Entry], library: Library) -> Iterator[Finding]:
-    """Answers of which hardly a content word is in the text of the expected chunks."""
+    """Yield findings about answers with few content words in the text of the expected chunks."""
     split = ContentWords()
     for entry in entries:
         chunks = library.expected_chunks(entry.question)

@@ -1,4 +1,4 @@
-"""Findings about the questions of a golden set, each alone and among each other; pure functions."""
+"""Checks the questions of a golden set, each alone and compared with the others. Pure functions."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from evaltrack.records.passage import title_key
 from evaltrack.stats.significance import MIN_CHANGED
 
 MAX_COMPARED = 50
-"""Earlier sets that one is compared with at least, where so many share its rarest members; of thousands, not all."""
+"""Minimum number of earlier sets that one is compared with if many share its rarest members."""
 
 
 def similar_pairs(sets: Sequence[Set[int]], least: float) -> Iterator[tuple[int, int, float]]:
-    """The places (lower first) and the similarity of all pairs of sets that are at least so similar.
+    """Yield the positions (lower first) and the similarity of all pairs of sets with at least this similarity.
 
-    Jaccard similarity: members in both over members in either, in [0, 1]. Empty sets are like nothing. Where a set has
-    more than `MAX_COMPARED` candidates some of its pairs may be left out.
+    Jaccard similarity: members in both over members in either, in [0, 1]. Empty sets have no pairs. If a set has more
+    than `MAX_COMPARED` candidates, some of its pairs may be left out.
     """
     counts = Counter(member for each in sets for member in each)
     holders: dict[int, list[int]] = defaultdict(list)
@@ -47,13 +47,13 @@ def similar_pairs(sets: Sequence[Set[int]], least: float) -> Iterator[tuple[int,
 
 
 LIKE = 0.8
-"""Share of content words in common from which two questions that expect the same may ask the same."""
+"""Share of common content words from which two questions with equal expectations count as duplicates."""
 
 ANSWERS_LIKE = 0.5
-"""Likewise of their answers."""
+"""The same share for their answers."""
 
 MIN_WORDS, MIN_LIKE_WORDS = 3, 5
-"""Content words, below which only equal texts are the same question, and below which all of them must be the same."""
+"""Below the first number of content words only equal texts are duplicates; below the second all words must match."""
 
 SENSE = (
     frozenset({"who", "whom", "whose", "when", "where", "why", "how"})
@@ -61,15 +61,15 @@ SENSE = (
     | {"before", "after", "until", "during", "first", "last", "only", "more", "most", "less", "least", "fewer"}
     | {"above", "below", "under", "over", "up", "down", "on", "off", "in", "out", "he", "she", "they"}
 )
-"""Words that change what is asked, stop words or not."""
+"""Words that change the meaning of a question, including stop words."""
 
 DIRECTION = frozenset({"from", "to", "than", "into", "between", "versus", "vs", "over"})
-"""Words with which the order of the others counts: from Paris to London, safer than beef."""
+"""Words that make the order of the others matter: from Paris to London, safer than beef."""
 
 
 @dataclass(frozen=True)
 class _Wording:
-    """A question in the parts that decide whether another asks the same."""
+    """The parts of a question that decide if it duplicates another."""
 
     text: str
     words: tuple[str, ...]
@@ -79,14 +79,14 @@ class _Wording:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Equal for two questions that ask the same in words that differ in order, endings and stop words alone."""
+        """Equal for two questions that differ only in word order, endings and stop words."""
         if len(self.words) < MIN_WORDS:
             return (self.text,)
         return (self.words if self.ordered else tuple(sorted(self.words)), self.sense, self.signs)
 
 
 def check_questions(entries: Sequence[Entry]) -> Iterator[Finding]:
-    """Findings about questions, each alone and among each other."""
+    """Yield findings about questions, each alone and compared with the others."""
     yield from _asking_the_same(entries)
     for entry in entries:
         yield from _repeats(entry)
@@ -95,9 +95,9 @@ def check_questions(entries: Sequence[Entry]) -> Iterator[Finding]:
 
 
 def _asking_the_same(entries: Sequence[Entry]) -> Iterator[Finding]:
-    """Questions of one domain that ask the same, each with the first that does; and those that contradict it.
+    """Yield a finding for each question that duplicates or contradicts an earlier one of its domain.
 
-    After other turns the same words ask something else.
+    Questions with different histories are not duplicates.
     """
     split = ContentWords()
     wordings = [_wording(entry.question.question, split) for entry in entries]
@@ -117,7 +117,7 @@ def _asking_the_same(entries: Sequence[Entry]) -> Iterator[Finding]:
 def _wording(text: str, split: ContentWords) -> _Wording:
     plain = unicodedata.normalize("NFKC", text).casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
     words = re.findall(r"\w+(?:'\w+)?", plain)
-    # numbers and signs are never a matter of wording: C++ and C# are two languages
+    # numbers and signs always count: C++ and C# are two languages
     tokens = [token.strip(".,;:?!()[]{}'\"") for token in plain.split()]
     signs = tuple(sorted(filter(re.compile(r"[^\w'’-]|\d").search, tokens)))
     ordered = not DIRECTION.isdisjoint(words)
@@ -125,7 +125,7 @@ def _wording(text: str, split: ContentWords) -> _Wording:
 
 
 def _like(entries: Sequence[Entry], wordings: Sequence[_Wording], split: ContentWords) -> Iterator[tuple[Entry, Entry]]:
-    """Pairs that share most words and expect the same, in their answers too."""
+    """Yield pairs that share most words and have equal expectations and similar answers."""
     numbers: dict[str, int] = {}
     sets = [frozenset(numbers.setdefault(word, len(numbers)) for word in wording.words) for wording in wordings]
     for one, other, _ in similar_pairs(sets, LIKE):
@@ -150,14 +150,14 @@ def _answers_alike(one: str | None, other: str | None, split: ContentWords) -> b
 
 
 def _expectation(question: Question) -> object:
-    """The expected sources, in a form that compares."""
+    """Return the expected sources in a form that can be compared."""
     if question.expected is None:
         return None
     return question.by_title, frozenset(map(title_key, question.expected) if question.by_title else question.expected)
 
 
 def _same(entry: Entry, other: Entry) -> Finding:
-    """A duplicate; a contradiction where what is expected differs."""
+    """Return the finding about a duplicate, or a contradiction if the expectations differ."""
     asks = f"asks what {other} asks"
     if differs := _difference(entry.question, other.question):
         return entry.finding("contradiction", f"{asks}, and {differs}", "expect the same of both, or remove one")
@@ -184,7 +184,7 @@ PLACEHOLDERS = frozenset(
 
 
 def _repeats(entry: Entry) -> Iterator[Finding]:
-    """Sources that are expected twice in one question; they count once."""
+    """Yield findings about sources that a question expects twice; they count once."""
     by_title, keys = entry.question.by_title, set[str]()
     for expected in entry.question.expected_names or ():
         key = title_key(expected) if by_title else expected
@@ -195,7 +195,7 @@ def _repeats(entry: Entry) -> Iterator[Finding]:
 
 
 def _blanks(entry: Entry) -> Iterator[Finding]:
-    """Texts with blanks around them: as parts of ids they match nothing, as parts of labels they make another label."""
+    """Yield findings about texts with surrounding blanks: such ids match nothing, and such labels differ."""
     texts = [(field, f"`{field}`", getattr(entry.question, field) or "") for field in TEXTS]
     for field in LISTS:
         texts += ((field, f"`{text}` in `{field}`", text) for text in getattr(entry.question, field) or ())
@@ -205,7 +205,7 @@ def _blanks(entry: Entry) -> Iterator[Finding]:
 
 
 def _useless_answer(entry: Entry) -> Iterator[Finding]:
-    """An answer that holds no word but one for an answer to come; and that of a negative, which is never looked at."""
+    """Yield findings about placeholder answers, and about a negative's answer, which is never used."""
     answer = entry.question.expected_answer
     if answer is None:
         return
@@ -219,13 +219,13 @@ def _useless_answer(entry: Entry) -> Iterator[Finding]:
 
 
 MIN_QUESTIONS, MIN_NEGATIVES = 10, 2
-"""Each domain has at least 10 questions, 2 or 3 of them negatives."""
+"""Minimum sizes of a domain."""
 
 
 def check_size(file: str, stats: GoldenStats) -> Iterator[Finding]:
-    """Domains with few questions or negatives in a set with both; and a set in which no exact paired test shows a loss.
+    """Yield findings about domains with few questions or negatives, and about a set too small for an exact paired test.
 
-    Such a test shows nothing even where every answerable question breaks.
+    In such a set no loss is significant, even if every answerable question breaks.
     """
     has_both = stats.questions not in (stats.judged_only, stats.negatives)
     for domain, questions in stats.domains.items() if has_both else ():

@@ -1,4 +1,4 @@
-"""Choose the words of a chunk that say what a question asks for, to know the chunk by when ids change."""
+"""Chooses quotations from expected chunks, which identify a chunk when its id changes."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from evaltrack.records import Passage, Question
 from evaltrack.records.passage import words_of
 
 LEAST_WORDS, MOST_WORDS = 8, 40
-"""Words of a quotation: fewer are elsewhere too, more are cut by a border sooner."""
+"""Words of a quotation: shorter ones occur elsewhere too, longer ones are more often cut by a chunk border."""
 
 ANSWER_WEIGHT = 2.0
-"""How much a word of the expected answer counts, where one of the question counts 1."""
+"""Weight of a word of the expected answer; a word of the question has the weight 1."""
 
 LEAST_SHARE = 0.2
-"""Share of the weight of answer and question from which the words of a quotation are theirs."""
+"""Minimum share of the weight of answer and question that a quotation must hold to be reliable."""
 
 TRIED = 8
-"""Quotations of a chunk that are tried until one is in no other chunk."""
+"""Quotations of a chunk that are tried to find one that no other chunk holds."""
 
 _BREAK = re.compile(r"(?<=[.!?])\s+|\n\s*\n|\n(?=\s*[-|*#])")
 
@@ -37,9 +37,11 @@ class QuoteChooser:
         self._frequency = Counter(stem for stems in library.words.values() for stem in stems)
 
     def choose(self, chunk: Chunk, question: Question) -> tuple[str, str] | None:
-        """The sentences of the chunk with most words of the expected answer and the question, and why to doubt them.
+        """Return the best quotation of a chunk, and the reason to doubt it (empty if there is none).
 
-        Of several that hold as much the first that is in no other chunk. None where the chunk has no words.
+        The best quotation has the most words of the expected answer and the question. Quotations that occur in other
+        chunks
+        are avoided. None if the chunk has no words.
         """
         weights = self._weights(question)
         windows = sorted(_windows(chunk.text), key=lambda window: -self._score(window, weights))[:TRIED]
@@ -52,7 +54,7 @@ class QuoteChooser:
         return quote, "" if is_likely else "it has few words of the answer and the question"
 
     def _weights(self, question: Question) -> dict[str, float]:
-        """By stem: rare words count more, and those of the answer more than those of the question."""
+        """Return a weight by stem: rare words weigh more, and the answer's more than the question's."""
         weights: defaultdict[str, float] = defaultdict(float)
         for text, weight in ((question.question, 1.0), (question.expected_answer or "", ANSWER_WEIGHT)):
             for stem in set(self._split(text)):
@@ -72,7 +74,7 @@ class QuoteChooser:
 
 
 def _windows(text: str) -> Iterator[str]:
-    """Sentences, each with those after it until there are words enough; long ones in parts."""
+    """Yield each sentence with the following ones until it has enough words; long ones in overlapping parts."""
     sentences = [" ".join(part.split()) for part in _BREAK.split(text) if words_of(part)]
     for start in range(len(sentences)):
         window = ""

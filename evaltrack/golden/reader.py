@@ -1,8 +1,7 @@
-"""Read, check and digest golden sets.
+"""Reads golden sets, checks every line and computes their digests.
 
-`open_golden` reads a file once to check *every* line, and returns a `GoldenSet` whose iteration streams the questions
-again, so that a set of a million lines needs little more memory than one of ten. All bad places are reported in one
-error.
+`open_golden` reads a file once and checks *every* line. It returns a `GoldenSet`, whose iteration streams the
+questions again: a set of a million lines needs little more memory than one of ten. One error lists all bad lines.
 """
 
 from __future__ import annotations
@@ -29,14 +28,14 @@ from evaltrack.records.json_text import kind_of, other_encoding
 from evaltrack.records.run import SelectedPart
 
 Problem = tuple[int, str]
-"""A line number (from 1) and what is wrong there; what to do."""
+"""A line number (from 1), and the problem there with its fix."""
 
 
 @dataclass
 class GoldenStats:
-    """Counts over questions as they stream by.
+    """Counts over questions as they are streamed.
 
-    `with_history` counts the questions that have some. `drafts` are counted whether or not they are among the
+    `with_history` counts the questions that have a history. `drafts` counts all drafts, even if they are not among the
     questions.
     """
 
@@ -59,7 +58,7 @@ class GoldenStats:
 
 
 class NumberedQuestion(NamedTuple):
-    """A question, its place among those of the file (from 0), and the line on which it starts (from 1)."""
+    """A question, its position in the file (from 0), and the line on which it starts (from 1)."""
 
     number: int
     line: int
@@ -70,9 +69,9 @@ class NumberedQuestion(NamedTuple):
 class GoldenSet:
     """A checked golden set. Iterating reads the file again, and yields its `Question` records in order.
 
-    Of a set of which only a part is selected `digest`, `stats`, length and questions are those of that part; `part`
-    says which, and `sampled` holds the ids of a sample. Drafts are left out unless it was opened `with_drafts`. `ids`
-    are those of all lines, selected or not.
+    If only a part is selected, `digest`, `stats`, length and questions are those of the part. `part` describes it, and
+    `sampled` holds the ids of a sample. Drafts are left out unless it was opened `with_drafts`. `ids` are those of all
+    lines, selected or not.
     """
 
     path: Path
@@ -92,15 +91,15 @@ class GoldenSet:
         """Yield the questions.
 
         Raises:
-            GoldenError: the file no longer holds what was checked.
+            GoldenError: the file was changed after the check.
         """
         return (numbered.question for numbered in self.numbered())
 
     def numbered(self) -> Iterator[NumberedQuestion]:
-        """Yield the questions, each with its place and its line.
+        """Yield the questions, each with its position and its line.
 
         Raises:
-            GoldenError: the file no longer holds what was checked.
+            GoldenError: the file was changed after the check.
         """
         _check_file(self.path)
         digest = hashlib.sha256()
@@ -117,7 +116,7 @@ class GoldenSet:
 
 
 def golden_name(golden: str) -> str:
-    """The name of a golden set, of which the path of its file may be given too."""
+    """Return the name of a golden set, given as its name or as the path of its file."""
     return normalize("NFC", Path(golden).stem if golden.endswith((".json", ".jsonl")) else golden)
 
 
@@ -127,10 +126,10 @@ def open_golden(path: str | os.PathLike[str], selection: Selection | None = None
     Args:
         path: Its file.
         selection: The questions to return; None returns all. Every line is checked in both cases.
-        drafts: Also return drafts, which no run asks.
+        drafts: Also return drafts, which runs leave out.
 
     Raises:
-        GoldenError: the file cannot be read or has bad lines, all of which are in `problems`; or nothing is selected.
+        GoldenError: the file cannot be read, has bad lines (`problems` lists all), or nothing is selected.
     """
     path, selection = Path(path), selection or ALL
     _check_file(path)
@@ -163,10 +162,10 @@ def open_golden(path: str | os.PathLike[str], selection: Selection | None = None
 
 
 def _part_of(whole: GoldenSet, selection: Selection, sampled: frozenset[str] | None) -> GoldenSet:
-    """The selected questions of a set; the whole of it where that is all of them.
+    """Return the selected questions of a set; the set itself if all are selected.
 
     Raises:
-        GoldenError: there are none, or the file no longer holds what was checked.
+        GoldenError: nothing is selected, or the file was changed after the check.
     """
     everything = SelectedPart(questions=len(whole), total=len(whole), by=selection.words(), whole_digest=whole.digest)
     selected = replace(whole, selection=selection, sampled=sampled, part=everything)
@@ -198,7 +197,7 @@ def _check_file(path: Path) -> None:
         raise GoldenError([f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}"]) from None
     try:
         path.name.encode()
-    except UnicodeEncodeError:  # the domain of its questions is its name
+    except UnicodeEncodeError:  # its questions have its name as their domain
         raise GoldenError([f"{os.fsencode(path)!r}: the name of the file is no UTF-8; rename it"]) from None
     if path.suffix not in (".jsonl", ".json"):
         why = f"{path}: a golden set is a .jsonl file (one object a line) or a .json file (one array)"
@@ -215,9 +214,9 @@ def _no_such_file(path: Path) -> GoldenError:
 def _questions(
     path: Path, problems: list[Problem], first_lines: dict[str, int] | None = None
 ) -> Iterator[tuple[int, Question]]:
-    """The valid questions with their line numbers; what is wrong with the others is appended to `problems`.
+    """Yield the valid questions with their line numbers; problems with the others are appended to `problems`.
 
-    `first_lines` gets the first line of each id that can be read, of bad lines too.
+    `first_lines` receives the first line of each readable id, also of bad lines.
     """
     for line, value in _objects(path, problems):
         question = checked_question(value)
@@ -233,7 +232,7 @@ def _questions(
 
 
 def _objects(path: Path, problems: list[Problem]) -> Iterator[tuple[int, dict[str, object]]]:
-    """The JSON objects of the file with their line numbers, and with the fields that may be left out."""
+    """Yield the JSON objects of the file with their line numbers and the defaults of missing fields."""
     entries = array_entries(path) if path.suffix == ".json" else line_entries(path)
     for position, (line, value) in enumerate(entries, start=1):
         if isinstance(value, ValueError):

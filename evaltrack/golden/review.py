@@ -1,8 +1,7 @@
-"""A person makes a golden set right: what a question expects, how that is changed, and the file that holds it.
+"""Edits a golden set interactively: expectations of questions, their changes, and the file that stores them.
 
-Each action is on the disk before the next one. The file may change meanwhile, by an editor or another reviewer. Its
-digest is looked at before each write; where it is another one the set is read again, and an action on a question that
-is still the same is done all the same.
+Each action is saved before the next one. An editor or another reviewer may change the file meanwhile. Its digest is
+checked before each write. If it differs, the set is read again, and the action is done if its question is unchanged.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from evaltrack.records.passage import SourceText, title_key, words_of
 
 @dataclass(frozen=True)
 class Shown:
-    """A chunk as a person sees it; `id` is empty where a target returns titles alone."""
+    """A chunk as a reviewer sees it; `id` is empty if a target returns only titles."""
 
     id: str
     title: str
@@ -34,24 +33,24 @@ class Shown:
 
     @property
     def key(self) -> str:
-        """The id, or a form of the title where there is none."""
+        """The id, or the normalized title if there is no id."""
         return self.id or f"\0{title_key(self.title)}"
 
     def holds(self, written: Mapping[str, Any]) -> bool:
-        """True if a passage, as the file writes it, is in the chunk."""
+        """Return True if the chunk holds a passage, given as the file writes it."""
         passage = Passage.model_validate(written)
         return self.id in passage.any_of or (passage.quote is not None and SourceText(self.text).holds(passage))
 
     def holds_any(self, passages: Iterable[Mapping[str, Any]]) -> bool:
-        """True if any of the passages is in the chunk."""
+        """Return True if the chunk holds any of the passages."""
         return any(map(self.holds, passages))
 
 
 def pooled(rankings: Sequence[Sequence[Shown]], seed: str = "") -> list[Shown]:
-    """Round robin: the first of each ranking, then the second of each, and so on, without repeats.
+    """Merge rankings round robin: the first of each, then the second of each, and so on, without repeats.
 
-    Of a chunk that several returned the text is that of the first who returned one. The `seed` says which ranking comes
-    first, so that places in the list do not give retrievers away.
+    If several rankings have a chunk, its first text that is not empty is used. The `seed` decides which ranking comes
+    first, so that the order of the list does not reveal the retrievers.
     """
     pool: dict[str, Shown] = {}
     first = crc32(seed.encode()) % len(rankings) if seed and rankings else 0
@@ -63,14 +62,14 @@ def pooled(rankings: Sequence[Sequence[Shown]], seed: str = "") -> list[Shown]:
 
 @dataclass(frozen=True)
 class Expectation:
-    """The expectation of a question of retrieval, in a form that can be changed.
+    """The expectation of a retrieval question, in a form that can be changed.
 
     Attributes:
-        names: Chunk ids, or titles, each with its grade; None where it is expected and nobody graded it.
-        by_title: Whether the names are titles.
-        passages: As the file writes them; None where there are none, and the names decide.
-        least: The least grade of what is expected.
-        is_negative: Whether the target should say that it does not know.
+        names: Chunk ids or titles, each with its grade; None if it is expected without a grade.
+        by_title: True if the names are titles.
+        passages: As the file writes them; None if there are none, and the names decide.
+        least: The lowest grade of an expected name.
+        is_negative: True if the target should say that it does not know.
     """
 
     names: Mapping[str, int | None] = field(default_factory=dict)
@@ -81,12 +80,12 @@ class Expectation:
 
     @classmethod
     def of(cls, question: Question, raw: Mapping[str, object], by_title: bool = False) -> Expectation:
-        """The expectation of a question.
+        """Return the expectation of a question.
 
         Args:
             question: The question.
             raw: Its object in the file.
-            by_title: Whether chunks are expected by their titles where nothing is expected yet.
+            by_title: True if a question without expectations should expect titles.
         """
         passages, nothing_yet = raw.get("expected_passages"), question.expected is None
         titles = question.expected_chunks is None and (
@@ -113,24 +112,24 @@ class Expectation:
         return any(grade is not None for grade in self.names.values())
 
     def expects(self, chunk: Shown) -> bool:
-        """True if a chunk should be retrieved; passages decide before names."""
+        """Return True if a chunk should be retrieved; passages take precedence over names."""
         return self._name(chunk) in self.expected_names if self.passages is None else chunk.holds_any(self.passages)
 
     def grade(self, chunk: Shown) -> int | None:
-        """The grade of a chunk; None where nobody graded it."""
+        """Return the grade of a chunk; None if it has none."""
         return self.names.get(self._name(chunk))
 
     def _name(self, chunk: Shown) -> str:
-        """The id or title by which a chunk is expected; empty where it has none."""
+        """Return the id or title by which a chunk is expected; empty if it has none."""
         if not self.by_title:
             return chunk.id
         return next((name for name in self.names if title_key(name) == title_key(chunk.title)), chunk.title)
 
     def mark(self, chunk: Shown) -> Expectation:
-        """Expect a chunk.
+        """Return the expectation with a chunk added.
 
         Raises:
-            UsageError: it has no id, or no title, and the question expects by these.
+            UsageError: the chunk lacks the id or title by which the question expects.
         """
         after = self.positive()
         if after.passages and not after.expects(chunk):
@@ -138,7 +137,7 @@ class Expectation:
         return after.with_name(chunk)
 
     def unmark(self, chunk: Shown) -> Expectation:
-        """Expect a chunk no longer: a quotation that it holds goes, and where there are grades its own becomes 0."""
+        """Return the expectation without a chunk: its quotations are removed, and its grade, if any, becomes 0."""
         if self.is_negative:
             return self.graded(chunk, 0) if self._is_graded else self
         after = self
@@ -148,7 +147,9 @@ class Expectation:
         return after.graded(chunk, 0) if self._is_graded else after.without_name(chunk)
 
     def give(self, chunk: Shown, grade: int | None) -> Expectation:
-        """Grade a chunk (None: relevant); names that were expected without a grade get the least one.
+        """Return the expectation with a chunk's grade (None: relevant).
+
+        Expected names without a grade get the lowest one.
 
         Raises:
             UsageError: as `mark`.
@@ -162,15 +163,15 @@ class Expectation:
     def quote(
         self, chunk: Shown, words: str, home: Shown | None, ids_of_title: Callable[[str], Sequence[str]]
     ) -> Expectation:
-        """Expect the words of a chunk, and their chunk by its name, for targets that return no texts.
+        """Return the expectation with a quotation of a chunk, and its chunk's name for targets that return no texts.
 
-        As quotations decide before names, what was expected by name before is expected as passages too.
+        As quotations take precedence over names, the names that were expected are added as passages too.
 
         Args:
-            chunk: Where the words were selected.
+            chunk: The chunk in which the words were selected.
             words: The selection.
-            home: The chunk of the corpus that holds the words; None: no name is expected for them.
-            ids_of_title: The chunks of a page.
+            home: The corpus chunk that holds the words; None if no name is expected for them.
+            ids_of_title: Returns the chunk ids of a page.
 
         Raises:
             UsageError: the chunk does not hold the words, or no chunk of an expected title is in the corpus.
@@ -190,7 +191,7 @@ class Expectation:
         return after.with_name(named) if named else after
 
     def as_passages(self, chunk: Shown, ids_of_title: Callable[[str], Sequence[str]]) -> tuple[dict[str, Any], ...]:
-        """The names that are expected, but for one chunk, as passages."""
+        """Return the expected names as passages, without one chunk."""
         names = [name for name in self.expected_names if name != self._name(chunk)]
         if not self.by_title:
             return tuple({"any_of": [name]} for name in names)
@@ -200,7 +201,7 @@ class Expectation:
         return tuple({"any_of": ids} for ids in pages.values())
 
     def unquote(self, key: str, chunks: Iterable[Shown]) -> Expectation:
-        """Take a passage away by its key, and the names of those of `chunks` that hold it and no other passage.
+        """Return the expectation without a passage, and without the names of `chunks` that hold only this passage.
 
         Raises:
             UsageError: there is no such passage.
@@ -217,18 +218,18 @@ class Expectation:
         return after
 
     def negate(self) -> Expectation:
-        """A negative question, or no longer one; grades that say that a chunk is irrelevant stay."""
+        """Return the expectation as a negative, or no longer a negative; grades of irrelevant chunks are kept."""
         if self.is_negative:
             return self.positive()
         names = {name: grade for name, grade in self.names.items() if name not in self.expected_names}
         return replace(self, names=names, passages=None, is_negative=True)
 
     def positive(self) -> Expectation:
-        """As it is, or expecting nothing in particular where it was a negative."""
+        """Return the expectation unchanged, or without the negative mark."""
         return replace(self, passages=None, is_negative=False) if self.is_negative else self
 
     def with_name(self, chunk: Shown) -> Expectation:
-        """The chunk's id, or title, among those that are expected."""
+        """Return the expectation with the chunk's id or title added."""
         if not (self.by_title or self.names or chunk.id):
             return replace(self, by_title=True).with_name(chunk)
         name = _needed(self._name(chunk), "title" if self.by_title else "id")
@@ -236,17 +237,17 @@ class Expectation:
         return replace(self, names={**self.names, name: grade})
 
     def without_name(self, chunk: Shown) -> Expectation:
-        """Neither id nor title of the chunk, nor its grade."""
+        """Return the expectation without the chunk's id or title, and without its grade."""
         names = {name: grade for name, grade in self.names.items() if name != self._name(chunk)}
         return replace(self, names=names)
 
     def graded(self, chunk: Shown, grade: int) -> Expectation:
-        """The chunk with a grade; one without a name has none."""
+        """Return the expectation with a grade for the chunk; a chunk without a name gets none."""
         name = self._name(chunk)
         return replace(self, names={**self.names, name: grade}) if name else self
 
     def fields(self, before: Expectation) -> dict[str, object]:
-        """The fields of a golden line that say so, None of those to take away; none where it is as `before`."""
+        """Return the changed fields of a golden line; None removes a field. Empty if nothing differs from `before`."""
         if self == before:
             return {}
         names = ["expected_chunks", "expected_sources"]
@@ -269,7 +270,7 @@ def _needed(value: str, what: str) -> str:
 
 
 def _without(chunk: Shown, written: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """A passage that a chunk does not hold; None where nothing is left of it."""
+    """Return a passage without a chunk; None if nothing remains."""
     if not chunk.holds(written):
         return written
     ids = [each for each in written.get("any_of", ()) if str(each) != chunk.id]
@@ -277,22 +278,22 @@ def _without(chunk: Shown, written: Mapping[str, Any]) -> Mapping[str, Any] | No
 
 
 Fields = Mapping[str, object]
-"""Values of fields of a golden line; None takes the field away."""
+"""Values of a golden line's fields; None removes the field."""
 
 Change = Callable[[Question, Fields], Fields]
-"""The new fields of a question, of which the object in the file is given too."""
+"""Returns the new fields of a question, given the question and its object in the file."""
 
 
 def changed_fields(raw: Fields, question: Question, change: Change) -> dict[str, object]:
-    """The new values of the fields that a change touches.
+    """Return the new values of the fields that a change modifies.
 
     Raises:
-        UsageError: it would make the line a bad one.
+        UsageError: the changed line would be invalid.
     """
     made = dict(change(question, raw))
     for name in ("expected_chunks", "expected_sources"):
         if isinstance(old := raw.get(name), list) and isinstance(new := made.get(name), list):
-            written = {str(each): each for each in old}  # an id that is written as a number stays one
+            written = {str(each): each for each in old}  # an id that is written as a number remains one
             made[name] = [written.get(each, each) for each in new]
     changes = {name: value for name, value in made.items() if raw.get(name) != value}
     checked = checked_question(after(raw, changes) | {"id": question.id, "domain": question.domain})
@@ -302,21 +303,21 @@ def changed_fields(raw: Fields, question: Question, change: Change) -> dict[str,
 
 
 def after(raw: Fields, changes: Fields) -> dict[str, object]:
-    """The object of a question with its changed fields."""
+    """Return the object of a question with its changed fields."""
     return {name: value for name, value in {**raw, **changes}.items() if value is not None}
 
 
 UNDO = 1000
-"""Actions that can be undone."""
+"""Maximum number of actions that can be undone."""
 
 
 class NoQuestionError(UsageError):
-    """A question is not in the file any more."""
+    """The question is no longer in the file."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of an action: if it is in the file, and what to tell the person where something is unusual."""
+    """The result of an action: True in `done` if it was saved, and a message if something is unusual."""
 
     done: bool
     message: str = ""
@@ -324,7 +325,7 @@ class Outcome:
 
 
 class ReviewSession:
-    """The questions of a golden set, drafts among them, and the file that holds them. Threads may share it."""
+    """The questions of a golden set, including drafts, and the file that stores them. Thread-safe."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
@@ -341,32 +342,32 @@ class ReviewSession:
             each.expected_chunks or each.expected_passages for each in questions
         )
         self._objects = read_objects(self.path)
-        self._digest = digest  # of before it was read: a change since then shows at the next write
+        self._digest = digest  # from before the read: a change since then shows at the next write
 
     @property
     def drafts(self) -> int:
-        """How many drafts are left."""
+        """The number of drafts that remain."""
         return sum(each.question.draft for each in self.questions.values())
 
     def question(self, key: str) -> Question:
-        """The question with an id.
+        """Return the question with an id.
 
         Raises:
-            NoQuestionError: there is none.
+            NoQuestionError: there is no such question.
         """
         if (numbered := self.questions.get(key)) is None:
             raise NoQuestionError(f"there is no question `{key}` any more; the file was changed")
         return numbered.question
 
     def expectation(self, key: str) -> Expectation:
-        """The expectation of a question, as the file was read last."""
+        """Return the expectation of a question, as of the last read of the file."""
         return Expectation.of(self.question(key), self._objects[self.questions[key].number], self.by_title)
 
     def refresh(self) -> bool:
-        """Read the file again where it was changed; whether it was.
+        """Read the file again if it was changed. Return True if it was.
 
         Raises:
-            GoldenError: it is no golden set any more.
+            GoldenError: it is no longer a valid golden set.
         """
         with self._lock:
             if digest_of(self.path) == self._digest:
@@ -378,8 +379,8 @@ class ReviewSession:
         """Change a question in the file.
 
         Raises:
-            UsageError: it cannot be done, or the question is gone.
-            GoldenError: the file cannot be written, or was changed into what is no golden set.
+            UsageError: the change is not possible, or the question was removed.
+            GoldenError: the file cannot be written, or is no longer a valid golden set.
         """
         with self._lock, only_writer(self.path):
             seen, reloaded = self.question(key), self.refresh()
@@ -395,10 +396,10 @@ class ReviewSession:
             return Outcome(True, message, reloaded)
 
     def undo(self) -> tuple[str, Outcome]:
-        """Take the last action of this session back, and say on which question.
+        """Undo the last action of this session. Return the question's id and the outcome.
 
         Raises:
-            UsageError: there is none.
+            UsageError: there is nothing to undo.
         """
         with self._lock:
             if not self._undo:
@@ -407,7 +408,7 @@ class ReviewSession:
             return key, self.act(key, lambda *_: before, undoes=True)
 
     def _write(self, key: str, change: Change) -> Fields:
-        """Write a change; what its fields were before."""
+        """Write a change. Return the previous values of its fields."""
         numbered = self.questions[key]
         raw = self._objects[numbered.number]
         if changes := changed_fields(raw, numbered.question, change):

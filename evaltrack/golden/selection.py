@@ -1,7 +1,7 @@
-"""Which questions of a golden set are asked: those that a filter names, those that failed in a run, a sample of them.
+"""Selects questions of a golden set: by filter, by failure in an earlier run, or as a sample.
 
-The three combine in this order. They are decided question by question as a set streams by; only the ids that failed
-and those of the sample are held.
+The three are combined in this order. Each question is decided as the set is streamed; only the failed ids and the
+sampled ids are held in memory.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ LABELS = ("domain", "difficulty", "category", "id")
 METADATA = "metadata."
 SHOWN_LABELS = 10
 HELD_LABELS = 1000
-"""Different labels of a field that are looked at for an error message."""
+"""Different labels of a field that are collected for an error message."""
 
 MAX_WORDS = 300
-"""Characters of a selection in words: a tag of MLflow holds them."""
+"""Maximum characters of a selection as text, which is stored in an MLflow tag."""
 
 
 @dataclass(frozen=True)
 class Condition:
-    """``FIELD=VALUE``, or ``FIELD!=VALUE`` where it is not `equal`."""
+    """A filter ``FIELD=VALUE``, or ``FIELD!=VALUE`` if `equal` is False."""
 
     field: str
     value: str
     equal: bool = True
 
     def holds(self, question: Question) -> bool:
-        """True if a question has the label, or has it not; in a list of labels any one counts."""
+        """Return True if a question fulfils the condition; in a list of labels any one counts."""
         return (self.value in labels(question, self.field)) == self.equal
 
 
@@ -54,10 +54,10 @@ class FailedQuestions:
 
 @dataclass(frozen=True)
 class Selection:
-    """The questions to ask; without values all of them.
+    """The questions to select; all of them by default.
 
-    A question is taken where all conditions of any one of `filters` hold and it is among `failed`; of these `sample`
-    are drawn (0: all), the same ones for the same `seed` whatever their order.
+    A question is selected if all conditions of any one of `filters` hold and it is among `failed`. Of these, `sample`
+    are drawn (0: all). The same `seed` draws the same ones, in any order of the set.
     """
 
     filters: tuple[tuple[Condition, ...], ...] = ()
@@ -67,7 +67,7 @@ class Selection:
 
     @property
     def takes_all(self) -> bool:
-        """True if it leaves out nothing, whatever the set."""
+        """True if it selects all questions of any set."""
         return not (self.filters or self.failed or self.sample)
 
     @property
@@ -76,13 +76,13 @@ class Selection:
         return tuple(dict.fromkeys(condition.field for each in self.filters for condition in each))
 
     def admits(self, question: Question) -> bool:
-        """True if filter and failed questions take it; the sample is drawn from such."""
+        """Return True if filters and failed questions admit it; samples are drawn from the admitted ones."""
         if self.filters and not any(all(one.holds(question) for one in each) for each in self.filters):
             return False
         return self.failed is None or question.id in self.failed.ids
 
     def words(self) -> str:
-        """How the questions were chosen: ``difficulty=hard; not passed in run 4488541a; sample 50, seed 0``."""
+        """Return the selection as text: ``difficulty=hard; not passed in run 4488541a; sample 50, seed 0``."""
         parts = [filter_words(self.filters)] if self.filters else []
         parts += [f"not passed in run {self.failed.run_id[:8]}"] if self.failed else []
         parts += [f"sample {self.sample:,}, seed {self.seed}"] if self.sample else []
@@ -90,21 +90,21 @@ class Selection:
 
 
 ALL = Selection()
-"""Every question."""
+"""Selects every question."""
 
 
 def sample(ids: Iterable[str], size: int, seed: int) -> frozenset[str]:
-    """Some of any number of ids: those whose hash, with the seed, is smallest."""
+    """Return a sample of ids: those with the smallest hashes of seed and id."""
     return frozenset(heapq.nsmallest(size, ids, key=lambda key: hashlib.sha256(f"{seed}\t{key}".encode()).digest()))
 
 
 def parse_filters(texts: Iterable[str]) -> tuple[tuple[Condition, ...], ...]:
-    r"""Filters such as ``domain=travel,difficulty!=hard``: the comma is *and*, several texts are *or*.
+    r"""Parse filters such as ``domain=travel,difficulty!=hard``: a comma means *and*, several texts mean *or*.
 
-    A comma that belongs to a value is written ``\,``.
+    A comma inside a value is written ``\,``.
 
     Raises:
-        UsageError: a condition has another form, or names no field.
+        UsageError: a condition has another form, or names an unknown field.
     """
     return tuple(tuple(_condition(text, part) for part in re.split(r"(?<!\\),", text)) for text in dict.fromkeys(texts))
 
@@ -124,14 +124,14 @@ def _condition(text: str, part: str) -> Condition:
 
 
 def filter_words(filters: Iterable[Iterable[Condition]]) -> str:
-    """Filters as they are written, several with ``or`` between them."""
+    """Return filters as the user writes them, joined with ``or``."""
     return " or ".join(
         ",".join(f"{one.field}{'=' if one.equal else '!='}{one.value}" for one in each) for each in filters
     )
 
 
 def labels(question: Question, field: str) -> list[str]:
-    """The labels of a question in a field, as text: none where it is left out, each entry of a list."""
+    """Return the labels of a question in a field as text: each entry of a list; empty if the field is left out."""
     if field.startswith(METADATA):
         value = question.metadata.get(field.removeprefix(METADATA))
     else:
@@ -141,7 +141,7 @@ def labels(question: Question, field: str) -> list[str]:
 
 
 def empty_words(selection: Selection, questions: Iterable[Question], total: int) -> str:
-    """Why a selection takes none of a set's questions, with the labels that there are."""
+    """Return the reason that a selection is empty, with the labels that exist."""
     failed = selection.failed
     if failed is not None and not failed.ids:
         return f"`only_failed={failed.run_id}`: every question passed in that run, so there is none to ask"
@@ -156,7 +156,7 @@ def empty_words(selection: Selection, questions: Iterable[Question], total: int)
 
 
 def _labels_words(fields: tuple[str, ...], questions: Iterable[Question]) -> Iterator[str]:
-    """The labels in some fields of a set, the first of them in their order."""
+    """Yield the first labels of each field, as text."""
     there: dict[str, dict[str, None]] = {field: {} for field in fields}
     for question in questions:
         for field, values in there.items():

@@ -1,4 +1,4 @@
-"""The content words of a text: stemmed English words without stop words; and the form in which questions compare."""
+"""Splits texts into content words (stemmed English words without stop words), and normalizes questions and ids."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ APOSTROPHE = "\N{RIGHT SINGLE QUOTATION MARK}"
 
 
 def text_key(text: str) -> str:
-    """The form in which the texts of questions are compared: case-folded, one space where there were several."""
+    """Return the form in which questions are compared: case-folded, with single spaces."""
     return " ".join(unicodedata.normalize("NFC", text).casefold().split())
 
 
 def plain_form(key: str) -> str:
-    """The common form of ids that differ in their form alone.
+    """Return the common form of ids that differ only in their spelling.
 
-    They are equal but for case, the suffix `.md`, zeros before a number, `_`, `-` and blanks, and punctuation in the
-    heading (after `#`). Zeros after a point stay: 1.01 and 1.1 are two versions.
+    Case, the suffix `.md`, zeros before a number, `_`, `-`, blanks, and punctuation in the heading (after `#`) are
+    ignored. Zeros after a point are kept: 1.01 and 1.1 are two versions.
     """
     shown = "".join(each for each in unicodedata.normalize("NFKC", key) if each.isprintable() or each.isspace())
     page, sign, heading = shown.casefold().strip().partition("#")
@@ -27,7 +27,7 @@ def plain_form(key: str) -> str:
 
 
 def told_apart(one: str, other: str) -> tuple[str, str]:
-    """Two names as they are, or with escapes where they look the same on a screen."""
+    """Return two names unchanged, or escaped if they look the same on a screen."""
     return (ascii(one), ascii(other)) if one != other and _looks(one) == _looks(other) else (one, other)
 
 
@@ -36,7 +36,7 @@ def _looks(name: str) -> str:
 
 
 class ContentWords:
-    """Splits texts into stemmed English words, without stop words, in their order."""
+    """Splits texts into stemmed English words in their order, without stop words."""
 
     def __init__(self) -> None:
         from bm25s.stopwords import STOPWORDS_EN_PLUS
@@ -46,12 +46,12 @@ class ContentWords:
         self._stem = Stemmer("english").stemWords
 
     def __call__(self, text: str) -> list[str]:
-        """The stems of the words of a text; a word that occurs twice is there twice."""
+        """Return the stems of the words of a text, including repeats."""
         stems: list[str] = self._stem(self._words(text))
         return stems
 
     def by_stem(self, text: str) -> dict[str, str]:
-        """The first word of each stem, in the order of the text."""
+        """Return the first word of each stem, in the order of the text."""
         first: dict[str, str] = {}
         words = self._words(text)
         for stem, word in zip(self._stem(words), words, strict=True):

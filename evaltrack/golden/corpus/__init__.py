@@ -1,8 +1,8 @@
-"""A folder of pages, read as chunks with stable ids.
+"""Reads a folder of pages as chunks with stable ids.
 
 A page is a `.md`, `.rst`, `.txt`, `.html` or `.htm` file. Its id is the file's path without the suffix
-(`guides/schengen-visa`). How a page becomes chunks is chosen by a chunker (`evaltrack.golden.corpus.chunkers`); by
-default each heading starts one (`guides/schengen-visa#overstay`).
+(`guides/schengen-visa`). A chunker (`evaltrack.golden.corpus.chunkers`) splits a page into chunks; by default each
+heading starts one (`guides/schengen-visa#overstay`).
 """
 
 from evaltrack.golden.corpus.chunkers import Chunk, Chunker, by_page, parse_chunker

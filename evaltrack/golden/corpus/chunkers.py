@@ -1,14 +1,14 @@
-"""A page with its sections, and the ways in which it becomes chunks.
+"""Pages with their sections, and the chunkers that split a page into chunks.
 
 | chunker | chunks of a page | their ids |
 | --- | --- | --- |
-| `heading` | the text before the first heading, and that under each | `page`, `page#overstay` |
+| `heading` | the text before the first heading, and the text under each heading | `page`, `page#overstay` |
 | `words:200` | 200 words each | `page@0`, `page@1`, … |
-| `words:200:40` | 200 words each, the first 40 of which are the last of the one before | `page@0`, `page@1`, … |
+| `words:200:40` | 200 words each, the first 40 repeat the last ones of the previous chunk | `page@0`, `page@1`, … |
 
-Headings become ids much as GitHub makes anchors: lower case, punctuation dropped, spaces to one `-`, and `-1`, `-2` …
-at one that repeats another of its page. Such an id changes only when a heading does, so golden sets survive edits of
-the text. An id of `words` counts from the beginning of the page: an edit moves the text of those behind it.
+Ids of headings resemble GitHub's anchors: lower case, punctuation dropped, spaces to one `-`, and `-1`, `-2` …
+if a page repeats a heading. Such an id changes only when a heading does, so golden sets survive edits of
+the text. An id of `words` counts from the beginning of the page: an edit shifts the text of all later chunks.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ class Chunk:
 
     @property
     def headed_text(self) -> str:
-        """The text under its heading, as `bm25:` returns it."""
+        """The text with its heading, as `bm25:` returns it."""
         return f"{self.heading}\n\n{self.text}" if self.heading else self.text
 
 
 def by_page(chunks: Iterable[Chunk]) -> dict[str, list[Chunk]]:
-    """The chunks of each page, by its path, in their order."""
+    """Return the chunks of each page, by its path, in their order."""
     pages: dict[str, list[Chunk]] = {}
     for chunk in chunks:
         pages.setdefault(chunk.page, []).append(chunk)
@@ -53,9 +53,9 @@ def by_page(chunks: Iterable[Chunk]) -> dict[str, list[Chunk]]:
 
 @dataclass(frozen=True)
 class Section:
-    """The text under one heading; `heading` is empty for the lead, the text before the first.
+    """The text under one heading; `heading` is empty for the lead, the text before the first heading.
 
-    `anchor` is the place in the page that a link leads to, empty for the page itself. None: it is made of the heading.
+    `anchor` is the link target in the page, empty for the page itself. None: it is made from the heading.
     """
 
     heading: str
@@ -65,28 +65,28 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """The title of a page, and its sections in their order; those without text are among them."""
+    """The title of a page and its sections in order, including sections without text."""
 
     title: str
     sections: tuple[Section, ...]
 
 
 class PageError(ValueError):
-    """A page cannot be read: what is wrong, and how to cure it."""
+    """A page cannot be read; the message says why and how to correct it."""
 
 
 Chunker = Callable[[Page, str, str], Iterator[Chunk]]
 """`(page, id of the page, its path) -> chunks`; the path is relative to the corpus."""
 
 MAX_WORDS = 100_000
-"""Words of a chunk at most; a question is not answered by more."""
+"""Maximum words of a chunk."""
 
 
 def parse_chunker(text: str) -> Chunker:
-    """The chunker that a setting names: ``heading``, ``words:SIZE`` or ``words:SIZE:OVERLAP``, in words.
+    """Return the chunker for a setting: ``heading``, ``words:SIZE`` or ``words:SIZE:OVERLAP``, in words.
 
     Raises:
-        UsageError: it is none of these, or the sizes cannot be.
+        UsageError: it has another form, or invalid sizes.
     """
     if text == "heading":
         return by_heading
@@ -101,7 +101,7 @@ def parse_chunker(text: str) -> Chunker:
 
 
 def by_heading(page: Page, page_id: str, path: str) -> Iterator[Chunk]:
-    """A chunk for each section that has text."""
+    """Yield a chunk for each section that has text."""
     repeats: dict[str, int] = {}
     for section in page.sections:
         if section.text:
@@ -111,9 +111,9 @@ def by_heading(page: Page, page_id: str, path: str) -> Iterator[Chunk]:
 
 
 def by_words(page: Page, page_id: str, path: str, *, size: int, overlap: int) -> Iterator[Chunk]:
-    """A chunk for each `size` words of the page, headings among them; words are what is between spaces.
+    """Yield a chunk for each `size` words of the page, including headings. Words are separated by whitespace.
 
-    Each chunk begins with the last `overlap` words of the one before, and keeps its lines as they are.
+    Each chunk begins with the last `overlap` words of the previous one. Line breaks are kept.
     """
     texts = (text for section in page.sections if section.text for text in (section.heading, section.text) if text)
     text = "\n\n".join(texts)
@@ -125,7 +125,7 @@ def by_words(page: Page, page_id: str, path: str, *, size: int, overlap: int) ->
 
 
 def _anchor(heading: str, repeats: dict[str, int]) -> str:
-    """The anchor of the next heading of a page, each other than those before it; that of the lead is empty."""
+    """Return a unique anchor for the next heading of a page; empty for the lead."""
     first = _slug(heading) if heading or "" in repeats else ""
     anchor = first
     while anchor in repeats:

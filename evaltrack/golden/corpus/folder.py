@@ -1,4 +1,4 @@
-"""The pages of a folder, read one by one; what is wrong with any of them is one error."""
+"""Reads the pages of a folder; one error lists all bad pages."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ READERS = {
     ".rst": "rst_page:read_rst",
     ".txt": "folder:read_text",
 }
-"""Each suffix's reader: `(text, name of the file) -> Page`; imported only when there is such a page."""
+"""The reader of each suffix: `(text, name of the file) -> Page`. It is imported only if such a page exists."""
 
 CHARSET = re.compile(
     rb"""<meta[^>]{1,200}charset=["']?((?:ascii|big5|cp|euc|gb|iso|koi8|latin|mac|shift|us-|utf-16|windows)[\w:-]{0,40})""",
     re.IGNORECASE | re.ASCII,
 )
-"""The charset that HTML declares; Python has other codecs, some of which take very long."""
+"""The charset that HTML declares. Python's other codecs are excluded, as some are very slow."""
 
 MAX_PAGE_BYTES = 32 * 2**20
 
 SPHINX_SOURCES = "_sources"
-"""Where Sphinx puts the text of each page, as `.txt`, next to the HTML that it made of it."""
+"""The folder in which Sphinx stores the source of each HTML page as `.txt`."""
 
 
 def parse_suffixes(text: str) -> frozenset[str]:
-    """The suffixes that a setting names: ``html`` or ``md,rst``; all that can be read where it is empty.
+    """Return the suffixes for a setting such as ``html`` or ``md,rst``; all supported ones if it is empty.
 
     Raises:
-        UsageError: one of them cannot be read.
+        UsageError: a suffix is not supported.
     """
     if not text:
         return frozenset(READERS)
@@ -50,16 +50,16 @@ def parse_suffixes(text: str) -> frozenset[str]:
 
 
 def read_corpus(folder: Path, chunker: Chunker = by_heading, suffixes: Collection[str] = tuple(READERS)) -> list[Chunk]:
-    """All chunks of the pages under `folder`, in the order of their paths.
+    """Return all chunks of the pages under `folder`, in the order of their paths.
 
     Args:
-        folder: Where the pages are; folders in it are read too.
-        chunker: How a page becomes chunks.
-        suffixes: The files that are pages.
+        folder: The folder of the pages, including subfolders.
+        chunker: Splits a page into chunks.
+        suffixes: The suffixes of pages.
 
     Raises:
-        UsageError: there is no such folder, it holds no text, or pages cannot be read or share an id; each of these is
-            a line with what is wrong and what to do.
+        UsageError: there is no such folder, it holds no text, or pages cannot be read or share an id; one line per
+            problem.
     """
     if not folder.is_dir():
         raise UsageError(
@@ -87,14 +87,14 @@ def read_corpus(folder: Path, chunker: Chunker = by_heading, suffixes: Collectio
 
 
 def domain_folders(folder: Path, domains: Iterable[str] = ()) -> dict[str, Path]:
-    """The folders in `folder` by their names, which are domains; none where one of `domains` has no folder."""
+    """Return the subfolders by name; each name is a domain. Empty if one of `domains` has no folder."""
     paths = sorted(folder.iterdir()) if folder.is_dir() else []
     folders = {normalize("NFC", path.name): path for path in paths if path.is_dir()}
     return folders if folders.keys() >= set(domains) else {}
 
 
 def _paths_by_id(folder: Path, suffixes: Collection[str], problems: list[str]) -> dict[str, list[Path]]:
-    """The files that are pages, by the id of the page; more than one file where several share an id."""
+    """Return the files of pages by the page's id; more than one file if several share an id."""
     paths: dict[str, list[Path]] = {}
     for path in sorted(_pages(folder, suffixes, problems)):
         paths.setdefault(normalize("NFC", path.relative_to(folder).with_suffix("").as_posix()), []).append(path)
@@ -144,7 +144,7 @@ def _content(path: Path, folder: Path) -> bytes:
 
 
 def _text(content: bytes, suffix: str) -> str:
-    """The text of a page: UTF-8, or in HTML the charset that it declares where it is not UTF-8."""
+    """Decode a page as UTF-8, or HTML that is not UTF-8 in the charset that it declares."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -160,5 +160,5 @@ def _text(content: bytes, suffix: str) -> str:
 
 
 def read_text(text: str, name: str) -> Page:
-    """The page that a file called `name` holds; the name is the title."""
+    """Return the page in a text file; `name` (of the file) is the title."""
     return Page(name, (Section("", text.strip()),))

@@ -1,8 +1,8 @@
-"""HTML pages, written as plain text in the manner of Markdown.
+"""Reads HTML pages as plain text that resembles Markdown.
 
-The text is that of `<main>`, else of the element with that role, of the only `<article>`, or of the body. Navigation,
+The text is taken from `<main>`, else from the element with that role, the only `<article>`, or the body. Navigation,
 scripts, styles and the links of headings to themselves are left out. The first `<h1>` is the title, else
-`<title>`. Each further `<h1>` and each `<h2>` starts a section; links to it lead to the id that the page gives it.
+`<title>`. Each further `<h1>` and each `<h2>` starts a section; links to it use the id that the page gives it.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from evaltrack.golden.corpus.chunkers import Page, PageError, Section
 
 MAX_NESTING = 1_000
-"""Elements in one another; the time that HTML's own algorithm takes grows with their square."""
+"""Maximum depth of nested elements; the parser's time grows with the square of the depth."""
 
 DROPPED = (
     "script, style, template, noscript, iframe, object, svg, canvas, audio, video, dialog, nav, footer, button, select,"
     "textarea, [hidden], [aria-hidden=true], [role=navigation], [role=banner], [role=search], [role=contentinfo],"
     "header:not(:has(h1))"
 )
-"""CSS selectors of parts that are no text of the page."""
+"""CSS selectors of parts that are not text of the page."""
 
 OPEN_AT_WILL = (
     "area base br col embed hr img input link meta source track wbr p li dt dd tr td th thead tbody tfoot colgroup "
     "caption option optgroup rp rt html head body"
 )
-"""Elements that need no end tag, and so are not in one another."""
+"""Elements that need no end tag and so do not add to the depth."""
 
 _BLOCKS = (
     "address article aside blockquote body caption center dd details div dl dt fieldset figcaption figure form header "
@@ -39,10 +39,10 @@ HEADINGS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
 
 
 def read_html(text: str, name: str) -> Page:
-    """The page that a file called `name` holds; the name is the title where the page has none.
+    """Return the page in an HTML file; `name` (of the file) is the title if the page has none.
 
     Raises:
-        PageError: its elements are nested too deep.
+        PageError: elements are nested too deeply.
     """
     if _nesting(text) > MAX_NESTING:
         raise PageError(f"its elements are nested deeper than {MAX_NESTING:,}; correct or remove it")
@@ -59,7 +59,7 @@ def read_html(text: str, name: str) -> Page:
 
 
 def _nesting(text: str) -> int:
-    """How deep elements may be in one another at most."""
+    """Return an upper bound of the depth of nested elements."""
     depth, deepest, at_will = 0, 0, frozenset(OPEN_AT_WILL.split())
     for end, tag in re.findall(r"<(/?)([a-zA-Z][a-zA-Z0-9-]*)", text):
         if tag.lower() not in at_will:
@@ -79,7 +79,7 @@ class _Writer:
         self._sign = ""
 
     def sections(self, root: LexborNode) -> Iterator[Section]:
-        """The sections in their order, the lead first."""
+        """Yield the sections in their order, the lead first."""
         stack: list[LexborNode | None] = [root]
         while stack:
             node = stack.pop()
@@ -108,7 +108,7 @@ class _Writer:
         return Section(self._heading, _joined(self._blocks), self._anchor)
 
     def _wrote_whole(self, node: LexborNode) -> bool:
-        """Write a node with all that is in it; False if that is for its parts."""
+        """Write a node with everything in it; return False if its children must be written one by one."""
         tag = node.tag or ""
         if node.is_text_node:
             self._line.append(re.sub(r"\s+", " ", _text(node)))
@@ -141,7 +141,7 @@ class _Writer:
 
 
 def _joined(blocks: list[str]) -> str:
-    """Blocks with an empty line between them, items of a list without."""
+    """Join blocks with an empty line between them, and list items without one."""
     text = ""
     for before, block in zip(["", *blocks], blocks, strict=False):
         joint = "\n" if before.startswith("- ") and block.startswith("- ") else "\n\n"
@@ -150,13 +150,13 @@ def _joined(blocks: list[str]) -> str:
 
 
 def _text(node: LexborNode) -> str:
-    """The text of a node; empty where it is a link's sign, such as the `¶` of headings that link to themselves."""
+    """Return the text of a node; empty for a link's sign, such as the `¶` of headings that link to themselves."""
     text, parent = node.text_content or "", node.parent
     return "" if parent is not None and parent.tag == "a" and not re.search(r"\w", text) else text
 
 
 def _words(node: LexborNode) -> str:
-    """The text of a heading or a cell in one line."""
+    """Return the text of a heading or a cell in one line."""
     parts = []
     for each in node.traverse(include_text=True):
         if each.is_text_node:
@@ -169,7 +169,7 @@ def _words(node: LexborNode) -> str:
 
 
 def _anchor(heading: LexborNode) -> str:
-    """The id that a link to a heading leads to: its own, one in it, or that of the section that it opens."""
+    """Return the id for links to a heading: its own, one inside it, or the id of the section that it opens."""
     named = heading if heading.attributes.get("id") else heading.css_first("[id]")
     parent, before = heading.parent, heading.prev
     while before is not None and before.is_text_node and not (before.text_content or "").strip():
@@ -180,7 +180,7 @@ def _anchor(heading: LexborNode) -> str:
 
 
 def _is_layout(table: LexborNode) -> bool:
-    """True if a table holds what a row of words cannot: headings, code, or another table."""
+    """Return True if a table holds content that does not fit a text row: headings, code, or another table."""
     return table.css_first("h1, h2, h3, h4, h5, h6, pre") is not None or len(table.css("table")) > 1
 
 

@@ -1,8 +1,8 @@
-"""Markdown pages, read as CommonMark.
+"""Reads Markdown pages as CommonMark.
 
-The first `# Title` is the page's title, else the `title` of the front matter, which is between two lines of `---`
-and is left out. The highest level of headings below the title starts sections: `##`, or `###` where the page has no
-`##`. Text in code is no heading.
+The first `# Title` is the page's title, else the `title` of the front matter. Front matter is enclosed by two lines
+of `---` and is left out. The highest level of headings below the title starts sections: `##`, or `###` if the page
+has no `##`. Text in code is no heading.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from itertools import pairwise
 from evaltrack.golden.corpus.chunkers import Page, Section
 
 MAX_FRONT = 16 * 2**10
-"""Characters of a front matter in which its title is looked for."""
+"""Characters of a front matter that are searched for its title."""
 
 
 def read_markdown(text: str, name: str) -> Page:
-    """The page that a file called `name` holds; the name is the title where the page has none."""
+    """Return the page in a Markdown file; `name` (of the file) is the title if the page has none."""
     front = re.match(r"---\n(.*?\n)---\n", text, re.DOTALL)
     if front:
         text = text[front.end() :]
@@ -39,11 +39,11 @@ def read_markdown(text: str, name: str) -> Page:
 
 
 def _front_title(front: str) -> str:
-    """The `title` of a front matter where it is a string, else nothing; what is no YAML next to it does not matter."""
+    """Return the `title` of a front matter if it is a string, else an empty text; other invalid YAML is ignored."""
     import yaml
 
     entry = re.search(r"^title[ \t]*:.*(?:\n[ \t]+.*)*", front[:MAX_FRONT], re.MULTILINE)
-    try:  # no values are made of what is composed, so that it may refer to itself
+    try:  # composing makes no values, so a document may refer to itself
         document = yaml.compose(entry[0], yaml.SafeLoader) if entry else None
         value = document.value[0][1] if document else None
         if value is None or value.tag != "tag:yaml.org,2002:str":
@@ -55,7 +55,7 @@ def _front_title(front: str) -> str:
 
 
 def _headings(text: str) -> Iterator[tuple[int, int, int, str]]:
-    """First line, line after the last, level and words of each heading outside of lists, quotations and code."""
+    """Yield first line, line after the last, level and text of each heading outside of lists, quotations and code."""
     from markdown_it import MarkdownIt
 
     tokens = MarkdownIt("commonmark").parse(text)

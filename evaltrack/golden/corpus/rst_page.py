@@ -1,8 +1,8 @@
-"""reStructuredText pages; docutils finds the headings, and the text of a section stays as it is written.
+"""Reads reStructuredText pages: docutils finds the headings, and the text of each section is kept as written.
 
-The directives and roles of Sphinx, which docutils does not know, are so kept too. docutils sees no directive at all: to
-turn off those that read files is not enough, because an option of one (`:parser:`) imports the module that it names.
-The text inside a paragraph is not interpreted either, so that no role runs.
+This keeps Sphinx's directives and roles, which docutils does not know. docutils sees no directive at all: disabling
+those that read files is not enough, because an option (`:parser:`) can import any module. The text inside a paragraph
+is not interpreted either, so no role runs.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ SAFE_SETTINGS = {
     "file_insertion_enabled": False,
     "raw_enabled": False,
     "syntax_highlight": "none",
-    "report_level": 5,  # errors of Sphinx's directives are none of ours
+    "report_level": 5,  # errors of Sphinx's directives do not matter
     "halt_level": 6,
     "warning_stream": False,
-    "line_length_limit": sys.maxsize,  # guards the reading of paragraphs, which are not read
+    "line_length_limit": sys.maxsize,  # limits the parsing of paragraphs, which are not parsed
 }
 
 DIRECTIVE_SIGN = re.compile("(?<!:)::(?!:)")
-"""The sign of a directive of explicit markup; with another sign of the same width it is a comment.
+"""The sign of a directive of explicit markup. Replaced by another sign of the same width, it is a comment.
 
-Literal blocks lose their sign too and are read as quotations, in which there are no headings either.
+Literal blocks lose their sign too and are read as quotations, which hold no headings either.
 """
 
 SEPARATORS = dict.fromkeys(map(ord, "\v\f\x1c\x1d\x1e\x85\u2028\u2029"), " ")
-"""Signs that docutils takes for the end of a line, and this reader does not."""
+"""Characters that docutils takes for line ends and this reader does not."""
 
 
 def read_rst(text: str, name: str) -> Page:
-    """The page that a file called `name` holds; the name is the title where the page has no heading.
+    """Return the page in an RST file; `name` (of the file) is the title if the page has no heading.
 
     The first heading is the title. Headings of the first two levels start a section.
 
     Raises:
-        PageError: docutils cannot read it.
+        PageError: docutils cannot read the page.
     """
     lines, starts, ends, words = text.split("\n"), [0], list[int](), [""]
     title = None
@@ -62,7 +62,7 @@ def read_rst(text: str, name: str) -> Page:
 
 
 def _headings(text: str, lines: list[str]) -> Iterator[tuple[int, int, int, str]]:
-    """First line, line after the last, level and words of each heading."""
+    """Yield first line, line after the last, level and text of each heading."""
     settings = get_default_settings(Parser())
     vars(settings).update(SAFE_SETTINGS)
     document = new_document("page", settings)
@@ -80,10 +80,10 @@ def _headings(text: str, lines: list[str]) -> Iterator[tuple[int, int, int, str]
 
 
 class _PlainInliner(Inliner):
-    """Takes each paragraph as it is written."""
+    """Keeps each paragraph as written."""
 
     def init_customizations(self, settings: object) -> None:
-        plain = Inliner()  # it looks at the attributes of its very class
+        plain = Inliner()  # it looks at the attributes of its exact class
         plain.init_customizations(settings)
         vars(self).update(vars(plain))
 
@@ -92,11 +92,11 @@ class _PlainInliner(Inliner):
 
 
 def _words(heading: str) -> str:
-    """A heading without markup: ``:func:`open <io.open>``` is `open`, and backquotes go."""
+    """Return a heading without markup: ``:func:`open <io.open>``` becomes `open`; backquotes are removed."""
     heading = re.sub(r":[\w:.+-]{1,100}:(?=`)", "", heading)
     return re.sub(r"`+([^`<]*[^`<\s])(?:\s*<[^`>]*>)?`+_*", r"\1", heading).strip()
 
 
 def _without_targets(text: str) -> str:
-    """A text without the labels that links lead to, which readers of the page do not see."""
+    """Return a text without link targets, which readers of the page do not see."""
     return re.sub(r"^\.\. _(?:`[^`\n]+`|[^:\n]+):[ \t]*$", "", text, flags=re.MULTILINE).strip()

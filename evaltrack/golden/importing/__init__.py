@@ -1,1 +1,1 @@
-"""Golden sets of other tools: their files as rows, and rows as checked golden lines."""
+"""Imports golden sets of other tools: reads their files as rows, and converts rows to checked golden lines."""

@@ -1,4 +1,4 @@
-"""Rows of a foreign set as checked lines of a golden file: which path is which field, and what stays as metadata."""
+"""Converts rows of a foreign set to checked golden lines: maps paths to fields, and keeps the rest as metadata."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FIELDS = tuple(Question.model_fields)
 TEXTS = ("question", "expected_answer")
 LISTS = ("expected_chunks", "expected_sources", "expected_tools")
 SHAPED = ("history", "expected_passages", "expected_arguments", "grades", "relevant_grade", "draft")
-"""Fields that are JSON in a cell of a table."""
+"""Fields that a table's cell holds as JSON."""
 
 USUAL = {
     "expected_answer": ("answer", "answers", "ground_truth", "reference", "expected_output"),
@@ -43,37 +43,37 @@ USUAL = {
     "expected_sources": ("sources", "files", "titles"),
     "expected_tools": ("tools", "tool_calls"),
 }
-"""Usual names of columns that hold a field; in a table they are read only where they are named."""
+"""Usual column names of a field; in a table they are read only if the user names them."""
 
 _OBJECT = re.compile(r"""\s*(\{["']|\[\{)""")
-"""How an object, or a list of messages, begins in a cell."""
+"""Matches the beginning of an object, or of a list of messages, in a cell."""
 
 EXAMPLES, MAX_TEXTS = 3, 200
-"""Places that a note names, and different notes that are counted apart: files may invent a column for each line."""
+"""Places per note, and different notes that are counted; a file may have new columns on each line."""
 
 PASSAGE_TEXTS = ("text", "content", "page_content", "quote")
-"""Keys of an object under which the text of a passage is."""
+"""Usual keys of a passage's text in an object."""
 
 REFUSED = {"should_refuse", "should_abstain", "unanswerable", "is_unanswerable", "is_impossible"}
 ANSWERED = {"answerable", "is_answerable"}
-"""Columns that say whether a question is a negative."""
+"""Columns that say if a question is a negative."""
 
 Line: TypeAlias = dict[str, Any]
 """The fields of one golden line."""
 
 Drafts: TypeAlias = Iterator[tuple[str, Line | ValueError]]
-"""Places in a source file (`mine.csv:7`), each with the golden line that it holds, or why it holds none."""
+"""Places in a source file (`mine.csv:7`), each with its golden line, or the error that says why there is none."""
 
 
 class Notes:
-    """Notes about what could not be carried over or is unusual, with counts and places."""
+    """Notes about lost or unusual data, with counts and places."""
 
     def __init__(self) -> None:
         self._places: dict[str, list[str]] = {}
         self._counts = Counter[str]()
 
     def add(self, text: str, place: str) -> None:
-        """Count one more case of what `text` says, at a place."""
+        """Count one more case of a note, at a place."""
         if text not in self._counts and len(self._counts) >= MAX_TEXTS:
             text = "other columns or fields, too many to name"
         self._counts[text] += 1
@@ -81,7 +81,7 @@ class Notes:
             self._places.setdefault(text, []).append(place)
 
     def lines(self) -> list[str]:
-        """One line for each text, with its count and its first places."""
+        """Return one line for each note, with its count and first places."""
         return [
             f"{text}: {count:,} ({', '.join(self._places[text])}{', ...' * (count > EXAMPLES)})"
             for text, count in self._counts.items()
@@ -90,15 +90,15 @@ class Notes:
 
 @dataclass(frozen=True)
 class ImportSettings:
-    """How foreign files are read.
+    """Settings for reading foreign files.
 
     Attributes:
-        fields: For a field of the golden set the column that holds it, or a JMESPath, instead of the usual one.
-        separator: What is between the ids in one cell of text.
-        encoding: Of text files; empty for UTF-8, or UTF-16 where a byte-order mark says so.
-        domain: Domain of the questions that have none; empty leaves it to the name of the golden set.
+        fields: For a field of the golden set, the column that holds it or a JMESPath, instead of the usual one.
+        separator: Separates the ids in one cell of text.
+        encoding: Encoding of text files; empty for UTF-8, or UTF-16 if there is such a byte-order mark.
+        domain: Domain of the questions that have none; empty for the name of the golden set.
         id_prefix: Put before each id.
-        corpus: Ids and texts of the passages that may be expected, where a corpus was named.
+        corpus: Ids and texts of the passages that may be expected; None without a corpus.
     """
 
     fields: Mapping[str, str] = field(default_factory=dict)
@@ -111,20 +111,21 @@ class ImportSettings:
 
 @dataclass(frozen=True)
 class Preset:
-    """How a tool calls what its rows hold.
+    """The names that a tool gives to the data in its rows.
 
     Attributes:
-        fields: For each field of a golden line the columns or JMESPaths that may hold it; the first that does counts.
-        fields_in: What is before the name of any other field in its path; None where only `fields` are read.
-        shown_by: Columns that show the format, any one of the sets.
-        not_with: A column that no row of it has.
-        ignored: Columns with results of a system, or with what its store keeps for itself.
+        fields: For each field of a golden line, the columns or JMESPaths that may hold it; the first with a value
+            counts.
+        fields_in: Prefix of the path of any other field; None if only `fields` are read.
+        shown_by: Sets of columns; any one of them identifies the format.
+        not_with: A column that no row of the format has.
+        ignored: Columns with results of a system, or with internal data of the tool's store.
         texts: The column with the texts of the passages that an answer needs; these have no ids.
-        joint: What is between several such texts in one cell.
-        left_out: JMESPaths of rows that are no questions, and the note of each.
+        joint: Separates several such texts in one cell.
+        left_out: JMESPaths of rows that are no questions, each with its note.
         prefixes: Objects whose keys are columns of a table, as in `input_question`.
-        quoted: Whether texts in a table are JSON.
-        of_log: The columns that are no results, in rows with the column `epoch`.
+        quoted: True if texts in a table are JSON.
+        of_log: The columns that are not results, in rows with the column `epoch`.
     """
 
     fields: Mapping[str, Collection[str]]
@@ -140,12 +141,12 @@ class Preset:
     of_log: Collection[str] = ()
 
     def paths(self, name: str) -> tuple[str, ...]:
-        """Where a field may be."""
+        """Return the paths that may hold a field."""
         usual = (name,) if name in ("id", "metadata") else ()
         return tuple(self.fields.get(name, usual if self.fields_in is None else (f"{self.fields_in}{name}",)))
 
     def columns(self, row: Mapping[str, Any]) -> Line:
-        """The columns of a row, without what belongs to a log, and with objects where a table has parts of them."""
+        """Return the columns of a row without a log's results; columns with a prefix are joined to objects."""
         columns: Line = {}
         for name, value in row.items():
             part, _, key = name.partition("_")
@@ -157,11 +158,11 @@ class Preset:
 
 
 TABLE = Preset({"question": ("question",)})
-"""Rows with columns of any names; one that is called as a field need not be named."""
+"""The preset for rows with any columns; a column with a field's name need not be mapped."""
 
 
 def field_name(column: str) -> str:
-    """The field that a column is called as, whatever its case and spaces; else its own name."""
+    """Return the field whose name a column has, ignoring case and spaces; else the column's own name."""
     name = "_".join(column.lower().replace("-", " ").split())
     return name if name in FIELDS else column
 
@@ -183,15 +184,14 @@ def _nearest(name: str, names: Collection[str]) -> str:
 
 
 def _words(path: str) -> list[str]:
-    """The names in a path."""
     return re.findall(r"\w+", path)
 
 
 def _found(name: str, path: str, row: Mapping[str, Any]) -> Any:
-    """The value of a column, or what a JMESPath finds in a row, whose cells may hold JSON; None where there is nothing.
+    """Return the value of a column, or of a JMESPath in a row whose cells may hold JSON; None if there is none.
 
     Raises:
-        ValueError: the path leaves nothing of a list, or a cell that it names begins as a list or object and is none.
+        ValueError: the path selects nothing of a list, or a cell on it begins like a list or object but is none.
     """
     if path in row or path.isidentifier():
         return row.get(path)
@@ -215,7 +215,7 @@ def _searched(path: str, row: Mapping[str, Any]) -> Any:
 
 
 def drafts(rows: Rows, preset: Preset, settings: ImportSettings, notes: Notes) -> Drafts:
-    """Each row as a golden line; a path that was named and that finds nothing in any row is a mistake."""
+    """Yield each row as a golden line, and an error for each path of the user that no row has."""
     columns, place = set[str](), ""
     missing = set(settings.fields.values())
     for place, row in rows:
@@ -239,7 +239,7 @@ def drafts(rows: Rows, preset: Preset, settings: ImportSettings, notes: Notes) -
 
 @dataclass
 class _Line:
-    """A golden line in the making."""
+    """Builds a golden line from a row."""
 
     place: str
     preset: Preset
@@ -252,10 +252,10 @@ class _Line:
     """Columns and paths that a field was read from."""
 
     def read(self) -> Line:
-        """Take each field from its place, and keep the other columns.
+        """Return the golden line: read each field from its path, and keep the other columns as metadata.
 
         Raises:
-            ValueError: a value is none of its field, or there is no question.
+            ValueError: a value does not fit its field, or there is no question.
         """
         self.row = self.preset.columns(self.row)
         paths = self._paths()
@@ -280,7 +280,7 @@ class _Line:
         return {**self.fields, "metadata": self.metadata} if self.metadata else self.fields
 
     def _paths(self) -> dict[str, tuple[str, ...]]:
-        """Where each field may be; what the user named takes the place of the usual columns."""
+        """Return the paths of each field; paths of the user replace the usual columns."""
         named = self.settings.fields
         taken = {name for path in named.values() for name in (path, path.partition("[")[0])}
         paths = {name: self.preset.paths(name) for name in FIELDS}
@@ -290,7 +290,7 @@ class _Line:
         return free | {name: (path,) for name, path in named.items()}
 
     def _took(self, name: str, path: str, value: Any) -> bool:
-        """Take a value as a field; False if it says nothing."""
+        """Store a value as a field; return False if it is empty."""
         if name in TEXTS and self.preset is not TABLE and isinstance(value, str) and _OBJECT.match(value):
             value = cell(value, strict=False)
         if name in LISTS and value in ([], {}):
@@ -307,7 +307,7 @@ class _Line:
         return True
 
     def _read(self, name: str, path: str, value: Any) -> Any:
-        """A value as its field has it."""
+        """Convert a value to the type of its field."""
         if name in TEXTS:
             return self._text(name, path, value)
         if name in LISTS:
@@ -324,7 +324,7 @@ class _Line:
         return identifier(value) if name == "id" else str(value)
 
     def _text(self, name: str, path: str, value: Any) -> str:
-        """The text of a value, the first of several answers; the turns before it are the history."""
+        """Return the text of a value, or the first of several answers; earlier turns become the history."""
         first = value[0] if name == "expected_answer" and isinstance(value, list) and len(value) > 1 else value
         text, rest = text_in(value if isinstance(first, dict) else first)
         history = turns(rest.get("history"))
@@ -336,13 +336,13 @@ class _Line:
         return text
 
     def _keep(self, column: str, why: str, value: Any) -> None:
-        """Keep a column whole; what a path found is kept with the column that it is in."""
+        """Keep a whole column as metadata; a JMESPath's column is kept with the other columns."""
         if column in self.row:
             self.notes.add(f"`{shown(column)}` {why}: kept in `metadata`", self.place)
             self.metadata[column] = value
 
     def _take_rest(self, column: str, value: Any, read: Collection[str]) -> None:
-        """A column that is no field; `read` are the names in all paths."""
+        """Keep or drop a column that is no field; `read` holds the names in all paths."""
         if column == self.preset.texts:
             self._take_texts(column, value)
         elif column not in self.preset.ignored:
@@ -353,13 +353,13 @@ class _Line:
             self.notes.add(f"`{shown(column)}` is no part of a golden set: left out", self.place)
 
     def _suggestion(self, column: str) -> str:
-        """The setting that reads a column of a table which is called as those of a field often are."""
+        """Return the setting that reads a table's column with a usual name of a field; empty if there is none."""
         plain_name = "_".join(column.lower().replace("-", " ").split())
         names = [name for name, columns in USUAL.items() if plain_name in columns and name not in self.fields]
         return f"; to read it, write `fields={names[0]}={shown(column)}`" if names and self.preset is TABLE else ""
 
     def _take_texts(self, column: str, value: Any) -> None:
-        """Texts of passages: their ids, where a corpus holds each of them."""
+        """Replace passage texts by their ids if a corpus holds all of them."""
         texts, corpus, joint = cell(value, strict=False), self.settings.corpus, self.preset.joint
         is_joined = isinstance(texts, str) and bool(joint) and joint in texts
         if is_joined:
@@ -375,7 +375,7 @@ class _Line:
             self.fields["expected_chunks"] = list(dict.fromkeys(ids))
 
     def _decide_negative(self) -> None:
-        """Where a column says whether the question is a negative, it decides against what is expected."""
+        """If a column says that the question is a negative, or that it is none, remove contradicting expectations."""
         column = next((each for each in self.row if each.lower() in REFUSED | ANSWERED), "")
         said = {"true": True, "1": True, "false": False, "0": False}.get(str(self.row.get(column)).strip().lower())
         if said is None:
@@ -400,10 +400,10 @@ class _Line:
 
 
 def _check_keys(name: str, path: str, items: list[Any]) -> None:
-    """Refuse objects without an id, and name the setting that takes another key.
+    """Refuse objects without an id; the message names the setting that reads another key.
 
     Raises:
-        ValueError: there is one.
+        ValueError: an object has no id.
     """
     odd = next((each for each in items if isinstance(each, dict) and is_empty(named(each))), None)
     if odd:
@@ -416,10 +416,10 @@ def _check_keys(name: str, path: str, items: list[Any]) -> None:
 
 
 def graded(grades: Mapping[str, int]) -> list[str] | dict[str, int]:
-    """`expected_chunks` out of the grades by which chunks were judged.
+    """Return `expected_chunks` for judged grades.
 
-    The ids of grade 1 or higher, where grades say no more than that; otherwise each id with its grade, those below
-    0 as 0.
+    These are the ids of grade 1 or higher if no other grade occurs. Otherwise each id has its grade; grades below 0
+    become 0.
     """
     relevant = [key for key, grade in grades.items() if grade >= 1]
     if relevant and any(grade != 1 for grade in grades.values()):
@@ -428,10 +428,10 @@ def graded(grades: Mapping[str, int]) -> list[str] | dict[str, int]:
 
 
 def checked_lines(drafts: Drafts, settings: ImportSettings, notes: Notes) -> Iterator[tuple[Question, str]]:
-    """The question of each draft and its golden line, with its position as its id where it has none.
+    """Yield the question of each draft and its golden line; a draft without an id gets its position.
 
     Raises:
-        GoldenError: drafts are no questions; after the last one all of them are listed with their place.
+        GoldenError: drafts are not valid; raised after the last one, with all problems and their places.
     """
     problems, places = list[str](), dict[str, str]()
     for position, (place, draft) in enumerate(drafts, start=1):

@@ -1,4 +1,4 @@
-"""The formats that can be imported, and what shows each: tables by a preset; promptfoo, TREC and BEIR by readers."""
+"""Detects and reads the formats that can be imported: tables by presets, promptfoo, TREC and BEIR by own readers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ FORMATS = ("trec", "beir", "table", *PRESETS)
 
 
 def read_format(name: str, files: list[Path], settings: ImportSettings, notes: Notes) -> Drafts:
-    """The golden lines that files of a format hold.
+    """Return the golden lines in files of a format.
 
     Raises:
         GoldenError: a file cannot be read.
@@ -54,11 +54,11 @@ def read_format(name: str, files: list[Path], settings: ImportSettings, notes: N
 
 
 def detected_format(files: list[Path], settings: ImportSettings) -> str:
-    """The format that the content of files shows; a field that the user named makes it a table, where nothing does.
+    """Return the format of files, detected from their content; else `table` if the user named fields.
 
     Raises:
         GoldenError: a file cannot be read.
-        UsageError: the content shows no format, or more than one.
+        UsageError: the content fits no format, or more than one.
     """
     if any((path / QUERIES).is_file() for path in files):
         return "beir"
@@ -73,7 +73,7 @@ def detected_format(files: list[Path], settings: ImportSettings) -> str:
 
 
 def _by_content(path: Path, encoding: str) -> str:
-    """The one format that the first row shows; empty where none or several do."""
+    """Return the format that the first row fits; empty if none or several fit."""
     check_file(path)
     if path.suffix.lower() not in FORMS:
         return ""
@@ -92,18 +92,18 @@ def _by_content(path: Path, encoding: str) -> str:
     return names[0] if len(names) == 1 else ""
 
 
-# promptfoo: the test cases of a configuration, or of a file of their own
+# promptfoo: the test cases of a configuration, or of a separate file
 
 _VARIABLE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 
 
 def _is_config(value: Any) -> bool:
-    """True if a document is a configuration of promptfoo."""
+    """Return True if a document is a promptfoo configuration."""
     return isinstance(value, dict) and "tests" in value
 
 
 def _test_cases(path: Path, encoding: str, notes: Notes) -> Rows:
-    """The test cases that a file holds, as rows of their variables."""
+    """Yield the test cases of a file as rows of their variables."""
     config, common, cases = document(path), dict[str, Any](), read_rows(path, encoding)
     if _is_config(config):
         common, cases = _object(config, "defaultTest"), _cases_in(path, config["tests"])
@@ -126,7 +126,7 @@ def _object(case: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _variables(case: dict[str, Any], common: Mapping[str, Any]) -> dict[str, Any] | ValueError:
-    """A test case with the variables as columns; assertions that are one variable have its value."""
+    """Return a test case with its variables as columns; an assertion that is a single variable gets its value."""
     variables, metadata = ({**_object(common, name), **_object(case, name)} for name in ("vars", "metadata"))
     asserts = [
         {**each, "value": variables.get(match[1])} if match else each
@@ -145,7 +145,7 @@ def _variables(case: dict[str, Any], common: Mapping[str, Any]) -> dict[str, Any
     return {**row, "assert": asserts}
 
 
-# TREC and BEIR: queries in files of their own, and judgements (qrels) of the documents that they should find
+# TREC and BEIR: files of queries, and judgements (qrels) of the documents that answer them
 
 HEADER = "query-id\tcorpus-id\tscore"
 """First line of BEIR's qrels."""
@@ -158,10 +158,10 @@ TOPICS = Preset(
 
 
 def _judged(files: list[Path], settings: ImportSettings, notes: Notes) -> Drafts:
-    """The queries with what was judged relevant of each; those without judgements are left out, and noted.
+    """Yield the queries with their relevant documents; queries without judgements are left out and noted.
 
     Raises:
-        GoldenError: queries or judgements are missing, or lines are no judgements.
+        GoldenError: queries or judgements are missing, or lines are not judgements.
     """
     named = [each for path in files for each in ([path / QUERIES, path / QRELS] if path.is_dir() else [path])]
     kinds = {path: _kind_of_judgements(path, settings.encoding) for path in named if path.name != CORPUS}
@@ -188,7 +188,7 @@ def _is_table(path: Path) -> bool:
 
 
 def _kind_of_judgements(path: Path, encoding: str) -> str:
-    """`beir` or `trec` where the first lines of a file are judgements: a header, or four columns with a grade.
+    """Return `beir` or `trec` if a file holds judgements (a header, or four columns with a grade); else empty.
 
     A line with one tab is a topic, even if its text has three words and ends in a number.
     """
@@ -203,9 +203,9 @@ def _kind_of_judgements(path: Path, encoding: str) -> str:
 
 
 def _judgements(files: Iterable[Path], encoding: str) -> dict[str, dict[str, int]]:
-    """The grades by query and document: `query iteration document grade`, or BEIR's three columns below their header.
+    """Return grades by query and document: `query iteration document grade`, or BEIR's columns below their header.
 
-    The same judgement again counts once. Lines that begin with `#` are comments, unless they are judgements.
+    A repeated judgement counts once. Lines that begin with `#` are comments, unless they are judgements.
     """
     grades: dict[str, dict[str, int]] = {}
     problems: list[str] = []

@@ -1,4 +1,4 @@
-"""Files of rows, each an object with its place: CSV, TSV, Excel, Parquet, JSON Lines, JSON, YAML; and corpora."""
+"""Reads tables of rows (CSV, TSV, Excel, Parquet, JSON Lines, JSON, YAML) and the ids of a corpus."""
 
 from __future__ import annotations
 
@@ -27,34 +27,34 @@ from evaltrack.records.json_text import InvalidJsonError, kind_of, parsed
 from evaltrack.system.processes import decoded_size
 
 MAX_UNPACKED_BYTES = 256 << 20
-"""Bytes of a table of Parquet once unpacked."""
+"""Maximum bytes of an unpacked Parquet table."""
 
 MAX_WORKBOOK_BYTES = 64 << 20
-"""The same of a workbook: each byte of it takes some in memory."""
+"""Maximum bytes of an unpacked workbook; in memory it is several times as large."""
 
 MAX_STRINGS = 200_000
-"""Different texts of a workbook, of which its reader takes some ten thousand a second."""
+"""Maximum different texts of a workbook; the reader parses some ten thousand per second."""
 
 MAX_CELLS = 2_000_000
-"""Cells of a sheet, or values of a table of Parquet."""
+"""Maximum cells of a sheet, or values of a Parquet table."""
 
 MAX_YAML_BYTES = 8 << 20
-"""Bytes of a YAML file: its reader needs seconds for some millions."""
+"""Maximum bytes of a YAML file; the reader needs seconds for a few million."""
 
 LISTS = ("samples", "rows", "examples", "data.examples")
-"""Where tools keep their rows in an object; else its first list of objects holds them."""
+"""Keys of the list of rows in an object; else its first list of objects is used."""
 
 Row: TypeAlias = tuple[str, dict[str, Any] | ValueError]
-"""A place (`mine.csv:7`), and what is there by column, or why it is no row."""
+"""A place (`mine.csv:7`), and the row by column, or the error that says why it is no row."""
 
 Rows: TypeAlias = Iterator[Row]
 
 
 def read_rows(path: Path, encoding: str = "") -> Rows:
-    """The rows of a file, in the form that its suffix names.
+    """Yield the rows of a file in the format of its suffix.
 
     Raises:
-        GoldenError: the file cannot be read, or its suffix names no form; `problems` says which do.
+        GoldenError: the file cannot be read, or its suffix is not supported.
     """
     check_file(path)
     form = FORMS.get(path.suffix.lower())
@@ -69,10 +69,10 @@ def read_rows(path: Path, encoding: str = "") -> Rows:
 
 
 def check_file(path: Path) -> None:
-    """Raise where there is no such file.
+    """Check that a file can be read.
 
     Raises:
-        GoldenError: it is missing, a folder or a device, or may not be read.
+        GoldenError: it is missing, a folder or a device, or not readable.
     """
     if path.is_dir():
         raise GoldenError([f"{path}: is a folder; name the files in it"])
@@ -86,10 +86,10 @@ def check_file(path: Path) -> None:
 
 
 def document(path: Path) -> Any:
-    """The value of a JSON or YAML file, whose numbers may be NaN, as some tools write them; None for any other.
+    """Return the value of a JSON or YAML file (with NaN, as some tools write it); None for other suffixes.
 
     Raises:
-        GoldenError: it is too large, or no JSON or YAML.
+        GoldenError: the file is too large, or no JSON or YAML.
     """
     if path.suffix.lower() in (".yaml", ".yml"):
         return read_yaml(path)
@@ -102,10 +102,10 @@ def document(path: Path) -> Any:
 
 
 def read_yaml(path: Path) -> Any:
-    """The one document in a YAML file, by YAML 1.2's rules for plain words (`yes` and `2024-01-01` are text).
+    """Return the one document of a YAML file; plain words follow YAML 1.2 (`yes` and `2024-01-01` are text).
 
     Raises:
-        GoldenError: it is too large, no YAML, merges keys, or nests or repeats itself without end.
+        GoldenError: it is too large, no YAML, uses merge keys, or is nested or repeated without end.
     """
     import yaml
 
@@ -122,7 +122,7 @@ def read_yaml(path: Path) -> Any:
 
 
 def _yaml_loader() -> Any:
-    """PyYAML's safe loader, with plain words as JSON has them, and without merge keys."""
+    """Return PyYAML's safe loader with JSON's rules for plain words, and without merge keys."""
     import yaml
 
     class Loader(yaml.SafeLoader):
@@ -153,10 +153,10 @@ def _bytes(path: Path, limit: int) -> bytes:
 
 
 def read_text(path: Path, encoding: str = "") -> str:
-    """A whole text file, in the encoding that was named, or that its byte-order mark names, else UTF-8.
+    """Read a text file in the given encoding, else that of its byte-order mark, else UTF-8.
 
     Raises:
-        GoldenError: it is too large, or in another encoding.
+        GoldenError: the file is too large, or has another encoding.
     """
     raw = _bytes(path, MAX_ARRAY_BYTES)
     name = encoding or ("utf-16" if raw.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig")
@@ -175,7 +175,7 @@ def _json_lines(path: Path, _: str) -> Iterator[tuple[str, Any]]:
 
 
 def _items(path: Path, _: str) -> Iterator[tuple[str, Any]]:
-    """The rows of a JSON or YAML file: its one array, or the list of an object."""
+    """Yield the rows of a JSON or YAML file: its array, or the list in its object."""
     import jmespath
 
     value = document(path)
@@ -201,7 +201,7 @@ def _is_list_of_objects(value: Any) -> bool:
 
 
 def _separated(path: Path, encoding: str) -> Iterator[tuple[str, Any]]:
-    """The lines of a CSV or TSV with a header; the separator of a CSV is the commonest of its header."""
+    """Yield the lines of a CSV or TSV with a header; a CSV's separator is the most frequent one in its header."""
     text = read_text(path, encoding)
     delimiter = "\t" if path.suffix.lower() == ".tsv" else max(",;\t|", key=text.partition("\n")[0].count)
     reader = csv.reader(StringIO(text, newline=""), delimiter=delimiter, strict=True)
@@ -226,7 +226,7 @@ def _separated(path: Path, encoding: str) -> Iterator[tuple[str, Any]]:
 
 
 def _are_floats(cells: Iterable[str | None]) -> bool:
-    """True if a column holds whole numbers as `7.0`, as tools write them where a cell of it is empty."""
+    """Return True if a column holds whole numbers as `7.0`, as tools write them if one of its cells is empty."""
     texts = [(cell or "").strip() for cell in cells]
     return "" in texts and all(re.fullmatch(r"-?\d+\.0", text) for text in texts if text)
 
@@ -250,7 +250,7 @@ def _cells(names: list[str], cells: list[Any]) -> dict[str, Any] | ValueError:
 
 
 def _excel(path: Path, _: str) -> Iterator[tuple[str, Any]]:
-    """The rows of the first sheet, values instead of formulas."""
+    """Yield the rows of the first sheet, with the values of formulas."""
     try:
         import openpyxl
     except ImportError:
@@ -283,9 +283,9 @@ def _check_size(path: Path, size: int, most: int, what: str = "bytes") -> None:
 
 
 def _parquet(path: Path, _: str = "") -> Iterator[tuple[str, Any]]:
-    """The rows of a Parquet file; lists and objects stay what they are.
+    """Yield the rows of a Parquet file; lists and objects are kept.
 
-    Texts are read as dictionaries, so that what they repeat is measured before it is written out.
+    Texts are read as dictionaries, so that repeats are measured before they are expanded.
     """
     import pyarrow
     import pyarrow.parquet as pq
@@ -294,7 +294,7 @@ def _parquet(path: Path, _: str = "") -> Iterator[tuple[str, Any]]:
     try:
         footer = pq.read_metadata(path)
         leaves = [footer.schema.column(place) for place in range(len(footer.schema))]
-        if not leaves:  # pyarrow makes as many rows as the file claims
+        if not leaves:  # pyarrow creates as many rows as the file claims
             raise ValueError("it has no columns")
         texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
         groups = [footer.row_group(place) for place in range(footer.num_row_groups)]
@@ -335,13 +335,13 @@ PASSAGE_KEYS = ("text", "contents", "content")
 
 
 class CorpusIds:
-    """The ids of all passages of a corpus, and which passage has a given text; texts are held as digests of 8 bytes."""
+    """The ids of all passages of a corpus, and a lookup by text. Texts are stored as digests of 8 bytes."""
 
     def __init__(self, path: Path) -> None:
         """Read a folder of pages, or a table of passages (`_id`, `text`), such as `.jsonl` or `.parquet`.
 
         Raises:
-            GoldenError: lines are no passages.
+            GoldenError: lines are not passages.
             UsageError: the folder holds no pages.
         """
         self.ids: set[str] = set()
@@ -353,7 +353,7 @@ class CorpusIds:
             raise GoldenError([f"{path}: holds no passages; write one JSON object a line, with `_id` and `text`"])
 
     def of_text(self, text: str) -> str | None:
-        """The id of the passage with this text, whatever its spaces; None where there is none."""
+        """Return the id of the passage with this text, ignoring whitespace; None if there is none."""
         return self._by_text.get(_digest(text))
 
     @cached_property
@@ -361,7 +361,7 @@ class CorpusIds:
         return {plain_form(key): key for key in self.ids}
 
     def nearest(self, key: str) -> str | None:
-        """An id that differs from `key` in its form alone."""
+        """Return an id that differs from `key` only in its spelling; None if there is none."""
         return self._forms.get(plain_form(key))
 
 

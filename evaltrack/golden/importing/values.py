@@ -1,4 +1,4 @@
-"""Values of foreign files as golden lines hold them: JSON values, lists of ids, texts."""
+"""Converts values of foreign files to values of golden lines: JSON values, lists of ids, texts."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ from evaltrack.records.json_text import kind_of
 from evaltrack.records.question import Turn
 
 MAX_DEPTH, MAX_VALUES = 50, 200_000
-"""How deep a value may be nested, and how many values one may hold: aliases of YAML repeat what they name."""
+"""Maximum depth of a value, and maximum number of values in it; aliases of YAML repeat their values."""
 
 TEXT_KEYS = (
     *("question", "query", "user_input", "input", "prompt", "text"),
     *("answer", "expected_output", "output", "content"),
 )
-"""Keys under which tools store the text of an input or an output, where it is an object."""
+"""Usual keys of the text in an object that tools store for an input or output."""
 
 ID_KEYS = ("id", "_id", "chunk_id", "doc_id", "name")
-"""Keys of an object that is given for a chunk, a document or a tool."""
+"""Usual keys of the id in an object that tools store for a chunk, a document or a tool."""
 
 _SIDE_BY_SIDE = re.compile(r"""(['"])\s+\1""")
-"""Two texts without a comma, as NumPy prints an array, which Python would join to one."""
+"""Matches two texts without a comma, as NumPy prints an array; Python would join them."""
 
 
 def shown(name: object) -> str:
-    """A name out of a file, fit for one line of a message: printable and short."""
+    """Return a foreign name as printable, short text for one line of a message."""
     text = str(name)
     return printable(f"{text[:60]}..." if len(text) > 60 else text)
 
 
 def plain(value: object, depth: int = 0, seen: list[int] | None = None) -> Any:
-    """A value as JSON has it: numbers that are not finite are null, dates and times are text.
+    """Return a value as JSON data: numbers that are not finite become None, dates and times become text.
 
     Raises:
-        ValueError: it is nested too deep, too large, or holds bytes or text that cannot be stored.
+        ValueError: it is nested too deeply, is too large, or holds bytes or text that cannot be stored.
     """
     seen = [0] if seen is None else seen
     seen[0] += 1
@@ -65,15 +65,15 @@ def plain(value: object, depth: int = 0, seen: list[int] | None = None) -> Any:
 
 
 def is_empty(value: object) -> bool:
-    """True if a cell or field says nothing: missing, blank, or not a number."""
+    """Return True if a cell or field has no content: missing, blank, or NaN."""
     return value is None or value != value or (isinstance(value, str) and not value.strip())  # noqa: PLR0124 - NaN
 
 
 def cell(value: Any, begins: tuple[str, ...] = ("[", "{"), *, strict: bool = True) -> Any:
-    """The list or object that a cell holds as text, of JSON or as Python prints it; any other value as it is.
+    """Return the list or object in a cell's text (JSON, or as Python prints it); other values unchanged.
 
     Raises:
-        ValueError: a text begins as a list or object does, and is none; unless `strict` is off, where it stays a text.
+        ValueError: a text begins like a list or object but is none. With `strict` off it is returned unchanged.
     """
     text = value.strip() if isinstance(value, str) else None
     if text is None or not text.startswith(begins):
@@ -89,15 +89,15 @@ def cell(value: Any, begins: tuple[str, ...] = ("[", "{"), *, strict: bool = Tru
 
 
 def named(value: Mapping[str, Any]) -> Any:
-    """The name in an object that is given for a chunk, a document or a tool; None where that cannot be told."""
+    """Return the id or name in an object for a chunk, document or tool; None if it has no usual key."""
     return next((value[key] for key in ID_KEYS if not is_empty(value.get(key))), None)
 
 
 def identifier(value: object) -> str | int:
-    """An id, alone or in an object; spreadsheets hold whole numbers as `7.0`.
+    """Return an id, given alone or in an object. Spreadsheets store whole numbers as `7.0`.
 
     Raises:
-        ValueError: it is no text and no whole number.
+        ValueError: it is neither text nor a whole number.
     """
     if isinstance(value, Mapping):
         value = value if is_empty(named(value)) else named(value)
@@ -111,7 +111,7 @@ def identifier(value: object) -> str | int:
 
 
 def identifiers(value: object, separator: str) -> list[str | int]:
-    """The ids in a list, in a text that is a list of JSON or Python, or in a text with separators.
+    """Return the ids in a list, in a text that is a list of JSON or Python, or in a text with separators.
 
     Raises:
         ValueError: one of them is no id.
@@ -123,14 +123,15 @@ def identifiers(value: object, separator: str) -> list[str | int]:
 
 
 def text_in(value: object) -> tuple[str, dict[str, Any]]:
-    """The text of an input or output, and what else the value holds.
+    """Return the text of an input or output, and the other content of the value.
 
-    A text is itself. Of an object it is the value under one of the usual keys, or its only value; of a list of chat
-    messages the last one of the user, and the messages before it are `history` where these are texts; of any other list
-    its only item.
+    - Text is returned unchanged.
+    - Of an object: the value under one of the usual keys, or its only value.
+    - Of chat messages: the user's last one. The earlier ones are `history` if they are texts.
+    - Of any other list: its only item.
 
     Raises:
-        ValueError: no text can be told.
+        ValueError: the text is ambiguous or missing.
     """
     match value:
         case str() | int() | float():
@@ -160,7 +161,7 @@ def _text_of_messages(messages: Sequence[Any]) -> tuple[str, dict[str, Any]]:
 
 
 def turns(messages: object) -> list[dict[str, Any]] | None:
-    """Messages as a `history`; None where one of them is more than the text of a role."""
+    """Return messages as a `history`; None if a message holds more than a role and text."""
     with suppress(ValidationError):
         if isinstance(messages, list) and all(isinstance(each, Mapping) for each in messages):
             said = [{name: item for name, item in each.items() if item} for each in messages]
