@@ -1,1 +1,1 @@
-"""The durable loop of an evaluation: plan, ask, keep, resume, stop. It knows no page and no rendering."""
+"""The evaluation loop: plans, asks, stores rows, resumes and stops. It renders nothing."""

@@ -1,4 +1,4 @@
-"""One question from asking to its row: the target, the judges, the scores. A failure stays in the row."""
+"""Makes the row of one question: asks the target, runs judges and scores. A failure is stored in the row."""
 
 from __future__ import annotations
 
@@ -43,28 +43,28 @@ Counter = Callable[[Sequence[str], Response], Tokens | None]
 
 TIMEOUT = 60.0
 JUDGE_TIMEOUT = 600.0
-"""Seconds for all judges' calls of one question: a server that says when to come again is waited for."""
+"""Seconds for all judge calls of one question, including the waits that a server asks for."""
 
 LONG_RESPONSE = 200_000
-"""Characters from which a response is searched for secrets, and its tokens counted, beside the event loop."""
+"""Characters from which a response is searched for secrets, and its tokens are counted, in a thread."""
 
 TRACEBACK_LIMIT = 8000
-"""Characters kept of the end of a traceback."""
+"""Maximum characters of a traceback; its end is kept."""
 
 REASON_LIMIT = 500
-"""Characters kept of why a score was not measured."""
+"""Maximum characters of the reason that a score was not measured."""
 
 MESSAGE_LIMIT = 2000
-"""Characters kept of a failure's message."""
+"""Maximum characters of a failure's message."""
 
 CHAIN_LIMIT = 100
-"""Errors looked at for what was being waited for."""
+"""Maximum number of chained errors searched for the cause of a timeout."""
 
 
 def _waited_for(outcome: object) -> str:
-    """What was being waited for when the time was up, as the notes of what was broken off tell."""
+    """Return the operation that the timeout interrupted, from the notes of the errors."""
     error = outcome if isinstance(outcome, BaseException) else None
-    for _ in range(CHAIN_LIMIT):  # a user's chain of causes may be a ring
+    for _ in range(CHAIN_LIMIT):  # a user's chain of causes may be cyclic
         if error is None:
             break
         if notes := getattr(error, "__notes__", ()):
@@ -74,14 +74,14 @@ def _waited_for(outcome: object) -> str:
 
 
 def failure(kind: FailureKind, message: str, usage: Usage | None = None, **more: Any) -> Failure:
-    """A failure whose message can be stored anywhere: bounded, and valid Unicode."""
+    """Return a failure with a message that can be stored anywhere: short, and valid Unicode."""
     text = storable(message)
     bounded = text if len(text) <= MESSAGE_LIMIT else text[: MESSAGE_LIMIT - 1] + "…"
     return Failure(kind=kind, message=bounded, usage=usage, **more)
 
 
 def storable(text: str) -> str:
-    """A text as valid Unicode without zero characters, which databases refuse."""
+    """Return a text as valid Unicode without zero characters, which databases refuse."""
     return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
@@ -89,9 +89,9 @@ def storable(text: str) -> str:
 class Evaluator:
     """Asks, judges and scores one question at a time.
 
-    The target has `timeout` seconds for each question, judges and `scorers`, who are called at once, `judge_timeout`.
-    `count` counts the tokens of a response whose target reports none, where they are wanted. `redactor` takes secrets
-    out of what comes back before a judge or anybody else sees it; scores measure what came back.
+    The target has `timeout` seconds for each question; judges and `scorers`, which run concurrently, have
+    `judge_timeout`. `count` counts the tokens of a response if its target reports none. `redactor` removes secrets from
+    a response before judges and users see it; scores measure the original response.
     """
 
     target: Target
@@ -105,11 +105,11 @@ class Evaluator:
 
     @property
     def answers_at_once(self) -> bool:
-        """Whether no row is waited for: the target answers at once, and nobody judges."""
+        """True if no row needs waiting: the target answers at once, and there are no judges and scorers."""
         return self.target.answers_at_once and not self.judges and not self.scorers
 
     async def row(self, position: int, question: Question, trial: int) -> Row:
-        """Ask, judge and score one question, in one of its trials."""
+        """Ask, judge and score one trial of a question."""
         outcome, asked = await asked_twice(lambda: self._asked(question))
         fields: dict[str, Any] = {
             "position": position,
@@ -127,7 +127,7 @@ class Evaluator:
         return Row.model_construct(**fields, response=shown, **measured)
 
     async def _asked(self, question: Question) -> tuple[Response | Failure, dict[str, float]]:
-        """What the target gives, and the fields of a row that say when, and how long it took."""
+        """Return the target's response, and the row's fields for start and duration."""
         await self.target.ready()
         started_at, start = seconds_now(), time.perf_counter()
         seconds = None if self.target.answers_at_once else self.timeout
@@ -137,7 +137,7 @@ class Evaluator:
     async def _judged(
         self, question: Question, response: Response, shown: Response, trial: int, *, is_long: bool
     ) -> dict[str, Any]:
-        """What judges and scores add to a row: judges see what is `shown`, scores measure what came back."""
+        """Return the fields from judges and scores; judges see `shown` (redacted), scores measure `response`."""
         verdicts, failure, own_values = await self._opinions(question, response, shown, trial)
         texts = [*(turn.content for turn in question.history if self.target.takes_history), question.question]
         tokens = await _aside(is_long, _tokens, texts, response, self.rules.k, self.count)
@@ -149,10 +149,10 @@ class Evaluator:
     async def _opinions(
         self, question: Question, response: Response, shown: Response, trial: int
     ) -> tuple[tuple[Verdict, ...], Failure | None, list[OwnValues]]:
-        """What the judges said, the failure of those that said nothing, and what one's own scores gave."""
+        """Return the verdicts, the failure of judges without a verdict, and the values of the user's own scores."""
         if not self.judges and not self.scorers:
             return (), None, []
-        judges = self.judges if response.answer is not None else ()  # what only retrieves has nothing to be judged
+        judges = self.judges if response.answer is not None else ()  # a response without an answer has nothing to judge
         own = [judge.on_trial(trial) for judge in judges]
         calls: list[Coroutine[Any, Any, Verdict | Failure | OwnValues]]
         calls = [self._judge(judge, question, shown) for judge in own]
@@ -173,7 +173,7 @@ class Evaluator:
         return self.redactor.verdict(outcome) if self.redactor else outcome
 
     async def _scored(self, scorer: Scorer, question: Question, response: Response) -> OwnValues:
-        """What one's own scores give, or why they do not: that is a reason in the row, and no failure of it."""
+        """Return the values of the user's own scores; an error becomes a reason in the row, not a failure."""
         outcome = await self._of_judge(lambda: scorer(question, response))
         if isinstance(outcome, Failure):
             reasons = {score.name: outcome.message[:REASON_LIMIT] for score in scorer.declared}
@@ -191,9 +191,9 @@ class Evaluator:
     async def _within(
         self, seconds: float | None, ask: Callable[[], Awaitable[Outcome]], who: Literal["target", "judge"]
     ) -> Outcome | Failure:
-        """What was asked for, or why it did not come, with nothing secret in the reason.
+        """Return the outcome of a call or its failure, whose message is redacted.
 
-        Only an error of evaltrack itself, being stopped, and that the call must be made again go further.
+        Only errors of evaltrack itself, cancellation, and a call that must be repeated are raised.
         """
         outcome: Outcome | BaseException
         deadline = None if seconds is None else asyncio.timeout(seconds)
@@ -207,9 +207,9 @@ class Evaluator:
         except (Exception, SystemExit, asyncio.CancelledError) as error:
             task = asyncio.current_task()
             if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
-                raise  # we are being stopped; otherwise it is the target's own
+                raise  # evaltrack is being stopped; otherwise it is the target's own
             outcome = error
-        if deadline is not None and deadline.expired():  # also where it was swallowed: late is late
+        if deadline is not None and deadline.expired():  # also if the target swallowed it: late is late
             kind: FailureKind = "judge_error" if who == "judge" else "target_timeout"
             return self._failure(kind, f"no response within {seconds:g} s{_waited_for(outcome)}", usage_of(outcome))
         if not isinstance(outcome, BaseException):
@@ -232,7 +232,7 @@ class Evaluator:
 
 
 def _own(own_values: Sequence[OwnValues], measured: Measured) -> dict[str, Any]:
-    """The fields of a row with scores of one's own beside those that were measured."""
+    """Return the row's fields with the user's own scores and the built-in ones."""
     return {
         "score_verdicts": {name: each.verdicts[name] for each in own_values for name in each.verdicts},
         "score_usage": reduce(together, (each.usage for each in own_values), None),
@@ -242,13 +242,13 @@ def _own(own_values: Sequence[OwnValues], measured: Measured) -> dict[str, Any]:
 
 
 def _first_of(failures: Sequence[Failure]) -> Failure | None:
-    """The first failure of a panel, with what all of them cost."""
+    """Return the first failure of a panel, with the usage of all failures."""
     usage = reduce(together, (each.usage for each in failures), None)
     return failures[0].model_copy(update={"usage": usage}) if failures else None
 
 
 async def _together(asking: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
-    """What all of them give; where one raises, none is left behind."""
+    """Return all results; if one raises, the others are cancelled."""
     if not asking:
         return []
     tasks = [asyncio.ensure_future(each) for each in asking]
@@ -262,18 +262,18 @@ async def _together(asking: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
 
 
 def _is_long(response: Response) -> bool:
-    """Whether work on the response may take so long that it is done beside the event loop."""
+    """Return True if work on the response may block the event loop for too long."""
     texts = map(attrgetter("text"), response.sources or ())
     return len(response.answer or "") + sum(map(len, filter(None, texts))) >= LONG_RESPONSE
 
 
 async def _aside(is_long: bool, work: Callable[..., T], *arguments: Any) -> T:
-    """Do work, in a thread where it is long: seconds of it would be taken from others' deadlines."""
+    """Do work, in a thread if it is long: it would take seconds from the deadlines of other questions."""
     return await aside(work, *arguments) if is_long else work(*arguments)
 
 
 def _tokens(asked: Sequence[str], response: Response, k: int, count: Counter | None) -> Tokens | None:
-    """What the target reports; else the count of what it was asked, the first k sources' text and the answer."""
+    """Return the target's token count; else the count over its input, the first k sources' text and the answer."""
     if response.usage is not None:
         return Tokens(count=response.usage.total_tokens, known="reported")
     if count is None:
@@ -285,7 +285,7 @@ def _tokens(asked: Sequence[str], response: Response, k: int, count: Counter | N
 def evaluator_of(
     settings: EvaluationConfig, target: Target, judges: Sequence[Judge], scorers: Sequence[Scorer], redactor: Redactor
 ) -> Evaluator:
-    """The evaluator of a target, with the settings of an evaluation."""
+    """Return the evaluator of a target for the settings of an evaluation."""
     model = settings.model or target.model
     bounds = [NAMED.get(part.strip(), part) for part in settings.require.split(",")]
     asks_for_tokens = any("num_tokens" in bound or "combined_score" in bound for bound in bounds)
@@ -302,10 +302,10 @@ def evaluator_of(
 
 
 def _counter(model: str | None, *, always: bool) -> Counter:
-    """Counts tokens as the target's model would; without one, as `o200k_base` does.
+    """Return a function that counts tokens with the vocabulary of the target's model, else with `o200k_base`.
 
-    Where no model is involved the vocabulary, which takes 0.3 s and 70 MB, is not loaded. `always`: one is, whatever a
-    response says.
+    If no model is involved, the vocabulary (0.3 s, 70 MB) is not loaded and the count is None. `always`: count in any
+    case.
     """
     from evaltrack.metrics.tokens import count_tokens
 
@@ -320,5 +320,5 @@ def _counter(model: str | None, *, always: bool) -> Counter:
 
 @lru_cache(maxsize=4096)
 def _tokens_record(number: int, method: Literal["counted", "estimated"]) -> Tokens:
-    """The record of so many tokens, which many responses share."""
+    """Return a record of a token count, shared by many responses."""
     return Tokens(count=number, known=method)

@@ -1,7 +1,7 @@
-"""The settings of an evaluation, and the command that holds them. Each is written once, with type, bounds and help.
+"""The settings of an evaluation, each defined once with type, bounds and help, and the command that holds them.
 
 The options of `evaltrack run`, the keyword arguments of `run_eval`, the parameters of `MLproject`, the logged params
-and the reference of settings are made from `EvaluationConfig`, or held against it by a test.
+and the settings reference are generated from `EvaluationConfig`, or a test compares them with it.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ from evaltrack.targets.python import MAX_WORKERS
 from evaltrack.tracking.writer import TraceChoice
 
 LABEL_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.: -]{0,199}")
-"""What MLflow takes as the name of a param and of a tag on every system; it has room for a prefix."""
+"""Names that MLflow accepts for a param and a tag on every system, with room for a prefix."""
 
 RESERVED_LABELS = ("evaltrack.", "mlflow.")
 MAX_LABEL = 5000
-"""Characters of a param or a tag; MLflow keeps 6,000 of a param."""
+"""Maximum characters of a param or a tag; MLflow's limit for a param is 6,000."""
 
 MAX_NOTE = 3000
-"""Characters of a note; MLflow keeps 8,000 of a description, which says more than that."""
+"""Maximum characters of a note; MLflow's limit for a description, which holds more than the note, is 8,000."""
 
 MOST_LABELS = 100
 
 
 def check_labels(params: Mapping[str, str], tags: Mapping[str, str], note: str) -> None:
-    """Refuse what MLflow would not hold to the letter.
+    """Refuse labels that MLflow would reject or change.
 
     Raises:
-        UsageError: all that is wrong, one a line.
+        UsageError: all problems, one per line.
     """
     problems = [*_of_labels("param", params), *_of_labels("tag", tags)]
     problems += [
@@ -85,16 +85,16 @@ def _unstorable(text: str) -> Iterator[str]:
 
 
 EngineName = Literal["local", "ray"]
-"""Where questions are asked: in this process, or by the workers of a Ray cluster."""
+"""The engine that asks questions: this process, or the workers of a Ray cluster."""
 
 RubricName = Literal["answer", "reasoning"]
-"""What judges are asked: whether an answer is right, or how a conclusion was reached."""
+"""The rubric of the judges: is the answer right, or how was the conclusion reached."""
 
 MAX_CONCURRENCY = 1024
 MAX_TRIALS = 1000
 MAX_ENGINE_WORKERS = 1024
 MAX_WEIGHT = 10
-"""With larger exponents a combined score may be too large or too small for a float."""
+"""Maximum exponent; larger ones may make a combined score overflow or underflow a float."""
 
 
 AUTO_TARGET = "auto"
@@ -109,7 +109,7 @@ _price = partial(_cost, None, logged="never", shapes=False, ge=0, le=MAX_PRICE)
 
 
 class EvaluationConfig(Config):
-    """The settings of one evaluation; `of` makes one with errors for people."""
+    """The settings of one evaluation; `of` creates one with readable errors."""
 
     command = "run"
 
@@ -246,7 +246,7 @@ class EvaluationConfig(Config):
 
     @model_validator(mode="after")
     def _fit_together(self) -> EvaluationConfig:
-        """Weights of a rubric add up, filters and labels can be read, and a price list has both of its prices."""
+        """Check the rubric's weights, the filters and the labels, and that a price list has both of its prices."""
         RubricWeights.parse(self.rubric_weights)
         parse_filters(self.filter)
         check_labels(self.param, self.tag, self.note)
@@ -258,12 +258,12 @@ class EvaluationConfig(Config):
 
     @property
     def selection(self) -> Selection:
-        """The questions to ask; the run of `only_failed` is not looked up here."""
+        """The questions to ask, without `only_failed`, which is resolved elsewhere."""
         return Selection(parse_filters(self.filter), None, self.sample, self.sample_seed)
 
     @property
     def own_tags(self) -> dict[str, str]:
-        """The tags of the user's own, and the note, which a run has from its start."""
+        """The user's tags, and the note; a run has them from its start."""
         return {**self.tag, **({"mlflow.note.content": self.note} if self.note else {})}
 
     @property
@@ -283,43 +283,43 @@ class EvaluationConfig(Config):
 
     @property
     def rules(self) -> Rules:
-        """What shapes scores and passing."""
+        """The rules for scores and passing."""
         reasoning = RubricWeights.parse(self.rubric_weights) if self.rubric == "reasoning" else None
         return Rules(self.k, self.weights, self.pass_threshold, reasoning)
 
     @property
     def weights_text(self) -> str:
-        """The weights that shape the scores, in the form of the signature."""
+        """The weights of the scores, as the signature has them."""
         if self.rubric == "reasoning":
             return str(RubricWeights.parse(self.rubric_weights))
         return ",".join(f"{name}={value:.15g}" for name, value in self.weights.model_dump().items())
 
     def with_(self, **values: Any) -> EvaluationConfig:
-        """These settings with some others; raises as `of` does."""
+        """Return these settings with some changed; raises as `of` does."""
         return self.of(**dict(self) | values)
 
     @property
     def options_of_target(self) -> dict[str, str]:
-        """The target's settings, with those of the processes of a function where they were chosen."""
+        """The target's settings, and those of a function's processes if they differ from the defaults."""
         chosen = {"workers": str(self.workers) if self.workers != 1 else "", "memory": self.target_memory}
         chosen |= {"in_process": "true" if self.in_process else "", "error": self.target_error}
         return {name: value for name, value in chosen.items() if value} | dict(self.target_options)
 
     @property
     def redact_digest(self) -> str:
-        """How many patterns there are, and a digest that tells them from others: they may name what is secret."""
+        """The number of patterns and their digest; the patterns themselves may name secrets."""
         digest = sha256(json.dumps(self.redact).encode()).hexdigest()[:16]
         return f"{len(self.redact)} pattern{'' if len(self.redact) == 1 else 's'}, sha256 {digest}"
 
     def shaping(self) -> dict[str, Any]:
-        """The settings that shape rows, by name: those that a run can only be resumed with; patterns as a digest."""
+        """Return the settings that affect rows, by name, with patterns as a digest; a resumed run must have equal ones."""
         named = {name: getattr(self, name) for name, field in type(self).model_fields.items() if traits(field).shapes}
         return {name: value for name, value in named.items() if name != "model" or value} | {
             "redact": self.redact_digest
         }
 
     def params(self) -> dict[str, str]:
-        """The settings as MLflow's params hold them: weights one by one and in one text, prices where there are any."""
+        """Return the settings as MLflow params: each weight and all in one text, and prices if there are any."""
         params = {"weights": self.weights_text}
         for name, field in type(self).model_fields.items():
             value, logged = getattr(self, name), traits(field).logged
@@ -341,7 +341,6 @@ def _prices(price_in: float | None, price_out: float | None) -> Prices | None:
 
 
 def _text(value: object) -> str:
-    """A value as a param shows it."""
     if isinstance(value, tuple):
         return ",".join(value)
     return f"{value:.15g}" if isinstance(value, float) else str(value)
@@ -349,7 +348,7 @@ def _text(value: object) -> str:
 
 @dataclass(frozen=True)
 class Command:
-    """What the user asked for, in a form that can be kept and done again: no secret is in it, no file's content."""
+    """The user's command in a form that can be stored and repeated, without secrets and file contents."""
 
     golden: str
     target: str
@@ -357,16 +356,16 @@ class Command:
     folder: str
 
     def as_json(self) -> dict[str, Any]:
-        """The command as JSON."""
+        """Return the command as JSON."""
         dumped: dict[str, Any] = TypeAdapter(Command).dump_python(self, mode="json")
         return dumped
 
     @classmethod
     def of_json(cls, stored: Mapping[str, Any]) -> Command:
-        """The command that was kept.
+        """Return a stored command.
 
         Raises:
-            UsageError: it is of another version, or was given in another folder.
+            UsageError: it is from another version, or was started in another folder.
         """
         try:
             command = TypeAdapter(cls).validate_python(stored)

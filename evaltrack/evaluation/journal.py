@@ -1,9 +1,9 @@
-"""Every finished row on disk before it counts, so that an evaluation can be killed and goes on where it was.
+"""Stores every finished row on disk, so that a killed evaluation can be resumed.
 
-One SQLite file for each evaluation, in `EVALTRACK_STATE_DIR` or `evaltrack` in the user's state folder; it is there
-before the MLflow run is, which carries its name as a tag, and is removed once MLflow holds everything. A row is found
-again by its question's id and digest and by its trial: an edited question is asked again. The file is data alone: JSON
-that is checked when read. A checksum tells damage, not forgery: against that nobody but the user may write the file.
+One SQLite file is created per evaluation, in `EVALTRACK_STATE_DIR` or in `evaltrack` in the user's state folder. It is
+created before the MLflow run, which has its name as a tag, and removed when MLflow has all data. A row is found by its
+question's id and digest and by its trial: an edited question is asked again. The file holds only JSON, which is checked
+when read. A checksum detects damage, not forgery; against forgery only the user may have write access.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ class JournalBusyError(UsageError):
 
 
 def is_kind(error: Exception, *codes: int) -> bool:
-    """Whether SQLite's error is of a kind; the higher bits of its code say more than that."""
+    """Return True if an SQLite error has one of these primary codes (the lower 8 bits)."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in codes
 
 
 def unusable(path: Path, error: Exception) -> UsageError:
-    """Why a journal that holds something cannot be opened."""
+    """Return the error for a journal with data that cannot be opened."""
     if is_kind(error, sqlite3.SQLITE_BUSY):
         return JournalBusyError(f"{path}: another process is at work on this run; wait for it")
     if isinstance(error, OSError) or is_kind(error, *NOT_WRITABLE):
@@ -55,7 +55,7 @@ def unusable(path: Path, error: Exception) -> UsageError:
 
 
 def no_journal(path: Path, error: Exception | str) -> str:
-    """The message for an evaluation without a journal."""
+    """Return the message for an evaluation without a journal."""
     return f"nothing can be resumed after a kill: {path}: {error}; set EVALTRACK_STATE_DIR to another folder"
 
 
@@ -78,7 +78,7 @@ set failed = excluded.failed, row = excluded.row, checksum = excluded.checksum w
 
 @dataclass(frozen=True)
 class Reuse:
-    """What became of the `num_rows` rows of earlier: `reused`, `redone` (edited questions), `retried` (errors)."""
+    """The use of the `num_rows` stored rows: `reused`, `redone` (edited questions), `retried` (errors)."""
 
     num_rows: int
     reused: int
@@ -92,15 +92,14 @@ class Reuse:
 
 
 class Journal:
-    """The rows of one evaluation. It belongs to one process at a time, and is released when that one dies.
+    """The rows of one evaluation. One process owns it at a time, until that process ends.
 
-    A new one that cannot be written leaves the evaluation without a journal, not the user without an evaluation:
-    `problem` then says why, and `warn` receives it at once. One that holds rows and cannot be written to any more still
-    gives them.
+    If a new journal cannot be written, the evaluation runs without one: `problem` holds the reason, and `warn` receives
+    it at once. A journal with rows that is no longer writable can still be read.
 
     Raises:
-        UsageError: another process has it open, or what it holds cannot be read, so that it would be paid for again;
-            or another user owns it.
+        UsageError: another process has it open, another user owns it, or its rows cannot be read and asking again would
+            cost money.
     """
 
     def __init__(
@@ -136,15 +135,15 @@ class Journal:
             self._say(command)
 
     def _take(self) -> None:
-        """Lock the file while this process lives, however it dies, and look at what it holds."""
+        """Lock the file until this process ends, and read its command and number of rows."""
         database = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         self._database = database
-        database.text_factory = bytes  # what is no UTF-8 is no row, and no error either
+        database.text_factory = bytes  # invalid UTF-8 must be no error: it is no row
         database.execute("pragma locking_mode=exclusive")
         database.execute("pragma journal_mode=wal").fetchall()
         database.execute("begin exclusive")
         database.execute("commit")
-        # What is committed outlives the process; that paid verdicts outlive a power cut is up to the cache.
+        # Commits survive the process; only the verdict cache must survive a power cut.
         database.execute("pragma synchronous=normal")
         ((found,),) = database.execute("pragma quick_check(1)").fetchall()
         if found != b"ok":
@@ -156,20 +155,20 @@ class Journal:
 
     @property
     def reuse(self) -> Reuse:
-        """What became of the rows kept earlier, so far."""
+        """The use of the stored rows, so far."""
         return Reuse(self._known, self._reused, self._redone, self._retried)
 
     @property
     def name(self) -> str:
-        """What the MLflow run is tagged with."""
+        """The tag of the MLflow run."""
         return self.path.stem
 
     def belongs_to(self, run_id: str) -> None:
-        """Keep which MLflow run this is."""
+        """Store the id of the MLflow run."""
         self._say({"run_id": run_id, "finished": False})
 
     def recall(self, question: Question, trial: int, /) -> Row | None:
-        """The row of a question that was finished earlier; None where it is to be asked."""
+        """Return the stored row of a question; None if it must be asked."""
         if not self._known:
             return None
         found = self._find(question, trial)
@@ -186,7 +185,7 @@ class Journal:
         try:
             with self._lock:
                 found = self._database.execute(select, [question.id, trial]).fetchall()
-        except sqlite3.Error as error:  # the disk went bad meanwhile
+        except sqlite3.Error as error:  # the disk failed meanwhile
             self._give_up(f"{self.path}: cannot be read any more: {error}; what it held is asked again")
             return None
         for digest, text, checksum in found:
@@ -196,21 +195,21 @@ class Journal:
         return None
 
     def keep(self, rows: Sequence[Row], /) -> None:
-        """Make rows durable, all or none: a kill loses nothing of them. An error never replaces an earlier row."""
+        """Store rows durably, all or none. An error never replaces an earlier row."""
         if self.problem:
             return
         if not self.path.exists():
             self._give_up(no_journal(self.path, "the file was removed"))
             return
         try:
-            with self._lock, self._database:  # commits, or takes all of it back
+            with self._lock, self._database:  # commits, or rolls back all of it
                 self._database.execute("begin")
                 self._database.executemany(INSERT, map(line_of, rows))
         except sqlite3.Error as error:
             self._give_up(f"{no_journal(self.path, error)}; what follows is not kept")
 
     def _give_up(self, problem: str) -> None:
-        """Work without a journal from now on, and say so at once."""
+        """Continue without a journal, and warn at once."""
         if problem != self.problem:
             self.problem = problem
             self._warn(problem)
@@ -231,7 +230,7 @@ class Journal:
             self._database.close()
 
     def finish(self, *, errors: int) -> None:
-        """MLflow holds everything: delete it, unless there are errors that may be retried."""
+        """Delete the journal once MLflow has all data; with errors, which may be retried, mark it finished."""
         if errors:
             self._say({"finished": True})
         else:
@@ -244,7 +243,7 @@ class Journal:
 
 
 def read_command(path: Path) -> dict[str, Any]:
-    """What a journal says of its run; empty where it was killed before it could.
+    """Return the data that a journal stores about its run; empty if it was killed before it stored any.
 
     Raises:
         UsageError: another process has it open, it is damaged, or others may write to it.
@@ -264,7 +263,7 @@ def read_command(path: Path) -> dict[str, Any]:
 
 
 def _read_command(path: Path, mode: str, before: str = "") -> dict[str, Any]:
-    """What a journal says of its run; on a full disk there is no room for the file that is read beside others."""
+    """Return the data about a run; on a full disk only `mode` "rw" works, as there is no room for another file."""
     with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode={mode}", uri=True, timeout=0)) as database:
         database.text_factory = bytes
         database.execute(before)
@@ -273,14 +272,14 @@ def _read_command(path: Path, mode: str, before: str = "") -> dict[str, Any]:
 
 
 def delete_journal(path: Path) -> None:
-    """Remove a journal and the files beside it, as far as they can be."""
+    """Remove a journal and its SQLite files, as far as possible."""
     for each in sqlite_files(path):
         with suppress(OSError):
             each.unlink()
 
 
 def command_in(database: sqlite3.Connection) -> dict[str, Any]:
-    """What an open journal says of its run; empty where that cannot be read."""
+    """Return the data about the run in an open journal; empty if it cannot be read."""
     found = database.execute("select text from command").fetchone()
     try:
         command = json.loads(found[0]) if found else None
@@ -290,21 +289,21 @@ def command_in(database: sqlite3.Connection) -> dict[str, Any]:
 
 
 def size_of(path: Path) -> int:
-    """Bytes of a file; 0 where there is none."""
+    """Return the size of a file in bytes; 0 if it does not exist."""
     with suppress(OSError):
         return path.stat().st_size if path.is_file() else 0
     return 0
 
 
 def line_of(row: Row) -> tuple[str, str, int | None, bool, str, int]:
-    """What is kept of a row: id, digest, trial, whether it failed, its text, and a checksum of that."""
+    """Return the stored columns of a row: id, digest, trial, True if it failed, text, and checksum of the text."""
     text = row.model_dump_json(exclude_defaults=True)
     failed = row.failure is not None
     return row.question.id, row.question.digest, row.trial, failed, text, crc32(text.encode())
 
 
 def row_in(text: object, checksum: object, question: Question, trial: int) -> Row | None:
-    """The row of a question; None where its text is not as it was written, or of another version."""
+    """Return the row of a question; None if its text is damaged or from another version."""
     if not isinstance(text, bytes) or crc32(text) != checksum:
         return None
     try:

@@ -1,14 +1,14 @@
-"""The run loop: ask the target every question, score what comes back, yield a row.
+"""Runs the evaluation loop: asks the target every question, scores the response, yields a row.
 
-It knows neither files nor MLflow; a `Memory`, where there is one, has each row before it is yielded. A failure stays
-in its row; only a fault of evaltrack itself, of the golden set or a Ctrl-C ends the loop early, and then no task is
-left behind.
+The loop uses neither files nor MLflow; with a `Memory` each row is stored before it is yielded. A failure is stored in
+its row. Only an error of evaltrack itself, a changed golden set or Ctrl-C ends the loop early, and then all tasks are
+cancelled.
 
-Of several trials of a question one row is made. A score is its mean over the trials that measured it, and so is the
-share of trials that passed. A question passes when more than half of its measured trials did; it is not measured where
-no more than half of its trials were. There is also *pass@n* (did one of the n trials pass: Chen et al. 2021, section
-2.1, with k = n), *pass^n* (did all of them: Yao et al. 2024, tau-bench, section 4) and whether it is *flaky* (some did,
-some did not).
+Several trials of a question are merged into one row. A score is its mean over the trials that measured it, and so is
+the share of passed trials. A question passes if more than half of its measured trials passed. It is not measured if at
+most half of its trials were. There are also *pass@n* (at least one of the n trials passed: Chen et al. 2021, section
+2.1, with k = n), *pass^n* (all of them passed: Yao et al. 2024, tau-bench, section 4) and *flaky* (some passed, some
+did not).
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ Numbered = tuple[int, Question, int]
 """The position of a question, the question, and the number of its trial."""
 
 STOP_SECONDS = 5.0
-"""How long the questions in flight may take to stop."""
+"""Seconds that questions in flight may take to stop."""
 
 
 class Memory(Protocol):
-    """Rows that were finished earlier and must not be made again: the journal."""
+    """A store of finished rows, which are not made again: the journal."""
 
     def recall(self, question: Question, trial: int, /) -> Row | None:
-        """Return the finished row of this trial; None where the question must be asked."""
+        """Return the finished row of this trial; None if the question must be asked."""
         ...
 
     def keep(self, rows: Sequence[Row], /) -> None:
-        """Make rows durable, all or none."""
+        """Store rows durably, all or none."""
         ...
 
 
@@ -51,7 +51,7 @@ class RowMaker(Protocol):
     """Makes the row of one trial of a question: an `Evaluator`."""
 
     def row(self, position: int, question: Question, trial: int) -> Coroutine[Any, Any, Row]:
-        """Return the row; a failure stays in it."""
+        """Return the row; it also holds any failure."""
         ...
 
 
@@ -64,11 +64,12 @@ async def evaluate(
     stop: Callable[[], bool] = lambda: False,
     concurrency: int = CONCURRENCY,
 ) -> AsyncGenerator[Row]:
-    """Give one row for each trial of each question, in the order in which they finish.
+    """Yield one row for each trial of each question, in the order in which they finish.
 
-    At most `concurrency` questions are in flight. What `memory` recalls is not asked again, and what is new is kept
-    there before it is yielded. The space needed does not grow with the questions. Once `stop` says so no question is
-    begun, and those in flight are finished; closing the generator breaks them off.
+    At most `concurrency` questions are in flight. Rows that `memory` recalls are reused, and new ones are stored there
+    before they are yielded. Memory use does not grow with the number of questions. After `stop` returns True no
+    question
+    is started, and those in flight are finished. Closing the generator cancels them.
     """
     numbered = ((*one, trial) for one in enumerate(questions) for trial in trials)
     loop = _Loop(evaluator, memory, stop, numbered)
@@ -85,7 +86,7 @@ async def evaluate(
             yield row
         for worker in workers:
             if worker.done():
-                worker.result()  # raises what ended it: the golden set changed, or a fault of our own
+                worker.result()  # raises the error that ended it: the golden set changed, or a bug of ours
     finally:
         loop.stopping = True
         await _cancel({ending, *workers})
@@ -94,14 +95,14 @@ async def evaluate(
 
 @dataclass
 class _Loop:
-    """What the workers share: the questions still to ask, and the rows that are not kept yet."""
+    """The state that the workers share: the questions still to ask, and the rows not yet stored."""
 
     evaluator: RowMaker
     memory: Memory | None
     stop: Callable[[], bool]
     numbered: Iterator[Numbered]
     unsaved: list[Row] = field(default_factory=list)
-    """Rows whose workers wait until they are kept."""
+    """Rows whose workers wait for them to be stored."""
 
     saved: asyncio.Future[None] = field(init=False)
     stopping: bool = False
@@ -111,12 +112,12 @@ class _Loop:
             if self.stopping or self.stop():
                 return
             await finished.put(await self._row(position, question, trial))
-            await asyncio.sleep(0)  # else one whose target answers at once would fill all places
+            await asyncio.sleep(0)  # else a target that answers at once would fill all places
 
     async def _row(self, position: int, question: Question, trial: int) -> Row:
-        """A row that is durable: until it is, its worker begins nothing else, and no more than that can be lost."""
+        """Return a durable row. Its worker starts nothing else before, so only rows in flight can be lost."""
         earlier = self.memory.recall(question, trial) if self.memory else None
-        if earlier is not None:  # under the position and labels that its question has now
+        if earlier is not None:  # with the current position and labels of its question
             return earlier.model_copy(update={"position": position, "question": question})
         row = await self.evaluator.row(position, question, trial)
         if self.memory:
@@ -124,16 +125,16 @@ class _Loop:
         return row
 
     async def _keep(self, row: Row) -> None:
-        """Keep a row together with those that finish in the same turn of the event loop: they share one commit."""
+        """Store a row in one commit with those that finish in the same turn of the event loop."""
         if not self.unsaved:
             loop = asyncio.get_running_loop()
             self.saved = loop.create_future()
             loop.call_soon(self.save)
         self.unsaved.append(row)
-        await asyncio.shield(self.saved)  # one worker that is cancelled takes it from no other
+        await asyncio.shield(self.saved)  # a cancelled worker must not cancel it for the others
 
     def save(self) -> None:
-        """Keep what is not kept yet."""
+        """Store the rows that are not yet stored."""
         rows, self.unsaved = self.unsaved, []
         if not rows or self.memory is None:
             return
@@ -146,7 +147,7 @@ class _Loop:
 
 
 async def _cancel(tasks: set[asyncio.Task[None]]) -> None:
-    """Cancel until all have ended: a target may swallow a cancellation, and one that hangs for ever is left behind."""
+    """Cancel tasks repeatedly, as a target may ignore a cancellation; tasks that still hang are abandoned."""
     deadline = time.monotonic() + STOP_SECONDS
     while tasks and time.monotonic() < deadline:
         for task in tasks:
@@ -160,9 +161,9 @@ def take_all(
     opened: Iterable[Closable],
     runner: asyncio.Runner | None = None,
 ) -> None:
-    """Run a loop to its end and hand each row on; targets and judges that were `opened` are closed, come what may.
+    """Run a loop to its end and pass each row to `take`; targets and judges in `opened` are closed in every case.
 
-    With a `runner` they stay open, as it may ask them again.
+    With a `runner` they remain open, as it may ask them again.
     """
 
     async def work() -> None:
@@ -185,7 +186,7 @@ async def close_all(opened: Iterable[Closable]) -> None:
 
 
 def run_to_end(work: Callable[[], Any], runner: asyncio.Runner | None = None) -> None:
-    """`asyncio.run`, or that of a runner, also where a loop is already running (a notebook): then in another thread."""
+    """Run like `asyncio.run` or a runner's `run`; if a loop is already running (a notebook), in another thread."""
     run_here = runner.run if runner else asyncio.run
     try:
         asyncio.get_running_loop()
@@ -208,9 +209,9 @@ def run_to_end(work: Callable[[], Any], runner: asyncio.Runner | None = None) ->
 
 
 class Gathering:
-    """Collects the trials of each question and hands on one merged row when the last of them is in.
+    """Collects the trials of each question and passes on one merged row when all are finished.
 
-    It holds only questions whose trials are under way.
+    It holds only questions with unfinished trials.
     """
 
     def __init__(self, trials: int, take: Callable[[Row], None]) -> None:
@@ -218,7 +219,7 @@ class Gathering:
         self._waiting: dict[int, list[Row]] = {}
 
     def add(self, row: Row) -> None:
-        """Take one trial."""
+        """Add one trial."""
         if self._trials == 1:
             self._take(row)
             return
@@ -228,16 +229,16 @@ class Gathering:
             self._take(merge(self._waiting.pop(row.position)))
 
     def close(self) -> None:
-        """Merge what there is of the questions that were broken off."""
+        """Merge the finished trials of interrupted questions."""
         for position in sorted(self._waiting):
             self._take(merge(self._waiting.pop(position), self._trials))
 
 
 def merge(trials: Sequence[Row], num_trials: int | None = None) -> Row:
-    """One row for all trials of a question, of which there should be `num_trials`.
+    """Merge all trials of a question, of which there should be `num_trials`, into one row.
 
-    Its answer, sources and verdicts are those of the first trial that ended as the question did. Where too few trials
-    could be measured it is the first failure.
+    Its answer, sources and verdicts are those of the first trial with the question's outcome. If too few trials were
+    measured, it is the first failure.
     """
     by_trial = sorted(trials, key=lambda row: row.trial or 0)
     tally = _tally(by_trial, num_trials or len(by_trial))
@@ -265,7 +266,7 @@ def merge(trials: Sequence[Row], num_trials: int | None = None) -> Row:
 
 
 def _means(rows: Sequence[Row]) -> dict[str, float]:
-    """The mean of each score over the trials that measured it, in the order of the first that did."""
+    """Return the mean of each score over the trials that measured it, in the order of the first trial."""
     names = dict.fromkeys(name for row in rows for name in row.scores)
     values = {name: [row.scores[name] for row in rows if name in row.scores] for name in names}
     return {name: float(sum(map(Fraction, each)) / len(each)) for name, each in values.items() if name != "pass"}
@@ -277,7 +278,7 @@ def _tally(trials: Sequence[Row], num_trials: int) -> Tally:
 
 
 def _of_trials(tally: Tally) -> dict[str, float]:
-    """Scores of trials, where every trial was measured: a question known by part of them biases means."""
+    """Return the scores over trials; empty unless every trial was measured, as others would bias the means."""
     if tally.measured < tally.trials:
         return {}
     scores = {
@@ -289,7 +290,7 @@ def _of_trials(tally: Tally) -> dict[str, float]:
 
 
 def _tokens(rows: Sequence[Row]) -> Tokens | None:
-    """Tokens of one trial: the mean, rounded to a whole number."""
+    """Return the tokens of one trial: the mean, rounded to a whole number."""
     tokens = [row.tokens for row in rows if row.tokens is not None]
     if not tokens:
         return None
@@ -299,45 +300,45 @@ def _tokens(rows: Sequence[Row]) -> Tokens | None:
 class Progress(Protocol):
     """Receives the progress of an evaluation. All calls come from one thread.
 
-    It may have a method ``opened(run_id, resuming)``, too: a run is open, and nothing is asked yet; `resuming` is the
-    command that goes on with it, if one can.
+    It may also have a method ``opened(run_id, resuming)``, called when a run is open and nothing has been asked;
+    `resuming` is the command that resumes it, if there is one.
     """
 
     def start(self, total: int) -> None:
-        """The run is open and `total` questions are about to be asked."""
+        """Called when the run is open and `total` questions will be asked."""
 
     def advance(self, row: Row) -> None:
-        """One question finished."""
+        """Called when a question is finished."""
 
     def note(self, phrase: str, done: int, total: int) -> None:
-        """Something else is under way; `total` is 0 where it is not known."""
+        """Called when another phase makes progress; `total` is 0 if it is unknown."""
 
     def warn(self, text: str) -> None:
-        """Something is likely wrong; said once, while there is time to stop."""
+        """Called once if something is likely wrong, while the run can still be stopped."""
 
 
 class Silent:
-    """A `Progress` that says nothing."""
+    """A `Progress` that reports nothing."""
 
     def start(self, *_: Any, **__: Any) -> None:
-        """Say nothing."""
+        """Do nothing."""
 
     advance = note = warn = start
 
 
 class Pace:
-    """The speed since `start`, of `total` questions."""
+    """The speed of an evaluation of `total` questions since `start`."""
 
     def __init__(self) -> None:
         self.start(0)
 
     def start(self, total: int) -> None:
-        """Begin at 0."""
+        """Reset all counts."""
         self.done = self.earlier = self.errors = 0
         self.total, self._start, self._started_at = total, time.monotonic(), seconds_now()
 
     def add(self, row: Row) -> bool:
-        """Count a finished question; returns whether its row was there before the start."""
+        """Count a finished question. Return True if its row was made before the start."""
         is_earlier = row.started_at < self._started_at
         self.done += 1
         self.earlier += is_earlier
@@ -346,10 +347,10 @@ class Pace:
 
     @property
     def rate(self) -> float:
-        """Questions that were asked in a second; 0 where none was yet."""
+        """Questions asked per second; 0 before the first one."""
         return (self.done - self.earlier) / max(time.monotonic() - self._start, 1e-9)
 
     @property
     def seconds_left(self) -> float | None:
-        """For the other questions at this speed; None where no question was asked yet."""
+        """Estimated seconds for the remaining questions; None before the first one."""
         return (self.total - self.done) / self.rate if self.rate else None

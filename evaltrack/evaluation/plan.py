@@ -1,6 +1,6 @@
-"""What an evaluation will do, checked before anything is done: golden set, target, judges, and what shaped them.
+"""Checks an evaluation before it starts (golden set, target, judges, settings), and opens its parts.
 
-Everything that can be wrong is found here; `Plan.ask` then asks the questions.
+All errors of usage are found here; `Plan.ask` then asks the questions.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 
 
 OF_PROCESSES = ("python:", "models:", "runs:")
-"""How the names of targets begin that run in processes of their own."""
+"""Prefixes of targets that run in separate processes."""
 
 
 def named_target(
@@ -76,7 +76,7 @@ def named_target(
     settings: EvaluationConfig,
     store_uri: str | None = None,
 ) -> tuple[Target, str]:
-    """The target and its name; the default of the golden set where there is none.
+    """Return the target and its name; the default of the golden set if none is named.
 
     Raises:
         UsageError: it cannot be opened, or a setting is for other targets.
@@ -107,10 +107,10 @@ def open_judges(
     store_uri: str | None = None,
     models: Models | None = None,
 ) -> tuple[Judge, ...]:
-    """The judges of an evaluation, which `opened` closes; some are `functions` by name.
+    """Return the judges of an evaluation, which `opened` closes; `functions` holds some by name.
 
-    `store_uri` is the MLflow store of their prompt, where it is not the usual one. Models come from `models`, where
-    others ask them too.
+    `store_uri` is the MLflow store of their prompt if it is not the default. `models` is set if others share the
+    models.
 
     Raises:
         UsageError: one cannot be opened, or there is no such prompt.
@@ -135,7 +135,7 @@ def open_judges(
 
 
 OF_MLFLOW = ("traces:", "models:", "runs:", "endpoints:")
-"""How the names of targets begin that ask MLflow, which workers cannot reach."""
+"""Prefixes of targets that use MLflow, which workers cannot reach."""
 
 
 def check_measurable(golden: GoldenSet, settings: EvaluationConfig, judges: Sequence[str]) -> None:
@@ -152,10 +152,10 @@ def check_measurable(golden: GoldenSet, settings: EvaluationConfig, judges: Sequ
 
 
 def check_engine(settings: EvaluationConfig, target: str | Callable[..., Any] | None, functions: Functions) -> None:
-    """Refuse settings that cannot hold where the questions are asked.
+    """Refuse settings that do not fit the engine.
 
     Raises:
-        UsageError: with all of them; or Ray is not installed.
+        UsageError: all problems; or Ray is not installed.
     """
     if settings.engine == "local":
         if own := [name for name in ("engine_address", "engine_workers") if getattr(settings, name)]:
@@ -190,7 +190,7 @@ def _engine_problems(
 
 @dataclass(frozen=True)
 class Plan:
-    """One evaluation, checked and ready to be run."""
+    """An evaluation that has been checked and can be run."""
 
     command: Command
     golden: GoldenSet
@@ -203,27 +203,27 @@ class Plan:
     redactor: Redactor
     made_from_before: Mapping[str, str] = field(default_factory=dict)
     workers: RayWorkers | None = None
-    """Who makes the rows, where that is not this process."""
+    """Makes the rows instead of this process, if set."""
 
     @property
     def settings(self) -> EvaluationConfig:
-        """The settings it was planned with."""
+        """The settings of the plan."""
         return self.command.settings
 
     @property
     def several_trials(self) -> bool:
-        """Whether each question is asked more than once."""
+        """True if each question is asked more than once."""
         return self.settings.trials > 1
 
     @property
     def traces(self) -> TraceChoice:
-        """Which questions get a trace; those whose responses stand in traces already get no second one unasked."""
+        """The choice of questions that get a trace; `auto` is off if the responses come from traces."""
         has_traces = self.target.has_traces and self.settings.traces == "auto"
         return "off" if has_traces else self.settings.traces
 
     @property
     def joins_traces(self) -> bool:
-        """Whether every question gets a trace, so that the target's own spans can stand in it."""
+        """True if every question gets a trace, so that the target's own spans can be joined to it."""
         return self.traces == "all" or (self.traces == "auto" and len(self.golden) <= TRACED_QUESTIONS)
 
     @property
@@ -233,11 +233,11 @@ class Plan:
 
     @cached_property
     def notes_on_others(self) -> tuple[str, ...]:
-        """What target and judges hold of other questions than those of the golden set."""
+        """Notes on questions that target or judges hold and the golden set does not."""
         return tuple(filter(None, (each.note_on_other_questions(self.golden.ids) for each in self._opened)))
 
     def notes(self) -> tuple[str, ...]:
-        """What target, judges, golden set and cache found worth saying."""
+        """Return the remarks of target, judges, golden set and cache."""
         notes = [note for each in self._opened for note in each.notes]
         notes += self.notes_on_others
         if drafts := self.golden.stats.drafts:
@@ -248,14 +248,14 @@ class Plan:
         return tuple(dict.fromkeys(notes + ([self.cache.problem] if self.cache and self.cache.problem else [])))
 
     def params(self) -> dict[str, str]:
-        """What MLflow's params hold: everything that shapes a number."""
+        """Return the params for MLflow: everything that affects a number."""
         params = {"golden": str(self.golden.path), "target": self.signature.target}
-        if self.signature.model:  # else it is what the responses say, at the end
+        if self.signature.model:  # else the responses name it, at the end
             params["model"] = self.signature.model
         return params | self.settings.params() | {"judge": self.signature.judge}
 
     def tags(self, signature: Signature | None = None) -> dict[str, str]:
-        """What MLflow's tags hold, which a comparison looks for; `signature` as it turned out at the end."""
+        """Return the tags for MLflow, which comparisons read; `signature` is the final one."""
         signature = signature or self.signature
         packages = packages_text(self.target.packages)
         return {
@@ -271,9 +271,9 @@ class Plan:
 
     @cached_property
     def made_from(self) -> dict[str, str]:
-        """The state of all that rows are made from, by its name; files of recordings are read once for it.
+        """The state of all inputs of the rows, by name; recording files are read once for it.
 
-        Where a run is resumed, the states in which its finished rows were made stand before it.
+        If a run is resumed, each state is preceded by the one in which its finished rows were made.
         """
         verdicts = ", ".join(filter(None, (judge.recording for judge in self.judges)))
         target = self.target
@@ -285,9 +285,9 @@ class Plan:
 
     @cached_property
     def system(self) -> System:
-        """What identifies the target, as it was when it was opened."""
+        """The data that identify the target, at the time it was opened."""
         commit, changes = work_tree(caller_folder())
-        if THEN in (code := self.made_from.get(CODE, "")):  # it was changed while the run was broken off
+        if THEN in (code := self.made_from.get(CODE, "")):  # it was changed while the run was interrupted
             changes = code
         options = {name: shown_text(value) for name, value in self.settings.target_options.items()}
         model = {"model": self.signature.model} if self.signature.model else {}
@@ -305,10 +305,11 @@ class Plan:
         stop: Callable[[], bool] = lambda: False,
         runner: asyncio.Runner | None = None,
     ) -> None:
-        """Ask all questions, or those given, and hand each row to `take`.
+        """Ask all questions, or the given ones, and pass each row to `take`.
 
-        Target and judges are closed at the end; with a `runner` they stay open until `close`. Answers at hand are not
-        kept in `memory`: reading them again costs less than keeping them.
+        Target and judges are closed at the end; with a `runner` they remain open until `close`. Rows of targets that
+        answer
+        at once are not stored in `memory`: reading them again costs less.
         """
         settings = self.settings
         selected = self.golden if questions is None else questions
@@ -323,12 +324,12 @@ class Plan:
         take_all(rows, take, self._opened, runner)
 
     def close(self, runner: asyncio.Runner) -> None:
-        """Close what was asked with this runner."""
+        """Close the target and judges that were asked with this runner."""
         run_to_end(lambda: close_all(self._opened), runner)
 
 
 def open_cache(settings: EvaluationConfig, opened: ExitStack) -> VerdictCache | None:
-    """The cache of verdicts, if it may be used; `opened` closes it."""
+    """Return the cache of verdicts if it is enabled; `opened` closes it."""
     if not settings.verdict_cache:
         return None
     cache = VerdictCache(cache_folder())
@@ -337,7 +338,7 @@ def open_cache(settings: EvaluationConfig, opened: ExitStack) -> VerdictCache | 
 
 
 class Opened(NamedTuple):
-    """What the settings of an evaluation name, ready to be asked."""
+    """The open parts of an evaluation."""
 
     target: Target
     judges: tuple[Judge, ...]
@@ -353,7 +354,7 @@ def open_named(
     functions: Functions = MappingProxyType({}),
     store_uri: str | None = None,
 ) -> tuple[Opened, tuple[OwnScore, ...]]:
-    """Open scores, then the `target`, which is given what they declare, then judges; `opened` closes them."""
+    """Open scores, then the `target` with the declared scores, then judges; `opened` closes them."""
     names, models = judge_names(settings.judge), Models(settings.concurrency, settings.call_timeout)
     cache = open_cache(settings, opened) if names or any(map(asks_judge, settings.scores)) else None
     scorers: tuple[Scorer, ...] = ()
@@ -373,7 +374,7 @@ def open_named(
         opened.callback(scorer.close)
     declared = tuple(score for scorer in scorers for score in scorer.declared)
     opened_target = target(declared)
-    opened.callback(opened_target.close)  # also where it is never asked
+    opened.callback(opened_target.close)  # also if it is never asked
     judges = open_judges(settings, opened, cache, functions, store_uri=store_uri, models=models)
     redactor = Redactor.with_environment(settings.redact, opened_target.secrets)
     return Opened(opened_target, judges, scorers, cache, redactor), declared
@@ -389,15 +390,16 @@ def planned(
     functions: Functions = MappingProxyType({}),
     store_uri: str | None = None,
 ) -> Iterator[Plan]:
-    """Check everything, and open target, judges and scores.
+    """Check an evaluation, and open target, judges and scores.
 
-    The golden set is that of a `selection`, or whole. `functions` are judges and scores that were given as objects, by
-    the names that stand for them in the settings. `store_uri` is the MLflow store, where it is not the usual one.
+    `selection` selects questions of the golden set; None selects all. `functions` are judges and scores given as
+    objects,
+    by their names in the settings. `store_uri` is the MLflow store if it is not the default.
 
     Raises:
         UsageError: golden set, target, judge or a setting is wrong.
     """
-    Redactor(settings.redact)  # a wrong pattern is found before anything is opened
+    Redactor(settings.redact)  # a wrong pattern is reported before anything is opened
     check_engine(settings, target, functions)
     golden, target_name, criteria = open_golden(golden_path, selection), "", tuple[Criterion, ...]()
     if settings.evaluation_json:
@@ -419,16 +421,16 @@ def planned(
 
 
 LONGEST_SIGNATURE = 7900
-"""Characters; a tag of MLflow holds 8,000."""
+"""Maximum characters of the signature; an MLflow tag holds 8,000."""
 
 
 def signature_of(
     golden: GoldenSet, target: str, opened: Opened, settings: EvaluationConfig, declared: tuple[OwnScore, ...]
 ) -> Signature:
-    """The signature of an evaluation; `target` is its name, which is cleaned.
+    """Return the signature of an evaluation; `target` is its name, which is redacted.
 
     Raises:
-        UsageError: two judges have one name, or the declarations of scores are longer than MLflow holds.
+        UsageError: two judges have one name, or the declarations of scores are too long for MLflow.
     """
     names = [judge.name for judge in opened.judges]
     for name in names:
@@ -454,20 +456,20 @@ def signature_of(
 
 
 TARGET_SHOWN = 60
-"""Characters of a target in the name of a run."""
+"""Maximum characters of a target in the name of a run."""
 
 PARAMS_SHOWN = 3
 
 
 def default_run_name(plan: Plan) -> str:
-    """``travel bm25:docs k=5 chunk_size=600``: golden set, target, k, and the first params of the user's own."""
+    """Return a name such as ``travel bm25:docs k=5 chunk_size=600``: golden set, target, k, first own params."""
     params = [f"{name}={_within(value, 24)}" for name, value in list(plan.settings.param.items())[:PARAMS_SHOWN]]
     parts = [plan.golden.name, _target(plan.signature.target), f"k={plan.settings.k}", *params]
     return " ".join("".join(each if each.isprintable() else " " for each in part) for part in parts)
 
 
 def _target(name: str) -> str:
-    """A target, without what stands before the end of a long path."""
+    """Return a target's name, with the beginning of a long path left out."""
     kind, colon, place = name.partition(":")
     room = TARGET_SHOWN - len(kind) - 2
     return f"{kind}{colon}{place if len(place) <= room else '…' + place[-room:]}"

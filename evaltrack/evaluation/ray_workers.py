@@ -1,7 +1,7 @@
-"""The workers of a Ray cluster, which ask, judge and measure; each row returns to the driver as soon as it is finished.
+"""Makes rows on the workers of a Ray cluster; each finished row returns to the driver at once.
 
-The driver is the process that was started. It keeps the plan, the journal and the MLflow run as without Ray: its loop
-awaits a row from a worker instead of making it. A worker or a driver that dies costs only the questions in flight.
+The driver is the process that was started. It holds the plan, the journal and the MLflow run as without Ray: its loop
+awaits rows from workers instead of making them. If a worker or the driver dies, only the questions in flight are lost.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from evaltrack.records import Closable, Question, Row
 from evaltrack.targets import open_target
 
 MOST_DEATHS = 10
-"""How often the worker of a question may die before the run ends."""
+"""Number of times that the worker of a question may die before the run ends."""
 CONNECT_SECONDS = 10.0
 END_SECONDS = 10.0
-"""How long a worker may take to close what it opened."""
+"""Seconds that a worker may take to close its resources."""
 OWN_VARIABLES = ("OPENAI_", "EVALTRACK_")
-"""How the names of the variables begin that workers are given."""
+"""Prefixes of the environment variables that are passed to workers."""
 HEADER = "header."
-"""How the settings of a target begin whose values name variables."""
+"""Prefix of target settings whose values name environment variables."""
 _PLACE = re.compile(r"(?:ray://)?([^:/]+):([0-9]{1,5})")
 
 
 class RowWorker:
-    """A process of Ray that makes rows. Ray starts it again if it dies, and sends it the questions in flight again."""
+    """A Ray process that makes rows. Ray restarts it if it dies, and sends it the questions in flight again."""
 
     def __init__(self, command: Command, environment: Mapping[str, str]) -> None:
         self._command, self._environment = command, environment
@@ -59,12 +59,12 @@ class RowWorker:
         self._evaluator = self._evaluator or self._open_evaluator()
 
     async def row(self, position: int, question: Question, trial: int) -> Row:
-        """Ask, judge and score one question; a process that was started again opens everything first."""
+        """Ask, judge and score one question; a restarted process opens everything first."""
         self._evaluator = self._evaluator or self._open_evaluator()
         return await self._evaluator.row(position, question, trial)
 
     async def end(self) -> list[str]:
-        """Close everything, and give what is worth knowing of it."""
+        """Close everything, and return the notes."""
         import ray
 
         notes = [note for each in self._opened for note in each.notes]
@@ -76,7 +76,7 @@ class RowWorker:
 
     def _open_evaluator(self) -> Evaluator:
         os.environ.update(self._environment)
-        with suppress(OSError):  # another machine may have no such folder
+        with suppress(OSError):  # another machine may not have the folder
             os.chdir(self._command.folder)
         settings, name = self._command.settings, self._command.target
         (target, judges, scorers, _, redactor), _ = open_named(
@@ -87,7 +87,7 @@ class RowWorker:
 
 
 class RayWorkers(Closable):
-    """The workers of one run, as what makes the rows of its loop. Each has an equal share of the concurrency."""
+    """The workers of one run, which make the rows of its loop. Each has an equal share of the concurrency."""
 
     def __init__(self, command: Command) -> None:
         import ray
@@ -100,19 +100,19 @@ class RayWorkers(Closable):
         self._environment = environment_of(command)
         self._starting, self._started, self._workers = list[asyncio.Task[None]](), list[Any](), list[Any]()
         self._free: asyncio.Queue[Any] = asyncio.Queue()
-        """A worker stands here once for each question that it could begin; or an error that ends the run."""
+        """A worker is queued once for each question that it can start; an error ends the run."""
         self._notes: list[str] = []
 
     @property
     def notes(self) -> list[str]:
-        """What the workers found worth knowing, once they are closed."""
+        """The notes of the workers, once they are closed."""
         return list(dict.fromkeys(self._notes))
 
     async def row(self, position: int, question: Question, trial: int) -> Row:
-        """The row of a question, from the worker that is free first.
+        """Return the row of a question from the first free worker.
 
         Raises:
-            EvaltrackError: what ended the asking in the worker, or workers die again and again.
+            EvaltrackError: the error of the worker, or workers died too often.
         """
         from ray.exceptions import RayError
 
@@ -130,13 +130,13 @@ class RayWorkers(Closable):
         return row
 
     def _start(self) -> None:
-        """Ask Ray for all workers; each is free as soon as it has opened everything."""
+        """Start all workers; each is free once it has opened everything."""
         import ray
 
         in_ray = ray.remote(RowWorker).options(
             num_cpus=1, max_concurrency=self._share + 1, max_restarts=-1, max_task_retries=MOST_DEATHS
         )
-        # As arguments: Ray writes these into no log.
+        # Ray logs no arguments.
         self._workers = [in_ray.remote(self._command, self._environment) for _ in range(self._num_workers)]
         self._starting = [asyncio.create_task(self._open(worker)) for worker in self._workers]
 
@@ -153,7 +153,7 @@ class RayWorkers(Closable):
             self._free.put_nowait(worker)
 
     async def aclose(self) -> None:
-        """Have the workers close what they opened, and end them."""
+        """Close the workers' resources, and end the workers."""
         import ray
 
         for task in self._starting:
@@ -170,12 +170,12 @@ class RayWorkers(Closable):
 
 @contextmanager
 def connected_workers(command: Command) -> Iterator[RayWorkers]:
-    """The workers of a Ray at an address, else where its own settings lead, else on this machine for the time being.
+    """Yield the workers of the Ray cluster at the given address, else of Ray's own settings, else on this machine.
 
-    A Ray that this process is connected to already is used, and stays connected.
+    If this process is already connected to Ray, that connection is used and remains open.
 
     Raises:
-        UsageError: it cannot be reached.
+        UsageError: Ray cannot be reached.
     """
     import ray
 
@@ -186,7 +186,7 @@ def connected_workers(command: Command) -> Iterator[RayWorkers]:
     before = signal.getsignal(signal.SIGTERM) if in_main_thread else None
     try:
         _connect(command.settings.engine_address)
-        if before is not None:  # Ray sets a handler of its own, which ends the process
+        if before is not None:  # Ray sets a handler that ends the process
             signal.signal(signal.SIGTERM, before)
         yield RayWorkers(command)
     finally:
@@ -196,10 +196,10 @@ def connected_workers(command: Command) -> Iterator[RayWorkers]:
 def _connect(address: str) -> None:
     import ray
 
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a Ray that is started here calls nobody
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no usage reports from a Ray that is started here
     try:
         if place := _PLACE.fullmatch(address or os.environ.get("RAY_ADDRESS", "")):
-            # Ray itself tries for minutes where nobody listens.
+            # Ray itself retries for minutes if nothing listens.
             socket.create_connection((place[1], int(place[2])), CONNECT_SECONDS).close()
         ray.init(address=address or None, log_to_driver=False, logging_level=logging.ERROR)
     except Exception as error:  # noqa: BLE001 - of many kinds, also Python's own
@@ -210,7 +210,7 @@ def _connect(address: str) -> None:
 
 
 def _own_error(error: Exception) -> EvaltrackError:
-    """The error of evaltrack that a worker raised; any other one is an `InconclusiveError`."""
+    """Return the evaltrack error that a worker raised; an `InconclusiveError` for any other."""
     from ray.exceptions import RayTaskError
 
     last = shown_text(str(error).strip().splitlines()[-1])
@@ -223,7 +223,7 @@ def _own_error(error: Exception) -> EvaltrackError:
 
 
 def environment_of(command: Command) -> dict[str, str]:
-    """The variables of this process that its workers need: those of evaltrack, of models, and of a target's headers."""
+    """Return the environment variables that workers need: those of evaltrack, of models, and of a target's headers."""
     named = {
         value.split()[-1]
         for name, value in command.settings.target_options.items()

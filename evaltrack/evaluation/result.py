@@ -1,4 +1,4 @@
-"""The result of an evaluation, and of several: one data object, which every rendering reads and none computes on."""
+"""The results of evaluations and sweeps as data objects; all renderings read them."""
 
 from __future__ import annotations
 
@@ -57,17 +57,17 @@ class RunResult:
 
     @property
     def success(self) -> bool:
-        """Whether the run ended FINISHED."""
+        """True if the run ended FINISHED."""
         return self.status == "FINISHED"
 
     @property
     def table(self) -> MetricTable:
-        """The metrics that it may have: ours, and those of one's own."""
+        """The metrics that the run may have: built-in ones and the user's own."""
         return metric_table(self.signature.scores)
 
     @property
     def means(self) -> dict[str, float]:
-        """The metrics that stand for themselves, without the most that others can reach."""
+        """The metrics without the maxima (`.max`) that others can reach."""
         return {name: value for name, value in self.metrics.items() if not name.endswith(".max")}
 
     @property
@@ -77,17 +77,17 @@ class RunResult:
 
     @property
     def aims(self) -> tuple[MeasuredAim, ...]:
-        """Of a run on reasoning what it measured beside its aims and the published baseline; of others nothing."""
+        """For a reasoning run, its measured values with their aims and the published baseline; else empty."""
         return tuple(measured_aims(self.metrics)) if self.signature.rubric == "reasoning" else ()
 
     @property
     def coverage(self) -> float:
-        """Share of the questions that were answered without an error, in [0, 1]."""
+        """Share of the questions answered without an error, in [0, 1]."""
         return 1 - self.totals["num_errors"] / self.totals["num_questions"] if self.totals["num_questions"] else 0.0
 
     @property
     def why_nothing(self) -> str:
-        """For a run in which no question passed or failed: what could not be measured or judged, and why."""
+        """The reason that no question passed or failed: the errors and the parts that were not measured or judged."""
         failed, num_questions = self.totals["num_errors"], self.totals["num_questions"]
         what = "judged, so that no question passed or failed" if self.totals["judge_errors"] else "measured"
         others = "" if failed == num_questions else ", and the retrieval of the others was not measured"
@@ -98,16 +98,16 @@ class RunResult:
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
-        """Every row as columns, in the order of the golden set, read back from MLflow."""
+        """Every row as columns, in the order of the golden set, read from MLflow."""
         return list(self.read_table())
 
     def read_rows(self) -> Iterator[StoredRow]:
-        """Every row with its types, in the order of the golden set, streamed from MLflow."""
+        """Return every row as a typed record, in the order of the golden set, streamed from MLflow."""
         own = tuple(score.name for score in own_scores_of(self.signature))
         return (StoredRow.of(columns, own) for columns in self.read_table())
 
     def to_pandas(self) -> pd.DataFrame:
-        """Every row as a pandas data frame, in the order of the golden set; what was not measured is None or NaN."""
+        """Return every row in a pandas DataFrame, in the order of the golden set; unmeasured values are None or NaN."""
         import pandas as pd
 
         return pd.DataFrame(self.rows)
@@ -117,24 +117,24 @@ class RunResult:
 
 
 class ChildResults:
-    """Several `results`, which end well together."""
+    """Several `results` with a common status."""
 
     results: tuple[RunResult, ...]
 
     @property
     def status(self) -> Literal["FINISHED", "FAILED"]:
-        """FAILED where any of its runs is."""
+        """FAILED if any of its runs failed."""
         return "FINISHED" if self.success else "FAILED"
 
     @property
     def success(self) -> bool:
-        """Whether every run ended FINISHED."""
+        """True if every run ended FINISHED."""
         return all(result.success for result in self.results)
 
 
 @dataclass(frozen=True)
 class SetResults(ChildResults):
-    """One result for each golden set, in the order in which they were named; `run_id` is their parent in MLflow."""
+    """One result per golden set, in the order of their names in the call; `run_id` is their parent run in MLflow."""
 
     run_id: str
     experiment_id: str
@@ -148,9 +148,9 @@ class SetResults(ChildResults):
 
 @dataclass(frozen=True)
 class SweepResult(ChildResults):
-    """One result for each configuration and seed, in the order of the sweep; `run_id` is their parent in MLflow.
+    """One result per configuration and seed, in the order of the sweep; `run_id` is their parent run in MLflow.
 
-    `reused` of them were finished before the sweep was resumed. `notes` says what is worth knowing.
+    `reused` of them were finished before the sweep was resumed. `notes` holds remarks on the sweep.
     """
 
     run_id: str

@@ -1,4 +1,4 @@
-"""Which run an evaluation goes on with: a new one, or one that was broken off."""
+"""Finds the interrupted run to resume, or starts a new one."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from evaltrack.tracking.store import Store
 
 AUTO = "auto"
 KEPT_DAYS = 30
-"""Journals that were not written to for so many days are removed when a new one begins."""
+"""Journals without changes for this number of days are removed when a new one is created."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """How to go on: the file of the `journal`, the id of the run (None: a new one), and a `hint` for the user.
+    """The chosen `journal` file, the run's id (None: a new run), and a `hint` for the user.
 
-    `made_from` is what the rows in the journal were made from.
+    `made_from` is the state of the inputs of the rows in the journal.
     """
 
     journal: Path
@@ -41,7 +41,7 @@ class Choice:
 
 
 def kept_of(plan: Plan, store: Store) -> dict[str, Any]:
-    """What a journal keeps of an evaluation besides its rows; no password."""
+    """Return the data that a journal stores about an evaluation besides its rows, without passwords."""
     return {
         "command": plan.command.as_json(),
         "signature": plan.signature.model_dump(),
@@ -53,7 +53,7 @@ def kept_of(plan: Plan, store: Store) -> dict[str, Any]:
 
 
 def run_to_resume(name_or_id: str, store: Store) -> str:
-    """The id of the run that a person means, who names no settings.
+    """Return the id of the run that a user names without giving settings.
 
     Raises:
         UsageError: there is no such run, or there are several; `auto` needs the settings of a run.
@@ -68,21 +68,22 @@ def run_to_resume(name_or_id: str, store: Store) -> str:
 
 
 def command_to_resume(run_id: str, store: Store) -> Command:
-    """What was evaluated by a run, from its journal.
+    """Return the command of a run, from its journal.
 
     Raises:
-        UsageError: this machine holds no journal of it, or it was started in another folder.
+        UsageError: this machine has no journal of it, or it was started in another folder.
     """
     stored = _find_journal(run_id, store)[1].get("command")
     return Command.of_json(stored if isinstance(stored, dict) else {})
 
 
 def choose_run(resume: str | None, now: dict[str, Any], store: Store, *, retry_errors: bool) -> Choice:
-    """The run to go on with, or a new one, for the evaluation of which a journal would keep `now`.
+    """Return the run to resume, or a new one, for an evaluation whose journal data is `now`.
 
     Raises:
-        UsageError: `resume` names a run that cannot be gone on with: nothing is kept of it, it is finished, or it was
-            another evaluation; the message names each difference. Or another user owns the folder where runs are kept.
+        UsageError: `resume` names a run that cannot be resumed: it has no journal, is finished, or was another
+            evaluation
+            (the message names each difference). Or another user owns the folder of the journals.
     """
     if resume and os.environ.get("MLFLOW_RUN_ID"):
         raise UsageError("`resume=`: `mlflow run` has opened a new run; resume with: evaltrack resume RUN")
@@ -92,7 +93,7 @@ def choose_run(resume: str | None, now: dict[str, Any], store: Store, *, retry_e
         try:
             remove_old()
         except NotPrivateError:
-            return Choice(new_journal())  # there is nothing to take from that folder; the journal says why
+            return Choice(new_journal())  # that folder holds nothing to resume; the journal reports the reason
     passed_over: list[str] = []
     unfinished = next((journal for journal in journals(passed_over) if _same(journal[1], now)), None)
     if unfinished is None:
@@ -107,7 +108,6 @@ def choose_run(resume: str | None, now: dict[str, Any], store: Store, *, retry_e
 
 
 def _resume_named(run_id: str, now: dict[str, Any], store: Store, *, retry_errors: bool) -> Choice:
-    """The run that the user named."""
     path, before = _find_journal(run_id, store)
     try:
         different = _differences(before, now)
@@ -126,9 +126,9 @@ def _going_on(path: Path, run_id: str | None, before: Mapping[str, Any], now: Ma
 
 
 def _change_words(was: Mapping[str, str], now: Mapping[str, str]) -> str | None:
-    """What changed since the finished rows were made; None where nothing did.
+    """Return a message on changed inputs since the finished rows were made; None if there are none.
 
-    Whoever asks failed questions again may have completed a file, or mended a function.
+    A user who retries failed questions may have completed a file or fixed a function.
     """
     others = [name for name in {**was, **now} if last_state(was.get(name, "")) != now.get(name, "")]
     if not others:
@@ -139,7 +139,7 @@ def _change_words(was: Mapping[str, str], now: Mapping[str, str]) -> str | None:
 
 
 def is_resumable(run_id: str, store: Store) -> bool:
-    """Whether this machine holds a journal of a run that is not finished.
+    """Return True if this machine has the journal of a run that is not finished.
 
     Raises:
         JournalBusyError: another process is evaluating it.
@@ -161,7 +161,7 @@ def _find_journal(run_id: str, store: Store) -> tuple[Path, dict[str, Any]]:
             return path, stored
     tagged = journal_named(journal_tag(store, run_id) or "")
     if tagged is not None and tagged.is_file() and (stored := read_command(tagged)) and not stored.get("run_id"):
-        return tagged, stored  # it was killed before it could say of which run it is; a tag alone does not decide
+        return tagged, stored  # it was killed before its run id was stored; a tag alone does not decide
     raise UsageError(f"run {run_id}: nothing is kept of it in {state_folder()}; it is finished, or ran elsewhere")
 
 
@@ -169,12 +169,12 @@ def _same(stored: dict[str, Any], now: dict[str, Any]) -> bool:
     try:
         elsewhere = stored.get("experiment") != now["experiment"]
         return not (elsewhere or stored.get("finished") or _differences(stored, now))
-    except (KeyError, TypeError, AttributeError, ValueError):  # of another version
+    except (KeyError, TypeError, AttributeError, ValueError):  # from another version
         return False
 
 
 def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    """Each part that shapes rows and is another now; the golden set's own lines are looked at one by one."""
+    """Return the differences that affect rows; changed lines of the golden set are handled one by one."""
     was, new = _shaping(before), _shaping(now)
     return [
         shown_text(f"{part} was {was.get(part)!r} and is {new[part]!r}") for part in new if was.get(part) != new[part]
@@ -184,7 +184,7 @@ def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
 def _shaping(stored: Mapping[str, Any]) -> dict[str, Any]:
     of_questions = ("golden_digest", "selection")  # the settings say which are selected
     signature = {name: value for name, value in stored["signature"].items() if name not in of_questions}
-    command = stored["command"]  # its target is whole, that of the signature as it may be shown
+    command = stored["command"]  # the target is complete here; the signature's may be redacted
     settings = EvaluationConfig.model_validate(command["settings"]).shaping()
     return {
         **settings,
@@ -196,17 +196,17 @@ def _shaping(stored: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def new_journal() -> Path:
-    """Where the journal of a new evaluation will be."""
+    """Return the path for the journal of a new evaluation."""
     return state_folder() / f"{uuid4().hex}{ENDING}"
 
 
 def journal_named(name: str) -> Path | None:
-    """Where the journal is whose name an MLflow run carries; None where that is no name of one: a tag is free text."""
+    """Return the path of a run's journal; None if the tag, which is free text, is no journal's name."""
     return state_folder() / f"{name}{ENDING}" if re.fullmatch(r"[0-9a-f]{32}", name) else None
 
 
 def was_killed(name: str) -> bool:
-    """Whether this machine holds the journal of this name, which is not finished, and no process has it open."""
+    """Return True if this machine has the unfinished journal of this name and no process has it open."""
     path = journal_named(name)
     stored: dict[str, Any] = {}
     if path is not None:
@@ -216,9 +216,9 @@ def was_killed(name: str) -> bool:
 
 
 def journals(passed_over: list[str] | None = None) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Every journal that no process has open and what it says of its run, the newest first.
+    """Yield every journal that no process has open with the data about its run, the newest first.
 
-    `passed_over` is given what is wrong with those that are damaged.
+    Messages about damaged journals are appended to `passed_over`.
 
     Raises:
         NotPrivateError: another user owns the folder.
@@ -237,7 +237,7 @@ def journals(passed_over: list[str] | None = None) -> Iterator[tuple[Path, dict[
 
 
 def remove_old() -> None:
-    """Remove the journals that were not written to for `KEPT_DAYS`, unless a process has them open.
+    """Remove the journals without changes for `KEPT_DAYS`, unless a process has them open.
 
     Raises:
         NotPrivateError: another user owns the folder.
@@ -249,7 +249,7 @@ def remove_old() -> None:
             except JournalBusyError:
                 continue
             except UsageError:
-                pass  # damaged: it goes, too
+                pass  # damaged ones are removed too
             delete_journal(path)
 
 
@@ -261,9 +261,9 @@ def _paths() -> list[Path]:
 
 
 def last_written(path: Path) -> float:
-    """When something was last written, in seconds since the epoch; another process may just be removing it.
+    """Return the time of the last write in seconds since the epoch; 0 if another process removed it.
 
-    An empty log beside it was made by a reader.
+    An empty write-ahead log was created by a reader and is ignored.
     """
     times = [0.0]
     for each in (path, path.with_name(f"{path.name}-wal")):

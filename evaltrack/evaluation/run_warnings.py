@@ -1,4 +1,4 @@
-"""What the numbers of a run do not say: each warning looks at every finished question, and has its texts at the end."""
+"""Warns about problems that the numbers of a run hide; each warning checks every finished question."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from evaltrack.records import Row
 from evaltrack.records.amount import count, first_of, verb
 
 SHOWN = 3
-"""Questions that a text names."""
+"""Number of questions that a text names."""
 
 ENOUGH = 10
-"""Questions after which a run says what makes every question a miss, or unmeasured."""
+"""Number of questions after which a warning about misses or unmeasured retrieval is given."""
 
 ABOVE_ONE = "less than or equal to 1"
-"""What is said of a score that is refused."""
+"""Part of the error about a refused score."""
 
 REASON = 200
-"""Characters of a reason that a text shows."""
+"""Maximum characters of a reason in a text."""
 
 TELLING = re.compile("error|fail|message|detail|reason", re.IGNORECASE)
-"""In the name of a field that may say why a target failed."""
+"""Matches names of fields that may hold the error of a target."""
 
 CURES = {
     NO_TEXTS: ("quotations are expected, and the sources have no texts; return the `text` of each", Guide.QUOTATIONS),
@@ -36,7 +36,7 @@ CURES = {
     NO_IDS: (f"{NO_IDS}; return the `chunk_id` of each, or add quotations (evaltrack golden anchor)", Guide.IDS),
     NO_TITLES: (f"{NO_TITLES}; return the `title` of each", Guide.IDS),
 }
-"""By the reason why a retrieval was not measured, what is wrong and how to cure it."""
+"""The explanation and fix for each reason that retrieval was not measured."""
 
 
 class RunWarnings:
@@ -63,16 +63,16 @@ class RunWarnings:
         )
 
     def add_trial(self, row: Row) -> None:
-        """Take one trial of a question."""
+        """Add one trial of a question."""
         self._trials.add_trial(row)
 
     def add(self, row: Row) -> None:
-        """Take one finished question, whose trials were taken."""
+        """Add one finished question, after its trials."""
         for each in self._all:
             each.add(row)
 
     def texts(self) -> list[str]:
-        """All texts."""
+        """Return all texts."""
         return [text for each in self._all for text in each.texts()]
 
 
@@ -92,27 +92,27 @@ class _Names:
 
 
 class FailedTrials:
-    """Some trials of a question failed; the question is measured by the others."""
+    """Warns if some trials of a question failed and the others measure it."""
 
     def __init__(self) -> None:
         self._number, self._questions, self._error = 0, _Names(), ""
         self._of_open_questions: dict[int, str] = {}
 
     def add_trial(self, row: Row) -> None:
-        """Take one trial."""
+        """Add one trial."""
         if row.failure is not None:
             self._number += 1
             self._of_open_questions.setdefault(row.position, str(row.failure))
 
     def add(self, row: Row) -> None:
-        """Take one finished question, whose trials were taken."""
+        """Add one finished question, after its trials."""
         error = self._of_open_questions.pop(row.position, "")
         if error and row.passed is not None:
             self._error = self._error or error
             self._questions.add(row.question.id)
 
     def texts(self) -> Iterator[str]:
-        """The number of trials, the first error, and the questions."""
+        """Yield the number of failed trials, the first error, and the questions."""
         if number := self._questions.number:
             those = (
                 f"{count(number, 'question')} ({self._questions}) {verb(number, 'is', 'are')} measured by the others"
@@ -121,21 +121,22 @@ class FailedTrials:
 
 
 class NothingExpected:
-    """No expected source ever comes back: ids of another form, or texts of another corpus, make every question a miss.
+    """Warns if no expected source is ever returned: ids have another form, or texts are from another corpus.
 
-    It is said as soon as enough questions are measured. Questions `of_failed` all failed before, so that it says
-    nothing of them.
+    The warning is given as soon as enough questions are measured. Questions `of_failed` all failed before, so there is
+    no
+    warning about them.
     """
 
     LONGEST = 60
-    """Characters of an id or of a text that are shown."""
+    """Maximum characters of an id or text in the warning."""
 
     def __init__(self, warn: Callable[[str], object], *, of_failed: bool = False) -> None:
         self._warn, self._came_back = warn, of_failed
         self._measured, self._example, self._is_quoted = 0, "", False
 
     def add(self, row: Row) -> None:
-        """Take one finished question; what came back beyond the first k counts, too."""
+        """Add one finished question; sources beyond the first k count, too."""
         if self._came_back or row.response is None or "hit" not in row.scores:
             return
         keys = source_keys(row.question, row.response.sources or ())
@@ -149,7 +150,7 @@ class NothingExpected:
                 self._warn(text)
 
     def texts(self) -> Iterator[str]:
-        """What is expected and what came back, of one question."""
+        """Yield an expected and a returned source of one question."""
         if self._came_back or self._measured < ENOUGH or not self._example:
             return
         questions = f"{self._measured:,} questions"
@@ -161,7 +162,7 @@ class NothingExpected:
             yield f"{what}; are the ids those of the target? {Guide.IDS.reference}"
 
     def _example_of(self, row: Row, keys: Sequence[str]) -> str:
-        """What a question expects and the first that came back; empty where nothing came back that can be shown."""
+        """Return an expected source of a question and the first returned one; empty if none can be shown."""
         passages = row.question.expected_passages if row.finds is not None else None
         quotes = [passage.quote for passage in passages or () if passage.quote is not None]
         self._is_quoted = bool(quotes)
@@ -181,13 +182,13 @@ class NothingExpected:
 
 
 class NearIds:
-    """A question misses an expected id, and a source has one that differs from it in form or blanks alone."""
+    """Warns if a missed id and a returned one differ only in spelling or blanks."""
 
     def __init__(self) -> None:
         self._questions, self._example = _Names(), ""
 
     def add(self, row: Row) -> None:
-        """Take one finished question."""
+        """Add one finished question."""
         if row.response is None or row.finds is not None or "hit" not in row.scores or row.scores["recall_at_k"] == 1:
             return
         keys = source_keys(row.question, row.response.sources or ())
@@ -199,7 +200,7 @@ class NearIds:
                 return
 
     def texts(self) -> Iterator[str]:
-        """The questions, and the two ids of one of them."""
+        """Yield the questions, and the two ids of one of them."""
         if number := self._questions.number:
             those = f"{count(number, 'question')} ({self._questions})"
             what = f"{verb(number, 'misses', 'miss')} an id that differs from a returned one in form or blanks alone"
@@ -207,13 +208,13 @@ class NearIds:
 
 
 class UnreadFailures:
-    """Responses that are empty beside fields that nobody reads: these may say that the target failed."""
+    """Warns if empty responses have fields that are not read, which may hold an error of the target."""
 
     def __init__(self) -> None:
         self._questions, self._names = _Names(), dict[str, None]()
 
     def add(self, row: Row) -> None:
-        """Take one finished question."""
+        """Add one finished question."""
         response = row.response
         if response is None or response.abstained or response.tool_calls or response.sources:
             return
@@ -222,7 +223,7 @@ class UnreadFailures:
             self._names |= dict.fromkeys(response.unread)
 
     def texts(self) -> Iterator[str]:
-        """The questions, the fields, and the setting that reads one."""
+        """Yield the questions, the fields, and the setting that reads one."""
         if number := self._questions.number:
             names = list(self._names)
             fields = shown_text(first_of(names, SHOWN))
@@ -233,40 +234,40 @@ class UnreadFailures:
 
 
 class ImpossibleGrades:
-    """A recorded verdict gives a grade that its own counts do not allow."""
+    """Warns if a recorded verdict has a grade that its own counts do not allow."""
 
     def __init__(self) -> None:
         self._verdicts = _Names()
 
     def add(self, row: Row) -> None:
-        """Take one finished question; an LLM is asked again for such a verdict."""
+        """Add one finished question; an LLM is asked again after such a verdict."""
         for verdict in row.verdicts:
             words = "; ".join(misfits(verdict.observed)) if verdict.observed is not None else ""
             if words:
                 self._verdicts.add(f"{row.question.id[:80]} ({words})")
 
     def texts(self) -> Iterator[str]:
-        """The number of verdicts, and what is wrong with the first."""
+        """Yield the number of verdicts, and the problem of the first."""
         if number := self._verdicts.number:
             verdicts = f"{count(number, 'verdict')} {verb(number, 'gives', 'give')} a grade"
             yield f"{verdicts} that its own count does not allow, and counts as it is: {self._verdicts}"
 
 
 class SmallK:
-    """A question expects more than the first k can hold, so that its recall cannot reach 1."""
+    """Warns if a question expects more than k sources, so that its recall cannot reach 1."""
 
     def __init__(self, k: int) -> None:
         self._k = k
         self._number = self._most = 0
 
     def add(self, row: Row) -> None:
-        """Take one finished question. Passages do not count: a chunk may hold several."""
+        """Add one finished question. Passages do not count: a chunk may hold several."""
         expected = () if row.question.expected_passages is not None else row.expected or ()
         self._number += len(expected) > self._k
         self._most = max(self._most, len(expected))
 
     def texts(self) -> Iterator[str]:
-        """The number of questions, and the k that would do."""
+        """Yield the number of questions, and a sufficient k."""
         if number := self._number:
             what = f"{count(number, 'question')} {verb(number, 'expects', 'expect')} more than k = {self._k} sources"
             cure = f"so that recall cannot reach 1; `k={self._most}` would do"
@@ -274,39 +275,39 @@ class SmallK:
 
 
 class ReplacedText:
-    """An answer or a source holds the replacement character, which stands for what is no text."""
+    """Warns if an answer or a source holds the replacement character, which replaces invalid text."""
 
     def __init__(self) -> None:
         self._questions = _Names()
 
     def add(self, row: Row) -> None:
-        """Take one finished question."""
+        """Add one finished question."""
         if response := row.response:
             texts = (response.answer, *(text for each in response.sources or () for text in (each.title, each.text)))
             if any("\N{REPLACEMENT CHARACTER}" in text for text in texts if text):
                 self._questions.add(row.question.id)
 
     def texts(self) -> Iterator[str]:
-        """The questions, and where such text comes from."""
+        """Yield the questions, and the causes of such text."""
         if number := self._questions.number:
             what = "with \N{REPLACEMENT CHARACTER} in place of what is no text: NUL, half of an emoji, a wrong encoding"
             yield f"{count(number, 'question')} ({self._questions}) came back {what}"
 
 
 class OffScale:
-    """A judge gives scores above 1, which are refused, and others of exactly 1: on a scale from 1 that is its worst."""
+    """Warns if a judge gives refused scores above 1 and also scores of 1: on a scale from 1 that is the worst."""
 
     def __init__(self) -> None:
         self._refused, self._ones = _Names(), 0
 
     def add(self, row: Row) -> None:
-        """Take one finished question."""
+        """Add one finished question."""
         if row.failure is not None and ABOVE_ONE in row.failure.message:
             self._refused.add(row.question.id)
         self._ones += any(verdict.overall_score == 1 for verdict in row.verdicts)
 
     def texts(self) -> Iterator[str]:
-        """The questions, and what to ask the judge for."""
+        """Yield the questions, and the scale to ask the judge for."""
         if (number := self._refused.number) and self._ones:
             what = (
                 f"the judge gave {count(number, 'question')} ({self._refused}) a score above 1, and {self._ones:,} a 1"
@@ -315,14 +316,14 @@ class OffScale:
 
 
 class UnmeasuredRetrieval:
-    """A question expects sources, and its retrieval was not measured as the response lacks something."""
+    """Warns if a question expects sources but its response lacks the data to measure retrieval."""
 
     def __init__(self, warn: Callable[[str], object]) -> None:
         self._warn, self._expecting = warn, 0
         self._reasons = dict.fromkeys(CURES, 0)
 
     def add(self, row: Row) -> None:
-        """Take one finished question; one that declined needs no sources, and an empty one has a note of its own."""
+        """Add one finished question; declined questions need no sources, and empty ones have their own warning."""
         response, why = row.response, row.unmeasured.get("hit", "")
         self._expecting += "hit" in row.scores or why in CURES
         if response is not None and why in CURES:
@@ -332,7 +333,7 @@ class UnmeasuredRetrieval:
                     self._warn(text)
 
     def texts(self) -> Iterator[str]:
-        """For each reason the number of questions, and the cure."""
+        """Yield for each reason the number of questions, and the fix."""
         for why, number in self._reasons.items():
             if number:
                 what, guide = CURES[why]
@@ -341,17 +342,17 @@ class UnmeasuredRetrieval:
 
 
 class UnmeasuredScores:
-    """A score of one's own was not measured."""
+    """Warns if one of the user's own scores was not measured."""
 
     MOST_REASONS = 100
-    """Different reasons of one score that are counted."""
+    """Maximum number of different reasons of one score that are counted."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._reasons: dict[str, Counter[str]] = {name: Counter() for name in names}
         self._answered = 0
 
     def add(self, row: Row) -> None:
-        """Take one finished question."""
+        """Add one finished question."""
         self._answered += row.response is not None
         for name, reasons in self._reasons.items():
             why = row.unmeasured.get(name)
@@ -359,7 +360,7 @@ class UnmeasuredScores:
                 reasons[why if why in reasons or len(reasons) < self.MOST_REASONS else ""] += 1
 
     def texts(self) -> Iterator[str]:
-        """For each score the number of questions, and the most frequent reason."""
+        """Yield for each score the number of questions, and the most frequent reason."""
         answered = f"{count(self._answered, 'question')} that {verb(self._answered, 'was', 'were')} answered"
         for name, reasons in self._reasons.items():
             if reasons:

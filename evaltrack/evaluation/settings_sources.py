@@ -1,7 +1,7 @@
-"""Where settings come from: the call, else the environment, else the settings file.
+"""Merges settings from the call, the environment and the settings file, in this order of precedence.
 
-That file is `evaltrack.toml`, or `[tool.evaltrack]` in `pyproject.toml`, in the working directory; or the file that
-EVALTRACK_CONFIG names.
+The settings file is `evaltrack.toml`, or `[tool.evaltrack]` in `pyproject.toml`, in the working directory; or the file
+that EVALTRACK_CONFIG names.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from evaltrack.records.config import Config, takes_several
 Settings = TypeVar("Settings", bound=Config)
 
 OF_TARGET = ("target_options", "target_error", "model")
-"""Settings that say something of a target, and nothing of another one."""
+"""Settings that belong to one target only."""
 
 FILE_VARIABLE, PROJECT = "EVALTRACK_CONFIG", "pyproject.toml"
 MAX_BYTES = 1 << 17
-"""Of a settings file: Python's reader needs seconds for some of a few hundred thousand."""
+"""Maximum bytes of a settings file; Python's parser needs seconds for some files of a few hundred thousand."""
 
 
 def settings_of(record: type[Settings], given: Mapping[str, Any]) -> Settings:
-    """The settings of a call that gives these, with those of environment and settings file.
+    """Return the given settings of a call, completed from environment and settings file.
 
-    Where a target is named, what another place says of its own target does not count.
+    If a source names a target, the target's settings from sources of lower precedence are ignored.
 
     Raises:
-        UsageError: a value cannot be used, or the settings file cannot be read.
-        TypeError: no such setting was given.
+        UsageError: a value is invalid, or the settings file cannot be read.
+        TypeError: a given name is no setting.
     """
     file, environment = _of_file(record), _of_environment(record)
     values: dict[str, Any] = {}
@@ -49,7 +49,7 @@ def settings_of(record: type[Settings], given: Mapping[str, Any]) -> Settings:
 
 
 def _with_place(record: type[Config], places: Mapping[str, Mapping[str, Any]], problem: str) -> str:
-    """What is wrong, with the place that says it, where that is not the call."""
+    """Return a problem with the source of the wrong value, unless that is the call."""
     for name, values in places.items():
         try:
             record.of(**values)
@@ -65,7 +65,7 @@ def _of_file(record: type[Config]) -> dict[str, Any]:
 
 
 def _of_environment(record: type[Config]) -> dict[str, Any]:
-    """Values of variables such as EVALTRACK_RUN_K; blanks stand between several."""
+    """Return the values of variables such as EVALTRACK_RUN_K; blanks separate several."""
     prefix = _variable(record, "")
     variables = ((name, text) for name, text in os.environ.items() if name.startswith(prefix) and text)
     texts = {name.removeprefix(prefix).lower(): text for name, text in variables}
@@ -79,7 +79,7 @@ def _variable(record: type[Config], name: str) -> str:
 
 
 def _known(record: type[Config], names: Iterable[str], place: Callable[[str], str]) -> list[str]:
-    """The names that are settings; others may be options of the command, unless they are near to a setting."""
+    """Return the names that are settings; others may be command options, unless they resemble a setting."""
     fields = record.model_fields
     for name in names:
         if name not in fields and (near := difflib.get_close_matches(name, fields, n=1, cutoff=0.8)):
@@ -88,11 +88,11 @@ def _known(record: type[Config], names: Iterable[str], place: Callable[[str], st
 
 
 def read_settings(folder: Path = Path()) -> dict[str, dict[str, Any]]:
-    """Settings by command, e.g. ``{"run": {"k": 10}}``; empty where there is no file.
+    """Return settings by command, e.g. ``{"run": {"k": 10}}``; empty if there is no file.
 
     Raises:
-        UsageError: a file is no TOML, a table is missing where one belongs, the named file cannot be read, or
-            another user put a file into a shared folder.
+        UsageError: a file is not TOML, a value is no table, the named file cannot be read, or another user put the file
+            into a shared folder.
     """
     path = _file(folder)
     if not (path.is_file() or os.environ.get(FILE_VARIABLE)):
@@ -106,7 +106,7 @@ def read_settings(folder: Path = Path()) -> dict[str, dict[str, Any]]:
 
 
 def table_place(command: str) -> str:
-    """The settings file and the table of a command in it, for messages: ``evaltrack.toml: [run]``."""
+    """Return the settings file and the table of a command in it, for messages: ``evaltrack.toml: [run]``."""
     path = _file()
     return f"{path}: [{'tool.evaltrack.' if path.name == PROJECT else ''}{command}]"
 
@@ -126,10 +126,10 @@ def _toml(path: Path) -> dict[str, Any]:
 
 
 def parsed_toml(path: Path, content: bytes) -> dict[str, Any]:
-    """What a TOML file holds.
+    """Return the content of a TOML file.
 
     Raises:
-        UsageError: it is none.
+        UsageError: it is not TOML.
     """
     import tomllib
 
@@ -142,7 +142,7 @@ def parsed_toml(path: Path, content: bytes) -> dict[str, Any]:
 
 
 def _content(path: Path, *, trusted: bool = False) -> bytes:
-    """What a file holds; `trusted` refuses it where its settings must not be followed."""
+    """Read a file; with `trusted`, refuse one whose settings must not be followed."""
     try:
         with path.open("rb") as file:
             if trusted:
@@ -153,7 +153,7 @@ def _content(path: Path, *, trusted: bool = False) -> bytes:
 
 
 def _check_owner(path: Path, owners: set[int]) -> None:
-    """Refuse what another user put into a folder such as /tmp: a setting may name a command to execute."""
+    """Refuse a file that another user put into a folder such as /tmp: a setting may name a command to execute."""
     others = owners - {0, path.parent.stat().st_uid}
     if not others:
         return
@@ -172,5 +172,5 @@ def _tables(path: Path, settings: object) -> dict[str, Any]:
 
 
 def underscored(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options with `_` in their names, where `-` may be written too."""
+    """Return options with `_` instead of `-` in their names."""
     return {name.replace("-", "_"): value for name, value in options.items()}

@@ -1,7 +1,7 @@
-"""The file of a sweep, and its configurations: each target with each k, each value of each setting, and each seed.
+"""Reads the file of a sweep and lists its configurations: all combinations of target, k, settings and seed.
 
-A list names the values to try; each configuration has one of each list. What is in lists of its own, as several judges
-of a panel, is a list in a list.
+A list names the values to try; each configuration has one value of each list. For a setting that is a list itself, such
+as the judges of a panel, write a list in the list.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ from evaltrack.records.config import did_you_mean
 from evaltrack.records.run import MAX_K
 
 MAX_BYTES = 1 << 20
-"""Of the file of a sweep."""
+"""Maximum bytes of a sweep's file."""
 
 SUFFIXES = (".yaml", ".yml", ".json", ".toml")
 MAX_CONFIGURATIONS = 200
 SEED = "{seed}"
-"""Stands for the seed in the name of a target and in its options."""
+"""Placeholder for the seed in the name of a target and in its options."""
 
 DIGEST_LENGTH = 16
 
 OF_ALL = ("filter", "sample", "sample_seed", "redact", "scores", "experiment")
-"""Settings of the whole sweep, whose lists are no values to try."""
+"""Settings of the whole sweep, whose lists are not values to try."""
 
 ELSEWHERE = {
     "k": "write it outside of `settings`",
@@ -55,7 +55,7 @@ ELSEWHERE = {
     "evaluation_json": "it is of one run",
     "only_failed": "it is of one run",
 }
-"""Settings that cannot stand among those of a sweep, and why."""
+"""Settings that a sweep refuses, and the reason or fix."""
 
 Value = StrictBool | StrictInt | StrictFloat | str
 Values = Value | list[Value]
@@ -67,12 +67,12 @@ def _as_list(value: Any) -> Any:
 
 
 def _targets(value: Any) -> Any:
-    """Each target as a table."""
+    """Return each target as a table."""
     return [{"target": each} if isinstance(each, str) or callable(each) else each for each in _as_list(value)]
 
 
 class SweepTarget(BaseModel):
-    """A target with a name of its own, and settings that hold for it alone, such as its prices."""
+    """A target with its own name, and settings for it alone, such as its prices."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
 
@@ -82,7 +82,7 @@ class SweepTarget(BaseModel):
 
 
 class SweepFile(BaseModel):
-    """The file of a sweep, checked but for its settings."""
+    """The file of a sweep; its settings are checked separately."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -105,7 +105,7 @@ class SweepFile(BaseModel):
 
 
 def read_sweep(source: str | os.PathLike[str] | Mapping[str, Any]) -> SweepFile:
-    """The sweep in a YAML, JSON or TOML file, or in a mapping of the same fields.
+    """Return the sweep in a YAML, JSON or TOML file, or in a mapping with the same fields.
 
     Raises:
         UsageError: it cannot be read, or fields are wrong; all of them are listed.
@@ -141,7 +141,7 @@ def _content(path: Path) -> Any:
 
 
 def _words(error: Any) -> str:
-    """One problem of a field, with its cure."""
+    """Return one problem of a field, with its fix."""
     fields = {*SweepFile.model_fields, *SweepTarget.model_fields}
     first, name = str(error["loc"][0])[:80], str(error["loc"][-1])[:80]
     place = ".".join(str(each) for each in error["loc"] if isinstance(each, int) or each in fields)
@@ -165,7 +165,7 @@ _CURES = {
 
 
 def _of_table(where: str, settings: Any, *, is_own: bool = False) -> Iterator[str]:
-    """What is wrong with settings and their values, of the whole sweep or of one target."""
+    """Yield the problems with settings of the whole sweep or of one target."""
     for name, value in settings.items() if isinstance(settings, Mapping) else ():
         place = f"`{where}.{shown_text(str(name)[:80])}`"
         if name in ELSEWHERE:
@@ -179,7 +179,7 @@ def _of_table(where: str, settings: Any, *, is_own: bool = False) -> Iterator[st
                 yield f"{place}: write a table of the target's own settings"
         elif value == [] and name not in OF_ALL:
             yield f"{place}: the list is empty; name a value, or leave it out"
-        elif not name.endswith(("price_in", "price_out")):  # they come in pairs, which are looked at together
+        elif not name.endswith(("price_in", "price_out")):  # they come in pairs, which are checked together
             yield from (f"{place}: {problem}" for each in _values(name, value) for problem in _of_value(name, each))
 
 
@@ -191,15 +191,15 @@ def _of_value(name: str, value: Any) -> Iterator[str]:
 
 
 def _values(name: str, value: Any) -> list[Any]:
-    """The values to try of a setting: those of a list, or the one."""
+    """Return the values to try of a setting: those of a list, or the only one."""
     return value if isinstance(value, list) and name not in OF_ALL else [value]
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """One evaluation of a sweep. `axes` holds its value of each part that differs between configurations.
+    """One evaluation of a sweep. `axes` holds its values of the settings that vary between configurations.
 
-    `name` is without the seed: those that differ by it alone are one line of the leaderboard.
+    `name` excludes the seed: configurations that differ only in the seed are one line of the leaderboard.
     """
 
     target: str | Callable[..., Any] | None
@@ -210,18 +210,18 @@ class Configuration:
 
     @property
     def label(self) -> str:
-        """Its name, with its seed."""
+        """The name with the seed."""
         return self.name if self.seed is None else f"{self.name} seed={self.seed}".strip()
 
     @property
     def target_name(self) -> str:
-        """The target as a text; `auto` is the default one of the golden set."""
+        """The target as text; `auto` is the default one of the golden set."""
         if self.target is None or isinstance(self.target, str):
             return self.target or "auto"
         return f"python:{self.target.__module__}:{_function_name(self.target)}"
 
     def digest(self, golden_digest: str) -> str:
-        """What tells a run of this configuration: golden set, target, judges, seed, and what shapes its rows."""
+        """Return a digest that identifies a run of this configuration: golden set, target, judges, seed, settings."""
         judges = judge_names(self.settings.judge)
         parts = [golden_digest, self.target_name, self.settings.shaping(), judges, self.seed, __version__]
         text = json.dumps(parts, sort_keys=True, default=str)
@@ -230,7 +230,7 @@ class Configuration:
 
 @dataclass(frozen=True)
 class SweepPlan:
-    """What a sweep will do: its configurations, in the order of its file, over the questions of one golden set."""
+    """The plan of a sweep: its configurations, in the order of its file, over the questions of one golden set."""
 
     file: SweepFile
     golden: GoldenSet
@@ -239,7 +239,7 @@ class SweepPlan:
 
     @property
     def name(self) -> str:
-        """Of the parent run."""
+        """The name of the parent run."""
         return self.file.name or f"{self.golden.name} sweep"
 
     @cached_property
@@ -249,29 +249,29 @@ class SweepPlan:
 
     @property
     def digest(self) -> str:
-        """What tells the same sweep again: its configurations, whatever their order."""
+        """The digest of the sweep: its configurations in any order."""
         return sha256("".join(sorted(self.digests)).encode()).hexdigest()[:DIGEST_LENGTH]
 
     def target_calls(self, configuration: Configuration) -> int:
-        """How often a configuration asks its target."""
+        """Return the number of target calls of a configuration."""
         return len(self.golden) * configuration.settings.trials
 
     def judge_calls(self, configuration: Configuration) -> int:
-        """How often it asks judges at most; verdicts of the cache, and responses without an answer, take none."""
+        """Return the maximum number of judge calls; cached verdicts, and responses without an answer, need none."""
         settings = configuration.settings
         asked = len(judge_names(settings.judge)) + sum(map(asks_judge, settings.scores))
         return self.target_calls(configuration) * asked
 
 
 def plan_sweep(file: SweepFile, place: str = "sweep", store_uri: str | None = None) -> SweepPlan:
-    """The configurations of a sweep, each of them checked as `evaltrack run` would.
+    """Return the plan of a sweep; each configuration is checked as by `evaltrack run`.
 
-    Each target is opened once, and each judge.
+    Each target and each judge is opened once.
 
     Args:
         file: The sweep.
-        place: What errors name.
-        store_uri: The MLflow store, where it is not the usual one.
+        place: The name of the sweep in errors.
+        store_uri: The MLflow store if it is not the default.
 
     Raises:
         UsageError: the golden set, a target, a judge or a setting is wrong; all of them are listed.
@@ -298,7 +298,7 @@ def _listed(error: UsageError) -> Sequence[str]:
 
 
 def _configurations(file: SweepFile, place: str, problems: list[str]) -> Iterator[Configuration]:
-    """Every configuration whose settings fit together; what is wrong with the others is added to `problems`."""
+    """Yield every valid configuration; problems with the others are appended to `problems`."""
     combinations = [each for target in file.targets for each in _combinations(file, target)]
     if len(combinations) > MAX_CONFIGURATIONS:
         words = f"{len(combinations):,} configurations; a sweep has {MAX_CONFIGURATIONS:,} at most"
@@ -319,7 +319,7 @@ def _configurations(file: SweepFile, place: str, problems: list[str]) -> Iterato
 
 
 def _combinations(file: SweepFile, target: SweepTarget) -> Iterator[tuple[SweepTarget, dict[str, Any]]]:
-    """The values of each axis for one target: k, settings, options of the target, seed."""
+    """Yield the combinations of values for one target: k, settings, options of the target, seed."""
     settings = {**file.settings, **target.settings}
     tables: list[Any] = [each.get("target_options") or {} for each in (file.settings, target.settings)]
     options = tables[0] | tables[1]
@@ -333,7 +333,6 @@ def _combinations(file: SweepFile, target: SweepTarget) -> Iterator[tuple[SweepT
 
 
 def _settings(target: SweepTarget, axes: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of one configuration."""
     options = {
         name.removeprefix("target."): _seeded(_text(value), axes)
         for name, value in axes.items()
@@ -352,7 +351,7 @@ def _seeded(text: str, axes: Mapping[str, Any]) -> str:
 
 
 def _text(value: Any) -> str:
-    """A value of an axis, as the command line has it."""
+    """Return a value of an axis as the command line has it."""
     if isinstance(value, list):
         return ",".join(map(_text, value))
     return str(value).lower() if isinstance(value, bool) else str(value)
@@ -363,7 +362,7 @@ def _function_name(function: Callable[..., Any]) -> str:
 
 
 def _check_opened(file: SweepFile, configurations: Iterable[Configuration], store_uri: str | None) -> Iterator[str]:
-    """What is wrong with targets, judges, scores and what is ranked by; each target and judge is opened once."""
+    """Yield problems with targets, judges, scores and the ranking metric; each target and judge is opened once."""
     tried: dict[str, str] = {}
     declared: tuple[OwnScore, ...] = ()
     for each in configurations:
@@ -379,7 +378,7 @@ def _check_opened(file: SweepFile, configurations: Iterable[Configuration], stor
         except UsageError as error:
             tried[target] = str(error)
             yield from _listed(error)
-            try:  # they were not opened, because the target could not be
+            try:  # judges were not opened, because the target could not be
                 with ExitStack() as opened:
                     open_judges(settings, opened, None, store_uri=store_uri)
             except UsageError as other:
