@@ -184,7 +184,7 @@ def _object_in(path: Path) -> dict[str, Any]:
         if RUN_SCHEMA.encode() in content[:HEAD]:
             raise DamagedError(f"it was cut off ({error})") from None
     if isinstance(saved, dict) and isinstance(saved.get("sets"), list):
-        problem = f"holds the runs of {count(len(saved['sets']), 'golden set')}; {SAVE.format(path)}, each set in a file of its own"
+        problem = f"holds the runs of {count(len(saved['sets']), 'golden set')}; save each set in its own file"
         raise UsageError(f"{path}: {problem}", guide=Guide.BASELINE)
     if not isinstance(saved, dict) or saved.get("schema") != RUN_SCHEMA:
         raise UsageError(f"{path}: is no saved run ({RUN_SCHEMA}); {SAVE.format(path)}", guide=Guide.BASELINE)

@@ -34,7 +34,7 @@ PROBES = 10
 """Questions that are rerun to see whether the target varies, or is another one."""
 
 MANY_AS_BEFORE, SHARE_AS_BEFORE = 3, 0.8
-"""Questions, and their share, that have the baseline's answer where another system is rerun; fewer always have it."""
+"""Reruns, and their share, that give the baseline's answer if another system is rerun."""
 
 RerunState = Literal["confirmed", "flaky", "lucky", "unclear", "not rerun"]
 """How a question that broke is judged. `lucky`: the baseline passed it once by luck, probably; `unclear`: it broke or
@@ -151,7 +151,7 @@ class _Session:
         self._calls, self._same = 0, True
         self._varied: bool | None = None
         self._passed, self._failed, self._unmeasured = Counter[str](), Counter[str](), Counter[str]()
-        self._as_before: dict[str, list[bool]] = {}
+        self._as_before: dict[str, bool] = {}
         self._judge_changed: set[str] = set()
         self._records = rerunner.records(questions.broke) if questions.broke else {}
 
@@ -194,7 +194,7 @@ class _Session:
             self._failed[key] += not answer.passed
             self._same &= answer.same
             self._varied = bool(self._varied) or not answer.same_scores
-            self._as_before.setdefault(key, []).append(answer.as_before)
+            self._as_before.setdefault(key, answer.as_before)
             self._judge_changed.update([key] * answer.judge_changed)
         self._calls += len(answers)
         return list(answers)
@@ -250,31 +250,18 @@ class _Session:
         return worse_than_record(failed, failed + own_passed + self._passed[key], trials - passed, trials)
 
     def _is_another_system(self) -> bool:
-        """Whether most reruns give the baseline's answers.
+        """Return True if most reruns give the baseline's answers.
 
-        Questions that broke are chosen for failing, so that of a flaky system they pass again; others are not. Where
-        there are only one or two, they must have the baseline's answer in each of all reruns.
+        Questions that broke are chosen for failing, so that of a flaky system they pass again; others are not. One or
+        two that do are flaky questions.
         """
-        if not self._mostly_as_before():
+        before = list(self._as_before.values())
+        if not before or sum(before) < SHARE_AS_BEFORE * len(before):
             return False
         others = [key for key in (*self._questions.fixed, *self._questions.changed) if key not in self._as_before]
         self._ask(list(dict.fromkeys(others))[:PROBES])
-        if not self._mostly_as_before():
-            return False
-        before = [key for key, answers in self._as_before.items() if answers[0]]
-        if len(before) >= MANY_AS_BEFORE:
-            return True
-        while all(all(self._as_before[key]) for key in before):
-            if min(len(self._as_before[key]) for key in before) >= RERUNS:
-                return True
-            if len(self._ask(before)) < len(before):
-                return False
-        return False
-
-    def _mostly_as_before(self) -> bool:
-        """Whether the first reruns of most questions give the baseline's answers."""
-        first = [answers[0] for answers in self._as_before.values()]
-        return bool(first) and sum(first) >= SHARE_AS_BEFORE * len(first)
+        before = list(self._as_before.values())
+        return sum(before) >= max(MANY_AS_BEFORE, SHARE_AS_BEFORE * len(before))
 
     def _against_luck(self, consistent: int) -> RerunState:
         """Whether questions that fail consistently broke, or the baseline passed them once by luck."""

@@ -147,7 +147,7 @@ def test_what_is_no_saved_run(tmp_path: Path, content: object) -> None:
 
 def test_a_file_of_several_sets_or_one_that_was_cut_off_says_so(tmp_path: Path) -> None:
     sets = write(tmp_path, {"schema": "evaltrack.runs/1", "sets": [saved(), saved()]})
-    with pytest.raises(UsageError, match=r"holds the runs of 2 golden sets; save one with: .*, each set in a file of"):
+    with pytest.raises(UsageError, match=r"holds the runs of 2 golden sets; save each set in its own file"):
         side_of_file(sets)
     cut = write(tmp_path, json.dumps(saved(), indent=2)[:-100])
     with pytest.raises(UsageError, match=r"is damaged: it was cut off \(.*\); save it again"):
