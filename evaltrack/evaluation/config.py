@@ -312,7 +312,7 @@ class EvaluationConfig(Config):
         return f"{len(self.redact)} pattern{'' if len(self.redact) == 1 else 's'}, sha256 {digest}"
 
     def shaping(self) -> dict[str, Any]:
-        """Return the settings that affect rows, by name, with patterns as a digest; a resumed run must have equal ones."""
+        """Return the settings that affect rows, by name, with patterns as a digest; they must be equal to resume."""
         named = {name: getattr(self, name) for name, field in type(self).model_fields.items() if traits(field).shapes}
         return {name: value for name, value in named.items() if name != "model" or value} | {
             "redact": self.redact_digest

@@ -2,7 +2,7 @@
 
 One SQLite file is created per evaluation, in `EVALTRACK_STATE_DIR` or in `evaltrack` in the user's state folder. It is
 created before the MLflow run, which has its name as a tag, and removed when MLflow has all data. A row is found by its
-question's id and digest and by its trial: an edited question is asked again. The file holds only JSON, which is checked
+question's id and digest and by its trial: an edited question is rerun. The file holds only JSON, which is checked
 when read. A checksum detects damage, not forgery; against forgery only the user may have write access.
 """
 
@@ -160,7 +160,7 @@ class Journal:
 
     @property
     def name(self) -> str:
-        """The tag of the MLflow run."""
+        """The journal's name, with which the MLflow run is tagged."""
         return self.path.stem
 
     def belongs_to(self, run_id: str) -> None:

@@ -240,7 +240,7 @@ class ImpossibleGrades:
         self._verdicts = _Names()
 
     def add(self, row: Row) -> None:
-        """Add one finished question; an LLM is asked again after such a verdict."""
+        """Add one finished question; such verdicts are recorded ones, as an LLM is retried."""
         for verdict in row.verdicts:
             words = "; ".join(misfits(verdict.observed)) if verdict.observed is not None else ""
             if words:

@@ -375,7 +375,7 @@ class _Line:
             self.fields["expected_chunks"] = list(dict.fromkeys(ids))
 
     def _decide_negative(self) -> None:
-        """If a column says that the question is a negative, or that it is none, remove contradicting expectations."""
+        """Let a column that says if the question is a negative override contradicting expectations."""
         column = next((each for each in self.row if each.lower() in REFUSED | ANSWERED), "")
         said = {"true": True, "1": True, "false": False, "0": False}.get(str(self.row.get(column)).strip().lower())
         if said is None:

@@ -1,4 +1,4 @@
-"""Detects and reads the formats that can be imported: tables by presets, promptfoo, TREC and BEIR by own readers."""
+"""Detects and reads the formats that can be imported: tables by presets; promptfoo, TREC and BEIR by parsers."""
 
 from __future__ import annotations
 
