@@ -1,11 +1,11 @@
-"""The systems under test, one file a kind, chosen by the prefix of a target's name.
+"""The systems under test, one module per kind; the prefix of a target's name selects the kind.
 
-| name | what it asks |
+| name | what is asked |
 | --- | --- |
-| `bm25:DIR` | an index over a folder of pages; the default is the corpus beside the golden set |
+| `bm25:DIR` | an index over a folder of pages; the default is the corpus next to the golden set |
 | `python:package.module:function` | your own function, sync or async |
 | `models:/NAME@ALIAS`, `runs:/RUN/NAME` | a model that MLflow holds |
-| `traces:EXPERIMENT` | what an application answered, from its traces in MLflow |
+| `traces:EXPERIMENT` | the answers of an application, from its traces in MLflow |
 | `recorded:FILE` | responses gathered earlier: JSON, JSON Lines, a TREC run |
 | `http://…`, `https://…` | a server that takes a question as JSON |
 | `command:PROGRAM …` | a program, run for each question |
@@ -39,17 +39,18 @@ KINDS = {
     "runs": "evaltrack.targets.models:open_model",
     "traces": "evaltrack.targets.traces:open_traces",
 }
-"""Each kind's opener: `(what stands after the prefix, settings) -> Target`; imported only when named."""
+"""Each kind's opener: `(text after the prefix, settings) -> Target`; imported only if it is used."""
 
 
 def default_target(golden: Path, domains: Iterable[str] = ()) -> str:
-    """The target of a golden set that names none: BM25 over `corpus/<name of the set>` beside it.
+    """Return the default target of a golden set: BM25 over `corpus/<name of the set>` in the set's folder.
 
-    A set that is about answers has, instead, responses gathered earlier in `<name of the set>_responses`. Where each of
-    its `domains` has a folder in `corpus`, a question is asked of that of its domain.
+    If there is no such corpus, these are used: recorded responses in `<name of the set>_responses`, or, if `corpus` has
+    a
+    folder for each of `domains`, an index per domain.
 
     Raises:
-        UsageError: there is neither.
+        UsageError: there is no corpus and there are no responses.
     """
     corpus = golden.parent / "corpus" / golden.stem
     responses = golden.parent / f"{golden.stem}_responses" / "strong.jsonl"
@@ -64,13 +65,13 @@ def default_target(golden: Path, domains: Iterable[str] = ()) -> str:
 
 
 OF_STORE = frozenset({"endpoints", "models", "python", "runs", "traces"})
-"""Kinds that read an MLflow store or ask its server, or whose own traces go there; their setting `store` names it."""
+"""Kinds that use an MLflow store or server, or write traces to it; their setting `store` names it."""
 
 
 def open_target(name: str, settings: Mapping[str, str] | None = None, store_uri: str | None = None) -> Target:
-    """The target called `name`, ready to be asked; `store_uri` is the MLflow store of the run, if not the usual one.
+    """Return the target called `name`; `store_uri` is the MLflow store of the run if it is not the default.
 
-    Each kind knows its own settings. Except for URLs and commands they can also follow a `?`: ``bm25:docs?floor=3.0``.
+    Each kind has its own settings. Except for URLs and commands they can also follow a `?`: ``bm25:docs?floor=3.0``.
 
     Raises:
         UsageError: the kind is unknown, or the target cannot be opened.
@@ -96,10 +97,10 @@ def open_target(name: str, settings: Mapping[str, str] | None = None, store_uri:
 
 
 def no_more_settings(kind: str, settings: dict[str, str], known: str) -> None:
-    """Refuse what is left of the settings after a target took those it knows.
+    """Refuse settings that the target did not take.
 
     Raises:
-        UsageError: something is left.
+        UsageError: a setting is left.
     """
     if settings:
         raise UsageError(f"{kind} target: unknown setting `{next(iter(settings))}`; known: {known}")

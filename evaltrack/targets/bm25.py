@@ -1,10 +1,10 @@
-"""`bm25:DIR`: a lexical index over a folder of pages, which can say that it does not know.
+"""`bm25:DIR`: searches a folder of pages with BM25, and abstains if nothing matches well.
 
-Ranking is BM25 (Robertson et al., TREC-3, 1994; Lucene's variant, by bm25s) over stemmed English words. A word that a
-question repeats counts each time, as in Lucene. Where not even the best chunk reaches the score floor, the target
-abstains. The default floor was chosen by `scripts/choose_floor` on `golden/calibration.jsonl`. On the golden sets,
-whose questions took no part in the choice, the best score separates negatives from answerable questions with an AUC of
-0.83. Scores grow with the corpus, so choose your own for yours; of fewer than `FEW_CHUNKS` chunks there is no floor.
+Ranking is BM25 (Robertson et al., TREC-3, 1994; Lucene's variant, by bm25s) over stemmed English words. A repeated word
+of a question counts each time, as in Lucene. If the best chunk is below the score floor, the target abstains. The
+default floor was chosen by `scripts/choose_floor` on `golden/calibration.jsonl`. On the golden sets, whose questions
+were not used for the choice, the best score separates negatives from answerable questions with an AUC of 0.83. Scores
+grow with the corpus, so choose your own floor for yours; with fewer than `FEW_CHUNKS` chunks there is no floor.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from evaltrack.records import Question, Response, Source, Target
 from evaltrack.targets import no_more_settings
 
 FLOOR = 2.5
-"""Default BM25 score that the best chunk must reach, else the target abstains; 0: only where no word is shared."""
+"""Default score of the best chunk below which the target abstains; 0: only if no word is shared."""
 
 FEW_CHUNKS = 50
-"""Scores grow with the corpus: of fewer chunks than these hardly any reaches the default floor, which is off there."""
+"""Below this number of chunks the default floor is off: scores grow with the corpus, and hardly any would reach it."""
 
 DEPTH = 20
-"""Sources returned at least (where there are as many): scores cut at k, but a cause may lie below it."""
+"""Minimum number of returned sources, if there are as many: metrics cut at k, but a cause may be below it."""
 
 ABSTENTION = "I do not know: nothing in the corpus matches the question well enough."
 NO_WORD = "I do not know: the corpus holds no word of the question."
@@ -41,16 +41,17 @@ _Reader = Callable[[Path], list[Chunk]]
 
 
 class EmptyIndexError(ValueError):
-    """The chunks hold no word that could be searched for."""
+    """The chunks hold no word to search for."""
 
 
 def open_bm25(place: str, settings: dict[str, str]) -> Bm25Target | Bm25ByDomain:
-    """Index the corpus at `place`.
+    """Return an index of the corpus at `place`.
 
-    Settings: `floor` (a score, at least 0), `by` (`domain`: an index for each folder in `place`), `chunk` (how pages
-    become chunks: ``heading``, the default, ``words:SIZE`` or ``words:SIZE:OVERLAP``), `files` (the formats that are
-    read, such as ``html`` or ``md,rst``; default: all), and `links`, which makes each source's `url` a link to its
-    page: where the folder's pages stand (``https://github.com/OWNER/REPO/blob/main/docs``), or ``file``.
+    Settings: `floor` (a score, at least 0), `by` (`domain`: one index per folder in `place`), `chunk` (the chunker:
+    ``heading``, the default, ``words:SIZE`` or ``words:SIZE:OVERLAP``), `files` (the formats to read, such as ``html``
+    or
+    ``md,rst``; default: all), and `links`, which makes each source's `url` a link to its page: the address of the pages
+    (``https://github.com/OWNER/REPO/blob/main/docs``), or ``file``.
 
     Raises:
         UsageError: the corpus cannot be read, or a setting is wrong.
@@ -104,7 +105,7 @@ def _index(folder: Path, floor: float | None, links: str, read: _Reader) -> Bm25
 
 
 def corpus_state(chunks: Iterable[Chunk]) -> str:
-    """``19 pages, 87 chunks, 3fa1c9d2``: how much is searched, and the beginning of the SHA-256 of ids and texts."""
+    """Return ``19 pages, 87 chunks, 3fa1c9d2``: the size, and the beginning of the SHA-256 of ids and texts."""
     digest, pages = hashlib.sha256(), Counter[str]()
     for chunk in chunks:
         pages[chunk.page] += 1
@@ -114,14 +115,14 @@ def corpus_state(chunks: Iterable[Chunk]) -> str:
 
 
 class Bm25ByDomain(Target):
-    """An index for each domain; a question is asked of that of its own."""
+    """One index per domain; a question is searched in the index of its domain."""
 
     def __init__(self, indexes: Mapping[str, Bm25Target]) -> None:
         self.indexes = indexes
 
     @property
     def floor(self) -> float:
-        """The highest score that the best chunk of an index must reach."""
+        """The highest floor of the indexes."""
         return max(index.floor for index in self.indexes.values())
 
     @cached_property
@@ -130,7 +131,7 @@ class Bm25ByDomain(Target):
         return corpus_state(chunk for index in self.indexes.values() for chunk in index.chunks)
 
     async def __call__(self, question: Question, k: int, /) -> Response:
-        """What the index of the question's domain returns.
+        """Return the response of the index for the question's domain.
 
         Raises:
             LookupError: there is no index for that domain.
@@ -141,7 +142,7 @@ class Bm25ByDomain(Target):
 
 
 def _base(folder: Path, links: str) -> str:
-    """What stands before a page's path in the link to it."""
+    """Return the prefix of links to pages; empty without `links`."""
     if links == "file":
         return folder.resolve().as_uri() + "/"
     if links and not links.startswith(("https://", "http://")):
@@ -150,7 +151,7 @@ def _base(folder: Path, links: str) -> str:
 
 
 class Bm25Target(Target):
-    """Ranks the chunks of a corpus against a question."""
+    """Ranks the chunks of a corpus by their BM25 score for a question."""
 
     def __init__(self, chunks: list[Chunk], floor: float | None = None, links: str = "") -> None:
         import bm25s
@@ -172,7 +173,7 @@ class Bm25Target(Target):
         return corpus_state(self.chunks)
 
     async def __call__(self, question: Question, k: int, /) -> Response:
-        """The chunks in order of their score, and a quotation from the best; or an abstention."""
+        """Return the chunks in order of their score, and a quotation from the best; or an abstention."""
         ranked = self.search(question.question, max(k, DEPTH))
         if not ranked or ranked[0][1] < self.floor:
             return Response(answer=ABSTENTION if ranked else NO_WORD, sources=(), abstained=True)
@@ -180,7 +181,7 @@ class Bm25Target(Target):
         return Response(answer=self._quote(ranked[0][0], set(self._terms(question.question))), sources=sources)
 
     def search(self, text: str, depth: int) -> list[tuple[Chunk, float]]:
-        """The best chunks for a text with their scores above 0; ties stay in the order of the corpus."""
+        """Return the best chunks for a text with scores above 0; ties keep the order of the corpus."""
         import numpy as np
 
         terms = [term for term in self._terms(text) if term in self._frequency]
@@ -191,12 +192,12 @@ class Bm25Target(Target):
         return [(self.chunks[place], round(float(scores[place]), 6)) for place in order if scores[place] > 0]
 
     def _idf(self, term: str) -> float:
-        """Lucene's idf: natural logarithm, never negative."""
+        """Return Lucene's idf: natural logarithm, never negative."""
         count = self._frequency[term]
         return log1p((len(self.chunks) - count + 0.5) / (count + 0.5))
 
     def _quote(self, chunk: Chunk, terms: set[str]) -> str:
-        """The sentence of the chunk that holds most of the question's weight, and the one after it."""
+        """Return the sentence of the chunk with most weight of the question's words, and the next one."""
         sentences = [s for s in re.split(r"(?<=[.!?])\s+|\n\s*\n|\n(?=[-|*])", chunk.text) if s.strip()]
         weights = [sum(self._idf(t) for t in terms & set(self._terms(s))) / log(8 + len(s)) for s in sentences]
         best = max(range(len(sentences)), key=weights.__getitem__)

@@ -1,8 +1,8 @@
-"""The inside of a process that runs a user's function: it answers calls, and ends with the process that started it.
+"""Runs a user's function inside a child process: answers calls, and ends when the parent ends.
 
 Both sides write lines. A call is its number and JSON; a number alone cancels that call. An answer is the number of its
-call, one of the words below and JSON. The standard input and output carry them: the function reads nothing from its
-input, and what it prints goes to the error output.
+call, one of the words below and JSON. The lines use standard input and output: the function can read nothing from its
+input, and its prints go to standard error.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ from evaltrack.targets.threads import loop_in_thread
 from evaltrack.tracking.question_spans import expect_many_spans
 
 READY, REFUSED = b"ready", b"refused"
-"""The words of what a process says of itself, as answers to call 0."""
+"""The words of a process's reports about itself, which are answers to call 0."""
 
 RESULT, INVALID, RAISED, OUT_OF_MEMORY = b"result", b"invalid", b"raised", b"memory"
 """The words of answers to calls."""
 
 GOODBYE = b"goodbye"
-"""The line after which a process ends by itself. Where the lines end without it, the parent is gone."""
+"""The line after which a process ends by itself. If the lines end without it, the parent is gone."""
 
 THREAD_SECONDS = 5.0
-"""How long threads that the function started may outlive its calls."""
+"""Seconds that threads of the function may outlive its calls."""
 
 MOST_BYTES = 128 << 20
-"""Bytes of a result: a response of the greatest length of which every character is escaped still fits."""
+"""Maximum bytes of a result: the longest response fits even if every character is escaped."""
 
 
 @dataclass(frozen=True)
 class Service:
-    """What a process does for its parent: `answer` turns the JSON of a call into that of its result.
+    """The service of a process for its parent: `answer` turns the JSON of a call into the JSON of its result.
 
-    `facts` are told to the parent at the start and at the end. `finish` is awaited at the end.
+    `facts` are sent to the parent at the start and at the end. `finish` is awaited at the end.
     """
 
     answer: Callable[[bytes], Awaitable[bytes]]
@@ -68,7 +68,7 @@ def main(order: dict[str, Any]) -> None:
         server.send(b"0", REFUSED, {"text": str(error), "guide": error.guide})
         return
     server.run(service, calls)
-    timer = threading.Timer(THREAD_SECONDS, end_own_group)  # a thread of the function may go on for ever
+    timer = threading.Timer(THREAD_SECONDS, end_own_group)  # a thread of the function may never end
     timer.daemon = True
     timer.start()
 
@@ -85,13 +85,13 @@ def _open(opener: str, place: str, memory: int | None, store: str | None) -> Ser
 
 
 class _Server:
-    """Answers each call in a task of its own, in an event loop beside the thread that takes the lines."""
+    """Answers each call in a separate task, in an event loop next to the thread that reads the lines."""
 
     def __init__(self, answers: BinaryIO) -> None:
         self._answers = answers
 
     def run(self, service: Service, calls: BinaryIO) -> None:
-        """Answer calls until goodbye is said; whatever else ends the lines ends the process."""
+        """Answer calls until `GOODBYE`; if the lines end in another way, end the process."""
         loop, running = loop_in_thread(self), WeakValueDictionary[bytes, Future[None]]()
         self.send(b"0", READY, service.facts())
         number = b""
@@ -111,7 +111,6 @@ class _Server:
                 end_own_group()
 
     def send(self, number: bytes, word: bytes, content: bytes | Mapping[str, Any]) -> None:
-        """Write an answer."""
         body = content if isinstance(content, bytes) else json.dumps(content).encode()
         self._answers.write(b"%b %b %b\n" % (number, word, body))
         self._answers.flush()
@@ -125,7 +124,7 @@ class _Server:
         except InvalidResponseError as error:
             word, content = INVALID, _description(error) | {"text": str(error)[:READ_LIMIT]}
         except MemoryError as error:
-            clear_frames(error.__traceback__)  # else what filled the memory leaves none for the answer
+            clear_frames(error.__traceback__)  # else the frames that filled the memory leave none for the answer
             word, content = OUT_OF_MEMORY, _description(error)
         except BaseException as error:  # noqa: BLE001 - also SystemExit: a call that fails ends nothing but itself
             word, content = RAISED, _description(error)
@@ -138,7 +137,7 @@ class _Server:
 
 
 def _description(error: BaseException) -> dict[str, Any]:
-    """The type and text of an error, the usage that it names, its traceback, and the trace it was raised in."""
+    """Return the type and text of an error, its usage, its traceback, and the trace it was raised in."""
     usage, trace = usage_of(error), trace_of(error)
     return {
         "text": described(error),

@@ -1,16 +1,16 @@
-"""`command:PROGRAM ARGUMENT …`: a program is run for each question and writes a response as JSON to its output.
+"""`command:PROGRAM ARGUMENT …`: runs a program for each question and reads its output as a JSON response.
 
-The line is split into arguments as a POSIX shell splits it (on Windows a backslash is no quote), once and before any
-question is known; there is no shell, so pipes, variables and wildcards mean nothing. Then ``{question}``, ``{k}`` and
-``{id}`` are replaced inside the arguments: whatever a question holds, it stays one argument, or the part of one.
-``{messages}`` is the conversation as a JSON list, the turns before the question and the question as the last message of
-the user; ``{history}`` the same without the question. A program without either is asked the question alone. A brace is
-written ``{{`` or ``}}``. A question that starts with ``-`` is passed as it is, and most programs read it as an option
-then: write ``--question={question}`` or put ``--`` before it.
+The line is split into arguments as by a POSIX shell (on Windows a backslash is no quote), once and before any question
+is known; there is no shell, so pipes, variables and wildcards have no effect. Then ``{question}``, ``{k}`` and ``{id}``
+are replaced inside the arguments: any question remains one argument, or a part of one. ``{messages}`` is the
+conversation as a JSON list, the turns before the question and the question as the user's last message; ``{history}`` is
+the same without the question. A program with neither is given only the question. Write a brace as ``{{`` or ``}}``. A
+question that starts with ``-`` is passed unchanged, and most programs read it as an option: write
+``--question={question}`` or put ``--`` before it.
 
-The program inherits working directory and environment; its input is empty. Where the fields of the response stand is
-said by the settings of `evaltrack.targets.mapping`. It runs in a process group of its own, which is killed when the
-deadline passes, when it writes too much, and when it ended and left other processes behind.
+The program inherits working directory and environment; its input is empty. The settings of `evaltrack.targets.mapping`
+map the fields of the response. It runs in a separate process group, which is killed when the deadline passes, when it
+writes too much, and when it ended and left other processes behind.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ _KNOWN = ", ".join(f"{{{name}}}" for name in PLACEHOLDERS)
 _BRACES = re.compile(r"\{\{|\}\}|\{[^{}]*\}|[{}]")
 
 STDERR_SHOWN = 500
-"""Characters shown of the end of what a program that failed wrote to its standard error."""
+"""Maximum characters shown of the end of a failed program's standard error."""
 
 DRAIN_SECONDS = 3.0
-"""How long a killed group may take to go, and its output to end, which another process may hold open."""
+"""Seconds in which a killed group must end and its output, which another process may hold open, must close."""
 
 
 class CommandTargetError(RuntimeError):
@@ -53,10 +53,10 @@ class CommandTargetError(RuntimeError):
 
 
 def open_command(place: str, settings: dict[str, str]) -> CommandTarget:
-    """A target that runs the command line `place`. Settings: those of `evaltrack.targets.mapping`.
+    """Return a target that runs the command line `place`. Settings: those of `evaltrack.targets.mapping`.
 
     Raises:
-        UsageError: the line cannot be split, the program is not there, or a placeholder or a setting is unknown.
+        UsageError: the line cannot be split, the program is missing, or a placeholder or a setting is unknown.
     """
     reader = take_mapping("command", settings)
     no_more_settings("command", settings, ", ".join(FIELDS))
@@ -81,10 +81,10 @@ def open_command(place: str, settings: dict[str, str]) -> CommandTarget:
 
 
 def _placeholders(argument: str) -> set[str]:
-    """The placeholders in an argument.
+    """Return the placeholders in an argument.
 
     Raises:
-        UsageError: there is one that is unknown, or a single brace.
+        UsageError: a placeholder is unknown, or there is a single brace.
     """
     tokens = {token for token in _BRACES.findall(argument) if token not in {"{{", "}}"}}
     for token in tokens:
@@ -94,7 +94,7 @@ def _placeholders(argument: str) -> set[str]:
 
 
 def fill(argument: str, values: Mapping[str, str]) -> str:
-    """Replace the placeholders in one argument; what a value holds is not looked into again."""
+    """Replace the placeholders in one argument; placeholders inside the values are not replaced."""
     return _BRACES.sub(lambda match: values.get(match[0][1:-1], match[0][0]), argument)
 
 
@@ -115,12 +115,12 @@ class CommandTarget(Target):
 
     @property
     def packages(self) -> Mapping[str, str]:
-        """Those of the virtual environment that holds the program, such as `.venv/bin/python`."""
+        """The packages of the virtual environment that holds the program, such as `.venv/bin/python`."""
         return packages_of_program(self._arguments[0])
 
     @property
     def files(self) -> Mapping[str, str]:
-        """Those that the line names."""
+        """The files that the command line names."""
         digests = {argument: content_digest(Path(argument)) for argument in self._arguments}
         return {name: digest for name, digest in digests.items() if digest}
 
@@ -129,7 +129,7 @@ class CommandTarget(Target):
 
         Raises:
             CommandTargetError: it cannot be started, ended with a code other than 0, or wrote too much.
-            InvalidResponseError: its output is not JSON, or not in the form that was promised.
+            InvalidResponseError: its output is not JSON, or not in the expected form.
         """
         messages = question.messages
         values = {"question": question.question, "k": str(k), "id": question.id}
@@ -143,9 +143,9 @@ class CommandTarget(Target):
 
 
 class _Listener(asyncio.SubprocessProtocol):
-    """Reads what a program writes, within bounds, and when it ends.
+    """Reads the output of a program, up to a limit, and its exit code.
 
-    asyncio's own `Process` would wait for every holder of the output, not only for the program.
+    asyncio's own `Process` would wait for every process that holds the output open, not only for the program.
     """
 
     def __init__(self) -> None:
@@ -176,7 +176,7 @@ class _Listener(asyncio.SubprocessProtocol):
         self.drained.set()
 
     def last_words(self) -> str:
-        """The end of what was written to the standard error, or else the beginning of the output."""
+        """Return the end of the standard error, or else the beginning of the output."""
         if words := excerpt(bytes(self.errors), limit=STDERR_SHOWN, end=True):
             return f"its standard error ends with `{words}`"
         if words := excerpt(bytes(self.output)):
@@ -185,7 +185,7 @@ class _Listener(asyncio.SubprocessProtocol):
 
 
 async def _run(arguments: list[str]) -> _Listener:
-    """Run a program to its end; whatever happens, neither it nor its process group is left behind."""
+    """Run a program to its end; in every case its process group is ended too."""
     (transport, listener), cancelled = await _uninterrupted(_start(arguments))
     try:
         if cancelled:
@@ -199,9 +199,9 @@ async def _run(arguments: list[str]) -> _Listener:
 
 
 async def _uninterrupted(work: Coroutine[Any, Any, T]) -> tuple[T, asyncio.CancelledError | None]:
-    """Do a short piece of work to its end, also where we are cancelled meanwhile; the cancellation is given back.
+    """Complete a short piece of work even if this task is cancelled; return the result and the cancellation.
 
-    Before the start is complete there is no group that could be killed, and before the end is, a process is left over.
+    A group cannot be killed before its start is complete, and an incomplete end would leave a process behind.
     """
     task, cancelled = asyncio.ensure_future(work), None
     while not task.done():
@@ -223,7 +223,7 @@ async def _start(arguments: list[str]) -> tuple[asyncio.SubprocessTransport, _Li
 
 
 async def _end(transport: asyncio.SubprocessTransport, listener: _Listener) -> None:
-    """Kill what is left of the group, and read what is left of the output."""
+    """Kill the rest of the group, and read the rest of the output."""
     kill_group(transport.get_pid())
     with suppress(TimeoutError):
         async with asyncio.timeout(DRAIN_SECONDS):

@@ -1,4 +1,4 @@
-"""What a target or a judge raised, as text: whatever object it is, reading it raises nothing."""
+"""Converts errors of targets and judges to text; reading an error never raises."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from evaltrack.records import Usage
 from evaltrack.records.response import TracePlace
 
 READ_LIMIT = 100_000
-"""Characters looked at of an error's message, and of the end of its traceback."""
+"""Maximum characters that are read of an error's message, and of the end of its traceback."""
 
 OWN_FOLDER = str(Path(__file__).parents[1])
 MAX_ERROR = 2000
-"""Characters of an error that was returned or recorded."""
+"""Maximum characters of a returned or recorded error."""
 
 FRAMES = 50
-"""Calls shown of a traceback, of each error in its chain: the last ones."""
+"""Last calls that a traceback shows for each error in its chain."""
 
 
 class InvalidResponseError(ValueError):
-    """What a target returned cannot be read as a `Response`; `trace` is the one that it made meanwhile."""
+    """The return value of a target cannot be read as a `Response`; `trace` is the trace of the call."""
 
     def __init__(self, text: str, trace: TracePlace | None = None) -> None:
         super().__init__(text)
@@ -36,11 +36,11 @@ class NotRecordedError(LookupError):
 
 
 class FailedElsewhereError(RuntimeError):
-    """A target gave a failure in place of a response: it returned an error, or one was recorded."""
+    """A target returned an error, or an error was recorded, instead of a response."""
 
 
 class RaisedElsewhereError(Exception):
-    """What a user's function raised in a process of its own; the message begins with the type, as `described` does."""
+    """An error of a user's function in another process; the message begins with the type, as `described` does."""
 
     def __init__(
         self, text: str, usage: Usage | None = None, traceback_text: str | None = None, trace: TracePlace | None = None
@@ -51,10 +51,10 @@ class RaisedElsewhereError(Exception):
 
 
 def refuse_error(value: object) -> None:
-    """Refuse a response with an `error` that is not empty, whatever else it holds.
+    """Refuse a response with an `error` that is not empty, even if it has other content.
 
     Raises:
-        FailedElsewhereError: it has one.
+        FailedElsewhereError: it has an error.
     """
     error = value.get("error") if isinstance(value, Mapping) else _attribute(value, "error")
     if error and str(error).strip():
@@ -62,37 +62,37 @@ def refuse_error(value: object) -> None:
 
 
 def error_text(error: object) -> str:
-    """An error that was returned or recorded as text, of bounded length."""
+    """Return a returned or recorded error as text of limited length."""
     return (error if isinstance(error, str) else json.dumps(error, ensure_ascii=False, default=str))[:MAX_ERROR]
 
 
 def described(error: BaseException) -> str:
-    """The type of an error and its message."""
+    """Return the type of an error and its message."""
     message = _message(error)
     return message if isinstance(error, RaisedElsewhereError) else f"{type(error).__name__}: {message}"
 
 
 def usage_of(outcome: object) -> Usage | None:
-    """What a call that failed, or came late, has cost, as far as it tells."""
+    """Return the usage of a failed or late call; None if it reports none."""
     usage = _attribute(outcome, "usage")
     return usage if isinstance(usage, Usage) else None
 
 
 def note_origin(error: BaseException, trace: TracePlace | None = None) -> None:
-    """Have an error that a user's function raised hold its traceback, and the trace it was raised in."""
+    """Store the traceback and the trace of an error of a user's function as its attributes."""
     with suppress(Exception):  # a class of the user may refuse attributes
         error.evaltrack_traceback = _traceback(error)  # type: ignore[attr-defined]
         error.evaltrack_trace = trace  # type: ignore[attr-defined]
 
 
 def traceback_of(outcome: object) -> str | None:
-    """The traceback that an error holds."""
+    """Return the traceback that an error holds."""
     text = _attribute(outcome, "evaltrack_traceback")
     return text if isinstance(text, str) else None
 
 
 def trace_of(outcome: object) -> TracePlace | None:
-    """The trace that an error was raised in."""
+    """Return the trace that an error was raised in."""
     trace = _attribute(outcome, "evaltrack_trace")
     return trace if isinstance(trace, TracePlace) else None
 
@@ -105,7 +105,7 @@ def _attribute(outcome: object, name: str) -> object:
 
 
 def _traceback(error: BaseException) -> str | None:
-    """Where it was raised, without the calls that led into the user's function; None where no call is left."""
+    """Return the traceback without evaltrack's own calls; None if no call is left."""
     report = traceback.TracebackException.from_exception(error, limit=-FRAMES, compact=True)
     report.stack = traceback.StackSummary.from_list(
         [frame for frame in report.stack if not frame.filename.startswith(OWN_FOLDER)]
@@ -121,7 +121,7 @@ def _message(error: BaseException) -> str:
 
 
 def ending(code: int) -> str:
-    """How a process ended: ``ended with exit code 3``, ``was ended by SIGSEGV``."""
+    """Return the way a process ended: ``ended with exit code 3``, ``was ended by SIGSEGV``."""
     if code >= 0:
         return f"ended with exit code {code}"
     try:

@@ -1,4 +1,4 @@
-"""A user's function as a target in this process, with the span of a question around each of its calls."""
+"""Calls a user's function as a target in this process, with a span around each call."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from evaltrack.tracking.question_spans import (
 
 
 def function_target(function: Callable[..., Any], *, own_loop: bool = True) -> Target:
-    """A `Target` that calls `function`: a sync one in threads, an async one in an event loop of its own, or in ours.
+    """Return a `Target` that calls `function`: a sync one in threads, an async one in a separate event loop or in ours.
 
     Raises:
         UsageError: the function takes other arguments than a question, k and messages.
@@ -36,7 +36,7 @@ def function_target(function: Callable[..., Any], *, own_loop: bool = True) -> T
 
 
 class FunctionTarget(Target):
-    """A function in this process; `run` says in which event loop its coroutines are awaited."""
+    """A function in this process; `run` selects the event loop that awaits its coroutines."""
 
     _home: TraceHome | None = None
     _led = False
@@ -55,12 +55,12 @@ class FunctionTarget(Target):
 
     @property
     def packages(self) -> Mapping[str, str]:
-        """Those of this interpreter."""
+        """The packages of this interpreter."""
         return packages_here()
 
     @property
     def files(self) -> Mapping[str, str]:
-        """Those of the project that this process has imported, each as it was when it was first looked for."""
+        """The project's files that this process has imported, with the digest from when each was first seen."""
         for name, path in imported_files(self._module).items():
             if name not in self._files and (digest := content_digest(path)):
                 self._files[name] = digest
@@ -68,19 +68,19 @@ class FunctionTarget(Target):
 
     @property
     def takes_history(self) -> bool:
-        """Whether the function takes the turns before a question."""
+        """True if the function takes the turns before a question."""
         return self._shape.takes_history
 
     def trace_into(self, home: TraceHome) -> None:
-        """Have the function's own traces belong to a run."""
+        """Write the function's own traces to a run."""
         self._led = write_to_store_of(home) or self._led
         self._home = home
 
     async def __call__(self, question: Question, k: int, /) -> Response:
-        """What the function returns.
+        """Return the function's response.
 
         Raises:
-            InvalidResponseError: it is no response.
+            InvalidResponseError: it returned no response.
         """
         returned, trace = await self._call(self._home, question, *self._shape.arguments(question, k))
         if inspect.isawaitable(returned):
@@ -102,7 +102,7 @@ class FunctionTarget(Target):
 
 
 Spanned = tuple[Any, TracePlace | None]
-"""What a function returned, and the trace that it made meanwhile."""
+"""The value that a function returned, and the trace of its call."""
 
 
 def _spanned(function: Callable[..., Any], habit: SpanHabit) -> Callable[..., Spanned]:
@@ -138,7 +138,7 @@ async def _awaited(returned: Awaitable[Any]) -> Any:
 
 
 def small_enough(response: Response) -> Response:
-    """Rows wait for each other in memory, a thousand at a time: what is longer than a server may send is refused."""
+    """Refuse a response that is longer than a server may send: a thousand rows may wait in memory."""
     texts = [response.answer, *(text for each in response.sources or () for text in (each.text, each.title, each.url))]
     length = sum(len(text) for text in texts if text)
     if length > MAX_BYTES:
@@ -148,23 +148,23 @@ def small_enough(response: Response) -> Response:
 
 MESSAGES = "messages"
 ARGUMENTS = ("question", "k", MESSAGES)
-"""What a function may be called with."""
+"""Arguments that a function may take."""
 
 
 @dataclass(frozen=True)
 class CallShape:
-    """What a function is called with: names of `ARGUMENTS`, the question first where it is passed by position."""
+    """The arguments of a function: names from `ARGUMENTS`, the question first if it is passed by position."""
 
     names: tuple[str, ...]
     whole_record: bool = False
 
     @property
     def takes_history(self) -> bool:
-        """Whether it gets the turns before the question; the whole record holds them."""
+        """True if it gets the turns before the question; the whole record holds them."""
         return self.whole_record or MESSAGES in self.names
 
     def arguments(self, question: Question, k: int) -> tuple[list[Any], dict[str, Any]]:
-        """The values of a call, by position and, with `messages`, by name; a function may change what it gets."""
+        """Return copies of a call's values, by position or, with `messages`, by name; a function may change them."""
         first = question.model_copy(deep=True) if self.whole_record else question.question
         values = {"question": first, "k": k, MESSAGES: question.messages}
         if MESSAGES in self.names:
@@ -173,14 +173,14 @@ class CallShape:
 
 
 def call_shape(function: Callable[..., Any]) -> CallShape:
-    """How the function is called.
+    """Return the arguments that a function takes.
 
     Raises:
-        UsageError: it takes something else.
+        UsageError: it takes other arguments.
     """
     try:
         signature = inspect.signature(function)
-    except ValueError:  # some builtins tell nothing of their arguments
+    except ValueError:  # some builtins have no signature
         return CallShape(("question", "k"))
     if MESSAGES in signature.parameters:
         return _shape_with_messages(signature, _name(function))
@@ -209,7 +209,7 @@ def _binds(signature: inspect.Signature, count: int) -> bool:
 
 
 def _shape_with_messages(signature: inspect.Signature, name: str) -> CallShape:
-    """The arguments of `ARGUMENTS` that a function names, which has no other that must be given."""
+    """Return the names from `ARGUMENTS` that a function takes; any other argument must have a default."""
     names = tuple(each for each in signature.parameters if each in ARGUMENTS)
     try:
         signature.bind(**dict.fromkeys(names))
@@ -221,10 +221,10 @@ def _shape_with_messages(signature: inspect.Signature, name: str) -> CallShape:
 
 
 def _is_question(annotation: object) -> bool:
-    """Whether an annotation is `Question`, also as a string with or without its module."""
+    """Return True if an annotation is `Question`, also as a string with or without its module."""
     return annotation is Question or (isinstance(annotation, str) and annotation.rpartition(".")[2] == "Question")
 
 
 def is_async(function: Callable[..., Any]) -> bool:
-    """Whether it is a coroutine function, or an object whose call is one."""
+    """Return True for a coroutine function, or an object whose `__call__` is one."""
     return any(map(inspect.iscoroutinefunction, (function, type(function).__call__)))

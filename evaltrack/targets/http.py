@@ -1,18 +1,17 @@
-"""`http://…` and `https://…`: a question is posted as JSON, the response is JSON.
+"""`http://…` and `https://…`: posts a question as JSON and reads the response as JSON.
 
-What is posted is ``{"question": …, "k": …, "id": …}``, with ``"history": [{"role": …, "content": …}, …]`` where there
-are turns before the question; or what the setting `body` makes of these, a JMESPath expression such as ``{query:
-question, top_k: k}``. A body may also name `messages`, the history and the question as the last message of the user:
-``{model: 'my-rag', messages: messages}``. One that names neither is sent the question alone.
+The request is ``{"question": …, "k": …, "id": …}``, with ``"history": [{"role": …, "content": …}, …]`` if there are
+turns before the question. The setting `body`, a JMESPath expression such as ``{query: question, top_k: k}``, makes
+another request from these fields. A body may also use `messages`, the history and the question as the user's last
+message: ``{model: 'my-rag', messages: messages}``. Without `history` and `messages` only the question is sent.
 
-Where the fields of the response stand is said by the settings of `evaltrack.targets.mapping`. A header is named by the
-setting `header.NAME`, whose value is the *name* of an environment variable, with a scheme before it where one is
-needed: ``header.Authorization=Bearer MY_API_KEY``. What a server sends back of the headers' values is masked. The URL
-is logged with the run, so no secret may stand in it, and the values of its query are not shown. Proxies and
-certificates follow the usual environment variables.
+The settings of `evaltrack.targets.mapping` map the fields of the response. The setting `header.NAME` sets a header; its
+value is the *name* of an environment variable, after a scheme if one is needed: ``header.Authorization=Bearer
+MY_API_KEY``. Header values in a response are masked. The URL is logged with the run, so it must not contain secrets;
+the values of its query are not shown. Proxies and certificates follow the usual environment variables.
 
-A question is asked once: there are no retries, no cookies are kept, and the deadline is that of the run. A redirect is
-followed within the same scheme, host and port only, three at most; the question is posted again, except after a 303.
+A question is asked once: there are no retries and no cookies, and the run's deadline applies. Up to three redirects are
+followed, only within the same scheme, host and port; the question is posted again, except after a 303.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ if TYPE_CHECKING:
 MAX_REDIRECTS = 3
 CONNECT_SECONDS = 30.0
 IDLE_SECONDS = 1.0
-"""How long an idle connection is kept: below what servers do (2 to 5 s), so that none closes on a new question."""
+"""Seconds that an idle connection is kept: less than servers do (2 to 5 s), so none is closed on a new question."""
 
 REFUSED_HEADERS = frozenset({"accept-encoding", "connection", "content-length", "transfer-encoding"})
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
@@ -60,22 +59,22 @@ _VALUE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?")
 
 ALONE = Question(id="1", question="q", domain="d")
 WITH_HISTORY = ALONE.model_copy(update={"history": (Turn(role="user", content="before"),)})
-"""Questions on which a body is tried."""
+"""Questions with which a body is tried."""
 
 
 CURES = {
     **dict.fromkeys((400, 415, 422), "; the target option `body=` gives a request another form"),
     429: "; the setting `concurrency` limits the questions in flight",
 }
-"""What helps against an error status."""
+"""The fix for an error status."""
 
 
 class HttpTargetError(RuntimeError):
-    """The server cannot be reached, or answered with an error, too much, or a redirect that is not followed."""
+    """The server cannot be reached, or returned an error, a too long response, or a redirect that is not followed."""
 
 
 def open_http(place: str, settings: dict[str, str]) -> HttpTarget:
-    """A target at the URL `place`, scheme included. Nothing is sent yet.
+    """Return a target for the URL `place`, including its scheme. Nothing is sent yet.
 
     Settings: `header.NAME`, `body`, and those of `evaltrack.targets.mapping`.
 
@@ -102,7 +101,7 @@ def _url(place: str) -> httpx2.URL:
         url = httpx2.URL(place)
     except httpx2.InvalidURL as error:
         raise UsageError(f"http target: is not a URL: {shown_text(str(error))}; {form}") from None
-    if url.userinfo:  # not quoted: it would end up wherever this message does
+    if url.userinfo:  # not quoted: the message may be logged
         raise UsageError("http target: the URL holds a password; give it as header.Authorization=ENVIRONMENT_VARIABLE")
     if url.scheme not in {"http", "https"} or not url.host or not 0 < (80 if url.port is None else url.port) < 1 << 16:
         raise UsageError(f"http target: `{shown_text(place)}` is not the URL of a server; {form}")
@@ -110,7 +109,7 @@ def _url(place: str) -> httpx2.URL:
 
 
 def _header(setting: str, text: str) -> str:
-    """The value of a header, from the environment; no message quotes what may be a secret."""
+    """Return the value of a header, from the environment; errors never quote possible secrets."""
     name = setting.removeprefix("header.")
     if not _HEADER.fullmatch(name) or name.lower() in REFUSED_HEADERS:
         raise UsageError(f"http target: {setting}: is not a header that can be set")
@@ -127,10 +126,10 @@ def _header(setting: str, text: str) -> str:
 
 
 class Body:
-    """Makes the body of a request; with the JMESPath expression `text` where there is one.
+    """Makes the body of a request, with the JMESPath expression `text` if it is given.
 
     Raises:
-        UsageError: it is not JMESPath, or gives nothing.
+        UsageError: it is not JMESPath, or returns nothing.
     """
 
     def __init__(self, text: str = "") -> None:
@@ -141,12 +140,12 @@ class Body:
 
     @property
     def takes_history(self) -> bool:
-        """Whether what it makes differs with the turns before the question."""
+        """True if the body depends on the turns before the question."""
         one = self._expression
         return one is None or _result(one, ALONE) != _result(one, WITH_HISTORY)
 
     def content(self, question: Question, k: int) -> bytes:
-        """The JSON to post.
+        """Return the JSON to post.
 
         Raises:
             InvalidResponseError: the expression cannot be applied to this question.
@@ -160,7 +159,7 @@ class Body:
 
 
 def _fields(question: Question, k: int) -> dict[str, Any]:
-    """What a body may hold."""
+    """Return the fields that a body may use."""
     messages = question.messages
     asked = {"question": question.question, "k": k, "id": question.id}
     return asked | {"history": messages[:-1], "messages": messages}
@@ -171,15 +170,16 @@ def _result(expression: Expression, question: Question) -> Any:
 
     try:
         return expression.search(_fields(question, 5))
-    except (JMESPathError, *ODD):  # said when a question is asked
+    except (JMESPathError, *ODD):  # reported when a question is asked
         return "?"
 
 
 class HttpTarget(Target):
-    """Posts questions to one URL, over connections that are kept for each event loop until `aclose`.
+    """Posts questions to one URL; each event loop keeps its connections until `aclose`.
 
-    `secrets` are the values of its headers: errors hold none of them, and a `Redactor` takes them out of responses once
-    these are scored.
+    `secrets` are the values of its headers. Errors never contain them, and a `Redactor` removes them from responses
+    after
+    scoring.
     """
 
     secrets: Collection[str] = ()
@@ -196,8 +196,8 @@ class HttpTarget(Target):
         """Post the question and read the response.
 
         Raises:
-            HttpTargetError: there is no response, or one with an error status, or too long a one.
-            InvalidResponseError: the response is not JSON, or not in the form that was promised.
+            HttpTargetError: there is no response, or it has an error status or is too long.
+            InvalidResponseError: the response is not JSON, or not in the expected form.
         """
         import httpx2
 
@@ -215,20 +215,20 @@ class HttpTarget(Target):
             await client.aclose()
 
     async def _post(self, content: bytes) -> bytes:
-        """The body of the response, after redirects."""
+        """Return the body of the response, after redirects."""
         client = self._client()
         url, method, body = self._url, "POST", content
         for _ in range(MAX_REDIRECTS + 1):
             async with client.stream(method, url, content=body) as response:
                 if not response.has_redirect_location:
                     return await self._read_body(response)
-                await _beginning(response)  # a redirect that was read to its end keeps its connection
+                await _beginning(response)  # reading a redirect to its end keeps the connection
                 url = self._redirected(response)
                 method, body = ("GET", b"") if response.status_code == 303 else (method, body)
         raise HttpTargetError(f"more than {MAX_REDIRECTS} redirects; name the URL where they lead")
 
     async def _read_body(self, response: httpx2.Response) -> bytes:
-        """The body of a response with a good status, of a bearable length."""
+        """Return the body of a response; raise for an error status or too many bytes."""
         if not response.is_success:
             beginning = excerpt(await _beginning(response), self._mask)
             cure = CURES.get(response.status_code, "")
@@ -253,14 +253,14 @@ class HttpTarget(Target):
         return url
 
     def _client(self) -> httpx2.AsyncClient:
-        """The client of the running loop."""
+        """Return the client of the running loop."""
         loop = asyncio.get_running_loop()
         if loop not in self._clients:
             self._clients[loop] = _new_client(self._headers)
         return self._clients[loop]
 
     def _mask(self, text: str) -> str:
-        """Take out the values of the headers and of queries, which a server may send back."""
+        """Mask the values of headers and queries, which a server may send back."""
         for secret in self._masked:
             text = text.replace(secret, MASK)
         return shown_text(text)
@@ -286,16 +286,16 @@ def _new_client(headers: dict[str, str]) -> httpx2.AsyncClient:
     all_headers.update(headers)
     return httpx2.AsyncClient(
         headers=all_headers,
-        # a cookie would carry something from one question to the next
+        # a cookie would share state between questions
         cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
         timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
-        # the run loop bounds how many are asked at once
+        # the run loop limits the number of concurrent questions
         limits=httpx2.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=IDLE_SECONDS),
     )
 
 
 async def _read(response: httpx2.Response, limit: int) -> bytes:
-    """The decompressed body; of one longer than `limit` bytes somewhat more than `limit`, and the rest is not read."""
+    """Return the decompressed body; if it is longer than `limit` bytes, reading stops shortly after the limit."""
     body = bytearray()
     async with aclosing(response.aiter_bytes()) as chunks:
         async for chunk in chunks:
@@ -306,7 +306,7 @@ async def _read(response: httpx2.Response, limit: int) -> bytes:
 
 
 async def _beginning(response: httpx2.Response) -> bytes:
-    """Enough of the body for an excerpt; nothing where it cannot be read, as its status matters more."""
+    """Return enough of the body for an excerpt; empty if it cannot be read, as the status matters more."""
     import httpx2
 
     try:
@@ -316,12 +316,12 @@ async def _beginning(response: httpx2.Response) -> bytes:
 
 
 def _origin(url: httpx2.URL) -> str:
-    """Scheme, host and port; what follows may hold something private."""
+    """Return scheme, host and port; the rest may be private."""
     return f"{url.scheme}://{url.netloc.decode('ascii')}"
 
 
 def _root(error: BaseException) -> str:
-    """The system's word for why there is no connection, which stands at the end of the chain."""
+    """Return the system's reason for a failed connection, which is at the end of the chain of causes."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ConnectionError) and cause.errno:

@@ -1,22 +1,22 @@
-"""Read foreign JSON as a `Response`: settings say in JMESPath (https://jmespath.org) where each field stands in it.
+"""Reads foreign JSON as a `Response`: settings map each field with JMESPath (https://jmespath.org).
 
 | setting | finds, in the whole of the JSON |
 | --- | --- |
 | `answer` | the text of the answer |
-| `sources` | the list of what was retrieved, best first |
+| `sources` | the list of retrieved sources, best first |
 | `tool_calls` | a list of tool names, of objects with `name` and `arguments`, or of OpenAI's tool calls |
-| `abstained` | true where the target says that it does not know |
-| `error` | why there is no response, where there is none: that question failed |
-| `prompt_tokens`, `completion_tokens` | whole numbers: what the target used, over all of its calls |
+| `abstained` | true if the target says that it does not know |
+| `error` | the reason that there is no response; such a question failed |
+| `prompt_tokens`, `completion_tokens` | whole numbers: tokens used over all calls of the target |
 
 | setting | finds, in each item of `sources` |
 | --- | --- |
 | `chunk_id`, `title`, `url`, `text`, `score` | that field of the source; `@` is the item itself |
 
-Without any of them the JSON must be a response as it stands (see `evaltrack.targets.responses`). With one or more, a
-field that is not mapped is looked for under its own name, and whatever else the JSON holds is ignored. A mapped answer,
-source list, chunk id or title that is not found is an invalid response, because it would be scored as one that is
-wrong; where it may be missing the expression says so itself, as in ``docs || `[]` ``. A projection such as
+Without these settings the JSON must be a response (see `evaltrack.targets.responses`). With one or more, a field
+without a mapping is read under its own name, and any other content is ignored. If a mapped answer, source list, chunk
+id or title is missing, the response is invalid, because it would be scored as wrong. An expression can allow it to be
+missing, as in ``docs || `[]` ``. A projection such as
 ``docs[].meta`` leaves out items without `meta`, and so moves the others up: map `sources` to the list itself.
 """
 
@@ -34,40 +34,40 @@ from evaltrack.targets.failures import InvalidResponseError, refuse_error
 from evaltrack.targets.responses import MAX_ITEMS, as_response, with_contexts
 
 MAX_BYTES = 16 << 20
-"""Bytes of a response, decompressed; a longer one is cut off and becomes an error."""
+"""Maximum bytes of a decompressed response; a longer one is an error."""
 
 EXCERPT = 200
-"""Characters shown of what a target returned."""
+"""Maximum characters shown of a target's output."""
 
 EXCERPT_BYTES = 8000
-"""Bytes looked at for an excerpt."""
+"""Bytes that are read for an excerpt."""
 
 SOURCE_FIELDS = ("chunk_id", "title", "url", "text", "score")
 TOKENS = ("prompt_tokens", "completion_tokens")
 FIELDS = ("answer", "sources", *SOURCE_FIELDS, *TOKENS, "tool_calls", "abstained", "model", "error")
 
 ODD = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError)
-"""What jmespath lets through: ``a > b`` of a number and a text, or brackets a thousand deep."""
+"""Errors that jmespath does not convert: ``a > b`` of a number and a text, or a thousand nested brackets."""
 
 _REQUIRED = {"answer": "''", "sources": "`[]`", "chunk_id": "'none'", "title": "''"}
-"""What must be found where it is mapped, and what an expression may give instead where it can be missing."""
+"""Fields that must be found if they are mapped, with the default that an expression may give."""
 
 
 @dataclass(frozen=True)
 class Expression:
-    """A JMESPath expression and the setting it was given in."""
+    """A JMESPath expression and the name of its setting."""
 
     name: str
     text: str
     search: Callable[[object], Any]
     may_miss: bool = False
-    """Whether it may find nothing in one of several values."""
+    """True if it may find nothing in some of several values."""
 
     def find(self, value: object, place: str = "") -> Any:
-        """What the expression finds in `value`, or None.
+        """Return the value that the expression finds in `value`, or None.
 
         Raises:
-            InvalidResponseError: it cannot be applied, or finds nothing where there must be something.
+            InvalidResponseError: it cannot be applied, or a required value is missing.
         """
         from jmespath.exceptions import JMESPathError, JMESPathTypeError
 
@@ -87,10 +87,10 @@ class Expression:
 
 
 def compile_expression(kind: str, name: str, text: str) -> Expression:
-    """The expression `text` that was given as setting `name` of a target of `kind`.
+    """Return the compiled expression `text` of the setting `name` of a target of `kind`.
 
     Raises:
-        UsageError: it is not JMESPath; the message shows where.
+        UsageError: it is not JMESPath; the message shows the position.
     """
     import jmespath
     from jmespath.exceptions import ArityError, JMESPathError, UnknownFunctionError
@@ -107,12 +107,12 @@ def compile_expression(kind: str, name: str, text: str) -> Expression:
     except (ArityError, UnknownFunctionError) as error:
         raise UsageError(f"{kind} target: {name} is `{text}`: {error}; {hint}") from None
     except (JMESPathError, *ODD):
-        pass  # an empty object is not what it is for
+        pass  # it is not meant for an empty object
     return Expression(name, text, parsed.search, may_miss=kind == "recorded" and name in ("answer", "sources"))
 
 
 def take_mapping(kind: str, settings: dict[str, str]) -> ResponseReader:
-    """Take the settings of `FIELDS` out of `settings`.
+    """Take the settings of `FIELDS` out of `settings`, and return a reader for them.
 
     Raises:
         UsageError: one of them is not JMESPath.
@@ -122,9 +122,9 @@ def take_mapping(kind: str, settings: dict[str, str]) -> ResponseReader:
 
 
 def excerpt(raw: bytes, mask: Callable[[str], str] = str, limit: int = EXCERPT, *, end: bool = False) -> str:
-    """The first (or last) `limit` characters of `raw` on one line, fit for any terminal.
+    """Return the first (or last) `limit` characters of `raw` on one line of printable text.
 
-    `mask` takes secrets out before anything is cut, so that no part of one is left.
+    `mask` removes secrets before the text is cut, so that no part of one remains.
     """
     bounded = raw[-EXCERPT_BYTES:] if end else raw[:EXCERPT_BYTES]
     text = " ".join(mask(bounded.decode("utf-8", "replace")).split())
@@ -139,7 +139,7 @@ def _first_line(error: Exception) -> str:
 
 
 class ResponseReader:
-    """Reads JSON as a `Response`, with the fields mapped by expressions or, without any, as it stands."""
+    """Reads JSON as a `Response`, with the fields mapped by expressions, or unmapped without expressions."""
 
     def __init__(self, expressions: Iterable[Expression] = ()) -> None:
         self._expressions = {expression.name: expression for expression in expressions}
@@ -147,11 +147,11 @@ class ResponseReader:
 
     @property
     def optional(self) -> list[Expression]:
-        """The expressions that may find nothing in one of several values."""
+        """The expressions that may find nothing in some of several values."""
         return [each for each in self._expressions.values() if each.may_miss]
 
     def from_json(self, raw: bytes, mask: Callable[[str], str] = str) -> Response:
-        """The response that `raw` holds; `mask` takes secrets out of what an error shows of it.
+        """Return the response in `raw`; `mask` removes secrets from excerpts in errors.
 
         Raises:
             InvalidResponseError: it is not JSON, or cannot be read as a response.
@@ -170,19 +170,19 @@ class ResponseReader:
         return self(value)
 
     def __call__(self, value: object) -> Response:
-        """The response that `value`, read from JSON, stands for.
+        """Return the response in a JSON `value`.
 
         Raises:
-            InvalidResponseError: it cannot be read as one.
+            InvalidResponseError: it cannot be read as a response.
         """
         return as_response(self.fields(value) if self._expressions else value)
 
     def fields(self, value: object) -> dict[str, Any]:
-        """The fields of a response that are mapped in `value`, or that it has under their own names.
+        """Return the fields of a response that are mapped in `value`, or that it has under their own names.
 
         Raises:
             FailedElsewhereError: it has an `error`.
-            InvalidResponseError: there are none, or one that is mapped is not found.
+            InvalidResponseError: it has no fields, or a mapped one is missing.
         """
         own = with_contexts(value) if isinstance(value, dict) else {"sources": value} if isinstance(value, list) else {}
         refuse_error({"error": self._find("error", value, own.get("error"))})
@@ -198,7 +198,7 @@ class ResponseReader:
         return fields | {"usage": self._usage(value, own.get("usage")), "model": model}
 
     def _usage(self, value: object, own: object) -> object:
-        """The tokens that are mapped, in place of those that the value names itself."""
+        """Return the mapped tokens instead of the value's own ones."""
         if self._expressions.keys().isdisjoint(TOKENS):
             return read_usage(own) if isinstance(own, dict) else None
         counts = own if isinstance(own, dict) else {}
@@ -209,7 +209,7 @@ class ResponseReader:
         return None if missing else usage
 
     def _source(self, item: object, place: int) -> object:
-        """The fields of one source; a bare id stays one, unless a field of the sources is mapped."""
+        """Return the fields of one source; a bare id is returned unchanged, unless a source field is mapped."""
         if not isinstance(item, dict) and not self._maps_sources:
             return item
         own: Mapping[str, Any] = item if isinstance(item, dict) else {}

@@ -1,16 +1,16 @@
-"""`models:/NAME@ALIAS`, `models:/NAME/VERSION`, `runs:/RUN/NAME`: a model that MLflow holds, in processes of its own.
+"""`models:/NAME@ALIAS`, `models:/NAME/VERSION`, `runs:/RUN/NAME`: runs a model of MLflow in separate processes.
 
-It is called as its signature says: a ResponsesAgent with `input`, a ChatModel or ChatAgent with `messages`, any other
-pyfunc with the column of the question (and `k` or `top_k`), or with the question alone. What it returns may be a
-text, an object with the fields of a response, a chat completion, messages or output items; `sources` may stand in
-`custom_outputs`. An alias is looked up once: the version that it names then is evaluated, and is the model of the run.
+Its signature decides the call: a ResponsesAgent is called with `input`, a ChatModel or ChatAgent with `messages`, any
+other pyfunc with the column of the question (and `k` or `top_k`), or with the question alone. The output may be a text,
+an object with the fields of a response, a chat completion, messages or output items; `sources` may be in
+`custom_outputs`. An alias is resolved once: that version is evaluated, and is the model of the run.
 
 | setting | meaning |
 | --- | --- |
-| `input` | the column of the question, where that cannot be told |
-| `answer`, `sources`, `chunk_id` … | where they stand in the output, in JMESPath |
-| `workers`, `memory` | processes, and what each may take |
-| `store` | the MLflow store that holds the model; by default that of the run |
+| `input` | the column of the question, if it is ambiguous |
+| `answer`, `sources`, `chunk_id` … | JMESPath of the field in the output |
+| `workers`, `memory` | number of processes, and memory limit of each |
+| `store` | the MLflow store with the model; default: the run's |
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ KNOWN = "input, store, workers, memory, answer, sources, chunk_id, title, url, t
 
 
 def open_model(uri: str, settings: dict[str, str]) -> Target:
-    """A model whose signature was checked, loaded in its processes.
+    """Return a model, loaded in its processes, whose signature was checked.
 
     Raises:
-        UsageError: there is no such model, it takes something else than a question, cannot be loaded, or a setting is
+        UsageError: there is no such model, it takes other input than a question, cannot be loaded, or a setting is
             wrong.
         TrackingError: the store does not answer.
     """
@@ -62,7 +62,7 @@ def open_model(uri: str, settings: dict[str, str]) -> Target:
 
 
 class ModelTarget(Pool, Target):
-    """A model of MLflow in processes of its own."""
+    """A model of MLflow in separate processes."""
 
     def __init__(
         self, order: Order, what: str, workers: int, form: ModelForm, store: Store, reader: ResponseReader | None
@@ -72,17 +72,17 @@ class ModelTarget(Pool, Target):
 
     @property
     def model(self) -> str | None:
-        """Its name and version."""
+        """The model's name and version."""
         return self.form.name
 
     @property
     def packages(self) -> Mapping[str, str]:
-        """Those of this interpreter, which its processes run too."""
+        """The packages of this interpreter, which its processes also use."""
         return packages_here()
 
     @property
     def takes_history(self) -> bool:
-        """Whether it takes messages."""
+        """True if the model takes messages."""
         return self.form.form in ("chat", "responses")
 
     def link_to(self, home: TraceHome) -> str | None:
@@ -91,10 +91,10 @@ class ModelTarget(Pool, Target):
         return link_model(self._store, home.run_id, self.form.model_id) if is_here else None
 
     async def __call__(self, question: Question, k: int, /) -> Response:
-        """What the model returns.
+        """Return the model's response.
 
         Raises:
-            InvalidResponseError: it is no response.
+            InvalidResponseError: it returned no response.
             RaisedElsewhereError: the model raised.
             ProcessEndedError: its process ended.
         """
@@ -105,7 +105,7 @@ class ModelTarget(Pool, Target):
 
 
 def serving(place: str) -> Service:
-    """The model as a child process serves it: from the JSON of a `Call` to that of what the model returns.
+    """Return the service of a child process for the model: JSON of a `Call` to JSON of the model's output.
 
     Raises:
         UsageError: it cannot be loaded.
@@ -125,7 +125,7 @@ def serving(place: str) -> Service:
 
 
 def _plain(value: object) -> object:
-    """Numbers and lists of numpy, and records of pydantic, as JSON has them."""
+    """Convert numpy numbers and arrays, and pydantic records, to JSON data."""
     for name in ("tolist", "model_dump", "to_dict"):
         if callable(convert := getattr(value, name, None)):
             return convert()
@@ -133,11 +133,11 @@ def _plain(value: object) -> object:
 
 
 def response_of(output: Any) -> Response:
-    """What a model returned as a response.
+    """Return a model's output as a response.
 
     Raises:
         FailedElsewhereError: it has an `error`.
-        InvalidResponseError: it is none.
+        InvalidResponseError: it is no response.
     """
     refuse_error(output)
     if not isinstance(output, Mapping) or not output.keys() & {"choices", "output", "messages"}:
@@ -155,7 +155,7 @@ def response_of(output: Any) -> Response:
 
 
 def _tool_calls(output: Mapping[str, Any]) -> list[Any]:
-    """The tools that a chat completion, the messages of an agent or output items call."""
+    """Return the tool calls in a chat completion, the messages of an agent or output items."""
     choices = output.get("choices")
     items = [each.get("message") for each in choices if isinstance(each, Mapping)] if isinstance(choices, list) else []
     for name in ("messages", "output"):

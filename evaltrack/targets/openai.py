@@ -1,15 +1,15 @@
-"""`openai:MODEL`: a model asked once, without sources: the naive baseline that retrieval has to beat.
+"""`openai:MODEL`: asks a model once, without sources, as the baseline that retrieval must beat.
 
 It retrieves nothing, so only its answers can be judged. Under the reasoning rubric it is the naive single-shot baseline
-over which the aims are measured: no instruction asks it to reason.
+for the aims: no instruction asks it to reason.
 
-It is sent the turns before the question, where there are any, and the question as the last message of the user. A
-system turn that begins them takes the place of the target's own system message. The protocol takes a tool's message
-only beside the call that it answers, which a golden line does not hold: it is sent as the user's, as a tool result.
+The messages are the turns before the question, if any, and the question as the user's last message. A leading system
+turn replaces the target's own system message. The protocol accepts a tool's message only after the call that it
+answers, which a golden line does not hold: it is sent as the user's, marked as a tool result.
 
-`endpoints:/NAME` asks an endpoint of an MLflow server's AI gateway in the same way. The server is that of the run, else
-the one that the setting `store` names. It holds the keys of the providers: none of them is needed here. It is logged in
-to with MLflow's own variables.
+`endpoints:/NAME` asks an endpoint of an MLflow server's AI gateway in the same way. The server is the run's, or the one
+that the setting `store` names. The server holds the keys of the providers, so none is needed here. MLflow's own
+variables hold the login.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ SYSTEM = "Answer the question in a few sentences. If you do not know the answer,
 SETTINGS = "system, temperature, max_completion_tokens"
 HOTTEST = 2.0
 TOOL_RESULT = "Tool result:\n"
-"""Begins a tool's turn, which is sent as the user's."""
+"""Prefix of a tool's turn, which is sent as the user's."""
 
 
 def open_openai(place: str, settings: dict[str, str]) -> OpenAITarget:
-    """The model called `place`. Settings: `system` (the system message), `temperature`, `max_completion_tokens`.
+    """Return the model called `place`. Settings: `system` (the system message), `temperature`, `max_completion_tokens`.
 
     Raises:
         UsageError: neither key nor base URL is set, or a setting is wrong.
@@ -41,7 +41,7 @@ def open_openai(place: str, settings: dict[str, str]) -> OpenAITarget:
 
 
 def open_endpoint(place: str, settings: dict[str, str]) -> OpenAITarget:
-    """The endpoint called `place`. Settings: those of `openai:`, and `store`.
+    """Return the endpoint called `place`. Settings: those of `openai:`, and `store`.
 
     Raises:
         UsageError: the store is no server, or a setting is wrong.
@@ -60,10 +60,10 @@ def open_endpoint(place: str, settings: dict[str, str]) -> OpenAITarget:
 
 
 def _sampling_of(place: str, settings: dict[str, str]) -> tuple[str, float | None, int | None]:
-    """The system message, the temperature and the most tokens of an answer, taken out of the settings.
+    """Take system message, temperature and maximum answer tokens out of the settings, and return them.
 
     Raises:
-        UsageError: one is wrong, or there are others.
+        UsageError: one is wrong, or others are left.
     """
     system, temperature = settings.pop("system", SYSTEM), settings.pop("temperature", "")
     longest = settings.pop("max_completion_tokens", "")
@@ -85,7 +85,7 @@ def _temperature(place: str, text: str) -> float:
 
 
 class OpenAITarget(Target):
-    """Asks the model; reports its usage."""
+    """Asks the model and reports its usage."""
 
     model: str | None = None
     takes_history: bool = True
@@ -110,14 +110,14 @@ class OpenAITarget(Target):
 
     @property
     def notes(self) -> list[str]:
-        """What the server refused and was left out."""
+        """The settings that the server refused and that were left out."""
         return self._llm.notes
 
     async def __call__(self, question: Question, _k: int, /) -> Response:
-        """The model's answer; it has no sources, so that retrieval is not measured.
+        """Return the model's answer; without sources retrieval is not measured.
 
         Raises:
-            AnswerError: the model gave none.
+            AnswerError: the model gave no answer.
         """
         messages = [_as_sent(each) for each in question.messages]
         if messages[0]["role"] != "system":

@@ -1,4 +1,4 @@
-"""What runs with a target: installed packages, by the names of their folders, and files of the project."""
+"""Lists the code that runs with a target: installed packages, by their folder names, and files of the project."""
 
 from __future__ import annotations
 
@@ -17,12 +17,15 @@ MOST_PACKAGES = 5000
 
 @cache
 def packages_here() -> Mapping[str, str]:
-    """Name and version of each package that this interpreter can import."""
+    """Return name and version of each package that this interpreter can import."""
     return packages_in(map(Path, sys.path))
 
 
 def packages_of_program(program: str) -> Mapping[str, str]:
-    """Those of the virtual environment whose `bin` (on Windows `Scripts`) holds a program; none where it is in none."""
+    """Return the packages of the virtual environment that holds a program in its `bin` (`Scripts` on Windows).
+
+    Empty if the program is in none.
+    """
     found = shutil.which(program)
     if found is None:
         return {}
@@ -33,9 +36,9 @@ def packages_of_program(program: str) -> Mapping[str, str]:
 
 
 def packages_in(folders: Iterable[Path]) -> dict[str, str]:
-    """Name and version of each package in folders of packages, by name; the first folder that has one decides.
+    """Return name and version of each package in folders of packages, by name; the first folder with one decides.
 
-    A folder that cannot be read holds none.
+    Unreadable folders are skipped.
     """
     packages: dict[str, str] = {}
     for folder in folders:
@@ -52,15 +55,15 @@ def packages_in(folders: Iterable[Path]) -> dict[str, str]:
 
 OF_PYTHON = ("stdlib", "platstdlib", "scripts")
 INSTALLED = frozenset({"site-packages", "dist-packages"})
-"""Folders of installed packages, which may stand in that of the project."""
+"""Folders of installed packages, which may be inside the project."""
 
 
 def imported_files(module: str) -> dict[str, Path]:
-    """The files of the project that this process has imported, by their paths: those below the working directory from
-    there on.
+    """Return the project's files that this process has imported, by path relative to the working directory if below it.
 
-    The first is that of the module, whatever its folder. The others are below the working directory or the folder in
-    which the module was found, and belong neither to Python nor to evaltrack nor to an installed package.
+    The first is the file of the module, in any folder. The others are below the working directory or the module's
+    import
+    folder, and do not belong to Python, evaltrack or an installed package.
     """
     own = _file_of(module)
     roots = (Path.cwd(), *Path(own).parents[module.count(".") :][:1])
@@ -73,6 +76,6 @@ def imported_files(module: str) -> dict[str, Path]:
 
 
 def _file_of(module: str) -> str:
-    """The file of a module that is imported; empty where it has none. No attribute is looked up, which may import."""
+    """Return the file of an imported module; empty if it has none. No attribute is looked up, which could import."""
     file = getattr(sys.modules.get(module), "__dict__", {}).get("__file__")
     return file if isinstance(file, str) else ""

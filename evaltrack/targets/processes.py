@@ -1,8 +1,8 @@
-"""A user's function in processes of its own, so that nothing it does can end, alter or hold up an evaluation.
+"""Runs a user's function in separate processes, so that it cannot end, alter or block an evaluation.
 
-`evaltrack.targets.child` runs inside of them. A process makes many calls at a time, which those of the standard
-library's pools do not: one is enough for a function that waits for servers. An event loop in a thread of its own
-speaks to all processes.
+`evaltrack.targets.child` runs inside them. A process makes many calls at a time, which the process pools of the
+standard library do not: one is enough for a function that waits for servers. An event loop in a separate thread
+communicates with all processes.
 """
 
 from __future__ import annotations
@@ -37,39 +37,39 @@ BOOTSTRAP = (
     "import json, sys; order = json.loads(sys.stdin.buffer.readline()); sys.path[:] = order.pop('path'); "
     "sys.argv = ['evaltrack']; from evaltrack.targets.child import main; main(order)"
 )
-"""It searches the same folders for modules as the parent does."""
+"""Start code of a process; it searches the same folders for modules as the parent does."""
 
 START_SECONDS = 600.0
-"""How long a process may take to import the function."""
+"""Seconds in which a process must import the function."""
 
 UNHEARD_SECONDS = 5.0
-"""How long a cancelled call may go without an answer before its process, which is held up, is killed."""
+"""Seconds without an answer to a cancelled call, after which its blocked process is killed."""
 
 FINISH_SECONDS, END_SECONDS = 60.0, 5.0
-"""How long a process may take to end, and one in which calls were late."""
+"""Seconds in which a process must end; the second limit is for a process with late calls."""
 
 DRAIN_SECONDS = 1.0
-"""How long a process and its answers may outlive each other."""
+"""Seconds that a process and its answers may outlive each other."""
 
 LOOK_SECONDS = 0.02
-"""Between two looks at the state of a process."""
+"""Seconds between two checks of a process's state."""
 
 MOST_CANCELLED = 64
-"""Cancelled calls after which a process is killed: threads that hang stay in it for ever."""
+"""Cancelled calls after which a process is killed, as hanging threads remain in it."""
 
 TO_TERMINALS = re.compile(r"\x1b\[[\d;]*m|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-"""Colours, and all other characters by which a terminal is told what to do."""
+"""Matches colours and other control characters of a terminal."""
 
 MOST_IN_VAIN = 20
-"""Processes in a row that ended without an answer; after them none is started."""
+"""Number of processes that may end in a row without an answer; then none is started."""
 
 
 @dataclass(frozen=True)
 class Order:
-    """What a process serves: the user's function `place`, made to answer calls by `opener`.
+    """The order for a process: serve the user's function `place`, which `opener` makes answer calls.
 
-    Both are written ``package.module:name``. `memory` is in bytes. `store` is the MLflow store of the run, where it is
-    not the one that its environment leads to.
+    Both are written ``package.module:name``. `memory` is in bytes. `store` is the MLflow store of the run if its
+    environment does not name it.
     """
 
     place: str
@@ -79,18 +79,18 @@ class Order:
 
 
 class ResponseCall(Record):
-    """What the process of a judge or of a score is given."""
+    """The input of a judge's or a score's process."""
 
     question: Question
     response: Response
 
 
 class ProcessEndedError(RuntimeError):
-    """The process of a function ended before it had answered."""
+    """The process of a function ended before it answered."""
 
 
 class InterruptedCallError(ProcessEndedError):
-    """The process ended, maybe by another call in it: `pool` can make this call again, alone in a process."""
+    """The process ended, maybe because of another call in it: `pool` can repeat this call alone in a process."""
 
     def __init__(self, text: str, pool: Pool) -> None:
         super().__init__(text)
@@ -98,7 +98,7 @@ class InterruptedCallError(ProcessEndedError):
 
 
 async def asked_twice(ask: Callable[[], Awaitable[T]]) -> T:
-    """What `ask` gives; where the process of its function ended, what it gives alone in a process."""
+    """Return the result of `ask`; if the process of its function ended, ask again alone in a process."""
     try:
         return await ask()
     except InterruptedCallError as error:
@@ -107,11 +107,11 @@ async def asked_twice(ask: Callable[[], Awaitable[T]]) -> T:
 
 
 class Process(asyncio.SubprocessProtocol):
-    """One process and the calls that wait for it. Only `kill` is called from outside of the loop of `_loop`."""
+    """One process and the calls that wait for it. Only `kill` may be called from outside the loop of `_loop`."""
 
     def __init__(self, order: Order) -> None:
         self.facts: dict[str, Any] | None = None
-        """What the process told of its function; None before it can be called."""
+        """The facts that the process reported about its function; None until it can be called."""
         self.problem: UsageError | None = None
         self.waiting: dict[int, asyncio.Future[bytes]] = {}
         self.answered = self.cancelled = 0
@@ -122,13 +122,13 @@ class Process(asyncio.SubprocessProtocol):
         self._answers, self._printed = bytearray(), getincrementaldecoder("utf-8")("replace")
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Say what to serve."""
+        """Send the order."""
         self._transport: Any = transport
         self._send(json.dumps({**asdict(self._order), "path": sys.path}).encode())
         self._kill_later(START_SECONDS, lambda: self.facts is None, f"was not ready within {START_SECONDS:g} s")
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
-        """Take answers, and write to stderr what the function prints, without commands to a terminal."""
+        """Read answers, and write the function's prints to stderr without terminal commands."""
         if fd == 2:
             with suppress(OSError, ValueError):  # stderr may be closed
                 sys.stderr.write(TO_TERMINALS.sub("", self._printed.decode(data)))
@@ -146,17 +146,17 @@ class Process(asyncio.SubprocessProtocol):
             self.kill("sent what is no answer, and was killed")
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:  # noqa: ARG002 - of the protocol
-        """End a process that answers no more."""
+        """Kill a process that has closed its output and cannot answer any more."""
         if fd == 1:
             self._kill_later(DRAIN_SECONDS, lambda: True, "closed its pipe, and was killed")
 
     def process_exited(self) -> None:
-        """End what it left behind, which may hold its pipes open."""
+        """Kill the rest of its group, which may hold its pipes open."""
         kill_group(self._transport.get_pid())
         asyncio.get_running_loop().call_later(DRAIN_SECONDS, self.connection_lost, None)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - of the protocol
-        """Fail the calls that wait."""
+        """Fail the waiting calls."""
         self.over.set()
         self._transport.close()
         for future in self.waiting.values():
@@ -173,7 +173,7 @@ class Process(asyncio.SubprocessProtocol):
         else:
             self._unheard.discard(int(number))
             error = None if word == RESULT else _error(word, json.loads(body))
-            is_crowded = word == OUT_OF_MEMORY and len(self.waiting) > 1  # which call took the memory is not known
+            is_crowded = word == OUT_OF_MEMORY and len(self.waiting) > 1  # any of the calls may have taken the memory
             if not is_crowded and (future := self.waiting.pop(int(number), None)) and not future.done():
                 self.answered += 1
                 future.set_exception(error) if error else future.set_result(body)
@@ -181,10 +181,10 @@ class Process(asyncio.SubprocessProtocol):
                 self.kill("ran out of memory, and was killed")
 
     async def call(self, payload: bytes) -> bytes:
-        """What the function returned, as JSON.
+        """Return the function's result as JSON.
 
         Raises:
-            InvalidResponseError: it returned what cannot be sent.
+            InvalidResponseError: it returned a value that cannot be sent.
             RaisedElsewhereError: it raised.
             ProcessEndedError: the process ended meanwhile.
         """
@@ -204,7 +204,7 @@ class Process(asyncio.SubprocessProtocol):
         self._transport.get_pipe_transport(0).write(line + b"\n")
 
     def _cancel(self, number: int) -> None:
-        """Have the function's own call cancelled; a process that does not even hear of it is killed."""
+        """Cancel the function's call; kill a process that does not respond to it."""
         self.cancelled += 1
         self._unheard.add(number)
         self._send(b"%d" % number)
@@ -214,16 +214,16 @@ class Process(asyncio.SubprocessProtocol):
 
     @property
     def is_ready(self) -> bool:
-        """Whether it can be called."""
+        """True if the process can be called."""
         return self.facts is not None and not self.over.is_set() and not self._why
 
     @property
     def ending(self) -> str:
-        """How it ended."""
+        """The way the process ended."""
         return self._why or ending(self._transport.get_returncode() or 0)
 
     def kill(self, why: str = "") -> None:
-        """End it now, with the processes of its group, and say in its errors why."""
+        """End the process and its group now; `why` is shown in its errors."""
         if self._transport.get_returncode() is None:
             self._why = self._why or why
             kill_group(self._transport.get_pid())
@@ -232,7 +232,7 @@ class Process(asyncio.SubprocessProtocol):
         asyncio.get_running_loop().call_later(seconds, lambda: self.kill(why) if if_still() else None)
 
     async def end(self) -> None:
-        """Have it write what it must and end by itself, and kill it where it does not."""
+        """Let the process finish its writes and end; kill it if it does not."""
         self._send(GOODBYE)
         seconds = 0.0 if self.facts is None else END_SECONDS if self.cancelled else FINISH_SECONDS
         self._kill_later(seconds, lambda: True, "")
@@ -240,7 +240,7 @@ class Process(asyncio.SubprocessProtocol):
 
 
 def _error(word: bytes, content: dict[str, Any]) -> Exception:
-    """The error of a call; it raises one itself where the function wrote the line."""
+    """Return the error of a call; raises if the function itself wrote the line."""
     trace = TracePlace.model_validate(content["trace"]) if content["trace"] else None
     if word == INVALID:
         return InvalidResponseError(str(content["text"]), trace)
@@ -250,17 +250,17 @@ def _error(word: bytes, content: dict[str, Any]) -> Exception:
 
 @cache
 def _loop(_pid: int) -> asyncio.AbstractEventLoop:
-    """The loop that speaks to the processes of this one, in a daemon thread; a fork has no thread of its parent."""
+    """Return the loop for this process's children, in a daemon thread; a fork does not inherit threads."""
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, daemon=True, name="evaltrack-processes").start()
     return loop
 
 
 class Pool(Closable):
-    """`workers` processes that serve one function, started and ready; `facts` is what they tell of it.
+    """`workers` processes that serve one function and are ready; `facts` are their reports about it.
 
-    A call goes to the process with the least to do. Where one ends, another takes its place, and the calls in it are
-    made again one after the other in a process kept for that, so that one that ends it a second time harms no other.
+    A call goes to the process with the fewest waiting calls. If a process ends, another is started, and its calls are
+    repeated one after the other in a process reserved for that, so that a call that ends it again harms no other.
 
     Raises:
         UsageError: the function cannot be imported, or a process ends at once.
@@ -271,7 +271,7 @@ class Pool(Closable):
         self._processes: list[Process] = []
         self._lone: list[Process] = []
         self._lone_task: asyncio.Task[Any] | None = None
-        """The one whose calls are made alone in a process."""
+        """The task whose calls are made alone in a process."""
         self._starting = asyncio.Lock()
         self._endings: Counter[str] = Counter()
         self._in_vain = 0
@@ -287,7 +287,7 @@ class Pool(Closable):
         self.facts = self._processes[0].facts or {}
 
     async def _start(self) -> None:
-        while len(self._processes) < self._workers:  # all at once: importing may take long
+        while len(self._processes) < self._workers:  # all at once: imports may be slow
             await self._add(self._processes)
         for process in self._processes:
             while process.facts is None and not process.over.is_set():  # noqa: ASYNC110 - of two things
@@ -304,14 +304,14 @@ class Pool(Closable):
 
     @property
     def notes(self) -> list[str]:
-        """How often processes ended, and how."""
+        """The number of ended processes and the way they ended."""
         if not (times := self._endings.total()):
             return []
         how = ", ".join(f"{ending} ({count:,}x)" for ending, count in self._endings.most_common(3))
         return [f"the process of {self._what} ended {times:,} time{'' if times == 1 else 's'}: {how}"]
 
     async def call(self, call: Record) -> bytes:
-        """What the function returns for a call, as JSON; raises as `Process.call` does."""
+        """Return the function's result for a call as JSON; raises as `Process.call` does."""
         payload = call.model_dump_json(exclude_defaults=True).encode()
         return await self._in_loop(self._call(payload, is_alone=self._is_alone))
 
@@ -325,7 +325,7 @@ class Pool(Closable):
             raise InterruptedCallError(str(error), self) from None
 
     async def ready(self) -> None:
-        """Wait until a process can be called, or none will be."""
+        """Wait until a process can be called, or no more are started."""
         with suppress(ProcessEndedError, OSError):
             await self._in_loop(self._process(is_alone=self._is_alone))
 
@@ -338,8 +338,8 @@ class Pool(Closable):
 
     @asynccontextmanager
     async def alone(self) -> AsyncIterator[None]:
-        """Have one process make the calls of this task, and no other calls meanwhile."""
-        while self._lone_task is not None:  # noqa: ASYNC110 - a lock of asyncio belongs to one loop
+        """Reserve one process for the calls of this task."""
+        while self._lone_task is not None:  # noqa: ASYNC110 - an asyncio lock belongs to one loop
             await asyncio.sleep(LOOK_SECONDS)
         self._lone_task = asyncio.current_task()
         try:
@@ -348,7 +348,7 @@ class Pool(Closable):
             self._lone_task = None
 
     async def _process(self, *, is_alone: bool) -> Process:
-        """The process with the least to do, in place of those that ended."""
+        """Return the process with the fewest waiting calls, after replacing those that ended."""
         processes, number = (self._lone, 1) if is_alone else (self._processes, self._workers)
         while True:
             for process in [each for each in processes if each.over.is_set()]:
@@ -366,7 +366,7 @@ class Pool(Closable):
             await asyncio.sleep(LOOK_SECONDS)
 
     async def aclose(self) -> None:
-        """Let all processes end, and kill those that do not."""
+        """End all processes, and kill those that do not end."""
         processes = [*self._processes, *self._lone]
         self._endings.update(each.ending for each in processes if each.over.is_set())
         await asyncio.gather(*(self._in_loop(each.end()) for each in processes))

@@ -1,23 +1,23 @@
-"""`python:package.module:function`: your own function as the target, sync or async.
+"""`python:package.module:function`: calls your own function, sync or async, as the target.
 
-The function is called with the question's text and k: ``def ask(question: str, k: int)``. One that takes a single
-argument is called without k; one whose first parameter is annotated `Question` gets a copy of the whole record. One
-with a parameter `messages` gets the conversation as chat messages, also where it is the question alone: ``def
-ask(messages: list[dict[str, str]])``. Beside it `question` and `k` are passed by these names where they are there.
+The function is called with the question's text and k: ``def ask(question: str, k: int)``. A function with a single
+argument is called without k. If the first parameter is annotated `Question`, it gets a copy of the whole record. A
+parameter `messages` gets the conversation as chat messages, even if it is only the question: ``def ask(messages:
+list[dict[str, str]])``. With `messages`, the parameters `question` and `k` are passed by name if they exist.
 
-It may return a `Response`, a mapping of its fields, a list of sources (or of chunk ids), or a plain answer; as from any
-other target, of at most `MAX_ITEMS` sources and `MAX_BYTES` characters.
+It may return a `Response`, a mapping of its fields, a list of sources (or of chunk ids), or a plain answer; as for any
+other target, at most `MAX_ITEMS` sources and `MAX_BYTES` characters.
 
-It runs in a process of its own, or in several. Where one ends, whatever the reason, another takes its place, and the
-questions in flight in it are asked once more, each alone in a process. The one that ends its process again has failed.
-What it prints goes to stderr.
+It runs in one or more separate processes. If one ends for any reason, another is started, and its questions in flight
+are asked once more, each alone in a process. A question that ends its process again has failed. The function's prints
+go to stderr.
 
 | setting | meaning |
 | --- | --- |
-| `workers` | how many processes; 1 by default |
-| `memory` | how much each may take, such as `2GB`; as much as there is by default |
-| `in_process` | `true` calls the function in this process: for debuggers, and where it must share its state |
-| `store` | the MLflow store that the function's own traces go to; that of the run by default |
+| `workers` | number of processes; default 1 |
+| `memory` | memory limit of each, such as `2GB`; default: no limit |
+| `in_process` | `true` calls the function in this process: for debuggers, or if it must share its state |
+| `store` | the MLflow store for the function's own traces; default: the run's |
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ from evaltrack.tracking.question_spans import write_to_experiment_of
 MAX_WORKERS = 256
 NAMES_SHOWN = 10
 LEAST_MEMORY = 64 << 20
-"""Bytes without which a process does not even start."""
+"""Minimum bytes with which a process starts."""
 
 
 def open_python(place: str, settings: dict[str, str]) -> Target:
-    """The function named `package.module:function`, ready to be called; the working directory is searched first.
+    """Return the function named `package.module:function`; the working directory is searched first.
 
     Raises:
         UsageError: it cannot be imported, is no function of one or two arguments, or a setting is wrong.
@@ -75,10 +75,10 @@ def open_python(place: str, settings: dict[str, str]) -> Target:
 
 
 def worker_count(text: str) -> int:
-    """A number of processes.
+    """Parse a number of processes.
 
     Raises:
-        UsageError: it is none.
+        UsageError: it is no valid number.
     """
     if not text.isdecimal() or not 1 <= int(text) <= MAX_WORKERS:
         raise UsageError(f"python target: workers is `{text}`; write a whole number from 1 to {MAX_WORKERS}")
@@ -86,10 +86,10 @@ def worker_count(text: str) -> int:
 
 
 def memory_bytes(text: str) -> int | None:
-    """An amount of memory in bytes; None for none.
+    """Parse an amount of memory into bytes; None for an empty text.
 
     Raises:
-        UsageError: it is none, or too little to start with.
+        UsageError: it is invalid, or too little to start.
     """
     if not text:
         return None
@@ -103,7 +103,7 @@ def memory_bytes(text: str) -> int | None:
 
 
 class Call(Record):
-    """What a process is asked."""
+    """A call of the function in a process."""
 
     question: Question
     k: int
@@ -111,7 +111,7 @@ class Call(Record):
 
 
 class ProcessTarget(Pool, Target):
-    """A function in processes of its own, named by its `place`."""
+    """A function in separate processes, named by its `place`."""
 
     _home: TraceHome | None = None
 
@@ -120,29 +120,29 @@ class ProcessTarget(Pool, Target):
 
     @property
     def files(self) -> Mapping[str, str]:
-        """Those that its processes had imported when they began, and when they ended."""
+        """The files that its processes had imported when they started and when they ended."""
         told = [self.facts, *(process.facts or {} for process in self._processes)]
         return {name: digest for facts in reversed(told) for name, digest in facts["files"].items()}
 
     def trace_into(self, home: TraceHome) -> None:
-        """Have the function's own traces belong to a run."""
+        """Write the function's own traces to a run."""
         self._home = home
 
     @property
     def packages(self) -> Mapping[str, str]:
-        """Those of this interpreter, which its processes run too."""
+        """The packages of this interpreter, which its processes also use."""
         return packages_here()
 
     @property
     def takes_history(self) -> bool:
-        """Whether the function takes the turns before a question, as its process says."""
+        """True if the function takes the turns before a question, as its process reports."""
         return bool(self.facts.get("takes_history"))
 
     async def __call__(self, question: Question, k: int, /) -> Response:
-        """What the function returns.
+        """Return the function's response.
 
         Raises:
-            InvalidResponseError: it is no response.
+            InvalidResponseError: it returned no response.
             RaisedElsewhereError: the function raised.
             ProcessEndedError: its process ended.
         """
@@ -154,7 +154,7 @@ class ProcessTarget(Pool, Target):
 
 
 def answering(place: str) -> Service:
-    """The function called `place` as a child process serves it: from the JSON of a `Call` to that of a `Response`.
+    """Return the service of a child process for the function `place`: JSON of a `Call` to JSON of a `Response`.
 
     Raises:
         UsageError: it cannot be imported, or takes other arguments than a question, k and messages.
@@ -176,7 +176,7 @@ def answering(place: str) -> Service:
 
 
 def import_function(place: str, what: str = "python target", guide: Guide = Guide.FUNCTION) -> Callable[..., Any]:
-    """The object called `package.module:name`, which must be callable; errors refer to `guide`.
+    """Return the callable named `package.module:name`; errors refer to `guide`.
 
     Raises:
         UsageError: it cannot be imported or called.
@@ -186,7 +186,7 @@ def import_function(place: str, what: str = "python target", guide: Guide = Guid
         raise UsageError(f"{what} `{place}`: write package.module:function, such as app.rag:ask", guide=guide)
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
-    caller = os.environ.get("EVALTRACK_CALLER_FOLDER")  # where `mlflow run` was called
+    caller = os.environ.get("EVALTRACK_CALLER_FOLDER")  # the folder in which `mlflow run` was called
     if caller and caller not in sys.path:
         sys.path.append(caller)
     try:
@@ -204,7 +204,7 @@ def import_function(place: str, what: str = "python target", guide: Guide = Guid
 
 
 def _import_cure(error: BaseException, module: str) -> str:
-    """What to do about a module that cannot be imported, or that lacks the function."""
+    """Return the fix for a module that cannot be imported, or that lacks the function."""
     package = module.partition(".")[0]
     if isinstance(error, ModuleNotFoundError) and error.name in (package, module):
         return f"call evaltrack in the folder that holds {package}, or install it"

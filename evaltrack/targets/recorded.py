@@ -1,18 +1,18 @@
-"""`recorded:FILE`: responses gathered earlier, as JSON Lines, as a list in a JSON file, or as a TREC run.
+"""`recorded:FILE`: evaluates recorded responses from JSON Lines, a list in a JSON file, or a TREC run.
 
-In a TREC run (`query Q0 document rank score tag`, lines in any order) scores rank the documents, and ranks those of one
-score, from whatever number they start. Where ranks contradict scores, a note says so, and it is as in trec_eval, which
-looks at no rank.
+In a TREC run (`query Q0 document rank score tag`, lines in any order) scores rank the documents, and ranks order equal
+scores; ranks may start at any number. If ranks contradict scores, a note reports it, and ranks are ignored, as in
+trec_eval.
 
-Each line, or each item of the list, holds one response. Where another tool wrote it, settings say in JMESPath where
-its fields are: those of `evaltrack.targets.mapping`, and these.
+Each line, or each item of the list, holds one response. For the file of another tool, settings map its fields with
+JMESPath: those of `evaltrack.targets.mapping`, and these.
 
 | setting | finds |
 | --- | --- |
 | `rows` | in the whole of a JSON file, the list of responses |
-| `id` | in each response, the id of its question; by default `id` |
-| `question` | in each response, the text of its question, by which it is found in place of an id |
-| `error` | in each response, why there was none; by default `error` |
+| `id` | in each response, the id of its question; default `id` |
+| `question` | in each response, the text of its question, which identifies it instead of an id |
+| `error` | in each response, the reason that there was none; default `error` |
 """
 
 from __future__ import annotations
@@ -55,44 +55,44 @@ ANSWERS = ("answer", "sources", "abstained", "tool_calls")
 """Fields of which a response has at least one."""
 
 MAX_LINE_BYTES = 16 << 20
-"""Of one recorded response."""
+"""Maximum bytes of one recorded response."""
 
 NO_RESPONSE = "holds no response; write `answer`, `sources` or both, or `error` where there was none"
 
 
 class JsonLines:
-    """A file with one response a line, which is read again when its question is asked."""
+    """A file with one response per line; a line is read again when its question is asked."""
 
     where = "on line"
-    """Goes before the number of a response in a message."""
+    """The words before the number of a response in a message."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._stamp = path, _stamp(path)
 
     @property
     def is_unchanged(self) -> bool:
-        """Whether size and time of the file are those of when it was opened."""
+        """True if size and time of the file are as they were when it was opened."""
         return _stamp(self._path) == self._stamp
 
     def __iter__(self) -> Iterator[tuple[int, int, bytes]]:
-        """Number (from 1), offset and text of each line that is not blank."""
+        """Yield number (from 1), offset and text of each line that is not blank."""
         return numbered_lines(self._path)
 
     def shown(self, number: int) -> str:
-        """The file and the number of a response, for messages."""
+        """Return the file and the number of a response, for messages."""
         return f"{self._path}:{number}"
 
     def at(self, offset: int) -> bytes:
-        """The line that begins at an offset."""
+        """Return the line that begins at an offset."""
         with self._path.open("rb") as file:
             file.seek(offset)
             return file.readline().removeprefix(b"\xef\xbb\xbf").strip()
 
     def value(self, raw: bytes) -> Any:
-        """The JSON value of a line.
+        """Return the JSON value of a line.
 
         Raises:
-            InvalidJsonError: it is none, or one of its objects has a key twice.
+            InvalidJsonError: it is not JSON, or one of its objects has a key twice.
         """
         value = parsed(raw, read=from_program)
         refuse_repeats(raw, value)
@@ -105,7 +105,7 @@ def _stamp(path: Path) -> tuple[int, int]:
 
 
 class JsonItems:
-    """A list in a JSON file, which is held in memory: the whole of the file, or what the expression `rows` finds.
+    """A list in a JSON file, held in memory: the whole file, or the list that the expression `rows` finds.
 
     Raises:
         UsageError: the file is not JSON, or the expression finds no list.
@@ -126,27 +126,27 @@ class JsonItems:
         self._items = items
 
     def __iter__(self) -> Iterator[tuple[int, int, Any]]:
-        """Number (from 1), place (from 0) and value of each item."""
+        """Yield number (from 1), position (from 0) and value of each item."""
         return ((place + 1, place, item) for place, item in enumerate(self._items))
 
     def shown(self, number: int) -> str:
-        """The file and the number of an item, for messages."""
+        """Return the file and the number of an item, for messages."""
         return f"{self._path}: item {number}"
 
     def at(self, place: int) -> Any:
-        """The item at a place."""
+        """Return the item at a position."""
         return self._items[place]
 
     def value(self, item: Any) -> Any:
-        """The item itself."""
+        """Return the item unchanged."""
         return item
 
 
 def open_recorded(place: str, settings: dict[str, str]) -> Target:
-    """Check the file from end to end and index it by question.
+    """Check the whole file and index it by question.
 
     Raises:
-        UsageError: it cannot be read, a setting is wrong, or responses are; they are listed.
+        UsageError: it cannot be read, or settings or responses are wrong; all bad responses are listed.
     """
     path, is_mapped, has_settings = Path(place), not settings.keys().isdisjoint(FIELDS), bool(settings)
     rows = compile_expression("recorded", "rows", settings.pop("rows")) if "rows" in settings else None
@@ -168,7 +168,7 @@ def open_recorded(place: str, settings: dict[str, str]) -> Target:
 
 
 def _first_line(path: Path) -> bytes:
-    """The first line that is not blank."""
+    """Return the first line that is not blank."""
     try:
         if path.exists() and not (path.is_file() or path.is_dir()):
             raise UsageError(f"recorded target {path}: is not a regular file (a pipe?); save it, it is read twice")
@@ -186,17 +186,17 @@ def _first_line(path: Path) -> bytes:
 
 
 class RecordedResponses(Target):
-    """Gives each question the response that was recorded of it.
+    """Returns the recorded response of each question.
 
     Args:
         path: The file, for messages.
-        file: What it holds.
-        mapping: Finds the fields of a response in what another tool wrote; None where the objects are responses.
-        own: Where `id` or `question`, and `error`, are found instead of under their names.
+        file: Its content.
+        mapping: Finds the fields of a response in another tool's objects; None if the objects are responses.
+        own: Expressions for `id` or `question`, and `error`, if they have other names.
     """
 
     takes_history: bool = True
-    """They were given to whatever was asked then: nothing is left out here."""
+    """The system was given the turns when it was asked, so nothing is left out here."""
     answers_at_once: bool = True
 
     def __init__(
@@ -231,10 +231,10 @@ class RecordedResponses(Target):
         return "question" not in self._own
 
     def _read(self, raw: Any) -> tuple[str, dict[str, Any]]:
-        """What an object has as its key, and its fields: those of a response, or an `error`.
+        """Return the key of an object, and its fields: those of a response, or an `error`.
 
         Raises:
-            ValueError: it cannot be read; the message says what is wrong with it.
+            ValueError: it cannot be read; the message says why.
         """
         value = self._file.value(raw)
         if not isinstance(value, dict):
@@ -257,10 +257,10 @@ class RecordedResponses(Target):
         return take_id({"id": key.find(fields)} if key else fields, "answered")
 
     def _outcome(self, fields: dict[str, Any]) -> Response | FailedElsewhereError:
-        """The response that fields hold, or the failure that was recorded in its place.
+        """Return the response in the fields, or the failure that was recorded instead.
 
         Raises:
-            InvalidResponseError: they say nothing, or nothing that can be read.
+            InvalidResponseError: the fields are empty or unreadable.
         """
         if (error := fields.pop("error", None)) is None:
             return _response_of(fields)
@@ -270,7 +270,7 @@ class RecordedResponses(Target):
         return FailedElsewhereError(f"the file recorded: {error_text(error)}")
 
     def note_on_other_questions(self, golden: Collection[str]) -> str:
-        """A note on responses to no question of the golden set."""
+        """Return a note on responses to no question of the golden set."""
         others = [key for key in self._places if key not in golden] if self._pairs_by_id else []
         return strangers_note(self._path, "responses", others)
 
@@ -280,11 +280,11 @@ class RecordedResponses(Target):
         return content_digest(self._path)
 
     async def __call__(self, question: Question, _k: int, /) -> Response:
-        """What was recorded of the question.
+        """Return the recorded response of the question.
 
         Raises:
             FailedElsewhereError: a failure was recorded.
-            NotRecordedError: no response is of the question, or the file was changed.
+            NotRecordedError: the question has no response, or the file was changed.
         """
         key = question.id if self._pairs_by_id else text_key(question.question)
         if key not in self._places:
@@ -298,10 +298,10 @@ class RecordedResponses(Target):
 
 
 def _response_of(fields: dict[str, Any]) -> Response:
-    """The response of these fields.
+    """Return the response of these fields.
 
     Raises:
-        InvalidResponseError: they are none, or say nothing.
+        InvalidResponseError: they are no response, or empty.
     """
     fields = dict(with_contexts(fields))
     if all(fields.get(name) is None for name in ANSWERS):
@@ -324,7 +324,7 @@ class _Line(NamedTuple):
 
 
 class TrecRun(Target):
-    """Ranked lists of document ids from a TREC run, in whatever order its lines stand."""
+    """Ranked lists of document ids from a TREC run with lines in any order."""
 
     notes: Sequence[str] = ()
     takes_history: bool = True
@@ -357,14 +357,14 @@ class TrecRun(Target):
         return content_digest(self._path)
 
     def note_on_other_questions(self, golden: Collection[str]) -> str:
-        """A note on queries that are no question of the golden set."""
+        """Return a note on queries that are no question of the golden set."""
         return strangers_note(self._path, "queries", [key for key in self._ranked if key not in golden])
 
     async def __call__(self, question: Question, _k: int, /) -> Response:
-        """What the run ranks for the question: nothing where it has no line, as `trec_eval -c` counts it.
+        """Return the run's ranking for the question; empty if it has no line, as `trec_eval -c` counts it.
 
         Raises:
-            NotRecordedError: it has lines of the same id in another form.
+            NotRecordedError: the run spells the id of the question differently.
         """
         if question.id not in self._ranked and (form := plain_form(question.id)) in self._forms:
             wrong, right = told_apart(self._forms[form], question.id)
@@ -373,7 +373,7 @@ class TrecRun(Target):
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
-    """Line number (from 1), byte offset and text of each line that is not blank."""
+    """Yield line number (from 1), byte offset and text of each line that is not blank."""
     with path.open("rb") as file:
         offset = number = 0
         while raw := file.readline(MAX_LINE_BYTES):
@@ -387,7 +387,11 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
 
 
 def _trec_line(raw: bytes) -> tuple[str, _Line]:
-    """The query and the document of one line; ValueError says what is wrong with it."""
+    """Return the query and the document of one line.
+
+    Raises:
+        ValueError: the line is invalid.
+    """
     columns = raw.decode("utf-8", "replace").split()
     if len(columns) != 6:
         raise ValueError(f"has {count(len(columns), 'column')}; a TREC run has 6, JSON Lines start with {{")
@@ -403,10 +407,10 @@ def _trec_line(raw: bytes) -> tuple[str, _Line]:
 
 
 def _ranking(lines: list[_Line]) -> tuple[list[_Line], bool]:
-    """The documents of a query, best first, and whether ranks and scores agree on that.
+    """Return the documents of a query, best first, and True if ranks and scores agree.
 
-    Where they agree, the ranks say in which order documents of one score stand. Where they do not, it is trec_eval's
-    order: by score, ties by document id from Z to A.
+    If they agree, the ranks order documents of equal score. If they do not, it is trec_eval's order: by score, ties by
+    document id from Z to A.
     """
     by_score = sorted(lines, key=lambda line: (line.score, line.document), reverse=True)
     by_rank = sorted(by_score, key=lambda line: line.rank)

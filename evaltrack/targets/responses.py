@@ -1,12 +1,11 @@
-"""Read what a target returned, in its short or long form, as a `Response`.
+"""Reads the return value of a target, in its short or long form, as a `Response`.
 
-Usage may be in any form of `evaltrack.records.response`. Results, documents and nodes may be objects of LangChain,
-LangGraph, LlamaIndex, Haystack and OpenAI's client, of which nothing is imported: an object is one of a library's where
-its class or one of its bases was defined there. Fields that nobody knows are not read; the response names them.
+Usage may have any form of `evaltrack.records.response`. Results, documents and nodes may be objects of LangChain,
+LangGraph, LlamaIndex, Haystack and OpenAI's client, none of which is imported: an object belongs to a library if its
+class or one of its bases was defined there. Unknown fields are not read; the response names them.
 
 Tool calls are names, our own fields, or in the form of OpenAI, Anthropic, LangChain or DeepEval. OpenAI's arguments
-are JSON in a text; arguments that are no JSON object, as models write them now and then, are kept as a text under
-`UNREAD`.
+are JSON in a text. Arguments that are no JSON object, which models write sometimes, are kept as text under `UNREAD`.
 """
 
 from __future__ import annotations
@@ -28,32 +27,32 @@ from evaltrack.records.response import plain, read_usage, unread_counts
 from evaltrack.targets.failures import InvalidResponseError, refuse_error
 
 MAX_ITEMS = 10_000
-"""Sources, or tool calls, of one response: ten times the largest k, and few enough to hold many responses at once."""
+"""Maximum sources or tool calls of one response: ten times the largest k, and small enough for many responses."""
 
 FIELDS = ("answer", "sources", "abstained", "tool_calls", "usage", "model")
 SOURCE_FIELDS = tuple(Source.model_fields)
 CONTEXTS = ("contexts", "retrieved_contexts", "retrieved_context", "retrieval_context", "context")
-"""What other tools call the list of sources, whose texts are their items."""
+"""Other tools' names for the list of sources; its items are their texts."""
 
 MOST_UNREAD = 20
-"""Names of fields that a response says it has not read."""
+"""Maximum names of unread fields in a response."""
 
 
 FAILED = ("error", "failed", "failure")
-"""What a `status` says, where there is neither an answer nor a source, when the target failed."""
+"""Values of `status` that mean a failure if there is neither an answer nor a source."""
 
 CLOSE = 0.8
-"""How alike (of 1) a name must be to a field that is missing for it to be taken for a slip of the pen."""
+"""Similarity (0 to 1) to the name of a missing field from which another name counts as a typo."""
 
 UNREAD = "unread"
-"""The name under which arguments of a tool stand that are no JSON object."""
+"""The key of tool arguments that are no JSON object."""
 
 ARGUMENTS = ("arguments", "args", "input", "input_parameters")
 TOOL_KEYS = ("name", *ARGUMENTS, "id", "type", "index", "function")
 
 
 def as_response(value: object) -> Response:
-    """What a target returned, as a `Response`.
+    """Return the value that a target returned as a `Response`.
 
     Raises:
         FailedElsewhereError: it has an `error`.
@@ -72,9 +71,9 @@ def as_response(value: object) -> Response:
 
 
 def as_source(value: object, place: str = "", unread: list[str] | None = None) -> Source:
-    """A source from its short form (a chunk id), its fields or a library's object; `id` is read as `chunk_id`.
+    """Return a source from its short form (a chunk id), its fields or a library's object; `id` is read as `chunk_id`.
 
-    The names of fields that are not read are added to `unread`; `place` is where the source stands.
+    The names of unread fields are added to `unread`; `place` is the path of the source.
     """
     if isinstance(value, Source):
         return value
@@ -87,7 +86,7 @@ def as_source(value: object, place: str = "", unread: list[str] | None = None) -
     if fields is None:
         return Source.model_validate({"chunk_id": value})
     fields = take_fields(fields, SOURCE_FIELDS, place, [] if unread is None else unread)
-    if isinstance(score := fields.get("score"), float) and isnan(score):  # as tables hold what is missing
+    if isinstance(score := fields.get("score"), float) and isnan(score):  # tables hold NaN for missing values
         del fields["score"]
     return Source.model_validate(fields)
 
@@ -110,7 +109,7 @@ def _read(value: object) -> Response:
 
 
 def with_contexts(value: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    """The fields of a response, with a list of `CONTEXTS` as its sources where it names none."""
+    """Return the fields of a response; if it has no `sources`, a list of `CONTEXTS` becomes them."""
     name = next((each for each in CONTEXTS if isinstance(value.get(each), list | tuple)), None)
     if name is None or value.get("sources") is not None:
         return value
@@ -119,7 +118,7 @@ def with_contexts(value: Mapping[Any, Any]) -> Mapping[Any, Any]:
 
 
 def _is_prose(value: object) -> bool:
-    """Whether a source that is named by a text alone is that text, and no id."""
+    """Return True if a source that is given as text is its content, not an id."""
     if not isinstance(value, str):
         return False
     ends, words = value.rstrip()[-1:], len(value.split())
@@ -127,7 +126,7 @@ def _is_prose(value: object) -> bool:
 
 
 def _check_flat(value: list[object] | tuple[object, ...]) -> None:
-    """Refuse an answer beside a list of sources, which would be read as two sources."""
+    """Refuse a pair of an answer and a list of sources, which would be read as two sources."""
     for place, item in enumerate(value):
         if isinstance(item, list | tuple) and source_fields(item) is None:
             raise InvalidResponseError(
@@ -137,7 +136,7 @@ def _check_flat(value: list[object] | tuple[object, ...]) -> None:
 
 
 def _from_mapping(value: Mapping[Any, Any], within: str = "sources") -> Response:
-    """The response of these fields; `within` is how the place of a source begins in errors."""
+    """Return the response of these fields; `within` is the prefix of a source's path in errors."""
     unread: list[str] = []
     value = with_contexts({name: item for name, item in value.items() if name != "error"})
     fields = take_fields(value, FIELDS, "", unread)
@@ -170,7 +169,7 @@ def _list(value: object, name: str, cure: str) -> list[object] | tuple[object, .
 
 
 def _names(unread: list[str]) -> tuple[str, ...]:
-    """A bounded number of names, each once and of bounded length."""
+    """Return a limited number of unique, shortened names."""
     return tuple(dict.fromkeys(ascii(name)[1:-1][:80] for name in unread))[:MOST_UNREAD]
 
 
@@ -182,14 +181,14 @@ def _source_at(place: int, value: object, within: str, unread: list[str]) -> Sou
 
 
 def _explain(error: ValidationError, within: str = "") -> str:
-    """The first finding in words, with its place."""
+    """Return the first error as text with its path."""
     first = error.errors(include_url=False)[0]
     place = tuple(within.split(".")) if within else ()
     return finding_words({**first, "loc": (*place, *first["loc"])}, verb="it must be")
 
 
 def as_tool_call(place: int, value: object, unread: list[str]) -> object:
-    """A tool call in our own form, to be validated; the names of fields that are not read are added to `unread`.
+    """Return a tool call with our own fields, to be validated; the names of unread fields are added to `unread`.
 
     Raises:
         InvalidResponseError: its function is no object.
@@ -215,10 +214,10 @@ def as_tool_call(place: int, value: object, unread: list[str]) -> object:
 
 
 def _as_json(value: object, place: str) -> Any:
-    """Arguments as JSON gives them back, those of numpy and of records too.
+    """Return arguments as JSON data, including those with numpy values and records.
 
     Raises:
-        InvalidResponseError: they hold what JSON cannot; a row with it could not be kept.
+        InvalidResponseError: they cannot be written as JSON, so a row could not store them.
     """
     try:
         made = from_json(json.dumps(value, allow_nan=False, default=_plain_item))
@@ -245,12 +244,12 @@ def _arguments(text: str) -> dict[str, Any]:
 
 
 def take_fields(fields: Mapping[Any, Any], names: Collection[str], place: str, unread: list[str]) -> dict[str, Any]:
-    """The fields called one of `names` that are not null; the names of the others are added to `unread`.
+    """Return the fields in `names` that are not null; the names of the others are added to `unread`.
 
-    `place` is where they stand, such as ``sources.0``; "" is the response itself.
+    `place` is their path, such as ``sources.0``; "" is the response itself.
 
     Raises:
-        InvalidResponseError: a name is nearly that of a field which is missing, as `source` is of `sources`.
+        InvalidResponseError: a name resembles a missing field, as `source` resembles `sources`.
     """
     others = [name for name in fields if name not in names]
     missing = [name for name in names if name not in fields] if others else []
@@ -266,7 +265,7 @@ def _at(place: str, name: object) -> str:
 
 
 def _without_numbers(place: str) -> str:
-    """``sources`` for ``sources.0``: what is not read is so in all of them."""
+    """Return ``sources`` for ``sources.0``: unread fields are the same in all of them."""
     return ".".join(part for part in place.split(".") if not part.isdecimal())
 
 
@@ -277,10 +276,10 @@ Fields = dict[str, Any]
 
 
 def source_fields(value: Any) -> Fields | None:
-    """The fields of a source that a library's document or node holds, or what JSON holds of one; None where it is none.
+    """Return the fields of a source in a library's document or node, or in its JSON; None if it is no source.
 
     LangChain and MLflow have `page_content` and `metadata`, Databricks `content` and `doc_uri`, Haystack `content` and
-    `meta`, OpenAI the result of a search of files.
+    `meta`, OpenAI the result of a file search.
     """
     if isinstance(value, tuple) and len(value) == 2 and (found := source_fields(value[0])):
         return found | {"score": float(value[1])}
@@ -300,7 +299,7 @@ def source_fields(value: Any) -> Fields | None:
 
 
 def response_fields(value: object) -> Fields | None:
-    """The fields of a response that a library's result holds; None where it is none."""
+    """Return the fields of a response in a library's result; None if it is no such result."""
     if isinstance(value, Mapping):
         return _of_mapping(value)
     libraries = _libraries(value)
@@ -308,12 +307,12 @@ def response_fields(value: object) -> Fields | None:
 
 
 def _libraries(value: object) -> set[str]:
-    """The packages in which the class of `value` and its bases were defined."""
+    """Return the packages that define the class of `value` and its bases."""
     return {cls.__module__.partition(".")[0] for cls in type(value).__mro__}
 
 
 def _source(text: object, metadata: object, own_id: object, score: object = None) -> Fields:
-    """The fields of a source; its place counts as its id where it has none, and as its address where it is a link."""
+    """Return the fields of a source; `doc_uri` is its id if it has none, and its URL if it is a link."""
     held: Mapping[str, Any] = metadata if isinstance(metadata, Mapping) else {}
     place = held.get("doc_uri")
     ids = (as_key(each) for each in (held.get("chunk_id"), held.get("id"), own_id, place))
@@ -331,7 +330,7 @@ def _first(metadata: Mapping[str, Any], names: Iterable[str]) -> str | None:
 
 
 def _of_mapping(value: Mapping[Any, Any]) -> Fields | None:
-    """A chain's or a graph's result, or that of a pipeline by component."""
+    """Return the fields of a chain's or a graph's result, or of a pipeline's results by component."""
     messages = value.get("messages")
     if isinstance(messages, Sequence) and messages and "langchain_core" in _libraries(messages[-1]):
         return _conversation(messages)
@@ -345,7 +344,7 @@ def _of_mapping(value: Mapping[Any, Any]) -> Fields | None:
 
 
 def _pipeline(parts: Iterable[Mapping[str, Any]]) -> Fields | None:
-    """What a pipeline's components gave; of several that give documents the last one counts."""
+    """Return the fields from a pipeline's components; the last component with documents counts."""
     fields: Fields = {}
     for part in parts:
         for name in ("answers", "replies"):
@@ -373,7 +372,7 @@ def _query(value: Any) -> Fields | None:
 
 
 def _haystack(value: Any) -> Fields | None:
-    """A generated answer with its documents, or a chat message."""
+    """Return the fields of a generated answer with its documents, or of a chat message."""
     meta = getattr(value, "meta", None) or {}
     known = {name: meta[name] for name in ("usage", "model") if meta.get(name)}
     if hasattr(value, "documents") and hasattr(value, "data"):
@@ -385,9 +384,9 @@ def _haystack(value: Any) -> Fields | None:
 
 
 def _conversation(messages: Sequence[Any]) -> Fields:
-    """The last message of a model is the answer; the tools and the tokens are those of all that it wrote.
+    """Return the last model message as the answer, with the tool calls and tokens of all model messages.
 
-    The messages of one question begin after the last one of a person.
+    Only messages after the last one of a person count.
     """
     people = [place for place, message in enumerate(messages) if getattr(message, "type", "") == "human"]
     written = [each for each in messages[people[-1] + 1 if people else 0 :] if getattr(each, "type", "") == "ai"]
@@ -404,7 +403,7 @@ def _conversation(messages: Sequence[Any]) -> Fields:
 
 
 def _added(usages: Sequence[Mapping[str, Any]]) -> Fields:
-    """The counts of several calls together, with the details that any of them gives."""
+    """Return the summed counts of several calls, with the details that any of them gives."""
     total: Fields = {}
     for usage in usages:
         for name, item in usage.items():
@@ -415,7 +414,7 @@ def _added(usages: Sequence[Mapping[str, Any]]) -> Fields:
 
 
 def _openai(value: Any) -> Fields | None:
-    """A chat completion, or a result of the Responses API."""
+    """Return the fields of a chat completion, or of a result of the Responses API."""
     if hasattr(value, "output_text"):
         return _openai_response(value)
     if not hasattr(value, "choices"):
@@ -430,7 +429,7 @@ def _openai(value: Any) -> Fields | None:
 
 
 def _openai_response(value: Any) -> Fields:
-    """A result of the Responses API: what a search of files found are the sources."""
+    """Return the fields of a result of the Responses API; results of a file search are the sources."""
     calls = [item for item in value.output if item.type == "function_call"]
     searches = [item for item in value.output if item.type == "file_search_call"]
     fields: Fields = {"answer": value.output_text, "usage": value.usage, "model": value.model}

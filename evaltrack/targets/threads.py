@@ -1,4 +1,4 @@
-"""Functions of a user from async code, in daemon threads of their own."""
+"""Runs functions of a user from async code in daemon threads."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ T = TypeVar("T")
 
 
 def in_thread(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Run a sync function in daemon threads, as many as are asked at once.
+    """Run a sync function in daemon threads, one per concurrent call.
 
-    Daemons, because the pools of the standard library wait at exit for a call that hangs for ever.
+    The pools of the standard library wait at exit for hanging calls; daemon threads do not.
     """
     jobs: queue.SimpleQueue[tuple[Future[Any], tuple[Any, ...]]] = queue.SimpleQueue()
     idle = threading.Semaphore(0)
@@ -38,14 +38,14 @@ def in_thread(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 async def aside(function: Callable[..., T], *arguments: Any) -> T:
-    """The result of one call in a daemon thread, which ends with it: a call that hangs does not delay the exit."""
+    """Return the result of one call in a new daemon thread; a hanging call does not delay the exit."""
     future = Future[T]()
     threading.Thread(target=_make, args=(future, function, arguments), daemon=True, name="evaltrack-aside").start()
     return await asyncio.wrap_future(future)
 
 
 def _make(future: Future[Any], function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-    """Make a call in this thread, and give the future its end; one that was cancelled is not made."""
+    """Make a call in this thread and set the future's result; a cancelled call is not made."""
     if not future.set_running_or_notify_cancel():
         return
     try:
@@ -57,10 +57,10 @@ def _make(future: Future[Any], function: Callable[..., Any], arguments: tuple[An
 
 
 def in_own_loop(function: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Any]:
-    """Run a coroutine function in an event loop of its own.
+    """Run a coroutine function in a separate event loop.
 
-    What it does to its loop, or to the tasks in it, is nothing to ours: it may cancel them all, stop the loop, hold it
-    up or swallow its own cancellation.
+    The function may cancel all tasks of its loop, stop or block the loop, or ignore cancellation, without any effect on
+    the loop of evaltrack.
     """
     own: list[asyncio.AbstractEventLoop] = []
 
@@ -79,7 +79,7 @@ def in_own_loop(function: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[.
 
 
 def loop_in_thread(owner: object) -> asyncio.AbstractEventLoop:
-    """An event loop that runs in a daemon thread until its owner is gone."""
+    """Return an event loop that runs in a daemon thread until its owner is deleted."""
     loop = asyncio.new_event_loop()
     ended_event = threading.Event()
 

@@ -1,16 +1,16 @@
-"""`traces:EXPERIMENT`: what an application answered, from the traces that it logged to MLflow. Nothing is asked.
+"""`traces:EXPERIMENT`: evaluates an application's answers from its MLflow traces. Nothing is asked.
 
-Question and answer are the inputs and outputs of a root span, sources what its retriever spans returned; tools, tokens,
-model and time are those of the trace. A trace is of the golden question whose id is that of the trace, else of the one
-with its text (case-folded, white space as one space). Where several traces of one text differ, none is taken, or the
-one that the setting `take` says. Traces that evaltrack wrote are left out.
+Question and answer are the inputs and outputs of a root span, sources are the output of its retriever spans; tools,
+tokens, model and time are the trace's. A trace belongs to the golden question with the trace's id, else to the one with
+its text (case-folded, white space as one space). If several traces of one text differ, none is used, or the one that
+the setting `take` selects. Traces that evaltrack wrote are left out.
 
 | setting | meaning |
 | --- | --- |
 | `filter` | MLflow's filter of traces, such as `trace.status = 'OK' AND tags.env = 'prod'` |
 | `take` | of several traces of a question: `newest` or `oldest` |
-| `question`, `answer` | JMESPath: where they stand in inputs and outputs, where that is no usual place |
-| `store` | the MLflow store that holds the traces; by default that of the run |
+| `question`, `answer` | JMESPath of the question in the inputs and the answer in the outputs, if not in a usual place |
+| `store` | the MLflow store with the traces; default: the run's |
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ SETTINGS = ("filter", "take", "question", "answer", "store")
 EXAMPLES = 3
 ANSWER_KEYS = ("answer", "response", "output", "output_text", "result", "content", "text", "completion")
 FAILED, MAX_FAILURE = b"F", 2000
-"""What goes before the text of a failure, and its bytes."""
+"""The prefix of a failure's text, and its maximum bytes."""
 
 
 def open_traces(place: str, settings: dict[str, str]) -> Target:
-    """Read the traces of an experiment, the newest first, and index them by question.
+    """Return the traces of an experiment, the newest first, indexed by question.
 
     Raises:
         UsageError: there is no such experiment, it holds no traces, or a setting is wrong.
@@ -56,7 +56,7 @@ def open_traces(place: str, settings: dict[str, str]) -> Target:
 
 
 def trace_settings(source: str) -> tuple[str, dict[str, str]]:
-    """The experiment of ``traces:EXPERIMENT?…``, and each of its settings, empty where it is not given.
+    """Return the experiment of ``traces:EXPERIMENT?…`` and each of its settings; empty if it is not given.
 
     Raises:
         UsageError: it names no experiment, or a setting is unknown.
@@ -76,26 +76,26 @@ def _values(settings: dict[str, str]) -> dict[str, str]:
 
 
 def expression(name: str, text: str) -> Expression | None:
-    """A setting in JMESPath; None where it is not given."""
+    """Return a setting in JMESPath; None if it is not given."""
     return compile_expression("traces", name, text) if text else None
 
 
 class TracedAnswers(Target):
-    """Gives for each question what its trace holds."""
+    """Returns for each question the content of its trace."""
 
     takes_history: bool = True
-    """They were given to whatever was asked then: nothing is left out here."""
+    """The application was given the turns when it was asked, so nothing is left out here."""
 
     has_traces: bool = True
 
     def __init__(self, place: str, store: Store, traces: Iterable[PastTrace], reader: TraceReader, take: str) -> None:
         self._place, self._store, self._take = place, store, take
         self._packed: dict[str, bytes] = {}
-        """What the trace of an id holds, the newest first: a response, or the text of a failure after `FAILED`."""
+        """The content of each trace by id, the newest first: a response, or the text of a failure after `FAILED`."""
         self._by_text: dict[str, list[str]] = {}
         self._unread, self._running = dict[str, str](), 0
         self.used: dict[str, None] = {}
-        """Ids of the traces that questions of the golden set are of."""
+        """Ids of the traces that belong to questions of the golden set."""
         self._ambiguous: dict[str, None] = {}
         self._missing: dict[str, None] = {}
         for trace in traces:
@@ -125,7 +125,7 @@ class TracedAnswers(Target):
 
     @property
     def notes(self) -> list[str]:
-        """What of traces and questions found no other, or no way to be read; each with how many and which."""
+        """Notes on traces without a question, questions without a trace, and unreadable traces, with examples."""
         of, total = f"traces of `{shown(self._place)}`", len(self._packed)
         unread = [f"{key} ({shown(why)})" for key, why in list(self._unread.items())[:EXAMPLES]]
         lines = {
@@ -146,7 +146,7 @@ class TracedAnswers(Target):
         return notes
 
     def _others(self) -> list[str]:
-        """The first traces that no question took."""
+        """Return the first traces that belong to no question."""
         others = (key for key in self._packed if key not in self.used)
         return [key for key, _ in zip(others, range(EXAMPLES), strict=False)]
 
@@ -155,11 +155,11 @@ class TracedAnswers(Target):
         return link_traces(self._store, home.run_id, self.used) if home.store == self._store.uri else None
 
     async def __call__(self, question: Question, _k: int, /) -> Response:
-        """What the trace of the question holds.
+        """Return the content of the question's trace.
 
         Raises:
             FailedElsewhereError: the trace ended in an error.
-            NotRecordedError: no trace is of the question, or several that differ.
+            NotRecordedError: the question has no trace, or several that differ.
         """
         content = decompress(self._packed[self._trace_of(question)])
         if content.startswith(FAILED):
@@ -167,7 +167,7 @@ class TracedAnswers(Target):
         return Response.model_validate_json(content)
 
     def _trace_of(self, question: Question) -> str:
-        """The id of the trace of a question."""
+        """Return the id of a question's trace."""
         by_text = self._by_text.get(text_key(question.question), [])
         ids = [question.id] if question.id in self._packed else by_text
         if not ids:
@@ -182,7 +182,7 @@ class TracedAnswers(Target):
 
 
 def _said(packed: bytes) -> bytes:
-    """What makes two responses the same: all but the time and the tokens that they took."""
+    """Return the content by which responses are compared: all but duration and tokens."""
     content = decompress(packed)
     if content.startswith(FAILED):
         return content
@@ -196,12 +196,12 @@ def _named(names: list[str], count: int) -> str:
 
 @dataclass(frozen=True)
 class TraceResult:
-    """What a trace holds.
+    """The content of a trace.
 
     Attributes:
-        question: The text that was asked.
-        fields: Those of a response; a source may have a text alone.
-        failure: Why there is no response; empty where there is one.
+        question: The text of the question.
+        fields: The fields of a response; a source may have only a text.
+        failure: The reason that there is no response; empty if there is one.
     """
 
     question: str
@@ -211,18 +211,18 @@ class TraceResult:
 
 @dataclass(frozen=True)
 class TraceReader:
-    """Reads traces; where an expression is given it says in JMESPath what to take.
+    """Reads traces; the expressions are JMESPath.
 
     Attributes:
-        question: Where the question stands in the inputs of a root span.
-        answer: Where the answer stands in its outputs.
+        question: Finds the question in the inputs of a root span; None: a usual place.
+        answer: Finds the answer in its outputs; None: a usual place.
     """
 
     question: Expression | None = None
     answer: Expression | None = None
 
     def question_of(self, trace: PastTrace) -> str:
-        """The text that was asked.
+        """Return the text of the question.
 
         Raises:
             ValueError: the inputs hold none.
@@ -233,7 +233,7 @@ class TraceReader:
         return text
 
     def result(self, trace: PastTrace) -> TraceResult:
-        """Question and response of a trace.
+        """Return question and response of a trace.
 
         Raises:
             ValueError: its inputs hold no question, or its outputs no answer.
@@ -256,7 +256,7 @@ class TraceReader:
 
 
 def _question(value: object) -> str:
-    """The text that was asked; of several inputs the one under a usual name, else the only text."""
+    """Return the text of the question: the input with a usual name, else the only text."""
     if isinstance(value, Mapping) and is_empty(value.get("question")):
         for name in ("messages", "input", "request"):
             held = value.get(name)
@@ -274,7 +274,7 @@ def _question(value: object) -> str:
 
 
 def _of_messages(messages: Sequence[Any]) -> str:
-    """The last message of a person."""
+    """Return the last message of a person."""
     people = [each for each in messages if isinstance(each, Mapping) and each.get("role") in ("user", "human")]
     if not people:
         raise ValueError("its inputs hold no message of a user; say where the question is with `question=`")
@@ -282,7 +282,7 @@ def _of_messages(messages: Sequence[Any]) -> str:
 
 
 def _answer(value: object, sources: Sequence[Any] | None) -> str | None:
-    """The text that was answered; None where what came back are the sources alone."""
+    """Return the text of the answer; None if the outputs are only the sources."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, list) and value == sources:
@@ -294,9 +294,9 @@ def _answer(value: object, sources: Sequence[Any] | None) -> str | None:
 
 
 def texts_in(value: object, depth: int = 0) -> Iterator[str]:
-    """The texts of an answer in the forms of chat models: a text, messages, parts of one, choices, output items.
+    """Yield the texts of an answer in the forms of chat models: a text, messages, parts of one, choices, output items.
 
-    Of a conversation it is the last message; `depth` is how deep it stands in the whole.
+    Of a conversation it is the last message; `depth` is the nesting level.
     """
     if isinstance(value, str):
         yield value
@@ -316,13 +316,13 @@ def texts_in(value: object, depth: int = 0) -> Iterator[str]:
 
 
 def _says(item: Mapping[str, Any]) -> bool:
-    """Whether an item of a conversation is a person's or a model's word: no call of a tool, nor what it gave."""
+    """Return True if an item of a conversation is text of a person or a model, not a tool call or its result."""
     kind, role = item.get("type", "message"), item.get("role", "assistant")
     return kind in ("message", "text", "output_text", "ai", "human") and role in ("assistant", "ai", "user", "human")
 
 
 def _usage(usage: Mapping[str, Any]) -> dict[str, int] | None:
-    """Tokens as MLflow adds them up; cached ones are part of its total, whether or not of its input."""
+    """Return MLflow's token counts; cached tokens are part of the total, but not always of the input."""
     given, made, total = (usage.get(name) for name in ("input_tokens", "output_tokens", "total_tokens"))
     if not isinstance(given, int) or not isinstance(made, int):
         return None
