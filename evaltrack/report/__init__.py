@@ -1,1 +1,1 @@
-"""Renderings of a `RunResult`: text for a terminal, Markdown for MLflow, JSON for machines. Nothing is computed."""
+"""Renders runs and comparisons as text, Markdown, JSON and HTML. Computes no results."""

@@ -1,4 +1,4 @@
-"""A comparison for CI and into files: JUnit XML, annotations of a GitHub job, and the form that a suffix names."""
+"""Renders a comparison as JUnit XML and GitHub annotations, and writes it in the format of the file's suffix."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator
@@ -26,13 +26,13 @@ from evaltrack.system.files import check_result_file, write_result_file
 
 
 def comparison_junit(comparison: Comparison) -> str:
-    """The XML document, one test case for each rule of the gate and for each question.
+    """Return the JUnit XML with one test case for each rule of the gate and for each question.
 
-    A flip that counts is a failure with its cause, one of which that cannot be told an error, as is a lost question.
-    Skipped is only what was not compared: an edited, added, removed or not selected question, and one that neither side
-    measured. What else fails passes here with a word on it: failing on both sides is no regression. Names of cases are
-    the questions' ids with their texts and their classes the domains, so that a test history follows a question from
-    run to run. Of foreign text, what cannot be shown (and XML forbids) is a space.
+    A question that broke is a failure with its cause if it counts, and an error if reruns did not decide. A lost
+    question is an error. Questions that were not compared are skipped: edited, added, removed or not selected ones, and
+    those that neither side measured. All other questions pass: a question that fails on both sides is no regression.
+    The name of a case is the question's id and text, and its class is the domain, so that a test history follows a
+    question from run to run. Characters of foreign text that are not printable, or that XML forbids, become spaces.
     """
     golden = clip(comparison.candidate.signature.golden, 80)
     root = ET.Element("testsuites", name=f"evaltrack {golden}")
@@ -55,7 +55,7 @@ def _suite(root: ET.Element, name: str, cases: Iterable[ET.Element]) -> None:
 
 
 def _rules(comparison: Comparison) -> Iterator[ET.Element]:
-    """The verdict as a whole, with all its reasons and numbers, and each tolerated drop."""
+    """Yield a case for the verdict, with all its reasons and numbers, and a case for each rule."""
     k = comparison.candidate.signature.k
     told = fields_of_comparison(comparison)
     lines = [*reasons(comparison), *(told[name] for name in ("sentence", "sides", "behind", "counts", "reruns"))]
@@ -72,7 +72,7 @@ def _rules(comparison: Comparison) -> Iterator[ET.Element]:
 
 def _questions(comparison: Comparison) -> Iterator[ET.Element]:
     golden, k = clip(comparison.candidate.signature.golden, 80), comparison.candidate.signature.k
-    for change in comparison.flips:  # one that does not block must not turn a green gate red
+    for change in comparison.flips:  # a question that does not count must not fail a passed gate
         unclear = comparison.reruns.another_system or (change.rerun is not None and change.rerun.state == "unclear")
         counts = change.counts and comparison.verdict == "regression"
         yield _changed_case(change, k, "failure" if counts else "error" if unclear else "")
@@ -95,11 +95,11 @@ def _questions(comparison: Comparison) -> Iterator[ET.Element]:
 
 
 UNMEASURED = {"error", "not measured"}
-"""Outcomes that are none."""
+"""Outcomes without a measurement."""
 
 
 def _name(key: str, question: str | None) -> str:
-    """``7: Can I get a refund?``; the id alone where the question's text was not read."""
+    """Return ``7: Can I get a refund?``, or the id alone if the question's text was not read."""
     return ": ".join(filter(None, (clip(key), clip(question))))
 
 
@@ -119,7 +119,7 @@ def _changed_case(change: Change, k: int, tag: str) -> ET.Element:
 
 
 def _case(classname: str, name: str, tag: str, message: str, lines: Iterable[str]) -> ET.Element:
-    """One test case. `tag` says how it ended, "" that it passed; a passed one tells its lines as its output."""
+    """Return one test case. `tag` is the result, "" if it passed. A passed case has its lines as its output."""
     case = ET.Element("testcase", classname=classname or "-", name=name or "-")
     text = without_any_commands("\n".join(lines))
     if tag:
@@ -130,14 +130,14 @@ def _case(classname: str, name: str, tag: str, message: str, lines: Iterable[str
 
 
 SHOWN = 10
-"""GitHub shows ten errors and ten warnings of a step, and drops what comes after without a word."""
+"""GitHub shows ten errors and ten warnings of a step, and drops the rest silently."""
 
 
 def annotations(comparison: Comparison) -> Iterator[str]:
-    """Lines to print: the verdict with its reasons, and the first questions that flipped or were lost.
+    """Yield the lines to print: the verdict with its reasons, and the first questions that broke or were lost.
 
-    A regression is an ``::error``, as are its flips; that it could not be told, lost questions, and flips that the gate
-    tolerates are each a ``::warning``. Nothing where nothing is wrong. At most ten of each.
+    A regression and its broken questions are an ``::error`` each. An undecided verdict, lost questions, and broken
+    questions that the gate tolerates are a ``::warning`` each. At most ten of each; none if nothing is wrong.
     """
     failed = comparison.verdict == "regression"
     verdict = [] if comparison.verdict == "ok" else [_verdict(comparison)]
@@ -161,7 +161,7 @@ def _question(change: Change) -> tuple[str, str]:
 
 
 def _commands(level: str, messages: list[tuple[str, str]], total: int) -> Iterator[str]:
-    """The first messages; where there are more, the last one says how many."""
+    """Yield the first messages. If there are more, the last line says how many."""
     first = messages if total <= SHOWN else messages[: SHOWN - 1]
     for title, message in first:
         yield f"::{level} title={_data(title).replace(':', '%3A').replace(',', '%2C')}::{_data(message)}"
@@ -177,7 +177,7 @@ def _data(text: str) -> str:
 
 
 def json_text(comparison: Comparison) -> str:
-    """`comparison_json` as text that ends in a new line."""
+    """Return `comparison_json` as text that ends with a new line."""
     text = json.dumps(comparison_json(comparison), ensure_ascii=False, allow_nan=False, indent=2)
     return json_without_commands(text) + "\n"
 
@@ -189,14 +189,14 @@ FORMS: dict[str, Callable[[Comparison], str]] = {
     ".txt": comparison_text,
     ".html": comparison_html,
 }
-"""The rendering for each suffix: Markdown, JSON, JUnit XML, text as a terminal shows it, and a page."""
+"""The rendering for each suffix: Markdown, JSON, JUnit XML, plain text, and HTML."""
 
 
 def form_of(path: Path | str) -> Callable[[Comparison], str]:
-    """The rendering that the suffix of `path` names; call it before long work, so that a wrong one costs nothing.
+    """Return the rendering for the suffix of `path`. Call it before long work, so that a wrong suffix is found early.
 
     Raises:
-        UsageError: the suffix names none; the message lists those that do.
+        UsageError: the suffix is unknown; the message lists the known ones.
     """
     suffix = Path(path).suffix.lower()
     if suffix not in FORMS:
@@ -205,13 +205,13 @@ def form_of(path: Path | str) -> Callable[[Comparison], str]:
 
 
 def write_comparison(comparison: Comparison, path: Path | str) -> None:
-    """Write the comparison to `path` in UTF-8, over what is there, in the form that its suffix names.
+    """Write the comparison to `path` in UTF-8, in the format of its suffix. An existing file is replaced.
 
-    Folders that are missing are made.
+    Missing folders are created.
 
     Raises:
-        UsageError: the suffix names no form, or the file can never be written.
-        InconclusiveError: the disk is full or fails; what was there before is whole.
+        UsageError: the suffix is unknown, or the file cannot be written.
+        InconclusiveError: the disk is full or fails; an earlier file is unchanged.
     """
     form = form_of(path)
     check_result_file(Path(path))

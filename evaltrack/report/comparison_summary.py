@@ -1,4 +1,4 @@
-"""What a comparison comes to: its sentence, what is behind it, what to do next, counts, groups and notes."""
+"""Writes the summary of a comparison: its headline, main cause, next steps, counts and notes."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ from evaltrack.report.words import (
 
 
 def verdict_sentence(comparison: Comparison) -> str:
-    """The answer in one line, and what is not compared.
+    """Return the verdict, the changes, and the parts that are not compared, in one line.
 
-    As in ``Regression: 15 questions broke, 7 were fixed. Pass rate 71.3 % → 67.8 %.``
+    Example: ``Regression: 15 questions broke, 7 were fixed. Pass rate 71.3 % → 67.8 %.``
     """
     words = change_sentence(comparison)
     return f"{verdict_words(comparison)}{f': {words[0].lower()}{words[1:]}' if words else '.'}"
 
 
 def change_sentence(comparison: Comparison) -> str:
-    """Both directions with their sizes, and what could not be measured.
+    """Return the numbers of questions that broke, were fixed and were lost, and the change of the main metric.
 
-    As in ``15 questions broke, 7 were fixed. Pass rate 71.3 % → 67.8 %.`` Where it is not compared which questions
-    pass, the first metric that is compared says how it went.
+    Example: ``15 questions broke, 7 were fixed. Pass rate 71.3 % → 67.8 %.`` If passing is not compared, the first
+    compared metric replaces the pass rate.
     """
     fell, lost = fallen_words(comparison), lost_words(comparison)
     unknown = next((rule for rule in comparison.rules if rule.state == "unknown"), None)
@@ -75,7 +75,7 @@ def change_sentence(comparison: Comparison) -> str:
 
 
 def broke_words(comparison: Comparison) -> str:
-    """``15 questions broke, 7 were fixed``; empty where it is not compared which questions pass."""
+    """Return ``15 questions broke, 7 were fixed``; empty if passing is not compared."""
     if not comparison.passing_compared:
         return ""
     broke, fixed = comparison.count("broke"), comparison.count("fixed")
@@ -87,7 +87,7 @@ def broke_words(comparison: Comparison) -> str:
 
 
 def fallen_words(comparison: Comparison) -> str:
-    """``MRR fell from 0.900 to 0.750``, where a mean alone broke a rule of the gate; else empty."""
+    """Return ``MRR fell from 0.900 to 0.750`` if only means broke a rule of the gate; else empty."""
     k = comparison.candidate.signature.k
     moves = [_move_words(metric, "", k) for metric in _fallen(comparison)]
     if not moves and _none_broke(comparison):
@@ -99,16 +99,16 @@ def fallen_words(comparison: Comparison) -> str:
 
 
 NAMED = 3
-"""Means that the first sentence names."""
+"""Means named in the first sentence."""
 
 
 def _fallen(comparison: Comparison) -> list[MetricDelta]:
-    """The metrics that regressed, where no question broke."""
+    """Return the metrics that regressed if no question broke; else none."""
     return [metric for metric in comparison.metrics if metric.regressed] if _none_broke(comparison) else []
 
 
 def _none_broke(comparison: Comparison) -> bool:
-    """Whether it is a regression without a question that broke."""
+    """Return True for a regression without a broken question."""
     return comparison.verdict == "regression" and comparison.passing_compared and not comparison.count("broke")
 
 
@@ -120,9 +120,9 @@ def _move_words(metric: MetricDelta, where: str, k: int) -> str:
 
 
 def lost_words(comparison: Comparison) -> str:
-    """``20 of 315 questions could not be measured (the target failed)``; empty where all were.
+    """Return ``20 of 315 questions could not be measured (the target failed)``; empty if all were measured.
 
-    Of those that the baseline did not measure either that is said.
+    The text also says how many of them the baseline did not measure either.
     """
     lost, again = comparison.count("lost"), comparison.failed_again
     if not lost and not again:
@@ -138,7 +138,7 @@ def lost_words(comparison: Comparison) -> str:
 
 
 def _newly_failing(comparison: Comparison) -> Iterator[str]:
-    """``3 of 4 newly measured questions fail``; nothing where none does."""
+    """Yield ``3 of 4 newly measured questions fail``; nothing if none fails."""
     failing = sum(change.now == "fail" for change in comparison.by_fate["newly measured"])
     if failing:
         newly = count(comparison.count("newly measured"), "newly measured question")
@@ -146,9 +146,10 @@ def _newly_failing(comparison: Comparison) -> Iterator[str]:
 
 
 def headline_words(comparison: Comparison) -> str:
-    """``❌ Regression: 3 questions broke, 0 were fixed. Pass rate 71.3 % → 70.0 %.``: the title of a comment.
+    """Return the title of a comment.
 
-    It is the first sentence of every rendering, and behind it the metrics that broke a rule.
+    Example: ``❌ Regression: 3 questions broke, 0 were fixed. Pass rate 71.3 % → 70.0 %.`` It is the first
+    sentence of every rendering, followed by the metrics that broke a rule.
     """
     named = _fallen(comparison)
     broken = [m for m in comparison.metrics if m.regressed and m.name != "pass_rate" and m not in named]
@@ -162,32 +163,32 @@ SIGNS: dict[Tone, str] = {"ok": "✅", "bad": "❌", "warn": "⚠️"}
 
 
 def way_words(metric: MetricDelta) -> str:
-    """``71.3 % → 67.8 %``, or ``79.0 % on both sides, of the 295 measured in both``."""
+    """Return ``71.3 % → 67.8 %``, or ``79.0 % on both sides, of the 295 measured in both``."""
     was, now, _ = metric_course(metric.name, metric.baseline, metric.candidate)
     part = f", of the {metric.n:,} measured in both" if metric.partial else ""
     return f"{was} → {now}{part}" if was != now else f"{now} on both sides{part}"
 
 
-# What is behind it
+# The main cause
 
 MOSTLY = 2 / 3
-"""Share of what got worse from which it is said to be in one domain."""
+"""Share of the questions that got worse from which one domain is named."""
 
 PAGES = 3
 """Pages of one kind that are named."""
 
 RELATED = 2
-"""Differences between the runs that are named beside the cause."""
+"""Differences between the runs that are named with the cause."""
 
 STEPS = 3
-"""Steps that are named; then one compares again."""
+"""Next steps that are named."""
 
 NAME = 40
-"""Characters of a model or of a prompt's version that is named."""
+"""Characters shown of a model's name or a prompt's version."""
 
 
 def culprit_words(culprit: Culprit) -> str:
-    """What happened to the page, or to the questions where no page is concerned."""
+    """Return the change of the page, or the cause if no page is concerned."""
     if culprit.message:
         return clip(failure_words(culprit.message), 200)
     words = CAUSES[culprit.kind]
@@ -195,7 +196,7 @@ def culprit_words(culprit: Culprit) -> str:
 
 
 def pages_words(culprits: Sequence[Culprit]) -> str:
-    """``“a.md”, “b.md” and 3 more were edited``: pages to which the same happened; of one that remains its chunks."""
+    """Return ``“a.md”, “b.md” and 3 more were edited`` for pages with the same change; of a single page its chunks."""
     names = [_page_name(each) for each in culprits]
     happened = CAUSES[culprits[0].kind]
     if len(names) == 1:
@@ -212,10 +213,10 @@ def _page_name(culprit: Culprit) -> str:
 
 
 def behind_words(comparison: Comparison) -> str:
-    """What is behind most questions that got worse, and where it is no page that too; else empty.
+    """Return the cause of most questions that got worse; empty if there is none.
 
-    As in ``“promo.md” is new in the results: 5 of 7 questions that got worse`` or ``no single document: an expected
-    source is returned lower (rank 1 → 8 …): all 14 questions that got worse``.
+    Examples: ``“promo.md” is new in the results: 5 of 7 questions that got worse`` and ``no single document: an
+    expected source is returned lower (rank 1 → 8 …): all 14 questions that got worse``.
     """
     behind = comparison.behind
     if behind is None:
@@ -234,14 +235,14 @@ def behind_words(comparison: Comparison) -> str:
 
 
 def related_words(behind: Behind) -> str:
-    """``; the model changed: gpt-4o → gpt-4o-mini``: what differs between the runs and can have to do with it."""
+    """Return the differences between the runs that may be related: ``; the model changed: gpt-4o → gpt-4o-mini``."""
     parts = [f"the {clip(each.name, 60)} changed{_values(each)}" for each in behind.differences[:RELATED]]
     parts += [f"and {more:,} more"] if (more := len(behind.differences) - RELATED) > 0 else []
     return f"; {', '.join(parts)}" if parts else ""
 
 
 def _values(difference: RunDifference) -> str:
-    """``: gpt-4o → gpt-4o-mini``; nothing of a corpus or commit, of which the digests say nothing to people."""
+    """Return ``: gpt-4o → gpt-4o-mini``; empty for a corpus or a commit, whose digests mean nothing to people."""
     if not about_answers(difference):
         return ""
     was, now = (clip(value, 60) or "(none)" for value in (difference.baseline, difference.candidate))
@@ -249,7 +250,7 @@ def _values(difference: RunDifference) -> str:
 
 
 def where_words(comparison: Comparison) -> str:
-    """``, 14 of them in “cdc”``, where most of what got worse is in one domain, and most questions are not."""
+    """Return ``, 14 of them in “cdc”`` if one small domain has most of the questions that got worse; else empty."""
     domains = {group.name: group.num_questions for group in comparison.groups if group.kind == "domain"}
     worse = Counter(change.domain for change in comparison.worse)
     domain, questions = next(iter(worse.most_common(1)), ("", 0))
@@ -261,19 +262,19 @@ def where_words(comparison: Comparison) -> str:
 
 
 def quoted(name: str | None, limit: int) -> str:
-    """A name that others gave, so that one sees where it ends."""
+    """Return a foreign name in quotation marks."""
     words = clip(name, limit)
     return f"“{words}”" if words else ""
 
 
 def num_failed(error: Culprit, comparison: Comparison) -> int:
-    """How many questions failed like those of an error, whatever the message."""
+    """Return the number of questions with this kind of error, whatever the message."""
     alike = (number for kind, number in comparison.causes.items() if kind == error.kind)
     return max(len(error.ids), next(alike, 0))
 
 
 def _message_part(comparison: Comparison, error: Culprit | None) -> str:
-    """`` (HTTP 503)``, or `` (in 2 of them: HTTP 503)`` where others have another message; empty without one."""
+    """Return `` (HTTP 503)``, or `` (in 2 of them: HTTP 503)`` if messages differ; empty without a message."""
     if error is None or not error.message:
         return ""
     num_alike = len(error.ids)
@@ -282,21 +283,21 @@ def _message_part(comparison: Comparison, error: Culprit | None) -> str:
 
 
 def behind_line(comparison: Comparison) -> str:
-    """``Cause: `` and what is; empty where nothing got worse."""
+    """Return ``Cause: `` and the main cause; empty if nothing got worse."""
     words = behind_words(comparison)
     return f"Cause: {words}" if words else ""
 
 
 def several_causes(comparison: Comparison) -> str:
-    """The summary of causes where there are several: of one alone what is behind it says as much."""
+    """Return the summary of causes if there are several. A single cause is in the line of the main cause."""
     return cause_summary(comparison) if len(comparison.causes) > 1 else ""
 
 
 def cause_summary(comparison: Comparison) -> str:
-    """Which causes the changes for the worse have, the most frequent first; empty where nothing got worse.
+    """Return the causes of the questions that got worse, the most frequent first; empty if nothing got worse.
 
-    As in ``7 of 9 questions that got worse: an expected source is returned lower, most often below “fares#refunds” (5);
-    2: same sources, another answer``.
+    Example: ``7 of 9 questions that got worse: an expected source is returned lower, most often below “fares#refunds”
+    (5); 2: same sources, another answer``.
     """
     parts: list[str] = []
     for kind, questions in sorted(comparison.causes.items(), key=lambda item: -item[1]):
@@ -307,19 +308,19 @@ def cause_summary(comparison: Comparison) -> str:
 
 
 def worse_sentence(comparison: Comparison) -> str:
-    """Which questions the causes are of: ``What changed first in each of 18 questions that got worse``."""
+    """Return the title of the causes: ``What changed first in each of 18 questions that got worse``."""
     total = comparison.num_worse
     which = "the only question" if total == 1 else f"each of {count(total, 'question')}"
     return f"What changed first in {which} {worse_words(comparison)}"
 
 
 def _of_worse(questions: int, comparison: Comparison) -> str:
-    """``3 of 9 questions that got worse``, ``all 9 questions that got worse``."""
+    """Return ``3 of 9 questions that got worse`` or ``all 9 questions that got worse``."""
     return f"{share_words(questions, comparison.num_worse)} {worse_words(comparison)}"
 
 
 def worse_words(comparison: Comparison) -> str:
-    """``that got worse``, ``that were lost``, or of both ``that got worse or were lost``."""
+    """Return ``that got worse``, ``that were lost``, or ``that got worse or were lost``."""
     lost = comparison.count("lost")
     if not lost:
         return "that got worse"
@@ -329,7 +330,7 @@ def worse_words(comparison: Comparison) -> str:
 
 
 def riser_words(comparison: Comparison, kind: CauseKind) -> str:
-    """``, most often below “promo.md” (5)``: what rose in more than one of the questions with this cause."""
+    """Return ``, most often below “promo.md” (5)``: the source that rose in more than one question with this cause."""
     ids = {change.id for change in comparison.worse if change.cause.kind == kind}
     risen = [each for each in comparison.culprits if each.kind in ("page_new", "page_rose")]
     first = max(risen, key=lambda each: len(ids.intersection(each.ids)), default=None)
@@ -339,7 +340,10 @@ def riser_words(comparison: Comparison, kind: CauseKind) -> str:
 
 
 def next_steps(comparison: Comparison) -> list[str]:
-    """At most `STEPS` sentences, what concerns the most questions first; of a run that is fine what to do with it."""
+    """Return at most `STEPS` sentences. The step for the most questions is first.
+
+    If nothing got worse, the step says how to make this run the next baseline.
+    """
     behind = comparison.behind
     steps = [_step_behind(comparison, behind)] if behind else []
     others = [each for each in comparison.culprits if behind is None or each.kind != behind.kind]
@@ -360,7 +364,7 @@ def _step_behind(comparison: Comparison, behind: Behind) -> str:
 
 
 def _step(comparison: Comparison, culprits: Sequence[Culprit], questions: int = 0, behind: Behind | None = None) -> str:
-    """What happened, in how many questions, and what to do about it."""
+    """Return the cause, its number of questions, and what to do."""
     first = culprits[0]
     words = CAUSES[first.kind]
     what = pages_words(culprits) if first.page else f"{words.title[:1].upper()}{words.title[1:]}"
@@ -377,7 +381,7 @@ def _step(comparison: Comparison, culprits: Sequence[Culprit], questions: int = 
 
 
 def _again_words(behind: Behind) -> str:
-    """``evaluate again with gpt-4o``: with what is short enough to be a name, else with what there was."""
+    """Return ``evaluate again with gpt-4o``. A long value is replaced by "the earlier one"."""
     earlier = behind.differences[0].baseline or ""
     is_name = 0 < len(earlier) <= NAME and not earlier.isspace()
     return f"evaluate again with {clip(earlier, NAME) if is_name else 'the earlier one'}"
@@ -395,23 +399,23 @@ FATES: dict[Fate, str] = {
     "changed": "another answer, sources, texts or judge's words, with the same result",
     "identical": "answer, sources, texts and verdict are the same",
 }
-"""What each of them means, for people."""
+"""The meaning of each fate, for people."""
 
 LEGEND: tuple[Fate, ...] = ("lost", "lower score", "higher score", "newly measured", "changed")
-"""Those of which the name alone does not say what they are."""
+"""The fates whose names need an explanation."""
 
 MESSAGES = 5
 """Error messages shown for each side."""
 
 
 def counts_words(comparison: Comparison) -> str:
-    """``24 common questions: 1 broke, 1 fixed, 2 lower score, 20 identical``; they add up."""
+    """Return ``24 common questions: 1 broke, 1 fixed, 2 lower score, 20 identical``. The counts add up."""
     parts = ", ".join(words for words, _ in count_parts(comparison))
     return f"{count(comparison.num_common, 'common question')}: {parts}"
 
 
 def count_parts(comparison: Comparison) -> list[tuple[str, str]]:
-    """``7 lower score`` with what that means, of each that there is; broken ones also where there are none."""
+    """Return ``7 lower score`` and its meaning, for each fate that occurs. The count of broken questions may be 0."""
     return [
         (f"{comparison.count(fate):,} {fate}", FATES[fate])
         for fate in get_args(Fate)
@@ -420,7 +424,7 @@ def count_parts(comparison: Comparison) -> list[tuple[str, str]]:
 
 
 def fates_legend(comparison: Comparison) -> str:
-    """``Lower score and higher score: passes or fails as before. …``: what those that there are mean."""
+    """Return the meanings of the fates that occur: ``Lower score and higher score: passes or fails as before. …``."""
     meanings: dict[str, list[str]] = {}
     for fate in LEGEND:
         if comparison.count(fate):
@@ -430,7 +434,7 @@ def fates_legend(comparison: Comparison) -> str:
 
 
 def error_words(comparison: Comparison) -> Iterator[str]:
-    """How many errors each side had, those with one message together."""
+    """Yield the number of errors of each side. Equal messages are counted together."""
     for whose, run in (("baseline", comparison.baseline), ("candidate", comparison.candidate)):
         errors = [each for each in comparison.errors if each.side == whose]
         total = max(run.num_errors, sum(each.count for each in errors))
@@ -446,7 +450,10 @@ def error_words(comparison: Comparison) -> Iterator[str]:
 
 
 def aim_words(comparison: Comparison) -> Iterator[str]:
-    """What reasoning should reach, whether it does, and both changes: over the baseline, and over the published one."""
+    """Yield each aim of the reasoning rubric, reached or missed, and the changes from both baselines.
+
+    These are the baseline of the comparison and the published one.
+    """
     for aim in comparison.aims:
         change = "" if aim.improvement is None else f", {change_words(aim.improvement)} against the baseline"
         limit = aim_limit(aim.metric, RUBRIC_AIMS[aim.metric])
@@ -458,7 +465,7 @@ def aim_words(comparison: Comparison) -> Iterator[str]:
 
 
 def note_words(comparison: Comparison) -> Iterator[str]:
-    """What is in no number here, and why."""
+    """Yield the notes: everything that the other numbers leave out, with the reason."""
     titles = [metric_title(name, comparison.candidate.signature.k) for name in comparison.left_out]
     if titles or comparison.ignored:
         differences = f"allowed to differ: {', '.join(comparison.ignored)}; " if comparison.ignored else ""
@@ -480,7 +487,7 @@ def note_words(comparison: Comparison) -> Iterator[str]:
 
 
 def selection_notes(comparison: Comparison) -> Iterator[str]:
-    """That questions which were not selected may be removed ones, where the golden set was edited in between."""
+    """Yield a note if the golden set was edited: some of the unselected questions may be added or removed ones."""
     signatures = comparison.baseline.signature, comparison.candidate.signature
     wholes = {each.selection.whole_digest if each.selection else each.golden_digest for each in signatures}
     if comparison.not_selected and len(wholes) > 1:
@@ -488,8 +495,9 @@ def selection_notes(comparison: Comparison) -> Iterator[str]:
 
 
 def partial_words(comparison: Comparison) -> Iterator[str]:
-    """Which means are not over all that each side measured, those of the same questions in one sentence, and what the
-    table leaves out of them.
+    """Yield the metrics whose means leave out questions that only one side measured.
+
+    Metrics over the same questions share a sentence. It also says what the table leaves out.
     """
     alike: dict[tuple[int, int, int], list[MetricLine]] = {}
     for line in metric_lines(comparison, comparison.metrics):

@@ -1,4 +1,4 @@
-"""A comparison as text: for a terminal, and as GitHub-flavoured Markdown for a comment on a pull request."""
+"""Renders a comparison as text for a terminal, and as GitHub-flavoured Markdown for a pull request comment."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SHOWN_OTHERS = 3
 """Questions shown of those that got neither worse nor better."""
 
 DIFFS = 3
-"""Questions that broke whose answers are shown word by word."""
+"""Broken questions whose answers are shown as a word diff."""
 
 STYLES: dict[Tone, str] = {"ok": "bold green", "bad": "bold red", "warn": "bold yellow"}
 FATE_STYLES: dict[Fate, str] = {
@@ -46,12 +46,12 @@ TERMINAL: dict[str, Any] = {
     "rule_styles": {"broken": "bold red", "unknown": "bold yellow", "not shown": "yellow", "held": ""},
     "way_styles": {"better": "green", "worse": "red", "same": "none"},
     "edit_styles": {"same": "none", "removed": "red", "added": "green"},
-    "edits": {"same": ("", ""), "removed": ("[-", "-]"), "added": ("{+", "+}")},  # as wdiff writes them
+    "edits": {"same": ("", ""), "removed": ("[-", "-]"), "added": ("{+", "+}")},  # the notation of wdiff
 }
 
 
 def fields_of_comparison(comparison: Comparison) -> dict[str, Any]:
-    """What every template shows of a comparison, in words, and the functions that word its questions."""
+    """Return the texts that every template shows of a comparison, and the functions that describe its questions."""
     rules = gate_words.rules_words(comparison)
     words = {name: value for module in (comparison_words, gate_words) for name, value in vars(module).items()}
     return words | {
@@ -82,16 +82,16 @@ def fields_of_comparison(comparison: Comparison) -> dict[str, Any]:
 
 
 def pieces(change: Change) -> Iterator[Piece]:
-    """How its answer changed, word by word, without what is far from any change."""
+    """Yield the word diff of the answers, without text that is far from any change."""
     pair = answers(change)
     return condensed(word_diff(*pair)) if pair else iter(())
 
 
 def print_comparison(comparison: Comparison, console: Console, *, everything: bool = False) -> None:
-    """The verdict, what is behind it, broken rules, broken questions, metrics that moved, and what to do next.
+    """Print the verdict, its main cause, broken rules, broken questions, metrics that moved, and the next steps.
 
-    `everything` shows all rules, metrics, groups, notes and changed questions. On a terminal lines end where its width
-    does, between words; nothing is cut.
+    `everything` prints all rules, metrics, groups, notes and changed questions. Lines wrap between words at the width
+    of the terminal; nothing is cut.
     """
     moved = [metric for metric in comparison.metrics if everything or metric.changed or metric.regressed]
     metrics = metric_lines(comparison, moved)
@@ -111,7 +111,7 @@ def print_comparison(comparison: Comparison, console: Console, *, everything: bo
 
 
 def comparison_text(comparison: Comparison, width: int = 120, *, everything: bool = True) -> str:
-    """The same as plain text, without colours."""
+    """Return the terminal's text without colours."""
     out = io.StringIO()
     console = Console(file=out, width=width, force_terminal=False, color_system=None, legacy_windows=False)
     print_comparison(comparison, console, everything=everything)
@@ -124,16 +124,16 @@ LIMIT = 65_000
 """Bytes of a page: a comment on GitHub may have 65,536 characters."""
 
 FOLDED = 5_880
-"""Bytes up to which a page has parts that are folded: it is read in an e-mail too. The page of the run holds all."""
+"""Bytes up to which folded parts are added: the comment is also read as an e-mail. The report of the run has all."""
 
 LISTED = (200, 150, 100, 70, 50, 30, 20, 10, 5, 2, 1)
-"""Questions that broke, or were lost, which are listed: the first of these numbers for which there is room."""
+"""Numbers of broken or lost questions to list. The first number that fits is used."""
 
 TAGS = {"same": ("", ""), "removed": ("<del>", "</del>"), "added": ("<ins>", "</ins>")}
 DETAILED = 3
 SHOWN_SOURCES = 10
 CAUSE = 800
-"""Characters of why a question changed, with what differs besides."""
+"""Characters of the cause of a question, and of the other differences."""
 
 
 @cache
@@ -142,10 +142,10 @@ def _markdown() -> Environment:
 
 
 def comparison_markdown(comparison: Comparison) -> str:
-    """The page: the headline, what is behind it, the broken rules, and a table of what broke or was lost.
+    """Return the Markdown page: headline, main cause, broken rules, and a table of broken or lost questions.
 
-    It starts with `marker`, by which an earlier comment is found and replaced. All else is folded; but for metrics and
-    notes it is there as far as a short page has room for it. What is left out is counted.
+    It starts with `marker`, which identifies an earlier comment to replace. All other parts are folded. Parts except
+    metrics and notes are added only while the page is short. Omitted questions are counted.
     """
     helpers: dict[str, Callable[..., str]] = {"sentence": lambda text: sentence(text, CAUSE)}
     helpers |= {each.__name__: each for each in (address, code, raw_html)}
@@ -164,12 +164,12 @@ def comparison_markdown(comparison: Comparison) -> str:
 
 
 def _ours(function: Callable[..., str]) -> Callable[..., Ours]:
-    """The function, whose text is escaped already."""
+    """Wrap a function whose result is already escaped."""
     return lambda *given: Ours(function(*given))
 
 
 def _folds(comparison: Comparison, parts: Any) -> Iterator[str]:
-    """The parts that are folded, what helps most first."""
+    """Yield the folded parts, the most helpful first."""
     yield from (parts.details(change) for change in comparison.flips[:DETAILED])
     others: tuple[Fate, ...] = ("lower score", "fixed", "newly measured")
     yield from (parts.section(fate) for fate in others if comparison.count(fate))
@@ -177,7 +177,7 @@ def _folds(comparison: Comparison, parts: Any) -> Iterator[str]:
 
 
 def marker(golden: str) -> str:
-    """The hidden first line of every page on this golden set, the same from run to run."""
+    """Return the hidden first line of every page for this golden set. It is the same for all runs."""
     name = quote(clip(golden, 80), safe=" ").replace("--", "-%2D")
     return f"<!-- evaltrack:{name} -->"
 
@@ -192,7 +192,7 @@ def _links(comparison: Comparison) -> list[str]:
 
 
 def _sources(change: Change, k: int) -> Sequence[tuple[Ours, Ours]]:
-    """Both ranked lists side by side, down to the ranks that matter; what was expected is bold."""
+    """Return the ranked sources of both sides as pairs, down to the ranks that matter. Expected sources are bold."""
     depth = min(max(k, change.cause.rank_before or 0, change.cause.rank_after or 0), SHOWN_SOURCES)
     before, after = (
         [f"**{code(name)}**" if expected else code(name) for name, expected in ranked_sources(row, depth)]

@@ -1,4 +1,7 @@
-"""How a comparison is worded, the same in every rendering: verdict, rules, metrics, questions. Text is on one line."""
+"""Describes verdicts, metrics, questions and groups of a comparison in words that all renderings share.
+
+Each text is one line.
+"""
 
 from __future__ import annotations
 
@@ -46,13 +49,13 @@ PARTS = {
     "judge score": "judge_score",
     "reasoning score": "reasoning_score",
 }
-"""What a verdict can be about, each with the metric that stands for it."""
+"""The parts of a verdict, each with its main metric."""
 
 
 def verdict_words(comparison: Comparison) -> str:
-    """The verdict: ``No regression``, or ``No regression in retrieval; pass and judge score not compared``.
+    """Return ``No regression``, or ``No regression in retrieval; pass and judge score not compared``.
 
-    Of runs of a part of their golden set: ``No regression in a selection of 50 of 1,000 questions``.
+    For a part of the golden set: ``No regression in a selection of 50 of 1,000 questions``.
     """
     verdict, other_rubric = VERDICTS[comparison.verdict], "reasoning score"
     if comparison.candidate.signature.rubric == "reasoning":
@@ -68,14 +71,14 @@ def verdict_words(comparison: Comparison) -> str:
 
 
 def _part_words(comparison: Comparison) -> str:
-    """How much of the golden set each side was asked; empty where it was all of it."""
+    """Return the number of selected questions of each side; empty if both evaluated the whole golden set."""
     was, now = comparison.baseline.signature.selection, comparison.candidate.signature.selection
     words = f" in a selection of {now.questions:,} of {count(now.total, 'question')}" if now else ""
     return words + (f" against a baseline of {was.questions:,} of {count(was.total, 'question')}" if was else "")
 
 
 def selections_words(comparison: Comparison) -> str:
-    """``, candidate: 50 of 1,000 questions (sample 50, seed 0)`` of each side that was asked a part of the set."""
+    """Return ``, candidate: 50 of 1,000 questions (sample 50, seed 0)`` for each side with a selection."""
     sides = {"candidate": comparison.candidate, "baseline": comparison.baseline}
     parts = {whose: selection_words(run.signature) for whose, run in sides.items()}
     return "".join(f", {whose}: {words}" for whose, words in parts.items() if words)
@@ -86,7 +89,7 @@ def _and(names: Sequence[str]) -> str:
 
 
 def sides_words(comparison: Comparison) -> str:
-    """Which run is held against which, over how many questions."""
+    """Return the names of the two runs, the golden set, and the number of compared questions."""
     candidate, baseline = comparison.candidate, comparison.baseline
     sides = f"{run_words(candidate, baseline)} against {run_words(baseline, candidate)}"
     golden = clip(comparison.candidate.signature.golden, 80)
@@ -98,7 +101,7 @@ def sides_words(comparison: Comparison) -> str:
 
 
 def run_words(run: Run, other: Run | None = None) -> str:
-    """The run's name, or its id where it has none; its id too where the `other` run has the same name."""
+    """Return the run's name, or its id if it has none. The id is added if the `other` run has the same name."""
     name = clip(run.name or run.run_id or "a saved run", 80)
     return f"{name} ({run.run_id[:8]})" if run.run_id and other and run.name == other.name else name
 
@@ -109,11 +112,11 @@ NO_CHANGE = "no change"
 
 @dataclass(frozen=True)
 class MetricLine:
-    """One metric in words; the numbers of one table have as many decimals as its metrics need.
+    """One metric as texts. The numbers of one table have as many decimals as its metrics need.
 
-    `change` is the difference, or that there is none, or that it is not one of the whole; `drop` how much that is of
-    the baseline's value; `allowed` what drop is tolerated; `on` which questions the means are over where these are not
-    all; `way` whether it got better or worse, as far as that may be said.
+    `change` is the difference, or the reason that none is shown. `drop` is the change as a share of the baseline's
+    value, and `allowed` the tolerated drop. `on` names the questions of the means if these are not all. `way` says if
+    the metric got better or worse.
     """
 
     metric: MetricDelta
@@ -137,7 +140,7 @@ class MetricLine:
 
 
 def metric_lines(comparison: Comparison, metrics: Iterable[MetricDelta] | None = None) -> list[MetricLine]:
-    """A line for each of the metrics, or for all, those by which people know a run first."""
+    """Return a line for each of the metrics, or for all metrics of the comparison. The main metrics are first."""
     shown = comparison.metrics if metrics is None else metrics
     shown = sorted(shown, key=lambda metric: metric_form(metric.name).headline or len(METRIC_TITLES))
     more: dict[str, int] = defaultdict(int)
@@ -160,19 +163,19 @@ def _metric_line(comparison: Comparison, metric: MetricDelta, more: int) -> Metr
 
 
 def way_of(comparison: Comparison, metric: MetricDelta) -> Way:
-    """Whether it got better or worse; of an unknown verdict, or of a part, neither."""
+    """Return the direction of the change: `same` if the verdict is unknown or the means leave out lost questions."""
     if not metric.delta or not metric.shows_change or (comparison.verdict == "unknown" and not metric.regressed):
         return "same"
     return "worse" if metric.is_worse else "better"
 
 
 def both_words(metric: MetricDelta) -> str:
-    """Which questions both means are over: ``on the 146 measured in both``."""
+    """Return the questions of both means: ``on the 146 measured in both``."""
     return f"on the {metric.n:,} measured in both"
 
 
 def drop_words(metric: MetricDelta) -> str:
-    """`` (6.6 % worse)``; empty where nothing changed, the baseline is 0, or the change is not one of the whole."""
+    """Return `` (6.6 % worse)``; empty if nothing changed, the baseline is 0, or no change is shown."""
     if not metric.drop or not metric.shows_change:
         return ""
     percent = 100 * abs(metric.drop)
@@ -181,7 +184,7 @@ def drop_words(metric: MetricDelta) -> str:
 
 
 def interval_words(metric: MetricDelta) -> str:
-    """The interval of the difference, ``−0.102 to −0.004``; empty where there is none, or no difference is shown."""
+    """Return the interval of the difference, ``−0.102 to −0.004``; empty if none is known or no change is shown."""
     if metric.interval is None or not metric.shows_change:
         return ""
     low, high = (metric_change(metric.name, end) for end in metric.interval)
@@ -200,13 +203,13 @@ WAYS: dict[Fate, str] = {
     "higher score": "scores higher",
     "changed": "changed",
 }
-"""What became of a question, as its verb."""
+"""The verb for each fate."""
 
 ENDS: dict[Outcome, str] = {"pass": "passes", "fail": "fails"}
 
 
 def change_words(change: Change) -> str:
-    """One changed question: ``7 (travel) broke: an expected source is returned lower``."""
+    """Return one changed question: ``7 (travel) broke: an expected source is returned lower``."""
     still = f" ({change.now} as before)" if change.was == change.now and change.now != "not compared" else ""
     if change.fate == "newly measured" and change.now in ENDS:
         still = f" and {ENDS[change.now]}"
@@ -214,9 +217,9 @@ def change_words(change: Change) -> str:
 
 
 def cause_title(change: Change) -> str:
-    """What the cause means: ``the target failed``, of a newly measured question ``the target failed before``.
+    """Return the title of the cause: ``the target failed``, or ``the target failed before`` if newly measured.
 
-    Where the result is the same there is nothing to explain.
+    If the result is the same, there is no cause to name.
     """
     kind = change.cause.kind
     if kind == "unknown" and change.fate in UNCHANGED:
@@ -226,35 +229,35 @@ def cause_title(change: Change) -> str:
 
 
 UNCHANGED: tuple[Fate, ...] = ("changed", "identical")
-"""What became of questions with the same result."""
+"""The fates of questions with the same result."""
 
 
 def remark_words(change: Change) -> str:
-    """In brackets what its reruns showed, and who accepted it; most often empty."""
+    """Return the result of the reruns and who accepted the question, in brackets; often empty."""
     return rerun_words(change) + accepted_words(change)
 
 
 def question_name(change: Change) -> str:
-    """``7 (travel)``: its id and its domain."""
+    """Return ``7 (travel)``: id and domain."""
     return f"{clip(change.id, 80)} ({clip(change.domain, 40)})"
 
 
 def accepted_words(change: Change) -> str:
-    """Who accepted the question in spite of the flip, in brackets after a space."""
+    """Return who accepted the broken question, in brackets after a space."""
     return f" [{clip(change.accepted, 200)}]" if change.accepted else ""
 
 
 def cause_words(change: Change) -> str:
-    """The cause in its own sentence, without its title where it begins with that, and the others that apply."""
+    """Return the cause as a sentence, without a leading title, and the other causes that apply."""
     also = "; ".join(map(_also_words, change.also))
     words = failure_words(change.cause.detail).removeprefix(f"{CAUSES[change.cause.kind].title}: ")
     return clip(words, 300) + (f" (also: {also})" if also else "")
 
 
 def cause_rest(change: Change) -> tuple[str, str]:
-    """What joins the sentence on the cause to its title, and what it says besides; both empty where it says no more.
+    """Return the text that follows the title of the cause, and the text that joins them; both empty if there is none.
 
-    As in ``: `` and ``the tool `search` is called now``, or a space and ``(also: the target failed)``.
+    Examples: ``: `` and ``the tool `search` is called now``, or a space and ``(also: the target failed)``.
     """
     words, title = cause_words(change), CAUSES[change.cause.kind].title
     if words == title:
@@ -264,7 +267,7 @@ def cause_rest(change: Change) -> tuple[str, str]:
 
 
 def _also_words(cause: Cause) -> str:
-    """What the cause means; of sources which ones, as the cause before names others."""
+    """Return the title of an additional cause, or its sentence if it names sources."""
     if cause.source is None and cause.kind not in ("context_changed", "verdict_changed"):
         return CAUSES[cause.kind].title
     words = cause.detail.removesuffix(f"; `{cause.displaced_by}` took its place")
@@ -272,14 +275,14 @@ def _also_words(cause: Cause) -> str:
 
 
 def dropped_words(change: Change, k: int | None = None) -> str:
-    """The scores that fell, else those that rose: ``Recall@5 1.000 → 0.500``."""
+    """Return the scores that fell, or those that rose if none fell: ``Recall@5 1.000 → 0.500``."""
     moves = change.dropped or change.raised
     pairs = ((score_title(name, k), metric_number(name, was), metric_number(name, now)) for name, was, now in moves)
     return ", ".join(f"{title} {was} → {now}" for title, was, now in pairs)
 
 
 def ranked_sources(row: StoredRow | None, limit: int) -> list[tuple[str, bool]]:
-    """The first `limit` sources by rank, repeats left out as in the scores: name, and whether it was expected."""
+    """Return the first `limit` sources by rank: the name, and True if it was expected. Repeats are left out."""
     if row is None:
         return []
     expected = set(row.expected_keys)
@@ -288,7 +291,7 @@ def ranked_sources(row: StoredRow | None, limit: int) -> list[tuple[str, bool]]:
 
 
 def answers(change: Change) -> tuple[str, str] | None:
-    """The answers before and after, where both sides' rows are there and the answers differ."""
+    """Return the answers before and after; None if a row is missing or the answers are equal."""
     if change.before is None or change.after is None:
         return None
     before, after = change.before.answer or "", change.after.answer or ""
@@ -296,23 +299,24 @@ def answers(change: Change) -> tuple[str, str] | None:
 
 
 def piece_words(text: str) -> tuple[str, str, str]:
-    """A piece of a word diff as a line, between its spaces; what cannot be shown is a replacement character."""
+    """Return a piece of a word diff as a line, between its spaces. Unprintable text is a replacement character."""
     before, after = (" " if end.isspace() else "" for end in (text[:1], text[-1:]))
     return before, clip(text, 500) or "\N{REPLACEMENT CHARACTER}", after
 
 
-# What differs between the runs
+# Differences between the runs
 
 SHOWN = 12
-"""Settings that are named; of very many the JSON holds all."""
+"""Settings that are named. The JSON holds all."""
 
 SHOWN_VALUE = 100
 
 
 def difference_words(comparison: Comparison) -> str:
-    """``chunk_size 400 to 600; commit 1a2b3c4d5e6f (main) to 9f8e7d6c5b4a (main)``.
+    """Return the differences between the runs.
 
-    Empty where no difference is known and a run does not say how it was made.
+    Example: ``chunk_size 400 to 600; commit 1a2b3c4d5e6f (main) to 9f8e7d6c5b4a (main)``. Empty if no difference is
+    known and a run has no settings.
     """
     differences = [each for each in comparison.differences if not _names_a_digested_file(each, comparison)]
     parts = [*map(_words, differences[:SHOWN]), *_same_but_changed(comparison)]
@@ -330,24 +334,24 @@ def _words(difference: RunDifference) -> str:
     if difference.name in (RESPONSES, RECORDED_VERDICTS, *DIGESTS):
         return f"other {difference.name}"
     if _names_files(difference):
-        return f"other {RESPONSES}"  # the names of their files say nothing of what was asked
+        return f"other {RESPONSES}"  # file names do not tell if the responses differ
     was, now = (_value(value) for value in (difference.baseline, difference.candidate))
     return f"{clip(difference.name, 80)} {was} to {now}"
 
 
 def _names_files(difference: RunDifference) -> bool:
-    """Whether it is the names of two files of recorded responses."""
+    """Return True if the values are names of files of recorded responses."""
     values = (difference.baseline or "", difference.candidate or "")
     return difference.name == TARGET and all(value.startswith(RECORDED) for value in values)
 
 
 def _names_a_digested_file(difference: RunDifference, comparison: Comparison) -> bool:
-    """Whether it is these names alone, and digests say whether the responses are others."""
+    """Return True for names of files if digests already compare their responses."""
     return _names_files(difference) and _digests_responses(comparison)
 
 
 def _digests_responses(comparison: Comparison) -> bool:
-    """Whether both runs say which recorded responses they read."""
+    """Return True if both runs have a digest of their recorded responses."""
     return all(RESPONSES in run.settings for run in (comparison.baseline, comparison.candidate))
 
 
@@ -358,7 +362,7 @@ def _value(value: str | None) -> str:
 
 
 def _same_but_changed(comparison: Comparison) -> Iterator[str]:
-    """That both runs have changes on top of one commit, so that the code may differ all the same."""
+    """Yield a note if both runs have uncommitted changes on the same commit: the code may differ."""
     commits = [run.settings.get(COMMIT) for run in (comparison.baseline, comparison.candidate)]
     if commits[0] and commits[0] == commits[1] and UNCOMMITTED in commits[0]:
         yield f"perhaps the code: both have {UNCOMMITTED} on top of {clip(commits[0].partition(' ')[0], 20)}"
@@ -368,10 +372,10 @@ def _same_but_changed(comparison: Comparison) -> Iterator[str]:
 
 
 def shown_groups(comparison: Comparison) -> list[GroupDelta]:
-    """The groups worth showing, the worst first: those that broke a rule, then by the questions that broke beyond those
-    that were fixed, and by how far their first metric fell.
+    """Return the groups to show, the worst first.
 
-    Of a kind of which there is only one, which says the same as the whole, it is shown where it broke a rule.
+    Groups that broke a rule are first, then those with the most broken questions net of fixed ones, then those whose
+    first metric fell most. The only group of its kind equals the whole set, and is shown only if it broke a rule.
     """
     kinds = Counter(group.kind for group in comparison.groups)
 
@@ -383,19 +387,19 @@ def shown_groups(comparison: Comparison) -> list[GroupDelta]:
 
 
 def group_metrics(groups: Sequence[GroupDelta]) -> list[str]:
-    """The metrics that the groups have, in the order of every table, and of one's own scores the first."""
+    """Return the metrics of the groups in the order of every table, followed by the first user-defined scores."""
     measured = {metric.name: metric for group in groups for metric in group.metrics}
     own = [name for name, metric in measured.items() if metric.own]
     return [*(name for name in (*METRIC_TITLES, *LATENCY_TITLES) if name in measured), *own[:OWN_IN_GROUPS]]
 
 
 def group_regressed(group: GroupDelta) -> bool:
-    """Whether a rule for this group was broken."""
+    """Return True if a rule for this group was broken."""
     return any(metric.regressed for metric in group.metrics)
 
 
 def group_changed(group: GroupDelta) -> bool:
-    """Whether a question of the group flipped, or a mean moved by as much as is written."""
+    """Return True if a question of the group flipped, or a mean changed visibly."""
     return bool(group.pass_to_fail or group.fail_to_pass) or any(map(_moved, group.metrics))
 
 
@@ -404,19 +408,22 @@ def _moved(metric: MetricDelta) -> bool:
 
 
 def group_words(group: GroupDelta) -> str:
-    """``domain travel``."""
+    """Return ``domain travel``."""
     return f"{group.kind} {clip(group.name, 40)}"
 
 
 def group_flips(group: GroupDelta) -> str:
-    """How many of its questions flipped each way: ``−2 +1``."""
+    """Return the numbers of questions that broke and were fixed: ``−2 +1``."""
     if not group.pass_to_fail and not group.fail_to_pass:
         return "0"
     return f"{MINUS}{group.pass_to_fail:,} +{group.fail_to_pass:,}"
 
 
 def group_sentence(group: GroupDelta, k: int, *, flips: bool) -> str:
-    """``domain travel, 26 questions: 4 broke, 1 was fixed; Pass rate 73.1 % → 57.7 %, Recall@5 0.812 → 0.750``."""
+    """Return a group in a sentence.
+
+    Example: ``domain travel, 26 questions: 4 broke, 1 was fixed; Pass rate 73.1 % → 57.7 %, Recall@5 0.812 → 0.750``.
+    """
     moved = [
         f"{metric_title(metric.name, k)} {course_words(metric)}{' (rule broken)' if metric.regressed else ''}"
         for metric in group.metrics
@@ -429,12 +436,12 @@ def group_sentence(group: GroupDelta, k: int, *, flips: bool) -> str:
 
 
 def course_words(metric: MetricDelta) -> str:
-    """``0.803 → 0.750``, for a line without their difference, which alone can take more decimals."""
+    """Return ``0.803 → 0.750``. Use it without the difference, which can need more decimals."""
     return f"{metric_number(metric.name, metric.baseline)} → {metric_number(metric.name, metric.candidate)}"
 
 
 def group_cell(group: GroupDelta, name: str) -> str:
-    """A metric of a group: what it is now and by how much it changed, ``0.750 (−0.053)``."""
+    """Return the value of a group's metric and its change: ``0.750 (−0.053)``."""
     metric = next((metric for metric in group.metrics if metric.name == name), None)
     if metric is None:
         return "–"

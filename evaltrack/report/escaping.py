@@ -1,7 +1,7 @@
-"""Foreign text in each form: on one line and bounded, without commands of CI runners, and inert in Markdown.
+"""Escapes foreign text for each output format: one bounded line, no commands for CI runners, inert in Markdown.
 
-GitHub's runner and Azure's agent look at every line that a step prints. ``##[`` and ``##vso[`` begin a command wherever
-they stand, ``::`` where a line begins. All of them are broken by a zero-width space, which people do not see.
+GitHub's runner and Azure's agent read every line that a step prints. ``##[`` and ``##vso[`` begin a command anywhere in
+a line, ``::`` at its start. A zero-width space, which people do not see, breaks these commands.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ _ANYWHERE = re.compile(r"##(?=\[|vso)", re.IGNORECASE)
 _BEGINS_LINE = re.compile(r"(?:\A|(?<=[\r\n]))([^\S\r\n]*:)(?=:)")
 
 SCANNED = 10_000
-"""Characters of a foreign text that are looked at; no rendering shows as many."""
+"""Characters of a foreign text that are read. No rendering shows as many."""
 
 
 def clip(text: str | None, limit: int = 160) -> str:
-    """Foreign text on one line, bounded; quick also for texts of megabytes."""
+    """Return foreign text as one line of at most `limit` characters. Texts of megabytes are fast too."""
     text = text or ""
     if len(text) <= limit and text.isprintable():
         return without_commands(" ".join(text.split()))
@@ -28,8 +28,10 @@ def clip(text: str | None, limit: int = 160) -> str:
 
 
 def one_line(text: str, limit: int = 160) -> str:
-    """Foreign text on one line, bounded, without control characters or marks that reorder what is around them, and
-    without commands of CI runners; of those the limit does not count the breaks.
+    """Return foreign text as one line of at most `limit` characters.
+
+    Control characters and marks that reorder text are removed, and commands of CI runners are broken. The zero-width
+    spaces that break commands do not count for the limit.
     """
     line = "".join(c if c.isprintable() else " " for c in text.replace(BREAK, ""))
     line = " ".join(line.split())
@@ -37,38 +39,39 @@ def one_line(text: str, limit: int = 160) -> str:
 
 
 def without_commands(text: str) -> str:
-    """The text with every command that stands anywhere in a line broken."""
+    """Break every command that can begin anywhere in a line."""
     return _ANYWHERE.sub(f"##{BREAK}", text) if "##" in text else text
 
 
 def without_any_commands(text: str) -> str:
-    """The same for whole lines: also what is a command only where a line begins."""
+    """Break every command in whole lines, also those that begin only at the start of a line."""
     commandless = without_commands(text)
     return _BEGINS_LINE.sub(rf"\1{BREAK}", commandless) if "::" in text else commandless
 
 
 def json_without_commands(text: str) -> str:
-    """JSON that reads back as the same data: a hash is written as its escape."""
+    """Break commands in JSON: a hash becomes its escape, so that the data stays the same."""
     return _ANYWHERE.sub(r"#\\u0023", text) if "##" in text else text
 
 
 def plain(text: str, limit: int = 160) -> str:
-    """Foreign text as text: on one line, bounded, with everything Markdown or HTML would read escaped."""
+    """Return foreign text as one line of at most `limit` characters, with Markdown and HTML escaped."""
     line = one_line(text, limit).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     line = re.sub(r"([\\`*_{}\[\]()#+!|~:@-])", r"\\\1", line)
     return re.sub(r"^(\d+)\.", r"\1\\.", line)
 
 
 def described(text: str, limit: int = 160) -> str:
-    """As `plain`, for MLflow's descriptions, which show a backslash before a colon or an at sign, and make a link of
-    what begins with ``www``.
+    """Return `plain` text for MLflow's descriptions.
+
+    They show a backslash before a colon or an at sign, and make a link of a word that begins with ``www``.
     """
     line = re.sub(r"\\:(?=\s|$)", ":", plain(text, limit)).replace("\\:", "&#58;").replace("\\@", "&#64;")
     return re.sub(r"(?i)\b(www)\.", r"\1&#46;", line)
 
 
 def within(lines: Iterable[str], limit: int, rest: str = "\n… more stands in the report\n") -> str:
-    """The lines that fit, whole, and a last one that says so where some do not."""
+    """Join the lines that fit the limit. If some do not fit, `rest` is the last line."""
     note = ""
     for line in lines:
         if len(note) + len(line) + 1 > limit - len(rest):
@@ -80,7 +83,7 @@ def within(lines: Iterable[str], limit: int, rest: str = "\n… more stands in t
 # GitHub
 
 UNSEEN = "&#8203;"
-"""A zero-width space. GitHub looks for mentions and references once Markdown is rendered, when backslashes are gone."""
+"""A zero-width space. GitHub looks for mentions and references after it rendered Markdown and dropped backslashes."""
 
 _MARKUP = re.compile(
     r"[\\`*\[\]|~]|(?<![^\W_])_|_(?![^\W_])|^[#=]|^[+-](?=[\s-]|$)|(?:(?<=^\d)|(?<=^\d\d)|(?<=^\d{3}))[.)](?=\s|$)"
@@ -92,22 +95,22 @@ _URL = re.compile(r"https?://[^\s<>\\]+", re.IGNORECASE)
 
 
 def inert(text: str | None, limit: int = 160) -> str:
-    """Foreign text on one line, in which GitHub sees no markup, link, mention, reference, or formula."""
+    """Return foreign text as one line, in which GitHub sees no markup, link, mention, reference, or formula."""
     return _unlinked(_REFERENCE.sub(rf"\g<0>{UNSEEN}", _escaped(clip(text, limit))))
 
 
 def _escaped(line: str) -> str:
-    """What Markdown or HTML would read, as text; marks that begin something at the start of a line alone only there."""
+    """Escape Markdown and HTML. Marks that work only at the start of a line are escaped only there."""
     return _TAG.sub(lambda found: escape(found[0]), _MARKUP.sub(r"\\\g<0>", line))
 
 
 def _unlinked(escaped: str) -> str:
-    """What makes a link, a mention or a formula even where it is escaped, broken up."""
+    """Break links, mentions and formulas, which work even if escaped."""
     return _LINK.sub(rf"\g<0>{UNSEEN}", escaped).replace("$", "<span>$</span>")
 
 
 def code(text: str | None, limit: int = 160) -> str:
-    """Foreign text as code, also inside a table. GitHub looks for no references there, so ids can stay as they are."""
+    """Return foreign text as code, also inside a table. GitHub finds no references in code, so ids need no escapes."""
     line = clip(text, limit)
     if not line or not re.search(r"[`|$\\<]", line):
         return f"`{line}`" if line else ""
@@ -115,26 +118,26 @@ def code(text: str | None, limit: int = 160) -> str:
 
 
 def raw_html(text: str, limit: int = 300) -> str:
-    """Foreign text inside an HTML block of the page, where Markdown is not read."""
+    """Return foreign text for an HTML block of the page, where Markdown is not parsed."""
     return _unlinked(_REFERENCE.sub(rf"\g<0>{UNSEEN}", escape(clip(text, limit), quote=False)))
 
 
 def sentence(text: str, limit: int = 300) -> str:
-    """A sentence of ours around foreign names in backticks: the names as code, all of it inert."""
+    """Return a sentence of evaltrack, with foreign names in backticks as code. All of it is inert."""
     parts = clip(text, limit).split("`")
-    if len(parts) % 2 == 0:  # a name holds a backtick itself, or was cut off
+    if len(parts) % 2 == 0:  # a name holds a backtick, or was cut
         return inert(text, limit)
     return "".join(code(part, limit) if place % 2 else spaced(part) for place, part in enumerate(parts))
 
 
 def spaced(text: str) -> str:
-    """Inert, with the spaces at both ends that `inert` takes away."""
+    """Return `inert` text with its leading and trailing space."""
     before, after = text[:1].isspace(), text[1:] and text[-1].isspace()
     return f"{' ' * before}{inert(text, 2_000)}{' ' * bool(after)}"
 
 
 def address(url: str | None, words: str) -> str:
-    """A foreign address behind a space: linked if it is one of the web, else as code; empty where there is none."""
+    """Return a foreign address after a space: a link if it is a web address, else code; empty without an address."""
     if not url:
         return ""
     linked = link(words, url)
@@ -142,7 +145,7 @@ def address(url: str | None, words: str) -> str:
 
 
 def link(words: str, url: str | None) -> str:
-    """`words`, which are Markdown, linked to a foreign address if that is one of the web; else alone."""
+    """Return the Markdown `words`, linked if `url` is a web address."""
     if url is None or len(url) > 2000 or not url.isprintable() or not _URL.fullmatch(url):
         return words
     return f"[{words}](<{url.replace('&', '&amp;').replace('|', '%7C').replace('`', '%60').replace('##', '#%23')}>)"

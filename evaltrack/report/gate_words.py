@@ -1,4 +1,4 @@
-"""The rules of the gate in sentences, and what the reruns showed."""
+"""Describes the gate's rules and the results of reruns in sentences."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MARKS: dict[RuleState, str] = {"broken": "✕", "unknown": "?", "not shown": "~"
 NAMED = 3
 MOST_DECIMALS = 6
 ALIKE = 1e-9
-"""Below this a difference comes from the rounding of means."""
+"""A smaller difference is a rounding error of means."""
 
 STATES: dict[RerunState, str] = {
     "confirmed": "confirmed",
@@ -31,7 +31,7 @@ STATES: dict[RerunState, str] = {
 
 
 def rule_words(rule: Rule, comparison: Comparison) -> str:
-    """One rule: its value, its limit, and why it is not decided; on one line."""
+    """Return one rule as a line: its value, its limit, and the reason if it is not decided."""
     if rule.metric is not None:
         return _metric_words(rule.metric, rule, comparison)
     return WORDS[rule.kind](rule, comparison) if rule.kind in WORDS else SENTENCES[rule.kind]
@@ -84,18 +84,18 @@ def _partial_words(_rule: Rule, comparison: Comparison) -> str:
 
 
 def rules_words(comparison: Comparison) -> list[tuple[RuleState, str]]:
-    """Each rule with its state, those that were broken first."""
+    """Return the state and the sentence of each rule, broken rules first."""
     return [(rule.state, clip(rule_words(rule, comparison), 300)) for rule in comparison.rules]
 
 
 def reasons(comparison: Comparison) -> list[str]:
-    """Why the verdict is what it is: the rules that are not held; of none that nothing regressed."""
+    """Return the reasons of the verdict: the rules that do not hold, or the first rule if all hold."""
     telling = [words for state, words in rules_words(comparison) if state != "held"]
     return telling or [words for _, words in rules_words(comparison)[:1]]
 
 
 def reruns_words(comparison: Comparison) -> str:
-    """``Reran in 12 calls (3,456 tokens, $0.010): 2 flaky, 1 confirmed.`` Empty where nothing need be rerun."""
+    """Return ``Reran in 12 calls (3,456 tokens, $0.010): 2 flaky, 1 confirmed.``; empty if no rerun was needed."""
     reruns, states = comparison.reruns, Counter(rerun.state for rerun in comparison.reruns.by_id.values())
     if reruns.calls:
         price = [count(reruns.tokens, "token")] * bool(reruns.tokens)
@@ -110,7 +110,7 @@ def reruns_words(comparison: Comparison) -> str:
 
 
 def rerun_words(change: Change) -> str:
-    """What the reruns of a question showed, in brackets after a space; empty where it needed none."""
+    """Return the result of a question's reruns in brackets after a space; empty if it needed none."""
     rerun = change.rerun
     if rerun is None or (rerun.state == "confirmed" and not rerun.passed + rerun.failed):
         return ""
@@ -119,7 +119,7 @@ def rerun_words(change: Change) -> str:
 
 
 def _counts(rerun: Rerun) -> str:
-    """``passed 1 of 3 reruns, 4 of 5 before``, of several trials ``passed 1 of 3, and 0 of 1 rerun; 3 of 3 before``."""
+    """Return ``passed 1 of 3 reruns, 4 of 5 before``; of trials ``passed 1 of 3, and 0 of 1 rerun; 3 of 3 before``."""
     times = rerun.passed + rerun.failed
     run = f"{rerun.run_passed:,} of {rerun.run_trials:,}" if rerun.run_trials else ""
     again = f"{rerun.passed:,} of {count(times, 'rerun')}" if times else ""
@@ -144,7 +144,7 @@ def _flips_words(rule: Rule, comparison: Comparison) -> str:
 
 
 def _metric_words(metric: MetricDelta, rule: Rule, comparison: Comparison) -> str:
-    """``MRR fell from 0.900 to 0.750, 16.7 % (allowed: 10 %)``: change and limit in one unit."""
+    """Return ``MRR fell from 0.900 to 0.750, 16.7 % (allowed: 10 %)``, with change and limit in one unit."""
     score, more = metric_form(metric.name), _exact_decimals(metric)
     title = f"{score.title.format(k=comparison.candidate.signature.k)}{_where(rule)}"
     part = f" on the {metric.n:,} measured in both" if metric.num_lost else ""
@@ -170,11 +170,11 @@ WORDS: dict[RuleKind, Callable[[Rule, Comparison], str]] = {
     "coverage": _coverage_words,
     "partial": _partial_words,
 }
-"""Words each rule that is not on a metric."""
+"""The function that describes each rule that is not on a metric."""
 
 
 def allowed_words(metric: MetricDelta) -> str:
-    """``5 %`` of the baseline's value, ``0.05`` of the metric itself, ``10 points`` of a share; empty for none."""
+    """Return ``5 %`` of the baseline's value, ``0.05`` of the metric, ``10 points`` of a share, or empty."""
     rule = metric.threshold
     if rule is None:
         return ""
@@ -188,9 +188,9 @@ def _where(rule: Rule) -> str:
 
 
 def drop_share(metric: MetricDelta) -> str:
-    """How much it changed in per cent of the baseline's value: ``16.7``, ``10.04`` beside a limit of 10.
+    """Return the change in per cent of the baseline's value, which is not 0: ``16.7``, or ``10.04`` for a limit of 10.
 
-    With one decimal, or as many as tell on which side of the limit it lies. The baseline is not 0.
+    It has one decimal, or as many as needed to show on which side of the limit it is.
     """
     percent, rule = 100 * abs(metric.drop or 0.0), metric.threshold
     if rule is None or not rule.relative or (metric.drop or 0.0) < 0:
@@ -202,7 +202,7 @@ def drop_share(metric: MetricDelta) -> str:
 
 
 def _exact_decimals(metric: MetricDelta) -> int:
-    """How many more decimals its values need to tell on which side of a limit that is an amount they lie."""
+    """Return the number of extra decimals that show on which side of an absolute limit the drop is."""
     rule, score = metric.threshold, metric_form(metric.name)
     worse = -metric.delta if metric.higher_is_better else metric.delta
     if rule is None or rule.relative or worse <= 0:
@@ -216,14 +216,14 @@ def _exact_decimals(metric: MetricDelta) -> int:
 
 
 def share_words(number: int, total: int) -> str:
-    """``3 of 9 questions``, ``all 9 questions``, ``both questions``, ``the only question``."""
+    """Return ``3 of 9 questions``, ``all 9 questions``, ``both questions``, or ``the only question``."""
     if number < total:
         return f"{number:,} of {count(total, 'question')}"
     return {1: "the only question", 2: "both questions"}.get(total, f"all {count(total, 'question')}")
 
 
 def p_words(p_value: float) -> str:
-    """``p = 0.62``, or ``p < 0.001``."""
+    """Return ``p = 0.62``, or ``p < 0.001``."""
     if p_value < 0.001:
         return "p < 0.001"
     return f"p = {p_value:.2f}" if p_value >= 0.0095 else f"p = {p_value:.3f}"

@@ -1,4 +1,4 @@
-"""What is said of judges: agreement, repeatability, and the rubric they go by."""
+"""Renders the agreement of judges, their repeatability, and the reasoning rubric."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from evaltrack.report.words import aim_limit, aim_number, change_words, metric_t
 from evaltrack.stats.agreement import Agreement, Figure
 
 Rubric = Mapping[str, Any]
-"""The tables that `evaltrack.metrics.rubric_tables.reasoning_rubric` gives."""
+"""The tables that `evaltrack.metrics.rubric_tables.reasoning_rubric` returns."""
 
 AGREEMENT_SCHEMA = "evaltrack.agreement/1"
 SHOWN = 10
@@ -45,7 +45,7 @@ TITLES = {
 
 
 def agreement_json(agreement: JudgesAgreement) -> dict[str, Any]:
-    """All figures with their intervals and counts, confusions, and every disagreement."""
+    """Return all figures with their intervals and counts, the confusion matrices, and every disagreement."""
     return AgreementForm.of(
         agreement,
         schema=AGREEMENT_SCHEMA,
@@ -66,7 +66,7 @@ def _part(part: Agreement) -> dict[str, Any]:
 
 
 def print_agreement(agreement: JudgesAgreement, console: Console) -> None:
-    """One table of numbers, one of labels, and the responses on which the two lie furthest apart."""
+    """Print a table of numbers, a table of labels, and the responses with the largest disagreements."""
     lines = [("bold", one_line(f"{agreement.judge} against {agreement.other}", 200))]
     for measures in (agreement.numbers, agreement.labels):
         head, *rows = (" ".join(cells) for cells in columns(_table(measures)))
@@ -83,7 +83,7 @@ def print_agreement(agreement: JudgesAgreement, console: Console) -> None:
 
 
 def within_lines(agreement: JudgesAgreement) -> Iterator[str]:
-    """Whether both agree within the tolerance, and which that is for each number."""
+    """Yield the agreement within the tolerance, and the tolerance of each number."""
     within = agreement.within
     if within.share is None:
         yield "within the tolerance: not known, as no response has both scores"
@@ -107,7 +107,7 @@ def _table(measures: Mapping[str, Agreement]) -> Iterator[list[str]]:
 
 
 def _cell(figure: Figure, name: str) -> str:
-    """The figure; kappa with its interval, for which the others have no room: the JSON holds them all."""
+    """Return the figure; kappa with its interval. The intervals of other figures are only in the JSON."""
     if figure.value is None:
         return "–"
     if "kappa" not in name or figure.low is None or figure.high is None:
@@ -116,7 +116,7 @@ def _cell(figure: Figure, name: str) -> str:
 
 
 def _notes(agreement: JudgesAgreement) -> Iterator[str]:
-    """Who is missing, and which figure is not defined and why."""
+    """Yield the missing verdicts, and the figures that are not defined with the reason."""
     first = next(iter(agreement.numbers.values()))
     for whose, missing in ((agreement.judge, first.without_a), (agreement.other, first.without_b)):
         if missing:
@@ -134,7 +134,7 @@ REPLAY_SCHEMA = "evaltrack.replay/1"
 
 
 def replay_json(replay: Replay) -> dict[str, Any]:
-    """The whole replay, response by response."""
+    """Return the whole replay, response by response."""
     return ReplayForm.of(
         replay,
         schema=REPLAY_SCHEMA,
@@ -146,7 +146,7 @@ def replay_json(replay: Replay) -> dict[str, Any]:
 
 
 def replay_lines(replay: Replay) -> list[str]:
-    """What a person reads: how stable the judge is, and which responses it is least sure of."""
+    """Return the lines for people: the stability of the judge, and the responses with the widest spread."""
     times = f"{replay.times} times" if replay.times > 1 else "once"
     judged = f"{count(len(replay.rows), 'response')} judged {times} again, {count(replay.usage_tokens, 'token')}"
     lines = [f"{one_line(replay.judge)}: {judged}"]
@@ -171,12 +171,12 @@ RUBRIC_SCHEMA = "evaltrack.rubric/1"
 
 
 def rubric_json(rubric: Rubric) -> dict[str, Any]:
-    """Everything, each table as a list or an object."""
+    """Return all tables of the rubric, each as a list or an object."""
     return {"schema": RUBRIC_SCHEMA, **rubric}
 
 
 def rubric_markdown(rubric: Rubric) -> str:
-    """All tables, in the order in which they are applied."""
+    """Return all tables in the order in which they are applied."""
     aims = [
         (
             metric_title(each["metric"], 0),

@@ -1,4 +1,4 @@
-"""A leaderboard for machines, a terminal, Markdown and a page; and what a sweep will do."""
+"""Renders a leaderboard as JSON, text, Markdown and HTML, and the plan of a sweep."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ UNITS = {"usd": "USD a question", "tokens": "tokens a question"}
 
 
 def title_of(board: Leaderboard, metric: str) -> str:
-    """The metric's name for people, with k where all configurations have one."""
+    """Return the metric's title, with k if all configurations have the same k."""
     ks = {run.signature.k for each in board.standings for run in each.contender.runs}
     return METRIC_TITLES.get(metric, metric).replace("{k}", str(ks.pop()) if len(ks) == 1 else "k")
 
 
 def table_titles(board: Leaderboard) -> list[str]:
-    """The head of the table."""
+    """Return the titles of the columns."""
     titles = ["#", "configuration"]
     for place, metric in enumerate(board.metrics):
         titles.append(title_of(board, metric))
@@ -44,7 +44,7 @@ def table_titles(board: Leaderboard) -> list[str]:
 
 
 def table_cells(board: Leaderboard, group: Group, standing: Standing) -> list[str]:
-    """The cells of one line; an unmeasured one is a dash."""
+    """Return the cells of one line; a dash if a value was not measured."""
     cells = [NONE if standing.rank is None else str(standing.rank), one_line(standing.name, 120)]
     for place, metric in enumerate(board.metrics):
         mean = standing.means.get(metric)
@@ -59,7 +59,7 @@ def _timed(board: Leaderboard) -> bool:
 
 
 def against_words(group: Group, standing: Standing, mean: ContenderMean | None) -> str:
-    """``-0.012 [-0.05, +0.03]``, or that it is the reference, or why it has no rank."""
+    """Return ``-0.012 [-0.05, +0.03]``, ``reference``, or the reason that there is no rank."""
     if standing.why_unranked:
         return standing.why_unranked
     if standing.name == group.reference:
@@ -68,7 +68,7 @@ def against_words(group: Group, standing: Standing, mean: ContenderMean | None) 
 
 
 def difference_words(mean: ContenderMean) -> str:
-    """``-0.012 [-0.05, +0.03]``; a dash where there is no difference to name."""
+    """Return ``-0.012 [-0.05, +0.03]``; a dash if there is no difference."""
     if mean.delta is None:
         return NONE
     between = f" [{mean.interval[0]:+.3f}, {mean.interval[1]:+.3f}]" if mean.interval else ""
@@ -76,24 +76,24 @@ def difference_words(mean: ContenderMean) -> str:
 
 
 def p_words(p_value: float | None) -> str:
-    """``0.031``, ``< 0.001``."""
+    """Return ``0.031`` or ``< 0.001``."""
     return NONE if p_value is None else f"< {LEAST_P:g}" if p_value < LEAST_P else f"{p_value:.3f}"
 
 
 def cost_words(board: Leaderboard, standing: Standing) -> str:
-    """What one question costs."""
+    """Return the cost of one question."""
     if standing.cost is None:
         return NONE
     return f"{standing.cost:,.1f}" if board.cost_unit == "tokens" else f"{standing.cost:.6f}"
 
 
 def seconds_words(seconds: float | None) -> str:
-    """``0.120``, and of very short times three digits."""
+    """Return ``0.120``; times below 0.001 s have two significant digits."""
     return NONE if seconds is None else f"{seconds:.3f}" if seconds >= 0.001 else f"{seconds:.2g}"
 
 
 def spread_words(standing: Standing) -> str:
-    """``0.71 to 0.75 over 3 seeds``; empty where there is one."""
+    """Return ``0.71 to 0.75 over 3 seeds``; empty for one seed."""
     if standing.spread is None:
         return ""
     low, high = map(number, standing.spread)
@@ -101,14 +101,14 @@ def spread_words(standing: Standing) -> str:
 
 
 def group_words(board: Leaderboard, group: Group) -> str:
-    """What tells a group from the others, and over how many questions it is; empty where there is one alone."""
+    """Return the group's label and its number of questions; empty if there is only one group."""
     if len(board.groups) == 1:
         return ""
     return f"{one_line(group.label, 200)} ({count(group.num_questions, 'question')})"
 
 
 def board_notes(board: Leaderboard) -> Iterator[str]:
-    """How the table is to be read, a sentence each."""
+    """Yield the notes on how to read the table, one sentence each."""
     if board.rank_by is None:
         yield "Nothing was measured."
         return
@@ -135,7 +135,7 @@ PLAN_SCHEMA = "evaltrack.sweep-plan/1"
 
 
 def leaderboard_json(result: SweepResult) -> Iterator[str]:
-    """One JSON object."""
+    """Yield the leaderboard as one JSON object."""
     board = result.leaderboard
     groups = [
         RankedGroup.of(group, configurations=[_standing(each) for each in group.standings]) for group in board.groups
@@ -144,7 +144,7 @@ def leaderboard_json(result: SweepResult) -> Iterator[str]:
 
 
 def plan_json(plan: SweepPlan) -> Iterator[str]:
-    """What a sweep would do, as one JSON object."""
+    """Yield the plan of a sweep as one JSON object."""
     configurations = [
         PlannedConfiguration.of(
             each,
@@ -178,7 +178,7 @@ def _text(value: dict[str, Any]) -> str:
 
 
 def leaderboard_markdown(board: Leaderboard, name: str) -> str:
-    """The whole table with its notes."""
+    """Return the whole table with its notes."""
     return "\n".join(_lines(board, name, plain)) + "\n"
 
 
@@ -187,7 +187,7 @@ def _quoted(run_id: str) -> str:
 
 
 def leaderboard_note(result: SweepResult) -> str:
-    """As much of the table as MLflow's description of a run holds, with links relative to MLflow's UI."""
+    """Return the lines of the table that fit MLflow's description of a run, with links relative to MLflow's UI."""
     links = {
         each.name: f"#/experiments/{result.experiment_id}/runs/{_quoted(each.contender.runs[0].run_id)}"
         for each in result.leaderboard.standings
@@ -218,7 +218,7 @@ def _lines(
 
 
 def print_sweep(result: SweepResult, console: Console) -> None:
-    """The table, how it is to be read, and where it stands in MLflow."""
+    """Print the table, its notes, and its address in MLflow."""
     board = result.leaderboard
     titles = table_titles(board)
     lines = [("dim", titles)]
@@ -239,7 +239,7 @@ def print_sweep(result: SweepResult, console: Console) -> None:
 
 
 def print_plan(plan: SweepPlan, console: Console) -> None:
-    """The configurations of a sweep, and how many calls they make."""
+    """Print the configurations of a sweep, and the number of calls they make."""
     lines = [("dim", ["", "configuration", "target calls", "judge calls"])]
     for place, each in enumerate(plan.configurations, start=1):
         calls = f"{plan.target_calls(each):,}", f"{plan.judge_calls(each):,}"
@@ -253,21 +253,21 @@ def print_plan(plan: SweepPlan, console: Console) -> None:
 
 
 def _table_lines(lines: Sequence[tuple[str, list[str]]]) -> Iterator[tuple[str, str]]:
-    """The lines of a table whose second column is a name."""
+    """Yield the lines of a table whose second column is a name."""
     cells = columns([(each[1], each[0], *each[2:]) for _, each in lines])
     for (style, _), (name, place, *others) in zip(lines, cells, strict=True):
         yield style, "  ".join((place, name, *others))
 
 
 def leaderboard_html(board: Leaderboard, name: str) -> str:
-    """The page of a leaderboard; it works from a file and makes no request but for what is clicked."""
+    """Return the page of a leaderboard. It works from a file, and makes no request except for clicked links."""
     parts = leaderboard_parts(board, "Leaderboard")
     body = render("leaderboard.html", name=shown(name, 200), board=parts)
     return document(f"{name}: leaderboard", body)
 
 
 def leaderboard_parts(board: Leaderboard, name: str) -> dict[str, Any]:
-    """What the template shows of a leaderboard."""
+    """Return the fields of a leaderboard for the template."""
     return {
         "name": shown(name, 200),
         "titles": [title_of(board, metric) for metric in board.metrics],

@@ -1,4 +1,4 @@
-"""A run as JSON for machines, versioned by `schema`; what was not measured is null. Its `summary.json` is read back."""
+"""Writes a run as versioned JSON, and reads its `summary.json`. Values that were not measured are null."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from evaltrack.tracking.rows import OBJECTS
 RUN_SCHEMA = "evaltrack.run/1"
 
 AT_ONCE = 50
-"""Rows that are printed together."""
+"""Rows that are serialized together."""
 
 
 def run_summary(result: RunResult) -> dict[str, Any]:
-    """Everything about a run but its rows."""
+    """Return everything about a run except its rows."""
     groups = {group: {name: _mean(each) for name, each in means.items()} for group, means in result.groups.items()}
     return SummaryForm.of(
         result,
@@ -51,7 +51,7 @@ def _mean(pair: tuple[float, int]) -> dict[str, float]:
 
 
 def run_json(result: RunResult) -> Iterator[str]:
-    """One JSON object in pieces, its rows streamed, so that a large run needs no more memory than a small one."""
+    """Yield one JSON object in pieces. Rows are streamed, so that a large run needs no more memory than a small one."""
     aims = [
         RunAim.of(each, aim=each.aim.mean, published=each.aim.published, aim_improvement=each.aim.improvement)
         for each in result.aims
@@ -66,13 +66,13 @@ def run_json(result: RunResult) -> Iterator[str]:
 
 
 def machine_row(columns: dict[str, Any]) -> dict[str, Any]:
-    """The row with reasons and what judges of scores said as objects."""
+    """Return the row with the reasons and the reasoning of scores as objects."""
     return columns | {name: _object_of(columns[name]) for name in OBJECTS}
 
 
 @lru_cache(maxsize=100)
 def _object_of(text: str | None) -> dict[str, str]:
-    """The same few reasons stand in most rows."""
+    """Parse the text. Results are cached: most rows hold the same few reasons."""
     objects: dict[str, str] = json.loads(text) if text else {}
     return objects
 
@@ -80,11 +80,11 @@ def _object_of(text: str | None) -> dict[str, str]:
 MAIN_SCORES = tuple(score.name for score in HEADLINES if score.tells_result)
 
 OUTCOME_COLUMNS = ("id", "digest", "error", "passed", *MAIN_SCORES)
-"""The columns of a row that its outcome reads."""
+"""The columns that determine the outcome of a row."""
 
 
 def outcomes_json(rows: Iterable[Mapping[str, Any]]) -> str:
-    """The outcome and the main scores of each question as columns: a browser reads those of many runs."""
+    """Return the outcome and the main scores of each question as columns. A browser reads those of many runs."""
     held = list(rows)
     scores = {
         name: [None if (score := row.get(name)) is None else round(score, 4) for row in held] for name in MAIN_SCORES
@@ -99,13 +99,13 @@ def outcomes_json(rows: Iterable[Mapping[str, Any]]) -> str:
 
 
 DIGEST = 12
-"""Characters of a digest by which a question is known again."""
+"""Characters of a digest that identify a question."""
 
 RESULT_COLUMNS = (
     *("id", "question", "error"),
     *("hit", "reciprocal_rank", "overall_score", "num_tokens", "combined_score"),
 )
-"""The columns of a row that its result reads."""
+"""The columns of a row in `evaluation.json`."""
 
 SUMMARY = {
     "avg_hit_rate": "hit_rate",
@@ -118,7 +118,7 @@ SUMMARY = {
 
 
 def evaluation_json(result: RunResult, golden_path: str, rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """The object in pieces, its results streamed from `rows` as columns."""
+    """Yield the object in pieces. Its results are streamed from `rows`, which are columns."""
     summary: dict[str, Any] = {name: result.metrics.get(metric) for name, metric in SUMMARY.items()}
     head = {
         "timestamp": datetime.now(UTC).isoformat(),
@@ -139,7 +139,7 @@ def evaluation_json(result: RunResult, golden_path: str, rows: Iterable[Mapping[
 
 
 def _judge_model(judge: str) -> str | None:
-    """The judge's model, `gpt-4o`; of a panel each one."""
+    """Return the judge's model, `gpt-4o`; of a panel all models."""
     return None if judge == "none" else "+".join(name.removeprefix("openai:") for name in judge.split("+"))
 
 
@@ -156,10 +156,10 @@ def _result(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-# summary.json, checked before anything is done with it: whoever may write artifacts wrote it
+# summary.json is checked before use: anyone with write access to the artifacts can change it
 
 LIMIT = 20_000_000
-"""Bytes of a summary; one of a thousand domains has two million."""
+"""Bytes of a summary. A summary of a thousand domains has two million."""
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
 Number = Annotated[float, Field(ge=-1e15, le=1e15)]
@@ -167,7 +167,7 @@ Metrics = Annotated[Mapping[Name, Number], Field(max_length=1000)]
 
 
 class StoredMean(Record):
-    """A mean, and over how many questions it is."""
+    """A mean, and its number of questions."""
 
     mean: Number
     n: Count
@@ -180,7 +180,7 @@ def _criterion(text: object) -> Criterion:
     if not isinstance(text, str):
         raise ValueError("is no text")  # noqa: TRY004 - the kind of error that becomes a finding
     try:
-        name = text.partition(" ")[0]  # a score of one's own may have any name of one
+        name = text.partition(" ")[0]  # a user-defined score may have any valid name
         own = {name} if re.fullmatch(NAME_PATTERN, name) else set()
         (criterion,) = parse_criteria(text, METRICS | {"combined_score_best"} | own)
     except UsageError as error:
@@ -189,7 +189,7 @@ def _criterion(text: object) -> Criterion:
 
 
 class StoredCriterion(Record):
-    """A criterion of the run, what the run reached, and whether that was enough."""
+    """A criterion of the run, its value, and if it was met."""
 
     criterion: Annotated[Criterion, BeforeValidator(_criterion)]
     value: Number | None
@@ -198,7 +198,7 @@ class StoredCriterion(Record):
 
 
 class StoredSummary(Record):
-    """Everything that a run says of itself but its rows."""
+    """A run without its rows."""
 
     run_schema: Literal["evaltrack.run/1"] = Field(alias="schema")
     run_id: str
@@ -218,10 +218,10 @@ class StoredSummary(Record):
 
 
 def read_summary(path: Path, run_id: str) -> StoredSummary:
-    """The summary in a downloaded artifact, with every field there, each of its type, and every number finite.
+    """Read the summary from a downloaded artifact. Every field must be there with its type, and every number finite.
 
     Raises:
-        TrackingError: it is damaged, of another version, or larger than a summary is.
+        TrackingError: it is damaged, of another version, or larger than `LIMIT`.
     """
     damaged = f"summary.json of run {run_id} is damaged or of another version"
     if path.stat().st_size > LIMIT:

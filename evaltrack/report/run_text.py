@@ -1,4 +1,4 @@
-"""A run as text: for a terminal, as the description of MLflow's run, and the page on what its judges said."""
+"""Renders a run as text for a terminal, for MLflow's run description, and as the page of its judges' reasoning."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 SHOWN = 10
-"""Questions of a kind, and domains."""
+"""Questions of a kind that are listed, and domains."""
 
 SCREEN, WIDTH = 25, 100
-"""Lines that a terminal shows, where fewer questions and groups make it so, and their columns."""
+"""Lines of a terminal that are filled by shortening lists of questions and groups, and its columns."""
 
 NOTE_LIMIT = 7000
-"""Characters; MLflow holds 8,000 of a tag, and a line cut in two may be anything. The rest is for a comparison."""
+"""Characters. MLflow stores 8,000 of a tag; the rest is left for a comparison."""
 
 COMPARISON_LIMIT = 900
-"""Characters of what a comparison adds."""
+"""Characters that a comparison adds."""
 
 
 def fields_of_run(result: RunResult) -> dict[str, Any]:
-    """What every template shows of a run, in words."""
+    """Return the texts of a run that every template shows."""
     k, names = result.signature.k, words.group_metrics(result)
     return {
         "result": result,
@@ -69,7 +69,7 @@ def fields_of_run(result: RunResult) -> dict[str, Any]:
 
 
 def _mean(result: RunResult, name: str, value: float) -> tuple[str, str, str, str]:
-    """Title, value, the most that it can be where that is less than all, and over how many questions it is."""
+    """Return title, value, the highest reachable value if it is limited, and the number of questions."""
     best = result.metrics.get(f"{name}.max")
     most = "" if best is None else metric_number(name, best)
     return metric_title(name, result.signature.k), metric_number(name, value), most, f"{result.counts[name]:,}"
@@ -80,9 +80,9 @@ def _group_cells(means: Any, names: list[str]) -> list[str]:
 
 
 def print_run(result: RunResult, console: Console) -> None:
-    """The metrics with their counts, the groups, the first misses and errors, and where the run stands in MLflow.
+    """Print the metrics with their counts, the groups, the first misses and errors, and the run's address in MLflow.
 
-    Of questions and groups so many are shown that it fits a screen.
+    The lists of questions and groups are shortened to fit a screen.
     """
     fields = fields_of_run(result) | {"styles": {True: "green", False: "bold red", None: "yellow"}}
     print_template(console, "run.txt", (SHOWN, 8, 6, 5, 4, 3, 2, 1), SCREEN, WIDTH, **fields, one_line=one_line)
@@ -94,12 +94,14 @@ def _descriptions() -> Environment:
 
 
 def run_note(result: RunResult, taken: int = 0) -> str:
-    """A short report: what was evaluated and how much passed, where to read on, the metrics with their counts, the
-    worst domains, the first misses and errors.
+    """Return a short report for MLflow's description of the run.
+
+    It holds the evaluation and its pass rate, links, the metrics with their counts, the worst domains, and the first
+    misses and errors.
 
     Args:
         result: The run.
-        taken: Characters of the description that are another's.
+        taken: Characters of the description that are already used.
     """
     domains = worst_domains(result.groups)
     fields = fields_of_run(result)
@@ -119,12 +121,12 @@ def run_note(result: RunResult, taken: int = 0) -> str:
 
 
 def with_own_note(own: str, note: str) -> str:
-    """A description that begins with a note of the user's own."""
+    """Return a description that begins with the user's own note."""
     return f"{own.rstrip()}\n\n{note}" if own.strip() else note
 
 
 def _passed(result: RunResult) -> str:
-    """How many questions passed, of how many that could."""
+    """Return how many questions passed, of how many that were measured."""
     num_questions = result.totals["num_questions"]
     if "pass_rate" not in result.metrics:
         return f"none of {count(num_questions, 'question')} could pass or fail"
@@ -135,12 +137,12 @@ def _passed(result: RunResult) -> str:
 
 
 def comparison_note(comparison: Comparison, experiment_id: str, *, side_by_side: bool) -> str:
-    """What the description of the candidate's run says of its last comparison: verdict, reasons, and where to read on.
+    """Return the last comparison for the description of the candidate's run: verdict, reasons, and links.
 
     Args:
-        comparison: What was found.
-        experiment_id: The experiment of the candidate; its links are relative to MLflow's UI.
-        side_by_side: Whether MLflow's own view shows both runs.
+        comparison: The comparison.
+        experiment_id: The experiment of the candidate; links are relative to MLflow's UI.
+        side_by_side: True if MLflow's own view shows both runs.
     """
     now, was = comparison.candidate, comparison.baseline
     here = f"#/experiments/{experiment_id}"
@@ -156,22 +158,22 @@ def comparison_note(comparison: Comparison, experiment_id: str, *, side_by_side:
     return within(lines, COMPARISON_LIMIT)
 
 
-# What the judges said
+# The judges' reasoning
 
 FIELDS = ("judge", "reasoning", *ANSWER_GRADES, "declined")
-"""What a line holds of a verdict. Not what it cost: whoever reads it back pays nothing."""
+"""The fields of a verdict's line. The cost is left out: reading a verdict back costs nothing."""
 
 SHOWN_TURNS = 10
 """Last turns before a question that the page shows."""
 
 PAGE = 500
-"""Questions on the page; the JSON Lines hold all."""
+"""Questions on the page. The JSON Lines hold all."""
 
 
 def verdict_lines(rows: Iterable[StoredRow], judge: str | None = None) -> Iterator[str]:
-    """One line for each verdict, in the form that a `recorded:` judge reads; of one judge of a panel, or of all.
+    """Yield one line for each verdict of all judges or of one judge, in the format that a `recorded:` judge reads.
 
-    It says of which answer the verdict is, unless the table holds only the beginning of that.
+    A digest identifies the judged answer, unless the table holds only its beginning.
     """
     for row in rows:
         for verdict in row.verdicts:
@@ -184,7 +186,7 @@ def verdict_lines(rows: Iterable[StoredRow], judge: str | None = None) -> Iterat
 
 
 def reasoning_page(rows: Iterable[StoredRow]) -> Iterator[str]:
-    """The page: judge errors, then questions that did not pass, then the rest by score."""
+    """Yield the page: judge errors, then questions that did not pass, then the rest by score."""
     judged = [row for row in rows if row.verdicts or row.judge_failed]
     judged.sort(key=_order)
     yield f"# What the judge said\n\n{count(len(judged), 'question')}, failures first.\n"
@@ -220,7 +222,7 @@ def _verdict_words(row: StoredRow, verdict: StoredVerdict) -> str:
 
 
 def _observed(row: StoredRow, observed: dict[str, Any]) -> str:
-    """The score and what led to it, in a line."""
+    """Return the score and the observations that led to it, in a line."""
     parts = [f"{observed['hypotheses']} hypotheses, {observed['shifts']} shifts", f"crux {observed['crux_treatment']}"]
     parts.append(f"uncertainty {observed['uncertainty_treatment']}")
     if observed["confidence"] is not None:

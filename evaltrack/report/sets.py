@@ -1,4 +1,4 @@
-"""Several golden sets in one table, their runs or their comparisons: for a terminal, as Markdown and as JSON."""
+"""Renders the runs or comparisons of several golden sets as one table: text, Markdown and JSON."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from evaltrack.report.templates import columns, print_lines
 from evaltrack.report.words import metric_change, metric_number, metric_title
 
 MEANS = tuple(score.metric for score in HEADLINES)
-"""The metrics of the tables; one that no set has is left out."""
+"""The metrics of the tables. A metric that no set has is left out."""
 
 NOTE_SETS = 40
-"""Sets in the description of the parent run: MLflow holds 8,000 characters of it."""
+"""Sets in the description of the parent run: MLflow stores 8,000 characters of it."""
 
 
 def sets_json(sets: SetResults) -> Iterator[str]:
-    """One JSON object in pieces: under `sets` the object of each run as `run_json` gives it."""
+    """Yield one JSON object in pieces. `sets` holds the object of each run from `run_json`."""
     yield '{"sets": ['
     for place, result in enumerate(sets.results):
         yield ",\n" if place else "\n"
@@ -38,7 +38,7 @@ def sets_json(sets: SetResults) -> Iterator[str]:
 
 
 def print_sets(sets: SetResults, console: Console) -> None:
-    """A line for each golden set, what is worth knowing of each, and where they stand in MLflow."""
+    """Print a line for each golden set, the notes of each, and their address in MLflow."""
     titles, *lines = columns(sets_table(sets))
     shown = [("copy dim", "  ".join(titles)), *(("copy", "  ".join(cells)) for cells in lines)]
     for result in sets.results:
@@ -50,7 +50,7 @@ def print_sets(sets: SetResults, console: Console) -> None:
 
 
 def sets_note(sets: SetResults) -> str:
-    """The table as Markdown, each set with a link to its run, relative to MLflow's UI."""
+    """Return the table as Markdown. Each set has a link to its run, relative to MLflow's UI."""
     titles, *lines = sets_table(sets)
     note = [f"### {count(len(sets.results), 'golden set')}", "", f"| {' | '.join(titles)} |"]
     note.append("| --- |" + " ---: |" * (len(titles) - 1))
@@ -63,9 +63,9 @@ def sets_note(sets: SetResults) -> str:
 
 
 def sets_table(sets: SetResults) -> list[list[str]]:
-    """Titles, and for each set its cells: how many were asked, means, errors, and the run.
+    """Return the titles, and a row of cells for each set: number of questions, means, errors, and run.
 
-    A mean that is not of all questions has its count behind it.
+    A mean over only some of the questions is followed by their number.
     """
     names = [name for name in MEANS if any(name in result.metrics for result in sets.results)]
     k = max((result.signature.k for result in sets.results), default=0)
@@ -97,9 +97,10 @@ STYLES = {"ok": "green", "bad": "bold red", "warn": "yellow"}
 
 
 def sets_json_text(made: SetComparisons) -> str:
-    """One JSON object: under `comparisons` the object of each set as `comparison_json` gives it.
+    """Return one JSON object. `comparisons` holds the object of each set from `comparison_json`.
 
-    Of a set that could not be compared it holds `schema`, `golden`, `verdict`, `headline`, `exit_code` and `reasons`.
+    The object of a set that could not be compared has only `schema`, `golden`, `verdict`, `headline`, `exit_code` and
+    `reasons`.
     """
     comparisons = [comparison_json(each.comparison) if each.comparison else _without(each) for each in made.sets]
     text = json.dumps({"comparisons": comparisons}, ensure_ascii=False, allow_nan=False, indent=2)
@@ -118,7 +119,7 @@ def _without(each: ComparedSet) -> dict[str, Any]:
 
 
 def print_set_comparisons(made: SetComparisons, console: Console) -> None:
-    """A line for each golden set, and the reasons of each verdict that is not ok, or not of the whole set."""
+    """Print a line for each golden set, the reasons of verdicts that are not ok, and the parts not compared."""
     titles, *lines = columns(comparisons_table(made), left=2)
     styles = [STYLES[TONES[each.verdict]] for each in made.sets]
     shown = [("copy dim", "  ".join(titles))]
@@ -127,7 +128,7 @@ def print_set_comparisons(made: SetComparisons, console: Console) -> None:
 
 
 def sets_markdown(made: SetComparisons) -> str:
-    """The same as Markdown."""
+    """Return the same table and reasons as Markdown."""
     titles, *lines = comparisons_table(made)
     page = [f"### evaltrack: {VERDICTS[made.verdict]} in {count(len(made.sets), 'golden set')}", ""]
     page += [f"| {' | '.join(titles)} |", "| --- | --- |" + " ---: |" * (len(titles) - 2)]
@@ -137,7 +138,7 @@ def sets_markdown(made: SetComparisons) -> str:
 
 
 def comparisons_table(made: SetComparisons) -> list[list[str]]:
-    """Titles, and for each set its cells: verdict, common questions, flips both ways, and how each metric moved."""
+    """Return the titles, and a row of cells for each set: verdict, common questions, flips, lost, and metrics."""
     compared = [each.comparison for each in made.sets if each.comparison]
     names = [name for name in COMPARED if any(metric.name == name for each in compared for metric in each.metrics)]
     k = max((each.candidate.signature.k for each in compared), default=0)
@@ -157,7 +158,7 @@ def _compared_cells(each: ComparedSet, names: list[str]) -> list[str]:
 
 
 def _moved(comparison: Comparison, name: str) -> str:
-    """What a metric is now and by how much it moved: ``0.750 (−0.053)``."""
+    """Return the value of a metric and its change: ``0.750 (−0.053)``."""
     metric = next((metric for metric in comparison.metrics if metric.name == name), None)
     if metric is None:
         return "–"
@@ -166,7 +167,7 @@ def _moved(comparison: Comparison, name: str) -> str:
 
 
 def _reasons(made: SetComparisons) -> Iterator[str]:
-    """The reasons of each verdict that is not ok, and what an ok is about where that is not all."""
+    """Yield the reasons of each verdict that is not ok, and the scope of each verdict on only a part."""
     for each in made.sets:
         lines: Iterable[str] = [clip(each.problem, 400)]
         if each.comparison:

@@ -1,7 +1,7 @@
-"""The templates of texts, and how a terminal shows them. What is put into one is escaped in one place for each form.
+"""Loads the text templates and prints them on a terminal. Each output format escapes values in one place.
 
-A line of a template for a terminal is ``style¦beginning¦text``: on a terminal the text goes on below itself. A line
-whose style has the word ``copy`` is never broken. No line begins with a command of a CI runner.
+A line of a template for a terminal is ``style¦beginning¦text``. On a terminal the text wraps below itself. A line whose
+style has the word ``copy`` never wraps. No line begins with a command of a CI runner.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 
 class Ours(str):
-    """Text of a template or of ours, which is put in as it is."""
+    """Text of evaltrack, which templates insert without escaping."""
 
     __slots__ = ()
 
 
 def environment(escaped: Callable[[str], str]) -> Environment:
-    """The templates of one form: each value but `Ours` is escaped; `clip` bounds it before."""
+    """Return the templates of one output format. Each value except `Ours` is escaped; `clip` bounds it before."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     made = Environment(  # noqa: S701 - no HTML; `finalize` escapes
@@ -53,15 +53,15 @@ def _terminal() -> Environment:
 
 
 Line = tuple[str, str, Text]
-"""A line for a terminal: its style, what it begins with, and its text."""
+"""A line for a terminal: its style, its beginning, and its text."""
 
 
 def print_template(
     console: Console, name: str, rooms: Sequence[int] = (0,), height: int = 0, width: int = 0, **fields: Any
 ) -> None:
-    """Print what the template makes of the fields, with the first of the `rooms`, as `few`, that fits the `height`.
+    """Print the rendered template. `few` is the first of the `rooms` for which the lines fit the `height`.
 
-    Lines are broken at `width`, without one where a terminal ends.
+    Lines wrap at `width`, or at the width of the terminal if it is 0.
     """
     template = _terminal().get_template(name)
     for room in rooms:
@@ -74,13 +74,13 @@ def print_template(
 
 
 def print_lines(console: Console, lines: Iterable[tuple[str, str]]) -> None:
-    """Print lines that are not empty, each with its style."""
+    """Print the lines that are not empty, each with its style."""
     for line in _wrapped(((style, "", Text(text)) for style, text in lines if text), console, 0):
         console.print(line, soft_wrap=True)
 
 
 def table(rows: Sequence[Sequence[str]], body: Sized) -> Ours:
-    """The lines of a table in a template, its head first; nothing where it has no body."""
+    """Return the lines of a table for a template, its head first; empty without a body."""
     lines = [escape(_CONTROLS.sub(" ", "  ".join(cells))) for cells in columns(rows)] if body else []
     return Ours("\n".join(f"copy{'' if place else ' dim'}¦¦{line}" for place, line in enumerate(lines)))
 
@@ -103,9 +103,9 @@ def _wrapped(lines: Iterable[Line], console: Console, width: int) -> Iterator[Te
 
 
 def columns(rows: Iterable[Sequence[str]], left: int = 1) -> list[list[str]]:
-    """The rows, each cell padded to the width of its column: the first ones to the left, others to the right.
+    """Return the rows with each cell padded to the width of its column. The first `left` columns are left-aligned.
 
-    A number that is cut says nothing, so none is.
+    Cells are never cut: a cut number is wrong.
     """
     lines = list(rows)
     widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]

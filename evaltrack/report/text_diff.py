@@ -1,4 +1,4 @@
-"""What changed between two texts: word by word, and line by line as a code review shows a file."""
+"""Compares two texts word by word and line by line."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from typing import Literal
 from evaltrack.records.amount import count
 
 Piece = tuple[Literal["same", "removed", "added"], str]
-"""A stretch of text, and on which side it stands."""
+"""A piece of text, and the side that has it."""
 
 MAX_WORDS = 1000
-"""Words of each side that are matched with one another; difflib's time grows with their product."""
+"""Words of each side that are matched. The time of difflib grows with the product of both sides."""
 
 _PUNCTUATION = ".,;:!?)]}\"'»”’"
 _CHARACTER = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _PARTS = re.compile(rf"[{_CHARACTER}][\u3099\u309a\ufe00-\ufe0f]*|[^{_CHARACTER}]+")
-"""Chinese and Japanese put no space between words: there, each character is one, with the marks that belong to it."""
+"""Splits Chinese and Japanese, which have no spaces between words, into characters with their marks."""
 
 
 def word_diff(before: str, after: str) -> list[Piece]:
-    """How `before` becomes `after`: stretches of words that are the same, removed or added.
+    """Return how `before` becomes `after`: runs of words that are the same, removed or added.
 
-    A word is what stands between white space, and punctuation at its end is a word of its own. White space is no word:
-    texts that differ in nothing else are the same, and each run of it, or the end of a text, comes back as one space.
-    The pieces that are not `added`, put together, are the words of `before`; those that are not `removed`, of `after`.
+    Words are separated by white space, and punctuation at the end of a word is a separate word. White space is ignored:
+    each run of it, or the end of a text, becomes one space. All pieces that are not `added` form the words of `before`;
+    all that are not `removed` form `after`.
 
-    Time is bounded for texts of any length: of what lies between the first and the last difference, `MAX_WORDS` of each
-    side are matched, and what is beyond is shown as one replacement.
+    Time is bounded: between the first and the last difference, at most `MAX_WORDS` of each side are matched. The rest
+    is one replacement.
     """
     old, new = list(_words(before)), list(_words(after))
     old_keys, new_keys = [word.rstrip() for word in old], [word.rstrip() for word in new]
@@ -55,7 +55,7 @@ def word_diff(before: str, after: str) -> list[Piece]:
 
 
 def condensed(pieces: Iterable[Piece], context: int = 80, longest: int = 400, total: int = 1500) -> Iterator[Piece]:
-    """The changes with what stands around them; what is left out is an ellipsis.
+    """Yield the changes with the text around them. An ellipsis marks omitted text.
 
     Args:
         pieces: From `word_diff`.
@@ -79,7 +79,7 @@ def condensed(pieces: Iterable[Piece], context: int = 80, longest: int = 400, to
 
 
 def _middle_out(text: str, head: int, tail: int) -> str:
-    """The first `head` and the last `tail` characters, at the ends of words where there are any."""
+    """Return the first `head` and the last `tail` characters, cut at the ends of words if there are any."""
     if len(text) <= head + tail + 3:
         return text
     first, last = text[:head], text[len(text) - tail :]
@@ -89,7 +89,7 @@ def _middle_out(text: str, head: int, tail: int) -> str:
 
 
 def _words(text: str) -> Iterator[str]:
-    """The words, each with the space behind it if there is one."""
+    """Yield the words, each with the space that follows it."""
     for chunk in text.split():
         core = chunk.rstrip(_PUNCTUATION)
         parts = _PARTS.findall(core)
@@ -99,7 +99,7 @@ def _words(text: str) -> Iterator[str]:
 
 
 def _apart(old: list[str], first: int, last: int, before: str, added: str) -> str:
-    """The removed words, with a space where one stood before them or where they would run into what was added."""
+    """Return the removed words, with spaces where they would otherwise join their neighbours."""
     text = "".join(old[first:last])
     if not text:
         return text
@@ -109,13 +109,13 @@ def _apart(old: list[str], first: int, last: int, before: str, added: str) -> st
 
 
 def _common(old: list[str], new: list[str]) -> int:
-    """How many words are the same from the start."""
+    """Return the number of equal words at the start."""
     shared = min(len(old), len(new))
     return next((place for place in range(shared) if old[place] != new[place]), shared)
 
 
 def _joined(pieces: Iterable[Piece]) -> Iterator[Piece]:
-    """Neighbours of one kind as one piece, of a replacement what was removed first; none empty."""
+    """Yield neighbours of one kind as one piece, removed text before added text; no piece is empty."""
     kinds: tuple[Literal["removed", "added"], ...] = ("removed", "added")
     for same, group in groupby((piece for piece in pieces if piece[1]), key=lambda piece: piece[0] == "same"):
         members = list(group)
@@ -131,18 +131,18 @@ def _joined(pieces: Iterable[Piece]) -> Iterator[Piece]:
 
 LineKind = Literal["same", "removed", "added", "gap"]
 CONTEXT = 2
-"""Lines that are the same and still shown, above and below a change."""
+"""Unchanged lines shown above and below a change."""
 
 LINES, CHARACTERS, ROWS = 400, 20_000, 80
 """Lines and characters of each side that are compared, and lines that are shown."""
 
 ALIKE = 0.4
-"""Share of the words that a line must keep for its changes to be marked in it; below it is another line."""
+"""Share of the text that a line must keep for its changes to be marked. Below it is a different line."""
 
 
 @dataclass(frozen=True)
 class DiffLine:
-    """One line: its number on each side, where it stands there, and its pieces; a gap says how many are left out."""
+    """One line: its number on each side, and its pieces. A gap says how many lines are left out."""
 
     kind: LineKind
     before: int | None
@@ -151,9 +151,9 @@ class DiffLine:
 
 
 def document_diff(before: str | None, after: str | None) -> list[DiffLine]:
-    """The lines that changed with those around them; of a text on one side alone all lines, up to `ROWS`.
+    """Return the changed lines with their context. If only one side has a text, all its lines are changed.
 
-    A line is a line of the text, and of a long one a sentence.
+    A long line of the text is split into sentences. At most `ROWS` lines are returned.
     """
     old, new = (list(_lines(text or "")) for text in (before, after))
     rows = list(_rows(old, new))
@@ -189,7 +189,7 @@ def _rows(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffLine]:
 
 
 def _pieces(before: str | None, after: str | None, side: Literal["removed", "added"]) -> tuple[Piece, ...]:
-    """The line of one side, with what the other lacks marked; unmarked where the two have little in common."""
+    """Return the line of one side with its changes marked; unmarked if the two lines have little in common."""
     own = before if side == "removed" else after
     if before is None or after is None:
         return (("same", own or ""),)
@@ -201,7 +201,7 @@ def _pieces(before: str | None, after: str | None, side: Literal["removed", "add
 
 
 def _condensed(rows: Sequence[DiffLine]) -> list[DiffLine]:
-    """Without the lines that are far from any change."""
+    """Replace lines that are far from any change with gaps."""
     changed = [place for place, row in enumerate(rows) if row.kind != "same"]
     near = {place for at in changed for place in range(at - CONTEXT, at + CONTEXT + 1)}
     if not changed:

@@ -1,4 +1,4 @@
-"""How numbers, results and failures are worded, the same in every rendering."""
+"""Formats numbers, results and failures in words that all renderings share."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ from evaltrack.report.escaping import one_line
 METRIC_TITLES = {score.metric: score.title for score in SCORES} | {"combined_score_best": "Combined, best"}
 
 ROUNDING = 1e-12
-"""Below this a difference of means comes from their rounding."""
+"""A smaller difference of means is a rounding error."""
 
 LATENCY_TITLES = {score.metric: score.title for score in LATENCIES}
 
 OWN_IN_GROUPS = 2
-"""Scores of one's own that stand in the tables of groups; `summary.json` holds them all."""
+"""User-defined scores in the tables of groups. `summary.json` holds all of them."""
 
 MANY_DECLINED = 0.5
-"""Share of answerable questions from which declining them is what to look at first."""
+"""Share of declined answerable questions from which this is the first hint."""
 
 
 def model_words(signature: Signature) -> str:
-    """``, model gpt-4o-mini``, where the target's kind does not say as much."""
+    """Return ``, model gpt-4o-mini``; empty if the target's name already says it."""
     kind = signature.target.partition(":")[0]
     plain = ("", kind, NOT_STATED, signature.target.removeprefix("openai:"))
     return "" if signature.model in plain else f", model {one_line(signature.model)}"
 
 
 def selection_words(signature: Signature) -> str:
-    """``50 of 1,000 questions (sample 50, seed 0)`` where a part of the golden set was asked; else empty."""
+    """Return ``50 of 1,000 questions (sample 50, seed 0)`` for a part of the golden set; else empty."""
     return one_line(signature.selection.words, 400) if signature.selection else ""
 
 
 def questions_words(result: RunResult) -> str:
-    """``63 questions (3 negatives)``, and of which part of the golden set these are."""
+    """Return ``63 questions (3 negatives)``, and the selection if it is a part of the golden set."""
     questions, negatives = result.totals["num_questions"], result.totals["num_negatives"]
     words = f"{count(questions, 'question')} ({count(negatives, 'negative')})"
     part = selection_words(result.signature)
@@ -53,12 +53,12 @@ def questions_words(result: RunResult) -> str:
 
 
 def metric_title(name: str, k: int) -> str:
-    """The metric's name for people."""
+    """Return the metric's title for people."""
     return (METRIC_TITLES | LATENCY_TITLES).get(name, name).format(k=k)
 
 
 def group_metrics(result: RunResult) -> list[str]:
-    """The metrics that any group of the run has: the first of ours, then the first of one's own."""
+    """Return the metrics that any group of the run has: the main metrics, then the first user-defined scores."""
     names = (*(score.metric for score in HEADLINES), *result.table.own_names[:OWN_IN_GROUPS])
     return [name for name in names if any(name in means for means in result.groups.values())]
 
@@ -67,9 +67,9 @@ FLOOR_CURE = "the floor of bm25: may be too high for this corpus, try bm25:DIR?f
 
 
 def low_metrics(metrics: Mapping[str, float], signature: Signature) -> Iterator[str]:
-    """A sentence with what to look at for each metric that could be above its good value and is not.
+    """Yield a hint for each metric that could be above its good value and is not.
 
-    BM25 has no embedding model to look at. A target that declines many answerable questions gets that sentence instead.
+    BM25 has no embedding model to check. A target that declines many answerable questions gets only that hint.
     """
     if (declined := metrics.get("false_abstention_rate", 0.0)) >= MANY_DECLINED:
         cure = f"; {FLOOR_CURE}" if signature.target.startswith("bm25:") else ""
@@ -82,11 +82,11 @@ def low_metrics(metrics: Mapping[str, float], signature: Signature) -> Iterator[
 
 
 AIM_TITLES = ("against naive answers", "measured", "aim", "naive", "change", "aimed at")
-"""The head of the table of aims, in every rendering."""
+"""The titles of the table of aims, in every rendering."""
 
 
 def aim_cells(result: RunResult) -> Iterator[tuple[str, ...]]:
-    """Each aim of a run on reasoning: what it measured, the aim, the published baseline, and both changes over that."""
+    """Yield each aim of a run on reasoning: measured value, aim, published baseline, and both changes from that."""
     for each in result.aims:
         yield (
             metric_title(each.metric, result.signature.k),
@@ -99,51 +99,51 @@ def aim_cells(result: RunResult) -> Iterator[tuple[str, ...]]:
 
 
 def aim_limit(metric: str, aim: Aim) -> str:
-    """``3.5``, ``below 10 %``."""
+    """Return ``3.5`` or ``below 10 %``."""
     mean = aim_number(metric, aim.mean)
     return mean if aim.higher_is_better else f"below {mean}"
 
 
 def aim_number(metric: str, value: float) -> str:
-    """An aim or a published mean, in per cent where it is a share."""
+    """Return an aim or a published mean, in per cent for a share."""
     return f"{100 * value:g} %" if metric_form(metric).form == "percent" else f"{value:g}"
 
 
 def change_words(change: float) -> str:
-    """``+192 %``."""
+    """Return ``+192 %``."""
     return f"{100 * change:+.0f} %".replace("-", MINUS)
 
 
 def number(value: float) -> str:
-    """A number of which it is not known what it measures: three decimals, none from 100 on."""
+    """Return a number of unknown unit: three decimals, none from 100."""
     digits = f"{abs(value):.3f}" if abs(value) < 100 else f"{abs(value):,.0f}"
     return f"{MINUS}{digits}" if value < 0 and digits.strip("0.") else digits
 
 
 def headlines_first(means: Mapping[str, float]) -> list[tuple[str, float]]:
-    """Metrics with their means in the order of every report: pass rate and the other headlines, then the rest."""
+    """Return the means in the order of every report: pass rate, the other main metrics, then the rest."""
     order = {score.metric: place for place, score in enumerate(HEADLINES)}
     return sorted(means.items(), key=lambda pair: order.get(pair[0], len(order)))
 
 
 @lru_cache(maxsize=4096)
 def metric_number(name: str, value: float) -> str:
-    """The value of a metric or score of this name, as `Score.shown` writes it: ``71.3 %``, ``0.803``, ``1,251``."""
+    """Return the value of a metric or score in the format of `Score.shown`: ``71.3 %``, ``0.803``, ``1,251``."""
     return metric_form(name).shown(value)
 
 
 def metric_change(name: str, value: float) -> str:
-    """The difference of two values of a metric or score, as `Score.change` writes it: ``−3.5 points``, ``+0.053``."""
+    """Return the difference of two values in the format of `Score.change`: ``−3.5 points``, ``+0.053``."""
     return metric_form(name).change(value)
 
 
 def metric_course(name: str, was: float, now: float, least: int = 0) -> tuple[str, str, str]:
-    """Two values of a metric and their difference, so that the three agree, as `Score.course` writes them."""
+    """Return two values of a metric and their difference with consistent rounding, in the format of `Score.course`."""
     return metric_form(name).course(was, now, least)
 
 
 def score_title(name: str, k: int | None) -> str:
-    """The title of a question's score: ``Recall@5``, ``Recall@k`` where k is not given; MRR is a mean of several."""
+    """Return the title of a question's score: ``Recall@5``, or ``Recall@k`` if k is None. MRR is a mean of several."""
     if name == "reciprocal_rank":
         return "Reciprocal rank"
     score = named_score(name)
@@ -151,18 +151,18 @@ def score_title(name: str, k: int | None) -> str:
 
 
 def errors_words(totals: Mapping[str, int]) -> str:
-    """``72 errors are in no mean``; of a judge's errors that they are in no mean of the judge."""
+    """Return ``72 errors are in no mean``. Errors of the judge are only left out of the judge's means."""
     return _left_out(totals, count(totals["num_errors"], "error"), " ")
 
 
 def warning_words(totals: Mapping[str, int]) -> str:
-    """The same of the questions: ``2 of 63 questions ended in errors and are in no mean``."""
+    """Return the warning ``2 of 63 questions ended in errors and are in no mean``."""
     of = f"{totals['num_errors']:,} of {count(totals['num_questions'], 'question')}"
     return _left_out(totals, f"{of} ended in errors", " and ")
 
 
 def _left_out(totals: Mapping[str, int], errors: str, link: str) -> str:
-    """In which means errors are not; what was measured before a judge failed is in the others."""
+    """Return the means that leave out errors. Values measured before a judge failed are in the other means."""
     by_judge, others = totals["judge_errors"], totals["num_errors"] - totals["judge_errors"]
     if not by_judge:
         return f"{errors}{link}{verb(others, 'is', 'are')} in no mean"
@@ -173,9 +173,10 @@ def _left_out(totals: Mapping[str, int], errors: str, link: str) -> str:
 
 
 def grouped_errors(errors: Iterable[tuple[str, str]]) -> list[str]:
-    """A line for each kind of message with the first ids of the questions that ended with it, of ids and messages.
+    """Return a line for each kind of message with the first ids of its questions, the most frequent first.
 
-    As in ``70 × the target took too long: no response within 60 s (q1, q2, q3, …)``; the most frequent first.
+    `errors` are pairs of id and message. Example: ``70 × the target took too long: no response within 60 s (q1, q2,
+    …)``.
     """
     groups: dict[str, tuple[str, list[str]]] = {}
     for key, message in errors:
@@ -192,7 +193,7 @@ FAILURES: dict[str, str] = {
     "target_invalid": "the response of the target cannot be read",
     "judge_error": "the judge failed",
 }
-"""What each kind of failure means."""
+"""The meaning of each kind of failure."""
 
 
 OWN_ERRORS = (
@@ -206,17 +207,17 @@ OWN_ERRORS = (
     "ProcessEndedError",
     "UnreadableVerdictError",
 )
-"""Classes of evaltrack that a target or a judge fails with, whose messages say all that their names do."""
+"""Exception classes of evaltrack whose messages need no class name."""
 
 
 def failure_words(error: str) -> str:
-    """The error of a row for people: ``the target took too long: no response within 60 s``."""
+    """Return the error of a row for people: ``the target took too long: no response within 60 s``."""
     kind, colon, _ = error.partition(": ")
     return f"{FAILURES[kind]}: {failure_message(error)}" if colon and kind in FAILURES else error
 
 
 def failure_message(error: str) -> str:
-    """The error of a row without its kind, and without a class of ours: ``no response within 60 s``."""
+    """Return the error of a row without its kind and without an evaltrack class: ``no response within 60 s``."""
     kind, colon, message = error.partition(": ")
     if not colon or kind not in FAILURES:
         return error
@@ -225,23 +226,23 @@ def failure_message(error: str) -> str:
 
 
 def first_ids(ids: Sequence[str], limit: int) -> str:
-    """``q1, q2, q3, …``: the first three, each in at most `limit` characters."""
+    """Return ``q1, q2, q3, …``: the first three, each in at most `limit` characters."""
     return first_of([one_line(key, limit) for key in ids[:3]], 3, len(ids))
 
 
 def first_errors_words(result: RunResult) -> str:
-    """``; the first 20 by reason``, where a run had more errors than are listed; else nothing."""
+    """Return ``; the first 20 by reason`` if a run had more errors than are listed; else empty."""
     num_shown = len(result.errors)
     return f"; the first {num_shown} by reason" if result.totals["num_errors"] > num_shown else ""
 
 
 def first_errors(result: RunResult) -> list[str]:
-    """The same of the first errors of a run."""
+    """Return the lines of `grouped_errors` for the listed errors of a run."""
     return grouped_errors((row.question.id, str(row.failure)) for row in result.errors)
 
 
 def judge_words(result: RunResult) -> str:
-    """Who judged, and how much; or that there was no judge, or no answer for one."""
+    """Return the judge with its numbers of verdicts, tokens and errors, or the reason that there are no verdicts."""
     named = result.settings.get("judge", "none")
     if result.signature.judge == "none" and named != "none":
         return f"judge {named}: 0 judged, no response had an answer to judge"
@@ -259,14 +260,14 @@ def judge_words(result: RunResult) -> str:
 
 
 def cost_words(result: RunResult) -> str:
-    """What the run cost, where prices and tokens are known; empty where they are not."""
+    """Return the cost of the run in USD; empty if prices or tokens are unknown."""
     return ", ".join(f"{whose} {usd:,.4f} USD" for whose, usd in result.cost_usd.items())
 
 
 def criterion_words(checked: Checked) -> str:
-    """A criterion, by the name that `--require` reads, and whether it is met: ``hit_rate > 0.8: missed (0.750)``.
+    """Return a criterion in the syntax of `--require` and its state: ``hit_rate > 0.8: missed (0.750)``.
 
-    Also the most that can be reached, as in ``not reachable (0.209 of at most 0.282)``.
+    It adds the highest reachable value if it is limited: ``not reachable (0.209 of at most 0.282)``.
     """
     name = checked.criterion.metric
     most = "" if checked.reachable is None else f" of at most {metric_number(name, checked.reachable)}"
@@ -275,15 +276,15 @@ def criterion_words(checked: Checked) -> str:
 
 
 def missed_words(row: Row, k: int) -> str:
-    """What was expected and what came instead, for a question that did not pass."""
+    """Return what was expected and what happened, for a question that did not pass."""
     return failed_words(stored_row(row, k), k, row.question.expected_tools)
 
 
 def failed_words(row: StoredRow, k: int, expected_tools: Iterable[str] = ()) -> str:
-    """The same of a row from the table, which does not hold the tools that were expected.
+    """Return the same for a row of the table, which does not hold the expected tools.
 
-    Of several trials how many passed, and why the first of those that failed did: its answer, sources and verdicts are
-    what the row holds, as in ``passed 1 of 3 trials; the first that failed: not in the first 5: fares#refunds``.
+    For several trials it says how many passed and why the first failed trial failed. The row holds that trial's answer,
+    sources and verdicts: ``passed 1 of 3 trials; the first that failed: not in the first 5: fares#refunds``.
     """
     if (row.trials or 0) <= 1:
         return _reasoned_words(row) if "reasoning_score" in row.scores else _answer_words(row, k, expected_tools)
@@ -292,7 +293,7 @@ def failed_words(row: StoredRow, k: int, expected_tools: Iterable[str] = ()) -> 
 
 
 def _trial(row: StoredRow, k: int, expected_tools: Iterable[str]) -> str:
-    """Why the trial failed that the row shows; its scores are means of all trials, so that they do not tell."""
+    """Return the reason that the row's trial failed. The scores are means of all trials, and cannot tell."""
     if "reasoning_score" in row.scores:
         return _observed_words(row)
     if row.negative or row.declined or not _found(row, k):
@@ -305,7 +306,7 @@ def _trial(row: StoredRow, k: int, expected_tools: Iterable[str]) -> str:
 
 
 def _found(row: StoredRow, k: int) -> bool:
-    """Whether an expected source is among the first k; true where none is expected, or that is not measured."""
+    """Return True if an expected source is among the first k, if none is expected, or if that was not measured."""
     if not row.expected or row.sources is None:
         return row.scores.get("hit", 1.0) > 0
     return (first_rank(row) or k + 1) <= k
@@ -313,7 +314,7 @@ def _found(row: StoredRow, k: int) -> bool:
 
 def _answer_words(row: StoredRow, k: int, expected_tools: Iterable[str]) -> str:
     judged = row.scores.get("overall_score")
-    hit = row.scores.get("hit", not row.expected)  # where no source is expected none is missing
+    hit = row.scores.get("hit", not row.expected)  # no source is missing if none is expected
     if row.negative or row.declined or not hit:
         return _retrieval_words(row, k)
     if row.scores.get("tools_called", 1) == 1 and judged is not None:
@@ -333,7 +334,7 @@ def _retrieval_words(row: StoredRow, k: int) -> str:
 
 
 def _judged_words(row: StoredRow, grade: float) -> str:
-    grade_words = f"judged {number(grade)}"  # a table that others wrote may lack the verdict
+    grade_words = f"judged {number(grade)}"  # a table from elsewhere may lack the verdict
     return f"{grade_words}: {row.verdicts[0].reasoning}" if row.verdicts else grade_words
 
 
@@ -342,12 +343,12 @@ def _tool_words(missing: list[str]) -> str:
 
 
 def _reasoned_words(row: StoredRow) -> str:
-    """The rubric's score and tier, and what cost it points: hard fails, or a gap between claim and process."""
+    """Return the rubric's score and tier, and the reason for lost points: hard fails, or overconfidence."""
     return f"scored {row.scores['reasoning_score']:.0f}, {_observed_words(row)}"
 
 
 def _observed_words(row: StoredRow) -> str:
-    """The same without the score."""
+    """Return the tier and the reason for lost points."""
     parts = [tier_words(row.tier, row.hard_fails) if row.tier is not None and row.tier in TIERS else "no tier"]
     if row.hard_fails:
         parts.append(", ".join(row.hard_fails))

@@ -1,1 +1,1 @@
-"""One self-contained page for a run or a comparison: no request leaves it, and foreign text in it is only text."""
+"""Renders a run or a comparison as one self-contained HTML page that makes no requests and escapes foreign text."""

@@ -1,4 +1,4 @@
-"""A comparison as one self-contained page: the verdict, what it rests on, and every question that changed."""
+"""Renders a comparison as one self-contained page: the verdict, its reasons, and every question that changed."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ TEXTS, DOMAINS = 2, 12
 
 
 def cause_views(comparison: Comparison) -> list[dict[str, Any]]:
-    """All causes, the most frequent first: a code, which filters, words, and the first questions with it."""
+    """Return all causes, the most frequent first: code, words, count, and the first questions."""
     worse, views = comparison.worse, []
     for kind, number in sorted(comparison.causes.items(), key=lambda item: -item[1]):
         title = CAUSES[kind].title
@@ -67,13 +67,13 @@ def cause_views(comparison: Comparison) -> list[dict[str, Any]]:
 
 
 def _flipped(comparison: Comparison) -> list[GroupDelta]:
-    """The domains in which a question broke or was fixed, the worst first."""
+    """Return the domains in which a question broke or was fixed, the worst first."""
     domains = [group for group in shown_groups(comparison) if group.kind == "domain"]
     return [each for each in domains if each.pass_to_fail or each.fail_to_pass] if comparison.passing_compared else []
 
 
 def _place(group: GroupDelta, most: int) -> dict[str, Any]:
-    """One domain: its pass rate on both sides, and its bars."""
+    """Return one domain: its pass rate on both sides, and its bars."""
     rate = next((metric for metric in group.metrics if metric.name == "pass_rate"), None)
     return {
         "name": clip(group.name, 40),
@@ -87,13 +87,13 @@ def _place(group: GroupDelta, most: int) -> dict[str, Any]:
 
 
 FIRST = tuple(score.metric for score in HEADLINES)
-"""They share one axis on the first screen; the others stand in a table below."""
+"""Metrics that share one axis on the first screen. The others are in a table below."""
 
 GROUPS = 60
 
 
 def comparison_html(comparison: Comparison) -> str:
-    """The page: it works from a file, makes no request, and shows foreign text as text."""
+    """Return the page. It works from a file, makes no request, and shows foreign text as text."""
     questions = list(changed_questions(comparison))
     fields = {**_first_fields(comparison), **_later_fields(comparison)}
     body = render(
@@ -113,7 +113,7 @@ def _title(comparison: Comparison) -> str:
 
 
 def _first_fields(comparison: Comparison) -> dict[str, Any]:
-    """What stands above the questions."""
+    """Return the fields above the questions."""
     first = [metric for metric in comparison.metrics if metric.name in FIRST or metric.regressed]
     return {
         "verdict": verdict_words(comparison),
@@ -136,7 +136,7 @@ def _first_fields(comparison: Comparison) -> dict[str, Any]:
 
 
 def _places_and_pages(comparison: Comparison) -> dict[str, Any]:
-    """Where it got worse and the pages behind it, and how many of each are left out."""
+    """Return the domains and pages that got worse, and the number of each that is left out."""
     flipped, culprits, documents = _flipped(comparison), culprit_lines(comparison), document_views(comparison)
     most = max((max(group.pass_to_fail, group.fail_to_pass) for group in flipped[:DOMAINS]), default=0)
     num_documents = sum(culprit.page is not None for culprit in comparison.culprits)
@@ -151,7 +151,7 @@ def _places_and_pages(comparison: Comparison) -> dict[str, Any]:
 
 
 def _later_fields(comparison: Comparison) -> dict[str, Any]:
-    """What stands below them."""
+    """Return the fields below the questions."""
     others = [metric for metric in comparison.metrics if metric.name not in FIRST and not metric.regressed]
     return {
         "others": metric_rows(comparison, others),
@@ -208,7 +208,6 @@ def _group_metrics(comparison: Comparison) -> list[str]:
 
 
 def _groups(comparison: Comparison) -> Iterator[dict[str, Any]]:
-    """Each group with its metrics, the worst first."""
     groups, names = shown_groups(comparison), _group_metrics(comparison)
     first = "domain" if any(group.kind == "domain" for group in groups) else "difficulty"
     for group in groups[:GROUPS]:
@@ -238,7 +237,6 @@ def _cell(comparison: Comparison, metric: MetricDelta | None) -> dict[str, Any] 
 
 
 def _listed_words(comparison: Comparison, num_listed: int) -> str:
-    """How many of the questions the page holds."""
     total = comparison.num_common
     if num_listed >= total:
         return f"All {count(total, 'common question')}"
@@ -253,11 +251,11 @@ def _listed_words(comparison: Comparison, num_listed: int) -> str:
 # For notebooks
 
 SCREEN = 10
-"""Questions that the first screen lists: those that broke."""
+"""Broken questions that the first screen lists."""
 
 
 def comparison_screen(comparison: Comparison) -> str:
-    """The first screen of a comparison: the verdict and its reasons, the main metrics, and what broke, with causes."""
+    """Return the first screen: verdict and reasons, main metrics, and the broken questions with their causes."""
     main = [metric for metric in comparison.metrics if metric.name in FIRST or metric.regressed]
     return render(
         "comparison_screen.html",

@@ -1,4 +1,4 @@
-"""The head of a comparison's page: the gate, chance, what differs, what to do next, the edit and the questions."""
+"""Collects the fields of a comparison page's first screen: the edit, next steps, worst questions and documents."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ from evaltrack.report.words import failure_words, metric_number
 _WORD = re.compile(r"\w+(?:[.,]\w+)*")
 
 LONGEST, LINE, AROUND, DOCUMENTS = 20_000, 110, 40, 6
-"""Characters of a document that are compared, of a line that are shown, and of it before its first change; documents
-that are looked at.
+"""Characters of a document that are compared, of a line that are shown, and of a line before its first change.
+
+`DOCUMENTS` are searched.
 """
 
 
 @dataclass(frozen=True)
 class EditLine:
-    """A line that was taken out or put in: its pieces, of which those that the other line lacks are marked.
+    """A removed or added line: its pieces. Those that the other line lacks are marked.
 
     `begins_later` and `goes_on` say where it was cut.
     """
@@ -43,14 +44,14 @@ class EditLine:
 
 @dataclass(frozen=True)
 class EditView:
-    """A line of a document that was edited, before and after, and how many more lines changed."""
+    """An edited line of a document, before and after, and the number of other changed lines."""
 
     lines: tuple[EditLine, ...]
     more: int
 
 
 def edit_view(comparison: Comparison) -> EditView | None:
-    """That of the document behind what got worse; None where none is, or it was not edited, or no text is held."""
+    """Return the edit of the document that is the main cause; None if there is no such document, edit, or text."""
     behind = comparison.behind
     if behind is None or not behind.culprits or behind.kind == "page_new":
         return None
@@ -61,14 +62,14 @@ def edit_view(comparison: Comparison) -> EditView | None:
 
 
 def _changed_lines(document: ChangedDocument) -> list[DiffLine]:
-    """The lines of its chunks that were taken out or put in, of those with a text on both sides."""
+    """Return the removed and added lines of the document's chunks that have a text on both sides."""
     parts = [part for part in document.parts if part.before and part.after and part.differs]
     pairs = ((shown(part.before, LONGEST), shown(part.after, LONGEST)) for part in parts)
     return [line for pair in pairs for line in document_diff(*pair) if line.kind in ("removed", "added")]
 
 
 def _words_that_changed(comparison: Comparison, culprit: Culprit) -> frozenset[str]:
-    """The words of the answers before and now that the other side lacks, of the questions behind which it is."""
+    """Return the words that differ between the answers of both sides, in the questions of this culprit."""
     changes = [change for change in comparison.worse if change.id in culprit.ids]
     sides = ((_words(change.before), _words(change.after)) for change in changes)
     return frozenset().union(*(before ^ after for before, after in sides))
@@ -79,9 +80,9 @@ def _words(row: StoredRow | None) -> frozenset[str]:
 
 
 def _telling_pair(lines: Sequence[DiffLine], changed_words: frozenset[str]) -> list[DiffLine]:
-    """A line that was taken out, and the one put in behind it: of all those the pair that tells most of the answers.
+    """Return a removed line and the next added line: the pair that explains most of the answers.
 
-    It shares most marked words with what changed in them; the first pair where none does.
+    It shares the most marked words with the changes of the answers. If no pair shares any, it is the first.
     """
     pairs = [_pair(lines[place:]) for place, line in enumerate(lines) if line.kind == "removed"] or [_pair(lines)]
 
@@ -93,13 +94,13 @@ def _telling_pair(lines: Sequence[DiffLine], changed_words: frozenset[str]) -> l
 
 
 def _pair(lines: Sequence[DiffLine]) -> list[DiffLine]:
-    """The first line that was taken out and the first that was put in."""
+    """Return the first removed line and the first added line."""
     firsts = (next((line for line in lines if line.kind == kind), None) for kind in ("removed", "added"))
     return [line for line in firsts if line is not None]
 
 
 def _short(line: DiffLine) -> EditLine:
-    """The line around its first change."""
+    """Return the line around its first change."""
     length = sum(len(text) for _, text in line.pieces)
     if length <= LINE:
         return EditLine(line.kind, line.pieces)
@@ -119,20 +120,21 @@ def _short(line: DiffLine) -> EditLine:
 
 
 MOST, OF_EACH = 3, 2
-"""Questions that are shown: of those that broke alone, and of both where as many were fixed."""
+"""Questions shown if more broke than were fixed, and questions of each kind shown if not."""
 
 QUESTION, EXPECTED, WHOLE, LINES, LEAST = 84, 72, 72, 80, 44
-"""Characters of a question, of what is expected, of an answer that is shown whole; and of the two lines that what was
-measured and a longer answer share, of which the answer has at least so many.
+"""Characters of a question, of an expected answer, and of an answer that is shown whole.
+
+`LINES` are the characters that the measurements and a longer answer share, `LEAST` the least for the answer.
 """
 
 BEGINNING = 12
-"""Characters that two answers may begin with alike before these are left out."""
+"""Characters of a common beginning of two answers. A longer one is left out."""
 
 
 @dataclass(frozen=True)
 class Excerpt:
-    """A text, or a part of it: `begins_later` and `goes_on` say where it was cut, as its own dots may be its own."""
+    """A text or a part of it. `begins_later` and `goes_on` say where it was cut: the text may contain dots."""
 
     text: str
     begins_later: bool = False
@@ -141,7 +143,7 @@ class Excerpt:
 
 @dataclass(frozen=True)
 class SideView:
-    """What came on one side: ``rank 2 · judge 0.310``, and the answer or the error."""
+    """The result of one side: ``rank 2 · judge 0.310``, and the answer or the error."""
 
     measured: str
     answer: Excerpt
@@ -168,7 +170,7 @@ class WorstGroup:
 
 
 def worst_groups(comparison: Comparison) -> list[WorstGroup]:
-    """The first that broke; where as many were fixed the first of these too, so that it does not look one-sided."""
+    """Return the first broken questions, and as many fixed ones if no more broke than were fixed."""
     broke, fixed = comparison.flips, comparison.by_fate["fixed"]
     if not broke:
         return []
@@ -198,7 +200,7 @@ def _view(change: Change) -> WorstView:
 
 
 def _expected(change: Change) -> str:
-    """The expected answer; where the ranks alone tell the sides apart the expected sources."""
+    """Return the expected answer, or the expected sources if only the ranks differ."""
     row = change.after or change.before
     if row is None:
         return "–"
@@ -208,14 +210,14 @@ def _expected(change: Change) -> str:
 
 
 def _broke_in_retrieval(change: Change) -> bool:
-    """Whether the ranks differ, which are then shown, and no answer was judged on either side."""
+    """Return True if the ranks differ and no answer was judged on either side."""
     numbers_of = numbers(change.before, change.after)
     was, now = numbers_of.get("ranks", (None, None))
     return was != now and "score" not in numbers_of
 
 
 def _side(row: StoredRow | None, other: StoredRow | None) -> SideView:
-    """What was measured of the row, and its answer: whole where it fits, else from where the two part."""
+    """Return the measurements of the row, and its answer: whole if it fits, else from its first difference."""
     if row is None:
         return SideView("", Excerpt("–"))
     measured = " · ".join(_measured(row, other))
@@ -230,7 +232,7 @@ def _side(row: StoredRow | None, other: StoredRow | None) -> SideView:
 
 
 def _measured(row: StoredRow, other: StoredRow | None) -> Iterator[str]:
-    """``expected source at rank 2``, ``declined``, ``judge 0.310``; a rank that both sides share is left out."""
+    """Yield ``expected source at rank 2``, ``declined``, ``judge 0.310``. A rank that both sides share is left out."""
     numbers_of = numbers(other, row)
     (was, rank), score = numbers_of.get("ranks", (None, None)), numbers_of.get("score", (None, None))[1]
     if rank is not None and (rank != was or other is None):
@@ -243,7 +245,7 @@ def _measured(row: StoredRow, other: StoredRow | None) -> Iterator[str]:
 
 
 def _parting(answer: str, other: str) -> int:
-    """Where the answer is shown from: the word in which it parts from the other; 0 where that is near its beginning."""
+    """Return the start of the first word that differs from the other answer; 0 if that is near the beginning."""
     pairs = enumerate(zip(answer, other, strict=False))
     same = next((place for place, (one, two) in pairs if one != two), min(len(answer), len(other)))
     start = answer.rfind(" ", 0, same) + 1
@@ -251,7 +253,7 @@ def _parting(answer: str, other: str) -> int:
 
 
 def _excerpt(text: str, limit: int, start: int = 0) -> Excerpt:
-    """The text from `start`, of at most `limit` characters, cut between words where there are any."""
+    """Return at most `limit` characters of the text from `start`, cut between words if there are any."""
     rest = text[start:]
     if len(rest) <= limit:
         return Excerpt(shown(rest, limit), start > 0)
@@ -260,7 +262,7 @@ def _excerpt(text: str, limit: int, start: int = 0) -> Excerpt:
 
 
 def first_screen(comparison: Comparison) -> dict[str, Any]:
-    """What the first card shows besides what every rendering says."""
+    """Return the fields that only the first card of the page shows."""
     return {
         "edit": edit_view(comparison),
         "steps": next_steps(comparison),
@@ -269,25 +271,25 @@ def first_screen(comparison: Comparison) -> dict[str, Any]:
 
 
 def difference_lines(comparison: Comparison) -> list[tuple[str, str, str]]:
-    """What differs between the runs, with both values in a few words; a dash where a run does not say."""
+    """Return the differences between the runs with both values; a dash if a run does not state one."""
     return [
         (clip(each.name, 80), clip(each.baseline, 200) or "–", clip(each.candidate, 200) or "–")
         for each in comparison.differences
     ]
 
 
-# The documents behind what got worse
+# Documents of questions that got worse
 
 CULPRITS = 8
 
 
 def culprit_lines(comparison: Comparison) -> list[dict[str, Any]]:
-    """At most `CULPRITS`, those with the most questions first; the name is empty where no source is concerned."""
+    """Return at most `CULPRITS` culprits, most questions first. The name is empty if no source is concerned."""
     return [_culprit_line(culprit) for culprit in comparison.culprits[:CULPRITS]]
 
 
 def more_culprits(comparison: Comparison) -> str:
-    """``and 2 more, with 1 question each``: how many are not shown, with how many questions; empty where all are."""
+    """Return the number of culprits not shown: ``and 2 more, with 1 question each``; empty if all are shown."""
     sizes = [len(culprit.ids) for culprit in comparison.culprits[CULPRITS:]]
     if not sizes:
         return ""
@@ -311,13 +313,13 @@ PARTS, QUESTIONS = 6, 12
 
 
 def document_views(comparison: Comparison) -> list[dict[str, Any]]:
-    """At most `DOCUMENTS`, those with the most questions first."""
+    """Return at most `DOCUMENTS` documents, most questions first."""
     return [_document_view(document) for document in comparison.documents(DOCUMENTS)]
 
 
 def _document_view(document: ChangedDocument) -> dict[str, Any]:
     culprit = document.culprit
-    differing = [part for part in document.parts if part.differs]  # the same text on both sides explains nothing
+    differing = [part for part in document.parts if part.differs]  # equal texts explain nothing
     return {
         "name": shown(culprit.page, 120),
         "what": culprit_words(culprit),
@@ -339,7 +341,7 @@ def _document_view(document: ChangedDocument) -> dict[str, Any]:
 
 
 def _part(part: DocumentPart) -> dict[str, Any]:
-    """One chunk: its name, what can be said of its text, and the text as lines of a review."""
+    """Return one chunk: its name, the state of its text, and the lines of its diff."""
     before, after = (None if text is None else shown(text, 20_000) for text in (part.before, part.after))
     lines = document_diff(before, after)
     counts = {kind: sum(line.kind == kind for line in lines) for kind in ("added", "removed")}

@@ -1,4 +1,4 @@
-"""The shell of a page: everything in one file, under a policy that lets nothing else in; foreign text fit for it."""
+"""Builds self-contained HTML pages with a content security policy, and makes foreign text safe for them."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
 
 
 _HARMFUL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Control characters but for tab and new line, marks that reorder what is around them, halves of surrogate pairs."""
+"""Control characters except tab and new line, marks that reorder text, and halves of surrogate pairs."""
 
 
 def shown(text: str | None, limit: int) -> str:
-    """The text in at most `limit` characters, with a replacement character for each that could do harm."""
+    """Return at most `limit` characters of the text. Harmful characters become replacement characters."""
     if not text:
         return ""
     clipped = text if len(text) <= limit else text[: limit - 1] + "…"
-    if clipped.isprintable():  # as most texts are; none of these characters is
+    if clipped.isprintable():  # a fast path for most texts: harmful characters are not printable
         return clipped
     return _HARMFUL.sub("\N{REPLACEMENT CHARACTER}", clipped.replace("\r\n", "\n"))
 
 
 def with_code(text: str) -> Markup:
-    """A sentence of ours as HTML, what stands in it between backticks as code. All of it is escaped."""
+    """Return a sentence of evaltrack as escaped HTML, with text between backticks as code."""
     from markupsafe import Markup, escape
 
     parts = re.split(r"`([^`\n]+)`", text)
@@ -46,10 +46,7 @@ def with_code(text: str) -> Markup:
 
 
 def safe_link(url: str | None) -> str | None:
-    """The link if it leads to the web or to a file of this machine, else None, as of `javascript:`.
-
-    For a file on another machine (`file://host/share`, `file:////host/share`) a browser may send the reader's password.
-    """
+    """Return the link if it leads to the web or to a file of this machine, else None."""
     if not url or len(url) > 2000 or _HARMFUL.search(url):
         return None
     try:
@@ -63,37 +60,37 @@ def safe_link(url: str | None) -> str | None:
 
 @cache
 def static(name: str) -> str:
-    """A style sheet or script that stands beside this module."""
+    """Return a style sheet or script of this folder."""
     return files(__package__).joinpath("static", name).read_text(encoding="utf-8")
 
 
 STYLES = ("colours.css", "report.css", "comparison.css", "questions.css", "detail.css", "stacking.css")
-"""The parts of a page's style sheet, in their order; `colours.css` and `report.css` are what all pages share."""
+"""The parts of a page's style sheet in order. All pages share `colours.css` and `report.css`."""
 
 SCRIPTS = (
     *("elements.js", "filters.js", "table.js", "markdown.js", "sentences.js", "answers.js", "judges.js"),
     *("sources.js", "detail.js", "copying.js", "export.js", "viewer.js", "address.js", "start.js", "stacking.js"),
 )
-"""The parts of the script of pages with questions, in their order: one function around all of them."""
+"""The parts of the script of pages with questions in order. One function encloses them."""
 
 
 @cache
 def style_sheet() -> str:
-    """The style sheet of a page."""
+    """Return the style sheet of a page."""
     return "".join(map(static, STYLES))
 
 
 @cache
 def questions_script() -> str:
-    """The script of a page with questions."""
+    """Return the script of a page with questions."""
     return f'"use strict";\n(() => {{\n{"".join(map(static, SCRIPTS))}}})();\n'
 
 
 @cache
 def templates() -> Environment:
-    """The templates beside this module; whatever is put into one is escaped, `foreign` bounds and cleans a text.
+    """Return the templates of this folder. All values are escaped; `foreign` bounds and cleans a text.
 
-    `count` is an amount with its noun: ``3 | count("question")``; `with_code` shows names in backticks as code.
+    `count` formats an amount with its noun: ``3 | count("question")``. `with_code` shows names in backticks as code.
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -116,18 +113,18 @@ def templates() -> Environment:
 
 
 def render(template: str, **fields: Any) -> str:
-    """What a template makes of these fields."""
+    """Return the rendered template."""
     return templates().get_template(template).render(**fields)
 
 
 def document(title: str, body: str, *, script: str = "", data: str = "") -> str:
-    """A whole HTML document around `body`, which is HTML.
+    """Return a whole HTML document around `body`, which is HTML.
 
     Args:
-        title: Of the window; escaped here.
-        body: What stands in it; foreign text in it is escaped already.
-        script: The script that may run, besides that of the light and dark switch, which goes with it.
-        data: What the script reads with ``JSON.parse`` of the element `data`: JSON from `script_safe`.
+        title: The title of the window; escaped here.
+        body: The content. Its foreign text must already be escaped.
+        script: An additional script that may run. The script of the light and dark switch is always included.
+        data: JSON from `script_safe`, which the script reads with ``JSON.parse`` from the element `data`.
     """
     style, scripts = style_sheet(), [static("theme.js"), script] if script else []
     policy = {
@@ -158,10 +155,10 @@ def document(title: str, body: str, *, script: str = "", data: str = "") -> str:
 
 
 def script_safe(data: Any) -> str:
-    """JSON that ends no script element, whatever text it holds.
+    """Return JSON that cannot end its script element, whatever text it holds.
 
     Raises:
-        ValueError: a number in it is none, or infinite.
+        ValueError: a number is NaN or infinite.
     """
     text = finite_json(data)
     for character, escaped in _ESCAPED:
@@ -173,7 +170,7 @@ _ESCAPED = tuple((character, f"\\u{ord(character):04x}") for character in "<>&\u
 
 
 def with_questions(head: dict[str, Any], questions: Iterable[str]) -> str:
-    """The data of a report: an object, and under `questions` what is JSON already."""
+    """Return the data of a report: an object whose `questions` are already JSON."""
     return f'{script_safe(head)[:-1]},"questions":[{",".join(questions)}]}}'
 
 

@@ -1,4 +1,4 @@
-"""The metrics of a comparison as rows on one axis. The templates draw them."""
+"""Computes the marks of a comparison's metrics on a shared axis. The templates draw them."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from evaltrack.metrics.catalogue import BY_METRIC
 from evaltrack.report.comparison_words import MetricLine, Way, metric_lines
 
 WIDTH, MARGIN = 208, 8
-"""Of an axis, in pixels."""
+"""Width and margin of an axis, in pixels."""
 
 
 @dataclass(frozen=True)
 class AxisMark:
-    """A difference on an axis: its value, the ends of its interval and its limit in points of 100, and how it is shown.
+    """A difference on an axis: its value, the ends of its interval, and its limit, in points of 100.
 
-    `shown`: it is shown to be a difference, and its mark is filled.
+    `shown`: the difference is significant, and its mark is filled.
     """
 
     value: float
@@ -31,19 +31,19 @@ class AxisMark:
 
 
 def axis_place(value: float, reach: float) -> float:
-    """Where a number of points stands on an axis from -reach to reach, never outside of it."""
+    """Return the position in pixels of a number of points on an axis from -reach to reach, clipped to the axis."""
     return round(MARGIN + (WIDTH - 2 * MARGIN) * (min(max(value / reach, -1.0), 1.0) + 1) / 2, 1)
 
 
 STEPS = (1, 2, 5, 10)
-"""What an axis may reach, times a power of ten."""
+"""Ends of an axis, times a power of ten."""
 
 SMALLEST = 2.0
-"""Points that an axis reaches at least, so that a difference of nothing does not look like one."""
+"""The least end of an axis in points, so that a tiny difference does not look large."""
 
 
 def axis_reach(metrics: Iterable[MetricDelta]) -> float:
-    """How many points an axis must reach to hold these differences, intervals and limits: 1, 2 or 5 times 10^n."""
+    """Return the points that hold all differences, intervals and limits: 1, 2, 5 or 10 times a power of ten."""
     ends = [SMALLEST]
     for metric in metrics:
         if (mark := _mark(metric, "same")) is not None:
@@ -53,7 +53,7 @@ def axis_reach(metrics: Iterable[MetricDelta]) -> float:
 
 
 def axis_legend(metrics: Iterable[MetricDelta]) -> str:
-    """What the marks mean, of those that are drawn; empty where none is."""
+    """Return the meaning of the marks that are drawn; empty if none is."""
     drawn = [(metric, mark) for metric in metrics if metric.shows_change and (mark := _mark(metric, "same"))]
     marks = {
         "Line: 95 % interval": any(metric.interval for metric, _ in drawn),
@@ -66,7 +66,7 @@ def axis_legend(metrics: Iterable[MetricDelta]) -> str:
 
 
 def metric_rows(comparison: Comparison, metrics: Sequence[MetricDelta]) -> list[dict[str, Any]]:
-    """The line of each metric, with its mark on the axis; by `moved` its better and worse questions are filtered."""
+    """Return the line of each metric with its mark on the axis."""
     return [
         vars(line) | {"mark": _mark(line.metric, line.way) if line.metric.shows_change else None, "label": _label(line)}
         for line in metric_lines(comparison, metrics)
@@ -74,25 +74,25 @@ def metric_rows(comparison: Comparison, metrics: Sequence[MetricDelta]) -> list[
 
 
 def moved_name(metric: MetricDelta) -> str:
-    """The score whose questions a link of its mean filters; of the pass rate those that flipped are meant."""
+    """Return the score whose questions the metric's link filters; empty for the pass rate, which filters flips."""
     name = BY_METRIC[metric.name].name if metric.name in BY_METRIC else metric.name
     return "" if metric.name == "pass_rate" else name
 
 
 def _label(line: MetricLine) -> str:
-    """What the plot shows, for who does not see it."""
+    """Return a description of the plot for people who cannot see it."""
     shown = "shown to differ" if _differs(line.metric) else "not shown to differ"
     interval = f", 95 % interval {line.interval}" if line.metric.interval else ""
     return f"{line.change}{interval}, {shown}"
 
 
 def _differs(metric: MetricDelta) -> bool:
-    """Whether the 95 % interval of the difference leaves out 0."""
+    """Return True if the 95 % interval of the difference excludes 0."""
     return metric.interval is not None and (metric.interval[0] > 0 or metric.interval[1] < 0)
 
 
 def _mark(metric: MetricDelta, way: Way) -> AxisMark | None:
-    """The difference in points of 100; None for what has no bound, such as tokens or a score of one's own."""
+    """Return the difference in points of 100; None for unbounded metrics, such as tokens or user-defined scores."""
     span = BY_METRIC[metric.name].span if metric.name in BY_METRIC else None
     if not span:
         return None

@@ -1,4 +1,4 @@
-"""The parts of a question in a report: scores and ranks, sources, what judges said, and the turns before it."""
+"""Converts the parts of a question for a report: scores, ranks, sources, verdicts, and earlier turns."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ REASONING, JUDGED = "reasoning_score", "overall_score"
 
 
 def score_scale(signature: Signature) -> dict[str, float]:
-    """From which score a question passes, and the highest there is."""
+    """Return the score from which a question passes, and the highest score."""
     if signature.rubric == "reasoning":
         return {"threshold": float(PASS_SCORE), "span": 100.0}
     return {"threshold": signature.pass_threshold, "span": 1.0}
 
 
 def numbers(before: StoredRow | None, after: StoredRow | None, *, judged: bool = True) -> dict[str, Any]:
-    """`score` and `ranks`, each of both sides, None for what was not measured; left out where neither side was.
+    """Return `score` and `ranks` of both sides, None if not measured; left out if neither side was measured.
 
-    A rank of 0 says that what is expected was not returned.
+    A rank of 0 means that the expected source was not returned.
     """
     score = [_score(row) if judged else None for row in (before, after)]
     ranks = [_rank(row) for row in (before, after)]
@@ -51,20 +51,20 @@ def _score(row: StoredRow | None) -> float | None:
 
 
 def _rank(row: StoredRow | None) -> int | None:
-    """Where the first expected source stands."""
+    """Return the rank of the first expected source."""
     return None if row is None or not row.expected or row.sources is None else first_rank(row) or 0
 
 
 LAST_TURNS = 20
-"""Turns before a question that a page shows, the last ones."""
+"""Last turns before a question that a page shows."""
 
 TURN_LIMIT = 2000
-"""Characters of one turn at most; a page of many questions shows fewer."""
+"""Characters of one turn. A page of many questions shows fewer."""
 
 
 def turns_before(row: StoredRow, limit: int) -> dict[str, Any]:
-    """The last turns before the question, each as role and text, and how many stood before these."""
-    if not row.history:  # as in most rows
+    """Return the last turns before the question as role and text, and the number of earlier ones."""
+    if not row.history:  # a fast path: most rows have none
         return {}
     last = row.history[-LAST_TURNS:]
     room = max(100, min(TURN_LIMIT, limit // max(1, len(last))))
@@ -75,17 +75,17 @@ def turns_before(row: StoredRow, limit: int) -> dict[str, Any]:
 
 
 LISTED, MOST = 12, 30
-"""Ranks listed at least, and at most; of those behind, and behind k, only expected sources."""
+"""Ranks listed at least, and at most. After these and after k, only expected sources are listed."""
 
 NAME, SNIPPET = 160, 400
 
 
 def ranked(row: StoredRow, other: StoredRow | None, k: int, *, slim: bool = False) -> list[dict[str, Any]] | None:
-    """One object a source, repeats left out as in the scores; None where the target reports no sources.
+    """Return one object for each source, without repeats; None if the target reports no sources.
 
-    It holds `rank`, `name`, and where there are: `title`, `url`, `score`, `text` (its beginning), `expected`, `moved`
-    (its rank on the other side, 0 where it is not there) and `changed`: its text is another than on the other side.
-    A `slim` one holds neither `title`, `url`, `score` nor `text`.
+    It holds `rank`, `name`, and if known: `title`, `url`, `score`, `text` (its beginning), `expected`, `moved` (its
+    rank on the other side, 0 if it is not there) and `changed` (its text differs from the other side). A `slim` object
+    holds no `title`, `url`, `score` and `text`.
     """
     if row.sources is None:
         return None
@@ -112,7 +112,7 @@ def ranked(row: StoredRow, other: StoredRow | None, k: int, *, slim: bool = Fals
 
 
 def missing(row: StoredRow) -> list[str]:
-    """The expected sources that were not returned at all, as the golden set names them; none where none could be."""
+    """Return the expected sources that were not returned, in the golden set's names; empty if nothing is known."""
     if row.sources is None or not row.expected or row.scores.get("recall_at_k") == 1:
         return []
     returned = set(chain.from_iterable(row.source_keys))
@@ -121,12 +121,12 @@ def missing(row: StoredRow) -> list[str]:
 
 
 def expected_alone(row: StoredRow) -> list[str]:
-    """What is expected of a row without sources, as of one whose target failed; of others their list tells it."""
+    """Return the expected sources of a row without sources. The list of sources shows them for other rows."""
     return [] if row.sources is not None else [shown(name, NAME) for name in row.expected or ()]
 
 
 def source_texts(before: StoredRow, after: StoredRow, name: str | None) -> tuple[str, str] | None:
-    """The texts of the source called `name` on both sides, where both kept them and they differ."""
+    """Return the texts of the source called `name` on both sides, if both are stored and differ."""
     texts = []
     for row in (before, after):
         sources = (each for each in row.sources or () if row.name_of(each) == name)
@@ -135,7 +135,7 @@ def source_texts(before: StoredRow, after: StoredRow, name: str | None) -> tuple
 
 
 def _source_fields(source: StoredSource, name: str) -> dict[str, Any]:
-    """What there is of a source besides its name."""
+    """Return the fields of a source except its name."""
     fields: dict[str, Any] = {}
     if source.title and source.title != name:
         fields["title"] = shown(source.title, NAME)
@@ -149,7 +149,7 @@ def _source_fields(source: StoredSource, name: str) -> dict[str, Any]:
 
 
 def _short(score: float) -> float | None:
-    """Four digits of it; None for what JSON cannot hold, which the largest floats round to."""
+    """Return four digits of the score; None if JSON cannot hold it, as the largest floats round to infinity."""
     rounded = float(f"{score:.4g}")
     return rounded if isfinite(rounded) else None
 
@@ -162,34 +162,35 @@ def _texts_differ(one: StoredSource, other: StoredSource | None) -> bool:
 
 
 JUDGES, SAID, QUOTES, QUOTE = 12, 3000, 16, 300
-"""Judges of a response, characters of what one said, its quotes, and characters of a quote; at most."""
+"""The most judges of a response, characters of a judge's reasoning, quotes, and characters of a quote."""
 
 OVERALL, *PARTS = ANSWER_GRADES
 DIMENSIONS = tuple(Dimensions.model_fields)
 
 
 def grade_titles(names: Iterable[str]) -> dict[str, list[Any]]:
-    """What each of these grades is called, and the highest there is."""
+    """Return the title and the highest value of each grade."""
     return {name: [metric_title(name, 0), 10 if name in DIMENSIONS else 1] for name in sorted(set(names))}
 
 
 def grades_in(question: dict[str, Any]) -> Iterator[str]:
-    """The names of the grades in the verdicts of a question."""
+    """Yield the names of the grades in the verdicts of a question."""
     for side in question.get("sides", ()):
         for verdict in side.get("verdicts", ()):
             yield from verdict.get("grades", ())
 
 
 def verdicts(row: StoredRow) -> list[dict[str, Any]]:
-    """One object a judge: `judge`, `said`, and where there are: `score`, `declined`, `grades`, `quotes`, `more_quotes`.
+    """Return an object for each judge.
 
-    Behind them what those said whom scores of one's own asked, under the name of the score.
+    It holds `judge`, `said`, and if known `score`, `declined`, `grades`, `quotes` and `more_quotes`. The reasoning of
+    the judges of user-defined scores follows, under the names of the scores.
     """
     return [*map(_verdict, row.verdicts[:JUDGES]), *_of_scores(row)]
 
 
 def more_judges(row: StoredRow) -> int:
-    """How many judges of the response `verdicts` leaves out."""
+    """Return the number of judges of the response that `verdicts` leaves out."""
     return max(0, len(row.verdicts) - JUDGES)
 
 
@@ -210,7 +211,7 @@ def _verdict(verdict: StoredVerdict) -> dict[str, Any]:
 
 
 def _observed(text: str | None) -> Observed | None:
-    """What a judge of reasoning saw; None where the stored text is none of ours."""
+    """Return the observations of a judge of reasoning; None if the stored text is invalid."""
     try:
         return Observed.model_validate_json(text) if text else None
     except ValidationError:
@@ -218,7 +219,6 @@ def _observed(text: str | None) -> Observed | None:
 
 
 def _quotes(observed: Observed) -> list[str]:
-    """Each of them once, whole."""
     return list(dict.fromkeys(quote for each in observed.quotes.values() for quote in each if quote.strip()))
 
 
@@ -235,16 +235,16 @@ def _of_scores(row: StoredRow) -> Iterator[dict[str, Any]]:
 
 
 SCORES_SHOWN = tuple(score for score in SCORES if not score.binary and score.section != "judge")
-"""What is neither yes nor no, nor a part of what the judge said."""
+"""Scores that are not yes or no, and not a part of the verdict."""
 
 
 Line = tuple[str, str, bool]
-"""Name and title of a score, and whether more is better."""
+"""Name and title of a score, and True if higher is better."""
 
 
 @dataclass(frozen=True)
 class ScoreScope:
-    """Which scores stand in the table: k, the metrics that are left out, and own scores of which less is better."""
+    """The scores of the table: k, the left-out metrics, and the user-defined scores of which lower is better."""
 
     k: int
     left_out: Sequence[str] = ()
@@ -252,12 +252,12 @@ class ScoreScope:
 
     @cached_property
     def lines(self) -> tuple[Line, ...]:
-        """Those of our scores that may stand in the table."""
+        """The built-in scores that the table may hold."""
         scores = (score for score in SCORES_SHOWN if score.metric not in self.left_out)
         return tuple((score.name, score_title(score.name, self.k), score.higher_is_better) for score in scores)
 
     def lines_of(self, *rows: StoredRow) -> list[Line]:
-        """Those of what at least one of the rows has."""
+        """Return the scores that at least one of the rows has."""
         names = {name for row in rows for name in row.scores}
         own = dict.fromkeys(name for row in rows for name in row.own if name in names and name not in self.left_out)
         ours = [line for line in self.lines if line[0] in names]
@@ -265,18 +265,18 @@ class ScoreScope:
 
 
 def compared_scope(comparison: Comparison) -> ScoreScope:
-    """That of a comparison; what is not compared is left out."""
+    """Return the scores of a comparison. Metrics that are not compared are left out."""
     lower = frozenset(metric.name for metric in comparison.metrics if not metric.higher_is_better)
     return ScoreScope(comparison.candidate.signature.k, comparison.left_out, lower)
 
 
 def score_lines(row: StoredRow, scope: ScoreScope) -> list[list[str]]:
-    """Name and value of each score of one side."""
+    """Return title and value of each score of one side."""
     return [[title, metric_number(name, row.scores[name])] for name, title, _ in scope.lines_of(row)]
 
 
 def score_changes(before: StoredRow, after: StoredRow, scope: ScoreScope) -> list[list[str]]:
-    """Name, before, now, change, and `good` or `bad`; empty where a side has no value or nothing changed."""
+    """Return title, before, now, change, and `good` or `bad`; empty if a side has no value or nothing changed."""
     lines = []
     for name, title, higher_is_better in scope.lines_of(before, after):
         was, now = before.scores.get(name), after.scores.get(name)

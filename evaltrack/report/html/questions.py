@@ -1,6 +1,6 @@
-"""The questions of a report as compact objects, which its script shows; foreign text in them is fit to be shown.
+"""Converts the questions of a report to compact, cleaned objects for the page's script.
 
-What is empty is left out, so that 10,000 questions stay below 15 MB.
+Empty fields are left out, so that 10,000 questions stay below 15 MB.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from evaltrack.report.words import failed_words, failure_message, failure_words,
 from evaltrack.tracking.traces import shown_trace
 
 WHOLE, SLIM = 9_000_000, 11_500_000
-"""Bytes up to which questions are whole, and slim; past that only what happened to them is shown."""
+"""Bytes up to which questions are whole, and slim. Later questions show only their result."""
 
 PASSED_WHOLE = 4_000_000
-"""Characters of the whole questions of a run behind which those that passed are slim: few people read that many."""
+"""Characters of a run's whole questions after which passed questions are slim: few people read that many."""
 
 ANSWER, SOURCES, QUESTION = 200, 5, 200
 
@@ -47,11 +47,11 @@ BARE = (
     *("id", "q", "group", "domain", "difficulty", "category", "was", "now", "cause", "detail", "excused", "note"),
     *("score", "ranks", "edge", "up", "down"),
 )
-"""What is left of a question that is not even slim."""
+"""The fields of a question that does not fit even if slim."""
 
 
 def fitted(questions: Iterable[str]) -> list[str]:
-    """Each question as a JSON object; with 10,000 of them a page stays below 15 MB, whatever their sources hold."""
+    """Return each question as a JSON object. A page of 10,000 stays below 15 MB, whatever their sources hold."""
     texts: list[str] = []
     total = 0
     for question in questions:
@@ -106,7 +106,7 @@ GROUPS: dict[Fate, Group] = {
     "changed": "other",
     "identical": "same",
 }
-"""How the page's script and its addresses call what became of a question."""
+"""The code of each fate in the page's script and its addresses."""
 
 TONES: dict[Group, str] = {
     **dict.fromkeys(("flip", "error", "fail"), "bad"),
@@ -116,19 +116,19 @@ TONES: dict[Group, str] = {
 }
 
 TEXT_DIFFS = 200
-"""Changed questions of which the text of a source is compared word by word; the script compares their answers."""
+"""Changed questions whose source text is compared word by word. The script compares their answers."""
 
 TEXT_BUDGET = 8_000_000
 """Characters of answers in one report, shared by its questions."""
 
 
 def longest(questions: int) -> int:
-    """Characters kept of each answer where there are so many questions."""
+    """Return the characters kept of each answer for this number of questions."""
     return max(200, min(6000, TEXT_BUDGET // max(questions, 1) // 2))
 
 
 def changed_questions(comparison: Comparison) -> Iterator[dict[str, Any]]:
-    """Each question: what broke first, then lost, lower, fixed, what else differs, and those that are identical."""
+    """Yield each question: broken ones first, then lost, lower, fixed, otherwise changed and identical ones."""
     changes = [
         (GROUPS[fate], change) for fate, changes_of_fate in comparison.by_fate.items() for change in changes_of_fate
     ]
@@ -142,7 +142,7 @@ def changed_questions(comparison: Comparison) -> Iterator[dict[str, Any]]:
 def run_questions(
     rows: Iterable[StoredRow], k: int, limit: int, traces: Traced, run_id: str, acceptances: dict[str, str]
 ) -> Iterator[dict[str, Any]]:
-    """Each question of one run, in the order of its rows; those that passed are slim behind `PASSED_WHOLE`.
+    """Yield each question of one run in the order of its rows. Passed questions are slim after `PASSED_WHOLE`.
 
     They are the last of a page, and most of a large one.
     """
@@ -155,7 +155,7 @@ def run_questions(
         if not slim:
             fields |= turns_before(row, limit) | {"scores": score_lines(row, scope)}
         sides = [_side(row, None, k, limit, trace, slim=slim)]
-        if not slim:  # the least that a side takes is its texts
+        if not slim:  # texts are most of a side
             filled += len(sides[0].get("answer", ""))
             filled += sum(len(source.get("text", "")) for source in sides[0]["sources"] or ())
         yield _without_empty(fields | {"sides": sides})
@@ -177,12 +177,12 @@ def _about(each: StoredRow | Change, group: Group) -> dict[str, Any]:
 
 
 def _expected(row: StoredRow, limit: int) -> dict[str, Any]:
-    """The answer that is expected, or that the target should decline."""
+    """Return the expected answer, or that the target should decline."""
     return {"wanted": shown(row.expected_answer, limit), "negative": row.negative}
 
 
 def _cause_code(change: Change, group: Group) -> str:
-    """The cause of what got worse, and what differs with the same result; empty where nothing is to be explained."""
+    """Return the cause of a question that got worse or changed with the same result; else empty."""
     unexplained = change.cause.kind == "unknown" and change.fate in UNCHANGED
     return "" if unexplained or group in ("fix", "gain", "new") else change.cause.kind
 
@@ -217,19 +217,19 @@ def _change_fields(
 
 
 def score_titles(changes: Iterable[Change], k: int) -> dict[str, str]:
-    """What each score is called that moved in any of these questions."""
+    """Return the title of each score that changed in any of these questions."""
     names = {name for change in changes for name, _, _ in (*change.dropped, *change.raised)}
     return {name: score_title(name, k) for name in sorted(names)}
 
 
 def _note(change: Change) -> str:
-    """What its reruns showed, and who accepted it."""
+    """Return the result of its reruns, and who accepted it."""
     notes = (rerun_words(change), accepted_words(change))
     return "; ".join(note.strip(" []") for note in notes if note)
 
 
 def _source_diff(change: Change) -> list[Piece]:
-    """Word by word, the text of the source whose text is the cause."""
+    """Return the word diff of the source whose text is the cause."""
     if change.cause.kind != "source_text_changed" or change.before is None or change.after is None:
         return []
     texts = source_texts(change.before, change.after, change.cause.source)
@@ -253,7 +253,7 @@ def _trace(run: Run, row: StoredRow) -> str | None:
 def _side(
     row: StoredRow, other: StoredRow | None, k: int, limit: int, trace: str | None, *, slim: bool = False
 ) -> dict[str, Any]:
-    """One side; a `slim` one holds what a page keeps of it where it has no room for all."""
+    """Return one side. A `slim` one holds only the fields for which a large page has room."""
     fields = {
         "answer": shown(row.answer, limit),
         "error": shown(failure_words(row.error or ""), 600),
@@ -283,7 +283,7 @@ _EMPTY: tuple[Any, ...] = (None, "", [], False)
 
 
 def group_badges(groups: Iterable[Group]) -> dict[Group, tuple[str, str]]:
-    """What each of these groups is called, and its tone, in the order of the page."""
+    """Return the title and the tone of each group, in the order of the page."""
     present = set(groups)
     names = {group: fate for fate, group in GROUPS.items()} | {"unmeasured": "not measured"}
     order: tuple[Group, ...] = get_args(Group)
@@ -291,6 +291,6 @@ def group_badges(groups: Iterable[Group]) -> dict[Group, tuple[str, str]]:
 
 
 def cause_names(causes: Iterable[str]) -> dict[str, str]:
-    """What each of these causes means, for people."""
+    """Return the meaning of each cause, for people."""
     present = set(causes)
     return {kind: words.title for kind, words in CAUSES.items() if kind in present}

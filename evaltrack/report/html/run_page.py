@@ -1,4 +1,4 @@
-"""A run as one self-contained page: how many passed, its metrics with their counts, and every question."""
+"""Renders a run as one self-contained page: how many passed, its metrics with their counts, and every question."""
 
 from __future__ import annotations
 
@@ -45,35 +45,35 @@ if TYPE_CHECKING:
     from evaltrack.records.row import Traced
 
 FIRST = tuple(score.metric for score in HEADLINES)
-"""Shown large; the others stand in a table below."""
+"""Metrics of the large figures. The others are in a table below."""
 
 ORDER = ("error", "fail", "unmeasured", "pass")
 LISTED = 10_000
 MESSAGES, GROUPS = 10, 60
 SAMPLED = 2_000
-"""Questions that passed and are still listed where there are more than `LISTED` in all."""
+"""Passed questions that are listed if the run has more than `LISTED` questions."""
 
 
 Read = Callable[[list[str] | None, Collection[str] | None], Iterable[StoredRow]]
-"""Rows in the order of the golden set: certain columns of them, of certain ids; None is all."""
+"""Reads rows in the order of the golden set: some columns, of some ids; None is all."""
 
 
 @dataclass(frozen=True)
 class Around:
-    """What a page shows of a run besides its result: its name, which traces it has, who accepted what."""
+    """The context of a run on its page: its name, its traces, and who accepted which questions."""
 
     name: str
     traces: Traced = "off"
     trace_link: str | None = None
     accepted: Mapping[str, str] = field(default_factory=dict)
     num_rows: int | None = None
-    """Rows that there are, where the result was read from an artifact."""
+    """The number of rows, if the result was read from an artifact."""
 
 
 def run_html(result: RunResult, read: Read, around: Around, back: str = "") -> str:
-    """The page, of a result and its rows; above `LISTED` questions a sample of those that passed is left.
+    """Return the page of a result and its rows. Above `LISTED` questions, only a sample of the passed ones is shown.
 
-    `back` is the address of the page of all, where this is one of several.
+    `back` is the address of the overview page, if this is one of several pages.
     """
     questions, grades = _choose_questions(result, read, around)
     golden = clip(result.signature.golden, 80)
@@ -99,7 +99,7 @@ def run_html(result: RunResult, read: Read, around: Around, back: str = "") -> s
 
 
 def run_fields(result: RunResult) -> dict[str, Any]:
-    """What the page of a run and its first screen show alike."""
+    """Return the fields that the page of a run and its first screen share."""
     return fields_of_run(result) | {
         "kind": run_kind(result),
         "headline": run_headline(result),
@@ -126,7 +126,7 @@ def _body(result: RunResult, questions: list[_Listed], around: Around, back: str
 
 
 class _Listed(NamedTuple):
-    """A question that the page lists; `text` is all of it as JSON, in a fraction of the memory of its objects."""
+    """A question that the page lists. `text` is the JSON of all its fields, which needs less memory than objects."""
 
     group: Group
     id: str
@@ -136,9 +136,9 @@ class _Listed(NamedTuple):
 
 
 def _choose_questions(result: RunResult, read: Read, around: Around) -> tuple[list[_Listed], set[str]]:
-    """The questions of the page: those that failed, did not pass, could not be measured, and passed.
+    """Return the questions of the page: those that failed, did not pass, could not be measured, and passed.
 
-    With them the names of the grades in their verdicts.
+    The second value holds the names of the grades in their verdicts.
     """
     acceptances = {key: shown(words, 1200) for key, words in around.accepted.items()}
     total = _num_rows(result, around)
@@ -159,20 +159,19 @@ UNSHOWN = frozenset(
         *("digest", "position", "trial", "tokens_known", *USAGE_PARTS),
     }
 )
-"""Columns that the page shows nothing of; of sources it shows no digests."""
+"""Columns that the page does not show. Digests of sources are not shown either."""
 
 
 def _shown_columns(signature: Signature) -> list[str]:
-    """The columns that the page needs, with those of one's own scores."""
     own = tuple(score.name for score in own_scores_of(signature))
     return names_to_read(own, [name for name in SOURCE_FIELDS if name != "text_digest"], UNSHOWN)
 
 
 def _messages(questions: list[_Listed]) -> list[str]:
-    """The most frequent errors of the questions that the page lists, and how many others there are."""
+    """Return the most frequent errors of the listed questions, and the number of others."""
     messages = grouped_errors((each.id, each.detail) for each in questions if each.group == "error")
     more = len(messages) - MESSAGES
-    foreign = f" × {FAILURES['target_error']}: "  # what a target raised is none of our sentences
+    foreign = f" × {FAILURES['target_error']}: "  # a target's message is foreign text without code
     shown_messages = (each if foreign in each else with_code(each) for each in messages[:MESSAGES])
     return [*shown_messages, *([f"… and {count(more, 'other message')}"] if more > 0 else [])]
 
@@ -182,7 +181,7 @@ def _num_rows(result: RunResult, around: Around) -> int:
 
 
 def _listed_ids(rows: Iterable[StoredRow]) -> list[str]:
-    """Of very many questions those that did not pass, and a sample of the others."""
+    """Return the ids of the questions that did not pass, and of a sample of the passed ones."""
     ids: dict[bool, list[str]] = defaultdict(list)
     room = {True: SAMPLED, False: LISTED - SAMPLED}
     for row in rows:
@@ -196,7 +195,7 @@ def _listed_ids(rows: Iterable[StoredRow]) -> list[str]:
 
 
 def run_headline(result: RunResult) -> str:
-    """How many passed, or why that cannot be said."""
+    """Return how many questions passed, or the reason that this is unknown."""
     if result.status == "KILLED":
         return "Stopped before the end"
     if "pass_rate" not in result.metrics:
@@ -206,7 +205,7 @@ def run_headline(result: RunResult) -> str:
 
 
 def run_kind(result: RunResult) -> str:
-    """How the result is to be taken: `ok`, `bad`, `warn`, or empty where nothing was required."""
+    """Return the colour of the result: `ok`, `bad` or `warn`; empty if no criterion was required."""
     outcomes = [checked.met for checked in result.criteria]
     if result.status != "FINISHED" or result.totals["num_errors"] or None in outcomes:
         return "warn"
@@ -214,7 +213,7 @@ def run_kind(result: RunResult) -> str:
 
 
 def run_figure(result: RunResult, name: str) -> dict[str, Any]:
-    """A metric of a run in words, with its interval and over how many questions it is."""
+    """Return a metric of a run as texts, with its interval and its number of questions."""
     value, n = result.metrics[name], result.counts[name]
     best = result.metrics.get(f"{name}.max")
     low, high = share_interval(value, n) if result.table.is_share(name) else (None, None)
@@ -255,11 +254,11 @@ def _listed_words(questions: list[_Listed], total: int) -> str:
 # For notebooks
 
 SCREEN = 10
-"""Questions that the first screen lists: those that failed."""
+"""Questions that the first screen lists."""
 
 
 def run_screen(result: RunResult) -> str:
-    """The first screen of a run: how many passed, its main metrics, and the first questions that did not pass."""
+    """Return the first screen of a run: how many passed, its main metrics, and the first failed questions."""
     questions = list(_first_questions(result))
     n = result.counts.get("pass_rate", 0)
     num_missed = result.totals["num_errors"] + n - round(result.metrics.get("pass_rate", 0) * n)
@@ -269,7 +268,7 @@ def run_screen(result: RunResult) -> str:
 
 
 def first_listed(num_listed: int, total: int, what: str) -> str:
-    """``First 10 of 24 questions that broke``, or ``Questions that broke`` where they are all of them."""
+    """Return ``First 10 of 24 questions that broke``, or ``Questions that broke`` if all are listed."""
     return (
         f"First {num_listed} of {count(total, 'question')} that {what}"
         if total > num_listed
@@ -278,13 +277,12 @@ def first_listed(num_listed: int, total: int, what: str) -> str:
 
 
 def _first_notes(result: RunResult) -> list[str]:
-    """The first of them, and how many are left out."""
     notes = [clip(note, 400) for note in result.notes[:SCREEN]]
     return [*notes, *([f"… and {count(more, 'more note')}"] if (more := len(result.notes) - SCREEN) > 0 else [])]
 
 
 def _first_questions(result: RunResult) -> Iterator[tuple[str, str, str]]:
-    """Id, question and reason of the first rows that failed or did not pass."""
+    """Yield id, question and reason of the first rows that failed or did not pass."""
     rows: list[Row] = [*result.errors, *result.missed][:SCREEN]
     for row in rows:
         yield row.question.id, clip(row.question.question), str(row.failure) if row.failure else "did not pass"
@@ -293,17 +291,17 @@ def _first_questions(result: RunResult) -> Iterator[tuple[str, str, str]]:
 # Several runs
 
 MEANS = tuple(score.metric for score in HEADLINES if score.name != "pass")
-"""The metrics of the table beside the questions that passed; one that no set measured is left out."""
+"""The metrics of the table, next to the passed questions. A metric that no set measured is left out."""
 
 KINDS = ("bad", "warn", "ok", "")
-"""The kind of the whole page is the first of these that a set has."""
+"""The kinds by priority. The page has the first kind that a set has."""
 
 
 @dataclass(frozen=True)
 class SetPage:
-    """A run of a golden set, the questions that went worst, and the address of its own page beside this one.
+    """A run of a golden set, its worst questions, and the address of its own page.
 
-    `name` is that of the run, where the set has several.
+    `name` is the name of the run, if the set has several.
     """
 
     result: RunResult
@@ -313,16 +311,16 @@ class SetPage:
 
     @property
     def title(self) -> str:
-        """The golden set, and which run of it."""
+        """The golden set, and the name of the run if there is one."""
         golden = clip(self.result.signature.golden, 80)
         return f"{golden}: {clip(self.name, 120)}" if self.name else golden
 
 
 def sets_html(pages: Sequence[SetPage], boards: Sequence[dict[str, Any]] = ()) -> str:
-    """The page of several runs; it works from a file and makes no request but for what is clicked.
+    """Return the page of several runs. It works from a file, and makes no request except for clicked links.
 
     Args:
-        pages: Each run, of golden sets of any number.
+        pages: Each run, of any number of golden sets.
         boards: The parts of a leaderboard (`leaderboard_parts`) for each golden set that has several runs.
     """
     names = [name for name in MEANS if any(name in page.result.metrics for page in pages)]
@@ -345,7 +343,7 @@ def sets_html(pages: Sequence[SetPage], boards: Sequence[dict[str, Any]] = ()) -
 
 
 def _passed(result: RunResult) -> tuple[int, int]:
-    """How many questions passed, of how many of which that can be said."""
+    """Return how many questions passed, of how many that were measured."""
     n = result.counts.get("pass_rate", 0) if "pass_rate" in result.metrics else 0
     return (round(result.metrics["pass_rate"] * n), n) if n else (0, 0)
 
@@ -373,7 +371,6 @@ def _line(page: SetPage, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _mean_cell(result: RunResult, name: str) -> tuple[str, str] | None:
-    """A mean and over how many questions it is."""
     return (metric_number(name, result.metrics[name]), f"{result.counts[name]:,}") if name in result.metrics else None
 
 

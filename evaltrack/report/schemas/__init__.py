@@ -1,6 +1,6 @@
-"""JSON Schemas of what evaltrack reads and writes, made from its records and columns.
+"""Builds the JSON Schemas of the files that evaltrack reads and writes, from its records and columns.
 
-The schemas of outputs are open, as a later version may add a field; those of inputs are closed, as the readers are.
+The schemas of outputs are open, as a later version may add a field. Those of inputs are closed, like the readers.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def made_schemas() -> dict[str, dict[str, Any]]:
-    """All schemas but that of the settings, whose options the command line knows; by name."""
+    """Return all schemas by name, except the schema of the settings: the command line defines those options."""
     from evaltrack.report.schemas import comparison, others, run
     from evaltrack.report.schemas.form import schema_of
 

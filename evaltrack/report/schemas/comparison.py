@@ -1,4 +1,4 @@
-"""A comparison as JSON for machines, versioned by `schema`: `evaltrack compare --output json`; and several of them."""
+"""Defines the JSON form of comparisons, versioned by `schema`: `evaltrack compare --output json`."""
 
 from __future__ import annotations
 
@@ -65,14 +65,14 @@ class RuleForm(Form):
 
 
 class Measured(Form):
-    """How many common questions each side measured."""
+    """The number of common questions that each side measured."""
 
     baseline: int
     candidate: int
 
 
 class MetricForm(Form):
-    """One metric on both sides over `n` questions; `drop` is a share of the baseline's value, null where that is 0."""
+    """One metric on both sides over `n` questions; `drop` is a share of the baseline's value, null if that is 0."""
 
     baseline: float
     candidate: float
@@ -99,7 +99,7 @@ class GroupForm(Form):
 
 
 class CauseForm(Form):
-    """Why a question changed."""
+    """The cause of a question's change."""
 
     kind: CauseKind
     detail: str
@@ -111,10 +111,10 @@ class CauseForm(Form):
 
 
 class CulpritForm(Form):
-    """What is behind questions that got worse: a page with its chunks, an error or a cause; each question is in one.
+    """A page with its chunks, an error, or a cause, with the questions that it made worse; each question is in one.
 
     `page_new`: the baseline returned nothing of the page; `page_deleted`: the candidate returns nothing of it;
-    `page_rarer`: it does for other questions; `page_rose`: it newly stands above the expected source.
+    `page_rarer`: the candidate returns it for other questions; `page_rose`: it newly ranks above the expected source.
     """
 
     page: str | None
@@ -127,7 +127,7 @@ class CulpritForm(Form):
 
 
 class ChangeForm(Form):
-    """One question of which anything differs; the first of them hold the rows of both sides."""
+    """One question that differs; the first of them hold the rows of both sides."""
 
     id: str
     fate: Fate
@@ -156,7 +156,7 @@ class ChangeForm(Form):
 
 
 class ComparisonForm(Form):
-    """A comparison; `questions` counts the common questions by what became of them."""
+    """A comparison; `questions` counts the common questions by fate."""
 
     schema_: Literal["evaltrack.comparison/1"] = Field(alias="schema")
     verdict: Verdict
@@ -210,7 +210,7 @@ class MissingComparison(Form):
 
 
 class ComparisonsForm(Form):
-    """Several golden sets."""
+    """The comparisons of several golden sets."""
 
     comparisons: list[ComparisonForm | MissingComparison]
 
@@ -235,27 +235,26 @@ LISTS: dict[Fate, str] = {
 """The list that holds the questions of each fate."""
 
 SIDES = 2000
-"""Questions whose rows of both sides are there."""
+"""Questions that hold the rows of both sides."""
 
 CULPRITS = 100
-"""Sources behind what got worse, of which very many have one question each."""
+"""Culprits that are listed. In a large comparison very many have one question each."""
 
 SIDE_COLUMNS = ("answer", "error", "passed", "abstained", "tool_calls", *(score.name for score in SCORES))
-"""What of a changed question's row stands in the JSON, besides its sources without their texts."""
+"""Columns of a changed question's row in the JSON, besides its sources without their texts."""
 
 
 def comparison_json(comparison: Comparison) -> dict[str, Any]:
-    """The comparison as an object that `json.dumps(…, allow_nan=False)` takes and UTF-8 can hold.
+    """Return the comparison as an object that `json.dumps(…, allow_nan=False)` accepts and UTF-8 can hold.
 
-    Metrics, here and in groups, are by name. A `drop` is a share of the baseline's value, positive where the candidate
-    is worse, null where that value is 0; `interval` is in the unit of the metric; a `threshold` has
-    an `amount` that is a share where `relative` is true; `measured` is how many common questions each side measured.
-    `questions` counts the common questions by what became of them. `flips` (broke), `lost`, `drops` (lower score),
-    `fixes` (fixed), `newly_measured`, `gains` (higher score) and `changed` hold one object for each, of
-    very many the worst; the first 2,000 of all hold both sides. `added`, `removed`, `edited` and
-    `not_selected` hold ids. A number that is not finite is null.
-    `culprits` holds the sources behind what got worse, or the errors, each with its questions, the 100 with the most.
-    `gate` holds the settings of the rules, `rules` each rule with its state.
+    Metrics, here and in groups, are by name. A `drop` is a share of the baseline's value, positive if the candidate is
+    worse, null if that value is 0; `interval` is in the unit of the metric; the `amount` of a `threshold` is a share if
+    `relative` is true; `measured` is the number of common questions that each side measured. `questions` counts the
+    common questions by fate. `flips` (broke), `lost`, `drops` (lower score), `fixes` (fixed), `newly_measured`, `gains`
+    (higher score) and `changed` hold one object for each question, or the worst of very many; the first 2,000 of all
+    hold both sides. `added`, `removed`, `edited` and `not_selected` hold ids. A number that is not finite is null.
+    `culprits` holds the sources or errors of the questions that got worse, each with its questions: the 100 with the
+    most. `gate` holds the settings of the rules, `rules` each rule with its state.
     """
     gate, domain_drops = comparison.gate, {name: dict(drops) for name, drops in comparison.gate.domain_drops.items()}
     made = ComparisonForm.of(
@@ -351,7 +350,7 @@ def _side(row: StoredRow | None) -> dict[str, Any] | None:
 
 
 def _storable(value: Any) -> Any:
-    """The value with null for what is no number, and with the replacement character for half of a surrogate pair."""
+    """Return the value with null for numbers that are not finite, and replacement characters for lone surrogates."""
     if is_dataclass(value) and not isinstance(value, type):
         value = asdict(value)
     if isinstance(value, str):

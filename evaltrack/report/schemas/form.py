@@ -1,4 +1,4 @@
-"""What the forms of JSON outputs share, and the forms that several of them hold."""
+"""Defines the base class of JSON outputs, the forms that several of them share, and their schemas."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 class Form(BaseModel):
-    """An object in an output. Each field is always there; where it may be null its type says so."""
+    """An object in an output. Each field is always there; its type says if it may be null."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
 
     @classmethod
     def of(cls, record: object, /, **fields: Any) -> dict[str, Any]:
-        """The object to write: each field out of `fields`, else the attribute of the record that has its name."""
+        """Return the object to write. Each field is from `fields`, else the record's attribute of this name."""
         names = (field.alias or name for name, field in cls.model_fields.items())
         return {name: _data(fields[name] if name in fields else getattr(record, name)) for name in names}
 
 
 def _data(value: Any) -> Any:
-    """The value as JSON can hold it, where it is a record or a mapping."""
+    """Return records and mappings as data for JSON, other values unchanged."""
     if isinstance(value, BaseModel):
         return value.model_dump()
     if is_dataclass(value) and not isinstance(value, type):
@@ -37,7 +37,7 @@ def _data(value: Any) -> Any:
 
 
 class Mean(Form):
-    """A mean, and over how many questions it is."""
+    """A mean, and its number of questions."""
 
     mean: float
     n: int
@@ -51,7 +51,7 @@ class Delta(Form):
 
 
 class CriterionState(Form):
-    """A criterion of one run: its value, whether it is met, and the most that the value can be."""
+    """A criterion of one run: its value, if it is met, and the highest reachable value."""
 
     value: float | None
     met: bool | None
@@ -59,7 +59,7 @@ class CriterionState(Form):
 
 
 def schema_of(kind: Any, name: str, title: str) -> dict[str, Any]:
-    """The schema of what is written as this type. A signature leaves `selection` and `scores` out where it has none."""
+    """Return the schema of the written form of this type. A signature omits `selection` and `scores` if it has none."""
     made = headed(_open(plain(TypeAdapter(kind).json_schema(mode="serialization", by_alias=True))), name, title)
     if "Signature" in made.get("$defs", {}):
         signature = plain(Signature.model_json_schema())
@@ -70,14 +70,14 @@ def schema_of(kind: Any, name: str, title: str) -> dict[str, Any]:
 
 
 def headed(schema: dict[str, Any], name: str, title: str) -> dict[str, Any]:
-    """A schema with its dialect, its name and its title."""
+    """Return the schema with its dialect, name and title."""
     return {"$schema": DIALECT, "$id": f"urn:evaltrack:{name}", "title": title} | {
         key: value for key, value in schema.items() if key != "title"
     }
 
 
 def plain(schema: Any, *, names: bool = False) -> Any:
-    """The schema without titles that repeat the names of fields; `names`: its keys are such names."""
+    """Return the schema without titles that repeat the names of fields. `names`: its keys are such names."""
     if isinstance(schema, dict):
         kept = {key: each for key, each in schema.items() if names or key != "title"}
         return {key: plain(each, names=key in ("properties", "$defs") and not names) for key, each in kept.items()}
@@ -85,7 +85,7 @@ def plain(schema: Any, *, names: bool = False) -> Any:
 
 
 def _open(schema: Any) -> Any:
-    """The schema of what is written: each field is there, and there is room for fields of later versions."""
+    """Return the schema of an output: each field is required, and other fields are allowed for later versions."""
     if isinstance(schema, dict):
         dropped = (("additionalProperties", False), ("default", schema.get("default")))
         kept = {key: _open(each) for key, each in schema.items() if (key, each) not in dropped}

@@ -1,4 +1,4 @@
-"""Schemas of the files that people write, and of what sweeps, judges and the smaller commands print as JSON."""
+"""Defines the schemas of input files, and of the JSON of sweeps, judges and the smaller commands."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TEXTS: dict[str, Any] = {"anyOf": [{"type": "string"}, {"type": "array", "items"
 
 
 class PlannedConfiguration(Form):
-    """One evaluation to come, and how many calls it makes at most."""
+    """A planned evaluation, and the most calls it makes."""
 
     name: str
     target: str
@@ -37,7 +37,7 @@ class PlannedConfiguration(Form):
 
 
 class PlanForm(Form):
-    """What a sweep would do."""
+    """The plan of a sweep."""
 
     schema_: Literal["evaltrack.sweep-plan/1"] = Field(alias="schema")
     name: str
@@ -94,7 +94,7 @@ class LeaderboardForm(Form):
 
 
 def sweep_schema() -> dict[str, Any]:
-    """The file of a sweep; of each setting a value or a list of values to try."""
+    """Return the schema of a sweep file. Each setting is a value or a list of values to try."""
     schema = plain(SweepFile.model_json_schema())
     target, fields = schema["$defs"]["SweepTarget"], schema["properties"]
     settings = plain(EvaluationConfig.model_json_schema())["properties"]
@@ -111,7 +111,7 @@ def sweep_schema() -> dict[str, Any]:
 
 
 def _values(name: str, setting: dict[str, Any]) -> dict[str, Any]:
-    """A setting of one value, or of a list of values to try."""
+    """Return the schema of one value, or of a list of values to try."""
     described = {"description": setting["description"]} if "description" in setting else {}
     if name == "target_options":
         scalar = {"type": ["string", "number", "boolean"]}
@@ -140,7 +140,7 @@ class ReplayRow(Form):
 
 
 class ReplayForm(Form):
-    """How far the scores of a judge scatter."""
+    """The repeatability of a judge's scores."""
 
     schema_: Literal["evaltrack.replay/1"] = Field(alias="schema")
     run_id: str
@@ -160,7 +160,7 @@ class ReplayForm(Form):
 
 
 class WithinForm(Form):
-    """Whether two judges agree within a tolerance."""
+    """The agreement of two judges within a tolerance."""
 
     tolerance: float
     needed: float
@@ -170,7 +170,7 @@ class WithinForm(Form):
 
 
 class Confusion(Form):
-    """How often the judge's label (rows) met the other's (columns)."""
+    """The confusion matrix: the judge's labels are rows, the other's are columns."""
 
     labels: list[str]
     counts: list[list[int]]
@@ -187,7 +187,7 @@ class AgreementPart(Form):
 
 
 class Disagreement(Form):
-    """A response on which the two lie further apart than the tolerance."""
+    """A response whose two scores differ by more than the tolerance."""
 
     id: str
     score: float
@@ -196,7 +196,7 @@ class Disagreement(Form):
 
 
 class AgreementForm(Form):
-    """A judge held against people or another judge."""
+    """The agreement of a judge with people or another judge."""
 
     schema_: Literal["evaltrack.agreement/1"] = Field(alias="schema")
     run_id: str
@@ -212,7 +212,7 @@ class AgreementForm(Form):
 
 
 class DimensionForm(Form):
-    """A dimension of the rubric, with what its grades mean."""
+    """A dimension of the rubric, with the meaning of its grades."""
 
     name: str
     weight: float
@@ -222,7 +222,7 @@ class DimensionForm(Form):
 
 
 class HardFailForm(Form):
-    """What makes a score 0."""
+    """A condition that makes a score 0."""
 
     code: str
     condition: str
@@ -240,7 +240,7 @@ class TierForm(Form):
 
 
 class AimForm(Form):
-    """An aim over naive single-shot answers."""
+    """An aim relative to naive single-shot answers."""
 
     metric: str
     mean: float
@@ -297,7 +297,7 @@ class RankedSource(Source):
 
 
 class AnswerForm(Form):
-    """What a target gave for one question; where it failed, `error` says why and `sources` is null."""
+    """The response of a target to one question; if it failed, `error` has the reason and `sources` is null."""
 
     question: str
     target: str
@@ -318,7 +318,7 @@ class ImportForm(Form):
 
 
 class AnchorForm(Form):
-    """The quotation chosen for one expected chunk; `doubt` says why a person should look at it."""
+    """The quotation chosen for one expected chunk; `doubt` is the reason for a person to check it."""
 
     question: str
     chunk: str
@@ -327,7 +327,7 @@ class AnchorForm(Form):
 
 
 class LeftQuestion(Form):
-    """A question that got no quotation."""
+    """A question without a quotation."""
 
     question: str
     reason: str
@@ -341,7 +341,7 @@ class AnchorsForm(Form):
 
 
 def answer_schema() -> dict[str, Any]:
-    """`evaltrack ask --output json`: a response with its question."""
+    """Return the schema of `evaltrack ask --output json`: a response with its question."""
     schema = schema_of(AnswerForm, "answer", "A target's answer: evaltrack ask --output json")
     response = schema_of(Response, "", "")
     schema["$defs"] = response["$defs"] | schema["$defs"]
@@ -350,7 +350,7 @@ def answer_schema() -> dict[str, Any]:
 
 
 def questions_schema() -> dict[str, Any]:
-    """`evaltrack golden draft --output json`: the questions that were added; a field with its default is left out."""
+    """Return the schema of `evaltrack golden draft --output json`: the added questions, without default fields."""
     schema = schema_of(list[Question], "questions", "Added questions: evaltrack golden draft --output json")
     schema["$defs"]["Question"]["required"] = ["id", "question", "domain"]
     schema["$defs"]["Passage"]["required"] = []
@@ -358,7 +358,7 @@ def questions_schema() -> dict[str, Any]:
 
 
 def question_schema() -> dict[str, Any]:
-    """`evaltrack golden add --output json`: the question that was added."""
+    """Return the schema of `evaltrack golden add --output json`: the added question."""
     schema = schema_of(Question, "question", "An added question: evaltrack golden add --output json")
     schema["required"], schema["$defs"]["Passage"]["required"] = ["id", "question", "domain"], []
     return schema
@@ -382,13 +382,13 @@ FORMS: dict[str, tuple[Any, str]] = {
 # Golden lines, recorded responses and recorded verdicts
 
 ID = {"type": ["string", "integer"], "minLength": 1}
-"""Ids are compared as strings: 5 and "5" are one."""
+"""Ids are compared as strings: 5 equals "5"."""
 
 CHUNK_FIELDS = ("expected_chunks", "expected_sources")
 
 
 def golden_schema() -> dict[str, Any]:
-    """One line of a golden set; `domain` is the file's name where it is left out."""
+    """Return the schema of a golden set's line. `domain` defaults to the file's name."""
     schema = _with_ids(Question.model_json_schema())
     fields = {name: field for name, field in schema["properties"].items() if name != "grades"}
     grade = schema["properties"]["grades"]["additionalProperties"]
@@ -408,16 +408,16 @@ def golden_schema() -> dict[str, Any]:
 
 
 def response_schema() -> dict[str, Any]:
-    """One line of `recorded:FILE`, a response; sources and tools may be written in short."""
+    """Return the schema of a line of `recorded:FILE`, a response. Sources and tools have short forms."""
     schema = _with_ids(Response.model_json_schema())
     source, usage, tool = (schema["$defs"][name] for name in ("Source", "Usage", "ToolCall"))
     source["properties"] = {"id": {"anyOf": [ID, {"type": "null"}]}} | source["properties"]
     source["anyOf"] = [{"required": [name]} for name in ("chunk_id", "id", "title", "text")]
-    for each in (usage, tool):  # also as OpenAI's API gives them
+    for each in (usage, tool):  # OpenAI's API also has this format
         each["additionalProperties"], each["required"] = True, []
     fields = {name: _or_null(field) for name, field in schema["properties"].items()}
     fields["sources"] = {"type": ["array", "null"], "items": {"anyOf": [ID, {"$ref": "#/$defs/Source"}]}}
-    del fields["seconds"]  # of traces alone
+    del fields["seconds"]  # only traces have it
     fields["tool_calls"] = {
         "type": ["array", "null"],
         "items": {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/ToolCall"}]},
@@ -431,7 +431,7 @@ def response_schema() -> dict[str, Any]:
 
 
 def verdict_schema() -> dict[str, Any]:
-    """One line of `--judge recorded:FILE`; what was observed of reasoning stands beside the other fields."""
+    """Return the schema of a line of `--judge recorded:FILE`. Observations of reasoning are fields too."""
     verdict, observed = _with_ids(Verdict.model_json_schema()), _with_ids(Observed.model_json_schema())
     own = {name: field for name, field in verdict["properties"].items() if name not in (*NOT_IN_FILES, "observed")}
     own["judge"] = {"type": "string", "minLength": 1}
@@ -450,7 +450,7 @@ def verdict_schema() -> dict[str, Any]:
 
 
 def _with_ids(schema: Any) -> Any:
-    """The schema with ids, texts of at least one character, that may be written as numbers."""
+    """Return the schema with ids, which are non-empty texts or numbers."""
     if isinstance(schema, dict):
         if schema.get("type") == "string" and schema.get("minLength") == 1 and "pattern" not in schema:
             return {**schema, **ID}
@@ -459,11 +459,11 @@ def _with_ids(schema: Any) -> Any:
 
 
 def _with_value(name: str) -> dict[str, Any]:
-    """Lines in which a field is not null."""
+    """Return the schema of lines in which a field is not null."""
     return {"required": [name], "properties": {name: {"not": {"type": "null"}}}}
 
 
 def _or_null(field: dict[str, Any]) -> dict[str, Any]:
-    """A field that may be null, which is as if it were left out."""
+    """Return a field that may be null, which equals a missing field."""
     given = [each.get("type") for each in field.get("anyOf", [field])]
     return field if "null" in given else {"anyOf": [field, {"type": "null"}]}

@@ -1,4 +1,4 @@
-"""The forms of a run as JSON: `evaltrack run --output json`, of several sets, and `evaluation.json`."""
+"""Defines the JSON forms of a run: `evaltrack run --output json`, of several sets, and `evaluation.json`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class RunCriterion(CriterionState):
 
 
 class RunAim(Form):
-    """What a run on reasoning measured beside an aim over naive single-shot answers."""
+    """The measured value and the aim of a run on reasoning, relative to naive single-shot answers."""
 
     metric: str
     measured: float
@@ -31,7 +31,7 @@ class RunAim(Form):
 
 
 class SummaryForm(Form):
-    """One run. `counts` says over how many questions each metric is, `groups` holds each domain and difficulty."""
+    """One run. `counts` has the number of questions of each metric, `groups` holds each domain and difficulty."""
 
     schema_: Literal["evaltrack.run/1"] = Field(alias="schema")
     run_id: str
@@ -51,14 +51,14 @@ class SummaryForm(Form):
 
 
 class RunForm(SummaryForm):
-    """The same with its aims and its rows."""
+    """One run with its aims and its rows."""
 
     aims: list[RunAim]
     rows: list[Any]
 
 
 class EvaluationSummary(Form):
-    """Means over the questions that were measured; null where none was."""
+    """Means over the measured questions; null if none was measured."""
 
     avg_hit_rate: float | None
     avg_mrr: float | None
@@ -70,7 +70,7 @@ class EvaluationSummary(Form):
 
 
 class EvaluationMetadata(Form):
-    """What was evaluated."""
+    """The evaluated golden set, target and judge."""
 
     ground_truth_file: str
     search_mode: Literal["evaluation"]
@@ -80,7 +80,7 @@ class EvaluationMetadata(Form):
 
 
 class EvaluationResult(Form):
-    """One question; what was not measured is null, and `error` is there where the question failed."""
+    """One question. Values that were not measured are null, and `error` is there if the question failed."""
 
     question: str
     hit_rate: float | None
@@ -91,7 +91,7 @@ class EvaluationResult(Form):
 
 
 class EvaluationForm(Form):
-    """`evaluation.json`."""
+    """The form of `evaluation.json`."""
 
     timestamp: str
     num_questions: int
@@ -101,7 +101,7 @@ class EvaluationForm(Form):
 
 
 def run_schema() -> dict[str, Any]:
-    """`evaltrack run --output json`, also what `compare --baseline FILE` reads."""
+    """Return the schema of `evaltrack run --output json`, which `compare --baseline FILE` also reads."""
     schema = schema_of(RunForm, "run", "A run: evaltrack run --output json")
     schema["$defs"]["Row"] = row_schema()
     schema["properties"]["rows"]["items"] = {"$ref": "#/$defs/Row"}
@@ -109,7 +109,7 @@ def run_schema() -> dict[str, Any]:
 
 
 def runs_schema() -> dict[str, Any]:
-    """The same of several golden sets."""
+    """Return the schema of the runs of several golden sets."""
     run = run_schema()
     defs = run.pop("$defs") | {"Run": {key: value for key, value in run.items() if key not in ("$schema", "$id")}}
     fields = {"sets": {"type": "array", "items": {"$ref": "#/$defs/Run"}}}
@@ -118,16 +118,16 @@ def runs_schema() -> dict[str, Any]:
 
 
 def evaluation_schema() -> dict[str, Any]:
-    """`evaluation.json`."""
+    """Return the schema of `evaluation.json`."""
     schema = schema_of(EvaluationForm, "evaluation", "evaluation.json: evaltrack run --set evaluation_json=FILE")
     schema["$defs"]["EvaluationResult"]["properties"]["error"] = {"type": "string"}
     return schema
 
 
 def row_schema() -> dict[str, Any]:
-    """One question of a run, or one of its trials: the columns of the table, with `OBJECTS` as objects.
+    """Return the schema of a row of a run or of a trial: the columns of the table, with `OBJECTS` as objects.
 
-    Other fields are scores of one's own.
+    Other fields are user-defined scores.
     """
     fields = {column.name: _field(column) for column in COLUMNS}
     fields |= {name: {"type": "object", "additionalProperties": {"type": "string"}} for name in OBJECTS}
