@@ -1,6 +1,7 @@
-"""Candidate against baseline, question by question, with causes. Pure: it reads no store and prints nothing.
+"""Compares a candidate with a baseline, question by question, and finds causes. Pure: reads no store, prints nothing.
 
-`engine` puts it together: `pairing` holds the common questions, `changes` those of which anything differs,
-`differences` and `causes` say why, `culprits` what they have in common, `reruns` which of them count, `gate` holds the
-rules and settings, and `verdict` applies them. `change` and `comparison` are the nouns, `ranking` the leaderboard.
+`engine` combines the other modules: `pairing` holds the common questions, `changes` those that differ, `differences`
+and `causes` find the reasons, `culprits` finds common causes, `reruns` decides which broken questions count, `gate`
+holds the rules and settings, and `verdict` applies them. `change` and `comparison` define the records, `ranking` the
+leaderboard.
 """

@@ -1,8 +1,8 @@
-"""Why a question changed between two runs, from what its two rows hold. Pure.
+"""Finds why a question changed between two runs, from its two rows. Pure.
 
-All that differs is found first: sources, declining, answer, verdict. Each finding says whether it can explain what was
-lost: ranks of expected sources, or what judge and tools are measured by. The earliest in the flow that can is the
-cause; whatever else differs is listed besides. A gain is read as the loss that it is the other way round.
+First it finds all differences: sources, declining, answer, verdict. Each finding says if it can explain the loss: ranks
+of expected sources, or the values that judge and tools are measured by. The earliest in the flow that can is the cause;
+the others are listed too. A gain is read as a loss with the sides exchanged.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from evaltrack.records.stored_row import StoredRow, StoredSource
 ORDER: tuple[CauseKind, ...] = get_args(CauseKind)
 
 Finding = tuple[Cause, bool]
-"""What differs, and whether it can explain what was lost, or gained."""
+"""A difference, and True if it can explain the loss or gain."""
 
 OPPOSITES: Mapping[CauseKind, CauseKind] = {
     "source_lost": "source_gained",
@@ -28,7 +28,7 @@ OPPOSITES: Mapping[CauseKind, CauseKind] = {
     "now_declines": "no_longer_declines",
     "answer_missing": "answer_gained",
 }
-"""What each is called the other way round, where it is not called the same."""
+"""The names of causes with exchanged sides, if they differ."""
 
 MOVED_TEXTS: tuple[CauseKind, ...] = ("ids_changed", "rechunked", "source_text_changed")
 NOTHING_DIFFERS = "nothing that the rows hold differs"
@@ -37,14 +37,16 @@ NOTHING_DIFFERS = "nothing that the rows hold differs"
 def causes_of(
     before: StoredRow, after: StoredRow, k: int, *, worse: bool = True, everywhere: AllSources | None = None
 ) -> list[Cause]:
-    """The cause, and behind it whatever else differs, in the order of the flow; `unknown` where nothing explains it.
+    """Return the cause, then all other differences in the order of the flow.
+
+    If nothing explains the change, the cause is `unknown`.
 
     Args:
         before: The baseline's row of the question.
-        after: The candidate's.
-        k: How many sources are scored.
-        worse: Whether a loss is to be explained; else it is a gain, or the question has the same result.
-        everywhere: What all changed questions show of the sources.
+        after: The candidate's row.
+        k: The number of scored sources.
+        worse: True to explain a loss; False for a gain, or for a question with the same result.
+        everywhere: The facts on sources that all changed questions show.
     """
     if before.digest != after.digest:
         return [Cause("golden_edited", CAUSES["golden_edited"].title)]
@@ -65,13 +67,13 @@ def causes_of(
 
 
 def _place(finding: Finding) -> tuple[int, int]:
-    """Its place in the flow; of several sources by where each stood, else stands."""
+    """Return the place in the flow. Causes of several sources are ordered by their rank before, or else after."""
     cause, _ = finding
     return ORDER.index(cause.kind), cause.rank_before or cause.rank_after or 0
 
 
 def _unexplained(loss: Differences, others: Sequence[Cause]) -> str:
-    """That nothing explains it; of several trials a row shows one, and says how many passed."""
+    """Return the reason for an unknown cause. With several trials, a row shows only one of them."""
     sides = (("before", loss.good), ("now", loss.bad))
     shares = [f"{when} {row.passes} of {row.trials} trials passed" for when, row in sides if row.trials]
     if shares:
@@ -89,7 +91,7 @@ def _cause(
     risers: Sequence[StoredSource] = (),
     **parts: object,
 ) -> Cause:
-    """The cause with its sentence; of a gain by its name the other way round, with the ranks in the order of time."""
+    """Return the cause with its sentence. A gain has the opposite name and the ranks in the order of time."""
     kind = OPPOSITES.get(kind, kind) if way.gain else kind
     was, now = ranks[::-1] if way.gain else ranks
     name = way.name(source) if source else None
@@ -99,7 +101,7 @@ def _cause(
 
 
 def _findings(ahead: Differences, back: Differences) -> Iterator[Finding]:
-    """All that differs, in no order; `ahead` in the direction in which what is to be explained is a loss."""
+    """Yield all differences, unordered. In the direction of `ahead`, the change is a loss."""
     fell, judged = _lost(ahead)
     if (ahead.good.sources is None) != (ahead.bad.sources is None):
         yield _reporting(ahead)
@@ -118,7 +120,7 @@ def _findings(ahead: Differences, back: Differences) -> Iterator[Finding]:
 
 
 def _lost(ahead: Differences) -> tuple[bool, bool]:
-    """Whether ranks were lost, and something behind retrieval; where nothing was, whatever differs may be told."""
+    """Return True if ranks were lost, and True if anything later was. If nothing was, any difference may explain it."""
     good, bad = ahead.good, ahead.bad
 
     def lower(name: str, one: StoredRow = good, other: StoredRow = bad) -> bool:
@@ -134,10 +136,10 @@ def _lost(ahead: Differences) -> tuple[bool, bool]:
 
 
 def _reporting(ahead: Differences) -> Finding:
-    """That one side alone reports its sources, which measures what is expected, and which its judge may go by.
+    """Return the finding that only one side reports its sources.
 
-    Where the other side passed by its judge alone, and what is expected is not among those that are reported, that is
-    why it does not pass.
+    Retrieval is measured by them, and the judge may read them. It explains a question that passed by its judge alone
+    and fails because the expected source is not reported.
     """
     stopped = (ahead.bad.sources is None) != ahead.gain
     kind: CauseKind = "no_longer_reports_sources" if stopped else "now_reports_sources"
@@ -148,9 +150,9 @@ def _reporting(ahead: Differences) -> Finding:
 
 
 def _sources(ahead: Differences, back: Differences, fell: bool, judged: bool) -> Iterator[Finding]:
-    """What happened to each expected source, what went the other way, and what else was edited.
+    """Yield the changes of each expected source, the changes in the other direction, and one other edit.
 
-    Where the target declines and returns nothing, that is why they are gone, unless something happened to their pages.
+    If the target declines and returns nothing, that explains the missing sources, unless their pages changed.
     """
     told, loss = set[str | None](), back if ahead.gain else ahead
     gave_up = ahead.declined == (False, True) and not ahead.bad.sources
@@ -169,7 +171,7 @@ def _sources(ahead: Differences, back: Differences, fell: bool, judged: bool) ->
 
 
 def _moves(way: Differences, key: str) -> Iterator[Cause]:
-    """What happened to an expected source of the good side: its text is elsewhere or was edited, or it fell."""
+    """Yield the changes of an expected source of the good side: its text moved or was edited, or its rank fell."""
     _, source = way.old[key]
     if found := way.text_of(key):
         yield _text(way, key, found)
@@ -182,7 +184,7 @@ def _moves(way: Differences, key: str) -> Iterator[Cause]:
 
 
 def _text(way: Differences, key: str, found: Found) -> Cause:
-    """The text of an expected source is under another id, in other borders, or was edited."""
+    """Return the cause if the text of an expected source has another id, other chunk borders, or was edited."""
     own = way.old[key][1]
     first, other = (way.name(each) for each in (own, found.source)[:: -1 if way.gain else 1])
     ranks = (found.rank, found.now)
@@ -206,7 +208,7 @@ def _edit(way: Differences, edit: Found, where: str = "") -> Cause:
 
 
 def _fall(way: Differences, key: str) -> Cause:
-    """An expected source is lost or stands lower; of a gain it is newly returned or stands higher."""
+    """Return the cause of a lost or lower expected source; of a gain, of a newly returned or higher one."""
     (rank, source), now = way.old[key], way.new[key][0] if key in way.new else None
     own = {*way.expected, *way.renamed.values()}
     risers = [] if way.gain else [way.new[each][1] for each in way.newly_above(key) if each not in own]
@@ -220,11 +222,11 @@ def _fall(way: Differences, key: str) -> Cause:
     return _cause(way, "source_lost", source, (rank, None), risers, by=by)
 
 
-# Behind retrieval
+# After retrieval
 
 
 def _declines(way: Differences) -> str | None:
-    """How the target declines on the bad side alone: by itself, or as a judge reads another answer; else None."""
+    """Return the way the target declines on the bad side alone: by itself, or by the judge's reading; else None."""
     if way.declined[0] != way.declined[1]:
         silent = "" if way.bad.abstained else " (no sources count as declining)"
         return silent if way.declined == (False, True) else None
@@ -235,7 +237,7 @@ def _declines(way: Differences) -> str | None:
 
 
 def _read_as_declining(row: StoredRow) -> bool | None:
-    """Whether a judge says that the answer declines; None where none said so or not."""
+    """Return True if a judge says that the answer declines; None if no judge said so or not."""
     if row.negative:
         passed = row.scores.get("negative_pass")
         return None if passed is None else bool(passed)
@@ -243,7 +245,7 @@ def _read_as_declining(row: StoredRow) -> bool | None:
 
 
 def _answer(loss: Differences, gain: Differences) -> Cause:
-    """What is other about the answer, and about the sources that it rests on."""
+    """Return the change of the answer, with the change of its sources."""
     context = "" if loss.same_context else context_words(loss)
     if loss.same_text:
         return _cause(loss, "tools_changed", tools=_tool_words(loss.good.tool_calls or (), loss.bad.tool_calls or ()))
@@ -262,7 +264,7 @@ def _answer(loss: Differences, gain: Differences) -> Cause:
 
 
 def _verdict(loss: Differences) -> Cause | None:
-    """Another verdict on the same answer, whatever its sources."""
+    """Return the change of the verdict on the same answer; None if there is none."""
     good, bad = loss.good, loss.bad
     if good.error or bad.error:
         return None
@@ -277,7 +279,7 @@ def _verdict(loss: Differences) -> Cause | None:
 
 
 def _tool_words(was: Sequence[str], now: Sequence[str]) -> str:
-    """Which tools are no longer called, and which are called now; else how the same ones are."""
+    """Return the tools that are no longer called, and those newly called; else that the number of calls differs."""
     changes = ((was, now, "no longer called"), (now, was, "called now"))
     pairs = ((list(dict.fromkeys(name for name in one if name not in other)), how) for one, other, how in changes)
     words = [f"{_listed(names)} {verb(len(names), 'is', 'are')} {how}" for names, how in pairs if names]
@@ -285,12 +287,12 @@ def _tool_words(was: Sequence[str], now: Sequence[str]) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """```x` and 2 more``."""
+    """Return ```x` and 2 more``."""
     return f"`{names[0]}`{f' and {len(names) - 1:,} more' if len(names) > 1 else ''}"
 
 
 def context_words(loss: Differences) -> str:
-    """What the answer rests on now, to follow "on": ``other sources: `x` is new among the first 5``."""
+    """Return the sources of the answer, to follow "on": ``other sources: `x` is new among the first 5``."""
     if None in (loss.good.sources, loss.bad.sources):
         return f"sources that it {'does not report' if loss.bad.sources is None else 'did not report before'}"
     was, now = _first(loss), _first(Differences(loss.bad, loss.good, loss.k))
@@ -307,7 +309,7 @@ def context_words(loss: Differences) -> str:
 
 
 def _first(way: Differences) -> dict[str, StoredSource]:
-    """The first k distinct sources of the good side, by their names."""
+    """Return the first k distinct sources of the good side, by name."""
     names: dict[str, StoredSource] = {}
     for rank, _, source in in_order(way.good):
         name = way.name(source)

@@ -1,4 +1,4 @@
-"""One question of which anything differs, why, and what its reruns showed."""
+"""Defines a changed question with its fate, its cause, and the result of its reruns."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from evaltrack.compare.reruns import Rerun
 from evaltrack.records.stored_row import StoredRow
 
 Fate = Literal["broke", "lost", "lower score", "fixed", "newly measured", "higher score", "changed", "identical"]
-"""What became of a question that both sides asked, one of them for each; the names that people and machines read.
+"""The result of comparing one question on both sides. Each question has one fate; people and machines read these names.
 
-It *broke* where it went from pass to fail, and is *fixed* the other way round; it is *lost* where only the baseline
-measured it. *Changed* is another answer, other sources or texts, or other words of the judge, with the same
-result; *identical* questions have all of that the same on both sides.
+A question *broke* if it passed and now fails, and is *fixed* if it failed and now passes. It is *lost* if only the
+baseline measured it. It is *changed* if the answer, sources, texts or the judge's words differ and the result is the
+same. It is *identical* if all of these are equal.
 """
 
 WORSE: tuple[Fate, ...] = ("broke", "lost", "lower score")
-"""What became of the questions that got worse."""
+"""The fates of questions that got worse."""
 
 BY_URGENCY: tuple[Fate, ...] = (*WORSE, "fixed", "newly measured", "higher score", "changed")
-"""All but the identical ones, in the order in which questions are listed."""
+"""All fates but `identical`, in the order in which questions are listed."""
 
 
 Reporting = Literal["golden_edited", "target_failed", "no_longer_reports_sources", "now_reports_sources"]
@@ -32,28 +32,28 @@ OfAnswers = Literal["context_changed", "tools_changed", "answer_missing", "answe
 Declining = Literal["no_longer_declines", "now_declines"]
 Judging = Literal["verdict_changed", "judge_failed"]
 CauseKind = Literal[Reporting, OfTexts, OfRanks, Declining, OfAnswers, Judging, "unknown"]
-"""Why a question changed, in the order of the flow; the earliest that explains what was lost, or gained, is the cause.
+"""The kinds of causes, in the order of the flow. The earliest that explains the loss or gain is the cause.
 
-`source_gained`, `source_promoted` and `answer_gained` are the other way round of `source_lost`, `source_demoted` and
-`answer_missing`; `target_failed` and `judge_failed` say of a newly measured question that it failed before.
+`source_gained`, `source_promoted` and `answer_gained` are the opposites of `source_lost`, `source_demoted` and
+`answer_missing`. On a newly measured question, `target_failed` and `judge_failed` mean that it failed before.
 """
 
 Outcome = Literal["pass", "fail", "error", "not measured", "not compared"]
 
 
 CulpritKind = Literal[CauseKind, "page_new", "page_deleted", "page_rarer", "page_rose"]
-"""What several questions have in common: one cause, or what happened to a page.
+"""The common property of several questions: one cause, or one change of a page.
 
-`page_new`: the baseline returned nothing of it; `page_deleted`: the candidate returns nothing of it; `page_rarer`: it
-does for other questions; `page_rose`: it was there before, and newly stands above the expected source.
+`page_new`: the baseline returned nothing of it; `page_deleted`: the candidate returns nothing of it; `page_rarer`: the
+candidate returns it for other questions; `page_rose`: it was there before, and newly ranks above the expected source.
 """
 
 
 class CauseWords(NamedTuple):
-    """`title` is for people; `step` says what to do, and ends a sentence.
+    """The texts of a cause: `title` is for people; `step` says what to do, and ends a sentence.
 
-    `page` says what happened to a page. `sentence` is the pattern of the sentence on one question; without it that is
-    the title.
+    `page` describes the change of a page. `sentence` is the pattern of the sentence on one question; if empty, the
+    title is used.
     """
 
     title: str
@@ -63,7 +63,7 @@ class CauseWords(NamedTuple):
 
     @property
     def pages(self) -> str:
-        """What happened to several pages."""
+        """The change of several pages."""
         return next(few + self.page.removeprefix(one) for one, few in PLURALS.items() if self.page.startswith(one))
 
 
@@ -169,11 +169,11 @@ CAUSES: Mapping[CulpritKind, CauseWords] = {
 
 @dataclass(frozen=True)
 class Cause:
-    """Why a question changed, in a sentence, with what is needed to look at it.
+    """The cause of a question's change: a sentence, with the sources concerned.
 
-    `source` is the source concerned, `rank_before` and `rank_after` where it stood (None: not returned), `link` where
-    the source leads that did it. `risers` are the unexpected sources that newly stand above it, of another answer those
-    that are newly among the first k; the best first.
+    `source` is the source concerned, `rank_before` and `rank_after` its ranks (None: not returned), and `link` the
+    address of the source that caused the change. `risers` are the unexpected sources that newly rank above it, or for
+    another answer those newly among the first k; the best first.
     """
 
     kind: CauseKind
@@ -186,16 +186,17 @@ class Cause:
 
     @property
     def displaced_by(self) -> str | None:
-        """The source that newly stands above it, or in its place."""
+        """The source that newly ranks above it, or replaced it."""
         return self.risers[0] if self.risers and self.source else None
 
 
 @dataclass(frozen=True)
 class Change:
-    """One question of which anything differs; `dropped` and `raised` name the scores that fell and rose.
+    """One question that differs. `dropped` and `raised` name the scores that fell and rose.
 
-    `also` holds what differs besides, in the order of the flow. `before` and `after` are the rows of both sides for the
-    first changes of a comparison, else None. `rerun` says what its reruns showed, `accepted` who accepted it, and why.
+    `also` holds the other differences, in the order of the flow. `before` and `after` are the rows of both sides for
+    the first changes of a comparison, else None. `rerun` is the result of its reruns, `accepted` who accepted it, and
+    why.
     """
 
     id: str
@@ -217,24 +218,24 @@ class Change:
 
     @property
     def counts(self) -> bool:
-        """Whether a question that broke counts for the gate: not if it is flaky, may be, or was accepted."""
+        """True if a broken question counts for the gate: it is not flaky, not possibly flaky, and not accepted."""
         return not self.accepted and (self.rerun is None or self.rerun.counts)
 
     @property
     def same_retrieval(self) -> bool | None:
-        """Whether both sides scored the same ranked sources; None where that is not known."""
+        """True if both sides scored the same ranked sources; None if that is not known."""
         digests = [row.retrieval_digest for row in (self.before, self.after) if row is not None]
         return digests[0] == digests[1] if len(digests) == 2 and None not in digests else None
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChangedQuestions:
-    """The common questions by what became of them.
+    """The common questions by fate.
 
-    `by_fate` lists those that differ, the worst first; with very many questions only the first of them. `fates` counts
-    all. `unchanged` has id, domain and outcome of the identical questions, and `same` a sample of their rows without
-    texts of sources. `num_lost` counts those that only the baseline measured, also where they broke; `failed_before`
-    and `failed_again` the errors of baseline and candidate among the others.
+    `by_fate` lists those that differ, the worst first; very many questions are cut to the first. `fates` counts all.
+    `unchanged` has id, domain and outcome of the identical questions, and `same` a sample of their rows without texts
+    of sources. `num_lost` counts the questions that only the baseline measured, also if they broke. `failed_before` and
+    `failed_again` count the errors of baseline and candidate among the others.
     """
 
     by_fate: Mapping[Fate, tuple[Change, ...]]
@@ -257,10 +258,10 @@ class ChangedQuestions:
         return [change for fate in WORSE for change in self.by_fate[fate]]
 
     def count(self, fate: Fate) -> int:
-        """How many questions have this fate, also where fewer are listed."""
+        """Return the number of questions with this fate, also if fewer are listed."""
         return self.fates.get(fate, len(self.by_fate.get(fate, ())))
 
     @property
     def num_worse(self) -> int:
-        """How many questions broke, were lost, or have a lower score."""
+        """The number of questions that broke, were lost, or have a lower score."""
         return sum(map(self.count, WORSE))

@@ -1,4 +1,4 @@
-"""The questions of which anything differs, by what became of them, each with its cause."""
+"""Assigns each common question its fate, and finds the causes of those that differ."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ BETTER: tuple[Fate, ...] = ("fixed", "higher score")
 ALWAYS_LISTED: tuple[Fate, ...] = ("broke", "lost", "fixed")
 
 WHOLE_ROWS = 200
-"""Changes that carry the rows of both sides with the texts of their sources."""
+"""Changes that hold the rows of both sides with the texts of their sources."""
 
 LISTED = 10_000
-"""Questions listed besides those that broke, were lost or fixed, and changes that carry rows at all."""
+"""Questions listed in addition to broken, lost and fixed ones, and changes that hold rows."""
 
 SAMPLED = 2000
-"""Identical questions that are still shown, where all of them would be more than `LISTED` leaves room for."""
+"""Identical questions that are shown if there are more than `LISTED` leaves room for."""
 
 MAX_CAUSES = 20_000
-"""Changed questions whose causes are looked for; past that the rules have long decided."""
+"""Changed questions whose causes are searched. With more, the rules have long decided."""
 
 Trials = Mapping[str, Sequence[StoredRow]]
 """The rows of single trials, by question."""
@@ -42,18 +42,18 @@ Moved = Sequence[tuple[str, float, float]]
 """Scores that moved: name, before, now."""
 
 Explained = tuple[StoredRow, StoredRow, list[Cause]]
-"""The rows of both sides, showing the trials that the causes are read from, and the causes."""
+"""The rows of both sides, showing the trials that have the causes, and the causes."""
 
 
-# What became of each question
+# Fates
 
 
 def add_fates(paired: Paired) -> None:
-    """Add the columns `fate`, and `lost`: whether only the baseline measured the question.
+    """Add the columns `fate`, and `lost`: True if only the baseline measured the question.
 
-    With `pass_rate` among the metrics that are left out no question breaks or is fixed; with `judge_score` among them
-    the words of the judge are no difference. The candidate has no outcome of a question that is lost and did not break:
-    it may pass for what is not measured any more, and no mean may rise by it.
+    If `pass_rate` is left out, no question breaks or is fixed. If `judge_score` is left out, the judge's words are no
+    difference. The candidate's outcome of a lost question that did not break is removed: parts of it were not measured,
+    and no mean may rise by it.
     """
     import numpy as np
     import pandas as pd
@@ -83,10 +83,10 @@ def add_fates(paired: Paired) -> None:
 
 
 def _only_measured_in(paired: Paired, end: str) -> Any:
-    """Which questions only this side measured: their outcome, their retrieval, or the score of their judge."""
+    """Return a mask of the questions of which only this side measured the outcome, retrieval, or judge's score."""
     frame, other = paired.frame, "b" if end == "c" else "c"
     mask = frame[f"passed_{end}"].notna() & frame[f"passed_{other}"].isna()
-    if not paired.passing_compared:  # that a judge failed that is not compared says nothing
+    if not paired.passing_compared:  # errors of a judge that is not compared do not count
         mask &= ~_failed_by_judge(frame, other)
     for name in ("recall_at_k",) if "judge_score" in paired.left_out else ("recall_at_k", "overall_score"):
         if f"{name}_{end}" in frame:
@@ -99,7 +99,7 @@ def _failed_by_judge(frame: pd.DataFrame, end: str) -> Any:
 
 
 def _num_failed(paired: Paired, end: str) -> int:
-    """How many questions ended in errors on one side, and are not lost; those of a judge only if it is compared."""
+    """Return the number of errors of one side without lost questions. A judge's errors count if it is compared."""
     failed = paired.frame[f"error_{end}"].notna() & ~paired.frame["lost"]
     if not paired.passing_compared:
         failed &= ~_failed_by_judge(paired.frame, end)
@@ -107,7 +107,7 @@ def _num_failed(paired: Paired, end: str) -> int:
 
 
 def _telling_scores(paired: Paired) -> list[Score]:
-    """The scores that tell a question's result, the main ones first."""
+    """Return the scores that determine a question's result, the main ones first."""
     there = (score for score in paired.table.scores if f"{score.name}_b" in paired.frame)
     compared = (score for score in there if score.compared and score.tells_result)
     kept = [score for score in compared if score.metric not in paired.left_out]
@@ -115,7 +115,7 @@ def _telling_scores(paired: Paired) -> list[Score]:
 
 
 def _moved(paired: Paired) -> tuple[Any, Any]:
-    """Which questions have a lower, and which a higher score; of the lesser scores where no main one moved."""
+    """Return masks of the questions with a lower, and a higher score. If no main score moved, others count."""
     lower = higher = settled = paired.frame["id"].isna()
     for main in (True, False):
         for score in _telling_scores(paired):
@@ -136,19 +136,19 @@ def _same_content(paired: Paired) -> Any:
 
 
 def _worst_first(paired: Paired, fate: Fate) -> list[str]:
-    """The ids of questions by loss: of the judge's score, then of recall, then of the rank; of gains the largest first.
+    """Return the ids of questions by loss: of the judge's score, then of recall, then of rank. Large gains are first.
 
-    What was not measured is no loss.
+    A value that was not measured is no loss.
     """
     import numpy as np
 
     part, there = paired.frame[paired.frame["fate"] == fate], {score.name for score in _telling_scores(paired)}
     sign = 1 if fate in ("fixed", "newly measured", "higher score") else -1
     keys: list[Any] = []
-    if fate == "newly measured":  # those that fail come first
+    if fate == "newly measured":  # failing questions are first
         keys.append((part["passed_c"] != False).fillna(True).to_numpy(dtype=bool))  # noqa: E712
     for names in (("overall_score", "reasoning_score"), ("recall_at_k",), ("reciprocal_rank",)):
-        loss = np.zeros(len(part))  # a run has one rubric, so that scales never mix
+        loss = np.zeros(len(part))  # a run has one rubric: scales never mix
         for name in there.intersection(names):
             was, now = (np.nan_to_num(numbers(part[f"{name}_{end}"])) for end in "bc")
             loss += was - now
@@ -160,7 +160,7 @@ def _worst_first(paired: Paired, fate: Fate) -> list[str]:
 
 
 def changed_questions(paired: Paired, k: int) -> ChangedQuestions:
-    """The questions by their fates, which `add_fates` found, each with its cause."""
+    """Return the questions by the fates of `add_fates`, each with its cause."""
     frame, by_fate = paired.frame, dict[Fate, list[str]]()
     room = LISTED
     for fate in BY_URGENCY:
@@ -196,7 +196,7 @@ def _outcome(paired: Paired, passed: Any, error: Any) -> Outcome:
 
 
 class _Explainer:
-    """Reads the rows of the questions that changed, and finds why each did."""
+    """Reads the rows of the changed questions, and finds their causes."""
 
     def __init__(self, paired: Paired, k: int, by_fate: Mapping[Fate, Sequence[str]]) -> None:
         self._paired, self._k, self._by_fate = paired, k, by_fate
@@ -213,7 +213,7 @@ class _Explainer:
         self._light: dict[Any, Any] = frame[frame["id"].isin(ids)].set_index("id").to_dict("index")
 
     def changes(self) -> dict[Fate, tuple[Change, ...]]:
-        """All questions that are listed."""
+        """Return all questions that are listed."""
         return {fate: tuple(self._change(key, fate) for key in ids) for fate, ids in self._by_fate.items()}
 
     def _change(self, key: str, fate: Fate) -> Change:
@@ -243,7 +243,7 @@ class _Explainer:
         )
 
     def _explain(self, key: str, fate: Fate, before: StoredRow, after: StoredRow) -> Explained:
-        """The rows as they are shown, and why the question changed; of several trials, what those that failed show."""
+        """Return the rows to show, and the causes. With several trials, the failed ones are explained."""
         worse, trials = fate in WORSE, [each.get(key, ()) for each in self._trials]
 
         def causes_between(was: StoredRow, now: StoredRow) -> list[Cause]:
@@ -260,17 +260,17 @@ class _Explainer:
         return before, after, causes
 
     def _moved(self, key: str, *, worse: bool) -> tuple[tuple[str, float, float], ...]:
-        """The scores that fell, or rose: the main ones, and where none of them did the others."""
+        """Return the main scores that fell, or rose; the other scores if no main score did."""
         moves, light = [], self._light[key]
         for score in self._scores:
             was, now = float(light[f"{score.name}_b"]), float(light[f"{score.name}_c"])
-            if now < was if score.higher_is_better == worse else now > was:  # false where one is not a number
+            if now < was if score.higher_is_better == worse else now > was:  # False if either is NaN
                 moves.append((score.name, was, now))
         return tuple([each for each in moves if each[0] in MAIN_SCORES] or moves)
 
 
 def _unseen(detail: str, before: StoredRow, after: StoredRow, k: int) -> str:
-    """Where the first k are the same, where what differs may be."""
+    """Return the likely place of a difference that the first k do not show."""
     if detail != NOTHING_DIFFERS:
         return detail
     judged = ", or in the judge's words" if before.verdicts or after.verdicts else ""
@@ -279,11 +279,11 @@ def _unseen(detail: str, before: StoredRow, after: StoredRow, k: int) -> str:
 
 # Several trials
 #
-# The row of such a question is a mean, and shows one of its trials. Trials vary, so that any two of them may differ in
-# something that explains nothing: what a passing trial shares with a failing one is not why it failed.
+# The row of such a question holds means and shows one of its trials. Trials vary, so that two of them may differ in
+# ways that explain nothing: what a passing trial shares with a failing one is not the reason.
 
 MAX_DISTINCT = 20
-"""Trials of one question that are looked at, of those that are not the same; the most frequent."""
+"""Distinct trials of one question that are read, the most frequent first."""
 
 MAX_ROWS = 20_000
 """Rows of trials that are read of one side."""
@@ -292,11 +292,11 @@ SHOWN_OF_TRIAL = (
     *("answer", "abstained", "error", "retrieval_digest", "sources", "tool_calls", "verdicts"),
     *Reasoned.model_fields,
 )
-"""What a row shows of one of its trials."""
+"""The columns of a row that show one of its trials."""
 
 
 def trials_of(rows: Mapping[str, StoredRow], ids: Collection[str], read: Callable[[Collection[str]], Trials]) -> Trials:
-    """The trials of those of the questions that have several, as far as `MAX_ROWS` goes."""
+    """Read the trials of the questions that have several, as many as `MAX_ROWS` allows."""
     ids_to_read, room = [], MAX_ROWS
     for key in ids:
         number = rows[key].trials or 0
@@ -315,18 +315,18 @@ def explain_by_trials(
     *,
     worse: bool,
 ) -> Explained | None:
-    """The cause that most of the worse trials have, each held against the passing one that is most like it.
+    """Return the cause of most of the worse trials, each compared with the most similar passing trial.
 
-    Of equally many it is the earliest in the flow. None where no trial of the candidate is worse than the baseline, of
-    a gain none of the baseline.
+    If several are equally frequent, it is the earliest in the flow. None if no trial of the candidate is worse than the
+    baseline; of a gain, if none of the baseline is.
 
     Args:
         before: The baseline's row of the question.
-        after: The candidate's.
-        sides: The trials behind them; the row itself where it is of one.
+        after: The candidate's row.
+        sides: The trials of both sides, or the row itself if it has one.
         moved: Scores of the question that fell; of a gain those that rose.
-        causes_between: Gives the causes of a pair of trials.
-        worse: Whether a loss is to be explained; else it is a gain, which is the loss the other way round.
+        causes_between: Returns the causes of a pair of trials.
+        worse: True to explain a loss; False for a gain, which is a loss with the sides exchanged.
     """
     good, bad = sides if worse else sides[::-1]
     failed, what = _worse_trials(good, bad, moved if worse else [(name, high, low) for name, low, high in moved])
@@ -335,7 +335,7 @@ def explain_by_trials(
     passing = _distinct([each for each in good if each.passed] or good)
 
     def departure(row: StoredRow) -> Explained:
-        """The other side's trial from which this one departs last in the flow, and why."""
+        """Return the other side's trial from which this one differs latest in the flow, and the causes."""
         pairs = [(other, row) if worse else (row, other) for other, _ in passing]
         read = [(*pair, causes_between(*pair)) for pair in pairs]
         return max(read, key=lambda each: (ORDER.index(each[2][0].kind), -len(each[2])))
@@ -353,7 +353,7 @@ def explain_by_trials(
 
 
 def _worse_trials(good: Sequence[StoredRow], bad: Sequence[StoredRow], drops: Moved) -> tuple[list[StoredRow], str]:
-    """The trials that failed, where a larger share does than on the good side; else those of which a score fell."""
+    """Return the failed trials if their share is larger than on the good side; else the trials with a lower score."""
     if _failing(bad) > _failing(good):
         return [row for row in bad if row.passed is False], "that failed"
 
@@ -377,9 +377,9 @@ def _share(times: int, total: int) -> str:
 
 
 def _distinct(trials: Sequence[StoredRow]) -> list[tuple[StoredRow, int]]:
-    """Trials of different content, each with how many are the same, the most frequent first.
+    """Return distinct trials, each with its frequency, the most frequent first.
 
-    The same are those whose sources and verdicts are and say the same, whatever their scores and tokens.
+    Trials are equal if their sources, verdicts and answers are, whatever their other scores and tokens.
     """
     first, counts = dict[str, StoredRow](), Counter[str]()
     for row in trials:
@@ -393,7 +393,7 @@ def _distinct(trials: Sequence[StoredRow]) -> list[tuple[StoredRow, int]]:
 
 
 def _showing(row: StoredRow, trial: StoredRow) -> StoredRow:
-    """The row, with this trial as the one it shows; texts of sources that it holds already stay."""
+    """Return the row with the columns of this trial. Known texts of sources are kept."""
     if row is trial:
         return row
     texts = {source.text_digest: source.text for source in row.sources or ()}

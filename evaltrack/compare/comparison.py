@@ -1,7 +1,7 @@
-"""The nouns of a comparison: one immutable data object that every rendering reads.
+"""Defines the immutable result of a comparison, which all renderings read.
 
-Differences are candidate - baseline. A *drop* is how much worse the candidate is, relative to the baseline's value
-(positive is worse, whichever way the metric points).
+Differences are candidate - baseline. A *drop* is how much worse the candidate is, relative to the baseline's value:
+positive is worse, also for metrics of which lower is better.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ Verdict = Literal["ok", "regression", "unknown"]
 
 @dataclass(frozen=True)
 class MetricDelta:
-    """One metric on both sides, over the `n` common questions where both measured it.
+    """One metric on both sides, over the `n` common questions that both measured.
 
-    `drop` is relative to the baseline (None where that is 0); `interval` the 95 % interval of `delta`, by `method` (see
-    `evaltrack.stats.intervals`), None where nothing changed; `p_value` that of the exact one-sided sign-flip test over
-    the `changed` questions, for metrics with a threshold. `over`: the drop is larger than allowed; `regressed`: and the
-    gate takes it for a regression; `wins` and `losses` count questions that got better and worse. `measured` is how
-    many common questions each side measured, and `reachable` the most that the mean can be. `own`: it is a score of the
-    user's own.
+    `drop` is relative to the baseline (None if that is 0). `interval` is the 95 % interval of `delta`, by `method` (see
+    `evaltrack.stats.intervals`), None if nothing changed. `p_value` is that of the exact one-sided sign-flip test over
+    the `changed` questions, for metrics with a threshold. `over`: the drop is larger than allowed; `regressed`: the
+    gate also decides that it is a regression. `wins` and `losses` count questions that got better and worse. `measured`
+    is the number of common questions that each side measured, and `reachable` the highest possible mean. `own`: it is a
+    user-defined score.
     """
 
     name: str
@@ -62,32 +62,32 @@ class MetricDelta:
 
     @property
     def partial(self) -> bool:
-        """Whether the sides measured other questions, so that these means are of those in both."""
+        """True if the sides measured different questions, so that these means are over fewer than each measured."""
         return self.measured is not None and self.measured != (self.n, self.n)
 
     @property
     def num_lost(self) -> int:
-        """Questions that only the baseline measured."""
+        """The number of questions that only the baseline measured."""
         return self.measured[0] - self.n if self.measured else 0
 
     @property
     def shows_change(self) -> bool:
-        """Whether the difference is one of the whole: what was lost may have lifted it, unless it is a regression."""
+        """True if the difference may be shown: lost questions could have raised the mean, unless it is a regression."""
         return self.regressed or not self.num_lost
 
     @property
     def is_worse(self) -> bool:
-        """Whether the candidate's mean is on the worse side."""
+        """True if the candidate's mean is worse."""
         return self.delta < 0 if self.higher_is_better else self.delta > 0
 
 
 RuleState = Literal["broken", "unknown", "not shown", "held"]
-"""`not shown`: the limit is exceeded, and chance explains it; `unknown`: it keeps the gate from deciding."""
+"""`not shown`: the limit is exceeded, but not significantly; `unknown`: the gate cannot decide."""
 
 OfFlips = Literal["flips", "net loss", "unclear", "another system"]
 RuleKind = Literal[OfFlips, "metric", "not measured", "lost", "coverage", "partial", "no rule"]
-"""`flips`: questions that broke and count; `net loss`: so many more broke than were fixed that a test shows it;
-`unclear`: questions that fail consistently, and may have passed by luck; `another system`: what was rerun is not the
+"""`flips`: questions that broke and count; `net loss`: significantly more questions broke than were fixed;
+`unclear`: questions that fail consistently, and may have passed by luck; `another system`: the rerun target is not the
 candidate; `coverage`: too few questions are left to compare; `partial`: a run of a part of the golden set.
 """
 
@@ -96,7 +96,7 @@ candidate; `coverage`: too few questions are left to compare; `partial`: a run o
 class Rule:
     """One rule of the gate: its `value` and `limit` in numbers of questions, or the `metric` that has both.
 
-    `where` is the domain of a rule for one; `names` are the questions or metrics that it is about.
+    `where` is the domain of a rule for one domain; `names` are the questions or metrics of the rule.
     """
 
     kind: RuleKind
@@ -123,7 +123,7 @@ class GroupDelta:
 
 @dataclass(frozen=True)
 class OutcomeTable:
-    """Questions that pass or fail on both sides, that only one side measured, or none: all common ones."""
+    """The common questions by their outcomes on both sides: passed, failed, or not measured."""
 
     still_pass: int
     broke: int
@@ -136,10 +136,11 @@ class OutcomeTable:
 
 @dataclass(frozen=True)
 class ComparedAim:
-    """One aim of the rubric in a comparison. Changes are relative to what they are measured from.
+    """One aim of the rubric in a comparison. Changes are relative to their starting value.
 
-    `improvement` is the candidate's over the run that it is compared with (None where that is 0),
-    `published_improvement` the candidate's over the `published` baseline, and `aim_improvement` the aim's over that.
+    `improvement` is that of the candidate over the baseline of the comparison (None if that is 0),
+    `published_improvement` that of the candidate over the `published` baseline, and `aim_improvement` that of the aim
+    over the `published` one.
     """
 
     metric: str
@@ -154,7 +155,7 @@ class ComparedAim:
 
     @classmethod
     def of(cls, metric: MetricDelta) -> ComparedAim:
-        """The aim of this metric."""
+        """Return the aim of this metric."""
         aim, was, now = RUBRIC_AIMS[metric.name], metric.baseline, metric.candidate
         improvement, over_published = relative(now, was) if was else None, relative(now, aim.published)
         reached, published = aim.reached(now), aim.published
@@ -167,8 +168,8 @@ class Comparison(ChangedQuestions):
 
     `rules` has the rules of the `gate`, broken ones first. `loss_p` is the p value of the test over all questions that
     broke and were fixed. `outcomes` counts passes and failures, or is None if passing is not compared. `causes` counts
-    those of what got worse. `not_selected` are the questions that one run did not select; `texts` has the questions
-    that were not compared, by id. `screen` renders the comparison for a notebook.
+    the causes of the questions that got worse. `not_selected` are the questions that one run did not select; `texts`
+    has the questions that were not compared, by id. `screen` renders the comparison for a notebook.
     """
 
     baseline: Run
@@ -196,7 +197,7 @@ class Comparison(ChangedQuestions):
 
     @property
     def differences(self) -> tuple[RunDifference, ...]:
-        """What differs in how the two runs were made."""
+        """The differences between the settings of the two runs."""
         return run_differences(self.baseline, self.candidate)
 
     @property
@@ -207,7 +208,7 @@ class Comparison(ChangedQuestions):
 
     @cached_property
     def culprits(self) -> list[Culprit]:
-        """The pages, errors and causes behind what got worse, those with the most questions first."""
+        """The pages, errors and causes of the questions that got worse, those with the most questions first."""
         changes = [change for listed in self.by_fate.values() for change in listed]
         before, after = (
             [*(row for change in changes if (row := getattr(change, side)) is not None), *self.same]
@@ -217,16 +218,16 @@ class Comparison(ChangedQuestions):
 
     @cached_property
     def behind(self) -> Behind | None:
-        """What is behind most of what got worse."""
+        """The main cause of the questions that got worse."""
         return find_behind(self.worse, self.culprits, self.causes, self.num_worse, self.differences)
 
     def documents(self, most: int) -> list[ChangedDocument]:
-        """The documents behind what got worse, those with the most questions first, at most so many."""
+        """Return at most `most` documents of the questions that got worse, those with the most questions first."""
         return changed_documents(self.culprits, [each for changes in self.by_fate.values() for each in changes], most)
 
     @property
     def passing_compared(self) -> bool:
-        """Whether it is compared which questions pass; where it is not none can break or be fixed."""
+        """True if passing is compared. If not, no question can break or be fixed."""
         return "pass_rate" not in self.left_out
 
     @property
@@ -239,12 +240,12 @@ class Comparison(ChangedQuestions):
 
 
 EXIT_CODES: dict[Verdict, int] = {"regression": 1, "unknown": 3, "ok": 0}
-"""The exit code of each verdict, the worst first: of several sets the worst decides."""
+"""The exit code of each verdict, the worst first: the worst of several sets decides."""
 
 
 @dataclass(frozen=True)
 class ComparedSet:
-    """One golden set: its comparison, or why it could not be compared."""
+    """One golden set: its comparison, or the reason that it could not be compared."""
 
     golden: str
     comparison: Comparison | None = None
@@ -252,25 +253,25 @@ class ComparedSet:
 
     @property
     def verdict(self) -> Verdict:
-        """That of the comparison; without one it could not be told."""
+        """The verdict of the comparison; `unknown` without one."""
         return self.comparison.verdict if self.comparison else "unknown"
 
 
 @dataclass(frozen=True)
 class SetComparisons:
-    """Several golden sets, each compared with its baseline, in the order in which they were named."""
+    """Several golden sets in the order given, each compared with its baseline."""
 
     sets: Sequence[ComparedSet]
 
     @property
     def verdict(self) -> Verdict:
-        """The worst of all: a regression beats what could not be told, and that beats no regression."""
+        """The worst of all verdicts: regression, then unknown, then ok."""
         verdicts = {each.verdict for each in self.sets}
         return next((verdict for verdict in EXIT_CODES if verdict in verdicts), "unknown")
 
     @property
     def exit_code(self) -> int:
-        """0 no regression in any set, 1 a regression in one, else 3 where one could not be told."""
+        """0 no regression in any set, 1 a regression in one, else 3 if one is unknown."""
         return EXIT_CODES[self.verdict]
 
     def _repr_html_(self) -> str:

@@ -1,4 +1,4 @@
-"""What questions that got worse have in common: each is counted under one page, one error or one cause. Pure."""
+"""Groups the questions that got worse by one page, one error or one cause each. Pure."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from evaltrack.records.stored_row import StoredRow, StoredSource
 FALLS: tuple[CauseKind, ...] = ("source_lost", "source_demoted")
 ERRORS: tuple[CauseKind, ...] = ("target_failed", "judge_failed")
 SEEN: tuple[CulpritKind, ...] = ("page_new", "page_deleted", "source_text_changed", "ids_changed", "rechunked")
-"""What is seen to have happened to pages, so that several of them are named; of others only one behind most of it."""
+"""Observed changes of pages, of which several are named. Other changes must explain more than half."""
 
 SEVERAL = 2
-"""Questions for which the baseline returned a page that is said to be deleted."""
+"""Questions for which the baseline must have returned a page that is called deleted."""
 
 ROUNDS = 50
-"""Pages that are looked for together; each question left after that is counted under its own."""
+"""Pages that are searched together. Questions left after that are grouped separately."""
 
 
 @dataclass
 class Culprit:
-    """A page (`parts` are the chunks of it) and what happened to it, with the questions that it made worse.
+    """A page (`parts` are its chunks) and its change, with the questions that it made worse.
 
-    Where no page is concerned `page` is None; of errors there is one for each kind of `message`.
+    If no page is concerned, `page` is None. Each kind of error `message` has one culprit.
     """
 
     kind: CulpritKind
@@ -40,17 +40,17 @@ class Culprit:
 
     @property
     def part(self) -> str | None:
-        """The chunk, where nothing says that it happened to more of the page."""
+        """The chunk, unless the change is observed on the page."""
         return self.parts[0] if len(self.parts) == 1 and self.kind not in SEEN else None
 
 
 def find_culprits(
     worse: Sequence[Change], before: Sequence[StoredRow], after: Sequence[StoredRow], *, whole: bool
 ) -> list[Culprit]:
-    """Those with the most questions first; of several pages that explain a question the one that explains most.
+    """Return the culprits, those with the most questions first. A question counts for the page that explains the most.
 
-    `before` and `after` are the rows of both sides; `whole`: of all common questions, so that what is in none of them
-    is new, or was deleted. A page to which nothing is seen to have happened is one only if it is behind more than half.
+    `before` and `after` are the rows of both sides; `whole`: they hold all common questions, so that a page in none of
+    them is new, or was deleted. A page without an observed change is a culprit only if it explains more than half.
     """
     shown = _Shown(worse, before, after, whole)
     suspects = {change.id: list(_suspects(change, shown)) for change in worse}
@@ -67,7 +67,7 @@ def find_culprits(
 
 
 def _chosen(suspects: Mapping[str, Sequence[Culprit]], num_worse: int) -> dict[str, Culprit]:
-    """One suspect of each question: again and again the one that most of the remaining questions share."""
+    """Return one suspect of each question: repeatedly the suspect that most of the remaining questions share."""
     left = dict(suspects)
     chosen: dict[str, Culprit] = {}
     for _ in range(ROUNDS):
@@ -92,7 +92,7 @@ def _is_named(kind: CulpritKind, times: int, num_worse: int) -> bool:
 
 
 class _Shown:
-    """What the rows of both runs show of pages and their parts."""
+    """The pages and parts in the rows of both runs."""
 
     def __init__(
         self, worse: Sequence[Change], before: Sequence[StoredRow], after: Sequence[StoredRow], whole: bool
@@ -105,11 +105,11 @@ class _Shown:
         self._new = {page for page in self._now.keys() - self._was if not between.isdisjoint(self._now[page])}
 
     def is_new(self, page: str) -> bool:
-        """Whether the baseline returned nothing of it, and it came between sources that kept their order."""
+        """Return True if the baseline returned nothing of it, and it came between sources that kept their order."""
         return self._whole and page in self._new
 
     def fate_of_lost(self, page: str, part: str) -> CulpritKind:
-        """What happened to a page, or a part of it, that a question lost."""
+        """Return the change of a page, or of a part of it, that a question lost."""
         if part in self._now.get(page, ()):
             return "page_rarer"
         gone = self._whole and page not in self._now and self._questions[page] >= SEVERAL
@@ -129,13 +129,13 @@ def _fresh(before: StoredRow, after: StoredRow) -> set[str]:
 
 
 def _keeps_order(before: StoredRow, after: StoredRow) -> bool:
-    """Whether the sources that both returned stand in one order."""
+    """Return True if the sources that both returned have the same order."""
     was, now = (list(dict.fromkeys(source_id(each) for each in row.sources or ())) for row in (before, after))
     return [key for key in was if key in now] == [key for key in now if key in was]
 
 
 def _suspects(change: Change, shown: _Shown) -> Iterator[Culprit]:
-    """What can be behind one question: of what rose, and of what fell, the page; else its cause alone."""
+    """Yield the possible culprits of one question: the pages of sources that rose or fell; else its cause."""
     cause = change.cause
     if cause.kind in ERRORS:
         yield Culprit(cause.kind, None, cause.detail)
@@ -155,28 +155,28 @@ def _suspects(change: Change, shown: _Shown) -> Iterator[Culprit]:
 
 
 def _page(change: Change, name: str | None) -> tuple[str | None, StoredSource | None]:
-    """The page of a source of this name, and the source, where a row of the question holds it."""
+    """Return the page of the source of this name, and the source if a row of the question holds it."""
     rows = [row for row in (change.before, change.after) if row is not None]
     named = (each for row in rows for each in row.sources or () if name and row.name_of(each) == name)
     source = next(named, None)
     return (page_of(source or StoredSource(chunk_id=name)) if name else None), source
 
 
-# What is behind most of it
+# The main cause
 
 NAMED_FROM, MOST_FROM = 3, 2
-"""Pages to which something is seen to have happened are behind it from a third of what got worse, an error from half.
+"""Pages with an observed change are the main cause from a third of the questions that got worse, an error from half.
 
-Any other page has to explain more than half.
+Any other page must explain more than half.
 """
 
 
 @dataclass(frozen=True)
 class Behind:
-    """One kind of thing that so many `questions` have in common: pages, an error, or no page at all.
+    """The main cause, which `questions` have in common: pages, an error, or no page.
 
-    `ranks` is from where to where the expected source fell in most of them, `differences` what differs between the
-    runs that can have to do with it: no proof that it did.
+    `ranks` is the most frequent fall of the expected source. `differences` are differences between the runs that may be
+    related; they prove nothing.
     """
 
     kind: CulpritKind
@@ -193,7 +193,7 @@ def find_behind(
     num_worse: int,
     differences: Iterable[RunDifference],
 ) -> Behind | None:
-    """What is behind most of it; None where nothing got worse."""
+    """Return the main cause; None if nothing got worse."""
     if not worse or not causes:
         return None
     groups = defaultdict[tuple[CulpritKind, int], list[Culprit]](list)
@@ -213,7 +213,7 @@ def find_behind(
 
 
 def _related(kind: CulpritKind, differences: Iterable[RunDifference]) -> tuple[RunDifference, ...]:
-    """The differences between the runs that can have to do with this."""
+    """Return the differences between the runs that may be related to this kind."""
     if kind in ("tools_changed", "answer_missing", "answer_changed", "now_declines", "no_longer_declines"):
         return tuple(filter(about_answers, differences))
     if kind in (*SEEN, "source_lost"):
@@ -226,7 +226,7 @@ def _related(kind: CulpritKind, differences: Iterable[RunDifference]) -> tuple[R
 
 @dataclass(frozen=True)
 class DocumentPart:
-    """One chunk of a document; a text is None where no row of that side holds it."""
+    """One chunk of a document. A text is None if no row of that side holds it."""
 
     name: str
     before: str | None
@@ -234,13 +234,13 @@ class DocumentPart:
 
     @property
     def differs(self) -> bool:
-        """Whether the text of one side is not that of the other."""
+        """True if the texts of both sides differ."""
         return self.before != self.after
 
 
 @dataclass(frozen=True)
 class ChangedDocument:
-    """A document, what happened to it, and the questions that it made worse."""
+    """A document, its change, and the questions that it made worse."""
 
     culprit: Culprit
     parts: tuple[DocumentPart, ...]
@@ -248,7 +248,7 @@ class ChangedDocument:
 
 
 def changed_documents(culprits: Iterable[Culprit], changes: Sequence[Change], most: int) -> list[ChangedDocument]:
-    """At most so many, in the order of the culprits, with their texts as far as the rows hold them."""
+    """Return at most `most` documents in the order of the culprits, with the texts that the rows hold."""
     by_id = {change.id: change for change in changes}
     documents = [culprit for culprit in culprits if culprit.page is not None][:most]
     names = {part for culprit in documents for part in culprit.parts}
@@ -264,7 +264,7 @@ def changed_documents(culprits: Iterable[Culprit], changes: Sequence[Change], mo
 
 
 def _texts(rows: list[StoredRow | None], names: set[str]) -> dict[str, str]:
-    """The first text of each of these sources that a row holds."""
+    """Return the first text that a row holds of each of these sources."""
     texts: dict[str, str] = {}
     for row in rows:
         for source in (row.sources or ()) if row is not None else ():

@@ -1,4 +1,4 @@
-"""What differs between the two rows of a question: facts, without a judgement on which of them explains what."""
+"""Finds the differences between the two rows of a question, without deciding which of them is the cause."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from evaltrack.compare.change import CauseKind
 from evaltrack.records.stored_row import NAMELESS, StoredRow, StoredSource
 
 Ranked = dict[str, tuple[int, StoredSource]]
-"""Each source returned with its rank, by the keys it is compared by; the best first.
+"""Each returned source with its rank, by its comparison keys; the best first.
 
-A source that finds several passages stands there under each of them.
+A source that contains several passages is listed under each of them.
 """
 
 LEAST_RECIPROCAL = 1e-6
-"""Below it a reciprocal rank is none: no response has a million sources."""
+"""A smaller reciprocal rank means no rank: no response has a million sources."""
 
 WORDS_IN_A_ROW, MOVED = 3, 0.5
-"""How texts are held against each other; and the share of what both could share that says that a text moved."""
+"""Words of a run by which texts are compared, and the share of common runs from which a text moved."""
 
 SAME = 0.8
-"""Share of a text from which it is the same text, or one stretch of it."""
+"""Share of a text from which it is the same text, or a part of it."""
 
 ENOUGH, FEW = 10, 0.2
-"""Sources that both runs must have returned, and the share of them that keeps its id, where all were cut anew."""
+"""If both runs returned at least so many sources and at most this share kept its id, all were chunked differently."""
 
 SEVERAL_CUT = 3
-"""Sources that come back in parts under their ids, where all were cut; a part of one or two is what an edit left."""
+"""Sources that must come back in parts under their ids to show a rechunking. One or two parts are edits."""
 
 
 def in_order(row: StoredRow) -> Iterator[tuple[int, tuple[str, ...], StoredSource]]:
-    """The distinct sources with their ranks, from 1, and the keys they are compared by."""
+    """Yield the distinct sources with their ranks, from 1, and their comparison keys."""
     seen, rank = set[str](), 0
     for keys, source in zip(row.source_keys, row.sources or (), strict=True):
         if keys[0] not in seen:
@@ -48,19 +48,19 @@ def in_order(row: StoredRow) -> Iterator[tuple[int, tuple[str, ...], StoredSourc
 
 
 def by_key(row: StoredRow) -> Ranked:
-    """Each source returned, by the keys it is compared by, with its rank among distinct sources."""
+    """Return each returned source by its comparison keys, with its rank among distinct sources."""
     return {key: (rank, source) for rank, keys, source in in_order(row) for key in keys}
 
 
 def scored_rank(reciprocal: float | None, trials: int | None) -> int | None:
-    """The rank that a reciprocal rank is of; None where that is zero, or the mean of several trials."""
+    """Return the rank of a reciprocal rank; None for zero, and for a mean of several trials."""
     if reciprocal is None or reciprocal < LEAST_RECIPROCAL or trials is not None:
         return None
     return round(1 / reciprocal)
 
 
 def first_rank(row: StoredRow) -> int | None:
-    """The rank of the first expected source among all distinct ones that were returned; None if none was."""
+    """Return the rank of the first expected source among all distinct sources; None if none was returned."""
     if rank := scored_rank(row.scores.get("reciprocal_rank"), row.trials):
         return rank
     expected = set(row.expected_keys)
@@ -68,12 +68,12 @@ def first_rank(row: StoredRow) -> int | None:
 
 
 def source_id(source: StoredSource) -> str:
-    """The id by which all questions know a source; its title where it has none."""
+    """Return the id of a source in all questions; its title if it has none."""
     return source.chunk_id or source.title or ""
 
 
 def page_of(source: StoredSource) -> str:
-    """The file that a source is a part of, as far as its id and link tell; else its title, or its id."""
+    """Return the file of a source, as far as its id and link tell; else its title, or its id."""
     stem, numbered, _ = (source.chunk_id or "").partition("#")
     address = urlsplit(source.url or "")
     path = unquote(address.path)
@@ -87,11 +87,11 @@ def page_of(source: StoredSource) -> str:
 
 @dataclass(frozen=True)
 class AllSources:
-    """What the changed questions of two runs show together of the sources, by their ids and pages.
+    """The facts on sources that all changed questions of two runs show, by ids and pages.
 
-    `edited` have another text now, and `kept` the same; `cut` come back in parts under the same ids. `deleted` stood
-    above what is still returned, and no question returns them now. `recut`: nearly no source kept its id, and the new
-    ones have other texts.
+    `edited` sources have another text now, `kept` ones the same. `cut` ones come back in parts under the same ids.
+    `deleted` ones ranked above a source that is still returned, and no question returns them now. `recut`: nearly no
+    source kept its id, and the new ones have other texts.
     """
 
     edited: Set[str] = field(default_factory=frozenset)
@@ -102,7 +102,7 @@ class AllSources:
 
     @classmethod
     def of(cls, before: Mapping[str, StoredRow], after: Mapping[str, StoredRow]) -> AllSources:
-        """Read from the rows of both runs, by question."""
+        """Return the facts from the rows of both runs, by question."""
         old, new = ([each for row in rows.values() for each in row.sources or ()] for rows in (before, after))
         was, now = texts_by_id(old), texts_by_id(new)
         both, fresh = was.keys() & now.keys(), now.keys() - was.keys()
@@ -122,13 +122,13 @@ class AllSources:
         return cls(edited, kept, cut, deleted - now.keys(), recut)
 
     def shows_edit(self, source: StoredSource) -> bool:
-        """Whether this source was edited, or its page was and nothing shows that it kept its text."""
+        """Return True if this source was edited, or its page was and nothing shows that it kept its text."""
         key = source_id(source)
         return key in self.edited or (page_of(source) in self.edited and key not in self.kept)
 
 
 def texts_by_id(sources: Iterable[StoredSource]) -> dict[str, set[str]]:
-    """The digests of the texts of each source that was returned, by its id."""
+    """Return the digests of the texts of each returned source, by its id."""
     texts = defaultdict[str, set[str]](set)
     for source in sources:
         texts[source_id(source)] |= {each for each in (source.text_digest,) if each}
@@ -136,7 +136,7 @@ def texts_by_id(sources: Iterable[StoredSource]) -> dict[str, set[str]]:
 
 
 def parts_of_old(old: Iterable[StoredSource], new: Iterable[StoredSource]) -> set[str]:
-    """The ids of sources of which each new text is a part of an old one, and clearly shorter."""
+    """Return the ids of sources whose new texts are all clearly shorter parts of an old one."""
     wholes, fits = defaultdict[str, list[list[tuple[str, ...]]]](list), defaultdict[str, list[bool]](list)
     for source in {each.text_digest: each for each in old if each.text}.values():
         wholes[source_id(source)].append(_runs_of_words(source))
@@ -148,14 +148,14 @@ def parts_of_old(old: Iterable[StoredSource], new: Iterable[StoredSource]) -> se
 
 
 def cut_out(before: StoredRow, after: StoredRow) -> list[StoredSource]:
-    """The sources that are not returned any more, above one that is: a floor cuts off the end alone."""
+    """Return the lost sources above one that is still returned. A floor removes only the end of the list."""
     was, now = before.sources or (), {source_id(each) for each in after.sources or ()}
     last = max((place for place, each in enumerate(was) if source_id(each) in now), default=0)
     return [each for each in was[:last] if source_id(each) not in now]
 
 
 class Found(NamedTuple):
-    """A text that was edited, or stands elsewhere: its ranks on the good and the bad side, and the source there."""
+    """A text that was edited or moved: its ranks on the good and the bad side, and the source on the bad side."""
 
     kind: CauseKind
     rank: int | None
@@ -165,9 +165,9 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True)
 class Differences:
-    """Two rows of one question, of which the first k sources were scored; `good` has what `bad` may lack.
+    """Two rows of one question whose first k sources were scored. `good` has what `bad` may lack.
 
-    Of a loss `good` is the baseline's row, of a `gain` the candidate's.
+    For a loss `good` is the baseline's row, for a `gain` the candidate's.
     """
 
     good: StoredRow
@@ -188,11 +188,11 @@ class Differences:
 
     @cached_property
     def expected(self) -> dict[str, None]:
-        """The keys that are expected, in the order of the golden set."""
+        """The expected keys, in the order of the golden set."""
         return dict.fromkeys(self.good.expected_keys)
 
     def name(self, source: StoredSource) -> str:
-        """The source's name for people."""
+        """Return the source's name for people."""
         return self.good.name_of(source)
 
     # Ranks
@@ -204,19 +204,19 @@ class Differences:
 
     @cached_property
     def fallen(self) -> list[str]:
-        """Those of them that stand lower now, or are not returned under their key."""
+        """The keys of `placed` with a lower rank now, or that are not returned under their key."""
         return [key for key in self.placed if key not in self.new or self.new[key][0] > self.old[key][0]]
 
     @cached_property
     def ranks_fell(self) -> bool:
-        """Whether the expected sources, whichever they are, stand lower now or are fewer."""
+        """True if the expected sources, in any order, have lower ranks now or are fewer."""
         was, now = (sorted(side[key][0] for key in self.expected if key in side) for side in (self.old, self.new))
         return any(rank <= self.k and rank < other for rank, other in zip_longest(was, now, fillvalue=inf))
 
     def newly_above(self, key: str) -> Iterator[str]:
-        """The keys among the first k that stand above `key` now and did not before, the best first.
+        """Yield the keys among the first k that newly rank above `key`, the best first.
 
-        What only moved up into the gap that expected sources left is none of them: it passed no other source, and rose
+        Sources that only moved up into the gap of expected sources are left out: they passed no other source, and rose
         by less than `key` fell.
         """
         (rank, source), now = self.old[key], self.new[key][0] if key in self.new else None
@@ -229,12 +229,12 @@ class Differences:
                 yield other
 
     def _passed(self, key: str) -> bool:
-        """Whether a source passed another one, of those that both sides returned and that did not fall."""
+        """Return True if a source passed another one, among those that both sides returned and that did not fall."""
         both = [each for each in self.old if each in self.new and each not in self.fallen]
         return key in both and sorted(both, key=lambda each: self.new[each][0]).index(key) < both.index(key)
 
     def cut_off(self, key: str) -> bool:
-        """Whether all that came back stood above it before: a list that ends earlier, and not what was deleted."""
+        """Return True if the list ends earlier: all sources that came back ranked above it, and it was not deleted."""
         ranks = [self.old[other][0] if other in self.old else inf for other in self.new]
         return bool(ranks) and key not in self.new and max(ranks) < self.old[key][0] and not self.deleted(key)
 
@@ -242,7 +242,7 @@ class Differences:
 
     @cached_property
     def renamed(self) -> dict[str, str]:
-        """Expected keys whose text, or chunk, left them, each with another key that has it now only."""
+        """Expected keys that lost their text or chunk, each with the key that newly has it."""
         was, now = _contents(self.good), _contents(self.bad)
         arrived: dict[str, str] = {}
         for key, contents in now.items():
@@ -268,7 +268,7 @@ class Differences:
         return found
 
     def edit_of(self, key: str) -> Found | None:
-        """The edit of a source of the bad side, as this question or others show; of one that is new, of its page."""
+        """Return the edit of a source of the bad side that any question shows; for a new source that of its page."""
         rank, source = self.new[key]
         own, elsewhere = self.edited.get(source_id(source)), self.everywhere
         if own or not (source_id(source) in elsewhere.edited if key in self.old else elsewhere.shows_edit(source)):
@@ -276,12 +276,12 @@ class Differences:
         return Found("source_text_changed", None, rank, source)
 
     def deleted(self, key: str) -> bool:
-        """Whether an expected source is gone, and other questions show that it or its page was deleted."""
+        """Return True if an expected source is gone, and other questions show that it or its page was deleted."""
         source = self.old[key][1]
         return key not in self.new and not self.everywhere.deleted.isdisjoint((source_id(source), page_of(source)))
 
     def text_of(self, key: str) -> Found | None:
-        """Where the text of an expected source is now: under another id, in other borders, or edited; else None."""
+        """Return the place of an expected source's text: under another id, in other chunks, or edited; else None."""
         rank, source = self.old[key]
         if key in self.renamed:
             return Found("ids_changed", rank, *self.new[self.renamed[key]])
@@ -303,9 +303,9 @@ class Differences:
         return None
 
     def _alike(self, source: StoredSource, edit: Found | None) -> Found | None:
-        """A source that newly holds much of the text of this one, which came back in other borders, or was edited.
+        """Return a source that newly holds much of this one's text, which was rechunked or edited; else None.
 
-        Borders move a stretch of words from one source to another; an edit takes some away and adds others.
+        Rechunking moves a run of words from one source to another. An edit removes some words and adds others.
         """
         known = {each.text_digest for _, each in self.old.values()}
         text, others = _runs_of_words(source), [each for _, each in self.old.values() if each is not source]
@@ -332,42 +332,42 @@ class Differences:
 
     @cached_property
     def contexts(self) -> tuple[list[StoredSource], list[StoredSource]]:
-        """The first k of both sides, as they were returned."""
+        """The first k sources of both sides, as returned."""
         return list(self.good.sources or ())[: self.k], list(self.bad.sources or ())[: self.k]
 
     @cached_property
     def same_order(self) -> bool:
-        """Whether the first k are the same sources in the same order, whatever their texts."""
+        """True if the first k are the same sources in the same order, whatever their texts."""
         was, now = ([(each.chunk_id, each.title) for each in side] for side in self.contexts)
         return was == now
 
     @cached_property
     def same_texts(self) -> bool:
-        """Whether the first k all have a text, the same ones in the same order, whatever they are called."""
+        """True if the first k all have a text, and the same texts in the same order, whatever their names."""
         was, now = ([each.text_digest for each in side] for side in self.contexts)
         return was == now and None not in was and bool(was)
 
     @cached_property
     def same_context(self) -> bool:
-        """Whether the first k are the same sources in the same order, with the same texts as far as they are known."""
+        """True if the first k are the same sources in the same order, and no known text differs."""
         digests = ((one.text_digest, other.text_digest) for one, other in zip(*self.contexts, strict=False))
         return self.same_order and all(one == other or None in (one, other) for one, other in digests)
 
     @property
     def same_text(self) -> bool:
-        """Whether the text of the answer is the same; an empty one is none."""
+        """True if the text of the answer is the same. An empty answer equals none."""
         return (self.good.answer or "") == (self.bad.answer or "")
 
     @property
     def same_answer(self) -> bool:
-        """Whether the target said the same and called the same tools, in whatever order."""
+        """True if the answer is the same and the same tools were called, in any order."""
         return self.same_text and sorted(self.good.tool_calls or []) == sorted(self.bad.tool_calls or [])
 
     @cached_property
     def declined(self) -> tuple[bool, bool]:
-        """Whether the target declined, on each side.
+        """True if the target declined, for each side.
 
-        An answer that did not change is none for want of sources: what is expected was not returned, that is all.
+        An unchanged answer without sources does not decline: only the expected source was not returned.
         """
         was, now = self.good.declined, self.bad.declined
         flagged = self.good.abstained or self.bad.abstained
@@ -376,7 +376,7 @@ class Differences:
 
 
 def _contents(row: StoredRow) -> dict[str, set[str]]:
-    """The digests of the texts under each key, and of titles the ids of their chunks."""
+    """Return the digests of the texts under each key, and for titles the ids of their chunks."""
     contents = defaultdict[str, set[str]](set)
     for keys, source in zip(row.source_keys, row.sources or (), strict=True):
         for key in keys:
@@ -390,5 +390,5 @@ def _runs_of_words(source: StoredSource) -> list[tuple[str, ...]]:
 
 
 def _is_enough(shared: Collection[tuple[str, ...]], least: Collection[tuple[str, ...]]) -> bool:
-    """Whether texts share enough of the `least` that they could."""
+    """Return True if the texts share enough of `least`, the runs that they could share."""
     return bool(least) and len(shared) >= max(MOVED * len(least), min(len(least), WORDS_IN_A_ROW))

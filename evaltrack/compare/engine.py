@@ -1,7 +1,7 @@
-"""Candidate against baseline, question by question, with causes. Prints nothing, reads no store.
+"""Compares two runs: pairs their questions, computes metrics and causes, and decides. Prints nothing, reads no store.
 
-Both sides come as a data frame of light columns and a way to get whole rows by id, so that only the few questions that
-changed are read whole.
+Each side is a data frame of light columns and a function that reads whole rows by id, so that only the few changed
+questions are read whole.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ AFFECTED: dict[str, frozenset[str]] = {
     "pass_threshold": depending_on("pass_threshold"),
     **dict.fromkeys(("rubric", "metrics_version", "golden"), frozenset(BY_METRIC)),
 }
-"""Which metrics a differing part of the signature makes incomparable."""
+"""The metrics that become incomparable if a part of the signature differs."""
 
 MOST_TEXTS = 5_000
-"""Questions that are not compared of which the texts are read."""
+"""The most questions without a comparison whose texts are read."""
 
 
 def compare(
@@ -64,16 +64,16 @@ def compare(
     """Compare two runs.
 
     Args:
-        baseline: The run that was.
-        candidate: The run that is.
-        gate: The rules; None takes `DEFAULT_DROPS` and no flip.
+        baseline: The earlier run.
+        candidate: The later run.
+        gate: The rules; None is `DEFAULT_DROPS` and no flip.
         ignore: Parts of the signature that may differ; the metrics they affect are left out.
-        rerunner: Reruns questions of the candidate, to tell broken from flaky ones; or says why none can be rerun.
+        rerunner: Reruns questions of the candidate to find flaky ones; or the reason that none can be rerun.
         accepted: The questions that people accepted in spite of their outcome, by id, and why.
         resamples: Bootstrap resamples for each interval.
 
     Raises:
-        NotComparableError: parts of the signatures differ that were not ignored, or no question is common.
+        NotComparableError: the signatures differ in parts that are not ignored, or no question is common.
         UsageError: `ignore` names no part, or a domain of the gate is in neither run.
     """
     gate, accepted = gate or Gate(), accepted or {}
@@ -117,11 +117,11 @@ def compare(
     )
 
 
-# What may be compared
+# Comparability
 
 
 def _declared_otherwise(baseline: Signature, candidate: Signature) -> list[str]:
-    """The scores of one's own that both runs have and that are declared, or computed, in another way."""
+    """Return the user-defined scores of both runs that are declared, or computed, in different ways."""
     was = {score.name: score for score in baseline.scores}
     return [score.name for score in candidate.scores if was.get(score.name, score) != score]
 
@@ -135,7 +135,7 @@ def _notes(redeclared: Sequence[str]) -> tuple[str, ...]:
 
 
 def metrics_left_out(baseline: Signature, candidate: Signature, ignore: Collection[str]) -> set[str]:
-    """The metrics that cannot be compared, after the differences that may be ignored.
+    """Return the metrics that cannot be compared because of ignored differences.
 
     The target may differ, and edited questions are listed.
 
@@ -155,12 +155,12 @@ def metrics_left_out(baseline: Signature, candidate: Signature, ignore: Collecti
         raise NotComparableError(message, "; or `ignore=` what may differ", guide=Guide.COMPARABLE)
     left_out = set[str]().union(*(AFFECTED[part] for part in differing))
     if "weights" in differing and candidate.rubric == "reasoning":
-        left_out.add("pass_rate")  # there the weights decide who passes
+        left_out.add("pass_rate")  # its weights decide which questions pass
     return left_out
 
 
 def _is_measured(metric: str, paired: Paired) -> bool:
-    """Whether a side holds values of the metric; which questions pass is always said to be left out."""
+    """Return True if a side has values of the metric, or it is the pass rate, which is always noted."""
     name = paired.table.by_metric[metric].name
     return metric == "pass_rate" or any(name in side.frame for side in (paired.baseline, paired.candidate))
 
@@ -169,7 +169,7 @@ def _is_measured(metric: str, paired: Paired) -> bool:
 
 
 class _Measure:
-    """Means, intervals and counts over pairs."""
+    """Computes means, intervals and counts over pairs."""
 
     def __init__(self, paired: Paired, gate: Gate, resamples: int) -> None:
         self._paired, self._gate, self._resamples = paired, gate, resamples
@@ -184,7 +184,7 @@ class _Measure:
         *,
         intervals: bool = True,
     ) -> Iterator[MetricDelta]:
-        """Each metric that both sides measured on at least one common question."""
+        """Yield each metric that both sides measured on at least one common question."""
         for name, score in self._table.by_metric.items():
             if score.compared and name not in self._paired.left_out and (names is None or name in names):
                 delta = self._delta(frame, score, drops.get(name), intervals=intervals)
@@ -192,7 +192,7 @@ class _Measure:
                     yield delta
 
     def groups(self) -> Iterator[GroupDelta]:
-        """The metrics of each domain, difficulty and category."""
+        """Yield the metrics of each domain, difficulty and category."""
         frame = self._paired.frame
         unknown = set(self._gate.domain_drops) - set(frame["domain_c"].unique())
         if unknown:
@@ -246,7 +246,7 @@ class _Measure:
         return replace(delta, over=over, p_value=self._p_value(delta, was, now, score))
 
     def _with_interval(self, delta: MetricDelta, was: Any, now: Any, score: Score) -> MetricDelta:
-        """The metric with the interval of its difference, within what the mean can be."""
+        """Return the metric with the interval of its difference, limited to possible values of the mean."""
         if score.quantile is not None:
             interval = quantile_interval(was, now, score.quantile, resamples=self._resamples)
             return replace(delta, interval=interval, method=interval and "percentile")
@@ -260,13 +260,13 @@ class _Measure:
         return replace(delta, interval=(low, high), method=made.method)
 
     def _p_value(self, delta: MetricDelta, was: Any, now: Any, score: Score) -> float:
-        """One-sided p of the loss."""
+        """Return the one-sided p of the loss."""
         if score.quantile is None:
             return one_sided(sign_flip(was, now).p, worse=delta.is_worse)
         return one_sided(swap_test(was, now, score.quantile, resamples=self._resamples), worse=delta.is_worse)
 
     def _reachable(self, frame: pd.DataFrame, pairs: Any) -> float | None:
-        """The most that precision in the first k can be, where so many sources are expected; None if not known."""
+        """Return the highest possible precision in the first k; None if the number of expected sources is unknown."""
         if f"{NUM_EXPECTED}_b" not in frame:
             return None
         k = self._paired.candidate.info.signature.k
@@ -274,7 +274,7 @@ class _Measure:
 
 
 def _of_run(values: Any, score: Score) -> float:
-    """The mean of the values, or their quantile."""
+    """Return the mean of the values, or their quantile."""
     return float(values.mean()) if score.quantile is None else quantile(values, score.quantile)
 
 
@@ -282,7 +282,7 @@ def _of_run(values: Any, score: Score) -> float:
 
 
 def _loss(paired: Paired) -> Loss:
-    """The test of the passes of all questions."""
+    """Return the test of the passes of all questions."""
     if not paired.passing_compared:
         return Loss()
     passes, trials = pass_counts(paired.frame)
@@ -300,7 +300,7 @@ def _reruns(
     *,
     means_fell: bool,
 ) -> Reruns:
-    """Rerun what decides, where the gate does so; whether anything varies is known from trials too."""
+    """Rerun the questions that decide, if the gate does so. Trials also show if answers vary."""
     frame, trials = paired.frame, [trial_counts(paired.frame, end) for end in "bc"]
     varied = any(0 < passes < times for counts in trials for passes, times in counts.values()) or None
     broke = [flip.id for flip in changed.flips if flip.id not in accepted]
@@ -326,7 +326,6 @@ def _reruns(
 
 
 def _outcome_table(paired: Paired) -> OutcomeTable:
-    """How many questions pass and fail on either side."""
     was, now = (paired.frame[f"passed_{end}"] for end in "bc")
     pairs = (was & now, was & ~now, ~was & now, ~was & ~now)
     gaps = (was.notna() & now.isna(), was.isna() & now.notna(), was.isna() & now.isna())
@@ -334,7 +333,7 @@ def _outcome_table(paired: Paired) -> OutcomeTable:
 
 
 def _texts(paired: Paired) -> dict[str, str]:
-    """The questions that are in one run only, or were edited, as they were asked last; none where they are many."""
+    """Return the latest texts of questions that are in one run only or were edited; empty if there are too many."""
     new = {*paired.edited, *paired.added, *paired.not_selected}
     old = {*paired.removed, *paired.not_selected}
     if len(new) + len(old) > MOST_TEXTS:

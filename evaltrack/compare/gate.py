@@ -1,7 +1,6 @@
-"""The gate's rules: how far a metric may fall, how many questions may break, how much must be compared.
+"""Defines the gate's rules: allowed drops of metrics, allowed broken questions, and the least coverage.
 
-`ComparisonConfig` holds the settings of a comparison, each written once: those of `evaltrack compare` and of
-`compare_runs`.
+`ComparisonConfig` defines the settings of `evaltrack compare` and of `compare_runs`.
 """
 
 from __future__ import annotations
@@ -22,17 +21,17 @@ from evaltrack.records.config import Config, OptionalText, Texts, setting
 from evaltrack.records.verdict import NAME_PATTERN
 
 MIN_COVERAGE = 0.9
-"""Share of the questions that must be left to compare after edits, where nothing else is said."""
+"""Default share of the questions that must be left to compare after edits."""
 
 EXACT = 1e-9
-"""A drop that exceeds its threshold by less is exactly at it, which is no regression."""
+"""A drop that exceeds its threshold by less equals it, which is no regression."""
 
 GateKind = Literal["auto", "seed", "evidence"]
 
 
 @dataclass(frozen=True)
 class Threshold:
-    """How large a drop is allowed: a share of the baseline's value, or an amount of the metric itself."""
+    """The allowed drop: a share of the baseline's value, or an amount of the metric itself."""
 
     amount: float
     relative: bool
@@ -41,7 +40,7 @@ class Threshold:
         return f"{self.amount:.4g}" if not self.relative else f"{100 * self.amount:.4g} %"
 
     def exceeded(self, baseline: float, candidate: float, *, higher_is_better: bool) -> bool:
-        """Whether the drop is larger; one exactly at the threshold is not."""
+        """Return True if the drop is larger. A drop exactly at the threshold is not."""
         worse = baseline - candidate if higher_is_better else candidate - baseline
         return worse > self.amount * (abs(baseline) if self.relative else 1) + EXACT
 
@@ -51,21 +50,21 @@ DEFAULT_DROPS = {
     for score in SCORES
     if score.tolerance
 }
-"""The drops that are allowed where nothing else is said."""
+"""The default allowed drops."""
 
 
 @dataclass(frozen=True)
 class Gate:
     """The rules. `drops` are for the whole set, `domain_drops` for one domain; `explicit` names those the user wrote.
 
-    `min_coverage` is the share of the questions that must be measured again; None lets no question be lost, and few be
-    edited or removed (`MIN_COVERAGE`). `allow_partial`: runs of a part of the golden set may pass.
+    `min_coverage` is the share of the questions that must be measured again. With None no question may be lost, and few
+    may be edited or removed (`MIN_COVERAGE`). `allow_partial`: runs of a part of the golden set may pass.
 
     `kind` says when a loss counts:
 
-    - ``auto``: a question that broke counts unless it is flaky, and a mean unless answers vary and chance explains it.
+    - ``auto``: a broken question counts unless it is flaky, and a mean unless answers vary and chance explains it.
     - ``seed``: always; nothing is rerun.
-    - ``evidence``: where an exact test shows it; nothing is rerun.
+    - ``evidence``: if an exact test shows it; nothing is rerun.
     """
 
     drops: Mapping[str, Threshold] = field(default_factory=lambda: dict(DEFAULT_DROPS))
@@ -77,27 +76,27 @@ class Gate:
     explicit: frozenset[str] = frozenset()
 
     def without_domains(self, domains: Collection[str]) -> Gate:
-        """The same rules, but for those of these domains."""
+        """Return the rules without those of these domains."""
         kept = {domain: rules for domain, rules in self.domain_drops.items() if domain not in domains}
         return replace(self, domain_drops=kept)
 
     @property
     def metrics(self) -> frozenset[str]:
-        """The metrics that have a rule, of the whole set or of a domain."""
+        """The metrics that have a rule for the whole set or a domain."""
         return frozenset(self.drops).union(*self.domain_drops.values())
 
 
 def parse_drops(
     texts: Iterable[str], table: MetricTable | None = None
 ) -> tuple[dict[str, Threshold], dict[str, dict[str, Threshold]], frozenset[str]]:
-    """Thresholds for the whole set and by domain, from ``mrr=10%``, ``judge_score=0.05``, ``travel:recall_at_k=2%``.
+    """Parse thresholds for the whole set and by domain: ``mrr=10%``, ``judge_score=0.05``, ``travel:recall_at_k=2%``.
 
-    Of a metric of which lower is better it is the rise that is allowed: ``latency_p95=20%``. They are added to
-    `DEFAULT_DROPS`; ``mrr=off`` takes a rule away. The metrics are those of a `table`; None is that of ours. The third
-    value names those that have a rule of their own for the whole set.
+    If lower is better, the threshold is the allowed rise: ``latency_p95=20%``. The thresholds are added to
+    `DEFAULT_DROPS`; ``mrr=off`` removes a rule. The metrics are those of a `table`, by default the built-in ones. The
+    third value names the metrics that have their own rule for the whole set.
 
     Raises:
-        UsageError: a text has another form, names no known metric or one that only informs, or a number out of range.
+        UsageError: a text is malformed, its metric is unknown or has no rule, or its number is out of range.
     """
     by_metric = (table or MetricTable()).by_metric | {score.metric: score for score in LATENCIES}
     overall, domains, explicit = dict(DEFAULT_DROPS), dict[str, dict[str, Threshold]](), set[str]()
@@ -123,10 +122,10 @@ def parse_drops(
 
 
 def _threshold(rule: str, score: Score, amount: str, *, relative: bool) -> Threshold:
-    """The threshold in a rule.
+    """Return the threshold of a rule.
 
     Raises:
-        UsageError: it is no number from 0, or so large that no drop can exceed it: `mrr=5` where `mrr=5%` was meant.
+        UsageError: it is no number from 0, or so large that no drop can exceed it: `mrr=5` instead of `mrr=5%`.
     """
     try:
         value = float(amount) / (100 if relative else 1)
@@ -151,7 +150,7 @@ _gate = partial(setting, group="The gate")
 
 
 class ComparisonConfig(Config):
-    """The settings of one comparison; `of` makes one with errors for people."""
+    """The settings of one comparison. `of` validates them with errors for people."""
 
     command = "compare"
 
@@ -187,17 +186,17 @@ class ComparisonConfig(Config):
     ignore: Parts = _gate((), "Part that may differ, such as judge; affected metrics are left out.", option="--ignore")
 
     def rules_by_form(self) -> Gate:
-        """The rules as they read before the runs are known: any name may be that of a score of one's own.
+        """Return the rules before the runs are known: any name may be a user-defined score.
 
         Raises:
-            UsageError: a tolerated drop cannot be read whatever the runs measured.
+            UsageError: a tolerated drop is invalid, whatever the runs measured.
         """
         names = {name for rule in self.max_drop for name in re.findall(r"(\w+)=", rule)}
         named = sorted(name for name in names if re.fullmatch(NAME_PATTERN, name))
         return self.rules(metric_table(tuple(OwnScore(name=name, computed_by="", digest="") for name in named)))
 
     def rules(self, table: MetricTable) -> Gate:
-        """What counts as a regression, among the metrics of a table.
+        """Return the rules of a regression for the metrics of a table.
 
         Raises:
             UsageError: a tolerated drop cannot be read.

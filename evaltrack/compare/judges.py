@@ -1,4 +1,4 @@
-"""How far a judge can be trusted: its agreement with another, and how its scores vary when it judges again. Pure."""
+"""Measures the reliability of a judge: its agreement with another judge, and the repeatability of its scores. Pure."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ Values = Mapping[str, Any]
 
 
 SCORE = {"answer": "overall_score", "reasoning": "reasoning_score"}
-"""What a judge's grades come to, by rubric."""
+"""The score of a judge's grades, by rubric."""
 SCALES = {
     "answer": {name: BY_NAME[name].span or 1.0 for name in ANSWER_GRADES},
     "reasoning": {name: BY_NAME[name].span or 1.0 for name in (SCORE["reasoning"], *DIMENSIONS)},
 }
-"""Each grade with its scale: a tolerance is a share of it."""
+"""The scale of each grade. A tolerance is a share of it."""
 COUNTED = {"answer": (), "reasoning": ("hypotheses", "shifts")}
-"""What is counted, and has no scale: two judges agree on it up to a difference of 1."""
+"""Counts, which have no scale: two judges agree up to a difference of 1."""
 TOLERANCES = {
     "answer": dict.fromkeys(SCALES["answer"], 0.1),
     "reasoning": {"reasoning_score": 0.05, **dict.fromkeys(DIMENSIONS, 0.1)},
 }
-"""The share of its scale up to which two judges agree on each grade, where none is named."""
+"""Default tolerance for each grade, as a share of its scale."""
 LABELS = {
     "answer": ("outcome", "declined"),
     "reasoning": ("tier", "hard_fails", "crux_treatment", "uncertainty_treatment", "mode"),
@@ -39,7 +39,7 @@ LABELS = {
 
 @dataclass(frozen=True)
 class Disagreement:
-    """One response on which the scores lie apart by more than the tolerance."""
+    """One response whose scores differ by more than the tolerance."""
 
     id: str
     score: float
@@ -47,15 +47,16 @@ class Disagreement:
 
     @property
     def gap(self) -> float:
-        """How far they lie apart."""
+        """The difference of the scores."""
         return abs(self.score - self.other)
 
 
 @dataclass(frozen=True)
 class Within:
-    """Whether two judges agree on the score: `share` of `n` responses lie within the tolerance, `needed` have to.
+    """The agreement of two judges on the score.
 
-    `tolerance` is a share of the score's scale. `agree` is None where no response has both scores.
+    `share` of `n` responses are within the tolerance, `needed` is the required share. `tolerance` is a share of the
+    score's scale. `agree` is None if no response has both scores.
     """
 
     tolerance: float
@@ -65,15 +66,15 @@ class Within:
 
     @property
     def agree(self) -> bool | None:
-        """The answer."""
+        """True if the share is at least `needed`; None if no response has both scores."""
         return None if self.share is None else self.share >= self.needed - 1e-9
 
 
 @dataclass(frozen=True)
 class JudgesAgreement:
-    """The judge of a run against another: each measure with its figures, and the disagreements, largest first.
+    """The agreement of a run's judge with another: each measure with its figures, and the disagreements, largest first.
 
-    `tolerances` are in the unit of each number: differences up to which both agree on it.
+    `tolerances` are the differences up to which both agree, in the unit of each number.
     """
 
     run_id: str
@@ -88,7 +89,7 @@ class JudgesAgreement:
 
     @property
     def kappa(self) -> float | None:
-        """Quadratic-weighted kappa of the score; None where it is not defined."""
+        """Quadratic-weighted kappa of the score; None if it is not defined."""
         return self.numbers[SCORE[self.rubric]].figures["quadratic_kappa"].value
 
 
@@ -102,7 +103,7 @@ def agreement_of(
     needed: float,
     resamples: int,
 ) -> JudgesAgreement:
-    """How far two judges agree on what each said of the responses, by question id."""
+    """Return the agreement of two judges on the responses, by question id."""
     ids, score, tolerances = sorted({*own, *others}), SCORE[rubric], tolerances_of(rubric, tolerance)
 
     def columns(name: str) -> tuple[list[Any], list[Any]]:
@@ -122,7 +123,7 @@ def agreement_of(
 
 
 def tolerances_of(rubric: str, share: float | None) -> dict[str, float]:
-    """Each number with the difference up to which two judges agree on it, in its own unit."""
+    """Return the difference up to which two judges agree on each number, in its unit."""
     scales, usual = SCALES[rubric], TOLERANCES[rubric]
     graded = {name: scale * (usual[name] if share is None else share) for name, scale in scales.items()}
     return graded | dict.fromkeys(COUNTED[rubric], 1.0)
@@ -131,12 +132,12 @@ def tolerances_of(rubric: str, share: float | None) -> dict[str, float]:
 CONFIDENCE = 0.95
 
 TOLERANCE = {"overall_score": Fraction(5, 100), "reasoning_score": Fraction(5)}
-"""Within +-5 % of its scale a score counts as replayed (P3)."""
+"""A score within +-5 % of its scale counts as repeated (P3)."""
 
 
 @dataclass(frozen=True)
 class Replayed:
-    """One response: its score in the run, and those of each time it was judged again (None: the judge failed)."""
+    """One response: its score in the run, and the scores of each repetition (None: the judge failed)."""
 
     id: str
     score: float
@@ -148,17 +149,17 @@ class Replayed:
 
     @property
     def measured(self) -> list[float]:
-        """The scores of the times that worked."""
+        """The scores of the repetitions without errors."""
         return [value for value in self.again if value is not None]
 
     @property
     def spread(self) -> float:
-        """Highest minus lowest score, the run's own included."""
+        """Highest minus lowest score, including the run's score."""
         return max([self.score, *self.measured]) - min([self.score, *self.measured])
 
     @property
     def changed(self) -> bool:
-        """Whether any time ended in another tier, or passed where it had not, or the other way round."""
+        """True if any repetition changed the tier or the outcome."""
         tiers = {tier for tier in (self.tier, *self.tiers_again) if tier is not None}
         outcomes = {passed for passed in (self.passed, *self.passed_again) if passed is not None}
         return len(tiers) > 1 or len(outcomes) > 1
@@ -179,39 +180,39 @@ class Replay:
 
     @property
     def num_verdicts(self) -> int:
-        """How many verdicts were asked for."""
+        """The number of requested verdicts."""
         return self.times * len(self.rows)
 
     @property
     def failed(self) -> int:
-        """How many of them could not be had."""
+        """The number of verdicts that failed."""
         return sum(value is None for row in self.rows for value in row.again)
 
     @property
     def share_within(self) -> float | None:
-        """Share of the verdicts had that lie within `TOLERANCE` of the run's; None where none was had."""
+        """Share of the repeated scores within `TOLERANCE` of the run's score; None if there are none."""
         tolerance = TOLERANCE[self.score]
         near = [abs(_exact(value) - _exact(row.score)) <= tolerance for row in self.rows for value in row.measured]
         return sum(near) / len(near) if near else None
 
     @property
     def mean_spread(self) -> float | None:
-        """Mean of the spreads of the responses."""
+        """Mean of the spreads of the responses; None if there are none."""
         spreads = [row.spread for row in self.rows if row.measured]
         return fsum(spreads) / len(spreads) if spreads else None
 
     @property
     def num_changed(self) -> int:
-        """Responses that changed tier or outcome."""
+        """The number of responses that changed tier or outcome."""
         return sum(row.changed for row in self.rows)
 
     @property
     def noise(self) -> float | None:
-        """Half the width of the band in which the difference of two runs' means lies by the judge's scatter alone.
+        """Half the width of the band of the difference of two runs' means that the judge's scatter alone explains.
 
-        95 % of such differences: 1.96 * sqrt(2 * variance of one run's mean), from the scatter of each response's own
-        scores (unbiased variance over the run's score and the replayed ones).
-        None where no response was judged twice.
+        It holds 95 % of such differences: 1.96 * sqrt(2 * variance of one run's mean), from the scatter of each
+        response's own scores (unbiased variance over the run's score and the replayed ones). None if no response was
+        judged twice.
         """
         variances = [_variance([row.score, *row.measured]) for row in self.rows if row.measured]
         if not variances:
@@ -221,7 +222,7 @@ class Replay:
 
     @property
     def metrics(self) -> Mapping[str, float]:
-        """What the child run's metrics hold."""
+        """The metrics of the child run."""
         metrics = {
             "replay.share_within": self.share_within,
             "replay.mean_spread": self.mean_spread,
@@ -239,5 +240,5 @@ def _variance(values: Sequence[float]) -> float:
 
 
 def _exact(value: float) -> Fraction:
-    """The decimal number a float prints as, so that exactly the tolerance is within it."""
+    """Return the decimal number that a float prints as, so that a value exactly at the tolerance is within it."""
     return Fraction(str(value))

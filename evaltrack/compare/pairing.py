@@ -1,4 +1,4 @@
-"""The two sides of a comparison, and their common questions in one frame."""
+"""Pairs the common questions of two runs in one data frame."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ ALWAYS = (
     *("recall_at_k", "reciprocal_rank"),
 )
 SECONDS = "seconds"
-"""Column of the target's time."""
+"""The column of the target's time."""
 
 _SCORES = (score.name for score in SCORES if score.compared)
 LIGHT_COLUMNS = list(dict.fromkeys((*ALWAYS, SECONDS, "trials", "passes", *_SCORES, *PRINTS, NUM_EXPECTED)))
-"""The columns that are read of every question; all others only of those that changed."""
+"""The columns that are read for every question. Other columns are read only for changed questions."""
 
 GROUP_METRICS = tuple(score.metric for score in HEADLINES)
 """The metrics of each group."""
 
 MAIN_SCORES = tuple(score.name for score in HEADLINES if score.tells_result)
-"""They decide whether a question scores lower or higher; the other scores decide only where these are all the same."""
+"""The scores that decide if a question scores lower or higher. Other scores decide only if these are all equal."""
 
 
 @dataclass(frozen=True)
 class Side:
     """One run, ready to be compared.
 
-    `frame` holds its light columns in the order of the golden set. `rows` gives rows by id, with the texts of their
-    sources or without, and `trials` the single trials of questions that were asked several times, without texts; a
+    `frame` holds its light columns in the order of the golden set. `rows` reads rows by id, with or without the texts
+    of their sources. `trials` reads the single trials of questions that were asked several times, without texts; a
     saved file has none.
     """
 
@@ -51,7 +51,7 @@ class Side:
 
 
 def side_frame(tables: Iterable[pa.Table]) -> pd.DataFrame:
-    """The frame of a side from its light columns: flags are `boolean`, texts of few values categories."""
+    """Return the frame of a side from its light columns: flags are `boolean`, texts of few values are categories."""
     import pyarrow as pa
 
     table = pa.concat_tables(tables)
@@ -65,20 +65,20 @@ def side_frame(tables: Iterable[pa.Table]) -> pd.DataFrame:
 
 
 def numbers(column: pd.Series) -> Any:
-    """A new array of the floats of a column, NaN where there is none."""
+    """Return a new array of the floats of a column, with NaN for missing values."""
     return column.to_numpy(dtype=float, na_value=float("nan"), copy=True)
 
 
 class NotComparableError(InconclusiveError):
-    """The two runs measured different things; the message names each difference and the cure."""
+    """The two runs measured different things. The message names each difference and the fix."""
 
 
 class Paired:
     """The common questions of both sides in a `frame`: columns of the baseline end in `_b`, of the candidate in `_c`.
 
-    A column of `PRINTS` says whether both sides hold the same. Of those that one side lacks `not_selected`
-    are those of a selection of its golden set, the others are `added` or `removed`; `edited` ones have another digest.
-    `table` holds the metrics of both sides, `left_out` the metrics that cannot be compared.
+    A column of `PRINTS` is True if both sides are equal. Questions that one side lacks are `not_selected` if it
+    selected a part of its golden set, else `added` or `removed`; `edited` ones have another digest. `table` holds the
+    metrics of both sides, `left_out` the metrics that cannot be compared.
     """
 
     def __init__(self, baseline: Side, candidate: Side, left_out: Collection[str] = ()) -> None:
@@ -105,12 +105,12 @@ class Paired:
 
     @property
     def passing_compared(self) -> bool:
-        """Whether it is compared which questions pass."""
+        """True if passing is compared."""
         return "pass_rate" not in self.left_out
 
     @property
     def unselected_domains(self) -> frozenset[str]:
-        """The domains of which a selection took no question, so that no rule for them can be applied."""
+        """The domains without a selected question. No rule for them can be applied."""
         if not self.not_selected:
             return frozenset()
         domains = (side.frame["domain"].unique() for side in (self.baseline, self.candidate))
@@ -118,7 +118,7 @@ class Paired:
 
 
 def _leave_out_times(frame: pd.DataFrame, end: str, *, recorded: bool) -> None:
-    """The time of a target that failed is none of an answer, nor is that of reading what was recorded."""
+    """Remove the times of failed targets and of recorded responses: they are no response times."""
     column = f"{SECONDS}_{end}"
     if column in frame:
         seconds = numbers(frame[column])
@@ -127,12 +127,12 @@ def _leave_out_times(frame: pd.DataFrame, end: str, *, recorded: bool) -> None:
 
 
 def flipped(frame: pd.DataFrame, *, was: bool) -> Any:
-    """Which questions went from `was` (pass or fail) to its opposite; one that was not measured did neither."""
+    """Return a mask of the questions that changed from `was` (pass or fail) to its opposite."""
     return (frame["passed_b"] == was).fillna(False) & (frame["passed_c"] == (not was)).fillna(False)
 
 
 def pass_counts(frame: pd.DataFrame) -> tuple[Any, Any]:
-    """Passes and trials of the questions that both sides measured, each of shape (2, questions), baseline first."""
+    """Return passes and trials of questions measured on both sides, each of shape (2, questions), baseline first."""
     import numpy as np
 
     measured = frame[(frame["passed_b"].notna() & frame["passed_c"].notna()).to_numpy()]
@@ -141,7 +141,7 @@ def pass_counts(frame: pd.DataFrame) -> tuple[Any, Any]:
 
 
 def _counts(frame: pd.DataFrame, end: str) -> tuple[Any, Any]:
-    """Passes and trials of one side; a question that was asked once has one trial."""
+    """Return passes and trials of one side. A question that was asked once has one trial."""
     import numpy as np
 
     passed = numbers(frame[f"passed_{end}"])
@@ -152,7 +152,7 @@ def _counts(frame: pd.DataFrame, end: str) -> tuple[Any, Any]:
 
 
 def trial_counts(frame: pd.DataFrame, end: str) -> Mapping[str, tuple[int, int]]:
-    """Passes and trials of each question of one side that was asked several times, by its id."""
+    """Return passes and trials of each question of one side that was asked several times, by its id."""
     if f"trials_{end}" not in frame:
         return {}
     several = frame[(frame[f"trials_{end}"] > 1).fillna(False).to_numpy()]
@@ -161,12 +161,12 @@ def trial_counts(frame: pd.DataFrame, end: str) -> Mapping[str, tuple[int, int]]
 
 
 _NUMBER = re.compile(r"(?<!\d)(?<!HTTP )(?<!status )(?<!status code )\d+")
-"""A number in a message, but for the status of a response: 500 is another error than 503."""
+"""A number in a message, except the status of a response: 500 is a different error than 503."""
 
 
 @dataclass(frozen=True)
 class ErrorCount:
-    """How many common questions of one side ended in errors with this message."""
+    """The number of common questions of one side that ended in errors with this message."""
 
     side: Literal["baseline", "candidate"]
     message: str
@@ -174,12 +174,12 @@ class ErrorCount:
 
 
 def message_kind(message: str) -> str:
-    """What messages have in common that differ in numbers alone, as of a port or of seconds, not of an HTTP status."""
+    """Return the message with `#` for numbers that may vary, such as a port or seconds. An HTTP status is kept."""
     return _NUMBER.sub("#", message)
 
 
 def error_counts(frame: pd.DataFrame) -> tuple[ErrorCount, ...]:
-    """How often each message ended a common question, baseline first, the most frequent first.
+    """Return how often each message ended a common question, baseline first, the most frequent first.
 
     Messages of one kind count as one; the first of them is shown.
     """

@@ -1,8 +1,8 @@
-"""A leaderboard: several configurations in one table, each held against one of them. Pure.
+"""Ranks several configurations in a leaderboard, each compared with a reference. Pure.
 
-Configurations are ranked over the questions that each of them measured, so that no mean is lifted by a question that
-was lost. The tests are exact sign-flip tests with Holm's correction (1979). Where the reference is the best one, the
-data chose which tests are looked at, and the correction is for all pairs.
+Configurations are ranked over the questions that each of them measured, so that a lost question raises no mean. The
+tests are exact sign-flip tests with Holm's correction (1979). If the reference is the best configuration, the data
+chose the tests, and the correction is for all pairs.
 
 A difference is configuration - reference. Cost and time are those of the target, for one question.
 """
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 COVERAGE = 0.9
-"""A configuration that measured a smaller share of the questions that any of its group measured has no rank."""
+"""A configuration that measured a smaller share of its group's measured questions has no rank."""
 
 BY_DEFAULT = ("reasoning_score", "judge_score", "recall_at_k", "pass_rate")
-"""What is ranked by: the first of these that every configuration measured, else the first that any did."""
+"""The default ranking metric: the first of these that every configuration measured, else the first that any did."""
 
 TOKENS = "num_tokens"
 
@@ -41,8 +41,7 @@ CostUnit = Literal["usd", "tokens"]
 class Contender:
     """One configuration: a run, or one for each seed, with the light columns of each.
 
-    `settings` says what tells it from the others. `usd`, `seconds` and `seconds_p95` are None where they were not
-    measured.
+    `settings` are the differences from the others. `usd`, `seconds` and `seconds_p95` are None if not measured.
     """
 
     name: str
@@ -58,8 +57,8 @@ class Contender:
 class ContenderMean:
     """A mean over `n` questions; `delta` is its paired difference to the reference, with its 95 % interval.
 
-    `method` says how the interval was had (see `evaltrack.stats.intervals`). There is no difference of the reference
-    itself, and none where the two measured the metric in different ways.
+    `method` is that of the interval (see `evaltrack.stats.intervals`). The reference has no difference, nor has a
+    metric that the two measured in different ways.
     """
 
     value: float
@@ -73,8 +72,8 @@ class ContenderMean:
 class Standing:
     """One line of the table.
 
-    `rank` is None where `why_unranked` says why. `p_value` is that of the exact sign-flip test against the reference,
-    corrected for all tests of the leaderboard. `spread` is the least and the largest mean of one seed.
+    `rank` is None if `why_unranked` has a reason. `p_value` is that of the exact sign-flip test against the reference,
+    corrected for all tests of the leaderboard. `spread` is the lowest and the highest mean of one seed.
     """
 
     contender: Contender
@@ -87,20 +86,21 @@ class Standing:
 
     @property
     def name(self) -> str:
-        """Of the configuration."""
+        """The name of the configuration."""
         return self.contender.name
 
     @property
     def num_errors(self) -> int:
-        """Questions that ended in an error, in any of its runs."""
+        """The number of questions that ended in an error, in any of its runs."""
         return sum(run.num_errors for run in self.contender.runs)
 
 
 @dataclass(frozen=True)
 class Group:
-    """Configurations that measured the ranking metric in the same way; `label` says in which, where there are others.
+    """Configurations that measured the ranking metric in the same way.
 
-    `num_questions` is over how many questions they are ranked: those that every ranked one measured.
+    `label` names that way if there are several groups. `num_questions` is the number of questions that every ranked
+    configuration measured.
     """
 
     label: str
@@ -113,8 +113,8 @@ class Group:
 class Leaderboard:
     """Several configurations by one metric, the best first.
 
-    `rank_by` is None where nothing was measured. `metrics` are those of the table; `tests` of how many tests the
-    p-values are. `cost_unit` is what `Standing.cost` counts.
+    `rank_by` is None if nothing was measured. `metrics` are those of the table; `tests` is the number of tests that the
+    p-values are corrected for. `cost_unit` is the unit of `Standing.cost`.
     """
 
     rank_by: str | None
@@ -134,12 +134,12 @@ class Leaderboard:
 def rank(
     contenders: Sequence[Contender], rank_by: str = "", reference: ReferenceKind = "best", resamples: int = 10_000
 ) -> Leaderboard:
-    """The leaderboard of several configurations.
+    """Return the leaderboard of several configurations.
 
     Args:
-        contenders: In the order in which they were named; each with another name.
+        contenders: In the order of their names in the call; each has a different name.
         rank_by: A metric by its name in `SCORES`; empty chooses one.
-        reference: Which one the others are held against: the best, or the first that was named.
+        reference: The configuration that the others are compared with: the best, or the first.
         resamples: Bootstrap resamples for each interval.
 
     Raises:
@@ -172,7 +172,7 @@ def rank(
 
 
 def check_metric(name: str, table: MetricTable) -> None:
-    """Refuse to rank by what runs are not compared by; an empty name chooses.
+    """Refuse a metric by which runs are not compared. An empty name is valid.
 
     Raises:
         UsageError: there is no such metric, or runs are not compared by it.
@@ -190,13 +190,13 @@ class _Scores:
         self._frames: dict[str, pd.DataFrame] = {}
 
     def seeds(self, contender: Contender, metric: str) -> list[pd.Series]:
-        """The scores measured with each seed, by id and digest; empty where one measured none."""
+        """Return the scores of each seed, by id and digest; empty if a seed has none."""
         name = self.table.by_metric[metric].name
         frames = [frame.set_index(["id", "digest"]) for frame in contender.columns if name in frame]
         return [frame[name].astype(float).dropna() for frame in frames] if len(frames) == len(contender.columns) else []
 
     def of(self, metric: str) -> pd.DataFrame:
-        """A column of means over the seeds for each configuration that measured the metric, by its name."""
+        """Return the means over the seeds: a column for each configuration that measured the metric, by its name."""
         import pandas as pd
 
         if metric not in self._frames:
@@ -209,7 +209,7 @@ class _Scores:
 
 def _choose_metric(contenders: Sequence[Contender], scores: _Scores) -> str | None:
     measured = [{name for name in BY_DEFAULT if each.name in scores.of(name)} for each in contenders]
-    measured = [each for each in measured if each]  # a configuration that failed decides nothing
+    measured = [each for each in measured if each]  # a failed configuration decides nothing
     if not measured:
         return None
     by_all = set.intersection(*measured)
@@ -217,14 +217,14 @@ def _choose_metric(contenders: Sequence[Contender], scores: _Scores) -> str | No
 
 
 def _parts(contender: Contender, metric: str) -> tuple[Any, ...]:
-    """What shaped a metric; it must agree before two values of it can be compared."""
+    """Return the settings that shape a metric. Two values can be compared only if these are equal."""
     signature = contender.runs[0].signature
     parts = tuple(getattr(signature, part) for part, affected in AFFECTED.items() if metric in affected)
     return (*parts, *(score for score in signature.scores if score.name == metric))
 
 
 def _label(signature: Signature, others: Sequence[Signature], metric: str) -> str:
-    """``k = 5``: the parts that tell a group from the others."""
+    """Return ``k = 5``: the settings that differ between the groups."""
     names = [part for part, affected in AFFECTED.items() if metric in affected and part != "judge_prompt"]
     differ = [part for part in names if len({getattr(each, part) for each in others}) > 1]
     return ", ".join(f"{part.replace('_', ' ')} = {getattr(signature, part)}" for part in differ)
@@ -261,7 +261,7 @@ class _Ranked:
     def standing(
         self, contender: Contender, metrics: Sequence[str], p_values: Mapping[str, float], resamples: int
     ) -> Standing:
-        """The line of one configuration."""
+        """Return the line of one configuration."""
         name = contender.name
         place = self._places.get(name)
         seeds = self._scores.seeds(contender, self._by) if place is not None else []
@@ -277,7 +277,7 @@ class _Ranked:
         )
 
     def _mean(self, contender: Contender, metric: str, resamples: int) -> ContenderMean | None:
-        """A metric over the questions that all ranked ones measured, with its difference to the reference."""
+        """Return a metric over the questions that all ranked ones measured, with its difference to the reference."""
         name, frame = contender.name, self._scores.of(metric)
         if name not in frame:
             return None
@@ -303,14 +303,14 @@ def _why_unranked(measured: int | None, asked: int) -> str:
 
 
 def _cost_unit(contenders: Sequence[Contender], scores: _Scores) -> CostUnit | None:
-    """USD where any has a price, else tokens where any counted them."""
+    """Return USD if any configuration has a price, else tokens if any counted them."""
     if any(each.usd is not None for each in contenders):
         return "usd"
     return "tokens" if len(scores.of(TOKENS).columns) else None
 
 
 def _cost(contender: Contender, scores: _Scores, unit: CostUnit | None) -> float | None:
-    """What one question costs; None where that was not measured."""
+    """Return the cost of one question; None if it was not measured."""
     if unit != "tokens":
         return contender.usd
     tokens = scores.of(TOKENS)

@@ -1,8 +1,8 @@
-"""Does a question that broke count? Reruns tell broken questions from flaky ones. Pure: a `Rerunner` asks.
+"""Decides which broken questions count: reruns separate broken from flaky ones. Pure: a `Rerunner` makes the calls.
 
-A question that passes once when it is rerun is flaky. One that fails every time is held against its record, the trials
-of the same system before. Without a record the baseline may have passed it by luck once, which happens as often on the
-candidate: its questions that were fixed and its questions that fail show how often. `scripts/false_alarms` measures how
+A question that passes once when it is rerun is flaky. One that fails every time is compared with its record, the
+earlier trials of the same system. Without a record the baseline may have passed it once by luck. That happens as often
+on the candidate: its fixed questions and its failing questions show how often. `scripts/false_alarms` measures how
 often two equal systems are called a regression.
 """
 
@@ -16,29 +16,31 @@ from typing import Literal, Protocol
 from evaltrack.stats.significance import luck, worse_than_record
 
 RERUNS = 9
-"""Reruns of a question that broke, at most."""
+"""The most reruns of a question that broke."""
 
 DRAWS = 10
-"""Draws in which lucky passes are counted, at most."""
+"""The most draws in which lucky passes are counted."""
 
 RECORD_LEVEL, FLAKY_LEVEL = 0.03, 0.2
 """p of all tests against records together below which questions are confirmed; p above which a question is flaky."""
 
 LUCK_LEVEL, UNCLEAR_LEVEL = 0.07, 0.25
-"""p of the test against luck below which questions are confirmed, and below which that is unclear."""
+"""p of the test against luck below which questions are confirmed, and below which they are unclear."""
 
 UNMEASURED = 2
-"""Reruns of a question that were not measured, after which it is given up."""
+"""Failed reruns of a question after which it is not rerun any more."""
 
 PROBES = 10
-"""Questions that are rerun to see whether the target varies, or is another one."""
+"""Questions that are rerun to find if the target varies, or is another one."""
 
 MANY_AS_BEFORE, SHARE_AS_BEFORE = 3, 0.8
 """Reruns, and their share, that give the baseline's answer if another system is rerun."""
 
 RerunState = Literal["confirmed", "flaky", "lucky", "unclear", "not rerun"]
-"""How a question that broke is judged. `lucky`: the baseline passed it once by luck, probably; `unclear`: it broke or
-was lucky. Those that are confirmed or were not rerun count.
+"""The state of a question that broke.
+
+`lucky`: the baseline probably passed it once by luck; `unclear`: it broke or was lucky. Questions that are confirmed or
+were not rerun count.
 """
 
 
@@ -46,9 +48,9 @@ was lucky. Those that are confirmed or were not rerun count.
 class Answer:
     """The result of one rerun.
 
-    `passed` is None where it was not measured; `same`: the sources of the candidate's run, where it is judged the
-    answer too; `same_scores`: its scores; `as_before`: the baseline's answer and sources, which are not the
-    candidate's; `judge_changed`: it passed by the judge alone, who saw what it saw in the candidate's run.
+    `passed` is None if it was not measured. `same`: it has the sources of the candidate's run, and its answer if that
+    is judged; `same_scores`: its scores; `as_before`: the baseline's answer and sources, which are not the candidate's;
+    `judge_changed`: it passed by the judge alone, who read the same as in the candidate's run.
     """
 
     passed: bool | None
@@ -59,18 +61,18 @@ class Answer:
 
 
 class Rerunner(Protocol):
-    """Reruns questions of the candidate. `deterministic`: its answers cannot vary; `limit`: calls that it may make."""
+    """Reruns questions of the candidate. `deterministic`: its answers cannot vary; `limit`: the most calls."""
 
     @property
     def deterministic(self) -> bool:
-        """Whether the same question has the same answer always."""
+        """True if a question always has the same answer."""
 
     @property
     def limit(self) -> int:
-        """Calls that are allowed."""
+        """The most calls."""
 
     def records(self, ids: Collection[str]) -> Mapping[str, tuple[int, int]]:
-        """Passes and trials of questions, in runs of the same system before; those without a record may be missing."""
+        """Return passes and trials of questions in earlier runs of the same system. Some may be missing."""
 
     def rerun(self, ids: Sequence[str]) -> Mapping[str, Answer]:
         """Ask each of these questions once more."""
@@ -78,9 +80,9 @@ class Rerunner(Protocol):
 
 @dataclass(frozen=True)
 class Rerun:
-    """The reruns of one question that broke, and its record: how often it passed before, in how many trials.
+    """The reruns of one question that broke, and its record: passes and trials in earlier runs.
 
-    `run_passed` and `run_trials` are of the candidate's run; 0 where it asked the question once.
+    `run_passed` and `run_trials` are of the candidate's run; 0 if it asked the question once.
     """
 
     state: RerunState
@@ -94,7 +96,7 @@ class Rerun:
 
     @property
     def counts(self) -> bool:
-        """Whether the question counts for the gate."""
+        """True if the question counts for the gate."""
         return self.state in ("confirmed", "not rerun")
 
 
@@ -102,9 +104,9 @@ class Rerun:
 class Reruns:
     """All reruns of a comparison.
 
-    `varied`: answers vary, by reruns or by trials; None where that is not known. `another_system`: the system that was
-    rerun is not the candidate. `why_not` says why nothing was rerun, or that reruns were not measured. `tokens` and
-    `usd` are the price of it all.
+    `varied`: answers vary, by reruns or by trials; None if that is not known. `another_system`: the rerun system is not
+    the candidate. `why_not` is the reason that nothing was rerun, or that reruns were not measured. `tokens` and `usd`
+    are the total cost.
     """
 
     by_id: Mapping[str, Rerun] = field(default_factory=dict)
@@ -118,10 +120,10 @@ class Reruns:
 
 @dataclass(frozen=True)
 class Questions:
-    """The ids of the questions that may be rerun: those that broke, were fixed, fail on both sides, or changed else.
+    """The ids of the questions that may be rerun: broken, fixed, failing on both sides, or otherwise changed ones.
 
     `fell`: they score lower, and a rule on a mean is exceeded. `trials` holds the candidate's passes and trials of
-    those that broke.
+    broken questions.
     """
 
     broke: Sequence[str]
@@ -133,7 +135,7 @@ class Questions:
 
 
 def rerun_questions(questions: Questions, rerunner: Rerunner) -> Reruns:
-    """Rerun the questions that broke, and as many others as it takes to tell whether they count.
+    """Rerun the questions that broke, and as many others as needed to decide if they count.
 
     Raises:
         EvaltrackError: the rerunner cannot ask.
@@ -144,7 +146,7 @@ def rerun_questions(questions: Questions, rerunner: Rerunner) -> Reruns:
 
 
 class _Session:
-    """The calls that were made, and what is known of each question that broke."""
+    """The calls of one comparison, and their results for each question."""
 
     def __init__(self, questions: Questions, rerunner: Rerunner) -> None:
         self._questions, self._rerunner = questions, rerunner
@@ -156,7 +158,7 @@ class _Session:
         self._records = rerunner.records(questions.broke) if questions.broke else {}
 
     def result(self) -> Reruns:
-        """Rerun, and tell of each question that broke whether it counts."""
+        """Rerun, and return the state of each question that broke."""
         states = self._rerun_broken()
         another = self._is_another_system()
         consistent = [key for key, state in states.items() if state == "unclear"]
@@ -178,9 +180,9 @@ class _Session:
         )
 
     def _ask(self, ids: Sequence[str], kept: int = 0) -> list[str]:
-        """Ask each question once, as far as calls are allowed but for those kept; returns those that were asked.
+        """Ask each question once, as far as the limit allows without the `kept` calls. Return the asked ids.
 
-        A question whose reruns were not measured is given up.
+        A question with `UNMEASURED` failed reruns is not asked.
         """
         open_ids = [key for key in ids if self._unmeasured[key] < UNMEASURED]
         asked = open_ids[: max(self._rerunner.limit - kept - self._calls, 0)]
@@ -200,13 +202,13 @@ class _Session:
         return list(answers)
 
     def _ask_while_failing(self, ids: Sequence[str]) -> list[str]:
-        """Rerun each question until it passes once; returns those that failed each of all reruns."""
+        """Rerun each question until it passes once. Return those that failed in all reruns."""
         for _ in range(RERUNS):
             ids = [key for key in self._ask(ids) if not self._passed[key]]
         return [key for key in ids if self._failed[key]]
 
     def _rerun_broken(self) -> dict[str, RerunState]:
-        """The state of each question that broke; those that fail consistently are `unclear` as yet."""
+        """Return the state of each question that broke. Those that fail consistently are `unclear` at this point."""
         broke = self._questions.broke
         level = RECORD_LEVEL / max(len(broke), 1)
         confirmed = {key for key in broke if self._p_of_record(key) < level}
@@ -218,30 +220,28 @@ class _Session:
         return {key: "confirmed" if key in confirmed else self._undecided(key) for key in broke}
 
     def _calls_kept(self) -> int:
-        """Calls for one round of the questions that fail on both sides, which may show that the target is
-        deterministic.
+        """Return the calls to keep for one round of the questions that fail on both sides.
 
-        None where answers vary already, or where these are many.
+        These may show that the target is deterministic. 0 if answers vary already, or if these questions are too many.
         """
         failing = len(self._questions.failing)
         return failing if self._same and 2 * failing <= self._rerunner.limit else 0
 
     def _undecided(self, key: str) -> RerunState:
-        """The state of a question that its record does not confirm."""
+        """Return the state of a question that its record does not confirm."""
         explained = self._has_record(key) and self._p_of_record(key) > FLAKY_LEVEL
         if self._passed[key] or self._passes_in_trials(key) or explained:
             return "flaky"
         return "unclear" if self._failed[key] else "not rerun"
 
     def _passes_in_trials(self, key: str) -> int:
-        """How many of the candidate's own trials passed."""
         return self._questions.trials.get(key, (0, 1))[0]
 
     def _has_record(self, key: str) -> bool:
         return self._records.get(key, (0, 0))[1] >= 3
 
     def _p_of_record(self, key: str) -> float:
-        """Fisher's exact p of the record against the candidate's trials and reruns; 1 without a record."""
+        """Return Fisher's exact p of the record against the candidate's trials and reruns; 1 without a record."""
         if not self._has_record(key):
             return 1.0
         passed, trials = self._records[key]
@@ -252,8 +252,8 @@ class _Session:
     def _is_another_system(self) -> bool:
         """Return True if most reruns give the baseline's answers.
 
-        Questions that broke are chosen for failing, so that of a flaky system they pass again; others are not. One or
-        two that do are flaky questions.
+        Broken questions are chosen for failing, so that those of a flaky system pass again; others are not chosen. Only
+        one or two with the baseline's answers are flaky questions.
         """
         before = list(self._as_before.values())
         if not before or sum(before) < SHARE_AS_BEFORE * len(before):
@@ -264,14 +264,14 @@ class _Session:
         return sum(before) >= max(MANY_AS_BEFORE, SHARE_AS_BEFORE * len(before))
 
     def _against_luck(self, consistent: int) -> RerunState:
-        """Whether questions that fail consistently broke, or the baseline passed them once by luck."""
+        """Decide if questions that fail consistently broke, or if the baseline passed them once by luck."""
         questions = self._questions
         lucky, draws, failing = len(self._ask_while_failing(questions.fixed)), 1, list(questions.failing)
         while draws < DRAWS and failing and self._calls + len(failing) <= self._rerunner.limit:
             self._ask(failing)
             draws += 1
         if self._same and draws > 1:
-            self._ask(failing)  # the calls that are left, which may show that answers vary
+            self._ask(failing)  # the remaining calls may show that answers vary
         if self._same and (draws > 1 or not failing):
             return "confirmed"
         lucky += sum(self._passed[key] == 1 for key in failing)

@@ -1,4 +1,4 @@
-"""What differs in how two runs were made: params, commit, target, model, settings."""
+"""Finds the differences between the settings of two runs: params, commit, target, model."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from evaltrack.records.run import (
 )
 
 PACKAGE = "package "
-"""Before the name of a package that differs."""
+"""The prefix of the name of a package that differs."""
 
 MODEL, TARGET, PROMPT = "model", "target", "prompt"
-"""The settings that are held side by side also where a run says no other; and a part of the names of prompts."""
+"""The settings that are compared even if a run states no others; also a part of the names of prompts."""
 
 JUDGE_PROMPT, GOLDEN_SET = "judge prompt", "golden set"
 DIGESTS = (JUDGE_PROMPT, GOLDEN_SET)
-"""What is told apart by a digest, of which people can only be told that it is another."""
+"""Settings that are known by their digests: people can only be told that they differ."""
 
 RECORDED = "recorded:"
-"""Begins the name of a target whose answers are read from a file: that differs from run to run, and says little."""
+"""The prefix of a target that reads recorded answers. Its file differs from run to run, and means little."""
 
 
 @dataclass(frozen=True)
 class RunDifference:
-    """A setting that differs; None where a run does not have it. `own`: it is a param of the user's own."""
+    """A setting that differs; None if a run does not have it. `own`: it is a user-defined param."""
 
     name: str
     baseline: str | None
@@ -45,10 +45,11 @@ class RunDifference:
 
 
 def run_differences(baseline: Run, candidate: Run) -> tuple[RunDifference, ...]:
-    """By weight: model, prompts, params of the user and target, other settings, packages, corpus, commit, files.
+    """Return the differences, the most important first.
 
-    Where a run does not say how it was made, its signature alone is held side by side. Packages, corpus, commit and
-    digests differ only where both runs state them.
+    The order is model, prompts, user's params, target, other settings, packages, corpus, commit, files. If a run does
+    not state its settings, only the signatures are compared. Packages, corpus, commit and digests differ only if both
+    runs state them.
     """
     both = bool(baseline.settings and candidate.settings)
     names = {*baseline.settings, *candidate.settings} if both else set()
@@ -66,17 +67,17 @@ def run_differences(baseline: Run, candidate: Run) -> tuple[RunDifference, ...]:
 
 
 def _code(commit: str) -> tuple[str, bool]:
-    """The commit without its branch, and whether there are changes on top of it."""
+    """Return the commit without its branch, and True if it has uncommitted changes."""
     return commit.partition(" ")[0], UNCOMMITTED in commit
 
 
 def about_answers(difference: RunDifference) -> bool:
-    """Whether it can have made another answer of the same sources: another model, another prompt."""
+    """Return True if it can change the answer to the same sources: another model, another prompt."""
     return difference.name == MODEL or _is_prompt(difference.name)
 
 
 def about_sources(difference: RunDifference) -> bool:
-    """Whether it can have changed what is there to be returned: another corpus, another of two commits."""
+    """Return True if it can change the available sources: another corpus, another commit."""
     one, other = ((value or "").partition(" ")[0] for value in (difference.baseline, difference.candidate))
     return not difference.own and (difference.name == CORPUS or (difference.name == COMMIT and one != other))
 
@@ -100,7 +101,7 @@ def _is_prompt(name: str) -> bool:
 
 
 def _weight(name: str, was: str | None, now: str | None) -> int:
-    """Its place, the weightiest first."""
+    """Return the place of the setting. The most important setting has the lowest."""
     plain = name.removeprefix(OWN_PARAM)
     if plain == MODEL or _is_prompt(plain):
         return 0 if plain == MODEL else 1

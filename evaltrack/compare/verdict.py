@@ -1,4 +1,4 @@
-"""The verdict of a comparison: each rule of the gate with its value and its limit. Pure; `report` words it."""
+"""Decides the verdict of a comparison: each rule of the gate with its value and its limit. Pure."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ LEVEL = 0.03
 """Family-wise level of the tests that show a loss."""
 
 NET_LEVEL = 0.01
-"""Level of the test over all questions that broke and were fixed below which nothing need be rerun."""
+"""Level of the test over all questions that broke and were fixed. Below it nothing is rerun."""
 
 ABOUT_DECLINING = frozenset({"negative_pass_rate", "false_abstention_rate"})
-"""Metrics whose default rule alone is no gate: they say nothing of what was found or answered."""
+"""Metrics whose default rule alone is no gate: they do not measure retrieval or answers."""
 
 Name = tuple[str, str]
-"""A metric with a rule: its domain, empty where the rule is for the whole set, and its name."""
+"""A metric with a rule: its domain, empty for the whole set, and its name."""
 
 FLIPS: Name = ("", "flips")
-"""The rule on questions that broke, where a loss must be shown."""
+"""The rule on broken questions that needs a significant loss."""
 
 
 @dataclass(frozen=True)
 class Decided:
-    """Metrics and groups with what regressed, the verdict, and each rule."""
+    """The result of the rules: metrics and groups with their regressions, the verdict, and each rule."""
 
     metrics: tuple[MetricDelta, ...]
     groups: tuple[GroupDelta, ...]
@@ -41,14 +41,14 @@ class Decided:
 
 @dataclass(frozen=True)
 class Loss:
-    """The exact one-sided test of passes that were lost: its `p`, and of how many questions the pass share changed."""
+    """The exact one-sided test of lost passes: its `p`, and the number of questions whose share of passes changed."""
 
     p: float = 1.0
     changed: int = 0
 
     @property
     def is_shown(self) -> bool:
-        """Whether so many more broke than were fixed that no rerun is needed to tell."""
+        """True if so many more questions broke than were fixed that no rerun is needed."""
         return self.p < NET_LEVEL
 
 
@@ -61,7 +61,7 @@ def decide(
     reruns: Reruns,
     loss: Loss,
 ) -> Decided:
-    """The verdict; a regression that was found outweighs what is not known, which makes it unknown."""
+    """Return the verdict: regression if a rule is broken, else unknown if a rule is unknown, else ok."""
     by_place = {"": metrics} | {group.name: group.metrics for group in groups if group.kind == "domain"}
     with_rule = {(where, m.name): m for where, measured in by_place.items() for m in measured if m.threshold}
     states = _states(gate, with_rule, reruns, loss)
@@ -96,7 +96,7 @@ def _decides(rule: Rule, gate: Gate) -> bool:
 
 
 def _states(gate: Gate, metrics: Mapping[Name, MetricDelta], reruns: Reruns, loss: Loss) -> dict[Name, RuleState]:
-    """The state of each rule on a mean, and of `FLIPS` where a loss must be shown."""
+    """Return the state of each rule on a mean, and of `FLIPS` if a loss must be significant."""
     evidence = gate.kind == "evidence"
     if not evidence and (gate.kind == "seed" or not reruns.varied):
         return {name: "broken" if metric.over else "held" for name, metric in metrics.items()}
@@ -110,7 +110,7 @@ def _states(gate: Gate, metrics: Mapping[Name, MetricDelta], reruns: Reruns, los
             states[name] = "held"
         elif corrected[name] < LEVEL:
             states[name] = "broken"
-        else:  # no outcome of the test may be able to show it
+        else:  # `unknown` if even the best outcome of the test is not significant
             states[name] = "unknown" if evidence and len(tests) * 0.5**changed >= LEVEL else "not shown"
     return states
 
@@ -123,7 +123,6 @@ def _flips(
     loss: Loss,
     states: Mapping[Name, RuleState],
 ) -> Iterator[Rule]:
-    """The rules on questions that broke."""
     if not paired.passing_compared:
         return
     flips = [flip for flip in changed.flips if not flip.accepted]
@@ -145,14 +144,14 @@ def _flips(
 
 
 def _unmeasured(gate: Gate, by_place: Mapping[str, Sequence[MetricDelta]], paired: Paired) -> Iterator[Rule]:
-    """Rules whose metric was not measured on both sides; a default rule if one side measured it.
+    """Yield rules whose metric was not measured on both sides; a default rule only if one side measured it.
 
-    A rule is not applied where a selection took none of the questions that it is about.
+    A rule is not applied if a selection has none of its questions.
     """
     measured = {where: {metric.name for metric in metrics} for where, metrics in by_place.items()}
     common, sides = paired.frame["id"], (paired.baseline.frame, paired.candidate.frame)
     for name in sorted(gate.drops.keys() - measured[""]):
-        score = paired.table.by_metric.get(name)  # those of latency are in it where they are measured
+        score = paired.table.by_metric.get(name)  # latency metrics are in the table if measured
         asked = [frame.loc[frame[score.name].notna(), "id"] for frame in sides if score and score.name in frame]
         on_one_side = any(ids.isin(common).any() for ids in asked)
         unselected = paired.not_selected and not on_one_side and any(map(len, asked))
@@ -164,7 +163,7 @@ def _unmeasured(gate: Gate, by_place: Mapping[str, Sequence[MetricDelta]], paire
 
 
 def _uncovered(gate: Gate, changed: ChangedQuestions, paired: Paired) -> Iterator[Rule]:
-    """Questions that cannot be compared: lost ones, too many edited or removed, and runs of a part of the set."""
+    """Yield the rules on missing questions: lost ones, too many edited or removed, and runs of a part of the set."""
     lost, failed = changed.num_lost, changed.failed_before
     common, edited, removed = len(paired.frame), len(paired.edited), len(paired.removed)
     allowed = 0.0 if gate.min_coverage is None else (1 - gate.min_coverage) * (common - failed) + EXACT
