@@ -197,7 +197,7 @@ def test_a_sweep_and_several_sets_are_a_line_that_unfolds(history: str, tab: Ope
     page = opened(tab(), f"{history}/evaltrack/")
     assert [each.split()[0] for each in page.locator("details > summary").all_inner_texts()] == ["sweep", "golden"]
     page.locator("summary", has_text="nightly").click()
-    page.get_by_role("table", name="").locator("visible=true").get_by_text("other").wait_for()
+    page.get_by_role("region", name="Runs of nightly").get_by_text("other", exact=True).wait_for()
     page.locator("summary", has_text="sweep").click()
     page.get_by_role("link", name="leaderboard").click()
     page.frame_locator("iframe").get_by_text("configuration").first.wait_for()
