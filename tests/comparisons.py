@@ -67,7 +67,9 @@ DEMOTED = Cause(
     "https://docs.example/fares",
     ("fares#refunds",),
 )
-REWORDED = Cause("context_changed", "the answer is another, on other sources: `fares#refunds` is new among the first 3")
+REWORDED = Cause(
+    "context_changed", "the answer changed, with different sources: `fares#refunds` is new among the first 3"
+)
 FLIP = Change(
     id="7",
     question="Can I get a refund?",
@@ -102,7 +104,7 @@ FIX = replace(
     fate="fixed",
     was="fail",
     now="pass",
-    cause=Cause("answer_changed", "same sources, another answer"),
+    cause=Cause("answer_changed", "same sources, different answer"),
     also=(),
     dropped=(),
     before=None,

@@ -63,7 +63,7 @@ def rerunner_of(
     """
     run = runs.candidate
     if max_reruns == 0:
-        return "no rerun is allowed"
+        return "reruns are off"
     if run.signature.target.startswith(FIXED):
         return "recorded answers cannot be rerun"
     try:

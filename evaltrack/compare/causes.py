@@ -31,7 +31,7 @@ OPPOSITES: Mapping[CauseKind, CauseKind] = {
 """The names of causes with exchanged sides, if they differ."""
 
 MOVED_TEXTS: tuple[CauseKind, ...] = ("ids_changed", "rechunked", "source_text_changed")
-NOTHING_DIFFERS = "nothing that the rows hold differs"
+NOTHING_DIFFERS = "the stored rows do not differ"
 
 
 def causes_of(
@@ -79,7 +79,7 @@ def _unexplained(loss: Differences, others: Sequence[Cause]) -> str:
     if shares:
         return ", ".join(shares)
     if not loss.same_order:
-        return f"the answer is {'the same' if loss.same_answer else 'another'}, on {context_words(loss)}"
+        return f"the answer {'is the same' if loss.same_answer else 'changed'}, with {context_words(loss)}"
     return CAUSES["unknown"].title if others or not loss.same_answer else NOTHING_DIFFERS
 
 
@@ -166,7 +166,7 @@ def _sources(ahead: Differences, back: Differences, fell: bool, judged: bool) ->
     besides += [_edit(loss, each) for each in loss.edited.values() if loss.name(each.source) not in told][:1]
     yield from ((cause, False) for cause in besides if cause.source not in told)
     if loss.same_texts and not loss.same_order and not ahead.renamed:
-        words = f"the texts of the first {loss.k} sources are the same, under other ids"
+        words = f"the texts of the first {loss.k} sources are the same, with different ids"
         yield Cause("ids_changed", words), judged and not loss.same_answer
 
 
@@ -177,8 +177,8 @@ def _moves(way: Differences, key: str) -> Iterator[Cause]:
         yield _text(way, key, found)
     elif key in way.fallen:
         edits = map(way.edit_of, () if way.deleted(key) else way.newly_above(key))
-        relation = "below" if way.gain else "above" if key in way.new else "in the place of"
-        where = f", and it stands {relation} `{way.name(source)}` now"
+        relation = "ranks below" if way.gain else "ranks above" if key in way.new else "replaces"
+        where = f", and now {relation} `{way.name(source)}`"
         yield from [_edit(way, each, where) for each in edits if each][:1]
         yield _fall(way, key)
 
@@ -189,13 +189,13 @@ def _text(way: Differences, key: str, found: Found) -> Cause:
     first, other = (way.name(each) for each in (own, found.source)[:: -1 if way.gain else 1])
     ranks = (found.rank, found.now)
     if found.kind != "source_text_changed":
-        other = f"`{other}`" if found.now else "sources with other ids"
+        other = f"`{other}`" if found.now else "sources with different ids"
         other = "sources with the same id" if source_id(own) in way.everywhere.cut else other
         return _cause(way, found.kind, own, ranks, first=first, other=other)
     if first != other:
-        return _cause(way, found.kind, own, ranks, where=f", and it is called `{other}` now")
+        return _cause(way, found.kind, own, ranks, where=f", and is now called `{other}`")
     if not found.now:
-        where = "" if way.gain else ", as other questions show, and it is no longer returned"
+        where = "" if way.gain else ", as other questions show, and is no longer returned"
     elif key not in way.new:
         where = f", and {'now' if way.gain else 'no longer'} holds the expected passage"
     else:
@@ -252,14 +252,14 @@ def _answer(loss: Differences, gain: Differences) -> Cause:
     for way in (loss, gain):
         if not (way.bad.answer or "").strip() and (way.good.answer or "").strip():
             what = "no answer" if way.bad.answer is None else "an empty answer"
-            return _cause(way, "answer_missing", what=what, on=f", on {context}" if context else "")
+            return _cause(way, "answer_missing", what=what, on=f", with {context}" if context else "")
     if not context:
         return _cause(loss, "answer_changed")
     was, now = map(_first, (loss, gain))
     expected = [loss.new[key][1] for key in loss.expected if key in loss.new]
     came = [each for name, each in now.items() if name not in was and each not in expected]
     if loss.same_texts:
-        came, context = [], "the same texts under other ids"
+        came, context = [], "the same texts with different ids"
     return _cause(loss, "context_changed", None, risers=came if loss.good.sources is not None else [], context=context)
 
 
@@ -275,12 +275,12 @@ def _verdict(loss: Differences) -> Cause | None:
         return _cause(loss, "verdict_changed", said=f"the judge's score went from {was:.3f} to {now:.3f}", on=on)
     if good.scores.get("negative_pass") == bad.scores.get("negative_pass"):
         return None
-    return _cause(loss, "verdict_changed", said="the judge changed its mind on whether the answer declines", on=on)
+    return _cause(loss, "verdict_changed", said="the judge's verdict changed on whether the answer declines", on=on)
 
 
 def _tool_words(was: Sequence[str], now: Sequence[str]) -> str:
     """Return the tools that are no longer called, and those newly called; else that the number of calls differs."""
-    changes = ((was, now, "no longer called"), (now, was, "called now"))
+    changes = ((was, now, "no longer called"), (now, was, "now called"))
     pairs = ((list(dict.fromkeys(name for name in one if name not in other)), how) for one, other, how in changes)
     words = [f"{_listed(names)} {verb(len(names), 'is', 'are')} {how}" for names, how in pairs if names]
     return "; ".join(words) or "the same tools are called more or fewer times"
@@ -292,7 +292,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def context_words(loss: Differences) -> str:
-    """Return the sources of the answer, to follow "on": ``other sources: `x` is new among the first 5``."""
+    """Return the sources of the answer, to follow "with": ``different sources: `x` is new among the first 5``."""
     if None in (loss.good.sources, loss.bad.sources):
         return f"sources that it {'does not report' if loss.bad.sources is None else 'did not report before'}"
     was, now = _first(loss), _first(Differences(loss.bad, loss.good, loss.k))
@@ -302,10 +302,10 @@ def context_words(loss: Differences) -> str:
     pairs = (([loss.name(one[key]) for key in one if key not in other], how) for one, other, how in sides)
     words = [f"{_listed(names)} {verb(len(names), 'is', 'are')} {how}" for names, how in pairs if names]
     if words:
-        return f"other sources: {', '.join(words)}"
+        return f"different sources: {', '.join(words)}"
     if list(was) != list(now):
-        return "the same sources in another order"
-    return "the same sources with other texts" if loss.same_order else "other parts of the same pages"
+        return "the same sources in a different order"
+    return "different texts of the same sources" if loss.same_order else "other parts of the same pages"
 
 
 def _first(way: Differences) -> dict[str, StoredSource]:

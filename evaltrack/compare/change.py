@@ -67,29 +67,29 @@ class CauseWords(NamedTuple):
         return next(few + self.page.removeprefix(one) for one, few in PLURALS.items() if self.page.startswith(one))
 
 
-PLURALS = {"is ": "are ", "was ": "were ", "has another id ": "have other ids ", "now ranks ": "now rank "}
-SEARCH = "look at what changed in search or ranking"
-INDEX = "look whether it is still in the index"
-FLOOR = "look at its floor or its prompt"
-ANSWERS = "look at prompt and model"
-IDS = "keep ids, or name the new ones in the golden set"
+PLURALS = {"is ": "are ", "was ": "were ", "has a different id ": "have different ids ", "now ranks ": "now rank "}
+SEARCH = "check what changed in search or ranking"
+INDEX = "check whether it is still in the index"
+FLOOR = "check its floor or its prompt"
+ANSWERS = "check the prompt and the model"
+IDS = "keep the ids, or put the new ids into the golden set"
 OPEN = "open the questions below"
 
 CAUSES: Mapping[CulpritKind, CauseWords] = {
     "golden_edited": CauseWords("the question or its expectation was edited", "evaluate the baseline again"),
     "target_failed": CauseWords("the target failed", "fix the error ({message}), then evaluate again"),
     "no_longer_reports_sources": CauseWords(
-        "the target reports no sources now", "return `sources`, best first, so that retrieval is measured"
+        "the target no longer reports sources", "return `sources`, best first, so that retrieval is measured"
     ),
     "now_reports_sources": CauseWords(
-        "the target reports its sources now, where it did not",
-        "retrieval was not measured before; evaluate the baseline again as it is now",
+        "the target now reports sources, which it did not before",
+        "retrieval was not measured in the baseline; set a new baseline",
     ),
     "ids_changed": CauseWords(
-        "the same texts under other ids",
+        "the same texts with different ids",
         IDS,
-        "has another id now",
-        "the text of `{first}` came back as {other}: it has another id now",
+        "has a different id now",
+        "the text of `{first}` came back as {other}: it has a different id now",
     ),
     "rechunked": CauseWords(
         "the expected text is chunked differently now",
@@ -111,58 +111,61 @@ CAUSES: Mapping[CulpritKind, CauseWords] = {
         "`{source}` (rank {was}) is no longer returned{by}",
     ),
     "source_demoted": CauseWords(
-        "an expected source is returned lower",
+        "an expected source is ranked lower",
         SEARCH,
-        "is returned lower",
+        "is ranked lower",
         "`{source}` fell from rank {was} to {now}{beyond}{by}",
     ),
     "fewer_sources": CauseWords(
         "the target returns fewer sources",
-        "look at how many it is asked for, and at its floor",
-        sentence="the list ends earlier, after {after} in place of {before}, and `{source}` was rank {was}",
+        "check how many it is asked for, and its floor",
+        sentence="the list now ends after {after} instead of {before}; `{source}` had rank {was}",
     ),
     "source_gained": CauseWords(
         "an expected source is newly returned",
         OPEN,
-        sentence="`{source}` is returned now, at rank {now}, and was not before",
+        sentence="`{source}` is newly returned, at rank {now}",
     ),
     "source_promoted": CauseWords(
-        "an expected source is returned higher", OPEN, sentence="`{source}` rose from rank {was}{beyond} to {now}"
+        "an expected source is ranked higher", OPEN, sentence="`{source}` rose from rank {was}{beyond} to {now}"
     ),
     "no_longer_declines": CauseWords(
-        "the target answers now, where it declined", FLOOR, sentence="the target answers now, where it declined{how}"
+        "the target answers instead of declining",
+        FLOOR,
+        sentence="the target answers instead of declining{how}",
     ),
     "now_declines": CauseWords(
-        "the target declines now, where it answered", FLOOR, sentence="the target declines now, where it answered{how}"
+        "the target declines instead of answering",
+        FLOOR,
+        sentence="the target declines instead of answering{how}",
     ),
     "context_changed": CauseWords(
-        "changed sources, another answer", SEARCH, sentence="the answer is another, on {context}"
+        "changed sources, different answer", SEARCH, sentence="the answer changed, with {context}"
     ),
     "tools_changed": CauseWords(
-        "same answer, other tools called", "look at the agent's prompt and its tools", sentence="{tools}"
+        "same answer, different tools called", "check the agent's prompt and its tools", sentence="{tools}"
     ),
     "answer_missing": CauseWords(
         "the answer is missing or empty now", ANSWERS, sentence="the target gives {what} now{on}"
     ),
     "answer_gained": CauseWords(
-        "there is an answer now, and was none", ANSWERS, sentence="the target gave {what} before{on}"
+        "there is an answer now, but was none before", ANSWERS, sentence="the target gave {what} before{on}"
     ),
-    "answer_changed": CauseWords("same sources, another answer", ANSWERS),
+    "answer_changed": CauseWords("same sources, different answer", ANSWERS),
     "verdict_changed": CauseWords(
-        "same answer, another verdict",
-        "judge the stored answers again, which shows how far the judge's scores vary by themselves (evaltrack judge "
-        "replay)",
+        "same answer, different verdict",
+        "judge the stored answers again to see how much the judge's scores vary (evaltrack judge replay)",
         sentence="{said} {on}",
     ),
     "judge_failed": CauseWords("the judge failed", "fix the error ({message}), then evaluate again"),
-    "unknown": CauseWords("nothing that was recorded explains it", OPEN),
+    "unknown": CauseWords("no recorded change explains it", OPEN),
     "page_new": CauseWords(
-        "a new page stands above the expected source", "edit it, rank it lower, or take it out", "is new in the results"
+        "a new page ranks above the expected source", "edit it, rank it lower, or remove it", "is new in the results"
     ),
-    "page_deleted": CauseWords("a page was deleted", "put it back, or change what is expected", "was deleted"),
+    "page_deleted": CauseWords("a page was deleted", "restore it, or change what is expected", "was deleted"),
     "page_rarer": CauseWords("a page is returned for fewer questions", SEARCH, "is returned for fewer questions"),
     "page_rose": CauseWords(
-        "a page stands above the expected source now", SEARCH, "now ranks above the expected source"
+        "a page now ranks above the expected source", SEARCH, "now ranks above the expected source"
     ),
 }
 

@@ -273,7 +273,7 @@ def _unseen(detail: str, before: StoredRow, after: StoredRow, k: int) -> str:
     """Return the likely place of a difference that the first k do not show."""
     if detail != NOTHING_DIFFERS:
         return detail
-    judged = ", or in the judge's words" if before.verdicts or after.verdicts else ""
+    judged = ", or in the judge's reasoning" if before.verdicts or after.verdicts else ""
     return f"what differs comes after the first {k} sources{judged}"
 
 

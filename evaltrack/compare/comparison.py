@@ -232,7 +232,7 @@ class Comparison(ChangedQuestions):
 
     @property
     def exit_code(self) -> int:
-        """0 no regression, 1 regression, 3 could not tell."""
+        """0 no regression, 1 regression, 3 unknown result."""
         return EXIT_CODES[self.verdict]
 
     def _repr_html_(self) -> str | None:

@@ -200,7 +200,7 @@ def form_of(path: Path | str) -> Callable[[Comparison], str]:
     """
     suffix = Path(path).suffix.lower()
     if suffix not in FORMS:
-        raise UsageError(f"{path}: cannot tell the form; end the name in one of {', '.join(FORMS)}")
+        raise UsageError(f"{path}: unknown format; the name must end in one of {', '.join(FORMS)}")
     return FORMS[suffix]
 
 

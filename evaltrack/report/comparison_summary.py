@@ -56,7 +56,7 @@ def change_sentence(comparison: Comparison) -> str:
     """
     fell, lost = fallen_words(comparison), lost_words(comparison)
     unknown = next((rule for rule in comparison.rules if rule.state == "unknown"), None)
-    flips = f"no single question broke, but {fell}" if fell else broke_words(comparison)
+    flips = f"no question broke, but {fell}" if fell else broke_words(comparison)
     happened = []
     if unknown is not None and comparison.verdict == "unknown" and not lost:
         happened = [re.split(": |; ", clip(rule_words(unknown, comparison), 300), maxsplit=1)[0]]
@@ -82,7 +82,7 @@ def broke_words(comparison: Comparison) -> str:
     if not broke and not fixed:
         return "no question broke or was fixed"
     flaky = sum(not change.counts for change in comparison.flips)
-    some = f" ({flaky:,} of them {verb(flaky, 'does', 'do')} not count)" if flaky else ""
+    some = f" ({flaky:,} not counted)" if flaky else ""
     return f"{count(broke, 'question')} broke{some}, {fixed:,} {verb(fixed, 'was', 'were')} fixed"
 
 
@@ -296,15 +296,15 @@ def several_causes(comparison: Comparison) -> str:
 def cause_summary(comparison: Comparison) -> str:
     """Return the causes of the questions that got worse, the most frequent first; empty if nothing got worse.
 
-    Example: ``7 of 9 questions that got worse: an expected source is returned lower, most often below “fares#refunds”
-    (5); 2: same sources, another answer``.
+    Example: ``7 of 9 questions that got worse: an expected source is ranked lower, most often below “fares#refunds”
+    (5); 2: same sources, different answer``.
     """
     parts: list[str] = []
     for kind, questions in sorted(comparison.causes.items(), key=lambda item: -item[1]):
         of = f"{questions:,}" if parts else _of_worse(questions, comparison)
         parts.append(f"{of}: {CAUSES[kind].title}{riser_words(comparison, kind)}")
     apart = comparison.num_worse - sum(comparison.causes.values())
-    return "; ".join([*parts, f"{apart:,}: not looked at"] if parts and apart > 0 else parts)
+    return "; ".join([*parts, f"{apart:,}: not examined"] if parts and apart > 0 else parts)
 
 
 def worse_sentence(comparison: Comparison) -> str:
@@ -396,7 +396,7 @@ FATES: dict[Fate, str] = {
     "lower score": "passes or fails as before",
     "newly measured": "in the candidate, not in the baseline",
     "higher score": "passes or fails as before",
-    "changed": "another answer, sources, texts or judge's words, with the same result",
+    "changed": "different answer, sources, texts or judge's reasoning; same result",
     "identical": "answer, sources, texts and verdict are the same",
 }
 """The meaning of each fate, for people."""
@@ -469,7 +469,7 @@ def note_words(comparison: Comparison) -> Iterator[str]:
     titles = [metric_title(name, comparison.candidate.signature.k) for name in comparison.left_out]
     if titles or comparison.ignored:
         differences = f"allowed to differ: {', '.join(comparison.ignored)}; " if comparison.ignored else ""
-        yield f"{differences}not compared: {', '.join(titles) or 'nothing, as it does not'}"
+        yield f"{differences}not compared: {', '.join(titles) or 'nothing, since it does not differ'}"
     yield from comparison.notes
     yield from aim_words(comparison)
     apart = {
@@ -491,7 +491,7 @@ def selection_notes(comparison: Comparison) -> Iterator[str]:
     signatures = comparison.baseline.signature, comparison.candidate.signature
     wholes = {each.selection.whole_digest if each.selection else each.golden_digest for each in signatures}
     if comparison.not_selected and len(wholes) > 1:
-        yield "the golden set was edited between the runs: of those not selected some may be added or removed"
+        yield "the golden set was edited between the runs: questions not selected may be added or removed ones"
 
 
 def partial_words(comparison: Comparison) -> Iterator[str]:

@@ -36,7 +36,7 @@ from evaltrack.report.words import (
     selection_words,
 )
 
-VERDICTS = {"ok": "No regression", "regression": "Regression", "unknown": "Could not tell"}
+VERDICTS = {"ok": "No regression", "regression": "Regression", "unknown": "Unknown"}
 
 Tone = Literal["ok", "bad", "warn"]
 """Green, red, or amber."""
@@ -209,7 +209,7 @@ ENDS: dict[Outcome, str] = {"pass": "passes", "fail": "fails"}
 
 
 def change_words(change: Change) -> str:
-    """Return one changed question: ``7 (travel) broke: an expected source is returned lower``."""
+    """Return one changed question: ``7 (travel) broke: an expected source is ranked lower``."""
     still = f" ({change.now} as before)" if change.was == change.now and change.now != "not compared" else ""
     if change.fate == "newly measured" and change.now in ENDS:
         still = f" and {ENDS[change.now]}"
@@ -257,7 +257,7 @@ def cause_words(change: Change) -> str:
 def cause_rest(change: Change) -> tuple[str, str]:
     """Return the text that follows the title of the cause, and the text that joins them; both empty if there is none.
 
-    Examples: ``: `` and ``the tool `search` is called now``, or a space and ``(also: the target failed)``.
+    Examples: ``: `` and ``the tool `search` is now called``, or a space and ``(also: the target failed)``.
     """
     words, title = cause_words(change), CAUSES[change.cause.kind].title
     if words == title:
@@ -326,15 +326,15 @@ def difference_words(comparison: Comparison) -> str:
     if parts or not stated:
         return "; ".join(parts)
     if comparison.candidate.signature.target.startswith(RECORDED) and not _digests_responses(comparison):
-        return "nothing that the runs recorded, which is the name of the file of responses and not its content"
-    return "nothing that the runs recorded"
+        return "nothing recorded; of the responses, the runs record only the file name"
+    return "nothing recorded"
 
 
 def _words(difference: RunDifference) -> str:
     if difference.name in (RESPONSES, RECORDED_VERDICTS, *DIGESTS):
-        return f"other {difference.name}"
+        return f"different {difference.name}"
     if _names_files(difference):
-        return f"other {RESPONSES}"  # file names do not tell if the responses differ
+        return f"different {RESPONSES}"  # file names do not tell if the responses differ
     was, now = (_value(value) for value in (difference.baseline, difference.candidate))
     return f"{clip(difference.name, 80)} {was} to {now}"
 

@@ -70,7 +70,7 @@ def described(text: str, limit: int = 160) -> str:
     return re.sub(r"(?i)\b(www)\.", r"\1&#46;", line)
 
 
-def within(lines: Iterable[str], limit: int, rest: str = "\n… more stands in the report\n") -> str:
+def within(lines: Iterable[str], limit: int, rest: str = "\n… more in the report\n") -> str:
     """Join the lines that fit the limit. If some do not fit, `rest` is the last line."""
     note = ""
     for line in lines:

@@ -24,8 +24,8 @@ ALIKE = 1e-9
 STATES: dict[RerunState, str] = {
     "confirmed": "confirmed",
     "flaky": "flaky",
-    "lucky": "passed once by luck, probably",
-    "unclear": "broke, or passed once by luck",
+    "lucky": "probably lucky",
+    "unclear": "broken or lucky",
     "not rerun": "not rerun",
 }
 
@@ -38,14 +38,14 @@ def rule_words(rule: Rule, comparison: Comparison) -> str:
 
 
 SENTENCES: dict[RuleKind, str] = {
-    "another system": "the target that was rerun is not the one that was evaluated: it gives the baseline's answers",
-    "no rule": "no rule could be applied: what they are about was not measured on both sides",
+    "another system": "the rerun target is not the evaluated one: it gives the baseline's answers",
+    "no rule": "no rule could be applied: their metrics were not measured on both sides",
 }
 
 
 def _net_loss_words(rule: Rule, comparison: Comparison) -> str:
     broke = _flipped_words(rule.value, comparison, " and ") if rule.value else "questions pass in fewer of their trials"
-    return f"{broke}, more than chance explains ({p_words(rule.p_value or 0.0)})"
+    return f"{broke}; the loss is significant ({p_words(rule.p_value or 0.0)})"
 
 
 def _flipped_words(broke: int, comparison: Comparison, link: str = ", ") -> str:
@@ -55,16 +55,16 @@ def _flipped_words(broke: int, comparison: Comparison, link: str = ", ") -> str:
 
 def _unclear_words(rule: Rule, _comparison: Comparison) -> str:
     fails = f"{count(rule.value, 'question')} ({first_of(rule.names, NAMED)}) failed every rerun"
-    return f"{fails}, and may have passed once by luck; use a baseline with --trials 3"
+    return f"{fails}, but may have been lucky in the baseline; use a baseline with --trials 3"
 
 
 def _not_measured_words(rule: Rule, comparison: Comparison) -> str:
     title = metric_title(rule.names[0], comparison.candidate.signature.k)
-    return f"{title} was not measured on both sides{_where(rule)}, and has a rule"
+    return f"{title} has a rule, but was not measured on both sides{_where(rule)}"
 
 
 def _lost_words(rule: Rule, _comparison: Comparison) -> str:
-    allowed = f"; {rule.limit:,} may be" if rule.limit else ""
+    allowed = f"; {rule.limit:,} allowed" if rule.limit else ""
     lost = f"{count(rule.value, 'question')} {verb(rule.value, 'was', 'were')} lost"
     return f"{lost}: measured in the baseline, not in the candidate{allowed}"
 
@@ -80,7 +80,7 @@ def _partial_words(_rule: Rule, comparison: Comparison) -> str:
     sides = {"candidate": comparison.candidate, "baseline": comparison.baseline}
     parts = ((whose, run.signature.selection) for whose, run in sides.items())
     words = [f"the {whose} is {part.questions:,} of {count(part.total, 'question')}" for whose, part in parts if part]
-    return f"{' and '.join(words)}; --allow-partial lets that pass"
+    return f"{' and '.join(words)}; use --allow-partial to allow this"
 
 
 def rules_words(comparison: Comparison) -> list[tuple[RuleState, str]]:
@@ -114,7 +114,7 @@ def rerun_words(change: Change) -> str:
     rerun = change.rerun
     if rerun is None or (rerun.state == "confirmed" and not rerun.passed + rerun.failed):
         return ""
-    judge = ", the judge changed its mind" if rerun.judge_changed else ""
+    judge = ", the judge's verdict changed" if rerun.judge_changed else ""
     return f" [{STATES[rerun.state]}{judge}{': ' if (counts := _counts(rerun)) else ''}{counts}]"
 
 
@@ -137,9 +137,9 @@ def _flips_words(rule: Rule, comparison: Comparison) -> str:
     kinds += [f"{accepted:,} accepted"] * bool(accepted)
     also = f"; {', '.join(kinds)}" if kinds else ""
     if rule.state == "held" and not rule.value:
-        return f"no question that broke counts: {', '.join(kinds)}" if spared else "no question broke"
-    allowed = f"{rule.limit:,} {verb(rule.limit, 'is', 'are')} allowed" if rule.limit else "none is allowed"
-    chance = ", which can be chance" if rule.state in ("not shown", "unknown") else ""
+        return f"no confirmed failures; not counted: {', '.join(kinds)}" if spared else "no question broke"
+    allowed = f"{rule.limit:,} allowed"
+    chance = " (not significant)" if rule.state in ("not shown", "unknown") else ""
     return f"{_flipped_words(rule.value, comparison)}{chance}; {allowed}{also}"
 
 
@@ -155,8 +155,8 @@ def _metric_words(metric: MetricDelta, rule: Rule, comparison: Comparison) -> st
     size = f"{drop_share(metric)} %" if metric.drop is not None else ""
     if metric.threshold is not None and not metric.threshold.relative:
         size = score.change(abs(metric.delta), more).removeprefix("+")
-    chance = f", which chance explains ({p_words(metric.p_value or 1.0)})" if rule.state == "not shown" else ""
-    chance = ", and so few changes cannot show more" if rule.state == "unknown" else chance
+    chance = f"; not significant ({p_words(metric.p_value or 1.0)})" if rule.state == "not shown" else ""
+    chance = "; too few changes for a significant result" if rule.state == "unknown" else chance
     change = f"{title} {way} from {was} to {now}{f', {size}' if size else ''}{part}"
     return f"{change} (allowed: {allowed_words(metric)}){chance}"
 

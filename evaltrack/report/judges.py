@@ -86,7 +86,7 @@ def within_lines(agreement: JudgesAgreement) -> Iterator[str]:
     """Yield the agreement within the tolerance, and the tolerance of each number."""
     within = agreement.within
     if within.share is None:
-        yield "within the tolerance: not known, as no response has both scores"
+        yield "within the tolerance: unknown, as no response has both scores"
     else:
         near = f"{round(within.share * within.n):,} of {count(within.n, 'response')} ({100 * within.share:.1f} %)"
         needed = "all have to" if within.needed == 1 else f"{100 * within.needed:g} % have to"
@@ -120,7 +120,7 @@ def _notes(agreement: JudgesAgreement) -> Iterator[str]:
     first = next(iter(agreement.numbers.values()))
     for whose, missing in ((agreement.judge, first.without_a), (agreement.other, first.without_b)):
         if missing:
-            yield f"{count(missing, 'response')} without a verdict of {one_line(whose, 80)}: in no figure"
+            yield f"{count(missing, 'response')} without a verdict of {one_line(whose, 80)}: not counted"
     reasons: dict[str, list[str]] = {}
     for name, each in {**agreement.numbers, **agreement.labels}.items():
         for title, figure in each.figures.items():
@@ -154,12 +154,12 @@ def replay_lines(replay: Replay) -> list[str]:
         lines.append(f"left out without a score: {count(replay.left_out, 'row')}")
     if replay.failed:
         of = f"{replay.failed:,} of {count(replay.num_verdicts, 'verdict')}"
-        lines.append(f"{of} failed and {verb(replay.failed, 'is', 'are')} in no number")
+        lines.append(f"{of} failed and {verb(replay.failed, 'is', 'are')} not counted")
     if replay.share_within is not None and replay.mean_spread is not None and replay.noise is not None:
         lines.append(f"within 5 % of the run's score: {100 * replay.share_within:.1f} %")
         lines.append(f"mean spread of a response: {number(replay.mean_spread)}")
         lines.append(f"changed tier or outcome: {replay.num_changed} of {len(replay.rows)}")
-        lines.append(f"noise of the judge: two runs' means differ by up to {number(replay.noise)} by it alone (95 %)")
+        lines.append(f"judge noise: the means of two runs differ by up to {number(replay.noise)} (95 %)")
     widest = sorted((row for row in replay.rows if row.spread), key=lambda row: -row.spread)
     for row in widest[:SHOWN]:
         again = ", ".join("error" if value is None else number(value) for value in row.again)

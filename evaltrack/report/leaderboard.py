@@ -117,9 +117,9 @@ def board_notes(board: Leaderboard) -> Iterator[str]:
     those = over or ", in each group over the questions"
     yield f"Ranked by {title_of(board, board.rank_by)}, {better} first{those} that every ranked configuration measured."
     if board.tests:
-        whole = "all pairs, as the data chose the best" if board.reference == "best" else "all configurations"
+        whole = "all pairs, because the data chose the best" if board.reference == "best" else "all configurations"
         yield (
-            f"Differences are to the {board.reference} of each group; an interval is that of one difference alone, "
+            f"Differences are to the {board.reference} of each group; each interval is for a single difference, "
             f"p is exact and corrected for {count(board.tests, 'test')} (Holm: {whole})."
         )
     if len(board.groups) > 1:

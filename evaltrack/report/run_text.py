@@ -202,7 +202,7 @@ def reasoning_page(rows: Iterable[StoredRow]) -> Iterator[str]:
         for verdict in row.verdicts:
             yield f"- {plain(verdict.judge)}: {_verdict_words(row, verdict)}\n\n  {plain(verdict.reasoning, 3000)}\n"
     if len(judged) > PAGE:
-        yield f"\n{len(judged) - PAGE} more stand in `verdicts.jsonl`.\n"
+        yield f"\n{len(judged) - PAGE} more in `verdicts.jsonl`.\n"
 
 
 def _order(row: StoredRow) -> tuple[int, float]:

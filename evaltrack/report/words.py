@@ -165,11 +165,12 @@ def _left_out(totals: Mapping[str, int], errors: str, link: str) -> str:
     """Return the means that leave out errors. Values measured before a judge failed are in the other means."""
     by_judge, others = totals["judge_errors"], totals["num_errors"] - totals["judge_errors"]
     if not by_judge:
-        return f"{errors}{link}{verb(others, 'is', 'are')} in no mean"
+        return f"{errors}{link}{verb(others, 'is', 'are')} not counted in the means"
     if others <= 0:
-        return f"{errors} of the judge{link}{verb(by_judge, 'is', 'are')} in no mean of the judge"
-    no_mean = f"{others:,} {verb(others, 'is', 'are')} in no mean"
-    return f"{errors}: {no_mean}, {by_judge:,} of the judge {verb(by_judge, 'is', 'are')} in no mean of the judge"
+        return f"{errors} of the judge{link}{verb(by_judge, 'is', 'are')} not counted in the means of the judge"
+    no_mean = f"{others:,} {verb(others, 'is', 'are')} not counted in the means"
+    of_judge = f"{by_judge:,} of the judge {verb(by_judge, 'is', 'are')} not counted in the means of the judge"
+    return f"{errors}: {no_mean}, {of_judge}"
 
 
 def grouped_errors(errors: Iterable[tuple[str, str]]) -> list[str]:
@@ -247,7 +248,7 @@ def judge_words(result: RunResult) -> str:
     if result.signature.judge == "none" and named != "none":
         return f"judge {named}: 0 judged, no response had an answer to judge"
     if result.signature.judge == "none":
-        return "answers were not judged; --judge openai has gpt-4o-mini judge them (OPENAI_API_KEY or OPENAI_BASE_URL)"
+        return "answers were not judged; use --judge openai (gpt-4o-mini; needs OPENAI_API_KEY or OPENAI_BASE_URL)"
     totals = result.totals
     was_paid = totals["num_judged"] > totals["cached_verdicts"]
     tokens = count(totals["judge_tokens"], "token") if totals["judge_tokens"] or not was_paid else "no count of tokens"

@@ -55,7 +55,7 @@ def test_what_is_not_measured_any_more_is_lost(kept: Kept) -> None:
     uri, runs = kept
     made = compared(uri, runs["good"], runs["lost"])
     assert (made.verdict, [change.now for change in made.by_fate["lost"]]) == ("unknown", ["not measured"])
-    assert "0 (four) was lost: the target reports no sources now" in comparison_text(made)
+    assert "0 (four) was lost: the target no longer reports sources" in comparison_text(made)
 
 
 def test_recorded_files_of_the_same_name_are_told_apart(store_uri: str, tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_recorded_files_of_the_same_name_are_told_apart(store_uri: str, tmp_path
     pairs = ((first, again), (first, other), (other, worse))
     names = [[each.name for each in compared(store_uri, *pair).differences] for pair in pairs]
     assert names == [[], ["recorded responses"], ["recorded verdicts"]]
-    assert "What differs: other recorded responses" in comparison_text(compared(store_uri, first, other))
+    assert "What differs: different recorded responses" in comparison_text(compared(store_uri, first, other))
 
 
 def test_the_newest_run_is_of_the_experiment_that_is_chosen(
@@ -110,7 +110,7 @@ def test_a_gate_without_a_rule_is_no_pass(kept: Kept) -> None:
     good, other = runs["good"], runs["of k 3"]
     made = compared(store_uri, good, other, ignore=["k"])
     assert made.verdict == "unknown"
-    assert reasons(made) == ["no rule could be applied: what they are about was not measured on both sides"]
+    assert reasons(made) == ["no rule could be applied: their metrics were not measured on both sides"]
     tags = mlflow.MlflowClient(store_uri).get_run(other.run_id).data.tags
     assert tags["evaltrack.compare.verdict"] == "unknown"
     assert json.loads(tags["evaltrack.compare.result"]) == {

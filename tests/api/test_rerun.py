@@ -167,7 +167,7 @@ def test_no_more_calls_are_made_than_the_run_made(made: Made) -> None:
     assert compared(made.pair({"a": [False]}), made.uri).reruns.calls == 8
     asked.clear()
     found = compared(made.pair({"a": [False, True]}), made.uri, max_reruns=0)
-    assert (found.verdict, found.reruns.calls, found.reruns.why_not) == ("regression", 0, "no rerun is allowed")
+    assert (found.verdict, found.reruns.calls, found.reruns.why_not) == ("regression", 0, "reruns are off")
     assert found.reruns.by_id == {"a": Rerun("not rerun")}
 
 
@@ -239,9 +239,7 @@ def test_reruns_are_announced_before_they_are_made(made: Made) -> None:
 def test_answers_of_the_baseline_are_of_another_system(made: Made) -> None:
     found = compared(made.pair({key: [False, True] for key in "abcde"}), made.uri)
     assert (found.verdict, found.reruns.another_system) == ("unknown", True)
-    assert verdict_sentence(found).startswith(
-        "Could not tell: the target that was rerun is not the one that was evaluated"
-    )
+    assert verdict_sentence(found).startswith("Unknown: the rerun target is not the evaluated one")
 
 
 def test_a_newer_run_that_failed_is_not_passed_over(store_uri: str, tmp_path: Path) -> None:
@@ -295,7 +293,7 @@ def test_a_judge_gives_a_fresh_verdict_each_time(
     (flip,) = made.flips
     assert flip.rerun is not None
     assert (flip.id, flip.rerun.state, made.verdict) == ("b", state, verdict)
-    assert ("[flaky, the judge changed its mind: passed 1" in comparison_text(made)) == (state == "flaky")
+    assert ("[flaky, the judge's verdict changed: passed 1" in comparison_text(made)) == (state == "flaky")
     assert made.reruns.tokens > 0
     assert f"{made.reruns.tokens:,} tokens" in comparison_text(made)
 
@@ -412,7 +410,7 @@ def test_another_setting_or_corpus_is_not_asked(made: Made) -> None:
     client = mlflow.MlflowClient(made.uri)
     text = client.get_run(candidate.run_id).data.tags[SYSTEM_TAG]
     changed = {"settings": {"top_k": "3"}, "corpus": "19 pages", "commit": "0123"}
-    says = ("the setting `top_k` differs", "the corpus was changed", "the commit is another", "it does not say what")
+    says = ("the setting `top_k` differs", "the corpus was changed", "the commit differs", "it does not say what")
     for (name, value), why in zip([*changed.items(), ("", "")], says, strict=True):
         client.set_tag(candidate.run_id, SYSTEM_TAG, json.dumps({**json.loads(text), "files": {}, name: value}))
         assert why in str(compared((candidate, before), made.uri).reruns.why_not)

@@ -245,7 +245,7 @@ def test_a_row_holds_its_numbers(files: Files, tab: Open) -> None:
     assert drawn(page, "change") == ["broke"]
     assert drawn(page, "score") == ["0.95 → 0.50"]
     assert drawn(page, "rank") == ["1 → 6"]
-    assert drawn(page, "cause") == ["An expected source is returned lower"]
+    assert drawn(page, "cause") == ["An expected source is ranked lower"]
     row = page.locator("#list .item")
     places = [float(row.locator(f".bell {mark}").get_attribute(name) or "") for mark, name in PLACES]
     assert places == pytest.approx([100, 55, 80])

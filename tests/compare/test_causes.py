@@ -57,13 +57,13 @@ def said(text: str, **fields: Any) -> Response:
         ("abc", "Ac", UNJUDGED, "source_lost source_text_changed", None),
         ("abc", "Ac", FELL, "source_text_changed source_lost verdict_changed", None),
         # one of a source that newly stands above, or took the place of a lost one, is the cause
-        ("acd", "Dac", UNJUDGED, "source_text_changed source_demoted", "`d` changed, and it stands above `a` now"),
+        ("acd", "Dac", UNJUDGED, "source_text_changed source_demoted", "`d` changed, and now ranks above `a`"),
         (
             "acd",
             "Dc",
             UNJUDGED,
             "source_text_changed source_lost",
-            "`d` changed, and it stands in the place of `a` now",
+            "`d` changed, and now replaces `a`",
         ),
         # what moved up into a gap took no place; what passed others did
         ("cade", "cde", UNJUDGED, "source_lost", "`a` (rank 2) is no longer returned"),
@@ -88,20 +88,32 @@ def said(text: str, **fields: Any) -> Response:
         ("ac", "aC", FELL, "verdict_changed source_text_changed", None),
         ("ac", "c", FELL, "source_lost verdict_changed", None),
         ("ac", "ac:No.", FELL, "answer_changed", None),
-        ("acd", "aCd:No.", FELL, "context_changed source_text_changed", "on the same sources with other texts"),
+        ("acd", "aCd:No.", FELL, "context_changed source_text_changed", "with different texts of the same sources"),
         (
             "acd",
             "axd:No.",
             FELL,
             "context_changed",
-            "other sources: `x` is new among the first 5, `c` is no longer among",
+            "different sources: `x` is new among the first 5, `c` is no longer among",
         ),
-        ("acd", "acdxy:No.", FELL, "context_changed", "on other sources: `x` and 1 more are new among the first 5"),
+        (
+            "acd",
+            "acdxy:No.",
+            FELL,
+            "context_changed",
+            "different sources: `x` and 1 more are new among the first 5",
+        ),
         ("acdefgh", "acdehfg:No.", FELL, "context_changed", "`h` is new among the first 5, `f` is no longer among the"),
-        ("acd", "adc:No.", FELL, "context_changed", "the answer is another, on the same sources in another order"),
+        ("acd", "adc:No.", FELL, "context_changed", "the answer changed, with the same sources in a different order"),
         # the same answer without sources declines nothing; what is expected is not returned any more
         ("ac", "", UNJUDGED, "source_lost", None),
-        ("ac", ":Nothing.", UNJUDGED, "now_declines source_lost", "it answered (no sources count as declining)"),
+        (
+            "ac",
+            ":Nothing.",
+            UNJUDGED,
+            "now_declines source_lost",
+            "answering (no sources count as declining)",
+        ),
     ],
 )
 def test_the_cause_and_what_is_listed_besides(
@@ -115,23 +127,23 @@ def test_the_cause_and_what_is_listed_besides(
 @pytest.mark.parametrize(
     ("was", "now", "scores", "kinds", "detail"),
     [
-        ("c", "ca", UNJUDGED, "source_gained", "`a` is returned now, at rank 2, and was not before"),
+        ("c", "ca", UNJUDGED, "source_gained", "`a` is newly returned, at rank 2"),
         ("cda", "ac", UNJUDGED, "source_promoted", "`a` rose from rank 3 to 1"),
         ("cdefgha", "cda", UNJUDGED, "source_promoted", "`a` rose from rank 7, beyond the first 5, to 3"),
-        ("bc", "ac", UNJUDGED, "source_gained source_lost", "`a` is returned now, at rank 1, and was not before"),
-        ("ac", "ac:Yes.", ROSE, "answer_changed", "same sources, another answer"),
+        ("bc", "ac", UNJUDGED, "source_gained source_lost", "`a` is newly returned, at rank 1"),
+        ("ac", "ac:Yes.", ROSE, "answer_changed", "same sources, different answer"),
         ("ca", "ac:Yes.", ROSE, "source_promoted context_changed", "`a` rose from rank 2 to 1"),
         (
             "da",
             "aD",
             UNJUDGED,
             "source_text_changed source_promoted",
-            "the text of `d` changed, and it stands below `a` now",
+            "the text of `d` changed, and now ranks below `a`",
         ),
-        ("", "ac", UNJUDGED, "source_gained", "`a` is returned now, at rank 1, and was not before"),
+        ("", "ac", UNJUDGED, "source_gained", "`a` is newly returned, at rank 1"),
         (
             *(":Nothing.", "ac", UNJUDGED, "no_longer_declines source_gained"),
-            "the target answers now, where it declined (no sources count as declining)",
+            "the target answers instead of declining (no sources count as declining)",
         ),
     ],
 )
@@ -175,7 +187,7 @@ def test_the_same_texts_under_other_ids() -> None:
     now = found("v2-a", "v2-c", "v2-d", texts={"v2-a": "text of a", "v2-c": "text of c", "v2-d": "new"}, answer="No.")
     cause, *also = causes(was, now)
     assert (cause.kind, cause.source, cause.rank_before, cause.rank_after) == ("ids_changed", "a", 1, 1)
-    assert cause.detail == "the text of `a` came back as `v2-a`: it has another id now"
+    assert cause.detail == "the text of `a` came back as `v2-a`: it has a different id now"
     assert [other.kind for other in also] == ["context_changed"]
 
 
@@ -318,7 +330,7 @@ def test_an_abstention_is_no_lost_source(sources: Any, scores: Any) -> None:
     """The target declines an answerable question, and so returns nothing: the sources are not what was lost first."""
     now = Response(answer="I do not know.", sources=sources, abstained=True)
     cause, *also = causes(found("a", "c"), now, scores=scores)
-    assert (cause.kind, cause.detail) == ("now_declines", "the target declines now, where it answered")
+    assert (cause.kind, cause.detail) == ("now_declines", "the target declines instead of answering")
     missing = "no_longer_reports_sources" if sources is None else "source_lost"
     assert missing in [cause.kind for cause in also]
 
@@ -378,12 +390,12 @@ def test_a_refusal_in_words_declines_where_a_judge_says_so() -> None:
 def test_sources_that_are_not_reported_any_more_are_not_said_to_be_lost(now: Response) -> None:
     cause, *also = causes(found("a", "c"), now)
     assert (cause.kind, cause.source) == ("no_longer_reports_sources", None)
-    assert cause.detail == "the target reports no sources now"
+    assert cause.detail == "the target no longer reports sources"
     assert not {"source_lost", "now_declines"} & {other.kind for other in also}
     assert [other.detail for other in also] == {
         "It is so.": [],
-        "No.": ["the answer is another, on sources that it does not report"],
-        None: ["the target gives no answer now, on sources that it does not report"],
+        "No.": ["the answer changed, with sources that it does not report"],
+        None: ["the target gives no answer now, with sources that it does not report"],
     }[now.answer]
 
 
@@ -406,7 +418,7 @@ def test_sources_that_are_newly_reported_are_not_said_to_be_new() -> None:
     """Neither an expected one nor the others, which the answer may have been made from before."""
     cause, other = gains(Response(answer="No."), found("a", "c"))
     assert (cause.kind, cause.source) == ("now_reports_sources", None)
-    assert other.detail == "the answer is another, on sources that it did not report before"
+    assert other.detail == "the answer changed, with sources that it did not report before"
     assert other.risers == ()
     worse, *_ = causes(Response(answer="No."), found("a", "c"), **JUDGED)
     assert (worse.kind, worse.risers) == ("context_changed", ())
@@ -428,7 +440,7 @@ def test_other_tools_are_no_other_answer() -> None:
     assert (cause.kind, cause.detail) == ("tools_changed", "`search` is no longer called")
     calls = {key: tuple(ToolCall(name=name) for name in key) for key in ("abcde", "a", "ab", "abb")}
     for before, after, words in (
-        ("a", "abcde", "`b` and 3 more are called now"),
+        ("a", "abcde", "`b` and 3 more are now called"),
         ("ab", "abb", "the same tools are called more or fewer times"),
     ):
         (cause,) = causes(found("a", tool_calls=calls[before]), found("a", tool_calls=calls[after]), asked)
@@ -453,7 +465,7 @@ def test_other_tools_with_the_same_answer_are_told_whatever_the_sources() -> Non
 def test_an_answer_that_is_missing_or_empty_is_no_other_one(answer: str | None, gone: str, sources: str) -> None:
     """On the same sources and on others, where what is other about them is said besides."""
     asked = question("q", expected_chunks=["z"])
-    new = f", on other sources: `{sources}` is new among the first 5"
+    new = f", with different sources: `{sources}` is new among the first 5"
     besides = "" if sources == "a" else f"{new}, `a` is no longer among the first 5"
     (lost,) = causes(found("a"), found(sources, answer=answer), asked)
     assert (lost.kind, lost.detail) == ("answer_missing", gone + besides)
@@ -509,7 +521,7 @@ def test_a_text_explains_a_gain_too() -> None:
     (passage,) = gains(found("delays", texts={"delays": "After 5 h."}), found("delays", texts=DELAYS), QUOTED)
     assert passage.detail == "the text of `delays` changed, and now holds the expected passage"
     (renamed, *_) = gains(found("c", "v2", texts={"v2": "text of a"}), found("c", "a"))
-    assert renamed.detail == "the text of `v2` came back as `a`: it has another id now"
+    assert renamed.detail == "the text of `v2` came back as `a`: it has a different id now"
     assert (renamed.source, renamed.rank_before, renamed.rank_after) == ("a", 2, 2)
 
 
@@ -517,7 +529,7 @@ def test_other_parts_of_the_same_pages_are_said_as_such() -> None:
     asked = question("q", expected_chunks=None, expected_sources=["Page"])
     was, now = (titled(("Page", key, key), ("Other", "3", "three")) for key in ("1", "2"))
     (cause, *_) = causes(was, now.model_copy(update={"answer": "No."}), asked, **JUDGED)
-    assert cause.detail == "the answer is another, on other parts of the same pages"
+    assert cause.detail == "the answer changed, with other parts of the same pages"
 
 
 @pytest.mark.parametrize(

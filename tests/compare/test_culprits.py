@@ -45,10 +45,8 @@ def test_a_new_page_above_the_expected_ones_is_named() -> None:
     made = compared(now)
     assert culprits(made) == [("page_new", "promo", 5), ("source_lost", "q8!.md", 1), ("source_lost", "q9!.md", 1)]
     assert behind_words(made) == "“promo” is new in the results: 5 of 7 questions that got worse"
-    assert "an expected source is returned lower, most often below “promo” (5); 2:" in cause_summary(made)
-    assert next_steps(made)[0] == (
-        "“promo” is new in the results (5 questions): edit it, rank it lower, or take it out."
-    )
+    assert "an expected source is ranked lower, most often below “promo” (5); 2:" in cause_summary(made)
+    assert next_steps(made)[0] == ("“promo” is new in the results (5 questions): edit it, rank it lower, or remove it.")
 
 
 def test_several_new_pages_are_named_together() -> None:
@@ -79,7 +77,7 @@ def test_what_was_returned_in_any_question_is_not_new() -> None:
     same = {"q9": found("q9!", "promo")}
     made = compared({**now, **same}, same)
     assert behind_words(made).startswith("“promo” now ranks above the expected source: all 4 questions")
-    assert "look at what changed in search or ranking" in next_steps(made)[0]
+    assert "check what changed in search or ranking" in next_steps(made)[0]
 
 
 def test_the_best_of_several_risers_is_the_one_in_most_questions() -> None:
@@ -112,7 +110,7 @@ def test_a_new_page_among_the_first_with_another_answer_is_named(new: bool) -> N
     assert behind_line(made) == (
         "Cause: “promo.md” is new in the results: all 3 questions that got worse"
         if new
-        else "Cause: no single document: changed sources, another answer: all 3 questions that got worse"
+        else "Cause: no single document: changed sources, different answer: all 3 questions that got worse"
     )
 
 
@@ -130,10 +128,10 @@ def test_a_page_that_was_there_before_is_named_for_more_than_half_alone() -> Non
     assert culprits(most)[0] == ("page_rose", "promo.md", 6)
     assert "promo" not in behind_words(few) + " ".join(next_steps(few))
     assert behind_words(few) == (
-        "no single document: an expected source is returned lower (rank 1 → 4 …): all 10 questions that got worse"
+        "no single document: an expected source is ranked lower (rank 1 → 4 …): all 10 questions that got worse"
     )
     assert next_steps(few) == [
-        "An expected source is returned lower (10 questions): look at what changed in search or ranking."
+        "An expected source is ranked lower (10 questions): check what changed in search or ranking."
     ]
 
 
@@ -190,7 +188,7 @@ def test_a_page_that_was_deleted_is_seen_to_be(pages: str, still: tuple[str, ...
     made = against(asked, was, now)
     assert behind_words(made).startswith(words)
     assert {flip.cause.link for flip in made.flips} == {f"{page}.md" for page in pages}
-    step = "what changed in search" if "for fewer" in words else "put it back" if "deleted" in words else "in the index"
+    step = "what changed in search" if "for fewer" in words else "restore it" if "deleted" in words else "in the index"
     assert step in next_steps(made)[0]
 
 
@@ -225,7 +223,7 @@ def test_of_several_lost_sources_the_one_that_most_questions_lost_is_named() -> 
         "`own0` (rank 1) is no longer returned (also: `gone` (rank 2) is no longer returned)"
     )
     back = against(asked, now, was)
-    assert "(also: `gone` is returned now, at rank 2, and was not before" in cause_words(back.by_fate["fixed"][0])
+    assert "(also: `gone` is newly returned, at rank 2" in cause_words(back.by_fate["fixed"][0])
 
 
 def declining(was: Given, now: Given) -> Comparison:
@@ -253,7 +251,7 @@ def test_what_a_floor_cuts_off_is_no_deleted_page() -> None:
     cut = declining(tail, declined | {"q6": found("a", "b"), "q5": DECLINES})
     assert culprits(cut) == [("now_declines", None, 6)]
     still = declining({}, declined | {"q5": found("gone#5", "b")})
-    assert behind_words(still).startswith("no document: the target declines now, where it answered")
+    assert behind_words(still).startswith("no document: the target declines instead of answering")
 
 
 # Lists that end earlier, and ids
@@ -269,12 +267,10 @@ def test_what_a_shorter_list_cuts_off_is_no_page() -> None:
     was = {f"q{place}": listed(place, 1 + place % 5) for place in range(10)}
     made = compared({f"q{place}": listed(place, 1 + place % 5, most=3) for place in range(10)}, was)
     assert culprits(made) == [("fewer_sources", None, 4)]
-    assert made.flips[0].cause.detail == (
-        "the list ends earlier, after 3 sources in place of 5 sources, and `q3!` was rank 4"
-    )
+    assert made.flips[0].cause.detail == ("the list now ends after 3 sources instead of 5 sources; `q3!` had rank 4")
     assert behind_words(made) == "no document: the target returns fewer sources: all 4 questions that got worse"
     assert next_steps(made)[0] == (
-        "The target returns fewer sources (4 questions): look at how many it is asked for, and at its floor."
+        "The target returns fewer sources (4 questions): check how many it is asked for, and its floor."
     )
 
 
@@ -301,7 +297,7 @@ def test_pages_that_were_cut_anew_are_said_to_be() -> None:
     now = {f"q{n}": found(f"new{n}", f"more{n}") for n in range(10)}
     made = compared(now)
     assert culprits(made) == [("rechunked", "q0!.md", 1), *[("rechunked", f"q{n}!.md", 1) for n in range(1, 10)]]
-    assert made.flips[0].cause.detail == "the text of `q0!` is chunked differently now, in sources with other ids"
+    assert made.flips[0].cause.detail == "the text of `q0!` is chunked differently now, in sources with different ids"
     assert "put the new ids into the golden set" in next_steps(made)[0]
     few = compared({key: found("x", "y") for key in now})
     assert "rechunked" not in few.causes
@@ -315,9 +311,10 @@ def test_a_target_that_reports_no_sources_lost_none(silent: int) -> None:
     made = compared({f"q{place}": Response(answer="It is so.") for place in range(silent)})
     those, questions = ("the only question", "1 question") if silent == 1 else ("all 10 questions", "10 questions")
     was = "was" if silent == 1 else "were"
-    assert behind_words(made) == f"no document: the target reports no sources now: {those} that {was} lost"
+    assert behind_words(made) == f"no document: the target no longer reports sources: {those} that {was} lost"
     assert next_steps(made)[0] == (
-        f"The target reports no sources now ({questions}): return `sources`, best first, so that retrieval is measured."
+        f"The target no longer reports sources ({questions}): return `sources`, best first, so that retrieval is "
+        "measured."
     )
     assert "no longer returned" not in comparison_text(made)
 

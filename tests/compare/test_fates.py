@@ -76,7 +76,7 @@ def test_another_word_of_the_judge_is_no_identical_question() -> None:
     now[3] = replace(now[3], verdicts=(replace(now[3].verdicts[0], reasoning="for another reason"),))
     made = compare(side(was, "was"), side(now, "now"), resamples=20)
     assert fates(made) == {"d": "changed"}
-    assert "in the judge's words" in made.by_fate["changed"][0].cause.detail
+    assert "in the judge's reasoning" in made.by_fate["changed"][0].cause.detail
 
 
 def test_both_sides_of_whatever_differs_are_there() -> None:

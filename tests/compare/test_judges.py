@@ -167,11 +167,11 @@ def test_the_terminal_says_how_stable_the_judge_is() -> None:
     assert replay_lines(made) == [
         "openai:m: 3 responses judged 2 times again, 4,321 tokens",
         "left out without a score: 2 rows",
-        "1 of 6 verdicts failed and is in no number",
+        "1 of 6 verdicts failed and is not counted",
         "within 5 % of the run's score: 80.0 %",
         "mean spread of a response: 10.333",
         "changed tier or outcome: 0 of 3",
-        f"noise of the judge: two runs' means differ by up to {made.noise:.3f} by it alone (95 %)",
+        f"judge noise: the means of two runs differ by up to {made.noise:.3f} (95 %)",
         "  wild id: 50.000, again 80.000, error",
         "  calm: 70.000, again 71.000, 70.000",
     ]
@@ -180,5 +180,5 @@ def test_the_terminal_says_how_stable_the_judge_is() -> None:
 def test_the_terminal_says_nothing_that_is_not_known() -> None:
     assert replay_lines(replay(row("a", 70, None))) == [
         "openai:m: 1 response judged once again, 0 tokens",
-        "1 of 1 verdict failed and is in no number",
+        "1 of 1 verdict failed and is not counted",
     ]

@@ -98,16 +98,16 @@ def test_a_digest_that_differs_is_a_difference() -> None:
     assert [each.name for each in run_differences(BASELINE, other)] == ["golden set"]
     assert [each.name for each in run_differences(other, again)] == ["judge prompt"]
     words = difference_words(replace(comparison(), baseline=BASELINE, candidate=other))
-    assert words == "other golden set"
+    assert words == "different golden set"
 
 
 def test_the_words() -> None:
     """Nothing is said to differ only where both runs say how they were made; uncommitted changes may differ."""
     same = replace(comparison(), candidate=BASELINE)
-    assert difference_words(same) == "nothing that the runs recorded"
+    assert difference_words(same) == "nothing recorded"
     recorded = replace(BASELINE, signature=BASELINE.signature.model_copy(update={"target": "recorded:a.jsonl"}))
     of_files = difference_words(replace(same, baseline=recorded, candidate=recorded))
-    assert of_files == f"{difference_words(same)}, which is the name of the file of responses and not its content"
+    assert of_files == f"{difference_words(same)}; of the responses, the runs record only the file name"
     dirty = replace(BASELINE, settings=MADE | {"commit": "1a2b3c4d5e6f (main, uncommitted changes)"})
     words = difference_words(replace(comparison(), baseline=dirty, candidate=dirty))
     assert words == "perhaps the code: both have uncommitted changes on top of 1a2b3c4d5e6f"
@@ -123,7 +123,7 @@ def test_the_files_of_recorded_responses_are_not_named_as_a_change_of_the_target
         for target in targets
     )
     words = [difference_words(replace(comparison(), baseline=was, candidate=each)) for each in others]
-    assert words == ["other recorded responses", "target recorded:before.jsonl to python:app:ask"]
+    assert words == ["different recorded responses", "target recorded:before.jsonl to python:app:ask"]
 
 
 def test_the_content_of_recorded_files_tells_them_apart() -> None:
@@ -138,9 +138,9 @@ def test_the_content_of_recorded_files_tells_them_apart() -> None:
     judged = replace(other, settings={**other.settings, "recorded verdicts": "dddddddddddd"})
     words = [difference_words(replace(comparison(), baseline=was, candidate=each)) for each in (same, other, judged)]
     assert words == [
-        "nothing that the runs recorded",
-        "other recorded responses",
-        "other recorded responses; other recorded verdicts",
+        "nothing recorded",
+        "different recorded responses",
+        "different recorded responses; different recorded verdicts",
     ]
     silent = replace(was, settings=MADE)
     assert [each.name for each in run_differences(silent, other)] == []

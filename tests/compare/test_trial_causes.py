@@ -60,8 +60,8 @@ def compared(uri: str, folder: Path, was: str, now: str, **options: Any) -> Comp
         ("abc abc abc", "abc ac ac", "ab", "lower score", "b", "in both trials with a lower score"),
         ("abc", "abc :no bc bc", "a", "broke", "a", "returned, in 2 of the 3 trials that failed"),
         ("bac abc", "bc", "a", "broke", "a", "is no longer returned"),
-        ("bc b abc", "abc abc abc", "a", "fixed", "a", "was not before, in both trials that failed before"),
-        ("ab b b :no", "ab ab ab ab", "a", "fixed", "a", "was not before, in 2 of the 3 trials that failed before"),
+        ("bc b abc", "abc abc abc", "a", "fixed", "a", "at rank 1, in both trials that failed before"),
+        ("ab b b :no", "ab ab ab ab", "a", "fixed", "a", "at rank 1, in 2 of the 3 trials that failed before"),
         ("abc ac ac", "abc abc abc", "ab", "higher score", "b", "in both trials with a lower score before"),
     ],
 )

@@ -138,7 +138,7 @@ def test_strong_against_flawed_names_every_regression_with_its_cause(
     made = compare_runs(flawed.run_id, strong.run_id, tracking_uri=showcase.uri, log=False)
     was, now = ({row["id"]: row for row in run.rows} for run in (strong, flawed))
     assert (made.verdict, made.exit_code) == ("regression", 1)
-    assert reasons(made)[0] == "30 questions broke and 0 were fixed, more than chance explains (p < 0.001)"
+    assert reasons(made)[0] == "30 questions broke and 0 were fixed; the loss is significant (p < 0.001)"
     assert made.reruns.calls == 0
     assert {flip.id for flip in made.flips} == set(was)
     for flip in made.flips:
@@ -154,7 +154,7 @@ def test_strong_against_flawed_names_every_regression_with_its_cause(
     monkeypatch.setenv("MLFLOW_TRACKING_URI", showcase.uri)
     assert cli("compare", flawed.run_id, "--baseline-run", strong.run_id, "--no-log") == 1
     printed = capsys.readouterr().out
-    assert "another answer (30 questions): look at prompt and model" in printed
+    assert "different answer (30 questions): check the prompt and the model" in printed
     assert printed.startswith("Regression: 30 questions broke, 0 were fixed.")
 
 
@@ -225,7 +225,7 @@ def test_runs_judged_by_different_rubrics_do_not_compare(store_uri: str, tmp_pat
     made = compare_runs(
         reasoning.run_id, answer.run_id, ignore=["rubric", "weights", "judge"], tracking_uri=store_uri, log=False
     )
-    said = "no rule could be applied: what they are about was not measured on both sides"
+    said = "no rule could be applied: their metrics were not measured on both sides"
     assert (made.verdict, made.metrics, reasons(made)) == ("unknown", (), [said])
 
 

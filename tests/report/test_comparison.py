@@ -115,7 +115,7 @@ def test_a_run_against_itself_says_little() -> None:
     [
         ("ok", "✅ No regression: no question broke or was fixed. Recall@3 0.800 on both sides."),
         ("regression", "❌ Regression: no question broke or was fixed. Recall@3 0.800 on both sides."),
-        ("unknown", "⚠️ Could not tell: no question broke or was fixed. Recall@3 0.800 on both sides."),
+        ("unknown", "⚠️ Unknown: no question broke or was fixed. Recall@3 0.800 on both sides."),
     ],
 )
 def test_the_verdict_comes_first(verdict: str, headline: str) -> None:
@@ -265,11 +265,11 @@ def test_causes_are_counted_the_most_frequent_first() -> None:
         causes={"answer_changed": 2, "source_demoted": 7},
     )
     assert cause_summary(made) == (
-        "7 of 9 questions that got worse: an expected source is returned lower, "
-        "most often below “fares#refunds” (6); 2: same sources, another answer"
+        "7 of 9 questions that got worse: an expected source is ranked lower, "
+        "most often below “fares#refunds” (6); 2: same sources, different answer"
     )
     once = cause_summary(changed(made, flips=others, drops=(), causes={"source_demoted": 1}))
-    assert once == "1 of 3 questions that got worse: an expected source is returned lower; 2: not looked at"
+    assert once == "1 of 3 questions that got worse: an expected source is ranked lower; 2: not examined"
     assert cause_summary(quiet()) == ""
 
 
@@ -305,33 +305,33 @@ def test_the_title_of_a_cause_is_not_said_twice() -> None:
     [
         (
             "now_declines",
-            "the target declines now, where it answered",
+            "the target declines instead of answering",
             (),
-            "the target declines now, where it answered",
+            "the target declines instead of answering",
         ),
         (
             "no_longer_declines",
-            "the target answers now, where it declined, as the judge reads the answers",
+            "the target answers instead of declining, as the judge reads the answers",
             (),
-            "the target answers now, where it declined, as the judge reads the answers",
+            "the target answers instead of declining, as the judge reads the answers",
         ),
         (
             "answer_changed",
-            "same sources, another answer",
+            "same sources, different answer",
             (Cause("verdict_changed", ""),),
-            "same sources, another answer (also: same answer, another verdict)",
+            "same sources, different answer (also: same answer, different verdict)",
         ),
         (
             "no_longer_reports_sources",
-            "the target reports no sources now, so that what it returned cannot be told",
+            "the target no longer reports sources, so that what it returned cannot be told",
             (),
-            "the target reports no sources now, so that what it returned cannot be told",
+            "the target no longer reports sources, so that what it returned cannot be told",
         ),
         (
             "now_declines",
             "the target returns no sources now, which counts as declining",
             (),
-            "the target declines now, where it answered: the target returns no sources now, which counts as declining",
+            "the target declines instead of answering: the target returns no sources now, which counts as declining",
         ),
     ],
 )
@@ -371,7 +371,7 @@ def test_where_the_result_is_the_same_there_is_nothing_to_explain() -> None:
             {"ignored": ("judge",), "left_out": ("judge_score", "pass_rate")},
             ["allowed to differ: judge; not compared: Judge score, Pass rate"],
         ),
-        ({"ignored": ("k",)}, ["allowed to differ: k; not compared: nothing, as it does not"]),
+        ({"ignored": ("k",)}, ["allowed to differ: k; not compared: nothing, since it does not differ"]),
         ({"left_out": ("mrr",)}, ["not compared: MRR"]),
         ({"edited": ("1",) * 1_200}, ["questions not compared: 1,200 edited (1, 1, 1, …)"]),
     ],
@@ -422,14 +422,14 @@ def test_groups_that_regressed_come_first() -> None:
 def test_where_another_system_answered_the_reruns_nothing_is_dismissed(render: Callable[[Comparison], str]) -> None:
     rules = (Rule("another system", "unknown", value=1),)
     text = render(quiet(verdict="unknown", rules=rules, flips=(FLIP,), reruns=Reruns(calls=3, another_system=True)))
-    assert "another_system" in text or "is not the one that was evaluated" in text
-    assert not re.search("not count|by luck|excused.{,3}true", re.sub("(?s)<script.*?</script>", "", text))
+    assert "another_system" in text or "is not the evaluated one" in text
+    assert not re.search("not count|lucky|excused.{,3}true", re.sub("(?s)<script.*?</script>", "", text))
     assert render is not comparison_junit or '<error message="7 (travel) broke' in text
 
 
 def test_that_a_loss_is_not_shown_is_said_once() -> None:
     made = quiet(verdict="unknown", rules=(Rule("flips", "unknown", value=1),), flips=(FLIP,), metrics=())
-    assert verdict_sentence(made) == "Could not tell: 1 question broke, 0 were fixed, which can be chance."
+    assert verdict_sentence(made) == "Unknown: 1 question broke, 0 were fixed (not significant)."
 
 
 # Foreign text
@@ -485,7 +485,7 @@ def test_json_tells_no_sources_from_none_found() -> None:
 def test_annotations_escape_what_ends_a_property_or_a_message() -> None:
     made = comparison(flips=(replace(FLIP, id="a:b,c%d\n::error::x"),), lost=())
     first, second = annotations(made)
-    assert "%0A1 question broke, 1 was fixed; none is allowed%0A" in first
+    assert "%0A1 question broke, 1 was fixed; 0 allowed%0A" in first
     assert second.startswith("::error title=a%3Ab%2Cc%25d %3A%3Aerror%3A%3Ax (travel) broke%3A ")
 
 
@@ -519,7 +519,7 @@ def test_an_unknown_suffix_is_refused_with_those_that_are_known(tmp_path: Path, 
     path = tmp_path / name
     with pytest.raises(UsageError) as raised:
         form_of(path)
-    assert str(raised.value) == f"{path}: cannot tell the form; end the name in one of .md, .json, .xml, .txt, .html"
+    assert str(raised.value) == f"{path}: unknown format; the name must end in one of .md, .json, .xml, .txt, .html"
     with pytest.raises(UsageError):
         write_comparison(comparison(), path)
     assert not path.exists()

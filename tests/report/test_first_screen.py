@@ -56,7 +56,7 @@ def test_why_nothing_can_be_told_comes_first() -> None:
     lines = (Rule("coverage", "unknown", value=10, limit=22), Rule("flips", "held"))
     made = quiet(metrics=(), verdict="unknown", rules=lines, left_out=(), removed=("x",) * 12)
     assert verdict_sentence(made) == (
-        "Could not tell: 10 of 22 questions are left to compare. No question broke or was fixed."
+        "Unknown: 10 of 22 questions are left to compare. No question broke or was fixed."
     )
     assert "left to compare" not in change_sentence(replace(made, verdict="regression"))
     lost = changed(made, lost=(LOST, LOST))
@@ -69,9 +69,9 @@ def test_why_nothing_can_be_told_comes_first() -> None:
         (
             (RECALL, replace(PASSING, candidate=0.713)),
             0,
-            "no single question broke, but Recall@3 fell from 0.800 to 0.700. Pass rate 71.3 % on both sides.",
+            "no question broke, but Recall@3 fell from 0.800 to 0.700. Pass rate 71.3 % on both sides.",
         ),
-        ((RECALL,), 2, "no single question broke, but Recall@3 fell from 0.800 to 0.700."),
+        ((RECALL,), 2, "no question broke, but Recall@3 fell from 0.800 to 0.700."),
         (
             (
                 RECALL,
@@ -80,7 +80,7 @@ def test_why_nothing_can_be_told_comes_first() -> None:
                 replace(RECALL, name="judge_score"),
             ),
             0,
-            "no single question broke, but Recall@3 fell from 0.800 to 0.700, MRR fell from 0.800 to 0.700 on the 20 "
+            "no question broke, but Recall@3 fell from 0.800 to 0.700, MRR fell from 0.800 to 0.700 on the 20 "
             "measured in both, False abstentions rose from 10.0 % to 30.0 % and 1 more of them.",
         ),
     ],
@@ -93,7 +93,7 @@ def test_where_a_mean_alone_fell_the_first_sentence_names_it(
     assert headline_words(made) == f"❌ Regression: {sentence}"
     group = GroupDelta("domain", "travel", 8, (RECALL,), 0, 0)
     made = quiet(metrics=(), groups=(group,), left_out=(), verdict="regression", fates={"broke": 0, "fixed": 0})
-    assert change_sentence(made) == "No single question broke, but Recall@3 in travel fell from 0.800 to 0.700."
+    assert change_sentence(made) == "No question broke, but Recall@3 in travel fell from 0.800 to 0.700."
 
 
 def test_without_a_judge_and_without_passing_the_sentence_says_what_was_measured() -> None:
@@ -135,7 +135,7 @@ def test_the_next_step_comes_from_what_fell() -> None:
     assert len(next_steps(comparison(flips=many))) == STEPS
     unasked = comparison(flips=(FLIP,), lost=(), drops=())
     assert next_steps(unasked) == [
-        "“fares#refunds” now ranks above the expected source (1 question): look at what changed in search or ranking."
+        "“fares#refunds” now ranks above the expected source (1 question): check what changed in search or ranking."
     ]
     assert next_steps(quiet()) == ["Nothing got worse: this run can be the next baseline (evaltrack baseline set)."]
     saved = quiet(baseline=replace(BASELINE, run_id=None, name="travel.baseline.json"))
@@ -309,14 +309,14 @@ def test_where_many_pages_have_one_fate_the_cause_is_behind_it() -> None:
     flips = tuple(demoted(number, f"p{number // 2}") for number in range(8))
     made = comparison(flips=flips, drops=(), lost=(), causes={"source_demoted": 8})
     words = behind_words(made)
-    assert words.startswith("no single document: an expected source is returned lower (rank 1 → 6 …): all 8 questions")
+    assert words.startswith("no single document: an expected source is ranked lower (rank 1 → 6 …): all 8 questions")
     assert behind_line(made) == f"Cause: {words}"
     first, *others = next_steps(made)
-    assert first == "An expected source is returned lower (8 questions): look at what changed in search or ranking."
+    assert first == "An expected source is ranked lower (8 questions): check what changed in search or ranking."
     assert others == []
     one = tuple(demoted(number, "p0") for number in range(8))
     assert behind_words(comparison(flips=one, drops=(), lost=(), causes=made.causes)).startswith(
-        "“p0” is returned lower: all 8 questions that got worse"
+        "“p0” is ranked lower: all 8 questions that got worse"
     )
 
 
@@ -324,11 +324,11 @@ def test_the_step_for_several_sources_names_none() -> None:
     gone = tuple(replace(FLIP, id=str(n), cause=Cause("source_lost", "", f"s{n}", 1, None)) for n in range(10))
     made = comparison(flips=gone, drops=(), lost=(), causes={"source_lost": 10})
     assert next_steps(made)[0] == (
-        "An expected source is no longer returned (10 questions): look whether it is still in the index."
+        "An expected source is no longer returned (10 questions): check whether it is still in the index."
     )
     one = replace(gone[0], cause=Cause("source_lost", ""))
     made = comparison(flips=(one,), drops=(), lost=(), causes={"source_lost": 1})
-    assert next_steps(made)[0].startswith("An expected source is no longer returned (1 question): look")
+    assert next_steps(made)[0].startswith("An expected source is no longer returned (1 question): check")
 
 
 def test_a_page_that_was_edited_is_behind_it_from_a_third_on() -> None:
@@ -340,7 +340,7 @@ def test_a_page_that_was_edited_is_behind_it_from_a_third_on() -> None:
     assert behind_words(made).startswith("“x” was edited: 3 of 9 questions that got worse")
     more = (*flips, demoted(9, "p9"))
     made = comparison(flips=more, drops=(), lost=(), causes={"source_demoted": 7, "source_text_changed": 3})
-    assert behind_words(made).startswith("no single document: an expected source is returned lower")
+    assert behind_words(made).startswith("no single document: an expected source is ranked lower")
 
 
 @pytest.mark.parametrize(
@@ -355,7 +355,7 @@ def test_a_page_that_was_edited_is_behind_it_from_a_third_on() -> None:
 def test_it_is_said_in_which_domain_most_of_them_are(domains: tuple[str, ...], words: str) -> None:
     flips = tuple(demoted(number, "p0", domain) for number, domain in enumerate(domains))
     made = comparison(flips=flips, drops=(), lost=(), causes={"source_demoted": 6})
-    assert behind_words(made) == f"“p0” is returned lower: all 6 questions that got worse{words}"
+    assert behind_words(made) == f"“p0” is ranked lower: all 6 questions that got worse{words}"
 
 
 def test_a_model_that_differs_is_named_beside_answers_that_changed() -> None:
@@ -365,11 +365,11 @@ def test_a_model_that_differs_is_named_beside_answers_that_changed() -> None:
     sides = {"baseline": replace(BASELINE, signature=was), "candidate": replace(CANDIDATE, signature=model)}
     made = comparison(flips=answered, drops=(), lost=(), causes={"answer_changed": 24}, **sides)
     assert behind_words(made) == (
-        "no document: same sources, another answer: all 24 questions that got worse; "
+        "no document: same sources, different answer: all 24 questions that got worse; "
         "the model changed: gpt-4o → gpt-4o-mini"
     )
     assert next_steps(made)[0] == (
-        "Same sources, another answer (24 questions); the model changed: gpt-4o → gpt-4o-mini: "
+        "Same sources, different answer (24 questions); the model changed: gpt-4o → gpt-4o-mini: "
         "evaluate again with gpt-4o."
     )
     gone = (replace(FLIP, cause=Cause("source_lost", "", "s", 1, None)),)

@@ -478,7 +478,7 @@ def test_what_took_the_place_in_several_questions_is_told_before_what_it_pushed_
     flips = (demoted("1", "P"), demoted("2", "P"), demoted("3", "Q"), demoted("4", None, "s9", "source_lost"))
     assert told(comparison(flips=flips, lost=(), drops=(demoted("5", "P"),), fixes=(demoted("6", "P"),))) == [
         ("P", "now ranks above the expected source", ["1", "2", "5"], "https://docs.example/fees"),
-        ("", "an expected source is returned lower", ["3"], None),  # of one question, below Q: no document's fault
+        ("", "an expected source is ranked lower", ["3"], None),  # of one question, below Q: no document's fault
         ("s9", "is no longer returned", ["4"], "https://docs.example/fees"),
     ]
 
@@ -486,7 +486,7 @@ def test_what_took_the_place_in_several_questions_is_told_before_what_it_pushed_
 def test_a_source_that_many_push_out_is_told_itself() -> None:
     flips = (demoted("1", "P", "s"), demoted("2", "P", "s"), demoted("3", "Q", "s"))
     assert told(comparison(flips=flips, lost=(), drops=())) == [
-        ("s", "is returned lower", ["1", "2", "3"], "https://docs.example/fees")
+        ("s", "is ranked lower", ["1", "2", "3"], "https://docs.example/fees")
     ]
 
 
@@ -494,7 +494,7 @@ def test_where_no_source_is_concerned_the_cause_is_told() -> None:
     answered = replace(FLIP, id="1", cause=Cause("answer_changed", "another"))
     made = comparison(flips=(answered, replace(answered, id="2")), drops=())
     assert told(made) == [
-        ("", "same sources, another answer", ["1", "2"], None),
+        ("", "same sources, different answer", ["1", "2"], None),
         ("", "the target took too long: no response within 60 s", ["8"], None),
     ]
 
@@ -601,7 +601,7 @@ def test_questions_come_by_what_became_of_them() -> None:
     assert [each.get("cause") for each in told_] == ["source_demoted", "target_failed", "source_demoted", None, None]
     flip, unchanged = told_[0], told_[-1]
     assert (flip["was"], flip["now"]) == ("pass", "fail")
-    assert flip["also"] == [f"changed sources, another answer: {REWORDED.detail}"]
+    assert flip["also"] == [f"changed sources, different answer: {REWORDED.detail}"]
     assert flip["link"] == "https://docs.example/fares"
     assert [len(each.get("sides", ())) for each in told_] == [2, 0, 0, 0, 1]
     assert (unchanged["now"], unchanged["sides"][0]["answer"]) == ("pass", "It is.")
@@ -725,14 +725,14 @@ def test_a_comparison_says_first_what_it_came_to() -> None:
     assert "http://127.0.0.1:5000/#/experiments/0/runs/c1" in page.links
     assert page.data["labels"] == ["Baseline", "Now"]
     assert page.data["causes"] == {
-        "source_demoted": "an expected source is returned lower",
+        "source_demoted": "an expected source is ranked lower",
         "target_failed": "the target failed",
     }
 
 
 @pytest.mark.parametrize(
     ("verdict", "kind", "words"),
-    [("ok", "ok", "No regression"), ("regression", "bad", "Regression"), ("unknown", "warn", "Could not tell")],
+    [("ok", "ok", "No regression"), ("regression", "bad", "Regression"), ("unknown", "warn", "Unknown")],
 )
 def test_the_verdict_is_the_title(verdict: Any, kind: str, words: str) -> None:
     page = Page(comparison_html(quiet(verdict=verdict)))
@@ -834,7 +834,9 @@ def test_questions_of_a_run_stand_failed_first() -> None:
     assert page.question("a")["scores"][0] == ["Recall@5", "1.000"]
     assert page.question("d")["sides"][0]["sources"] is None
     assert "All 4 questions." in page.words
-    assert "1 error is in no mean. 1 × the target took too long: no response within 60 s (d)" in page.words
+    assert (
+        "1 error is not counted in the means. 1 × the target took too long: no response within 60 s (d)" in page.words
+    )
 
 
 def test_figures_have_their_counts_and_shares_their_interval() -> None:
@@ -852,7 +854,7 @@ def test_figures_have_their_counts_and_shares_their_interval() -> None:
     ("fields", "kind", "headline"),
     [
         ({}, "", "Nothing could be measured"),
-        ({"status": "KILLED"}, "warn", "Stopped before the end"),
+        ({"status": "KILLED"}, "warn", "Interrupted"),
         ({"criteria": (Checked(CRITERION, 0.9, met=True),)}, "ok", "Nothing could be measured"),
         ({"criteria": (Checked(CRITERION, 0.7, met=False),)}, "bad", "Nothing could be measured"),
         ({"criteria": (Checked(CRITERION, None, met=None),)}, "warn", "Nothing could be measured"),

@@ -64,7 +64,7 @@ def test_a_terminal_shows_the_whole_table(monkeypatch: pytest.MonkeyPatch) -> No
     assert bad.split()[-2:] == ["–", "0.125"]
     assert "measured 5 of 10 questions" in lost
     text = "\n".join(lines)
-    assert "exact and corrected for 1 test (Holm: all pairs, as the data chose the best)." in text
+    assert "exact and corrected for 1 test (Holm: all pairs, because the data chose the best)." in text
     assert "Seeds of twice: 0.000 to 1.000 over 2 seeds." in text
 
 

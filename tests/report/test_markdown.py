@@ -65,7 +65,7 @@ def test_a_note_fits_into_a_tag_of_mlflow() -> None:
     )
     note = run_note(result(missed=rows, errors=rows, groups={"&" * 1_000_000: {"recall_at_k": (0.5, 4)}}))
     assert len(note) <= NOTE_LIMIT
-    assert note.endswith("\n… more stands in the report\n")
+    assert note.endswith("\n… more in the report\n")
     assert all(line.endswith(")") for line in note.splitlines() if line.startswith("- "))
 
 

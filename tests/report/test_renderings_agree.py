@@ -71,7 +71,7 @@ def facts(made: Comparison) -> Facts:
         metrics.append((*line, f"{metric.n:,}"))
     apart = {"pass_rate": "pass", "judge_score": "judge score", "recall_at_k": "retrieval"}
     return Facts(
-        verdict={"ok": "no regression", "regression": "regression", "unknown": "could not tell"}[made.verdict],
+        verdict={"ok": "no regression", "regression": "regression", "unknown": "unknown"}[made.verdict],
         not_compared=tuple(words for name, words in apart.items() if name in made.left_out),
         num_common=made.num_common,
         counts={fate: count for fate, count in made.fates.items() if count},

@@ -180,7 +180,7 @@ def test_numbers_are_short(value: float, words: str) -> None:
 
 
 def test_that_nobody_judged_is_said_plainly() -> None:
-    words = "answers were not judged; --judge openai has gpt-4o-mini judge them (OPENAI_API_KEY or OPENAI_BASE_URL)"
+    words = "answers were not judged; use --judge openai (gpt-4o-mini; needs OPENAI_API_KEY or OPENAI_BASE_URL)"
     assert judge_words(result()) == words
     assert words in shown(result()).replace("\n", " ")
     assert plain(words, 400).replace("\\:", ":") in run_note(result())
@@ -411,7 +411,7 @@ def test_verdicts_can_be_read_back(tmp_path: Path) -> None:
     for each in rows[:4]:
         given = each.verdicts[0].model_copy(update={"usage": None, "cached": False})
         assert asyncio.run(again(each.question, each.response or Response())) == given
-        with pytest.raises(NotJudgedError, match="is of another answer; judge this one anew"):
+        with pytest.raises(NotJudgedError, match="is for a different answer; judge this answer again"):
             asyncio.run(again(each.question, Response(answer="Other.")))
 
 
@@ -481,7 +481,7 @@ def test_a_long_page_is_cut() -> None:
     text = page(*(judged(str(place), place / many) for place in range(many)))
     assert text.startswith(f"# What the judge said\n\n{many} questions, ")
     assert text.count("\n## ") == run_text.PAGE
-    assert text.endswith("\n7 more stand in `verdicts.jsonl`.\n")
+    assert text.endswith("\n7 more in `verdicts.jsonl`.\n")
     assert "\n## 0: " in text
     assert f"\n## {many - 1}: " not in text
 
@@ -519,7 +519,7 @@ def test_foreign_text_on_the_page_is_inert(foreign: str) -> None:
 
 
 def test_a_run_that_was_stopped_says_so() -> None:
-    assert "**Stopped before the end: these are the questions that were done.**" in run_note(result(status="KILLED"))
+    assert "**Interrupted: only the finished questions are shown.**" in run_note(result(status="KILLED"))
     assert "Stopped" not in run_note(result())
 
 
@@ -572,14 +572,14 @@ def test_long_lists_of_rows_are_cut(kind: str) -> None:
     )
     for text in (shown(made), run_note(made)):
         assert [one in text for one in texts] == [True] * 10 + [False]
-        assert "holds them all" in text or "11 errors are in no mean, of 11 questions:" in text
+        assert "holds them all" in text or "11 errors are not counted in the means, of 11 questions:" in text
     assert "… the table `per_question.json` holds them all" in run_note(made)
 
 
 def test_errors_that_are_not_all_listed_are_said_to_be_the_first() -> None:
     rows = tuple(row(place, "Why?", failure=Failure(kind="target_error", message="down")) for place in range(2))
     many = result(errors=rows, totals={**result().totals, "num_questions": 70, "num_errors": 70})
-    assert "70 errors are in no mean, of 70 questions; the first 2 by reason:" in shown(many)
+    assert "70 errors are not counted in the means, of 70 questions; the first 2 by reason:" in shown(many)
     assert "**Errors**; the first 2 by reason" in run_note(many)
     both = result(errors=rows, totals={**result().totals, "num_errors": 2})
     assert "the first 2" not in shown(both) + run_note(both)
@@ -618,9 +618,9 @@ def test_why_nothing_was_measured(errors: int, by_judge: int, why: str) -> None:
 @pytest.mark.parametrize(
     ("errors", "by_judge", "words"),
     [
-        (1, 1, "1 error of the judge is in no mean of the judge"),
-        (5, 5, "5 errors of the judge are in no mean of the judge"),
-        (5, 4, "5 errors: 1 is in no mean, 4 of the judge are in no mean of the judge"),
+        (1, 1, "1 error of the judge is not counted in the means of the judge"),
+        (5, 5, "5 errors of the judge are not counted in the means of the judge"),
+        (5, 4, "5 errors: 1 is not counted in the means, 4 of the judge are not counted in the means of the judge"),
     ],
 )
 def test_errors_of_a_judge_are_in_no_mean_of_the_judge(

@@ -197,7 +197,7 @@ def _listed_ids(rows: Iterable[StoredRow]) -> list[str]:
 def run_headline(result: RunResult) -> str:
     """Return how many questions passed, or the reason that this is unknown."""
     if result.status == "KILLED":
-        return "Stopped before the end"
+        return "Interrupted"
     if "pass_rate" not in result.metrics:
         return "Nothing could be measured"
     n = result.counts["pass_rate"]

@@ -87,7 +87,7 @@ function runOf({ info, data }) {
   };
 }
 
-const VERDICTS = { regression: ["regression", "bad", 0], unknown: ["could not tell", "warn", 1], ok: ["no regression", "ok", 4] };
+const VERDICTS = { regression: ["regression", "bad", 0], unknown: ["unknown", "warn", 1], ok: ["no regression", "ok", 4] };
 
 /* The verdict on a run against the current baseline of its golden set: words, tone, and its place in a list. */
 export function standing(run, baseline) {
